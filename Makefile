@@ -1,0 +1,67 @@
+# Two commands on a fresh machine: `make demo` and `make test`. Each sets up .venv first, and only when something changed.
+
+SHELL := /bin/bash
+.DEFAULT_GOAL := help
+
+VENV := .venv
+BIN  := $(VENV)/bin
+# The first interpreter that is new enough; `make PYTHON=/path/to/python3.12 setup` chooses another.
+NEW_ENOUGH := import sys; sys.exit(sys.version_info < (3, 11))
+PYTHON ?= $(shell for python in python3 python3.13 python3.12 python3.11; do \
+	$$python -c "$(NEW_ENOUGH)" 2>/dev/null && { echo $$python; break; }; done)
+SOURCES := $(wildcard forecast trainer scorer extender forecast_scheduler tests benchmarks)
+BENCHMARKS := $(patsubst benchmarks/%.py,benchmarks.%,$(filter-out %/__init__.py,$(wildcard benchmarks/*.py)))
+PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
+
+.PHONY: help setup setup-bench demo test lint types test-long bench clean
+
+help:  ## list the targets
+	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(firstword $(MAKEFILE_LIST)) | expand -t 14
+
+setup: $(VENV)/.installed-test  ## virtual environment in .venv, with the command and what the tests need
+
+setup-bench: $(VENV)/.installed-bench
+
+demo: $(VENV)/.installed  ## train on the sample, backtest, replay, write a report with plots
+	$(BIN)/forecast-scheduler demo
+
+test: lint types  ## ruff, mypy and all tests but the long ones (CI)
+	$(BIN)/python -m pytest -m "not long"
+
+lint: $(VENV)/.installed-test
+	$(BIN)/ruff check .
+
+types: $(VENV)/.installed-test
+	$(BIN)/mypy $(SOURCES)
+
+test-long: $(VENV)/.installed-test  ## the long tests too: soak runs, thousands of random cases
+	$(BIN)/python -m pytest
+
+bench: $(VENV)/.installed-bench  ## the figures in the README
+	@for module in $(BENCHMARKS); do echo "== $$module"; $(BIN)/python -m $$module || exit; done
+
+clean:  ## remove the environment and all caches
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis
+
+# One stamp file per set of extras. They are written last, so an interrupted install is done again.
+$(VENV)/.python:
+	@"$(PYTHON)" -c "$(NEW_ENOUGH)" 2>/dev/null || { \
+		echo "forecast-scheduler needs Python 3.11 or newer, found: $$(python3 --version 2>&1)." \
+		     "Install one, or name it: make PYTHON=/path/to/python3.11 setup" >&2; exit 2; }
+	"$(PYTHON)" -m venv $(VENV)
+	@touch $@
+
+# The build backend comes from constraints.txt too, hence no isolated build.
+$(VENV)/.installed: pyproject.toml constraints.txt | $(VENV)/.python
+	$(PIP_INSTALL) hatchling
+	$(PIP_INSTALL) --no-build-isolation --editable .
+	@touch $@
+
+$(VENV)/.installed-test: pyproject.toml constraints.txt | $(VENV)/.python
+	$(PIP_INSTALL) hatchling
+	$(PIP_INSTALL) --no-build-isolation --editable ".[test]"
+	@touch $@ $(VENV)/.installed
+
+$(VENV)/.installed-bench: $(VENV)/.installed-test
+	$(PIP_INSTALL) --no-build-isolation --editable ".[test,bench]"
+	@touch $@
