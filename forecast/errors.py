@@ -1,0 +1,45 @@
+"""Errors of the forecast package. Every message says what was found, what is allowed and what to do next.
+
+    ForecastError
+    ├── InputError              the caller's data or arguments; the command line exits with 2
+    │   ├── NotEnoughHistory
+    │   ├── UnknownName         a service, node, resource or version that is not there
+    │   └── (registry: NoModel, CorruptArtefact, ForeignArtefact, UnsignedArtefact)
+    └── PublishError            the registry could not be written; the last good model is untouched
+"""
+
+from __future__ import annotations
+
+__all__ = ["ForecastError", "InputError", "NotEnoughHistory", "PublishError", "UnknownName"]
+
+
+class ForecastError(Exception):
+    """Base of all errors this project raises on purpose."""
+
+
+class InputError(ForecastError):
+    """The input cannot be used as it is; the message is one sentence with the way out."""
+
+
+class NotEnoughHistory(InputError):
+    """Fewer whole local days than the operation needs."""
+
+    def __init__(self, *, days: int, needed: int, purpose: str) -> None:
+        self.days, self.needed, self.purpose = days, needed, purpose
+        super().__init__(
+            f"the history holds {days} whole local days, {needed} are needed to {purpose}: "
+            "export a longer history or choose an earlier time"
+        )
+
+
+class UnknownName(InputError):
+    """A name that does not occur where it was looked up."""
+
+    def __init__(self, kind: str, name: str, known: list[str]) -> None:
+        self.kind, self.name = kind, name
+        shown = ", ".join(known[:5]) + (", ..." if len(known) > 5 else "")
+        super().__init__(f"{kind} {name!r} is not known; known are: {shown or 'none'}")
+
+
+class PublishError(ForecastError):
+    """A model could not be published; what was published before is still the latest."""

@@ -1,0 +1,132 @@
+"""What a fit may look at: usage, replicas and placements on the local half-hour grid.
+
+`History` is per service and per node and stays small (5,000 services x 5 resources x 28 days: 134 MB a table);
+`PodUsage` keeps single pods and is only built for the few days that a replay plays back.
+How single samples become these arrays is `aggregation`'s business.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from datetime import date
+
+import numpy as np
+
+from forecast.arrays import Floats, Floats32, Ints
+from forecast.calendar import SLOTS_PER_DAY, Calendar, Days
+from forecast.errors import NotEnoughHistory
+from forecast.service_key import ServiceKey
+
+__all__ = ["History", "Placements", "PodUsage"]
+
+
+@dataclass(frozen=True, slots=True)
+class Placements:
+    """Runs of pods on nodes: pod p of service s sat on node n from slot `first` up to, not including, slot `end`.
+
+    All arrays are (n_runs,) integers. Slots count from midnight of the history's first day: day * 48 + slot of the day.
+    A pod that moved has a run for each node.
+    """
+
+    pod: Ints
+    service: Ints
+    node: Ints
+    first: Ints
+    end: Ints
+
+    def between(self, first: int, end: int) -> Placements:
+        """The runs that overlap slots first..end, clipped to them and counted from `first`."""
+        keep = (self.first < end) & (self.end > first)
+        return Placements(
+            pod=self.pod[keep],
+            service=self.service[keep],
+            node=self.node[keep],
+            first=np.maximum(self.first[keep], first) - first,
+            end=np.minimum(self.end[keep], end) - first,
+        )
+
+    def counts(self, n_services: int, n_nodes: int, slot: int) -> Ints:
+        """Pods of each service on each node during one slot: (n_nodes, n_services)."""
+        now = (self.first <= slot) & (self.end > slot)
+        table = np.zeros((n_nodes, n_services), dtype=np.int64)
+        np.add.at(table, (self.node[now], self.service[now]), 1)
+        return table
+
+
+@dataclass(frozen=True, slots=True)
+class History:
+    """Usage of services and nodes over consecutive local days.
+
+    usage_per_pod  : (n_services, n_resources, n_days, 48) mean of one pod, base units; NaN = not measured
+    replicas       : (n_services, n_days, 48) pods present, averaged over the slot; 0 = none, NaN = no data in the slot
+    pod_variance   : (n_services, n_resources, n_days, 48) variance between the pods of a service; NaN = fewer than two
+    node_usage     : (n_nodes, n_resources, n_days, 48) whole-node usage; NaN = not measured
+    node_pod_usage : (n_nodes, n_resources, n_days, 48) sum over the node's measured pods
+    capacity       : (n_nodes, n_resources) physical capacity; NaN = not a limit
+    allocatable    : (n_nodes, 2) CPU cores and memory bytes that requests are held against
+    requests       : (n_services, 2) mean request of one pod, CPU cores and memory bytes; NaN = unknown
+    """
+
+    calendar: Calendar
+    days: tuple[date, ...]
+    services: tuple[ServiceKey, ...]
+    nodes: tuple[str, ...]
+    usage_per_pod: Floats32
+    replicas: Floats32
+    pod_variance: Floats32
+    node_usage: Floats32
+    node_pod_usage: Floats32
+    placements: Placements
+    capacity: Floats
+    allocatable: Floats
+    requests: Floats
+
+    @property
+    def n_days(self) -> int:
+        return len(self.days)
+
+    def describe_days(self) -> Days:
+        return self.calendar.describe(self.days)
+
+    def before(self, day_index: int, *, keep: int | None = None) -> History:
+        """The history known at midnight of day `day_index`: days before it, at most the last `keep` of them.
+
+        Nothing of the days from `day_index` on can be reached through the result; backtests rely on that.
+        Services stay in the list even when they have no data yet, so that indices keep their meaning.
+        """
+        if day_index < 1:
+            raise NotEnoughHistory(days=day_index, needed=1, purpose="fit a model")
+        start = 0 if keep is None else max(0, day_index - keep)
+        span = slice(start, day_index)
+        return replace(
+            self,
+            days=self.days[span],
+            usage_per_pod=self.usage_per_pod[:, :, span],
+            replicas=self.replicas[:, span],
+            pod_variance=self.pod_variance[:, :, span],
+            node_usage=self.node_usage[:, :, span],
+            node_pod_usage=self.node_pod_usage[:, :, span],
+            placements=self.placements.between(start * SLOTS_PER_DAY, day_index * SLOTS_PER_DAY),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class PodUsage:
+    """Single pods over a range of local days, as a replay plays them back.
+
+    pods     : "namespace/name" of each pod
+    service  : (n_pods,) index into `services`
+    requests : (n_pods, 2) CPU cores and memory bytes; NaN = unknown
+    usage    : (n_pods, n_resources, n_days, 48) base units; NaN = not measured
+    present  : (n_pods, n_days, 48) share of the slot during which the pod existed, 0..1
+    node     : (n_pods,) index into the history's nodes of the last node it was seen on; -1 = none
+    """
+
+    days: tuple[date, ...]
+    services: tuple[ServiceKey, ...]
+    pods: tuple[str, ...]
+    service: Ints
+    requests: Floats
+    usage: Floats32
+    present: Floats32
+    node: Ints

@@ -1,0 +1,45 @@
+"""The five resources that hurt, in the one order every array uses on its n_resources axis.
+
+`column` is the usage column of the history layout (docs/history-layout.md); units are base units.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from forecast.errors import UnknownName
+
+__all__ = ["CPU", "DISK", "HOT_RESOURCES", "LOG", "MEMORY", "NETWORK", "RESOURCES", "Resource", "resource_index"]
+
+
+@dataclass(frozen=True, slots=True)
+class Resource:
+    """One dimension a node can run out of.
+
+    counts_as_hot: whether exceeding the hot threshold of it makes a node hot. Memory does not: a node at 85 % memory
+    serves as well as one at 50 %, the scheduler only has to keep it from overflowing.
+    """
+
+    name: str
+    unit: str
+    column: str
+    counts_as_hot: bool = True
+
+
+RESOURCES: tuple[Resource, ...] = (
+    Resource("cpu", "cores", "cpu_cores"),
+    Resource("memory", "bytes", "memory_bytes", counts_as_hot=False),
+    Resource("disk", "bytes/s", "disk_bytes_per_second"),
+    Resource("network", "bytes/s", "network_bytes_per_second"),
+    Resource("log", "bytes/s", "log_bytes_per_second"),
+)
+CPU, MEMORY, DISK, NETWORK, LOG = range(5)
+HOT_RESOURCES: tuple[int, ...] = tuple(i for i, r in enumerate(RESOURCES) if r.counts_as_hot)
+
+
+def resource_index(name: str) -> int:
+    """Position of a resource on the n_resources axis; raises UnknownName."""
+    for index, resource in enumerate(RESOURCES):
+        if resource.name == name:
+            return index
+    raise UnknownName("resource", name, [r.name for r in RESOURCES])

@@ -1,0 +1,63 @@
+"""Wall-clock time: slots, days of 23 and 25 hours, day types."""
+
+from __future__ import annotations
+
+from datetime import date, datetime
+
+import pandas as pd
+import pytest
+
+from forecast.calendar import Calendar, DayType
+from forecast.errors import InputError
+
+
+def slots_of(calendar: Calendar, *instants: str) -> list[tuple[date, int]]:
+    days, slots = calendar.local_days_and_slots(pd.DatetimeIndex(instants, tz="UTC"))
+    return [(date.fromordinal(int(day)), int(slot)) for day, slot in zip(days, slots, strict=True)]
+
+
+def test_a_slot_is_a_half_hour_of_local_time() -> None:
+    berlin = Calendar("Europe/Berlin")
+    assert slots_of(berlin, "2026-07-01T22:29", "2026-07-01T22:30") == [(date(2026, 7, 2), 0), (date(2026, 7, 2), 1)]
+
+
+def test_the_day_clocks_go_forward_has_no_slot_between_two_and_three() -> None:
+    instants = pd.date_range("2026-03-28T23:00", "2026-03-29T21:30", freq="30min")
+    hit = slots_of(Calendar("Europe/Berlin"), *(str(i) for i in instants))
+    assert {day for day, _ in hit} == {date(2026, 3, 29)}
+    assert {4, 5} == set(range(48)) - {slot for _, slot in hit}
+
+
+def test_the_day_clocks_go_back_meets_two_slots_twice() -> None:
+    instants = pd.date_range("2026-10-24T22:00", "2026-10-25T22:30", freq="30min")
+    hit = [slot for _, slot in slots_of(Calendar("Europe/Berlin"), *(str(i) for i in instants))]
+    assert len(hit) == 50 and hit.count(4) == hit.count(5) == 2
+
+
+def test_midnight_and_its_slot_agree() -> None:
+    kolkata = Calendar("Asia/Kolkata")
+    assert kolkata.day_and_slot(kolkata.midnight(date(2026, 5, 1))) == (date(2026, 5, 1), 0)
+    assert kolkata.day_and_slot(kolkata.at(date(2026, 5, 1), 4)) == (date(2026, 5, 1), 8)
+
+
+def test_a_naive_moment_is_local_time() -> None:
+    assert Calendar("Asia/Tokyo").day_and_slot(datetime(2026, 5, 1, 4, 31)) == (date(2026, 5, 1), 9)
+
+
+def test_holidays_count_on_any_weekday_and_only_in_their_country() -> None:
+    days = (date(2026, 1, 1), date(2026, 1, 2), date(2026, 1, 3), date(2026, 1, 4))
+    german = Calendar("Europe/Berlin", "DE").describe(days).day_type.tolist()
+    assert german == [DayType.HOLIDAY, DayType.WORKDAY, DayType.SATURDAY, DayType.SUNDAY]
+    assert Calendar("Europe/Berlin").describe(days).day_type[0] == DayType.WORKDAY
+
+
+def test_a_subdivision_has_its_own_holidays() -> None:
+    epiphany = (date(2026, 1, 6),)
+    assert Calendar("Europe/Berlin", "DE-BY").describe(epiphany).day_type[0] == DayType.HOLIDAY
+    assert Calendar("Europe/Berlin", "DE").describe(epiphany).day_type[0] == DayType.WORKDAY
+
+
+@pytest.mark.parametrize(("zone", "country"), [("Mars/Olympus", None), ("", None), ("UTC", "XX")])
+def test_unknown_zones_and_countries_are_refused_with_the_way_out(zone: str, country: str | None) -> None:
+    with pytest.raises(InputError, match="write"):
+        Calendar(zone, country)
