@@ -1,0 +1,185 @@
+"""What copying last week cannot know: four changes to a history, made around the replay's cut-off.
+
+The cut-off is the last 04:00 local that leaves seven whole days after it, as in `forecast-scheduler replay`.
+Each function takes a cluster and gives back another one; services are picked by the random generator.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from datetime import date
+from enum import Enum
+
+import holidays
+import numpy as np
+import pandas as pd
+
+from benchmarks.clusters.cluster import SLOTS_PER_DAY, Cluster
+from benchmarks.clusters.placement import place_natively
+from benchmarks.clusters.pods import pod_name
+from forecast.arrays import Bools, Floats, Floats32, Ints
+from forecast.resources import CPU, DISK, LOG, NETWORK
+
+__all__ = [
+    "SCENARIOS",
+    "Scenario",
+    "cut_off_slot",
+    "daily_trend",
+    "doubled_replicas",
+    "new_services",
+    "public_holiday",
+    "without_change",
+]
+
+#: Resources that are shared out between replicas; every pod needs its memory whatever its load.
+LOAD = [CPU, DISK, NETWORK, LOG]
+TEST_DAYS = 7
+CUT_OFF_HOUR = 4
+
+
+class Scenario(Enum):
+    """Names on the command line."""
+
+    NONE = "none"
+    DOUBLED_REPLICAS = "doubled-replicas"
+    NEW_SERVICES = "new-services"
+    HOLIDAY = "holiday"
+    TREND = "trend"
+
+
+def cut_off_slot(cluster: Cluster) -> int:
+    """First slot of the placement: 04:00 local of the last day that leaves seven whole days."""
+    hours = cluster.timestamps().tz_convert(cluster.time_zone)
+    latest = cluster.n_slots - TEST_DAYS * SLOTS_PER_DAY
+    at_four = np.flatnonzero((hours.hour == CUT_OFF_HOUR) & (hours.minute == 0))
+    return int(at_four[at_four <= latest].max())
+
+
+def without_change(cluster: Cluster, rng: np.random.Generator) -> Cluster:
+    """The cluster as it is."""
+    return cluster
+
+
+def doubled_replicas(cluster: Cluster, rng: np.random.Generator, *, share: float = 1 / 3) -> Cluster:
+    """Two hours before the cut-off a third of the services get twice the replicas of half the size.
+
+    Their total load and requests stay as they were: last week's load per pod is then twice what a pod will use.
+    """
+    moment = cut_off_slot(cluster) - 4
+    chosen = _some_services(cluster, rng, share)
+    twins: Ints = np.flatnonzero(chosen[cluster.service_of] & (cluster.first <= moment) & (cluster.end > moment))
+    usage = cluster.usage.copy()
+    usage[chosen[cluster.service_of], :, moment:] *= 0.5
+    added = usage[twins].copy()  # (n_twins, n_resources, n_slots)
+    added[:, :, :moment] = np.nan
+    halved = tuple(
+        replace(s, request_cpu_cores=s.request_cpu_cores / 2, request_memory_bytes=s.request_memory_bytes / 2)
+        if is_chosen
+        else s
+        for s, is_chosen in zip(cluster.services, chosen, strict=True)
+    )
+    return _with_pods(replace(cluster, services=halved), rng, usage, added, twins, moment)
+
+
+def new_services(
+    cluster: Cluster, rng: np.random.Generator, *, share: float = 1 / 3, ramp: Sequence[float] = (0.1, 0.2, 0.4)
+) -> Cluster:
+    """A third of the services went live three days before the cut-off; nothing of them is known from before.
+
+    ramp: share of the load on their first days, as a careful launch does it; full load from the cut-off on. Without
+    it the three days already show everything and copying them is as good as a forecast.
+    """
+    birth = cut_off_slot(cluster) - 3 * SLOTS_PER_DAY
+    young = _some_services(cluster, rng, share)[cluster.service_of]  # (n_pods,)
+    usage = cluster.usage.copy()
+    usage[young, :, :birth] = np.nan
+    for day, part in enumerate(ramp):
+        for resource in LOAD:
+            usage[young, resource, birth + day * SLOTS_PER_DAY : birth + (day + 1) * SLOTS_PER_DAY] *= part
+    first = np.where(young, np.maximum(cluster.first, birth), cluster.first)
+    return replace(cluster, usage=usage, first=first)
+
+
+def public_holiday(
+    cluster: Cluster, rng: np.random.Generator, *, last_day: date = date(2026, 5, 17), country: str = "DE"
+) -> Cluster:
+    """The history moves to April and May: Ascension Day (14 May 2026, a Thursday) falls into the test week.
+
+    On public holidays half of the services (offices) carry 30 % and half (leisure) 170 % of their usual load. Labour
+    Day, and in longer histories Easter, lies in the history, so that a holiday can be learned; last week has none.
+    Traces with real dates keep their weekdays where their history ends on a Sunday, as the built ones do.
+    """
+    end = pd.Timestamp(last_day, tz=cluster.time_zone) + pd.Timedelta(days=1)
+    start = (end - pd.Timedelta(days=cluster.n_slots // SLOTS_PER_DAY)).tz_convert("UTC")
+    moved = replace(cluster, start=start, holiday_country=country)
+    calendar = holidays.country_holidays(country)
+    local = moved.timestamps().tz_convert(cluster.time_zone)
+    festive: Bools = np.array([day in calendar for day in local.date])  # (n_slots,)
+    leisure = _some_services(cluster, rng, 0.5)
+    factor = np.where(leisure, 1.7, 0.3).astype(np.float32)[cluster.service_of]  # (n_pods,)
+    usage = cluster.usage.copy()
+    for resource in LOAD:
+        usage[:, resource, festive] *= factor[:, None]
+    return replace(moved, usage=usage)
+
+
+def daily_trend(cluster: Cluster, rng: np.random.Generator, *, per_day: float = 0.05, days_before: int = 10) -> Cluster:
+    """A third of the services grow by 5 % a day from ten days before the cut-off to the end, a third shrink likewise.
+
+    They reach their usual level in the middle of the test week: what changes is what was known before.
+    """
+    slots = np.arange(cluster.n_slots)
+    cut_off = cut_off_slot(cluster)
+    day = np.maximum(slots - (cut_off - days_before * SLOTS_PER_DAY), 0) / SLOTS_PER_DAY
+    middle = days_before + TEST_DAYS / 2
+    growth = ((1.0 + per_day) ** (day - middle)).astype(np.float32)  # (n_slots,)
+    growing = _some_services(cluster, rng, 1 / 3)
+    shrinking = _some_services(cluster, rng, 1 / 3, among=~growing)
+    usage = cluster.usage.copy()
+    for resource in LOAD:
+        usage[growing[cluster.service_of], resource] *= growth
+        usage[shrinking[cluster.service_of], resource] /= growth
+    return replace(cluster, usage=usage)
+
+
+SCENARIOS: Mapping[Scenario, Callable[[Cluster, np.random.Generator], Cluster]] = {
+    Scenario.NONE: without_change,
+    Scenario.DOUBLED_REPLICAS: doubled_replicas,
+    Scenario.NEW_SERVICES: new_services,
+    Scenario.HOLIDAY: public_holiday,
+    Scenario.TREND: daily_trend,
+}
+
+
+def _some_services(cluster: Cluster, rng: np.random.Generator, share: float, *, among: Bools | None = None) -> Bools:
+    """(n_services,) a random share of all services, drawn from those whose replicas do not follow load."""
+    n_services = len(cluster.services)
+    fixed = np.ones(n_services, dtype=bool) if among is None else among.copy()
+    # A pod that comes and goes marks its service as autoscaled; `read_cluster` does not know otherwise.
+    fixed[cluster.service_of[(cluster.first > 0) | (cluster.end < cluster.n_slots)]] = False
+    candidates = rng.permutation(np.flatnonzero(fixed))
+    chosen = np.zeros(n_services, dtype=bool)
+    chosen[candidates[: max(round(share * n_services), 1)]] = True
+    return chosen
+
+
+def _with_pods(
+    cluster: Cluster, rng: np.random.Generator, usage: Floats32, added: Floats32, twins: Ints, moment: int
+) -> Cluster:
+    """The cluster with one more pod per twin, born at `moment` and placed by requests beside what is there."""
+    names = [pod_name(rng, f"{cluster.pods[twin].rsplit('-', 1)[0]}-#####") for twin in twins]
+    service_of: Ints = np.concatenate([cluster.service_of, cluster.service_of[twins]])
+    first: Ints = np.concatenate([cluster.first, np.full(len(twins), moment)])
+    end: Ints = np.concatenate([cluster.end, cluster.end[twins]])
+    requests: Floats = cluster.requests()[service_of]
+    placed: Ints = np.concatenate([cluster.node_of, np.full(len(twins), -1)])
+    return replace(
+        cluster,
+        pods=(*cluster.pods, *names),
+        service_of=service_of,
+        first=first,
+        end=end,
+        node_of=place_natively(rng, requests, cluster.allocatable, first, end, placed=placed),
+        usage=np.concatenate([usage, added]),
+    )

@@ -1,0 +1,1 @@
+"""The nightly run: a history in, a fitted and published model out."""

@@ -1,0 +1,123 @@
+"""What is done about samples that cannot be true, and how it is told.
+
+Nothing here reads files. A bad value becomes "not measured" (NaN), a bad row is left out, and each cause is counted
+and reported in one line; input that cannot be mended raises InputError where it is read.
+
+    cause                 treatment
+    not finite            NaN, infinity: not measured
+    negative              not measured
+    above capacity        more than CAPACITY_TOLERANCE x capacity of the node: not measured
+    duplicate             same pod or node at the same time: the last row counts
+    no time               no timestamp, or one outside 2000..2099: row left out
+    stray time            far from all other rows (a wrong clock): row left out
+    no name               no namespace, service or pod (node rows: no node): row left out
+    with node             pods that come with their node (DaemonSet, StaticPod): they count as the node's base
+    partial day           less than half of the first or last day is there, or hardly any row: day cut off
+    bad capacity          capacity or request that is negative, zero or not finite: unknown
+
+Rows may come in any order; a service that only reports zeros stays a service that uses nothing.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+
+import numpy as np
+
+from forecast.arrays import Floats, Floats32, Ints
+
+__all__ = ["CAPACITY_TOLERANCE", "Cause", "CleaningReport", "Tally", "clean_usage"]
+
+CAPACITY_TOLERANCE = 2.0
+"""Usage above this many capacities is a broken counter. Real samples do pass 1: rates of bursts, burstable disks."""
+
+
+class Cause(Enum):
+    """Why a value or row was not used; the text completes "12,345 ..."."""
+
+    NOT_FINITE = "values are NaN or infinite: taken as not measured"
+    NEGATIVE = "values are negative: taken as not measured"
+    ABOVE_CAPACITY = f"values exceed {CAPACITY_TOLERANCE:g} x the node's capacity: taken as not measured"
+    DUPLICATE = "rows repeat a series and time: the last row counts"
+    NO_TIME = "rows have no timestamp between 2000 and 2099: left out"
+    STRAY_TIME = "rows lie far from all other times: left out"
+    NO_NAME = "rows lack a name in a key column: left out"
+    WITH_NODE = "rows belong to DaemonSets or static pods: counted as the base load of their nodes"
+    BAD_CAPACITY = "capacities or requests are not positive numbers: taken as unknown"
+    MISSING_COLUMN = "usage columns are missing: taken as not measured"
+    UNKNOWN_POD = "pods are not in pods.parquet: their requests are unknown"
+    UNKNOWN_NODE = "nodes are not in capacity.parquet: their capacity is unknown"
+    PARTIAL_DAY = "days at the ends have less than half their slots or hardly any rows: cut off"
+    STEP = "step in history.json does not fit the samples: the measured step is used"
+
+
+@dataclass(frozen=True, slots=True)
+class CleaningReport:
+    """How often each cause was met, per file of the history."""
+
+    counts: Mapping[tuple[str, Cause], int] = field(default_factory=dict)
+
+    def total(self, cause: Cause) -> int:
+        """Over all files."""
+        return sum(count for (_, found), count in self.counts.items() if found is cause)
+
+    def lines(self) -> list[str]:
+        """One sentence per file and cause, in a stable order; empty if nothing was wrong."""
+        ordered = sorted(self.counts.items(), key=lambda item: (item[0][0], list(Cause).index(item[0][1])))
+        return [f"{file}: {count:,} {cause.value}" for (file, cause), count in ordered if count]
+
+
+class Tally:
+    """Collects the counts of a CleaningReport while files are read."""
+
+    def __init__(self) -> None:
+        self._counts: Counter[tuple[str, Cause]] = Counter()
+
+    def add(self, file: str, cause: Cause, count: int) -> None:
+        """Count further cases of a cause."""
+        if count:
+            self._counts[file, cause] += count
+
+    def set(self, file: str, cause: Cause, count: int) -> None:
+        """Replace a count: for facts about the whole file, which may be established more than once."""
+        self._counts[file, cause] = count
+
+    def report(self) -> CleaningReport:
+        """What was counted so far."""
+        return CleaningReport({key: count for key, count in self._counts.items() if count})
+
+
+def clean_usage(values: Floats32, n_null: int, node: Ints, capacity: Floats) -> dict[Cause, int]:
+    """Turn impossible values into NaN, in place, and say how many there were of each kind.
+
+    values   : (n_rows, n_resources) float32; NaN also stands for null
+    n_null   : how many of the NaN are nulls, which are not worth a remark
+    node     : (n_rows,) index into capacity, -1 = unknown
+    capacity : (n_nodes, n_resources); NaN = not a limit
+    """
+    counts: dict[Cause, int] = {}
+    finite = np.isfinite(values)
+    n_broken = values.size - int(np.count_nonzero(finite)) - n_null
+    if n_broken > 0:
+        counts[Cause.NOT_FINITE] = n_broken
+        values[~finite] = np.nan
+    # NaN compares false with everything, so the two tests below need no mask.
+    with np.errstate(invalid="ignore"):
+        negative = values < 0
+        if n_negative := int(np.count_nonzero(negative)):
+            counts[Cause.NEGATIVE] = n_negative
+            values[negative] = np.nan
+        if len(capacity) and len(values):
+            # Looking up every row's node is the slow part: needless while no value exceeds the smallest limit.
+            limit = (CAPACITY_TOLERANCE * capacity).astype(np.float32)
+            smallest = np.fmin.reduce(limit, axis=0)
+            suspect = np.flatnonzero((values > smallest).any(axis=1))
+            suspect = suspect[node[suspect] >= 0]
+            above = values[suspect] > limit[node[suspect]]
+            if n_above := int(np.count_nonzero(above)):
+                counts[Cause.ABOVE_CAPACITY] = n_above
+                values[suspect] = np.where(above, np.float32(np.nan), values[suspect])
+    return counts
