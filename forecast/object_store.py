@@ -1,0 +1,197 @@
+"""Where the registry keeps its bytes: a local directory or any object store that fsspec knows, behind six calls.
+
+Names are relative, at most "<directory>/<file>". `put` is atomic: a reader sees the old bytes, the new ones or, if
+there were none, nothing. Object stores promise that for one object; a local disk does after write, fsync and rename.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+import fsspec
+from fsspec.core import url_to_fs
+
+from forecast.errors import ForecastError, InputError
+
+__all__ = ["FsspecStore", "LocalStore", "ObjectStore", "StoreError", "open_store"]
+
+_TEMPORARY = ".tmp-"
+
+
+class StoreError(ForecastError):
+    """The store could not be reached, read or written; a missing file is FileNotFoundError instead."""
+
+
+class ObjectStore(ABC):
+    """Named bytes in flat directories."""
+
+    @abstractmethod
+    def get(self, name: str) -> bytes:
+        """Content of a file; raises FileNotFoundError."""
+
+    @abstractmethod
+    def put(self, name: str, content: bytes) -> None:
+        """Create or replace a file, all at once."""
+
+    @abstractmethod
+    def directories(self) -> list[str]:
+        """Names of the directories at the top, sorted."""
+
+    @abstractmethod
+    def files(self, directory: str) -> list[str]:
+        """Names of the files of a directory, sorted; empty if there is no such directory."""
+
+    @abstractmethod
+    def remove(self, directory: str, first: str) -> None:
+        """Delete a directory, the file `first` before all others; nothing happens if it is not there."""
+
+    @abstractmethod
+    def remove_leftovers(self, older_than: float) -> None:
+        """Delete temporary files of killed writers that were last touched before `older_than` (seconds since 1970)."""
+
+
+def open_store(url: str) -> ObjectStore:
+    """The store at a path, file:// URL or any other URL that fsspec has a driver for."""
+    protocol, separator, rest = url.partition("://")
+    if not separator or protocol == "file":
+        return LocalStore(Path(rest if separator else url).expanduser())
+    try:
+        filesystem, root = url_to_fs(url)
+    except (ValueError, ImportError) as error:
+        raise InputError(
+            f"model store {url!r} cannot be opened ({error}): give a directory or a URL with an installed fsspec driver"
+        ) from error
+    return FsspecStore(filesystem, root.rstrip("/"))
+
+
+class LocalStore(ObjectStore):
+    """A directory. Every file is on the disk, not only in memory, before its name appears."""
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+
+    def get(self, name: str) -> bytes:
+        with _translated(name):
+            return (self._root / name).read_bytes()
+
+    def put(self, name: str, content: bytes) -> None:
+        with _translated(name):
+            path = self._root / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            descriptor, temporary = tempfile.mkstemp(prefix=_TEMPORARY, dir=path.parent)
+            try:
+                with os.fdopen(descriptor, "wb") as stream:
+                    stream.write(content)
+                    stream.flush()
+                    os.fsync(stream.fileno())
+                # mkstemp is private to its user; trainer and scorer often run as different ones.
+                os.chmod(temporary, 0o644)
+                os.replace(temporary, path)
+            except BaseException:
+                with suppress(OSError):
+                    os.unlink(temporary)
+                raise
+            _sync_directory(path.parent)
+            if path.parent != self._root:
+                _sync_directory(self._root)
+
+    def directories(self) -> list[str]:
+        with _translated(str(self._root)):
+            if not self._root.is_dir():
+                return []
+            return sorted(entry.name for entry in self._root.iterdir() if entry.is_dir())
+
+    def files(self, directory: str) -> list[str]:
+        with _translated(directory):
+            if not (self._root / directory).is_dir():
+                return []
+            return sorted(entry.name for entry in (self._root / directory).iterdir() if entry.is_file())
+
+    def remove(self, directory: str, first: str) -> None:
+        with _translated(directory):
+            for name in sorted(self.files(directory), key=lambda name: name != first):
+                (self._root / directory / name).unlink(missing_ok=True)
+            with suppress(FileNotFoundError):
+                (self._root / directory).rmdir()
+
+    def remove_leftovers(self, older_than: float) -> None:
+        with _translated(str(self._root)):
+            for path in self._root.glob(f"{_TEMPORARY}*"):
+                with suppress(FileNotFoundError):
+                    if path.stat().st_mtime < older_than:
+                        path.unlink()
+
+
+class FsspecStore(ObjectStore):
+    """Any other fsspec filesystem. One put is one object, which object stores replace as a whole."""
+
+    def __init__(self, filesystem: fsspec.AbstractFileSystem, root: str) -> None:
+        self._fs: Any = filesystem
+        self._root = root
+
+    def get(self, name: str) -> bytes:
+        with _translated(name):
+            content: bytes = self._fs.cat_file(f"{self._root}/{name}")
+            return content
+
+    def put(self, name: str, content: bytes) -> None:
+        with _translated(name):
+            # Nothing to do on object stores; stores with real directories (SFTP, HDFS) need them.
+            self._fs.makedirs(f"{self._root}/{name}".rpartition("/")[0], exist_ok=True)
+            self._fs.pipe_file(f"{self._root}/{name}", content)
+            self._fs.invalidate_cache()
+
+    def directories(self) -> list[str]:
+        return self._list("", "directory")
+
+    def files(self, directory: str) -> list[str]:
+        return self._list(directory, "file")
+
+    def _list(self, directory: str, kind: str) -> list[str]:
+        with _translated(directory or self._root):
+            # Listings are cached per process, and another process may have published.
+            self._fs.invalidate_cache()
+            try:
+                entries = self._fs.ls(f"{self._root}/{directory}".rstrip("/"), detail=True)
+            except FileNotFoundError:
+                return []
+            return sorted(str(e["name"]).rstrip("/").rpartition("/")[2] for e in entries if e["type"] == kind)
+
+    def remove(self, directory: str, first: str) -> None:
+        with _translated(directory):
+            for name in sorted(self.files(directory), key=lambda name: name != first):
+                with suppress(FileNotFoundError):
+                    self._fs.rm_file(f"{self._root}/{directory}/{name}")
+            with suppress(FileNotFoundError, OSError, NotImplementedError):
+                self._fs.rmdir(f"{self._root}/{directory}")  # object stores have no directories to remove
+            self._fs.invalidate_cache()
+
+    def remove_leftovers(self, older_than: float) -> None:
+        """Nothing: an object that was not written completely does not exist."""
+
+
+@contextmanager
+def _translated(name: str) -> Iterator[None]:
+    """A missing file stays FileNotFoundError; everything else a store can raise becomes StoreError."""
+    try:
+        yield
+    except (FileNotFoundError, StoreError):
+        raise
+    except Exception as error:  # drivers raise errors of their own client libraries
+        reason = error.strerror if isinstance(error, OSError) and error.strerror else " ".join(str(error).split())
+        raise StoreError(f"{name}: {reason or type(error).__name__}") from error
+
+
+def _sync_directory(path: Path) -> None:
+    """Make a rename or a new name durable: without it a power failure may forget the directory's entry."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
