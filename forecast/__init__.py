@@ -1,4 +1,4 @@
-"""The science of forecast-scheduler: what each service will use at every time of the week, and what that does to a node.
+"""The science of forecast-scheduler: what each service will use at every time of the week, and what nodes make of it.
 
 Pure: arrays in, arrays out. The only module that touches a disk or an object store is `registry`.
 Nothing here knows Kubernetes clients, Prometheus or HTTP; `docs/architecture.md` draws the direction of imports.

@@ -1,11 +1,11 @@
 """Errors of the forecast package. Every message says what was found, what is allowed and what to do next.
 
-    ForecastError
-    ├── InputError              the caller's data or arguments; the command line exits with 2
-    │   ├── NotEnoughHistory
-    │   ├── UnknownName         a service, node, resource or version that is not there
-    │   └── (registry: NoModel, CorruptArtefact, ForeignArtefact, UnsignedArtefact)
-    └── PublishError            the registry could not be written; the last good model is untouched
+ForecastError
+├── InputError              the caller's data or arguments; the command line exits with 2
+│   ├── NotEnoughHistory
+│   ├── UnknownName         a service, node, resource or version that is not there
+│   └── (registry: NoModel, CorruptArtefact, ForeignArtefact, UnsignedArtefact)
+└── PublishError            the registry could not be written; the last good model is untouched
 """
 
 from __future__ import annotations

@@ -1,0 +1,227 @@
+"""Backtest: would the published model have foreseen each day's peak?
+
+The definition is fixed, others compare against it. Series are per-pod means of a service; origins are the last 28 local
+midnights that leave a full day (5 where history is under 40 days); the target is that day's peak, the maximum of
+half-hour means. Quantile losses at 0.5 and 0.95, every series divided by the 0.9 quantile of its daily peaks, are
+summed and divided by the sum of actual peaks. Series with median daily peak 0 or under 95 % of samples are left out.
+
+The model is refitted at every origin on what lay before, and read through `PeakModel` as the scorer reads it.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from forecast.arrays import AnyFloats, Bools, Floats
+from forecast.baselines import BASELINES
+from forecast.calendar import SLOTS_PER_DAY
+from forecast.composition import peak_at
+from forecast.errors import NotEnoughHistory
+from forecast.history import History
+from forecast.losses import pinball_loss
+from forecast.model import PEAK_QUANTILES, PeakModel
+from forecast.node_forecast import node_forecast
+from forecast.progress import Progress, silent
+from forecast.resources import RESOURCES
+
+__all__ = ["OURS", "Backtest", "Score", "backtest", "scored_series"]
+
+OURS = "forecast-scheduler"
+_ORIGINS, _FEW_ORIGINS, _SHORT_HISTORY_DAYS = 28, 5, 40
+_MINIMUM_HISTORY_DAYS = 8
+_SAMPLES_NEEDED = 0.95
+
+FitModel = Callable[[History, PeakModel | None], PeakModel]
+
+
+@dataclass(frozen=True, slots=True)
+class Score:
+    """Losses of one forecaster on one resource. coverage95 = share of peaks at or below the 0.95 forecast."""
+
+    loss50: float
+    loss95: float
+    coverage95: float
+    n: int
+
+    def to_json(self) -> dict[str, float | int]:
+        return {"loss50": self.loss50, "loss95": self.loss95, "coverage95": self.coverage95, "n": self.n}
+
+
+@dataclass(frozen=True, slots=True)
+class Backtest:
+    """scores[resource][forecaster]; resources without a usable series are absent.
+
+    node_coverage : resource -> (share of node-days whose peak stayed under the 0.95 bound, number of node-days)
+    left_out      : resource -> measured series that the definition leaves out
+    peaks         : what was forecast and what came, for plots
+    """
+
+    scores: dict[str, dict[str, Score]]
+    components: dict[str, dict[str, Score]]
+    node_coverage: dict[str, tuple[float, int]]
+    left_out: dict[str, int]
+    origins: tuple[str, ...]
+    peaks: PeakTable
+
+    def to_json(self) -> dict[str, Any]:
+        """The layout other tools rely on (docs/backtest.md)."""
+        return {
+            "resources": {
+                resource: {
+                    OURS: by_name[OURS].to_json(),
+                    "baselines": {name: score.to_json() for name, score in by_name.items() if name != OURS},
+                    "components": {name: score.to_json() for name, score in self.components.get(resource, {}).items()},
+                    "left_out": self.left_out[resource],
+                }
+                for resource, by_name in self.scores.items()
+            },
+            "node_coverage95": {r: {"coverage": share, "n": n} for r, (share, n) in self.node_coverage.items()},
+            "origins": list(self.origins),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class PeakTable:
+    """actual: (n_services, n_resources, n_origins); forecast: one more axis, n_quantiles."""
+
+    actual: Floats
+    forecast: Floats
+
+
+@dataclass(slots=True)
+class _Tally:
+    """Forecasts of one forecaster over the origins: lists of (n_services, n_resources, n_quantiles)."""
+
+    forecasts: list[Floats] = field(default_factory=list)
+
+
+def daily_peaks(usage: AnyFloats) -> Floats:
+    """Highest half hour of each day, NaN where the day was not measured: (..., n_days, 48) -> (..., n_days)."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)
+        return np.asarray(np.nanmax(usage, axis=-1), dtype=np.float64)
+
+
+def scored_series(usage: AnyFloats) -> tuple[Bools, Floats]:
+    """Which series the definition scores, and their scales: (n_services, n_resources) each."""
+    peaks = daily_peaks(usage)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)
+        complete = np.isfinite(usage).mean(axis=(2, 3)) >= _SAMPLES_NEEDED
+        used = complete & (np.nan_to_num(np.nanmedian(peaks, axis=2)) > 0)
+        scale = np.nanquantile(peaks, 0.9, axis=2)
+    return used, np.where(used, scale, np.nan)
+
+
+def origin_days(n_days: int) -> range:
+    """Day indices forecast from the midnight they begin with; raises NotEnoughHistory."""
+    wanted = _FEW_ORIGINS if n_days < _SHORT_HISTORY_DAYS else _ORIGINS
+    if n_days < _MINIMUM_HISTORY_DAYS:
+        raise NotEnoughHistory(
+            days=n_days, needed=_MINIMUM_HISTORY_DAYS, purpose="backtest (a week and a day to forecast)"
+        )
+    return range(max(_MINIMUM_HISTORY_DAYS - 1, n_days - wanted), n_days)
+
+
+def backtest(history: History, fit_model: FitModel, *, progress: Progress = silent) -> Backtest:
+    """Run the definition above. `fit_model(known history, model of the night before)` is what train would publish."""
+    usage = history.usage_per_pod
+    used, scale = scored_series(usage)
+    actual = daily_peaks(usage)
+    days = origin_days(history.n_days)
+    tallies: dict[str, _Tally] = {}
+    component_tallies: dict[str, _Tally] = {}
+    node_hits: list[Floats] = []
+    model: PeakModel | None = None
+    progress("backtest", 0, len(days))
+    for done, day in enumerate(days, start=1):
+        known = history.before(day)
+        model = fit_model(known, model)
+        tallies.setdefault(OURS, _Tally()).forecasts.append(model.service_peaks(history.days[day]))
+        for name, forecast in _baseline_forecasts(known, actual[:, :, :day]):
+            tallies.setdefault(name, _Tally()).forecasts.append(forecast)
+        for name, forecast in model.component_peaks.items():
+            component_tallies.setdefault(name, _Tally()).forecasts.append(forecast)
+        node_hits.append(_node_hits(history, model, day))
+        progress("backtest", done, len(days))
+    targets = actual[:, :, days.start : days.stop]
+    return Backtest(
+        scores=_scores(tallies, targets, used, scale),
+        components=_scores(component_tallies, targets, used, scale),
+        node_coverage=_coverage(np.stack(node_hits)),
+        left_out={
+            r.name: int((np.isfinite(actual[:, i]).any(axis=1) & ~used[:, i]).sum()) for i, r in enumerate(RESOURCES)
+        },
+        origins=tuple(history.days[day].isoformat() for day in days),
+        peaks=PeakTable(targets, np.stack(tallies[OURS].forecasts, axis=2)),
+    )
+
+
+def _baseline_forecasts(known: History, peaks: Floats) -> Iterator[tuple[str, Floats]]:
+    """Every fixed baseline: name, (n_services, n_resources, n_quantiles)."""
+    n_services, n_resources, n_days = peaks.shape
+    flat_peaks = peaks.reshape(-1, n_days)
+    flat_usage = known.usage_per_pod.reshape(-1, n_days, SLOTS_PER_DAY)
+    for name, baseline in BASELINES.items():
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", RuntimeWarning)  # series without a single sample
+            q50, q95 = baseline(flat_peaks, flat_usage)
+        yield name, np.stack([q50, q95], axis=-1).reshape(n_services, n_resources, 2)
+
+
+def _scores(tallies: dict[str, _Tally], targets: Floats, used: Bools, scale: Floats) -> dict[str, dict[str, Score]]:
+    """Losses per resource and forecaster, all on the peaks that every one of them could forecast."""
+    result: dict[str, dict[str, Score]] = {}
+    forecasts = {name: np.stack(tally.forecasts, axis=2) for name, tally in tallies.items()}
+    for index, resource in enumerate(RESOURCES):
+        rows = used[:, index]
+        if not rows.any():
+            continue
+        target = targets[rows, index] / scale[rows, index, None]  # (n_used, n_origins)
+        for name, forecast in forecasts.items():
+            result.setdefault(resource.name, {})[name] = _score(
+                target, forecast[rows, index] / scale[rows, index, None, None]
+            )
+    return result
+
+
+def _score(target: Floats, forecast: Floats) -> Score:
+    """target: (n_series, n_origins), forecast: (n_series, n_origins, n_quantiles), both scaled."""
+    known = np.isfinite(target) & np.isfinite(forecast).all(axis=2)
+    total = target[known].sum()
+    losses = [pinball_loss(target[known], forecast[known][:, i], q).sum() / total for i, q in enumerate(PEAK_QUANTILES)]
+    covered = (target[known] <= forecast[known][:, -1]).mean() if known.any() else np.nan
+    return Score(float(losses[0]), float(losses[1]), float(covered), int(known.sum()))
+
+
+def _node_hits(history: History, model: PeakModel, day: int) -> Floats:
+    """Whether each node's peak of the day stayed at or under its 0.95 bound: (n_resources, n_nodes), 1, 0, NaN = unknown.
+
+    The pods are those that really ran that day: what is tested is the forecast of their load, not of placements.
+    """
+    start = day * SLOTS_PER_DAY
+    placements = history.placements.between(start, start + SLOTS_PER_DAY)
+    loads = node_forecast(model, placements, (history.days[day],))
+    hits = np.full((len(RESOURCES), len(history.nodes)), np.nan)
+    for index, load in enumerate(loads):
+        actual = history.node_usage[:, index, day]
+        measured = np.isfinite(actual).mean(axis=1) >= 0.5
+        if measured.any():
+            bound = peak_at(load, float(model.node_z[index, -1]))[:, 0]
+            peak = daily_peaks(actual)
+            hits[index, measured] = (peak <= bound)[measured]
+    return hits
+
+
+def _coverage(hits: Floats) -> dict[str, tuple[float, int]]:
+    """hits: (n_origins, n_resources, n_nodes)."""
+    return {
+        resource.name: (float(np.nanmean(hits[:, i])), int(np.isfinite(hits[:, i]).sum()))
+        for i, resource in enumerate(RESOURCES)
+        if np.isfinite(hits[:, i]).any()
+    }

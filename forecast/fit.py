@@ -1,0 +1,261 @@
+"""From history to the published model: the recipe, stage by stage. Each stage is a module of its own.
+
+replicas            expected pods, and which services scale with their load
+usage per pod       at today's replica count
+cold_start          young services borrow what they lack
+holiday_effect      holidays out of the ordinary days
+selection           predictors chosen and blended -> expected curves
+peaks               quantiles of the daily peaks
+scenarios           last week at today's level, for placement
+spread, node_*      errors in parts, base load, calibration on nodes
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+
+import numpy as np
+
+from forecast.arrays import AnyFloats, Bools, Floats, Floats32, Ints
+from forecast.calendar import SLOTS_PER_DAY, Days, DayType
+from forecast.cold_start import borrow_history, request_ratios
+from forecast.errors import NotEnoughHistory
+from forecast.history import History
+from forecast.holiday_effect import as_ordinary, holiday_curves, without_holidays
+from forecast.model import DATED_DAYS, PEAK_QUANTILES, PeakModel
+from forecast.node_base import fit_node_base
+from forecast.node_calibration import PastForecast, calibrate_nodes, spread_of_past
+from forecast.peaks import PeakForecaster, PeakQuantiles
+from forecast.progress import Progress, silent
+from forecast.replicas import ReplicaForecast, forecast_replicas
+from forecast.resources import MEMORY, RESOURCES
+from forecast.scenarios import SCENARIO_DAYS, scenario_weeks
+from forecast.selection import Selection, select_predictors
+
+__all__ = ["FitOptions", "fit"]
+
+_SMALLEST_FACTOR_BASE = 0.01
+"""The highest slot of a curve is at least this share of the day's median peak, so that the factor stays finite."""
+
+
+@dataclass(frozen=True, slots=True)
+class FitOptions:
+    """What may be tuned about a fit; the defaults are what the benchmarks measure.
+
+    window_days      : older history is not looked at
+    rehearsal_weeks  : past weeks forecast from before they began, for the errors of services and nodes
+    reselect_share   : share of the series whose predictors are chosen anew each night when a previous model is given
+    """
+
+    window_days: int = 91
+    rehearsal_weeks: int = 3
+    reselect_share: float = 1 / 7
+
+
+def fit(
+    history: History,
+    options: FitOptions = FitOptions(),
+    *,
+    previous: PeakModel | None = None,
+    progress: Progress = silent,
+) -> PeakModel:
+    """Learn from all whole days of `history` what the days after them will bring.
+
+    previous : the model of the night before; the predictors it chose are kept for most series
+    Raises NotEnoughHistory without a single whole day.
+    """
+    if history.n_days < 1:
+        raise NotEnoughHistory(days=history.n_days, needed=1, purpose="fit a model")
+    history = history.before(history.n_days, keep=options.window_days)
+    days = history.describe_days()
+    first_day = history.days[-1] + timedelta(days=1)
+    horizon = history.calendar.describe(history.calendar.horizon(first_day, DATED_DAYS))
+
+    replicas = forecast_replicas(history.replicas, days, horizon)
+    seen = usage_at_reference(history, replicas)
+    ratios = request_ratios(seen, history.requests, days)
+    borrowed = borrow_history(seen, history.requests, history.services, days, ratios)
+    series = _Series.of(borrowed.usage)
+    with_holidays = series.flatten(borrowed.usage)
+    usage = without_holidays(with_holidays, days)
+
+    selection = select_predictors(
+        usage,
+        as_ordinary(days),
+        group=series.resource,
+        previous=_previous_weights(previous, history, series),
+        reselect_share=options.reselect_share,
+        progress=progress,
+    )
+    ordinary = selection.predict(usage, as_ordinary(days), as_ordinary(horizon), progress=progress)
+    forecaster = PeakForecaster(quantiles=PEAK_QUANTILES).fit(usage, series.resource, as_ordinary(days))
+    peaks = forecaster.predict(as_ordinary(horizon))
+    ordinary = _with_floor(ordinary, peaks)
+    factor = peaks.peaks / np.maximum(ordinary.max(axis=2), np.finfo(np.float32).tiny)[..., None]
+    day_types = _day_type_profiles(ordinary, as_ordinary(horizon), with_holidays, days)
+    dated = np.where(
+        (horizon.day_type == DayType.HOLIDAY)[None, :, None], day_types[:, DayType.HOLIDAY, None], ordinary
+    )
+
+    past = _rehearse(history, replicas, series, usage, days, selection, options.rehearsal_weeks, progress)
+    spread = spread_of_past(history, past)
+    base = fit_node_base(history.node_usage, history.node_pod_usage, history.capacity, days)
+    node_z = calibrate_nodes(history, past, base, PEAK_QUANTILES)
+
+    def table(values: AnyFloats) -> Floats32:
+        return series.unflatten(values).astype(np.float32)
+
+    return PeakModel(
+        calendar=history.calendar,
+        first_day=first_day,
+        trained_days=history.n_days,
+        services=history.services,
+        nodes=history.nodes,
+        usage_dated=table(dated),
+        usage_scenarios=table(_holidays_as_forecast(scenario_weeks(usage, dated), dated, horizon)),
+        usage_day_type=table(day_types),
+        replicas_dated=replicas.dated.astype(np.float32),
+        replicas_day_type=replicas.day_type.astype(np.float32),
+        reference_replicas=replicas.reference.astype(np.float32),
+        autoscaled=replicas.autoscaled.astype(np.float32),
+        peak_factor=table(factor),
+        own_std=spread.own_std.astype(np.float32),
+        shared_std=spread.shared_std.astype(np.float32),
+        cluster_std=spread.cluster_std.astype(np.float32),
+        node_base=base.profile.astype(np.float32),
+        node_base_std=base.std.astype(np.float32),
+        node_z=node_z.astype(np.float32),
+        request_ratio=np.nan_to_num(ratios).astype(np.float32),
+        predictor_weights=table(selection.weights),
+        info=_facts(series, selection, borrowed.young),
+        component_peaks={name: series.unflatten(values[:, 0]) for name, values in peaks.components.items()},
+    )
+
+
+def usage_at_reference(history: History, replicas: ReplicaForecast) -> Floats:
+    """History as it would have been with today's replica count: (n_services, n_resources, n_days, 48).
+
+    Work is shared: what six pods did is what twelve do with half the load each. Autoscaled services change their count
+    because of their load, so theirs per pod stays; so does memory, which every process needs for itself.
+    """
+    usage = history.usage_per_pod.astype(np.float64)
+    share = _share_of_reference(replicas)
+    usage[:, [r for r in range(len(RESOURCES)) if r != MEMORY]] *= share[:, None, :, None]
+    return usage
+
+
+def _share_of_reference(replicas: ReplicaForecast) -> Floats:
+    """replicas then / replicas now per day, 1 where unknown or autoscaled: (n_services, n_days)."""
+    reference = replicas.reference[:, None]
+    known = np.isfinite(replicas.daily) & (reference > 0) & ~replicas.autoscaled[:, None]
+    return np.where(known, replicas.daily / np.where(reference > 0, reference, 1.0), 1.0)
+
+
+@dataclass(frozen=True, slots=True)
+class _Series:
+    """The (service, resource) pairs that have any data, and the way back to the full tables."""
+
+    service: Ints
+    resource: Ints
+    shape: tuple[int, int]
+
+    @classmethod
+    def of(cls, usage: AnyFloats) -> _Series:
+        service, resource = np.nonzero(np.isfinite(usage).any(axis=(2, 3)))
+        return cls(service, resource, (usage.shape[0], usage.shape[1]))
+
+    def flatten(self, table: AnyFloats) -> Floats:
+        """(n_services, n_resources, ...) -> (n_series, ...)"""
+        return np.asarray(table[self.service, self.resource], dtype=np.float64)
+
+    def unflatten(self, values: AnyFloats) -> Floats:
+        """(n_series, ...) -> (n_services, n_resources, ...), NaN where there is no series."""
+        table = np.full((*self.shape, *values.shape[1:]), np.nan)
+        table[self.service, self.resource] = values
+        return table
+
+
+def _previous_weights(previous: PeakModel | None, history: History, series: _Series) -> Floats | None:
+    """The blend weights of the night before in today's order of series; NaN rows for new ones."""
+    if previous is None:
+        return None
+    rows = {service: i for i, service in enumerate(previous.services)}
+    index = np.array([rows.get(service, -1) for service in history.services])[series.service]
+    weights: Floats = previous.predictor_weights[index, series.resource].astype(np.float64)
+    weights[index < 0] = np.nan
+    return weights
+
+
+def _with_floor(curves: Floats, peaks: PeakQuantiles) -> Floats:
+    """Curves (n_series, n_days, 48) whose highest slot is no mere nothing beside the day's median peak."""
+    floor = _SMALLEST_FACTOR_BASE * peaks.peaks[:, :, :1]
+    return np.where(curves.max(axis=2, keepdims=True) < floor, np.maximum(curves, floor), curves)
+
+
+def _day_type_profiles(ordinary: Floats, horizon: Days, with_holidays: Floats, days: Days) -> Floats:
+    """Profiles for days beyond the dated ones: (n_series, 4, 48). Two weeks hold every ordinary type."""
+    profiles = np.zeros((len(ordinary), len(DayType), SLOTS_PER_DAY))
+    for kind in (DayType.WORKDAY, DayType.SATURDAY, DayType.SUNDAY):
+        profiles[:, kind] = ordinary[:, horizon.day_type == kind].mean(axis=1)
+    workdays = profiles[:, DayType.WORKDAY, None]
+    profiles[:, DayType.HOLIDAY] = holiday_curves(with_holidays, days, workdays, profiles[:, DayType.SUNDAY])[:, 0]
+    return profiles
+
+
+def _holidays_as_forecast(scenarios: Floats, dated: Floats, horizon: Days) -> Floats:
+    """No past week shows a coming holiday; there the scenarios are the forecast itself."""
+    held = (horizon.day_type == DayType.HOLIDAY)[:SCENARIO_DAYS]
+    scenarios[:, :, held] = dated[:, None, :SCENARIO_DAYS][:, :, held]
+    return scenarios
+
+
+def _rehearse(
+    history: History,
+    replicas: ReplicaForecast,
+    series: _Series,
+    usage: Floats,
+    days: Days,
+    selection: Selection,
+    weeks: int,
+    progress: Progress,
+) -> list[PastForecast]:
+    """Forecast past weeks from before they began; the newest first. A short history rehearses its last days."""
+    past = []
+    share = _share_of_reference(replicas)
+    ordinary = as_ordinary(days)
+    for week in range(1, weeks + 1):
+        first = history.n_days - 7 * week
+        length = 7
+        if first < 7:
+            if week > 1 or history.n_days < 2:
+                break
+            first = history.n_days - history.n_days // 2
+            length = history.n_days - first
+        span = slice(first, first + length)
+        curves = selection.predict(
+            usage[:, :first], ordinary.take(slice(first)), ordinary.take(span), progress=progress
+        )
+        table = series.unflatten(curves)
+        at_real_replicas = table / np.where(share[:, span] > 0, share[:, span], 1.0)[:, None, :, None]
+        at_real_replicas[:, MEMORY] = table[:, MEMORY]
+        past.append(PastForecast(first, at_real_replicas))
+    return past
+
+
+def _facts(series: _Series, selection: Selection, young: Bools) -> dict[str, Any]:
+    """What people and the gate want to know about a model."""
+    return {
+        "predictors": list(selection.names),
+        "predictor_series": dict(selection.evaluated),
+        "mean_weights": {
+            RESOURCES[r].name: dict(
+                zip(
+                    selection.names, selection.weights[series.resource == r].mean(axis=0).round(4).tolist(), strict=True
+                )
+            )
+            for r in np.unique(series.resource)
+        },
+        "young_services": int(young.any(axis=1).sum()),
+    }

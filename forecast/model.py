@@ -1,0 +1,161 @@
+"""The published model and how everybody reads it: scorer, replay and backtest go through `PeakModel` alone.
+
+What is backtested is what is scored: there is no second path from the arrays to a forecast.
+`artefact` and `registry` store these arrays; `fit` makes them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import date
+from typing import Any
+
+import numpy as np
+
+from forecast.arrays import AnyFloats, Floats, Floats32
+from forecast.calendar import Calendar
+from forecast.errors import UnknownName
+from forecast.resources import MEMORY, RESOURCES
+from forecast.scenarios import SCENARIO_DAYS, SCENARIO_WEIGHTS, dilate
+from forecast.service_key import ServiceKey
+
+__all__ = ["DATED_DAYS", "PEAK_QUANTILES", "PeakModel"]
+
+DATED_DAYS = 14
+"""Days from the cut-off that have a profile of their own; later days are read from their day type's profile."""
+
+PEAK_QUANTILES = (0.5, 0.95)
+"""Quantiles of a day's peak that are published: what to expect, and the bound."""
+
+
+@dataclass(frozen=True, slots=True)
+class PeakModel:
+    """What every service will use, slot by slot, and how wrong that may be. Arrays are float32, usage in base units.
+
+    calendar           : time zone and holidays the slots mean
+    first_day          : first local day of the dated profiles = the day of the cut-off
+    trained_days       : whole local days of history behind the model
+    services, nodes    : names of the leading axes
+    usage_dated        : (n_services, n_resources, 14, 48) expected usage of one pod; NaN = unknown
+    usage_scenarios    : (n_services, n_resources, n_scenarios, 7, 48) what placement weighs: last week at today's level
+    usage_day_type     : (n_services, n_resources, 4, 48) the same for any later day of a type
+    replicas_dated     : (n_services, 14, 48) expected pods
+    replicas_day_type  : (n_services, 4, 48)
+    reference_replicas : (n_services,) the replica count that usage of one pod refers to
+    autoscaled         : (n_services,) 1 = the replica count follows load
+    peak_factor        : (n_services, n_resources, 14, n_quantiles) quantile of the day's peak / highest usage_dated
+    own_std            : (n_services, n_resources, 48) error of a single pod
+    shared_std         : (n_services, n_resources, 48) error common to the replicas of the service
+    cluster_std        : (n_resources,) error common to all, as a share of the load
+    node_base          : (n_nodes, n_resources, 4, 48) usage beside scheduled pods
+    node_base_std      : (n_nodes, n_resources, 48)
+    node_z             : (n_resources, n_quantiles) standard deviations from a node's mean curve to its daily peak
+    request_ratio      : (n_resources, 4, 48) usage per requested unit (memory: per byte, the rest: per core) of
+                         services without history, as similar services use it
+    predictor_weights  : (n_services, n_resources, n_predictors) how curves were blended; the next fit starts there
+    data_digest        : SHA-256 of the history it was fitted on
+    info               : facts for people and for the gate, as JSON: chosen predictors, young services, figures
+    component_peaks    : name -> (n_services, n_resources, n_quantiles) of the first day, what each part of the peak
+                         forecast said alone; known right after a fit, not published
+    """
+
+    calendar: Calendar
+    first_day: date
+    trained_days: int
+    services: tuple[ServiceKey, ...]
+    nodes: tuple[str, ...]
+    usage_dated: Floats32
+    usage_scenarios: Floats32
+    usage_day_type: Floats32
+    replicas_dated: Floats32
+    replicas_day_type: Floats32
+    reference_replicas: Floats32
+    autoscaled: Floats32
+    peak_factor: Floats32
+    own_std: Floats32
+    shared_std: Floats32
+    cluster_std: Floats32
+    node_base: Floats32
+    node_base_std: Floats32
+    node_z: Floats32
+    request_ratio: Floats32
+    predictor_weights: Floats32
+    data_digest: str = ""
+    info: dict[str, Any] = field(default_factory=dict)
+    component_peaks: dict[str, Floats] = field(default_factory=dict)
+
+    def usage(self, days: tuple[date, ...]) -> Floats:
+        """Expected usage of one pod on local days: (n_services, n_resources, n_days, 48)."""
+        return self._on_days(days, self.usage_dated, self.usage_day_type)
+
+    def placement_curves(self, days: tuple[date, ...]) -> tuple[Floats, Floats]:
+        """What placement weighs: curves (n_services, n_resources, n_curves, n_days, 48) and their weights (n_curves,).
+
+        The scenario week, dilated by a slot. Later weeks than the first read the same weekday.
+        """
+        offsets = [(day - self.first_day).days % SCENARIO_DAYS for day in days]
+        return dilate(self.usage_scenarios[:, :, :, offsets].astype(np.float64)), np.array(SCENARIO_WEIGHTS)
+
+    def replicas(self, days: tuple[date, ...]) -> Floats:
+        """Expected pods of each service on local days: (n_services, n_days, 48)."""
+        return self._on_days(days, self.replicas_dated, self.replicas_day_type)
+
+    def base(self, days: tuple[date, ...]) -> Floats:
+        """Expected usage beside pods on local days: (n_nodes, n_resources, n_days, 48)."""
+        return self.node_base[:, :, self.calendar.describe(days).day_type].astype(np.float64)
+
+    def service_peaks(self, day: date) -> Floats:
+        """Quantiles of the day's peak of one pod: (n_services, n_resources, n_quantiles).
+
+        Peak = highest expected half hour of the day times the calibrated factor; days after the dated ones use the
+        factors of the last dated day of their type.
+        """
+        expected = self.usage((day,))[:, :, 0].max(axis=2)  # (n_services, n_resources)
+        offset = (day - self.first_day).days
+        if not 0 <= offset < DATED_DAYS:
+            dated = self.calendar.describe(self.calendar.horizon(self.first_day, DATED_DAYS)).day_type
+            wanted = self.calendar.describe((day,)).day_type[0]
+            same = np.flatnonzero(dated == wanted)
+            offset = int(same[-1]) if len(same) else DATED_DAYS - 1
+        return np.asarray(expected[:, :, None] * self.peak_factor[:, :, offset])
+
+    def load_share(self, current_replicas: AnyFloats) -> Floats:
+        """How usage of one pod changes with the replica count: (n_services, n_resources), a factor.
+
+        Work is shared, so load per pod is total / replicas; memory is what a process needs whatever the others do.
+        The count of an autoscaled service follows its load, so its load per pod stays.
+
+        current_replicas : (n_services,) pods that serve now; 0 or NaN = unknown, taken as the reference
+        """
+        known = np.nan_to_num(current_replicas) > 0
+        share = np.where(known, self.reference_replicas / np.where(known, current_replicas, 1.0), 1.0)
+        share = np.where((self.autoscaled > 0) | (self.reference_replicas <= 0), 1.0, share)
+        factor = np.repeat(share[:, None], len(RESOURCES), axis=1)
+        factor[:, MEMORY] = 1.0
+        return factor
+
+    def usage_from_requests(
+        self, request_cpu_cores: float, request_memory_bytes: float, days: tuple[date, ...]
+    ) -> Floats:
+        """Expected usage of one pod of a service without history: (n_resources, n_days, 48)."""
+        unit = np.full(len(RESOURCES), request_cpu_cores)
+        unit[MEMORY] = request_memory_bytes
+        ratio = self.request_ratio[:, self.calendar.describe(days).day_type]  # (n_resources, n_days, 48)
+        return unit[:, None, None] * ratio.astype(np.float64)
+
+    def service_index(self, key: ServiceKey) -> int:
+        """Row of a service; raises UnknownName."""
+        try:
+            return self.services.index(key)
+        except ValueError:
+            raise UnknownName("service", str(key), [str(s) for s in self.services]) from None
+
+    def _on_days(self, days: tuple[date, ...], dated: Floats32, day_type: Floats32) -> Floats:
+        """Dated profiles where there are any, the day type's elsewhere; the day axis is the last but one."""
+        types = self.calendar.describe(days).day_type
+        out = day_type[..., types, :].astype(np.float64)
+        for position, day in enumerate(days):
+            offset = (day - self.first_day).days
+            if 0 <= offset < DATED_DAYS:
+                out[..., position, :] = dated[..., offset, :]
+        return out

@@ -1,0 +1,96 @@
+"""A `PeakModel` as the artefact that is published, and back."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import Any
+
+import numpy as np
+
+from forecast.artefact import ArraySpec, Artefact, CorruptArtefact, ForeignArtefact, Manifest
+from forecast.calendar import SLOTS_PER_DAY, Calendar, DayType
+from forecast.errors import InputError
+from forecast.model import DATED_DAYS, PEAK_QUANTILES, PeakModel
+from forecast.resources import RESOURCES
+from forecast.scenarios import SCENARIO_DAYS, SCENARIO_WEIGHTS
+from forecast.service_key import ServiceKey
+
+__all__ = ["ARRAYS", "artefact_of", "model_of"]
+
+_USAGE = "base units of the resource"
+
+ARRAYS: tuple[ArraySpec, ...] = (
+    ArraySpec("usage_dated", ("services", "resources", "days", "slots"), _USAGE, nan_allowed=True),
+    ArraySpec(
+        "usage_scenarios", ("services", "resources", "scenarios", "scenario_days", "slots"), _USAGE, nan_allowed=True
+    ),
+    ArraySpec("usage_day_type", ("services", "resources", "day_types", "slots"), _USAGE, nan_allowed=True),
+    ArraySpec("replicas_dated", ("services", "days", "slots"), "pods"),
+    ArraySpec("replicas_day_type", ("services", "day_types", "slots"), "pods"),
+    ArraySpec("reference_replicas", ("services",), "pods"),
+    ArraySpec("autoscaled", ("services",), "1 = yes"),
+    ArraySpec("peak_factor", ("services", "resources", "days", "quantiles"), "1", nan_allowed=True),
+    ArraySpec("own_std", ("services", "resources", "slots"), _USAGE),
+    ArraySpec("shared_std", ("services", "resources", "slots"), _USAGE),
+    ArraySpec("cluster_std", ("resources",), "share of the load"),
+    ArraySpec("node_base", ("nodes", "resources", "day_types", "slots"), _USAGE),
+    ArraySpec("node_base_std", ("nodes", "resources", "slots"), _USAGE),
+    ArraySpec("node_z", ("resources", "quantiles"), "standard deviations"),
+    ArraySpec("request_ratio", ("resources", "day_types", "slots"), "base unit per requested core or byte"),
+    ArraySpec("predictor_weights", ("services", "resources", "predictors"), "1", nan_allowed=True),
+)
+
+
+def artefact_of(model: PeakModel, created: datetime, backtest: dict[str, object] | None = None) -> Artefact:
+    """What the registry publishes. created: an aware datetime; backtest: figures to publish with it."""
+    manifest = Manifest(
+        created=created,
+        trained_from=model.first_day - timedelta(days=model.trained_days),
+        trained_until=model.first_day - timedelta(days=1),
+        time_zone=model.calendar.time_zone,
+        holiday_country=model.calendar.holiday_country,
+        data_digest=model.data_digest,
+        services=tuple(str(service) for service in model.services),
+        nodes=model.nodes,
+        resources=tuple(resource.name for resource in RESOURCES),
+        slots_per_day=SLOTS_PER_DAY,
+        axes={
+            "days": DATED_DAYS,
+            "slots": SLOTS_PER_DAY,
+            "day_types": len(DayType),
+            "quantiles": len(PEAK_QUANTILES),
+            "scenarios": len(SCENARIO_WEIGHTS),
+            "scenario_days": SCENARIO_DAYS,
+            "predictors": model.predictor_weights.shape[2],
+        },
+        arrays=ARRAYS,
+        backtest=backtest or {},
+        extra={"info": model.info, "peak_quantiles": list(PEAK_QUANTILES), "scenario_weights": list(SCENARIO_WEIGHTS)},
+    )
+    arrays = {spec.name: np.asarray(getattr(model, spec.name), dtype=spec.dtype) for spec in ARRAYS}
+    return Artefact(manifest, arrays)
+
+
+def model_of(artefact: Artefact) -> PeakModel:
+    """The model in a loaded artefact; raises ForeignArtefact where its arrays are not the ones this program knows."""
+    manifest = artefact.manifest
+    if set(manifest.arrays) != set(ARRAYS) or manifest.resources != tuple(r.name for r in RESOURCES):
+        raise ForeignArtefact(
+            "the model's arrays or resources are not those of this release: train again with the release that reads it"
+        )
+    try:
+        services = tuple(ServiceKey.parse(name) for name in manifest.services)
+    except InputError as error:
+        raise CorruptArtefact(f"the manifest names a service that is not namespace/Kind/name: {error}") from error
+    info = manifest.extra.get("info", {})
+    arrays: dict[str, Any] = {spec.name: artefact.arrays[spec.name] for spec in ARRAYS}
+    return PeakModel(
+        calendar=Calendar(manifest.time_zone, manifest.holiday_country),
+        first_day=manifest.trained_until + timedelta(days=1),
+        trained_days=(manifest.trained_until - manifest.trained_from).days + 1,
+        services=services,
+        nodes=manifest.nodes,
+        data_digest=manifest.data_digest,
+        info=dict(info) if isinstance(info, dict) else {},
+        **arrays,
+    )

@@ -1,0 +1,121 @@
+"""How many standard deviations lie between a node's mean curve and its daily peak, learned on nodes out of sample.
+
+A bound per slot is not a bound of the day's peak, and a sum of services' bounds is not a bound of a node. So past weeks
+are forecast from before they began, summed over the pods that were on each node, and held against what the
+nodes really used; `composition.required_z` turns each node-day into the z it would have needed. The spread of a day is
+taken from the other rehearsed days: measured on its own residuals it would fit them, and z would come out too small.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+
+from forecast.arrays import Floats
+from forecast.calendar import SLOTS_PER_DAY
+from forecast.composition import node_load, required_z
+from forecast.history import History
+from forecast.node_base import NodeBase
+from forecast.resources import RESOURCES
+from forecast.spread import Spread, spread_of
+
+__all__ = ["PastForecast", "calibrate_nodes", "spread_of_past"]
+
+_FOLDS = 3
+
+_FALLBACK_Z = {0.5: 0.7, 0.95: 2.5}
+"""Where too few nodes were measured: about these quantiles of the highest of 48 correlated normal errors."""
+
+_LEAST_NODE_DAYS = 20
+
+
+@dataclass(frozen=True, slots=True)
+class PastForecast:
+    """What was forecast at midnight of day `first_day` for the days that follow.
+
+    usage : (n_services, n_resources, n_days, 48) of one pod, at the replica counts those days really had
+    """
+
+    first_day: int
+    usage: Floats
+
+
+def spread_of_past(history: History, past: Sequence[PastForecast], leave_out: tuple[int, int] = (0, 0)) -> Spread:
+    """Errors in parts over the rehearsed days; with none, only the scatter between pods is known.
+
+    leave_out : days first..end (end exclusive) that do not count
+    """
+    days = [np.arange(p.first_day, p.first_day + p.usage.shape[2]) for p in past]
+    index = np.concatenate(days) if days else np.empty(0, dtype=np.int64)
+    counts = (index < leave_out[0]) | (index >= leave_out[1])
+    index = index[counts]
+    if not len(index):
+        nothing = np.zeros((*history.usage_per_pod.shape[:2], 0, SLOTS_PER_DAY))
+        return spread_of(nothing, nothing, np.zeros((len(history.services), 0, SLOTS_PER_DAY)), history.pod_variance)
+    forecast = np.concatenate([p.usage for p in past], axis=2)[:, :, counts]
+    actual = history.usage_per_pod[:, :, index].astype(np.float64)
+    return spread_of(actual - forecast, forecast, history.replicas[:, index], history.pod_variance[:, :, index])
+
+
+def calibrate_nodes(
+    history: History, past: Sequence[PastForecast], base: NodeBase, quantiles: Sequence[float]
+) -> Floats:
+    """The z of each resource and quantile: (n_resources, n_quantiles)."""
+    needed: list[list[Floats]] = [[] for _ in RESOURCES]
+    for forecast in past:
+        n_days = forecast.usage.shape[2]
+        # A single rehearsed week is split, so that every day has other days to take its spread from.
+        edges = (
+            [0, n_days] if len(past) >= _FOLDS else np.linspace(0, n_days, min(_FOLDS, n_days) + 1).astype(int).tolist()
+        )
+        for first, end in pairwise(edges):
+            span = slice(forecast.first_day + first, forecast.first_day + end)
+            spread = spread_of_past(history, past, (span.start, span.stop))
+            for r, z in enumerate(_needed(history, forecast.usage[:, :, first:end], span, spread, base)):
+                needed[r].append(z)
+    return np.array([[_quantile(values, q) for q in quantiles] for values in needed])
+
+
+def _needed(history: History, usage: Floats, span: slice, spread: Spread, base: NodeBase) -> list[Floats]:
+    """The z every measured node-day of the span would have needed, per resource."""
+    types = history.describe_days().day_type[span]
+    n_days = len(types)
+    placements = history.placements.between(span.start * SLOTS_PER_DAY, span.stop * SLOTS_PER_DAY)
+    needed = []
+    for r in range(len(RESOURCES)):
+        actual = history.node_usage[:, r, span].reshape(len(history.nodes), -1)
+        if not np.isfinite(actual).any():
+            needed.append(np.empty(0))
+            continue
+        load = node_load(
+            placements,
+            usage[:, r].reshape(len(history.services), -1),
+            np.tile(spread.own_std[:, r] ** 2, (1, n_days)),
+            np.tile(spread.shared_std[:, r] ** 2, (1, n_days)),
+            base.profile[:, r, types].reshape(len(history.nodes), -1),
+            np.tile(base.std[:, r] ** 2, (1, n_days)),
+            float(spread.cluster_std[r]),
+        )
+        z = required_z(load, actual)
+        needed.append(z[np.isfinite(z)])
+    return needed
+
+
+def _quantile(weeks: list[Floats], quantile: float) -> float:
+    """The pooled quantile, and for a bound as much more as its weeks differ.
+
+    Nodes of one week err together, so a few weeks are a few observations, however many nodes there are. The standard error
+    of the mean over weeks is added to a bound; the median stays as it is.
+    """
+    values = np.concatenate(weeks) if weeks else np.empty(0)
+    if len(values) < _LEAST_NODE_DAYS:
+        return _FALLBACK_Z[quantile]
+    # The finite-sample correction of split-conformal prediction.
+    pooled = float(np.quantile(values, min(1.0, quantile * (1 + 1 / len(values)))))
+    if quantile <= 0.5:
+        return pooled
+    of_weeks = [np.quantile(week, quantile) for week in weeks if len(week)]
+    return pooled + (float(np.std(of_weeks, ddof=1) / np.sqrt(len(of_weeks))) if len(of_weeks) > 1 else 0.0)

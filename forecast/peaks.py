@@ -1,0 +1,299 @@
+"""Quantiles of each series' daily peak for the next days: a blend of simple rules, corrected by boosted trees.
+
+Three steps, all learnt anew from the days before the origin:
+
+1. experts (`peak_features.py`): quantiles of past peaks under a dozen windows and weightings;
+2. blend (`quantile_blend.py`): per resource the simplex weights of least pinball loss on past days;
+3. correction: one gradient-boosted quantile model over all series and resources predicts log(peak / blend) from
+   scale-free features, so what one series has just been through helps to forecast the others.
+
+Days after the first share a second model that knows how far ahead it looks (`lead`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.ensemble import HistGradientBoostingRegressor
+
+from forecast.arrays import AnyFloats, Floats, Ints
+from forecast.calendar import Days
+from forecast.one_thread import one_thread
+from forecast.peak_features import EXPERTS, DailyStatistics, PeakRows, daily_statistics, describe
+from forecast.quantile_blend import blend_weights
+
+__all__ = ["PeakForecaster", "PeakQuantiles"]
+
+_FEWEST_DAYS_BEFORE, _DAYS_BEFORE = 3, 14
+_FEWEST_ROWS_FOR_TREES = 200
+_LARGEST_CORRECTION = 3.0  # of log(peak / blend): a factor 20
+_ROWS_OF_HALF_TRUST = (200.0, 1500.0)  # for medians and for high quantiles
+_BEYOND_RECORD = 1.2
+_FEW_ROWS, _MODELS_FOR_FEW_ROWS = 4_000, 3
+_BINS = 64
+_SHOWN_EXPERTS = ("seven_days", "quantiles_28_days", "decayed_3_days", "n_sigma")
+_CHUNK = 8192
+# What is tried first and kept where there is little to learn from: half the weight on the last days, half on the month.
+_PRIOR_MID = {"seven_days": 1, "decayed_1_day": 1, "decayed_2_days": 1, "decayed_3_days": 2, "decayed_7_days": 1}
+_PRIOR_HIGH = {"quantiles_28_days": 3, "quantiles_60_days": 1, "decayed_20_days": 3, "decayed_same_day_type": 1}
+
+
+@dataclass(frozen=True, slots=True)
+class PeakQuantiles:
+    """Forecasts of daily peaks.
+
+    peaks      : (n_series, n_days, n_quantiles) what to use
+    components : name -> same shape, what each part would have said alone
+    """
+
+    peaks: Floats
+    components: dict[str, Floats]
+
+
+@dataclass(frozen=True, slots=True)
+class _Stage:
+    """What is learnt for one quantile and one range of leads.
+
+    weights   : (n_groups, n_experts)
+    trees     : boosted models whose mean is used, none where there was too little to learn from
+    bin_edges : (n_features, n_edges) features enter the trees as the number of edges below them
+    trust     : 0..1, how far the number of rows lets us believe the trees
+    """
+
+    weights: Floats
+    trees: tuple[HistGradientBoostingRegressor, ...]
+    bin_edges: Floats
+    trust: float
+
+
+@dataclass(frozen=True, slots=True)
+class _Sample:
+    """Past days with what was known before them, one row each; group is the index into groups_."""
+
+    rows: PeakRows
+    actual: Floats
+    group: Ints
+
+
+class PeakForecaster(BaseEstimator):
+    """Daily peak quantiles for all series of a cluster at once.
+
+    Parameters
+    ----------
+    quantiles     : which quantiles, ascending; those of 0.5 and less start from the experts' medians
+    training_days : how many past days serve as targets
+    max_rows      : (series, day) pairs the first-day model learns from; drawn evenly over days
+    iterations    : trees of the boosted model
+    correction    : share of the trees' correction that is applied to quantiles above 0.7; medians take it whole
+    random_state  : seed of the drawn rows
+    """
+
+    def __init__(
+        self,
+        *,
+        quantiles: tuple[float, ...] = (0.5, 0.95),
+        training_days: int = 60,
+        max_rows: int = 12_000,
+        iterations: int = 60,
+        correction: float = 0.8,
+        random_state: int = 0,
+    ) -> None:
+        self.quantiles = quantiles
+        self.training_days = training_days
+        self.max_rows = max_rows
+        self.iterations = iterations
+        self.correction = correction
+        self.random_state = random_state
+
+    def fit(self, usage: AnyFloats, resource: Ints, days: Days) -> Self:
+        """Learn from the past.
+
+        usage    : (n_series, n_days, 48) half-hour means, any unit, NaN = not measured
+        resource : (n_series,) which series share blend weights, e.g. the index of the resource
+        days     : (n_days,) the calendar of the history
+        """
+        rng = np.random.default_rng(self.random_state)
+        self.groups_ = np.unique(resource)
+        self.statistics_ = daily_statistics(usage, resource, days)
+        self.near_ = self._learn(rng, leads=(1, 1), max_rows=self.max_rows)
+        self.far_ = self._learn(rng, leads=(2, 14), max_rows=self.max_rows // 2)
+        return self
+
+    def predict(self, horizon: Days) -> PeakQuantiles:
+        """Peaks of the days that follow the history."""
+        shape = (len(self.statistics_.peak), len(horizon), len(self.quantiles))
+        peaks = np.zeros(shape)
+        components = {name: np.zeros(shape) for name in ("blend", "boosted_trees", *_SHOWN_EXPERTS)}
+        n_known = self.statistics_.peak.shape[1]
+        if n_known == 0 or shape[0] == 0:
+            return PeakQuantiles(peaks, components)
+        for start in range(0, shape[0], _CHUNK):
+            series = np.arange(start, min(start + _CHUNK, shape[0]))
+            for day in range(len(horizon)):
+                rows = describe(self.statistics_, series, n_known, horizon.take(slice(day, day + 1)), day + 1)
+                group = np.searchsorted(self.groups_, self.statistics_.resource[series])
+                stages = self.near_ if day == 0 else self.far_
+                for index, (quantile, stage) in enumerate(zip(self.quantiles, stages, strict=True)):
+                    blend = _blend(rows, group, stage.weights, quantile)
+                    factor = _correction(stage, rows)
+                    components["blend"][series, day, index] = blend
+                    components["boosted_trees"][series, day, index] = blend * factor
+                    # Trees have seen other series grow past their record; none has grown far past it overnight.
+                    limit = np.maximum(_BEYOND_RECORD * 1.05**day * rows.record, blend)
+                    applied = stage.trust * (1.0 if _level(quantile) == 0 else self.correction)
+                    peaks[series, day, index] = np.minimum(blend * factor**applied, limit)
+                    for name in _SHOWN_EXPERTS:
+                        components[name][series, day, index] = rows.experts[:, EXPERTS.index(name), _level(quantile)]
+        return PeakQuantiles(np.maximum.accumulate(peaks, axis=2), components)
+
+    def _learn(self, rng: np.random.Generator, *, leads: tuple[int, int], max_rows: int) -> list[_Stage]:
+        sample = _draw(self.statistics_, rng, leads=leads, training_days=self.training_days, max_rows=max_rows)
+        if sample is not None:
+            sample = _Sample(sample.rows, sample.actual, np.searchsorted(self.groups_, sample.group))
+        edges = np.empty((0, 0)) if sample is None else _bin_edges(sample.rows.features)
+        n_rows = 0 if sample is None else len(sample.actual)
+        n_models = _MODELS_FOR_FEW_ROWS if n_rows < _FEW_ROWS and leads == (1, 1) else 1
+        stages = []
+        for quantile in self.quantiles:
+            weights = np.array([_group_weights(sample, index, quantile) for index in range(len(self.groups_))])
+            trust = n_rows / (n_rows + _ROWS_OF_HALF_TRUST[_level(quantile)])
+            stages.append(_Stage(weights, self._trees(sample, weights, edges, quantile, n_models), edges, trust))
+        return stages
+
+    def _trees(
+        self, sample: _Sample | None, weights: Floats, edges: Floats, quantile: float, n_models: int
+    ) -> tuple[HistGradientBoostingRegressor, ...]:
+        if sample is None or len(sample.actual) < _FEWEST_ROWS_FOR_TREES:
+            return ()
+        n_rows = len(sample.actual)
+        blend = np.maximum(_blend(sample.rows, sample.group, weights, quantile), 1e-3 * sample.rows.scale)
+        spread = _log_spread(sample.rows)
+        target = np.log(np.maximum(sample.actual / blend, 0.01)) / spread
+        # d(y / scale) = (blend / scale) spread d(target): with this weight the trees minimise the loss of y / scale.
+        importance = np.clip(blend / sample.rows.scale * spread, 0.005, 3.0)
+        features = _binned(sample.rows.features, edges)
+        models = []
+        for member in range(n_models):
+            model = HistGradientBoostingRegressor(
+                loss="quantile",
+                quantile=_aimed_at(quantile),
+                learning_rate=0.08,
+                max_iter=self.iterations,
+                max_leaf_nodes=8,
+                min_samples_leaf=min(60, max(10, n_rows // 20)),
+                # Few rows make trees that differ by chance: the mean of several that see half the features each.
+                max_features=0.5 if n_models > 1 else 1.0,
+                early_stopping=False,
+                random_state=self.random_state + member,
+            )
+            with one_thread():
+                models.append(model.fit(features, target, sample_weight=importance))
+        return tuple(models)
+
+
+def _draw(
+    statistics: DailyStatistics,
+    rng: np.random.Generator,
+    *,
+    leads: tuple[int, int],
+    training_days: int,
+    max_rows: int,
+) -> _Sample | None:
+    """Rows of past days, evenly over days; None when the history is too short for any."""
+    n_series, n_days = statistics.peak.shape
+    # Days that were themselves forecast from little history would teach that the future is always wilder than the past.
+    fewest_before = max(_FEWEST_DAYS_BEFORE, min(_DAYS_BEFORE, n_days // 2))
+    targets = range(max(fewest_before + leads[0] - 1, n_days - training_days), n_days)
+    if not targets or n_series == 0:
+        return None
+    per_day = min(n_series, max(1, max_rows // len(targets)))
+    parts: list[PeakRows] = []
+    actual: list[Floats] = []
+    group: list[Ints] = []
+    for target in targets:
+        lead = int(rng.integers(leads[0], leads[1] + 1))
+        origin = max(fewest_before, target - lead + 1)
+        drawn = rng.choice(n_series, per_day, replace=False) if per_day < n_series else np.arange(n_series)
+        series = np.sort(drawn)
+        series = series[np.isfinite(statistics.peak[series, target])]
+        target_day = statistics.days.take(slice(target, target + 1))
+        rows = describe(statistics, series, origin, target_day, target - origin + 1)
+        used = rows.scale > 0
+        parts.append(PeakRows(rows.experts[used], rows.features[used], rows.scale[used], rows.record[used]))
+        actual.append(statistics.peak[series[used], target])
+        group.append(statistics.resource[series[used]])
+    joined = PeakRows(
+        np.concatenate([part.experts for part in parts]),
+        np.concatenate([part.features for part in parts]),
+        np.concatenate([part.scale for part in parts]),
+        np.concatenate([part.record for part in parts]),
+    )
+    return _Sample(joined, np.concatenate(actual), np.concatenate(group))
+
+
+def _bin_edges(features: Floats) -> Floats:
+    """(n_features, n_edges) quantiles of each feature.
+
+    The trees would do this themselves, but with sample weights they take four times as long to bin as to learn.
+    """
+    return np.quantile(features, np.linspace(0, 1, _BINS + 1)[1:-1], axis=0).T
+
+
+def _binned(features: Floats, edges: Floats) -> Floats:
+    codes = [np.searchsorted(edges[k], features[:, k], side="right") for k in range(features.shape[1])]
+    return np.stack(codes, axis=1).astype(np.float64)
+
+
+def _level(quantile: float) -> int:
+    """Which of the experts' two forecasts a quantile is built from."""
+    return 0 if quantile <= 0.7 else 1
+
+
+def _aimed_at(quantile: float) -> float:
+    """Forecasts of the future err more than those of the sample: aim a little higher to cover what was promised."""
+    return quantile if _level(quantile) == 0 else quantile + 0.15 * (1 - quantile)
+
+
+def _prior(quantile: float) -> Floats:
+    favoured = _PRIOR_MID if _level(quantile) == 0 else _PRIOR_HIGH
+    shares = np.array([0.1 + favoured.get(name, 0) for name in EXPERTS])
+    return np.asarray(shares / shares.sum(), dtype=np.float64)
+
+
+def _group_weights(sample: _Sample | None, group: int, quantile: float) -> Floats:
+    """(n_experts,) of one group, pulled towards those of all groups, which are pulled towards the prior."""
+    prior = _prior(quantile)
+    if sample is None:
+        return prior
+    forecasts = sample.rows.experts[:, :, _level(quantile)] / sample.rows.scale[:, None]
+    actual = sample.actual / sample.rows.scale
+    members = sample.group == group
+    return blend_weights(forecasts[members], actual[members], quantile, prior)
+
+
+def _blend(rows: PeakRows, group: Ints, weights: Floats, quantile: float) -> Floats:
+    return np.asarray(np.einsum("ne,ne->n", rows.experts[:, :, _level(quantile)], weights[group]), dtype=np.float64)
+
+
+def _log_spread(rows: PeakRows) -> Floats:
+    """(n_rows,) how far a series' peaks usually lie apart, as a log ratio: corrections are learnt in this unit.
+
+    Otherwise a service that has used the same for weeks would get the correction of the wild ones.
+    """
+    index = EXPERTS.index("decayed_20_days")
+    mid, high = (rows.experts[:, index, level] + 0.01 * rows.scale for level in (0, 1))
+    ratio = np.where(rows.scale > 0, high / np.where(mid > 0, mid, 1.0), 1.0)
+    return 0.03 + np.log(np.maximum(ratio, 1.0))
+
+
+def _correction(stage: _Stage, rows: PeakRows) -> Floats:
+    if not stage.trees:
+        return np.ones(len(rows.scale))
+    with one_thread():
+        features = _binned(rows.features, stage.bin_edges)
+        correction = np.mean([model.predict(features) for model in stage.trees], axis=0)
+    bounded = np.clip(correction * _log_spread(rows), -_LARGEST_CORRECTION, _LARGEST_CORRECTION)
+    return np.asarray(np.exp(bounded), dtype=np.float64)

@@ -1,0 +1,114 @@
+"""The contract of a predictor: from past half hours of many series to the curves and peaks of the days ahead.
+
+A new predictor is one file in this folder with one subclass of `Predictor`: `forecast.predictors.discover` finds it,
+the contract tests check it, and `forecast/selection.py` decides for which services it is used.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import ClassVar, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator
+
+from forecast.arrays import AnyFloats, Floats
+from forecast.calendar import SLOTS_PER_DAY, Days
+from forecast.errors import InputError
+from forecast.quantiles import nan_quantile
+
+__all__ = ["Predictor", "filled_days", "nan_mean"]
+
+_PEAK_DAYS = 28
+
+
+class Predictor(BaseEstimator):
+    """Base of all predictors; scikit-learn's conventions: the constructor stores, `fit` learns names ending in `_`.
+
+    Series may have any unit: multiplying a history multiplies the forecast. A series without any sample gets zeros.
+
+    name      : short name in reports and weights
+    expensive : too slow for every series; evaluated on representative curves
+    pooled    : learns from all series at once, so a series' forecast depends on its neighbours
+    """
+
+    name: ClassVar[str]
+    expensive: ClassVar[bool] = False
+    pooled: ClassVar[bool] = False
+
+    def fit(self, usage: AnyFloats, days: Days) -> Self:
+        """Learn from whole days, oldest first.
+
+        usage : (n_series, n_days, 48) half-hour means >= 0, NaN = not measured; not modified
+        days  : the calendar of these days
+        """
+        if usage.ndim != 3 or usage.shape[2] != SLOTS_PER_DAY or usage.shape[1] != len(days) or usage.shape[1] == 0:
+            raise InputError(
+                f"usage has shape {usage.shape} and {len(days)} days are described: it must be "
+                f"(series, days, {SLOTS_PER_DAY}) with at least one day, each described once"
+            )
+        self.n_series_ = usage.shape[0]
+        if self.n_series_ > 0:
+            self._fit(usage, days)
+        self._learn_peak_ratio(usage)
+        return self
+
+    def predict_curve(self, horizon: Days) -> Floats:
+        """Expected half-hour means of the days that follow the history: (n_series, n_horizon_days, 48), >= 0."""
+        if self.n_series_ == 0 or len(horizon) == 0:
+            return np.zeros((self.n_series_, len(horizon), SLOTS_PER_DAY))
+        curve = self._predict_curve(horizon)
+        return np.maximum(np.nan_to_num(curve, nan=0.0, posinf=0.0, neginf=0.0), 0.0)
+
+    def predict_peak(self, horizon: Days, quantiles: tuple[float, ...]) -> Floats:
+        """Quantiles of each day's highest half hour: (n_series, n_horizon_days, n_quantiles).
+
+        By default the highest point of the curve times how far single days rose over their mean curve.
+        """
+        top = self.predict_curve(horizon).max(axis=2)  # (n_series, n_horizon_days)
+        ratio = np.stack([nan_quantile(self.peak_ratios_, quantile) for quantile in quantiles], axis=1)
+        return np.asarray(top[:, :, None] * np.nan_to_num(ratio, nan=1.0)[:, None, :], dtype=np.float64)
+
+    @abstractmethod
+    def _fit(self, usage: AnyFloats, days: Days) -> None:
+        """Learn; the arguments have been checked."""
+
+    @abstractmethod
+    def _predict_curve(self, horizon: Days) -> Floats:
+        """What `predict_curve` promises, before the clean-up of what is not a number."""
+
+    def _learn_peak_ratio(self, usage: AnyFloats) -> None:
+        """peak_ratios_: (n_series, <= 28) daily peak over the top of the mean curve of the same days."""
+        recent = usage[:, -_PEAK_DAYS:]
+        top = nan_mean(recent).max(axis=1)  # (n_series,)
+        peaks = np.where(np.isfinite(recent), recent, -np.inf).max(axis=2)
+        peaks = np.where(np.isfinite(peaks), peaks, np.nan)
+        self.peak_ratios_ = np.where(top[:, None] > 0, peaks / np.where(top > 0, top, 1.0)[:, None], np.nan)
+
+
+def nan_mean(usage: AnyFloats, weights: Floats | None = None) -> Floats:
+    """Weighted mean over days: (n_series, n_days, 48) and (n_days,) -> (n_series, 48).
+
+    A slot that was measured on no day takes the series' mean over all slots; a series without samples is 0.
+    """
+    weights = np.ones(usage.shape[1]) if weights is None else weights
+    known = np.isfinite(usage)
+    total = np.tensordot(np.where(known, usage, 0.0), weights, axes=(1, 0))  # (n_series, 48)
+    mass = np.tensordot(known.astype(np.float64), weights, axes=(1, 0))
+    all_mass = mass.sum(axis=1)
+    overall = total.sum(axis=1) / np.where(all_mass > 0, all_mass, 1.0)
+    return np.asarray(np.where(mass > 0, total / np.where(mass > 0, mass, 1.0), overall[:, None]), dtype=np.float64)
+
+
+def filled_days(usage: AnyFloats) -> Floats:
+    """Missing slots take the same slot of the nearest earlier day, else of the nearest later one, else the mean."""
+    known = np.isfinite(usage)
+    if known.all():
+        return usage.astype(np.float64)
+    n_days = usage.shape[1]
+    day = np.arange(n_days)[None, :, None]
+    earlier = np.maximum.accumulate(np.where(known, day, -1), axis=1)
+    later = np.minimum.accumulate(np.where(known, day, n_days)[:, ::-1], axis=1)[:, ::-1]
+    source = np.where(earlier >= 0, earlier, np.minimum(later, n_days - 1))
+    filled = np.take_along_axis(usage, source, axis=1)
+    return np.where(np.isfinite(filled), filled, nan_mean(usage)[:, None, :]).astype(np.float64)

@@ -1,0 +1,86 @@
+"""Quantiles over the days of many series at once, with missing values and weights.
+
+`np.nanquantile` works row by row in Python (a second for 10,000 short rows); sorting once and reusing the order for
+several weightings is what makes the peak forecast affordable for 25,000 series.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from forecast.arrays import AnyFloats, Floats, Ints
+
+__all__ = ["SortedRows", "nan_quantile", "sort_rows"]
+
+
+@dataclass(frozen=True, slots=True)
+class SortedRows:
+    """Rows in ascending order, missing values last.
+
+    values : (n_rows, n_columns) sorted; missing ones replaced by the row's largest value (0 in an empty row)
+    order  : (n_rows, n_columns) column that each sorted value came from
+    known  : (n_rows, n_columns) 1.0 for a measured value, 0.0 for a missing one, in sorted order
+    """
+
+    values: Floats
+    order: Ints
+    known: Floats
+
+    def quantiles(self, weights: Floats, quantiles: tuple[float, ...]) -> Floats:
+        """Weighted quantiles, interpolated between the midpoints of the weights (Hazen's rule when all are equal).
+
+        weights : (n_columns,) or (n_rows, n_columns), >= 0, by original column
+        Returns (n_rows, n_quantiles); 0 where a row holds nothing with a weight.
+        """
+        per_row = weights[self.order] if weights.ndim == 1 else np.take_along_axis(weights, self.order, axis=1)
+        mass = per_row * self.known  # (n_rows, n_columns)
+        cumulated = np.cumsum(mass, axis=1)
+        total = cumulated[:, -1:]
+        position = (cumulated - mass / 2) / np.where(total > 0, total, 1.0)
+        result = np.empty((len(self.values), len(quantiles)))
+        rows = np.arange(len(self.values))
+        last = self.values.shape[1] - 1
+        # Values of weight 0 share their neighbour's position: search for the neighbours among those that count.
+        position = np.where(mass > 0, position, np.nan)
+        for index, quantile in enumerate(quantiles):
+            above = np.where(position >= quantile, position, np.inf).argmin(axis=1)
+            below = last - np.where(position < quantile, position, -np.inf)[:, ::-1].argmax(axis=1)
+            has_above = np.nan_to_num(position[rows, above], nan=-1.0) >= quantile
+            has_below = np.nan_to_num(position[rows, below], nan=2.0) < quantile
+            above, below = np.where(has_above, above, below), np.where(has_below, below, above)
+            low, high = position[rows, below], position[rows, above]
+            gap = high - low
+            share = np.where(gap > 0, (quantile - low) / np.where(gap > 0, gap, 1.0), 0.0)
+            value = self.values[rows, below] * (1 - share) + self.values[rows, above] * share
+            result[:, index] = np.where(total[:, 0] > 0, value, 0.0)
+        return result
+
+
+def sort_rows(values: Floats) -> SortedRows:
+    """values: (n_rows, n_columns), NaN where missing."""
+    known = np.isfinite(values)
+    order = np.argsort(np.where(known, values, np.inf), axis=1, kind="stable")
+    in_order = np.take_along_axis(values, order, axis=1)
+    count = known.sum(axis=1)
+    largest = np.where(count > 0, in_order[np.arange(len(values)), np.maximum(count - 1, 0)], 0.0)
+    known_in_order = np.take_along_axis(known, order, axis=1)
+    return SortedRows(np.where(known_in_order, in_order, largest[:, None]), order, known_in_order.astype(np.float64))
+
+
+def nan_quantile(values: AnyFloats, quantile: float) -> Floats:
+    """Quantile along the last axis by linear interpolation, as `np.nanquantile`; NaN where nothing is known.
+
+    values : (..., n), NaN where missing
+    """
+    if values.shape[-1] == 0:
+        return np.full(values.shape[:-1], np.nan)
+    ascending = np.sort(values, axis=-1)  # NaN last
+    count = np.isfinite(ascending).sum(axis=-1)
+    rank = quantile * np.maximum(count - 1, 0)
+    low = np.floor(rank).astype(np.int64)
+    high = np.minimum(low + 1, np.maximum(count - 1, 0))
+    at_low = np.take_along_axis(ascending, low[..., None], axis=-1)[..., 0].astype(np.float64)
+    at_high = np.take_along_axis(ascending, high[..., None], axis=-1)[..., 0].astype(np.float64)
+    return np.asarray(at_low + (rank - low) * (at_high - at_low), dtype=np.float64)

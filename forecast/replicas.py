@@ -1,0 +1,100 @@
+"""How many pods a service will have, and whether that number follows its load."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+
+import numpy as np
+
+from forecast.arrays import AnyFloats, Bools, Floats
+from forecast.calendar import Days, DayType
+
+__all__ = ["ReplicaForecast", "forecast_replicas"]
+
+_RECENT_DAYS = 14
+_SWING = 0.2
+"""An autoscaled service loses at least this share of its evening pods, and two of them, on most days."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReplicaForecast:
+    """Expected replica counts.
+
+    autoscaled : (n_services,)
+    reference  : (n_services,) pods serving at the cut-off (autoscaled: the recent mean); 0 = no pods seen
+    daily      : (n_services, n_days) typical count of each past day, NaN without data
+    dated      : (n_services, n_horizon_days, 48)
+    day_type   : (n_services, 4, 48)
+    """
+
+    autoscaled: Bools
+    reference: Floats
+    daily: Floats
+    dated: Floats
+    day_type: Floats
+
+
+def forecast_replicas(replicas: AnyFloats, days: Days, horizon: Days) -> ReplicaForecast:
+    """Expected pods per slot: the recent pattern where the count follows load, the last count elsewhere.
+
+    replicas : (n_services, n_days, 48) pods present; NaN = no data in the slot
+    """
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)  # services without data in a day
+        seen = np.where(replicas > 0, replicas, np.nan).astype(np.float64)
+        daily = np.nanmedian(seen, axis=2)  # (n_services, n_days)
+        # Of a day the 5th and 95th percentile: a pod replaced by a rollout must not look like scaling.
+        low, high = np.nanquantile(seen[:, -_RECENT_DAYS:], [0.05, 0.95], axis=2)  # (n_services, recent)
+        swings = ((high - low) >= np.maximum(2.0, _SWING * high)) & np.isfinite(high)
+        measured_days = np.isfinite(high).sum(axis=1)
+        autoscaled = (swings.sum(axis=1) * 2 > measured_days) & (measured_days > 0)
+
+        last_slots = seen[:, -7:].reshape(len(seen), -1)
+        reference = np.where(autoscaled, np.nanmean(last_slots, axis=1), _last_count(seen))
+        reference = np.nan_to_num(reference)
+
+        recent = replicas[:, -4 * 7 :].astype(np.float64)
+        recent_types = days.day_type[-4 * 7 :]
+        overall = np.nanmean(recent, axis=1)  # (n_services, 48)
+        day_type = np.stack(
+            [
+                _first_finite(
+                    *(
+                        np.nanmean(recent[:, recent_types == t], axis=1)
+                        for t in _substitutes(kind)
+                        if (recent_types == t).any()
+                    ),
+                    overall,
+                )
+                for kind in DayType
+            ],
+            axis=1,
+        )  # (n_services, 4, 48)
+    day_type = np.where(autoscaled[:, None, None], np.nan_to_num(day_type), reference[:, None, None])
+    return ReplicaForecast(autoscaled, reference, daily, day_type[:, horizon.day_type], day_type)
+
+
+def _last_count(seen: Floats) -> Floats:
+    """Median of the last six slots in which the service had pods: (n_services,)."""
+    flat = seen.reshape(len(seen), -1)
+    known = np.isfinite(flat)
+    rank = known[:, ::-1].cumsum(axis=1)[:, ::-1]  # 1 for the last known slot, 2 for the one before
+    masked: Floats = np.where(known & (rank <= 6), flat, np.nan)
+    return np.asarray(np.nanmedian(masked, axis=1))
+
+
+def _substitutes(kind: DayType) -> tuple[DayType, ...]:
+    """Day types to read when one has not been seen yet: a holiday is taken for a Sunday, a Sunday for a Saturday."""
+    if kind is DayType.WORKDAY:
+        return (kind,)
+    weekend = (DayType.SUNDAY, DayType.SATURDAY) if kind is not DayType.SATURDAY else (DayType.SATURDAY, DayType.SUNDAY)
+    return (kind, *weekend) if kind is DayType.HOLIDAY else weekend
+
+
+def _first_finite(*tables: Floats) -> Floats:
+    """Elementwise the first finite value, NaN where none is."""
+    out = tables[0]
+    for table in tables[1:]:
+        out = np.where(np.isfinite(out), out, table)
+    return out

@@ -1,0 +1,113 @@
+"""The command `forecast-scheduler`: which commands there are, and what becomes of an error.
+
+    exit status   meaning
+    0             success
+    2             bad usage or bad input; one line says what is wrong and how to mend it
+    130           interrupted
+    1             anything else; --verbose shows the traceback
+
+Each command is one file in `commands`; the libraries it needs are imported when it runs, so that `--help` is quick.
+"""
+
+from __future__ import annotations
+
+import errno
+import logging
+import os
+import sys
+from collections.abc import Sequence
+
+import typer
+
+from forecast.errors import ForecastError, InputError, PublishError
+from forecast_scheduler.commands.backtest import backtest
+from forecast_scheduler.commands.demo import demo
+from forecast_scheduler.commands.models import models
+from forecast_scheduler.commands.replay import replay
+from forecast_scheduler.commands.train import train
+
+__all__ = ["app", "main", "run"]
+
+logger = logging.getLogger(__name__)
+
+SUCCESS, FAILURE, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
+
+# Errors of the machine that its user can mend: they are input, not our failure.
+_MENDABLE = {
+    errno.ENOSPC: "make room on that disk",
+    errno.EDQUOT: "make room in that quota",
+    errno.EACCES: "give yourself permission or choose another place",
+    errno.EPERM: "give yourself permission or choose another place",
+    errno.EROFS: "choose a place that can be written",
+}
+
+app = typer.Typer(
+    name="forecast-scheduler",
+    help="Forecast what every Kubernetes service will use, and place pods where tonight's peak stays lowest.",
+    epilog="Try it without a cluster: forecast-scheduler demo",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+app.command()(demo)
+app.command()(train)
+app.command()(backtest)
+app.command()(replay)
+app.add_typer(models, name="models")
+
+
+def main() -> None:
+    """Entry point of the console command."""
+    sys.exit(run(sys.argv[1:]))
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Run one command line and return the exit status; every error has become one line on stderr."""
+    command = typer.main.get_command(app)
+    try:
+        status = command.main(args=list(arguments), prog_name="forecast-scheduler", standalone_mode=False)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # The reader of our output has gone (`| head`): nobody is left to be told, not even at interpreter exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return FAILURE
+    except (KeyboardInterrupt, typer.Abort):
+        status = INTERRUPTED
+    except Exception as error:
+        return _status_of(error)
+    if status == INTERRUPTED:  # typer, too, turns Ctrl-C into this status
+        return _fail(INTERRUPTED, "interrupted")
+    return status if isinstance(status, int) else SUCCESS
+
+
+def _status_of(error: Exception) -> int:
+    """Say what went wrong and return the exit status."""
+    logger.debug("where it happened", exc_info=error)
+    if isinstance(error, typer.TyperException):
+        return _usage_error(error)
+    if isinstance(error, InputError | PublishError):
+        return _fail(BAD_INPUT, str(error))
+    if isinstance(error, ForecastError):
+        return _fail(FAILURE, str(error))
+    if isinstance(error, OSError) and error.errno in _MENDABLE:
+        where = f" {error.filename}" if error.filename else ""
+        return _fail(BAD_INPUT, f"cannot use{where}: {error.strerror}: {_MENDABLE[error.errno]}")
+    if isinstance(error, MemoryError):
+        return _fail(FAILURE, "out of memory: run it where more is free, or on a shorter history")
+    return _fail(
+        FAILURE, f"unexpected {type(error).__name__}: {error} (a mistake in this program; --verbose shows where)"
+    )
+
+
+def _usage_error(error: typer.TyperException) -> int:
+    """What typer found wrong, with the command that explains more. Called bare, it has printed the help already."""
+    if not error.format_message():
+        return error.exit_code
+    context = getattr(error, "ctx", None)
+    command = context.command_path if context is not None else "forecast-scheduler"
+    return _fail(error.exit_code, f"{error.format_message().rstrip('.')} (see {command} --help)")
+
+
+def _fail(status: int, message: str) -> int:
+    print(f"forecast-scheduler: {' '.join(message.split())}", file=sys.stderr)
+    return status

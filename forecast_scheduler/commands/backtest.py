@@ -1,0 +1,35 @@
+"""`backtest`: how well would yesterday's models have forecast today's peaks, against simple rules?"""
+
+from __future__ import annotations
+
+from forecast_scheduler.options import ConfigOption, HistoryOption, JsonOption, VerboseOption
+from forecast_scheduler.shell import check_writable, open_shell, write_json
+from forecast_scheduler.tables import baselines_table
+
+
+def backtest(
+    history: HistoryOption = None,
+    json: JsonOption = None,
+    config: ConfigOption = None,
+    verbose: VerboseOption = False,
+) -> None:
+    """Forecast the daily peaks of the last weeks, night by night, and compare with what came.
+
+    Every night the model is fitted anew on what was known then. Losses are pinball losses, lower is better.
+    """
+    shell = open_shell(config, verbose=verbose, json_file=json)
+    check_writable(json)
+    directory = shell.history(history)
+
+    from forecast.backtest import backtest as run_backtest
+    from forecast.fit import fit
+    from forecast_scheduler.history_source import open_history, tell_what_was_cleaned
+
+    with shell.progress() as progress:
+        files = open_history(shell.settings, directory, progress)
+        known = files.history(progress=progress)
+        result = run_backtest(known, lambda before, previous: fit(before, previous=previous), progress=progress)
+    tell_what_was_cleaned(shell, files)
+    report = result.to_json()
+    shell.out.print(baselines_table(report))
+    write_json(json, report)

@@ -1,0 +1,123 @@
+"""`demo`: the whole way on the bundled sample, from history to before-and-after picture."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from forecast.errors import InputError
+from forecast_scheduler.options import ConfigOption, HistoryOption, VerboseOption
+from forecast_scheduler.shell import Shell, open_shell, write_json, write_text
+from forecast_scheduler.tables import ServicePeak, baselines_table, peaks_table
+
+if TYPE_CHECKING:
+    from forecast.backtest import Backtest
+    from forecast.history import History
+
+SAMPLE = Path("data/sample")
+N_PEAKS_SHOWN = 10
+
+OutputOption = Annotated[
+    Path, typer.Option("--output", metavar="DIR", help="Where the model, the figures and the report go.")
+]
+
+
+def demo(
+    history: HistoryOption = None,
+    output: OutputOption = Path("demo-output"),
+    config: ConfigOption = None,
+    verbose: VerboseOption = False,
+) -> None:
+    """Backtest, train and replay on the sample (or your own history), print the tables, write a report with plots."""
+    shell = open_shell(config, verbose=verbose)
+    directory = shell.history(history or sample_directory())
+    try:
+        output.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"cannot create {output}: {error.strerror or error}; pass another --output DIR") from error
+
+    from forecast.backtest import backtest
+    from forecast.fit import fit
+    from forecast_scheduler.history_source import open_history, tell_what_was_cleaned
+    from forecast_scheduler.model_store import open_registry
+    from forecast_scheduler.replaying import replay_history, replay_tables
+    from scorer.replay.html import html_report
+    from trainer.nightly import train_and_publish
+
+    with shell.progress() as progress:
+        files = open_history(shell.settings, directory, progress)
+        known = files.history(progress=progress)
+    tell_what_was_cleaned(shell, files)
+    _say(
+        shell,
+        f"{directory}: {len(known.services)} services on {len(known.nodes)} nodes, "
+        f"{known.n_days} days until {known.days[-1]} ({known.calendar.time_zone})",
+    )
+
+    _say(shell, "\n1. How well can tomorrow's peaks be forecast? Every night anew, on what was known then.")
+    with shell.progress() as progress:
+        tested = backtest(known, lambda before, previous: fit(before, previous=previous), progress=progress)
+    shell.out.print(peaks_table(largest_peaks(known, tested), day=tested.origins[-1]))
+    shell.out.print(baselines_table(tested.to_json()))
+    write_json(output / "backtest.json", tested.to_json())
+
+    _say(shell, "\n2. The model that would be used tonight.")
+    registry = open_registry(shell.settings.models, str(output / "models"))
+    with shell.progress() as progress:
+        published = train_and_publish(
+            known,
+            registry,
+            now=datetime.now(UTC),
+            data_digest=files.digest(),
+            backtest=tested.to_json(),
+            progress=progress,
+        )
+    _say(shell, f"published {published.version}: forecasts from {published.model.first_day} on")
+
+    _say(shell, "\n3. What would placing by it have changed? The same pods, placed anew at 04:00 by each rule.")
+    defaults = shell.settings.replay
+    with shell.progress() as progress:
+        played = replay_history(files, known, at=None, days=defaults.days, seed=defaults.seed, progress=progress)
+    for table in replay_tables(played):
+        shell.out.print(table)
+    write_json(output / "replay.json", played.to_json())
+    write_text(output / "report.html", html_report(played, known))
+
+    _say(shell, f"\nReport with plots: {(output / 'report.html').resolve()}")
+    _say(shell, f"Figures: backtest.json and replay.json in {output.resolve()}")
+
+
+def sample_directory() -> Path:
+    """The bundled sample, in the working directory or beside this package in a clone."""
+    for root in (Path(), Path(__file__).parents[2]):
+        if (root / SAMPLE).is_dir():
+            return root / SAMPLE
+    raise InputError(
+        "the sample is not here: run the demo in a clone of the repository, or on your own data with --history DIR"
+    )
+
+
+def largest_peaks(history: History, tested: Backtest) -> list[ServicePeak]:
+    """CPU peaks of the last day that was backtested, of the services that used most that day."""
+    from forecast.resources import CPU, RESOURCES
+
+    actual, forecast = tested.peaks.actual[:, CPU, -1], tested.peaks.forecast[:, CPU, -1]
+    known = [row for row in range(len(history.services)) if actual[row] == actual[row]]  # NaN is unequal to itself
+    largest = sorted(known, key=lambda row: -actual[row])[:N_PEAKS_SHOWN]
+    return [
+        ServicePeak(
+            service=str(history.services[row]),
+            resource=RESOURCES[CPU].name,
+            expected=float(forecast[row, 0]),
+            bound=float(forecast[row, -1]),
+            actual=float(actual[row]),
+        )
+        for row in largest
+    ]
+
+
+def _say(shell: Shell, text: str) -> None:
+    shell.out.print(text, highlight=False, markup=False, soft_wrap=True)

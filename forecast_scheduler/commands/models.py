@@ -1,0 +1,53 @@
+"""`models`: which models are published, and the way back to an older one."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from forecast_scheduler.options import ConfigOption, JsonOption, ModelsOption, VerboseOption
+from forecast_scheduler.shell import check_writable, open_shell, write_json
+
+models = typer.Typer(help="List published models and go back to an older one.", no_args_is_help=True)
+
+Version = Annotated[str | None, typer.Argument(metavar="[VERSION]", help="Default: the one in use before.")]
+
+
+@models.command("list")
+def list_models(
+    models: ModelsOption = None,
+    json: JsonOption = None,
+    config: ConfigOption = None,
+    verbose: VerboseOption = False,
+) -> None:
+    """List published models, oldest first, and mark the one in use."""
+    shell = open_shell(config, verbose=verbose, json_file=json)
+    check_writable(json)
+
+    from forecast_scheduler.model_store import open_registry, published_versions
+
+    registry = open_registry(shell.settings.models, models)
+    versions, in_use = published_versions(registry)
+    for version in versions:
+        mark = "*" if version == in_use else " "
+        shell.out.print(f"{mark} {version}", highlight=False, markup=False)
+    if not versions:
+        shell.out.print(f"no models at {registry.url}: publish one with forecast-scheduler train", highlight=False)
+    write_json(json, {"versions": versions, "in_use": in_use})
+
+
+@models.command()
+def rollback(
+    version: Version = None,
+    models: ModelsOption = None,
+    config: ConfigOption = None,
+    verbose: VerboseOption = False,
+) -> None:
+    """Put an older model to use again, after checking that it is sound. Nothing is deleted."""
+    shell = open_shell(config, verbose=verbose)
+
+    from forecast_scheduler.model_store import open_registry
+
+    in_use = open_registry(shell.settings.models, models).rollback(version)
+    shell.out.print(f"model in use: {in_use}", highlight=False, markup=False)

@@ -1,0 +1,30 @@
+"""Opens the history that a command works on, as the settings want it read, and tells what was wrong with it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from forecast.calendar import Calendar
+from forecast.progress import Progress
+from forecast_scheduler.settings import Settings
+from forecast_scheduler.shell import Shell
+from trainer.history_files import HistoryFiles
+from trainer.history_layout import read_settings
+
+__all__ = ["open_history", "tell_what_was_cleaned"]
+
+
+def open_history(settings: Settings, directory: Path, progress: Progress) -> HistoryFiles:
+    """The history directory, with time zone and holidays of the settings where they name any."""
+    recorded = read_settings(directory).calendar
+    calendar = Calendar(
+        time_zone=settings.time_zone or recorded.time_zone,
+        holiday_country=settings.holiday_country or recorded.holiday_country,
+    )
+    return HistoryFiles.open(directory, calendar=calendar, progress=progress)
+
+
+def tell_what_was_cleaned(shell: Shell, files: HistoryFiles) -> None:
+    """One line on stderr per kind of value that could not be used; nothing where all was well."""
+    for line in files.report.lines():
+        shell.err.print(f"note: {line}", highlight=False, markup=False)

@@ -1,0 +1,164 @@
+"""One frozen settings object, built once from file and environment and passed down as an argument.
+
+    defaults  <  --config FILE (YAML)  <  environment FORECAST_SCHEDULER_*  <  options of the command
+
+A key `replay.days` is `replay: {days: 7}` in the file and FORECAST_SCHEDULER_REPLAY__DAYS in the environment. Unknown
+keys are refused in both: a misspelt setting that is silently ignored is found at the worst of times. Nothing else in
+the project reads the environment.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any
+
+import yaml
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+
+from forecast.errors import InputError
+
+__all__ = ["ENVIRONMENT_PREFIX", "ModelsSettings", "ReplaySettings", "Settings", "load_settings"]
+
+ENVIRONMENT_PREFIX = "FORECAST_SCHEDULER_"
+CONFIG_VARIABLE = ENVIRONMENT_PREFIX + "CONFIG"
+
+
+def _undo_the_norway_problem(value: Any) -> Any:
+    """YAML 1.1 reads the country code NO, unquoted, as the truth value false."""
+    return "NO" if value is False else value
+
+
+Country = Annotated[str, BeforeValidator(_undo_the_norway_problem)]
+
+
+class _Group(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+
+
+class ModelsSettings(_Group):
+    """Where models are published and which of them are trusted."""
+
+    location: str = "models"
+    """Directory or fsspec URL, for instance s3://bucket/models."""
+
+    private_key: Path | None = None
+    """PEM file with an ed25519 private key; if set, `train` signs what it publishes."""
+
+    public_key: Path | None = None
+    """PEM file with an ed25519 public key; if set, a model without its valid signature is refused."""
+
+    keep: int = Field(default=7, ge=2)
+    """Versions kept for rollback, the one in use among them."""
+
+
+class ReplaySettings(_Group):
+    """What `replay` does unless its options say otherwise."""
+
+    days: int = Field(default=7, ge=1, le=14)
+    """Days played back. At most 14: as many as the model has dated profiles for."""
+
+    seed: int = Field(default=0, ge=0)
+    """Order in which the pods arrive."""
+
+
+class Settings(_Group):
+    """All settings. Options of a command win over these."""
+
+    history: Path | None = None
+    """Directory with usage.parquet and its neighbours; None: the command asks for --history."""
+
+    time_zone: str | None = None
+    """IANA name, for instance Europe/Berlin: when it is evening. None: what history.json says, else UTC."""
+
+    holiday_country: Country | None = None
+    """Whose public holidays count: ISO code, for instance DE or DE-BY. None: what history.json says, else none."""
+
+    models: ModelsSettings = ModelsSettings()
+    replay: ReplaySettings = ReplaySettings()
+
+
+def load_settings(config: Path | None, environment: Mapping[str, str]) -> Settings:
+    """Settings from a file (or the one FORECAST_SCHEDULER_CONFIG names) and the environment; InputError if wrong."""
+    if config is None and environment.get(CONFIG_VARIABLE):
+        config = Path(environment[CONFIG_VARIABLE])
+    values: dict[str, Any] = {}
+    if config is not None:
+        values = _read_yaml(config)
+        _build(values, f"config file {config}")  # so that a mistake is blamed on where it was made
+    from_environment = _from_environment(environment)
+    if not from_environment:
+        return _build(values, f"config file {config}")
+    return _build(_merge(values, from_environment), "the environment (FORECAST_SCHEDULER_*)")
+
+
+def _read_yaml(path: Path) -> dict[str, Any]:
+    try:
+        values = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise InputError(f"config file {path} cannot be read: {error.strerror or error}") from error
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        mark = getattr(error, "problem_mark", None)
+        where = f" near line {mark.line + 1}" if mark is not None else ""
+        raise InputError(f"config file {path} is not valid YAML{where}: correct it or leave --config out") from error
+    if values is None:
+        return {}
+    if not isinstance(values, dict):
+        raise InputError(f"config file {path} holds a {type(values).__name__}: write `key: value` lines")
+    return values
+
+
+def _from_environment(environment: Mapping[str, str]) -> dict[str, Any]:
+    """FORECAST_SCHEDULER_REPLAY__DAYS=3 -> {"replay": {"days": "3"}}; pydantic turns the text into the field's type."""
+    values: dict[str, Any] = {}
+    for variable, text in environment.items():
+        if not variable.startswith(ENVIRONMENT_PREFIX) or variable == CONFIG_VARIABLE:
+            continue
+        *groups, key = variable.removeprefix(ENVIRONMENT_PREFIX).lower().split("__")
+        place = values
+        for group in groups:
+            inner = place.setdefault(group, {})
+            if not isinstance(inner, dict):
+                raise InputError(f"environment sets both {group!r} and keys below it: remove one of them")
+            place = inner
+        place[key] = text
+    return values
+
+
+def _merge(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
+    merged = dict(below)
+    for key, value in above.items():
+        inner = merged.get(key)
+        merged[key] = _merge(inner, value) if isinstance(inner, Mapping) and isinstance(value, Mapping) else value
+    return merged
+
+
+def _build(values: Mapping[str, Any], source: str) -> Settings:
+    try:
+        return Settings.model_validate(values)
+    except ValidationError as error:
+        raise InputError(_first_mistake(error, source)) from error
+
+
+def _first_mistake(error: ValidationError, source: str) -> str:
+    """The first thing pydantic found, as one sentence with the way out."""
+    mistake = error.errors()[0]
+    path = [str(part) for part in mistake["loc"]]
+    key = ".".join(path)
+    if mistake["type"] == "extra_forbidden":
+        allowed = _keys_of_group(path[:-1])
+        near = difflib.get_close_matches(path[-1], allowed, n=1)
+        hint = f"did you mean {'.'.join([*path[:-1], near[0]])!r}?" if near else f"known keys are {', '.join(allowed)}"
+        return f"{source} has the unknown key {key!r}: {hint}"
+    return f"{source} sets {key!r} to {mistake['input']!r}: {mistake['msg'][:1].lower()}{mistake['msg'][1:]}"
+
+
+def _keys_of_group(path: list[str]) -> list[str]:
+    group: type[BaseModel] = Settings
+    for part in path:
+        inner = group.model_fields[part].annotation
+        assert isinstance(inner, type)
+        assert issubclass(inner, BaseModel)
+        group = inner
+    return list(group.model_fields)

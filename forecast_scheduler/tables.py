@@ -1,0 +1,118 @@
+"""Figures as tables for the terminal. They are read from the same dictionaries that `--json` writes, so both agree."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from rich.table import Table
+
+__all__ = ["ServicePeak", "baselines_table", "peaks_table", "rules_table"]
+
+OURS = "forecast-scheduler"
+UNITS: Mapping[str, tuple[float, str]] = {
+    "cpu": (1.0, "cores"),
+    "memory": (2.0**20, "MiB"),
+    "disk": (1e6, "MB/s"),
+    "network": (1e6, "MB/s"),
+    "log": (1e3, "kB/s"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class ServicePeak:
+    """One service's peak of one day, usage of one pod in base units: what was forecast, and what came."""
+
+    service: str
+    resource: str
+    expected: float
+    bound: float
+    actual: float
+
+
+def peaks_table(peaks: Sequence[ServicePeak], *, day: str) -> Table:
+    """Forecast and actual peaks side by side."""
+    table = Table(title=f"Peak of one pod on {day}: forecast the midnight before, and what came", title_justify="left")
+    for name in ("service", "resource"):
+        table.add_column(name)
+    for name in ("expected", "95 % bound", "actual", "error"):
+        table.add_column(name, justify="right")
+    for peak in peaks:
+        scale, unit = UNITS.get(peak.resource, (1.0, ""))
+        table.add_row(
+            peak.service,
+            f"{peak.resource} ({unit})",
+            *(f"{value / scale:.3g}" for value in (peak.expected, peak.bound, peak.actual)),
+            f"{peak.expected / peak.actual - 1:+.0%}" if peak.actual else "–",
+        )
+    return table
+
+
+def baselines_table(report: Mapping[str, Any]) -> Table:
+    """Losses of every forecaster, one column per resource: loss50 / loss95, lower is better; ours first."""
+    resources: Mapping[str, Mapping[str, Any]] = report["resources"]
+    table = Table(title="Pinball loss of tomorrow's peak, quantiles 0.5 / 0.95 (lower is better)", title_justify="left")
+    table.add_column("forecaster")
+    for resource in resources:
+        table.add_column(resource, justify="right", no_wrap=True)
+    rows = {OURS: {name: figures[OURS] for name, figures in resources.items()}}
+    for name, figures in resources.items():
+        for baseline, score in figures["baselines"].items():
+            rows.setdefault(baseline, {})[name] = score
+    for forecaster, scores in rows.items():
+        cells = [_losses(scores.get(name)) for name in resources]
+        table.add_row(forecaster, *cells, style="bold" if forecaster == OURS else None)
+    coverage = [_percent(figures[OURS].get("coverage95")) for figures in resources.values()]
+    table.add_section()
+    table.add_row("peaks under our 95 % bound", *coverage)
+    nodes = report.get("node_coverage95", {})
+    table.add_row("same, daily peaks of nodes", *(_percent(nodes.get(name, {}).get("coverage")) for name in resources))
+    return table
+
+
+def rules_table(
+    rules: Mapping[str, Mapping[str, Any]], *, title: str, gap_closed: Mapping[str, Any] | None = None
+) -> Table:
+    """What each placement rule led to, one row each; in the last row, how much of the way to the oracle was gone."""
+    table = Table(title=f"{title}\nCV = spread of the nodes' daily peaks", title_justify="left")
+    table.add_column("rule", no_wrap=True)
+    table.add_column("hot node-slots", justify="right")
+    # Memory cannot make a node hot, so no rule evens out its peaks.
+    resources = list(
+        dict.fromkeys(name for figures in rules.values() for name in figures["peak_cv"] if name != "memory")
+    )
+    for name in resources:
+        table.add_column(f"{name} CV", justify="right")
+    table.add_column("p99 cpu peak", justify="right")
+    for rule, figures in rules.items():
+        table.add_row(
+            rule,
+            _percent(figures["hot_share"], digits=2),
+            *(_number(figures["peak_cv"].get(name)) for name in resources),
+            _percent(figures["p99_peak"].get("cpu"), digits=0),
+            style="bold" if rule == "forecast" else None,
+        )
+    if gap_closed:
+        closed = gap_closed["peak_cv"]
+        table.add_section()
+        table.add_row(
+            "gap closed, oracle = 100 %",
+            _percent(gap_closed["hot_share"], digits=0),
+            *(_percent(closed.get(name), digits=0) for name in resources),
+            "",
+        )
+    return table
+
+
+def _losses(score: Mapping[str, float] | None) -> str:
+    return f"{score['loss50']:.3f} / {score['loss95']:.3f}" if score else "–"
+
+
+def _percent(share: float | None, *, digits: int = 1) -> str:
+    """Share as per cent; a dash where it is not known (None, or NaN, which is unequal to itself)."""
+    return "–" if share is None or share != share else f"{100 * share:.{digits}f} %"
+
+
+def _number(value: float | None) -> str:
+    return "–" if value is None or value != value else f"{value:.3f}"

@@ -1,0 +1,73 @@
+"""The cluster while a replay fills it: what is requested and what is measured now. Knows nothing of what comes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from forecast.arrays import Bools, Floats
+from scorer.scores.least_allocated import nonzero_requests
+
+__all__ = ["ClusterState", "PendingPod"]
+
+_SAME_OVERCOMMITMENT = 1.05
+
+
+@dataclass(frozen=True, slots=True)
+class PendingPod:
+    """A pod to be placed.
+
+    requests : (2,) CPU cores and memory bytes; 0 = none
+    live     : (n_resources,) what it uses now, or what pods of its service use now
+    """
+
+    service: int
+    requests: Floats
+    live: Floats
+
+
+class ClusterState:
+    """Nodes in columns.
+
+    requested   : (n_nodes, 2) sum of requests; `requested_nonzero` counts pods without requests at their default
+    live_usage  : (n_nodes, n_resources) usage in the last half hour, pods placed since then included
+    counts      : (n_nodes, n_services) pods
+    overcommitted : pods so far that fitted nowhere
+    service_requests : (n_services, 2) what one more pod of a service would request
+    """
+
+    def __init__(self, capacity: Floats, allocatable: Floats, live_base: Floats, service_requests: Floats) -> None:
+        self.capacity, self.allocatable, self.service_requests = capacity, allocatable, service_requests
+        self.requested = np.zeros_like(allocatable)
+        self.requested_nonzero = np.zeros_like(allocatable)
+        self.live_usage = live_base.copy()
+        self.counts = np.zeros((len(capacity), len(service_requests)))
+        self.overcommitted = 0
+
+    def feasible(self, pod: PendingPod) -> Bools:
+        """Nodes on which the requests fit: (n_nodes,). Where none is, the least overcommitted ones, and it is counted.
+
+        kube-scheduler would leave such a pod pending; here every rule has to carry the same load.
+        """
+        wanted = self.requested + pod.requests
+        # A resource the pod does not ask for cannot keep it out (NodeResourcesFit does the same).
+        fits = ((wanted <= self.allocatable * (1 + 1e-9)) | (pod.requests <= 0)).all(axis=1)
+        if fits.any():
+            return np.asarray(fits)
+        self.overcommitted += 1
+        over = (wanted / np.maximum(self.allocatable, 1e-12)).max(axis=1)
+        return np.asarray(over <= over.min() * _SAME_OVERCOMMITMENT)
+
+    def add(self, pod: PendingPod, node: int) -> None:
+        """The pod runs on `node` from now on."""
+        self.requested[node] += pod.requests
+        self.requested_nonzero[node] += nonzero_requests(pod.requests)
+        self.live_usage[node] += pod.live
+        self.counts[node, pod.service] += 1
+
+    def remove(self, service: int, requests: Floats, node: int) -> None:
+        """The pod is gone. Live usage is measured anew before it is looked at again."""
+        self.requested[node] -= requests
+        self.requested_nonzero[node] -= nonzero_requests(requests)
+        self.counts[node, service] -= 1

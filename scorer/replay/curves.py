@@ -1,0 +1,180 @@
+"""What a rule believes the week will bring, as arrays: the one form in which the replay's rules take a forecast.
+
+`from_model` reads a published model, `last_week` copies what was, `true_future` cheats. The rules do not know which
+of them they were given.
+"""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+
+import numpy as np
+
+from forecast.arrays import AnyFloats, Bools, Floats
+from forecast.calendar import SLOTS_PER_DAY
+from forecast.history import History
+from forecast.model import PEAK_QUANTILES, PeakModel
+from forecast.replicas import forecast_replicas
+from forecast.resources import CPU, MEMORY, RESOURCES
+from scorer.replay.recording import Recording
+from scorer.replay.window import Window, flat
+from scorer.scores.energy import ServiceCurves
+
+__all__ = ["CurveForecast", "NodeBound", "from_model", "last_week", "true_future"]
+
+
+@dataclass(frozen=True, slots=True)
+class NodeBound:
+    """What a bound on a node's daily peak needs beside the mean curve (forecast.composition).
+
+    own_variance, shared_variance : (n_services, n_resources, n_slots) forecast error of one pod
+    base_variance                 : (n_nodes, n_resources, n_slots)
+    cluster_std                   : (n_resources,) error common to all, as a share of the load
+    z                             : (n_resources,) standard deviations from the mean curve to the 0.95 bound of a peak
+    """
+
+    own_variance: Floats
+    shared_variance: Floats
+    base_variance: Floats
+    cluster_std: Floats
+    z: Floats
+
+
+@dataclass(frozen=True, slots=True)
+class CurveForecast:
+    """Curves over the slots of a replay window, base units, finite everywhere.
+
+    mean          : (n_services, n_resources, n_slots) expected usage of one pod
+    curves        : (n_services, n_resources, n_curves, n_slots) curves that placement weighs; often just the mean
+    curve_weights : (n_curves,)
+    replicas      : (n_services, n_slots) expected pods
+    autoscaled    : (n_services,) whether the replica count follows the load
+    base          : (n_nodes, n_resources, n_slots) what nodes use beside scheduled pods
+    bound         : None where the forecast promises no bound
+    """
+
+    mean: Floats
+    curves: Floats
+    curve_weights: Floats
+    replicas: Floats
+    autoscaled: Bools
+    base: Floats
+    bound: NodeBound | None = None
+
+    @property
+    def n_curves(self) -> int:
+        return int(self.curves.shape[2])
+
+    def service_curves(self) -> ServiceCurves:
+        """The curves end to end, as the scores take them: points = curves x slots."""
+        n_services, n_resources, n_curves, n_slots = self.curves.shape
+        no_variance = np.zeros((n_services, n_resources))
+        return ServiceCurves(
+            usage=self.curves.reshape(n_services, n_resources, n_curves * n_slots),
+            weights=np.repeat(self.curve_weights, n_slots),
+            # The spread between the curves is the variance; adding the model's own again would count it twice.
+            own_variance=no_variance,
+            shared_variance=no_variance,
+        )
+
+    def on_points(self, by_slot: AnyFloats) -> Floats:
+        """(..., n_slots) repeated for each curve: (..., n_points)."""
+        return np.tile(np.asarray(by_slot, dtype=np.float64), self.n_curves)
+
+
+def from_model(model: PeakModel, window: Window, current_replicas: Floats, *, widen: float = 1.0) -> CurveForecast:
+    """A published model, read as the scorer reads it.
+
+    current_replicas : (n_services,) pods being placed; 0 = as many as the model expects
+    widen            : factor on the standard deviations of the node bound, for a model past its time
+    """
+    days = window.days
+    n_days = len(days)
+    share = model.load_share(current_replicas)  # (n_services, n_resources)
+    usage = np.nan_to_num(model.usage(days)) * share[:, :, None, None]
+    curves, weights = model.placement_curves(days)
+    curves = np.nan_to_num(curves) * share[:, :, None, None, None]
+
+    def daily(std: AnyFloats, factor: AnyFloats) -> Floats:
+        variance = (np.nan_to_num(std).astype(np.float64) * factor * widen) ** 2  # (..., n_resources, 48)
+        repeated = np.repeat(variance[..., None, :], n_days, axis=-2)
+        return np.asarray(window.cut(repeated))
+
+    bound = NodeBound(
+        own_variance=daily(model.own_std, share[:, :, None]),
+        shared_variance=daily(model.shared_std, share[:, :, None]),
+        base_variance=daily(model.node_base_std, np.ones(1)),
+        cluster_std=np.nan_to_num(model.cluster_std).astype(np.float64) * widen,
+        z=np.nan_to_num(model.node_z[:, PEAK_QUANTILES.index(0.95)]).astype(np.float64),
+    )
+    autoscaled = np.asarray(model.autoscaled) > 0
+    replicas = window.cut(np.nan_to_num(model.replicas(days)))
+    return CurveForecast(
+        mean=window.cut(usage),
+        curves=window.cut(curves),
+        curve_weights=np.asarray(weights, dtype=np.float64),
+        replicas=np.where(autoscaled[:, None], replicas, current_replicas[:, None]),
+        autoscaled=autoscaled,
+        base=window.cut(np.nan_to_num(model.base(days))),
+        bound=bound,
+    )
+
+
+def last_week(history: History, window: Window) -> CurveForecast:
+    """The seven days before the placement, as they were. The rival to beat.
+
+    A slot without data takes the same half hour of the other days; a service without any is taken at its request.
+    """
+    before = slice(window.history_slot - 7 * SLOTS_PER_DAY, window.history_slot)
+    n_weeks = -(-window.n_days // 7)
+
+    def repeated(by_slot: AnyFloats) -> Floats:
+        return np.asarray(np.tile(by_slot, n_weeks)[..., : window.n_slots], dtype=np.float64)
+
+    usage = _fill(flat(history.usage_per_pod)[..., before])
+    requests = np.zeros(usage.shape[:2])
+    requests[:, [CPU, MEMORY]] = np.nan_to_num(history.requests)
+    usage = np.where(np.isfinite(usage), usage, requests[:, :, None])
+    base = _fill(flat(history.node_usage)[..., before] - np.nan_to_num(flat(history.node_pod_usage)[..., before]))
+    counts = _fill(flat(history.replicas)[..., before])
+    described = history.before(window.first_day)
+    autoscaled = forecast_replicas(described.replicas, described.describe_days(), described.describe_days()).autoscaled
+    mean = repeated(usage)
+    return CurveForecast(
+        mean=mean,
+        curves=mean[:, :, None],
+        curve_weights=np.ones(1),
+        replicas=repeated(np.nan_to_num(counts)),
+        autoscaled=autoscaled,
+        base=repeated(np.maximum(np.nan_to_num(base), 0.0)),
+    )
+
+
+def true_future(recording: Recording, autoscaled: Bools) -> CurveForecast:
+    """What really came: no forecast can place better by the same objective."""
+    n_services, n_resources, n_slots = recording.n_services, len(RESOURCES), recording.n_slots
+    total = np.zeros((n_services, n_resources, n_slots))
+    present = np.zeros((n_services, n_slots))
+    np.add.at(total, recording.service, recording.load)
+    np.add.at(present, recording.service, recording.present)
+    mean = total / np.maximum(present, 1e-9)[:, None]
+    mean = np.where(present[:, None] > 0, mean, 0.0)
+    return CurveForecast(
+        mean=mean,
+        curves=mean[:, :, None],
+        curve_weights=np.ones(1),
+        replicas=present,
+        autoscaled=autoscaled,
+        base=recording.base,
+    )
+
+
+def _fill(by_slot: AnyFloats) -> Floats:
+    """Gaps in (..., n_slots) take the mean of the same half hour on the other days, else the mean of all slots."""
+    by_day = by_slot.reshape(*by_slot.shape[:-1], -1, SLOTS_PER_DAY).astype(np.float64)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)  # nothing measured at all: stays NaN
+        by_day = np.where(np.isfinite(by_day), by_day, np.nanmean(by_day, axis=-2, keepdims=True))
+        by_day = np.where(np.isfinite(by_day), by_day, np.nanmean(by_day, axis=(-2, -1), keepdims=True))
+    return np.asarray(by_day.reshape(by_slot.shape), dtype=np.float64)

@@ -1,0 +1,218 @@
+"""The pictures of a replay, as plotly figures: the nodes' evenings under each rule, and whether the forecast held."""
+
+from __future__ import annotations
+
+from datetime import datetime, time, timedelta
+from typing import Any
+
+import numpy as np
+import plotly.graph_objects as go
+from plotly.subplots import make_subplots
+
+from forecast.arrays import Floats
+from forecast.calendar import SLOT_MINUTES
+from forecast.history import History
+from forecast.resources import CPU
+from scorer.replay.metrics import HOT_SHARE
+from scorer.replay.replay import Replay
+
+__all__ = ["COLOURS", "LABELS", "before_and_after", "evening_peaks", "nodes_over_time", "services_forecast_and_actual"]
+
+COLOURS = {
+    "native": "#c8553d",
+    "live": "#e0a458",
+    "last_week": "#7d8ca3",
+    "forecast": "#1f7a8c",
+    "oracle": "#2b2d42",
+}
+LABELS = {
+    "native": "kube-scheduler (requests)",
+    "live": "live usage at placement",
+    "last_week": "copy of last week",
+    "forecast": "forecast",
+    "oracle": "true future",
+}
+
+# Calm below the hot line, alarming above it. Positions are shares of capacity over the colour range 0..1.2.
+_RANGE = 1.2
+_SCALE = [
+    [0.0, "#f4f7f9"],
+    [0.4 / _RANGE, "#b9d6dc"],
+    [0.7 / _RANGE, "#5fa3b0"],
+    [HOT_SHARE / _RANGE, "#f2c14e"],
+    [1.0 / _RANGE, "#d1495b"],
+    [1.0, "#6d1a36"],
+]
+_GRID = "#e6eaee"
+
+
+def before_and_after(replay: Replay) -> go.Figure:
+    """CPU of every node over the days, native beside forecast; each row a node, the hottest on top."""
+    figure = make_subplots(
+        cols=2,
+        shared_yaxes=True,
+        horizontal_spacing=0.03,
+        subplot_titles=[_titled(replay, rule) for rule in ("native", "forecast")],
+    )
+    times = _times(replay)
+    for column, rule in enumerate(("native", "forecast"), start=1):
+        share = _cpu(replay, rule)
+        share = share[share.max(axis=1).argsort()]  # the hottest last: plotly draws the first row at the bottom
+        figure.add_trace(
+            go.Heatmap(
+                z=np.round(share, 3),
+                x=times,
+                coloraxis="coloraxis",
+                hovertemplate="%{x|%a %d %b %H:%M}<br>%{z:.0%} of CPU<extra></extra>",
+            ),
+            row=1,
+            col=column,
+        )
+    figure.update_layout(
+        coloraxis={
+            "colorscale": _SCALE,
+            "cmin": 0,
+            "cmax": _RANGE,
+            "colorbar": {
+                "title": "CPU used",
+                "tickformat": ".0%",
+                "tickvals": [0, 0.4, 0.8, 1.0, 1.2],
+                "thickness": 14,
+            },
+        }
+    )
+    figure.update_yaxes(showticklabels=False)
+    figure.update_yaxes(title_text=f"{replay.recording.n_nodes} nodes, hottest on top", row=1, col=1)
+    return _styled(figure, height=460)
+
+
+def evening_peaks(replay: Replay) -> go.Figure:
+    """The nodes' mean daily peak of CPU, sorted, one line per rule: flat is what we want."""
+    figure = go.Figure()
+    for rule in replay.figures:
+        share = _cpu(replay, rule)
+        peaks = share.reshape(len(share), replay.window.n_days, -1).max(axis=2)  # (n_nodes, n_days)
+        figure.add_trace(
+            go.Scatter(
+                x=np.arange(1, len(share) + 1),
+                y=np.round(-np.sort(-peaks, axis=0).mean(axis=1), 3),
+                name=LABELS[rule],
+                line={"color": COLOURS[rule], "width": 3 if rule in ("native", "forecast") else 1.6},
+                hovertemplate="node %{x} of the day: peak %{y:.0%}",
+            )
+        )
+    _hot_line(figure)
+    figure.update_xaxes(title_text="nodes by their peak of the day, hottest first")
+    figure.update_yaxes(title_text="peak CPU, share of capacity", tickformat=".0%", rangemode="tozero")
+    return _styled(figure, height=400)
+
+
+def nodes_over_time(replay: Replay) -> go.Figure:
+    """The spread of the nodes' CPU half hour by half hour: hottest, middle and coolest node."""
+    figure = make_subplots(
+        rows=2,
+        shared_xaxes=True,
+        shared_yaxes="all",
+        vertical_spacing=0.09,
+        subplot_titles=[_titled(replay, rule) for rule in ("native", "forecast")],
+    )
+    times = _times(replay)
+    for row, rule in enumerate(("native", "forecast"), start=1):
+        share = _cpu(replay, rule)
+        colour = COLOURS[rule]
+        bands = [(share.min(axis=0), share.max(axis=0), 0.18), (*np.quantile(share, [0.1, 0.9], axis=0), 0.32)]
+        for low, high, opacity in bands:
+            figure.add_trace(_line(times, low, colour, width=0), row=row, col=1)
+            filled = _line(times, high, colour, width=0)
+            filled.update(fill="tonexty", fillcolor=_transparent(colour, opacity))
+            figure.add_trace(filled, row=row, col=1)
+        middle = _line(times, np.median(share, axis=0), colour, width=2)
+        middle.update(hoverinfo="all", hovertemplate="%{x|%a %H:%M}<br>median node %{y:.0%}<extra></extra>")
+        figure.add_trace(middle, row=row, col=1)
+        _hot_line(figure, row=row)
+    figure.update_yaxes(tickformat=".0%", rangemode="tozero", title_text="CPU of nodes")
+    figure.update_layout(showlegend=False)
+    return _styled(figure, height=520)
+
+
+def services_forecast_and_actual(replay: Replay, history: History, n_services: int = 4) -> go.Figure:
+    """Total CPU of the services with the highest peaks: as forecast before the placement, and as it came."""
+    recording, forecast = replay.recording, replay.forecasts["forecast"]
+    actual = np.zeros((recording.n_services, recording.n_slots))
+    np.add.at(actual, recording.service, recording.load[:, CPU])
+    chosen = np.argsort(-actual.max(axis=1))[:n_services]
+    titles = [f"{history.services[s]}" for s in chosen]
+    columns = 2
+    figure = make_subplots(
+        rows=-(-len(chosen) // columns), cols=columns, subplot_titles=titles, vertical_spacing=0.16, shared_xaxes=True
+    )
+    times = _times(replay)
+    for position, service in enumerate(chosen):
+        place: dict[str, Any] = {"row": position // columns + 1, "col": position % columns + 1}
+        expected = forecast.mean[service, CPU] * forecast.replicas[service]
+        came = _line(times, actual[service], COLOURS["native"], width=1.4)
+        came.update(name="came", legendgroup="came", showlegend=position == 0)
+        said = _line(times, expected, COLOURS["forecast"], width=2)
+        said.update(name="forecast", legendgroup="forecast", showlegend=position == 0)
+        figure.add_trace(came, **place)
+        figure.add_trace(said, **place)
+    figure.update_yaxes(rangemode="tozero", title_text="cores")
+    figure = _styled(figure, height=240 * -(-len(chosen) // columns) + 100)
+    return figure.update_layout(legend_y=1.18, margin_t=80)
+
+
+def _cpu(replay: Replay, rule: str) -> Floats:
+    """CPU as share of capacity, (n_nodes, n_slots); nodes without a CPU capacity are left out."""
+    share = replay.node_shares(rule)[:, CPU]
+    return np.asarray(share[np.isfinite(share).all(axis=1)])
+
+
+def _titled(replay: Replay, rule: str) -> str:
+    hot = replay.figures[rule].hot_share
+    return f"<b>{LABELS[rule]}</b>: {hot:.2%} of node half hours hot"
+
+
+def _times(replay: Replay) -> list[datetime]:
+    """Local wall-clock time of each slot, naive: the axis shows what people's clocks showed."""
+    start = datetime.combine(replay.window.days[0], time())
+    first = replay.window.first_slot
+    return [start + timedelta(minutes=SLOT_MINUTES * (first + i)) for i in range(replay.window.n_slots)]
+
+
+def _line(times: list[datetime], values: Floats, colour: str, *, width: float) -> go.Scatter:
+    return go.Scatter(
+        x=times,
+        y=[float(f"{value:.4g}") for value in values],
+        mode="lines",
+        line={"color": colour, "width": width},
+        hoverinfo="skip" if width == 0 else "x+y",
+        showlegend=False,
+    )
+
+
+def _hot_line(figure: go.Figure, row: int | None = None) -> None:
+    place = {} if row is None else {"row": row, "col": 1}
+    figure.add_hline(
+        y=HOT_SHARE, line={"color": "#8a8f98", "dash": "dot", "width": 1.2}, annotation_text="80 %: hot", **place
+    )
+
+
+def _transparent(colour: str, opacity: float) -> str:
+    red, green, blue = (int(colour[i : i + 2], 16) for i in (1, 3, 5))
+    return f"rgba({red},{green},{blue},{opacity})"
+
+
+def _styled(figure: go.Figure, *, height: int) -> go.Figure:
+    figure.update_layout(
+        height=height,
+        margin={"l": 60, "r": 20, "t": 50, "b": 45},
+        paper_bgcolor="white",
+        plot_bgcolor="white",
+        font={"family": "system-ui, -apple-system, 'Segoe UI', Roboto, sans-serif", "size": 13, "color": "#2b2d42"},
+        legend={"orientation": "h", "y": 1.08, "x": 0},
+        hovermode="closest",
+    )
+    figure.update_xaxes(gridcolor=_GRID, zeroline=False)
+    figure.update_yaxes(gridcolor=_GRID, zeroline=False)
+    figure.update_annotations(font_size=14)
+    return figure

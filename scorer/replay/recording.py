@@ -1,0 +1,131 @@
+"""What really happened in the window, ready to be played back under any placement.
+
+Only `curves.true_future` may look at all of it; every other rule is told what was over when it decides.
+"""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+
+import numpy as np
+
+from forecast.arrays import AnyFloats, Floats, Floats32, Ints
+from forecast.calendar import SLOTS_PER_DAY
+from forecast.errors import InputError
+from forecast.history import History, PodUsage
+from scorer.replay.window import Window, flat
+
+__all__ = ["Recording", "record"]
+
+
+@dataclass(frozen=True, slots=True)
+class Recording:
+    """Pods of the window, sorted as in the history. Slots count from the placement.
+
+    service     : (n_pods,) index of the pod's service
+    requests    : (n_pods, 2) CPU cores and memory bytes; 0 = none known
+    birth, death: (n_pods,) first slot and end slot (exclusive) of the pod; birth 0 = there when the replay begins
+    load        : (n_pods, n_resources, n_slots) what the pod adds to its node, base units, finite
+    present     : (n_pods, n_slots) share of the slot during which the pod was there
+    live        : (n_pods, n_resources) usage in the half hour before the placement, of the pods born at 0
+    base        : (n_nodes, n_resources, n_slots) what nodes use beside scheduled pods
+    live_base   : (n_nodes, n_resources) the same in the half hour before
+    capacity    : (n_nodes, n_resources) NaN = not a limit
+    allocatable : (n_nodes, 2)
+    service_requests : (n_services, 2) what one more pod of a service would request; 0 = none known
+    """
+
+    service: Ints
+    requests: Floats
+    birth: Ints
+    death: Ints
+    load: Floats32
+    present: Floats32
+    live: Floats
+    base: Floats
+    live_base: Floats
+    capacity: Floats
+    allocatable: Floats
+    service_requests: Floats
+
+    @property
+    def n_slots(self) -> int:
+        return int(self.load.shape[2])
+
+    @property
+    def n_services(self) -> int:
+        return len(self.service_requests)
+
+    @property
+    def n_nodes(self) -> int:
+        return len(self.capacity)
+
+    def replicas_at_start(self) -> Floats:
+        """Pods of each service that are placed first: (n_services,)."""
+        return np.bincount(self.service[self.birth == 0], minlength=self.n_services).astype(np.float64)
+
+
+def record(history: History, pod_usage: PodUsage, window: Window) -> Recording:
+    """Cut the window out of a history and its pods.
+
+    pod_usage : holds at least the days of the window
+    A slot in which a pod was there but not measured takes the mean of its service's pods, else 0.
+    """
+    if pod_usage.services != history.services:
+        raise InputError("the pods and the history name different services: read both from the same directory")
+    missing = [day for day in window.days if day not in pod_usage.days]
+    if missing:
+        raise InputError(f"pod usage lacks {missing[0]}: read the days {window.days[0]} to {window.days[-1]}")
+    first = pod_usage.days.index(window.days[0])
+    days = slice(first, first + len(window.days))
+    present = window.cut(pod_usage.present[:, days])  # (n_pods, n_slots)
+    here = np.flatnonzero((present > 0).any(axis=1))
+    present, service = present[here], pod_usage.service[here]
+    there = present > 0
+    birth = there.argmax(axis=1)
+    death = present.shape[1] - there[:, ::-1].argmax(axis=1)
+
+    usage = window.cut(pod_usage.usage[here][:, :, days])
+    usage = np.where(np.isfinite(usage), usage, _service_mean(usage, service, len(history.services))[service])
+    load = (np.nan_to_num(usage) * present[:, None]).astype(np.float32)
+
+    before = window.history_slot - 1
+    live = np.nan_to_num(flat(history.usage_per_pod)[service, :, before]).astype(np.float64)
+    if window.first_slot > 0:
+        own = flat(pod_usage.usage[here][:, :, days])[..., window.first_slot - 1]
+        live = np.where(np.isfinite(own), own, live)
+
+    base = flat(history.node_usage) - np.nan_to_num(flat(history.node_pod_usage))
+    base = np.maximum(_fill_gaps(base[..., : window.history_slot + window.n_slots], window.history_slot), 0.0)
+    return Recording(
+        service=service,
+        requests=np.nan_to_num(np.where(np.isfinite(pod_usage.requests), pod_usage.requests, 0.0))[here],
+        birth=birth,
+        death=death,
+        load=load,
+        present=present.astype(np.float32),
+        live=live,
+        base=base[..., window.history_slot :],
+        live_base=base[..., before],
+        capacity=history.capacity,
+        allocatable=np.where(np.isfinite(history.allocatable), history.allocatable, np.inf),
+        service_requests=np.nan_to_num(history.requests),
+    )
+
+
+def _service_mean(usage: AnyFloats, service: Ints, n_services: int) -> Floats:
+    """Mean over the measured pods of each service: (n_services, n_resources, n_slots), 0 where none was measured."""
+    total = np.zeros((n_services, *usage.shape[1:]))
+    count = np.zeros_like(total)
+    np.add.at(total, service, np.nan_to_num(usage))
+    np.add.at(count, service, np.isfinite(usage))
+    return np.asarray(total / np.maximum(count, 1))
+
+
+def _fill_gaps(base: AnyFloats, n_past: int) -> Floats:
+    """Slots in which a node was not measured take its mean over the last of its n_past slots, else 0."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)  # nodes or resources without data
+        mean = np.nanmean(base[..., max(0, n_past - 28 * SLOTS_PER_DAY) : n_past], axis=-1, keepdims=True)
+    return np.where(np.isfinite(base), base, np.nan_to_num(mean)).astype(np.float64)

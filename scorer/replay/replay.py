@@ -1,0 +1,187 @@
+"""A replay from beginning to end: every rule on the same pods, in the same order, over the same days.
+
+Who may know what (a test changes the future and sees that nobody's placements but the oracle's change):
+
+    native, live     requests; usage up to the half hour before
+    last_week        the seven days before the placement
+    forecast         a model fitted on the whole local days before the day of the placement
+    oracle           what really came
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+import numpy as np
+
+from forecast.arrays import Floats
+from forecast.history import History, PodUsage
+from forecast.model import PeakModel
+from forecast.progress import Progress, silent
+from scorer.replay.curves import CurveForecast, from_model, last_week, true_future
+from scorer.replay.metrics import bound_coverage, shares
+from scorer.replay.playback import Playback, play
+from scorer.replay.recording import Recording, record
+from scorer.replay.report import RuleFigures, figures_of, gap_closed
+from scorer.replay.rules import ByCurves, Live, Native, RequestsAvoidingFull, Rule
+from scorer.replay.window import Window, replay_window
+
+__all__ = ["LADDER", "RULES", "FitModel", "Forecaster", "Replay", "forecast_with", "replay"]
+
+FitModel = Callable[[History], PeakModel]
+
+Forecaster = Callable[[History, Window, Floats], CurveForecast]
+"""From what is known (a history that ends before the window), the window and the pods of each service that are placed,
+(n_services,), to curves over the window. The history may end days before the window begins: a model past its time."""
+
+RULES = ("native", "live", "last_week", "forecast", "oracle")
+
+STALE_DAYS = (7, 14)
+
+LADDER = (
+    "forecast",
+    "without_live_correction",
+    *(f"model_{age}_days_old" for age in STALE_DAYS),
+    "requests_avoiding_full_nodes",
+    "neutral",
+)
+"""Rungs of the degradation ladder, best first. Neutral: our score says nothing, so kube-scheduler's decide: native."""
+
+_LEAST_DAYS_TO_FIT = 7
+
+
+@dataclass(frozen=True, slots=True)
+class Replay:
+    """Figures and placements of every rule.
+
+    figures   : rule -> figures, in the order of RULES
+    ladder    : rung of the degradation ladder -> figures; rungs the history is too short for are absent
+    playbacks : rule or rung -> which node each pod of `recording` went to
+    forecasts : rule -> curves it placed by
+    """
+
+    window: Window
+    seed: int
+    recording: Recording
+    figures: dict[str, RuleFigures]
+    ladder: dict[str, RuleFigures]
+    playbacks: dict[str, Playback]
+    forecasts: dict[str, CurveForecast]
+
+    def gap_closed(self) -> dict[str, Any]:
+        """How far the forecast came on the way from native to the true future (report.gap_closed)."""
+        return gap_closed(self.figures["native"], self.figures["forecast"], self.figures["oracle"])
+
+    def node_shares(self, rule: str) -> Floats:
+        """What the nodes would have used, as share of capacity: (n_nodes, n_resources, n_slots), NaN = no limit."""
+        return shares(self.playbacks[rule].node_load(self.recording), self.recording.capacity)
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "rules": {name: figures.to_json() for name, figures in self.figures.items()},
+            "gap_closed": self.gap_closed(),
+            "degradation": {name: figures.to_json() for name, figures in self.ladder.items()},
+            "window": {
+                "first_day": self.window.days[0].isoformat(),
+                "first_slot": self.window.first_slot,
+                "days": self.window.n_days,
+            },
+            "seed": self.seed,
+            "pods_at_start": int((self.recording.birth == 0).sum()),
+            "pods_born_later": int((self.recording.birth > 0).sum()),
+            "nodes": self.recording.n_nodes,
+        }
+
+
+def replay(
+    history: History,
+    pod_usage: PodUsage,
+    forecaster: Forecaster,
+    *,
+    at: datetime | None = None,
+    days: int = 7,
+    seed: int = 0,
+    ladder: bool = True,
+    progress: Progress = silent,
+) -> Replay:
+    """Place the pods by every rule and play the days back.
+
+    history   : all of it; what a rule may know is cut out here
+    pod_usage : single pods, at least of the days of `replay_window(history, at, days)`
+    forecaster: `forecast_with(fit)`; called once for each age of model
+    at, days  : see replay_window
+    ladder    : whether to measure the degradation ladder too (as many placements again)
+    """
+    window = replay_window(history, at, days)
+    recording = record(history, pod_usage, window)
+    run = _Run(recording, seed, progress)
+    fresh = _forecast(history, window, recording, forecaster, age=0)
+    forecasts = {
+        "last_week": last_week(history, window),
+        "forecast": fresh,
+        "oracle": true_future(recording, fresh.autoscaled),
+    }
+    figures = {
+        "native": run.figures("native", Native(run.rng())),
+        "live": run.figures("live", Live()),
+        **{name: run.figures(name, run.by_curves(curves), curves) for name, curves in forecasts.items()},
+    }
+    rungs = {"forecast": figures["forecast"]}
+    if ladder:
+        rungs["without_live_correction"] = run.figures(
+            "without_live_correction", run.by_curves(fresh, live_correction=False), fresh
+        )
+        for age in STALE_DAYS:
+            if window.first_day - age >= _LEAST_DAYS_TO_FIT:
+                stale = _forecast(history, window, recording, forecaster, age=age)
+                name = f"model_{age}_days_old"
+                rungs[name] = run.figures(name, run.by_curves(stale), stale)
+        rungs["requests_avoiding_full_nodes"] = run.figures(
+            "requests_avoiding_full_nodes", RequestsAvoidingFull(run.rng())
+        )
+        rungs["neutral"] = figures["native"]
+    return Replay(window, seed, recording, figures, rungs, run.playbacks, forecasts)
+
+
+def forecast_with(fit: FitModel) -> Forecaster:
+    """Forecasts read from the model that `fit` makes of what is known, its bounds widened with the model's age."""
+
+    def forecaster(known: History, window: Window, current_replicas: Floats) -> CurveForecast:
+        model = fit(known)
+        age = (window.days[0] - model.first_day).days
+        # Errors of a level that wanders grow with the square root of time; the bounds were calibrated within a week.
+        return from_model(model, window, current_replicas, widen=float(np.sqrt(1 + age / 7)))
+
+    return forecaster
+
+
+def _forecast(
+    history: History, window: Window, recording: Recording, forecaster: Forecaster, *, age: int
+) -> CurveForecast:
+    """Curves from what was known `age` days before the day of the placement."""
+    return forecaster(history.before(window.first_day - age), window, recording.replicas_at_start())
+
+
+class _Run:
+    """Plays rules on one recording and keeps where the pods went."""
+
+    def __init__(self, recording: Recording, seed: int, progress: Progress) -> None:
+        self._recording, self._seed, self._progress = recording, seed, progress
+        self.playbacks: dict[str, Playback] = {}
+
+    def rng(self) -> np.random.Generator:
+        """For ties; the same stream for every rule."""
+        return np.random.default_rng((self._seed, 1))
+
+    def by_curves(self, forecast: CurveForecast, *, live_correction: bool = True) -> ByCurves:
+        return ByCurves(forecast, self._recording.capacity, live_correction=live_correction)
+
+    def figures(self, name: str, rule: Rule, forecast: CurveForecast | None = None) -> RuleFigures:
+        playback = play(self._recording, rule, seed=self._seed, progress=self._progress, stage=f"replay: {name}")
+        self.playbacks[name] = playback
+        share = shares(playback.node_load(self._recording), self._recording.capacity)
+        coverage = {} if forecast is None else bound_coverage(self._recording, playback, forecast)
+        return figures_of(share, playback.unplaced, coverage)

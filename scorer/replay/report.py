@@ -1,0 +1,88 @@
+"""The figures of a replay: per rule, and how much of the way from native to the true future was gone."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from forecast.arrays import Floats
+from forecast.resources import RESOURCES
+from scorer.replay.metrics import Coverage, daily_peaks, hot_node_slots, peak_variation
+
+__all__ = ["SMALLEST_GAP", "RuleFigures", "figures_of", "gap_closed"]
+
+SMALLEST_GAP = 0.005
+"""Where native is no further than this from the true future, a share of the gap would be a share of noise."""
+
+
+@dataclass(frozen=True, slots=True)
+class RuleFigures:
+    """What one rule's placement led to.
+
+    hot_share       : share of node-half-hours in which CPU, disk, network or log is over 80 % of capacity
+    peak_cv         : resource -> coefficient of variation of the nodes' daily peaks (as share of capacity)
+    p99_peak        : resource -> 0.99 quantile of the nodes' daily peaks
+    max_peak        : resource -> the highest of them
+    unplaced        : pods whose requests fitted on no node
+    bound_coverage  : resource -> how often the forecast's 0.95 bound of a node's daily peak held
+    daily_hot_share : (n_days,) hot_share of each 24 hours, for intervals
+    """
+
+    hot_share: float
+    peak_cv: dict[str, float]
+    p99_peak: dict[str, float]
+    max_peak: dict[str, float]
+    unplaced: int
+    bound_coverage: dict[str, Coverage] = field(default_factory=dict)
+    daily_hot_share: tuple[float, ...] = ()
+
+    def to_json(self) -> dict[str, Any]:
+        result: dict[str, Any] = {
+            "hot_share": self.hot_share,
+            "peak_cv": self.peak_cv,
+            "p99_peak": self.p99_peak,
+            "max_peak": self.max_peak,
+            "unplaced": self.unplaced,
+            "daily_hot_share": list(self.daily_hot_share),
+        }
+        if self.bound_coverage:
+            result["node_bound_coverage"] = {
+                name: {"coverage": c.coverage, "n": c.n} for name, c in self.bound_coverage.items()
+            }
+        return result
+
+
+def figures_of(share: Floats, unplaced: int, coverage: Mapping[str, Coverage]) -> RuleFigures:
+    """Figures from what the nodes used. share: (n_nodes, n_resources, n_slots) of capacity, NaN = no limit."""
+    hot = hot_node_slots(share)
+    peaks = daily_peaks(share)  # (n_nodes, n_resources, n_days)
+    variation = peak_variation(peaks)
+    # A resource that nobody uses has no spread to speak of.
+    used = [r for r in range(len(RESOURCES)) if np.isfinite(variation[r])]
+    return RuleFigures(
+        hot_share=float(hot.mean()),
+        peak_cv={RESOURCES[r].name: float(variation[r]) for r in used},
+        p99_peak={RESOURCES[r].name: float(np.nanquantile(peaks[:, r], 0.99)) for r in used},
+        max_peak={RESOURCES[r].name: float(np.nanmax(peaks[:, r])) for r in used},
+        unplaced=unplaced,
+        bound_coverage=dict(coverage),
+        daily_hot_share=tuple(hot.reshape(len(hot), peaks.shape[2], -1).mean(axis=(0, 2)).tolist()),
+    )
+
+
+def gap_closed(native: RuleFigures, forecast: RuleFigures, oracle: RuleFigures) -> dict[str, Any]:
+    """(native - forecast) / (native - oracle) for the hot share and each resource's spread of peaks; None = no gap."""
+    return {
+        "hot_share": _closed(native.hot_share, forecast.hot_share, oracle.hot_share),
+        "peak_cv": {
+            name: _closed(native.peak_cv[name], forecast.peak_cv[name], oracle.peak_cv[name]) for name in native.peak_cv
+        },
+    }
+
+
+def _closed(native: float, forecast: float, oracle: float) -> float | None:
+    gap = native - oracle
+    return None if gap < SMALLEST_GAP else (native - forecast) / gap

@@ -1,0 +1,143 @@
+"""What every predictor must do. Adding a file to forecast/predictors is enough to have it tested here."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+
+from forecast.arrays import Floats
+from forecast.calendar import Days
+from forecast.errors import InputError
+from forecast.predictors import Predictor, discover
+
+PREDICTORS = [pytest.param(kind, id=name) for name, kind in discover().items()]
+every_predictor = pytest.mark.parametrize("kind", PREDICTORS)
+
+
+def some_days(n_days: int, first_weekday: int = 0) -> Days:
+    weekday = (np.arange(n_days) + first_weekday) % 7
+    return Days(weekday, np.maximum(weekday - 4, 0))
+
+
+def some_usage(n_series: int = 6, n_days: int = 21, seed: int = 0) -> Floats:
+    """Evening peaks, quiet weekends, a level of its own and noise per series."""
+    rng = np.random.default_rng(seed)
+    shape = 0.2 + np.exp(-(((np.arange(48) - 40) / 6) ** 2))
+    week = np.where(np.arange(n_days) % 7 >= 5, 0.6, 1.0)
+    level = np.exp(rng.normal(0, 2, n_series))
+    noise = np.exp(rng.normal(0, 0.1, (n_series, n_days, 48)))
+    return level[:, None, None] * week[None, :, None] * shape * noise
+
+
+def curves(kind: type[Predictor], usage: Floats, horizon_days: int = 7) -> Floats:
+    n_days = usage.shape[1]
+    horizon = some_days(horizon_days, first_weekday=n_days % 7)
+    return kind().fit(usage, some_days(n_days)).predict_curve(horizon)
+
+
+@every_predictor
+def test_curves_and_peaks_are_finite_and_not_negative(kind: type[Predictor]) -> None:
+    usage = some_usage()
+    predictor = kind().fit(usage, some_days(21))
+    curve = predictor.predict_curve(some_days(14))
+    peak = predictor.predict_peak(some_days(14), (0.5, 0.95))
+    assert curve.shape == (6, 14, 48)
+    assert peak.shape == (6, 14, 2)
+    assert np.isfinite(curve).all()
+    assert np.isfinite(peak).all()
+    assert (curve >= 0).all()
+    assert (peak[..., 0] <= peak[..., 1]).all()
+
+
+@every_predictor
+def test_a_repeating_week_is_forecast_as_it_was(kind: type[Predictor]) -> None:
+    week = some_usage(3, 7, seed=3)
+    usage = np.tile(week, (1, 4, 1))
+    error = np.abs(curves(kind, usage) - week).mean() / week.mean()
+    assert error < 0.2
+
+
+@every_predictor
+def test_the_input_is_left_as_it_was(kind: type[Predictor]) -> None:
+    usage = some_usage()
+    usage[0, 3] = np.nan
+    before = usage.copy()
+    curves(kind, usage)
+    np.testing.assert_array_equal(usage, before)
+
+
+@every_predictor
+def test_a_fitted_predictor_survives_pickling(kind: type[Predictor]) -> None:
+    predictor = kind().fit(some_usage(), some_days(21))
+    again = pickle.loads(pickle.dumps(predictor))
+    np.testing.assert_array_equal(again.predict_curve(some_days(7)), predictor.predict_curve(some_days(7)))
+
+
+@every_predictor
+def test_fitting_twice_gives_the_same_and_clones_are_unfitted(kind: type[Predictor]) -> None:
+    usage = some_usage()
+    np.testing.assert_array_equal(curves(kind, usage), curves(kind, usage))
+    assert clone(kind()).get_params() == kind().get_params()
+
+
+@every_predictor
+def test_the_unit_does_not_matter(kind: type[Predictor]) -> None:
+    usage = some_usage()
+    np.testing.assert_allclose(curves(kind, 1e6 * usage), 1e6 * curves(kind, usage), rtol=1e-6)
+
+
+@every_predictor
+def test_one_series_alone_gets_the_same_unless_the_predictor_pools(kind: type[Predictor]) -> None:
+    if kind.pooled:
+        pytest.skip("learns from its neighbours on purpose")
+    usage = some_usage()
+    together = curves(kind, usage)
+    alone = np.concatenate([curves(kind, usage[i : i + 1]) for i in range(len(usage))])
+    np.testing.assert_allclose(alone, together, rtol=1e-9)
+
+
+@every_predictor
+def test_gaps_and_empty_series_are_bridged(kind: type[Predictor]) -> None:
+    usage = some_usage()
+    usage[0, 5:8] = np.nan
+    usage[1, :, 2:4] = np.nan
+    usage[2] = np.nan
+    usage[3] = 0.0
+    usage[4, -1] = np.nan
+    curve = curves(kind, usage)
+    assert np.isfinite(curve).all()
+    assert (curve[2] == 0).all()
+    assert (curve[3] == 0).all()
+    typical = np.nanmean(usage[4])
+    assert 0.3 * typical < curve[4].mean() < 3 * typical
+
+
+@every_predictor
+@pytest.mark.parametrize("n_days", [1, 2, 5, 8])
+def test_short_histories_are_served(kind: type[Predictor], n_days: int) -> None:
+    usage = some_usage(3, n_days)
+    curve = curves(kind, usage)
+    assert np.isfinite(curve).all()
+    assert (curve.mean(axis=(1, 2)) > 0.2 * usage.mean(axis=(1, 2))).all()
+
+
+@every_predictor
+def test_no_series_at_all_is_no_error(kind: type[Predictor]) -> None:
+    assert curves(kind, np.zeros((0, 10, 48))).shape == (0, 7, 48)
+
+
+@every_predictor
+def test_wrong_shapes_are_refused_in_one_sentence(kind: type[Predictor]) -> None:
+    with pytest.raises(InputError, match="must be"):
+        kind().fit(np.zeros((2, 3, 24)), some_days(3))
+    with pytest.raises(InputError, match="must be"):
+        kind().fit(np.zeros((2, 3, 48)), some_days(4))
+
+
+def test_the_folder_holds_the_predictors_we_promise() -> None:
+    promised = {"seasonal_naive", "last_week", "day_type_mean", "decayed_quantiles", "exponential_smoothing"}
+    assert promised | {"mstl", "gradient_boosting"} <= set(discover())
+    assert list(discover()) == sorted(discover())

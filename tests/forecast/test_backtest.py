@@ -1,0 +1,72 @@
+"""The backtest scores the published model: definition, exclusions, and what it reads."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from forecast.backtest import OURS, backtest, origin_days, scored_series
+from forecast.errors import NotEnoughHistory
+from forecast.fit import fit
+from forecast.history import History
+from forecast.model import PeakModel
+from forecast.resources import CPU
+from tests.synthetic import synthetic_history
+
+
+def fit_model(history: History, previous: PeakModel | None) -> PeakModel:
+    return fit(history, previous=previous)
+
+
+def test_origins_are_the_last_28_midnights_or_5_of_a_short_history() -> None:
+    assert origin_days(91) == range(63, 91)
+    assert origin_days(40) == range(12, 40)
+    assert origin_days(39) == range(34, 39)
+    with pytest.raises(NotEnoughHistory):
+        origin_days(7)
+
+
+def test_series_without_load_or_with_gaps_are_left_out() -> None:
+    usage = synthetic_history().usage_per_pod.copy()
+    usage[0, CPU] = 0
+    usage[1, CPU, :2] = np.nan
+    usage[2, CPU, 0, :40] = np.nan
+    used, scale = scored_series(usage)
+    assert used[:, CPU].tolist() == [False, False, True, True, True, True]
+    assert scale[4, CPU] == pytest.approx(np.quantile(usage[4, CPU].max(axis=1), 0.9))
+
+
+def test_the_report_has_the_agreed_layout_and_beats_yesterday() -> None:
+    report = backtest(synthetic_history(n_services=8), fit_model)
+    document = report.to_json()
+    cpu = document["resources"]["cpu"]
+    assert set(document["resources"]) == {"cpu", "memory", "disk", "network", "log"}
+    assert set(cpu[OURS]) == {"loss50", "loss95", "coverage95", "n"} and cpu[OURS]["n"] == 8 * 5
+    assert {"yesterday", "same_day_last_week", "seven_days", "n_sigma", "rc_like"} <= set(cpu["baselines"])
+    assert cpu["components"]
+    assert cpu[OURS]["loss50"] < cpu["baselines"]["yesterday"]["loss50"]
+    assert 0 <= document["node_coverage95"]["cpu"]["coverage"] <= 1 and document["node_coverage95"]["cpu"]["n"] == 4 * 5
+
+
+def test_what_is_scored_is_the_artefact_the_scorer_reads() -> None:
+    history = synthetic_history()
+
+    def perturbed(known: History, previous: PeakModel | None) -> PeakModel:
+        model = fit(known)
+        return replace(model, usage_dated=model.usage_dated * np.float32(1.5))
+
+    honest, wrong = backtest(history, lambda known, _: fit(known)), backtest(history, perturbed)
+    assert wrong.scores["cpu"][OURS].loss50 > 3 * honest.scores["cpu"][OURS].loss50
+    assert wrong.node_coverage["cpu"][0] >= honest.node_coverage["cpu"][0]
+    assert wrong.scores["cpu"]["yesterday"] == honest.scores["cpu"]["yesterday"]
+
+
+def test_a_forecast_cannot_see_the_day_it_is_scored_on() -> None:
+    history = synthetic_history()
+    later = history.usage_per_pod.copy()
+    later[:, :, -1] *= 3
+    one = backtest(history, fit_model).peaks.forecast
+    other = backtest(replace(history, usage_per_pod=later), fit_model).peaks.forecast
+    np.testing.assert_array_equal(one, other)

@@ -1,0 +1,168 @@
+"""What a fitted model knows: levels, trends, shifts, replica changes, holidays, young services; and no future."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import date, timedelta
+
+import numpy as np
+import pytest
+
+from forecast.calendar import Calendar
+from forecast.errors import NotEnoughHistory
+from forecast.fit import fit
+from forecast.model import PEAK_QUANTILES, PeakModel
+from forecast.resources import CPU, MEMORY
+from tests.synthetic import evening_shape, scaled, synthetic_history
+
+
+def tomorrow(model: PeakModel) -> np.ndarray:
+    """Expected CPU curve of the first day: (n_services, 48)."""
+    return model.usage((model.first_day,))[:, CPU, 0]
+
+
+def test_an_ordinary_day_is_forecast_within_a_few_percent() -> None:
+    model = fit(synthetic_history())
+    expected = np.arange(1.0, 7.0)[:, None] * evening_shape()
+    assert np.abs(tomorrow(model) / expected - 1).mean() < 0.05
+
+
+def test_weekends_are_known() -> None:
+    model = fit(synthetic_history())
+    days = model.calendar.horizon(model.first_day, 7)
+    peaks = model.usage(days)[0, CPU].max(axis=1)
+    assert peaks[5] / peaks[1] == pytest.approx(0.7, abs=0.06)
+
+
+def test_peak_quantiles_stand_above_each_other_and_about_the_truth() -> None:
+    model = fit(synthetic_history(n_services=12))
+    peaks = model.service_peaks(model.first_day)[:, CPU]
+    assert (peaks[:, 1] >= peaks[:, 0]).all()
+    truth = synthetic_history(n_services=12).usage_per_pod[:, CPU, 21].max(axis=1)
+    assert np.abs(peaks[:, 0] / truth - 1).mean() < 0.1
+    assert len(PEAK_QUANTILES) == peaks.shape[1]
+
+
+def test_a_level_that_doubled_four_days_ago_is_followed() -> None:
+    factor = np.where(np.arange(28) >= 24, 2.0, 1.0)
+    model = fit(scaled(synthetic_history(), 2, factor))
+    assert tomorrow(model)[2].max() > 1.6 * tomorrow(fit(synthetic_history()))[2].max()
+
+
+def test_a_trend_of_five_percent_a_day_is_not_forecast_as_last_week() -> None:
+    history = synthetic_history(noise=0.02)
+    growth = 1.05 ** np.arange(28)
+    model = fit(scaled(history, 1, growth))
+    truth = 2.0 * 1.05**28
+    last_week = 2.0 * 1.05**21
+    forecast = tomorrow(model)[1].max()
+    assert abs(forecast - truth) < 0.5 * abs(last_week - truth)
+
+
+def test_load_is_shared_by_the_replicas_there_are_now() -> None:
+    history = synthetic_history(noise=0.01)
+    replicas, usage = history.replicas.copy(), history.usage_per_pod.copy()
+    replicas[0, -2:] = 8
+    usage[0, :, -2:] /= 2
+    usage[0, MEMORY, -2:] *= 2
+    model = fit(replace(history, replicas=replicas, usage_per_pod=usage))
+    assert model.reference_replicas[0] == 8
+    assert tomorrow(model)[0].max() == pytest.approx(0.5, rel=0.1)
+    share = model.load_share(np.full(6, 16.0))
+    assert share[0, CPU] == pytest.approx(0.5) and share[0, MEMORY] == 1.0
+
+
+def test_a_holiday_is_forecast_like_the_last_one_and_not_like_its_weekday() -> None:
+    # 2026-05-14 (Ascension) and 2026-05-25 (Whit Monday) are public holidays in Germany.
+    calendar = Calendar("Europe/Berlin", "DE")
+    history = synthetic_history(noise=0.02, n_days=21, calendar=calendar)
+    assert history.days[10] == date(2026, 5, 14)
+    factor = np.where(np.arange(21) == 10, 0.4, 1.0)
+    for service in range(6):
+        history = scaled(history, service, factor)
+    model = fit(history)
+    whit_monday = date(2026, 5, 25)
+    peaks = model.usage((whit_monday, whit_monday + timedelta(days=1)))[:, CPU].max(axis=2)
+    assert (peaks[:, 0] / peaks[:, 1]).mean() < 0.6
+
+
+def test_a_service_three_days_old_has_a_weekend() -> None:
+    history = synthetic_history(n_services=8, noise=0.02)
+    usage, replicas = history.usage_per_pod.copy(), history.replicas.copy()
+    usage[7, :, :25], replicas[7, :25] = np.nan, 0
+    model = fit(replace(history, usage_per_pod=usage, replicas=replicas))
+    monday = tomorrow(model)[7]
+    assert np.abs(monday.max() / 8.0 - 1) < 0.25
+    saturday = model.usage((model.first_day + timedelta(days=5),))[7, CPU, 0].max()
+    assert saturday < 0.9 * monday.max()
+
+
+def test_a_service_without_a_sample_is_served_from_its_request() -> None:
+    history = synthetic_history(n_services=8, noise=0.02)
+    usage, replicas = history.usage_per_pod.copy(), history.replicas.copy()
+    usage[7], replicas[7] = np.nan, 0
+    model = fit(replace(history, usage_per_pod=usage, replicas=replicas))
+    assert tomorrow(model)[7].max() == pytest.approx(8.0, rel=0.2)
+    assert model.usage_from_requests(4.0, 4.0, (model.first_day,))[CPU].max() == pytest.approx(8.0, rel=0.2)
+
+
+def test_a_service_with_zeros_only_is_forecast_as_zero() -> None:
+    history = synthetic_history()
+    usage = history.usage_per_pod.copy()
+    usage[3] = 0
+    model = fit(replace(history, usage_per_pod=usage))
+    assert (model.usage_dated[3] == 0).all() and (model.service_peaks(model.first_day)[3] == 0).all()
+
+
+def test_a_resource_nobody_measures_stays_unknown() -> None:
+    history = synthetic_history()
+    usage = history.usage_per_pod.copy()
+    usage[:, 4] = np.nan
+    model = fit(replace(history, usage_per_pod=usage, node_usage=_without(history.node_usage, 4)))
+    assert np.isnan(model.usage_dated[:, 4]).all() and np.isfinite(model.usage_dated[:, :4]).all()
+
+
+def _without(table: np.ndarray, resource: int) -> np.ndarray:
+    table = table.copy()
+    table[:, resource] = np.nan
+    return table
+
+
+@pytest.mark.parametrize("n_days", [1, 2, 6, 8, 15])
+def test_short_histories_give_a_finite_model(n_days: int) -> None:
+    model = fit(synthetic_history(n_days=n_days))
+    assert np.isfinite(model.usage_dated).all() and np.isfinite(model.peak_factor).all()
+    assert np.abs(tomorrow(model).max(axis=1) / np.arange(1.0, 7.0) - 1).mean() < 0.25
+
+
+def test_no_history_is_refused_with_the_way_out() -> None:
+    with pytest.raises(NotEnoughHistory, match="export a longer history"):
+        synthetic_history(n_days=5).before(0)
+
+
+def test_the_future_cannot_reach_a_model_fitted_before_it() -> None:
+    history = synthetic_history()
+    other = replace(history, usage_per_pod=history.usage_per_pod.copy(), node_usage=history.node_usage.copy())
+    other.usage_per_pod[:, :, 20:] *= 7
+    other.node_usage[:, :, 20:] *= 7
+    assert_same(fit(history.before(20)), fit(other.before(20)))
+
+
+def test_a_fit_is_deterministic_and_leaves_its_input_alone() -> None:
+    history = synthetic_history(n_days=16)
+    before = history.usage_per_pod.copy()
+    assert_same(fit(history), fit(history))
+    np.testing.assert_array_equal(before, history.usage_per_pod)
+
+
+def test_the_next_night_keeps_most_predictors_and_comes_to_a_similar_forecast() -> None:
+    history = synthetic_history(n_days=29)
+    first = fit(history.before(28))
+    again = fit(history, previous=first)
+    fresh = fit(history)
+    np.testing.assert_allclose(tomorrow(again), tomorrow(fresh), rtol=0.15)
+
+
+def assert_same(one: PeakModel, other: PeakModel) -> None:
+    for name in ("usage_dated", "usage_scenarios", "usage_day_type", "peak_factor", "shared_std", "node_z"):
+        np.testing.assert_array_equal(getattr(one, name), getattr(other, name), err_msg=name)

@@ -1,0 +1,37 @@
+"""What is published is what was fitted, and reading it gives the same answers."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime
+
+import numpy as np
+import pytest
+
+from forecast.artefact import ForeignArtefact
+from forecast.fit import fit
+from forecast.model_artefact import ARRAYS, artefact_of, model_of
+from forecast.registry import Registry
+from tests.synthetic import synthetic_history
+
+NOW = datetime(2026, 6, 1, 2, tzinfo=UTC)
+
+
+def test_a_model_comes_back_from_the_registry_as_it_was(tmp_path) -> None:  # type: ignore[no-untyped-def]
+    model = fit(synthetic_history(n_days=15))
+    registry = Registry(str(tmp_path))
+    registry.publish(artefact_of(model, NOW))
+    loaded = model_of(registry.load())
+    for spec in ARRAYS:
+        np.testing.assert_array_equal(getattr(loaded, spec.name), getattr(model, spec.name), err_msg=spec.name)
+    assert (loaded.services, loaded.nodes, loaded.first_day) == (model.services, model.nodes, model.first_day)
+    assert (loaded.calendar, loaded.trained_days, loaded.info) == (model.calendar, model.trained_days, model.info)
+    np.testing.assert_array_equal(loaded.service_peaks(loaded.first_day), model.service_peaks(model.first_day))
+
+
+def test_arrays_of_another_release_are_refused() -> None:
+    artefact = artefact_of(fit(synthetic_history(n_days=8)), NOW)
+    fewer = replace(artefact.manifest, arrays=artefact.manifest.arrays[:-1])
+    arrays = {name: array for name, array in artefact.arrays.items() if name != ARRAYS[-1].name}
+    with pytest.raises(ForeignArtefact, match="train again"):
+        model_of(replace(artefact, manifest=fewer, arrays=arrays))

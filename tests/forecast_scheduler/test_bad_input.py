@@ -1,0 +1,203 @@
+"""Bad input, through the whole command: one sentence and status 2, or a documented fallback; never a traceback.
+
+And never does it touch the last good model.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from forecast.registry import Registry
+from forecast_scheduler.cli import run
+from tests.forecast_scheduler.small_history import COLUMNS, Tables, small_tables
+
+
+def contents(directory: Path) -> dict[str, bytes]:
+    return {str(path.relative_to(directory)): path.read_bytes() for path in directory.rglob("*") if path.is_file()}
+
+
+@pytest.fixture(scope="module")
+def good_models(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A store with one good model in it."""
+    folder = tmp_path_factory.mktemp("good")
+    models = folder / "models"
+    assert run(["train", "--history", str(small_tables().write(folder / "history")), "--models", str(models)]) == 0
+    return models
+
+
+@pytest.fixture(scope="module")
+def good_version(good_models: Path) -> str:
+    version = Registry(str(good_models)).latest()
+    assert version is not None
+    return version
+
+
+def two_days(tables: Tables) -> None:
+    tables.usage = tables.usage[tables.usage.timestamp < "2026-10-07"]
+    tables.nodes = tables.nodes[tables.nodes.timestamp < "2026-10-07"]
+
+
+def zeros_only(tables: Tables) -> None:
+    tables.usage.loc[tables.usage.service == "Deployment/mail", list(COLUMNS)] = 0.0
+
+
+def nan_and_infinity(tables: Tables) -> None:
+    tables.usage.loc[10:40, "cpu_cores"] = np.nan
+    tables.usage.loc[50:60, "disk_bytes_per_second"] = np.inf
+
+
+def negative_usage(tables: Tables) -> None:
+    tables.usage.loc[10:40, "network_bytes_per_second"] = -1.0
+
+
+def four_times_capacity(tables: Tables) -> None:
+    tables.nodes.loc[10:14, "cpu_cores"] = 64.0
+
+
+def time_going_backwards(tables: Tables) -> None:
+    tables.usage = tables.usage.iloc[::-1]
+    tables.nodes = tables.nodes.sample(frac=1, random_state=0)
+
+
+def duplicate_rows(tables: Tables) -> None:
+    tables.usage = pd.concat([tables.usage, tables.usage.head(500)])
+
+
+def one_resource_missing(tables: Tables) -> None:
+    tables.usage = tables.usage.drop(columns="log_bytes_per_second")
+
+
+@pytest.mark.parametrize(
+    ("spoil", "note"),
+    [
+        (two_days, "2 days are less than a week: this is a cold-start model"),
+        (zeros_only, ""),
+        (nan_and_infinity, "NaN or infinite"),
+        (negative_usage, "negative"),
+        (four_times_capacity, "capacity"),
+        (time_going_backwards, ""),
+        (duplicate_rows, "rows repeat"),
+        (one_resource_missing, "usage columns are missing"),
+    ],
+)
+def test_what_can_be_mended_is_trained_on_and_told(
+    spoil: Callable[[Tables], None], note: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    tables = small_tables()
+    spoil(tables)
+    history = tables.write(tmp_path / "history")
+    status = run(["train", "--history", str(history), "--models", str(tmp_path / "models")])
+    said = capfd.readouterr()
+    assert status == 0, said.err
+    assert note in said.err
+    assert "Traceback" not in said.err
+    assert "published" in said.out
+    assert len(Registry(str(tmp_path / "models")).versions()) == 1
+
+
+def truncated_file(history: Path) -> None:
+    file = history / "usage.parquet"
+    file.write_bytes(file.read_bytes()[:-100])
+
+
+def empty_file(history: Path) -> None:
+    (history / "nodes.parquet").write_bytes(b"")
+
+
+def missing_key_column(history: Path) -> None:
+    pd.read_parquet(history / "usage.parquet").drop(columns="pod").to_parquet(history / "usage.parquet")
+
+
+def missing_file(history: Path) -> None:
+    (history / "capacity.parquet").unlink()
+
+
+def empty_directory(history: Path) -> None:
+    for file in history.iterdir():
+        file.unlink()
+
+
+def no_rows(history: Path) -> None:
+    pd.read_parquet(history / "usage.parquet").head(0).to_parquet(history / "usage.parquet")
+
+
+def half_a_day(history: Path) -> None:
+    usage = pd.read_parquet(history / "usage.parquet")
+    usage[usage.timestamp < "2026-10-05T06:00Z"].to_parquet(history / "usage.parquet")
+
+
+def unknown_time_zone(history: Path) -> None:
+    (history / "history.json").write_text('{"time_zone": "Europe/Atlantis"}')
+
+
+def unknown_key(history: Path) -> None:
+    (history / "history.json").write_text('{"timezone": "UTC"}')
+
+
+@pytest.mark.parametrize(
+    ("spoil", "named"),
+    [
+        (truncated_file, "usage.parquet"),
+        (empty_file, "nodes.parquet"),
+        (missing_key_column, "pod"),
+        (missing_file, "capacity.parquet"),
+        (empty_directory, "usage.parquet"),
+        (no_rows, "usage.parquet"),
+        (half_a_day, "day"),
+        (unknown_time_zone, "Europe/Atlantis"),
+        (unknown_key, "timezone"),
+    ],
+)
+def test_what_cannot_be_mended_is_one_sentence_and_the_last_good_model_stays(
+    spoil: Callable[[Path], None],
+    named: str,
+    tmp_path: Path,
+    good_models: Path,
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    history = small_tables().write(tmp_path / "history")
+    spoil(history)
+    before = contents(good_models)
+    status = run(["train", "--history", str(history), "--models", str(good_models)])
+    said = capfd.readouterr().err
+    assert status == 2, said
+    assert named in said
+    assert said.count("\n") == 1, said
+    assert contents(good_models) == before
+
+
+def test_a_full_disk_while_publishing_leaves_the_last_good_model_in_use(
+    tmp_path: Path,
+    good_models: Path,
+    good_version: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    history = small_tables().write(tmp_path / "history")
+    before = contents(good_models)
+
+    def full(_: int) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(os, "fsync", full)
+    status = run(["train", "--history", str(history), "--models", str(good_models)])
+    said = capfd.readouterr().err
+    assert status == 2, said
+    assert "No space left on device" in said
+    assert said.count("\n") == 1, said
+    assert contents(good_models) == before
+    assert Registry(str(good_models)).latest() == good_version
+
+
+def test_a_key_that_is_none_is_refused_before_the_fit(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    config = tmp_path / "config.yaml"
+    config.write_text(f"models:\n  public_key: {tmp_path / 'missing.pem'}\n")
+    assert run(["train", "--history", str(tmp_path), "--config", str(config)]) == 2
+    assert "missing.pem cannot be read: No such file or directory; correct models.public_key" in capfd.readouterr().err

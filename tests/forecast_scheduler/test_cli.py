@@ -1,0 +1,190 @@
+"""The command line: what it offers, what it says about mistakes, and its exit status.
+
+Most tests call `run`, which is all that the console command does; a few start the real command as a process.
+"""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from forecast.errors import ForecastError, InputError, PublishError
+from forecast_scheduler import cli
+from forecast_scheduler.cli import app, run
+
+COMMANDS = ["demo", "train", "backtest", "replay", "models"]
+COMMAND = Path(sys.executable).with_name("forecast-scheduler")
+
+
+@pytest.fixture(autouse=True)
+def _own_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """No settings from outside, and a working directory in which nothing lies."""
+    for variable in list(os.environ):
+        if variable.startswith("FORECAST_SCHEDULER_"):
+            monkeypatch.delenv(variable)
+    monkeypatch.chdir(tmp_path)
+
+
+def start(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    """The installed command as a process of its own."""
+    return subprocess.run(
+        [str(COMMAND), *arguments], capture_output=True, text=True, env={**os.environ, **environment}, timeout=120
+    )
+
+
+def test_help_lists_every_command() -> None:
+    shown = CliRunner().invoke(app, ["--help"])
+    assert shown.exit_code == 0
+    for command in COMMANDS:
+        assert command in shown.output
+
+
+@pytest.mark.parametrize("command", [*COMMANDS, "models list", "models rollback"])
+def test_every_command_explains_itself(command: str) -> None:
+    shown = CliRunner().invoke(app, [*command.split(), "--help"], env={"COLUMNS": "200"})
+    assert shown.exit_code == 0
+    if command != "models":
+        assert "--config" in shown.output
+        assert "--verbose" in shown.output
+
+
+@pytest.mark.parametrize("command", ["backtest", "replay"])
+def test_commands_that_report_can_write_json(command: str) -> None:
+    assert "--json" in CliRunner().invoke(app, [command, "--help"], env={"COLUMNS": "200"}).output
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("trian", "No such command 'trian'. Did you mean 'train'?"),
+        ("train --histroy x", "--histroy"),
+        ("train", "no history named: pass --history DIR"),
+        ("train --history nowhere", "history directory nowhere does not exist"),
+        ("backtest --history nowhere", "history directory nowhere does not exist"),
+        ("backtest --history . --json nowhere/out.json", "there is no directory nowhere"),
+        ("replay --history . --report .", "it is a directory"),
+        ("replay --history . --days 99", "less than or equal to 14"),
+        ("replay --history . --seed x", "--seed"),
+        ("replay --history . --at yesterday", "--at 'yesterday' is not a time: write for instance 2026-11-14T04:00"),
+        ("train --history . --config nowhere.yaml", "config file nowhere.yaml cannot be read"),
+        ("train surplus --history .", "surplus"),
+    ],
+)
+def test_bad_usage_is_one_line_and_status_2(line: str, message: str, capfd: pytest.CaptureFixture[str]) -> None:
+    assert run(line.split()) == 2
+    said = capfd.readouterr()
+    assert message in said.err
+    assert said.err.count("\n") == 1, said.err
+    assert said.out == ""
+
+
+@pytest.mark.parametrize("command", ["train", "backtest", "replay"])
+def test_an_empty_history_directory_is_one_line_and_status_2(
+    command: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    assert run([command, "--history", str(empty)]) == 2
+    said = capfd.readouterr().err
+    assert "usage.parquet" in said
+    assert said.count("\n") == 1, said
+
+
+def test_a_bad_history_leaves_no_trace_where_models_are_published(tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    models = tmp_path / "models"
+    assert run(["train", "--history", str(tmp_path / "empty"), "--models", str(models)]) == 2
+    assert not models.exists() or not any(models.iterdir())
+
+
+def test_unknown_config_keys_are_refused_with_a_suggestion(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    config = tmp_path / "config.yaml"
+    config.write_text("histroy: /data\n")
+    assert run(["train", "--config", str(config)]) == 2
+    assert "unknown key 'histroy': did you mean 'history'?" in capfd.readouterr().err
+
+
+def test_the_history_may_come_from_the_settings(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("FORECAST_SCHEDULER_HISTORY", "elsewhere")
+    assert run(["train"]) == 2
+    assert "history directory elsewhere does not exist" in capfd.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("error", "status", "message"),
+    [
+        (InputError("two days are\nnot enough: wait"), 2, "two days are not enough: wait"),
+        (PublishError("disk full, the last model is still the latest"), 2, "disk full, the last model is still"),
+        (ForecastError("the fit did not converge"), 1, "the fit did not converge"),
+        (OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), "/m/x"), 2, "cannot use /m/x: No space left on device: make"),
+        (OSError(errno.EACCES, os.strerror(errno.EACCES)), 2, "cannot use: Permission denied"),
+        (OSError(errno.EIO, os.strerror(errno.EIO)), 1, "unexpected OSError"),
+        (MemoryError(), 1, "out of memory"),
+        (KeyboardInterrupt(), 130, "interrupted"),
+        (ZeroDivisionError("division by zero"), 1, "unexpected ZeroDivisionError: division by zero"),
+    ],
+    ids=lambda value: type(value).__name__ if isinstance(value, BaseException) else None,
+)
+def test_every_error_becomes_one_line_and_a_status(
+    error: BaseException,
+    status: int,
+    message: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    failing = typer.Typer()
+
+    @failing.command()
+    def fail() -> None:
+        raise error
+
+    monkeypatch.setattr(cli, "app", failing)
+    assert run([]) == status
+    said = capfd.readouterr().err
+    assert message in said
+    assert said.count("\n") == 1, said
+
+
+def test_verbose_shows_where_an_error_happened(capfd: pytest.CaptureFixture[str]) -> None:
+    assert run(["train", "--history", "nowhere", "--verbose"]) == 2
+    said = capfd.readouterr().err
+    assert "Traceback" in said
+    assert said.rstrip().endswith("usage.parquet")
+
+
+def test_the_installed_command_runs_and_python_m_is_the_same() -> None:
+    module = [sys.executable, "-m", "forecast_scheduler", "--help"]
+    assert start("--help").stdout == subprocess.run(module, capture_output=True, text=True, check=True).stdout
+
+
+def test_the_process_exits_with_the_status_and_no_traceback() -> None:
+    refused = start("train", "--history", "nowhere")
+    assert refused.returncode == 2
+    assert refused.stderr.startswith("forecast-scheduler: history directory nowhere does not exist")
+    assert refused.stderr.count("\n") == 1
+
+
+def test_settings_of_the_environment_reach_the_process() -> None:
+    refused = start("train", FORECAST_SCHEDULER_MODLES="x")
+    assert refused.returncode == 2
+    assert "did you mean 'models'" in refused.stderr
+
+
+def test_models_of_an_empty_registry_are_an_empty_list(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    assert run(["models", "list", "--models", str(tmp_path / "models"), "--json", "-"]) == 0
+    assert json.loads(capfd.readouterr().out) == {"versions": [], "in_use": None}
+
+
+def test_rollback_without_models_says_so(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    assert run(["models", "rollback", "--models", str(tmp_path / "models")]) == 2
+    assert capfd.readouterr().err.count("\n") == 1

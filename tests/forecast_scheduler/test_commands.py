@@ -1,0 +1,160 @@
+"""The commands from beginning to end on a small history: what they print, what they write, and where."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from forecast.registry import Registry
+from forecast.signature import new_key_pair
+from forecast_scheduler.cli import run
+from tests.forecast_scheduler.small_history import small_tables
+
+
+@pytest.fixture(scope="module")
+def history(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Sixteen days: a week to learn from, one to play back, and the day on which it begins."""
+    return small_tables(16).write(tmp_path_factory.mktemp("small") / "history")
+
+
+def test_train_publishes_and_models_lists_and_rolls_back(
+    history: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    models = str(tmp_path / "models")
+    for _ in range(2):
+        assert run(["train", "--history", str(history), "--models", models]) == 0
+    said = capfd.readouterr()
+    assert "3 services, 2 nodes, learned from 16 days, forecasts from 2026-10-21 on" in said.out
+    first, second = Registry(models).versions()
+
+    assert run(["models", "list", "--models", models]) == 0
+    assert capfd.readouterr().out.splitlines() == [f"  {first}", f"* {second}"]
+    assert run(["models", "rollback", "--models", models]) == 0
+    assert Registry(models).latest() == first
+    assert run(["models", "rollback", second, "--models", models]) == 0
+    assert Registry(models).latest() == second
+    capfd.readouterr()
+    assert run(["models", "rollback", "no-such-version", "--models", models]) == 2
+    assert capfd.readouterr().err.count("\n") == 1
+    assert Registry(models).latest() == second
+
+
+def test_models_are_signed_with_the_configured_key_and_others_refused(
+    history: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    private, public = new_key_pair()
+    (tmp_path / "private.pem").write_bytes(private)
+    (tmp_path / "public.pem").write_bytes(public)
+    config = tmp_path / "config.yaml"
+    config.write_text(
+        f"history: {history}\n"
+        "models:\n"
+        f"  location: {tmp_path / 'models'}\n"
+        f"  private_key: {tmp_path / 'private.pem'}\n"
+        f"  public_key: {tmp_path / 'public.pem'}\n"
+    )
+    assert run(["train", "--config", str(config)]) == 0
+    signed = Registry(str(tmp_path / "models")).latest()
+    assert signed is not None
+    # A model by somebody without the key is published beside it, and refused by whoever knows the public key.
+    assert run(["train", "--history", str(history), "--models", str(tmp_path / "models")]) == 0
+    unsigned = Registry(str(tmp_path / "models")).latest()
+    assert unsigned not in (None, signed)
+    capfd.readouterr()
+    assert run(["models", "rollback", str(unsigned), "--config", str(config)]) == 2
+    assert "no signature" in capfd.readouterr().err
+    assert run(["models", "rollback", signed, "--config", str(config)]) == 0
+
+
+def test_backtest_prints_a_table_and_writes_the_agreed_json(
+    history: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "backtest.json"
+    assert run(["backtest", "--history", str(history), "--json", str(file)]) == 0
+    figures = json.loads(file.read_text())
+    assert set(figures["resources"]) == {"cpu", "memory", "disk", "network", "log"}
+    for resource in figures["resources"].values():
+        assert set(resource) >= {"forecast-scheduler", "baselines", "components"}
+        assert set(resource["forecast-scheduler"]) == {"loss50", "loss95", "coverage95", "n"}
+        assert len(resource["baselines"]) >= 8
+    assert set(figures["node_coverage95"]["cpu"]) == {"coverage", "n"}
+    said = capfd.readouterr().out
+    for name in figures["resources"]["cpu"]["baselines"]:
+        assert name in said
+
+
+def test_json_on_standard_output_is_alone_there(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    nine_days = small_tables(9).write(tmp_path / "history")
+    assert run(["backtest", "--history", str(nine_days), "--json", "-"]) == 0
+    said = capfd.readouterr()
+    assert "resources" in json.loads(said.out)
+    assert "Pinball loss" in said.err
+
+
+def test_replay_prints_tables_and_writes_json_and_a_report_that_needs_no_network(
+    history: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    file, report = tmp_path / "replay.json", tmp_path / "report.html"
+    assert run(["replay", "--history", str(history), "--json", str(file), "--report", str(report)]) == 0
+    figures = json.loads(file.read_text())
+    assert list(figures["rules"]) == ["native", "live", "last_week", "forecast", "oracle"]
+    for rule in figures["rules"].values():
+        assert set(rule) >= {"hot_share", "peak_cv", "p99_peak"}
+    assert set(figures["gap_closed"]) == {"hot_share", "peak_cv"}
+    page = report.read_text()
+    assert page.lstrip().lower().startswith("<!doctype html>")
+    assert '<script src="http' not in page
+    assert '<link href="http' not in page
+    said = capfd.readouterr().out
+    assert "last_week" in said
+    assert str(report.resolve()) in said
+
+
+def test_the_same_seed_gives_the_same_figures(history: Path, tmp_path: Path) -> None:
+    written = []
+    for file in (tmp_path / "first.json", tmp_path / "second.json"):
+        command = ["replay", "--history", str(history), "--json", str(file), "--seed", "3", "--days", "2"]
+        assert run(command) == 0
+        written.append(file.read_text())
+    assert written[0] == written[1]
+    assert json.loads(written[0])["seed"] == 3
+
+
+def test_replay_begins_when_asked(history: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "replay.json"
+    command = ["replay", "--history", str(history), "--json", str(file), "--days", "1"]
+    assert run([*command, "--at", "2026-10-14T10:00"]) == 0
+    window = json.loads(file.read_text())["window"]
+    assert (window["first_day"], window["first_slot"], window["days"]) == ("2026-10-14", 20, 1)
+    for too_early_or_late in ("2026-10-06T04:00", "2027-01-01T04:00"):
+        capfd.readouterr()
+        assert run([*command, "--at", too_early_or_late]) == 2
+        assert capfd.readouterr().err.count("\n") == 1
+
+
+def test_the_demo_goes_all_the_way_and_says_where_the_report_lies(
+    history: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    output = tmp_path / "out"
+    assert run(["demo", "--history", str(history), "--output", str(output)]) == 0
+    said = capfd.readouterr().out
+    assert "shop/Deployment/cart" in said
+    assert "yesterday" in said
+    assert "last_week" in said
+    assert said.rstrip().splitlines()[-2].endswith(str((output / "report.html").resolve()))
+    assert (output / "report.html").exists()
+    assert json.loads((output / "replay.json").read_text())["rules"]
+    assert json.loads((output / "backtest.json").read_text())["resources"]
+    assert len(Registry(str(output / "models")).versions()) == 1
+
+
+def test_the_demo_without_a_sample_says_where_to_get_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("forecast_scheduler.commands.demo.SAMPLE", Path("no/sample"))
+    monkeypatch.chdir(tmp_path)
+    assert run(["demo"]) == 2
+    assert "run the demo in a clone of the repository, or on your own data" in capfd.readouterr().err
+    assert not (tmp_path / "demo-output").exists()

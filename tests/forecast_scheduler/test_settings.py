@@ -1,0 +1,128 @@
+"""Settings: where a value comes from, and what a mistake says."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from pydantic import BaseModel, ValidationError
+
+from forecast.errors import InputError
+from forecast_scheduler.settings import Settings, load_settings
+
+
+@pytest.fixture
+def config(tmp_path: Path) -> Path:
+    return tmp_path / "config.yaml"
+
+
+def test_defaults_are_as_documented() -> None:
+    settings = load_settings(None, {})
+    assert settings.history is None
+    assert settings.models.location == "models"
+    assert (settings.replay.days, settings.replay.seed) == (7, 0)
+    assert settings.models.public_key is None
+
+
+def test_the_environment_wins_over_the_file_and_leaves_the_rest_of_its_group(config: Path) -> None:
+    config.write_text("history: /data\nreplay:\n  days: 3\n  seed: 5\n")
+    settings = load_settings(config, {"FORECAST_SCHEDULER_REPLAY__DAYS": "4", "PATH": "/bin"})
+    assert settings.history == Path("/data")
+    assert (settings.replay.days, settings.replay.seed) == (4, 5)
+
+
+def test_the_environment_can_name_the_file_and_the_option_wins_over_it(config: Path, tmp_path: Path) -> None:
+    config.write_text("replay: {seed: 1}\n")
+    other = tmp_path / "other.yaml"
+    other.write_text("replay: {seed: 2}\n")
+    environment = {"FORECAST_SCHEDULER_CONFIG": str(config)}
+    assert load_settings(None, environment).replay.seed == 1
+    assert load_settings(other, environment).replay.seed == 2
+
+
+def test_norway_is_a_country(config: Path) -> None:
+    config.write_text("holiday_country: NO\n")
+    assert load_settings(config, {}).holiday_country == "NO"
+
+
+def test_settings_cannot_be_changed() -> None:
+    with pytest.raises(ValidationError, match="frozen"):
+        Settings().history = Path("/elsewhere")
+
+
+def test_an_empty_file_means_the_defaults(config: Path) -> None:
+    config.write_text("# nothing yet\n")
+    assert load_settings(config, {}) == Settings()
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("replay: {dayz: 7}", r"unknown key 'replay.dayz': did you mean 'replay.days'\?"),
+        ("modles: {}", r"unknown key 'modles': did you mean 'models'\?"),
+        ("zzz: 1", r"unknown key 'zzz': known keys are history, time_zone, holiday_country, models, replay"),
+        ("replay: {days: many}", r"sets 'replay.days' to 'many': input should be a valid integer"),
+        ("replay: {days: 0}", r"sets 'replay.days' to 0: input should be greater than or equal to 1"),
+        ("replay: 7", r"sets 'replay' to 7: input should be"),
+        ("- a\n- b", r"holds a list: write `key: value` lines"),
+        ("a: [1", r"not valid YAML near line \d"),
+        ("\x00", r"not valid YAML"),
+    ],
+)
+def test_a_mistake_in_the_file_is_one_sentence_with_the_way_out(config: Path, text: str, message: str) -> None:
+    config.write_text(text)
+    with pytest.raises(InputError, match=message) as caught:
+        load_settings(config, {})
+    assert str(config) in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("variable", "value", "message"),
+    [
+        (
+            "FORECAST_SCHEDULER_REPLAY__SEDE",
+            "1",
+            r"environment .* 'replay.sede': did you mean 'replay.seed'",
+        ),
+        ("FORECAST_SCHEDULER_HISTROY", "/data", r"did you mean 'history'"),
+        ("FORECAST_SCHEDULER_REPLAY__SEED", "-1", r"sets 'replay.seed' to '-1'"),
+    ],
+)
+def test_a_mistake_in_the_environment_is_blamed_on_it(variable: str, value: str, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        load_settings(None, {variable: value})
+
+
+def test_a_group_and_a_key_below_it_cannot_both_be_in_the_environment() -> None:
+    with pytest.raises(InputError, match="remove one of them"):
+        load_settings(None, {"FORECAST_SCHEDULER_REPLAY": "x", "FORECAST_SCHEDULER_REPLAY__SEED": "1"})
+
+
+def test_a_missing_file_is_named(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"nowhere\.yaml cannot be read: No such file"):
+        load_settings(tmp_path / "nowhere.yaml", {})
+
+
+def keys_of(group: type[BaseModel], prefix: str = "") -> Iterator[tuple[str, str]]:
+    """Dotted name and documentation of every setting."""
+    for name, field in group.model_fields.items():
+        if isinstance(field.annotation, type) and issubclass(field.annotation, BaseModel):
+            yield from keys_of(field.annotation, f"{prefix}{name}.")
+        else:
+            yield f"{prefix}{name}", field.description or ""
+
+
+def test_every_setting_is_explained_in_the_code_and_in_the_docs() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "command-line.md").read_text()
+    documented = re.findall(r"^\| `([a-z_.]+)` \|", page, flags=re.MULTILINE)
+    assert sorted(documented) == sorted(key for key, _ in keys_of(Settings))
+    assert [key for key, text in keys_of(Settings) if not text] == []
+
+
+def test_the_example_in_the_docs_is_valid(config: Path) -> None:
+    page = (Path(__file__).parents[2] / "docs" / "command-line.md").read_text()
+    config.write_text(page.partition("```yaml\n")[2].partition("```")[0])
+    assert load_settings(config, {}).models.location == "s3://platform/forecast-models"

@@ -1,0 +1,108 @@
+"""Curves as the rules get them: whose past they are made of, and what a model's arrays become."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any, cast
+
+import numpy as np
+import pytest
+
+from forecast.arrays import Floats
+from forecast.model import PeakModel
+from forecast.resources import CPU, MEMORY, RESOURCES
+from scorer.replay.curves import from_model, last_week, true_future
+from scorer.replay.recording import record
+from scorer.replay.window import flat, replay_window
+from tests.scorer.replay.small_cluster import N_NODES, N_SERVICES, small_cluster
+
+
+def flat_model(share: float = 1.0) -> PeakModel:
+    """What `from_model` reads of a model, all curves constant."""
+
+    def constant(value: float, *shape: int) -> Floats:
+        return np.full(shape, value)
+
+    model: Any = SimpleNamespace(
+        usage=lambda days: constant(2.0, N_SERVICES, len(RESOURCES), len(days), 48),
+        placement_curves=lambda days: (
+            constant(3.0, N_SERVICES, len(RESOURCES), 2, len(days), 48),
+            np.array([0.75, 0.25]),
+        ),
+        replicas=lambda days: constant(7.0, N_SERVICES, len(days), 48),
+        base=lambda days: constant(0.5, N_NODES, len(RESOURCES), len(days), 48),
+        load_share=lambda current: constant(share, N_SERVICES, len(RESOURCES)),
+        autoscaled=np.array([0, 0, 0, 0, 1.0]),
+        own_std=constant(0.1, N_SERVICES, len(RESOURCES), 48),
+        shared_std=constant(0.2, N_SERVICES, len(RESOURCES), 48),
+        node_base_std=constant(0.3, N_NODES, len(RESOURCES), 48),
+        cluster_std=constant(0.05, len(RESOURCES)),
+        node_z=np.tile([0.7, 2.5], (len(RESOURCES), 1)),
+    )
+    return cast(PeakModel, model)
+
+
+def test_last_week_is_the_seven_days_before_slot_by_slot() -> None:
+    history, _ = small_cluster()
+    window = replay_window(history)
+    at = window.history_slot
+    expected = flat(history.usage_per_pod)[:, CPU, at - 336 : at]
+    np.testing.assert_allclose(last_week(history, window).mean[:, CPU], expected)
+
+
+def test_last_week_fills_gaps_and_takes_unknown_services_at_their_request() -> None:
+    history, _ = small_cluster()
+    window = replay_window(history)
+    usage = history.usage_per_pod
+    usage[0, CPU, window.first_day - 2, 20] = np.nan
+    usage[1] = np.nan
+    mean = last_week(history, window).mean
+    assert np.isfinite(mean).all()
+    np.testing.assert_allclose(mean[1, CPU], history.requests[1, 0])
+    np.testing.assert_allclose(mean[1, MEMORY], history.requests[1, 1])
+    assert (mean[0, CPU] > 0).all()
+
+
+def test_the_true_future_is_the_mean_of_the_pods_that_are_there() -> None:
+    history, pods = small_cluster()
+    window = replay_window(history)
+    curves = true_future(record(history, pods, window), np.zeros(N_SERVICES, dtype=bool))
+    expected = window.cut(history.usage_per_pod[:, :, window.first_day : window.first_day + len(window.days)])
+    np.testing.assert_allclose(curves.mean[:, CPU], expected[:, CPU], rtol=1e-5)
+
+
+def test_a_model_becomes_curves_over_the_window() -> None:
+    history, _ = small_cluster()
+    window = replay_window(history)
+    current = np.array([4.0, 4.0, 4.0, 4.0, 3.0])
+    forecast = from_model(flat_model(), window, current)
+    assert forecast.mean.shape == (N_SERVICES, len(RESOURCES), 336)
+    assert forecast.curves.shape == (N_SERVICES, len(RESOURCES), 2, 336)
+    points = forecast.service_curves()
+    assert points.usage.shape == (N_SERVICES, len(RESOURCES), 672)
+    assert points.weights.sum() == pytest.approx(336)
+    # A fixed service has the pods it has; an autoscaled one gets those it is expected to get.
+    assert forecast.replicas[0, 0] == 4
+    assert forecast.replicas[4, 0] == 7
+
+
+def test_changed_replica_counts_scale_the_load_of_a_pod_and_its_error() -> None:
+    history, _ = small_cluster()
+    window = replay_window(history)
+    current = np.full(N_SERVICES, 4.0)
+    whole, halved = (from_model(flat_model(share), window, current) for share in (1.0, 0.5))
+    np.testing.assert_allclose(halved.mean, whole.mean / 2)
+    np.testing.assert_allclose(halved.curves, whole.curves / 2)
+    assert whole.bound is not None
+    assert halved.bound is not None
+    np.testing.assert_allclose(halved.bound.shared_variance, whole.bound.shared_variance / 4)
+
+
+def test_an_old_model_has_wider_bounds() -> None:
+    history, _ = small_cluster()
+    window = replay_window(history)
+    fresh, old = (from_model(flat_model(), window, np.ones(N_SERVICES), widen=widen) for widen in (1.0, 2.0))
+    assert fresh.bound is not None
+    assert old.bound is not None
+    np.testing.assert_allclose(old.bound.own_variance, 4 * fresh.bound.own_variance)
+    np.testing.assert_allclose(old.mean, fresh.mean)

@@ -1,0 +1,178 @@
+"""The replay as a whole: nobody but the oracle sees the future, everybody carries the same load, the figures add up."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from datetime import datetime
+
+import numpy as np
+import pytest
+
+from forecast.errors import InputError, NotEnoughHistory
+from forecast.history import PodUsage
+from forecast.resources import CPU
+from scorer.replay.playback import play
+from scorer.replay.recording import record
+from scorer.replay.replay import LADDER, RULES, Replay, replay
+from scorer.replay.rules import ByCurves, Live, Native
+from scorer.replay.window import replay_window
+from tests.scorer.replay.simple_forecast import simple_forecast
+from tests.scorer.replay.small_cluster import AUTOSCALED, N_DAYS, REPLICAS, by_day, curves, small_cluster
+
+
+@pytest.fixture(scope="module")
+def played() -> Replay:
+    history, pods = small_cluster()
+    return replay(history, pods, simple_forecast, seed=3)
+
+
+def test_window_is_the_last_0400_that_leaves_the_days() -> None:
+    history, _ = small_cluster()
+    window = replay_window(history, None, 7)
+    assert window.first_day == N_DAYS - 8
+    assert window.first_slot == 8
+    assert window.history_slot + window.n_slots <= N_DAYS * 48
+    asked = replay_window(history, datetime(2026, 1, 20, 12, 30), 2)
+    assert (asked.first_day, asked.first_slot, asked.n_slots) == (15, 25, 96)
+
+
+def test_a_window_beyond_the_history_is_refused_with_the_way_out() -> None:
+    history, _ = small_cluster()
+    with pytest.raises(InputError, match="choose a time up to 2026-01-29"):
+        replay_window(history, datetime(2026, 1, 31, 4), 7)
+    with pytest.raises(NotEnoughHistory):
+        replay_window(history, datetime(2026, 1, 7, 4), 7)
+    with pytest.raises(NotEnoughHistory):
+        replay_window(history.before(9), None, 7)
+
+
+def test_all_rules_and_rungs_are_reported(played: Replay) -> None:
+    report = json.loads(json.dumps(played.to_json()))
+    assert tuple(report["rules"]) == RULES
+    assert tuple(report["degradation"]) == LADDER
+    for figures in report["rules"].values():
+        assert 0 <= figures["hot_share"] <= 1
+        assert set(figures["peak_cv"]) == set(figures["p99_peak"]) == {"cpu", "memory", "disk"}
+    assert set(report["gap_closed"]) == {"hot_share", "peak_cv"}
+    assert set(report["rules"]["forecast"]["node_bound_coverage"]["cpu"]) == {"coverage", "n"}
+
+
+def test_every_pod_is_placed_by_every_rule(played: Replay) -> None:
+    recording = played.recording
+    assert (recording.birth == 0).sum() == sum(REPLICAS)
+    assert (recording.birth > 0).sum() == 3 * 7
+    for playback in played.playbacks.values():
+        assert (playback.node >= 0).all()
+        total = playback.node_load(recording).sum(axis=0)
+        np.testing.assert_allclose(total, recording.base.sum(axis=0) + recording.load.sum(axis=0), rtol=1e-5)
+
+
+def test_requests_fit_at_every_moment_under_every_rule(played: Replay) -> None:
+    recording = played.recording
+    for name, playback in played.playbacks.items():
+        assert playback.unplaced == 0, name
+        for slot in (0, 30, 36, 43, 100, 300):
+            alive = (recording.birth <= slot) & (recording.death > slot)
+            requested = np.zeros_like(recording.allocatable)
+            np.add.at(requested, playback.node[alive], recording.requests[alive])
+            assert (requested <= recording.allocatable * (1 + 1e-6)).all(), (name, slot)
+
+
+def test_the_forecast_beats_native_and_comes_close_to_the_true_future(played: Replay) -> None:
+    native, ours, oracle = (played.figures[name] for name in ("native", "forecast", "oracle"))
+    assert ours.peak_cv["cpu"] < native.peak_cv["cpu"]
+    assert ours.p99_peak["cpu"] < native.p99_peak["cpu"]
+    assert oracle.hot_share <= native.hot_share
+
+
+def test_the_same_seed_gives_the_same_placement(played: Replay) -> None:
+    history, pods = small_cluster()
+    again = replay(history, pods, simple_forecast, seed=3, ladder=False)
+    for name, playback in again.playbacks.items():
+        np.testing.assert_array_equal(playback.node, played.playbacks[name].node)
+    other = replay(history, pods, simple_forecast, seed=4, ladder=False)
+    assert any((other.playbacks[name].node != again.playbacks[name].node).any() for name in other.playbacks)
+
+
+@pytest.mark.parametrize("hours_later", [0, 24 + 16])
+def test_changing_the_future_changes_no_placement_but_the_oracles(played: Replay, hours_later: int) -> None:
+    """From some moment on, usage is another: what was decided before must not move."""
+    moment = played.window.history_slot + 2 * hours_later
+    cpu = curves()
+    cpu[:, moment:] = cpu[::-1, moment:] * 3  # services swap their curves
+    history, pods = small_cluster(cpu=cpu)
+    changed = replay(history, pods, simple_forecast, seed=3)
+    decided = played.recording.birth <= 2 * hours_later
+    assert decided.sum() >= sum(REPLICAS)
+    for name in played.playbacks:
+        same = changed.playbacks[name].node[decided] == played.playbacks[name].node[decided]
+        assert name == "oracle" or same.all(), name
+    assert (changed.playbacks["oracle"].node[decided] != played.playbacks["oracle"].node[decided]).any()
+
+
+def test_pods_of_the_future_do_not_move_pods_of_today() -> None:
+    history, pods = small_cluster()
+    window = replay_window(history)
+    later = window.history_slot + 48
+    keep = np.array([not (pods.present[p].reshape(-1)[: later + 1] == 0).all() for p in range(len(pods.pods))])
+    fewer = PodUsage(
+        days=pods.days,
+        services=pods.services,
+        pods=tuple(np.array(pods.pods)[keep]),
+        service=pods.service[keep],
+        requests=pods.requests[keep],
+        usage=pods.usage[keep],
+        present=pods.present[keep],
+        node=pods.node[keep],
+    )
+    full, cut = (replay(history, p, simple_forecast, seed=1, ladder=False) for p in (pods, fewer))
+    n = int((full.recording.birth == 0).sum())
+    assert len(cut.recording.service) < len(full.recording.service)
+    for name in ("native", "live", "last_week", "forecast"):
+        np.testing.assert_array_equal(full.playbacks[name].node[:n], cut.playbacks[name].node[:n])
+
+
+def test_a_pod_that_fits_nowhere_is_placed_and_counted() -> None:
+    history, pods = small_cluster()
+    tight = replace(history, allocatable=history.allocatable * 0.2)
+    recording = record(tight, pods, replay_window(tight))
+    for rule in (Native(np.random.default_rng(0)), Live()):
+        playback = play(recording, rule, seed=0)
+        assert playback.unplaced > 0
+        assert (playback.node >= 0).all()
+
+
+def test_soft_load_keeps_room_for_the_evening_pods() -> None:
+    """An autoscaled service's evening counts at 04:00 already, on nodes that could take it."""
+    history, pods = small_cluster()
+    window = replay_window(history)
+    recording = record(history, pods, window)
+    forecast = simple_forecast(history.before(window.first_day), window, recording.replicas_at_start())
+    assert forecast.autoscaled.tolist() == [s == AUTOSCALED for s in range(len(REPLICAS))]
+    with_soft = play(recording, ByCurves(forecast, recording.capacity), seed=0)
+    fixed = replace(forecast, autoscaled=np.zeros_like(forecast.autoscaled))
+    without = play(recording, ByCurves(fixed, recording.capacity), seed=0)
+    peaks = [(p.node_load(recording)[:, CPU] / recording.capacity[:, CPU, None]).max() for p in (with_soft, without)]
+    assert peaks[0] <= peaks[1] + 0.05
+
+
+def test_unmeasured_slots_take_the_service_mean() -> None:
+    history, pods = small_cluster()
+    window = replay_window(history)
+    usage = pods.usage.copy()
+    usage[0, CPU, window.first_day + 1, 10] = np.nan
+    whole, gappy = (record(history, replace(pods, usage=u), window) for u in (pods.usage, usage))
+    np.testing.assert_allclose(gappy.load[0, CPU], whole.load[0, CPU], rtol=1e-5)
+
+
+def test_services_that_differ_are_refused() -> None:
+    history, pods = small_cluster()
+    with pytest.raises(InputError, match="different services"):
+        record(history, replace(pods, services=pods.services[::-1]), replay_window(history))
+    with pytest.raises(InputError, match="lacks 2026-01-28"):
+        record(
+            history,
+            replace(pods, days=pods.days[:3], present=by_day(np.zeros((len(pods.pods), 144)))),
+            replay_window(history),
+        )

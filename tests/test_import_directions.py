@@ -1,0 +1,113 @@
+"""Imports go one way: forecast <- trainer; forecast <- scorer <- extender <- forecast_scheduler (sees trainer, too).
+
+Read from the source rather than from a running import, so that imports inside functions count too.
+"""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+
+MAY_IMPORT = {
+    "forecast": {"forecast"},
+    "trainer": {"trainer", "forecast"},
+    "scorer": {"scorer", "forecast"},
+    "extender": {"extender", "scorer", "forecast"},
+    "forecast_scheduler": {"forecast_scheduler", "extender", "scorer", "trainer", "forecast"},
+}
+
+# `forecast` is pure: it knows no cluster, no metrics server and no HTTP, in either direction.
+FORBIDDEN_IN_FORECAST = {
+    "aiohttp",
+    "fastapi",
+    "httpx",
+    "kubernetes",
+    "kubernetes_asyncio",
+    "prometheus_api_client",
+    "prometheus_client",
+    "requests",
+    "rich",
+    "socket",
+    "starlette",
+    "typer",
+    "urllib",
+    "urllib3",
+    "uvicorn",
+}
+
+SLOW_LIBRARIES = ("sklearn", "statsmodels", "plotly", "pandas", "scipy", "pyarrow", "holidays", "fsspec")
+
+
+def imports_of(source: str) -> Iterator[tuple[int, str]]:
+    """Line and top-level package of every absolute import, at any depth."""
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                yield node.lineno, alias.name.partition(".")[0]
+        elif isinstance(node, ast.ImportFrom) and node.module and node.level == 0:
+            yield node.lineno, node.module.partition(".")[0]
+
+
+def offences(package: str, source: str, name: str) -> list[str]:
+    """Imports of `source` that a file of `package` may not have."""
+    ours = set(MAY_IMPORT) | {"tests", "benchmarks"}
+    forbidden = ours - MAY_IMPORT[package] | (FORBIDDEN_IN_FORECAST if package == "forecast" else set())
+    return [f"{name}:{line} imports {module}" for line, module in imports_of(source) if module in forbidden]
+
+
+@pytest.mark.parametrize("package", MAY_IMPORT)
+def test_a_package_imports_only_what_lies_below_it(package: str) -> None:
+    files = sorted((ROOT / package).rglob("*.py"))
+    if package != "extender":  # comes with the next part of the project
+        assert files, f"{package}/ holds no Python file: is this test looking in the right place?"
+    found = [line for file in files for line in offences(package, file.read_text(), str(file.relative_to(ROOT)))]
+    assert not found, "\n".join(found)
+
+
+@pytest.mark.parametrize(
+    ("package", "source", "n_offences"),
+    [
+        ("forecast", "import numpy\nfrom forecast.errors import InputError", 0),
+        ("forecast", "from trainer.history_files import read_history", 1),
+        ("forecast", "def f():\n    import scorer.replay", 1),
+        ("forecast", "import requests, prometheus_client", 2),
+        ("trainer", "import requests", 0),
+        ("trainer", "from scorer import scores", 1),
+        ("scorer", "import trainer", 1),
+        ("scorer", "from forecast_scheduler.settings import Settings", 1),
+        ("extender", "import scorer, forecast", 0),
+        ("forecast_scheduler", "import trainer, scorer, extender, forecast", 0),
+        ("forecast_scheduler", "from tests import helpers", 1),
+    ],
+)
+def test_the_check_sees_what_it_should(package: str, source: str, n_offences: int) -> None:
+    assert len(offences(package, source, "file.py")) == n_offences
+
+
+def test_the_command_line_starts_without_the_slow_libraries() -> None:
+    """`--help` and a mistyped option must answer at once; each command imports what it needs when it runs."""
+    code = f"import sys, forecast_scheduler.cli; print(*[m for m in {SLOW_LIBRARIES} if m in sys.modules])"
+    answer = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert answer.stdout.strip() == ""
+
+
+@pytest.mark.parametrize("package", ["forecast", "trainer", "scorer"])
+def test_importing_a_package_logs_nothing_and_sets_no_log_level(package: str) -> None:
+    code = (
+        "import logging, pkgutil, importlib\n"
+        f"import {package} as p\n"
+        "for m in pkgutil.walk_packages(p.__path__, p.__name__ + '.'):\n"
+        "    importlib.import_module(m.name)\n"
+        "root = logging.getLogger()\n"
+        "assert root.level == logging.WARNING and not root.handlers, (root.level, root.handlers)\n"
+    )
+    answer = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
+    assert answer.returncode == 0, answer.stderr
+    assert answer.stdout == answer.stderr == ""
