@@ -96,7 +96,7 @@ def write_history(directory: Path, n_services: int, n_days: int) -> None:
         pa.table({"node": nodes} | {c: np.full(len(nodes), 60.0 * u) for c, u in zip(columns, _LEVEL, strict=True)}),
         directory / "capacity.parquet",
     )
-    (directory / "history.json").write_text(json.dumps({"time_zone": "UTC", "step_seconds": _STEP_MINUTES * 60}))
+    (directory / "history.json").write_text(json.dumps({"time_zone": "UTC", "step": f"{_STEP_MINUTES}m"}))
 
 
 def run_once(directory: Path) -> dict[str, object]:

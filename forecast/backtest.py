@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -87,17 +87,23 @@ class Backtest:
 
 @dataclass(frozen=True, slots=True)
 class PeakTable:
-    """actual: (n_services, n_resources, n_origins); forecast: one more axis, n_quantiles."""
+    """What came and what everybody said, for plots and for comparisons series by series.
+
+    actual    : (n_services, n_resources, n_origins) base units
+    forecasts : forecaster -> (n_services, n_resources, n_origins, n_quantiles)
+    used      : (n_services, n_resources) series the definition scores
+    scale     : (n_services, n_resources) what losses of a series are divided by
+    """
 
     actual: Floats
-    forecast: Floats
+    forecasts: dict[str, Floats]
+    used: Bools
+    scale: Floats
 
-
-@dataclass(slots=True)
-class _Tally:
-    """Forecasts of one forecaster over the origins: lists of (n_services, n_resources, n_quantiles)."""
-
-    forecasts: list[Floats] = field(default_factory=list)
+    @property
+    def forecast(self) -> Floats:
+        """Ours: (n_services, n_resources, n_origins, n_quantiles)."""
+        return self.forecasts[OURS]
 
 
 def daily_peaks(usage: AnyFloats) -> Floats:
@@ -134,31 +140,32 @@ def backtest(history: History, fit_model: FitModel, *, progress: Progress = sile
     used, scale = scored_series(usage)
     actual = daily_peaks(usage)
     days = origin_days(history.n_days)
-    tallies: dict[str, _Tally] = {}
-    component_tallies: dict[str, _Tally] = {}
+    tallies: dict[str, list[Floats]] = {}
+    component_tallies: dict[str, list[Floats]] = {}
     node_hits: list[Floats] = []
     model: PeakModel | None = None
     progress("backtest", 0, len(days))
     for done, day in enumerate(days, start=1):
         known = history.before(day)
         model = fit_model(known, model)
-        tallies.setdefault(OURS, _Tally()).forecasts.append(model.service_peaks(history.days[day]))
+        tallies.setdefault(OURS, []).append(model.service_peaks(history.days[day]))
         for name, forecast in _baseline_forecasts(known, actual[:, :, :day]):
-            tallies.setdefault(name, _Tally()).forecasts.append(forecast)
+            tallies.setdefault(name, []).append(forecast)
         for name, forecast in model.component_peaks.items():
-            component_tallies.setdefault(name, _Tally()).forecasts.append(forecast)
+            component_tallies.setdefault(name, []).append(forecast)
         node_hits.append(_node_hits(history, model, day))
         progress("backtest", done, len(days))
     targets = actual[:, :, days.start : days.stop]
+    forecasts = _stacked(tallies)
     return Backtest(
-        scores=_scores(tallies, targets, used, scale),
-        components=_scores(component_tallies, targets, used, scale),
+        scores=_scores(forecasts, targets, used, scale),
+        components=_scores(_stacked(component_tallies), targets, used, scale),
         node_coverage=_coverage(np.stack(node_hits)),
         left_out={
             r.name: int((np.isfinite(actual[:, i]).any(axis=1) & ~used[:, i]).sum()) for i, r in enumerate(RESOURCES)
         },
         origins=tuple(history.days[day].isoformat() for day in days),
-        peaks=PeakTable(targets, np.stack(tallies[OURS].forecasts, axis=2)),
+        peaks=PeakTable(targets, forecasts, used, scale),
     )
 
 
@@ -174,10 +181,14 @@ def _baseline_forecasts(known: History, peaks: Floats) -> Iterator[tuple[str, Fl
         yield name, np.stack([q50, q95], axis=-1).reshape(n_services, n_resources, 2)
 
 
-def _scores(tallies: dict[str, _Tally], targets: Floats, used: Bools, scale: Floats) -> dict[str, dict[str, Score]]:
-    """Losses per resource and forecaster, all on the peaks that every one of them could forecast."""
+def _stacked(tallies: dict[str, list[Floats]]) -> dict[str, Floats]:
+    """Per forecaster (n_services, n_resources, n_origins, n_quantiles)."""
+    return {name: np.stack(nightly, axis=2) for name, nightly in tallies.items()}
+
+
+def _scores(forecasts: dict[str, Floats], targets: Floats, used: Bools, scale: Floats) -> dict[str, dict[str, Score]]:
+    """Losses per resource and forecaster."""
     result: dict[str, dict[str, Score]] = {}
-    forecasts = {name: np.stack(tally.forecasts, axis=2) for name, tally in tallies.items()}
     for index, resource in enumerate(RESOURCES):
         rows = used[:, index]
         if not rows.any():
@@ -200,7 +211,7 @@ def _score(target: Floats, forecast: Floats) -> Score:
 
 
 def _node_hits(history: History, model: PeakModel, day: int) -> Floats:
-    """Whether each node's peak of the day stayed at or under its 0.95 bound: (n_resources, n_nodes), 1, 0, NaN = unknown.
+    """Whether each node's peak of the day stayed within its 0.95 bound: (n_resources, n_nodes), 1, 0, NaN = unknown.
 
     The pods are those that really ran that day: what is tested is the forecast of their load, not of placements.
     """

@@ -2,8 +2,9 @@
 
 A service of three days has no last Saturday. It *borrows* the days it lacks: the shape of similar services
 (its namespace where that holds enough of them, the cluster elsewhere), scaled to the level it has shown itself,
-and that level shrunk towards what similar services really use per requested unit. The predictors then see an
-ordinary history in which every day of the service's own displaces a borrowed one.
+and that level shrunk towards what similar services really use per requested unit. While its level still climbs, as
+after a launch, its own days say less and the request says more, and its days are lifted to the level expected now. The
+predictors then see an ordinary history in which every day of the service's own displaces a borrowed one.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from forecast.arrays import AnyFloats, Bools, Floats
+from forecast.arrays import AnyFloats, Bools, Floats, Ints
 from forecast.calendar import SLOTS_PER_DAY, Days, DayType
 from forecast.resources import MEMORY, RESOURCES
 from forecast.service_key import ServiceKey
@@ -28,6 +29,9 @@ _GROUP_MINIMUM = 3
 _PRIOR_DAYS = 0.5
 """The request-based level counts as half a day of evidence: real usage is soon better than any request."""
 
+_DOUBT_PER_GROWTH = 30.0
+"""How many times more it counts for each unit of logarithmic growth from the days before to the last."""
+
 
 @dataclass(frozen=True, slots=True)
 class Borrowed:
@@ -36,11 +40,13 @@ class Borrowed:
     usage    : (n_services, n_resources, n_days, 48)
     own_days : (n_services, n_resources) days of its own
     young    : (n_services, n_resources) whether it borrowed
+    level_error : (n_services, n_resources) standard error of a young service's level, as a share of it; else 0
     """
 
     usage: Floats
     own_days: Floats
     young: Bools
+    level_error: Floats
 
 
 def request_units(requests: AnyFloats) -> Floats:
@@ -53,8 +59,12 @@ def request_units(requests: AnyFloats) -> Floats:
 def request_ratios(usage: AnyFloats, requests: AnyFloats, days: Days) -> Floats:
     """What services really use per requested unit, per day type and slot: (n_resources, 4, 48); NaN = nobody knows.
 
-    The median over services: a mean would follow the few that request next to nothing.
+    The median over services: a mean would follow the few that request next to nothing. Services in their first week do
+    not count where there are others, their launch may not be over.
     """
+    own_days = np.isfinite(usage).mean(axis=3).sum(axis=2)  # (n_services, n_resources)
+    established = own_days >= min(_ESTABLISHED_DAYS, usage.shape[2])
+    usage = np.where((established | ~established.any(axis=0))[:, :, None, None], usage, np.nan)
     unit = request_units(requests)[:, :, None, None]
     ratio = np.full((usage.shape[1], len(DayType), SLOTS_PER_DAY), np.nan)
     with warnings.catch_warnings():
@@ -86,31 +96,37 @@ def borrow_history(
     # Only young ones borrow: a service with a week of its own and an earlier gap is known well enough.
     young = (first > max(0, n_days - BORROWED_DAYS)) & (own_days < BORROWED_DAYS)
     units = request_units(requests)
+    level_error = np.zeros(own_days.shape)
     for resource in range(filled.shape[1]):
         rows = np.flatnonzero(young[:, resource])
         if not len(rows):
             continue
         established = own_days[:, resource] >= min(_ESTABLISHED_DAYS, n_days)
-        established &= ~young[:, resource] | (own_days[:, resource] >= _ESTABLISHED_DAYS)
-        for namespace in sorted({services[row].namespace for row in rows}):
-            members = np.array([service.namespace == namespace for service in services])
-            group = established & members
-            if group.sum() < _GROUP_MINIMUM:
-                group = established
-            of_namespace = rows[members[rows]]
-            shape = _mean_shape(filled[group, resource]) if group.any() else np.ones(filled.shape[2:])
-            expected = (
-                units[of_namespace, resource] * np.nanmean(ratios[resource])
-                if np.isfinite(ratios[resource]).any()
-                else None
-            )
-            level = _level(filled[of_namespace, resource], shape, own_days[of_namespace, resource], expected)
-            for row, scale in zip(of_namespace, level, strict=True):
-                if np.isfinite(scale):
-                    lent = slice(max(0, n_days - BORROWED_DAYS), first[row, resource] + 1)
-                    own = filled[row, resource, lent]
-                    filled[row, resource, lent] = np.where(np.isfinite(own), own, scale * shape[lent])
-    return Borrowed(filled, own_days, young)
+        prior_error = _error_of_requests(filled[established, resource], units[established, resource])
+        expected = _expected_level(units[:, resource], ratios[resource])
+        shapes = _shapes(filled[:, resource], established, services, rows)
+        shown = [
+            _shown_level(filled[row, resource], shape, float(own_days[row, resource]))
+            for row, shape in zip(rows, shapes, strict=True)
+        ]
+        levels, weights = _levels(
+            np.array([level for level, _ in shown]),
+            np.array([doubt for _, doubt in shown]),
+            own_days[rows, resource],
+            expected[rows],
+            prior_error,
+        )
+        for row, shape, level, weight in zip(rows, shapes, levels, weights, strict=True):
+            if not np.isfinite(level):
+                continue
+            level_error[row, resource] = (1 - weight) * prior_error
+            if own_days[row, resource] < _ESTABLISHED_DAYS:
+                filled[row, resource] = _at_level(filled[row, resource], shape, level)
+            lent = slice(max(0, n_days - BORROWED_DAYS), n_days)
+            own = filled[row, resource, lent]
+            before = np.arange(n_days)[lent, None] <= first[row, resource]
+            filled[row, resource, lent] = np.where(before & ~np.isfinite(own), level * shape[lent], own)
+    return Borrowed(filled, own_days, young, level_error)
 
 
 def _mean_shape(usage: Floats) -> Floats:
@@ -122,14 +138,85 @@ def _mean_shape(usage: Floats) -> Floats:
     return np.where(np.isfinite(shape), shape, 1.0)
 
 
-def _level(usage: Floats, shape: Floats, own_days: Floats, expected: Floats | None) -> Floats:
-    """Scale of a shape: what the service has shown, shrunk in logarithms towards what its requests suggest. (n,)"""
+def _expected_level(unit: Floats, ratio: AnyFloats) -> Floats:
+    """Mean usage that requests suggest, NaN where nothing does: (n_services,)."""
+    return unit * np.nanmean(ratio) if np.isfinite(ratio).any() else np.full(len(unit), np.nan)
+
+
+def _error_of_requests(usage: Floats, unit: Floats) -> float:
+    """How far requests mislead, measured on services that are known: std of log(usage / request), at most 1."""
+    with warnings.catch_warnings(), np.errstate(divide="ignore", invalid="ignore"):
+        warnings.simplefilter("ignore", RuntimeWarning)
+        ratio = np.log(np.nanmean(usage, axis=(1, 2)) / unit)
+    ratio = ratio[np.isfinite(ratio)]
+    return float(min(1.0, np.std(ratio))) if len(ratio) >= _GROUP_MINIMUM else 0.5
+
+
+def _daily_levels(usage: Floats, shape: Floats) -> Floats:
+    """Level of each day over a shape, NaN for days of which less than a quarter was measured: (n_days,)."""
     measured = np.isfinite(usage)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        shown = np.where(measured, usage, 0).sum(axis=(1, 2)) / np.where(measured, shape, 0).sum(axis=(1, 2))
-    shown = np.where(own_days > 0, shown, np.nan)
-    if expected is None:
-        return shown
-    weight = own_days / (own_days + _PRIOR_DAYS)
-    both = np.exp(weight * np.log(np.maximum(shown, 1e-12)) + (1 - weight) * np.log(np.maximum(expected, 1e-12)))
-    return np.where(np.isfinite(both), both, np.where(np.isfinite(shown), shown, expected))
+    total, of_shape = np.where(measured, usage, 0.0).sum(axis=1), np.where(measured, shape, 0.0).sum(axis=1)
+    known = (measured.mean(axis=1) >= 0.25) & (of_shape > 0)
+    return np.where(known, total / np.where(of_shape > 0, of_shape, 1.0), np.nan)
+
+
+def _shapes(usage: Floats, established: Bools, services: tuple[ServiceKey, ...], rows: Ints) -> list[Floats]:
+    """The shape each young service borrows, (n_days, 48): its namespace's, or the cluster's. usage: one resource's."""
+    by_namespace: dict[str, Floats] = {}
+    for namespace in {services[row].namespace for row in rows}:
+        members = np.array([service.namespace == namespace for service in services])
+        group = established & members
+        if group.sum() < _GROUP_MINIMUM:
+            group = established
+        by_namespace[namespace] = _mean_shape(usage[group]) if group.any() else np.ones(usage.shape[1:])
+    return [by_namespace[services[row].namespace] for row in rows]
+
+
+def _shown_level(usage: Floats, shape: Floats, own_days: float) -> tuple[float, float]:
+    """Scale of a shape that a service has shown, NaN without a day, and the weight of doubt about it, in days.
+
+    usage, shape : (n_days, 48)
+    """
+    levels = _daily_levels(usage, shape)
+    levels = levels[np.isfinite(levels) & (levels > 0)]
+    if not len(levels):
+        return (0.0 if np.isfinite(usage).any() else np.nan), 0.0
+    if own_days >= _ESTABLISHED_DAYS:
+        return float(levels.mean()), 0.0
+    before = float(np.median(levels[:-1])) if len(levels) > 1 else float(levels[-1])
+    growth = max(0.0, float(np.log(levels[-1] / before)))
+    return float(levels[-1]), _PRIOR_DAYS * (1 + _DOUBT_PER_GROWTH * growth)
+
+
+def _levels(
+    shown: Floats, doubt: Floats, own_days: Floats, expected: Floats, request_error: float
+) -> tuple[Floats, Floats]:
+    """Levels of the young services of one resource and the weight of their own days in them, both (n_young,).
+
+        log level = log shown + (1 - weight) gap,   weight = own days / (own days + doubt)
+
+    The gap is log(expected / shown). Of services launched together it says how far the launch still has to go, which is
+    common to them, and how far each one's request misleads, which is not: so only as much of a service's deviation
+    from the mean gap counts as the gaps vary beyond the error of requests.
+
+    expected      : what requests suggest, NaN = nothing
+    request_error : standard deviation of log(usage / request) of established services
+    """
+    with np.errstate(divide="ignore", invalid="ignore"):
+        gap = np.log(expected / shown)
+    known = np.isfinite(gap)
+    if known.sum() >= _GROUP_MINIMUM:
+        mean, variance = float(gap[known].mean()), float(gap[known].var())
+        own_share = max(0.0, variance - request_error**2) / variance if variance > 0 else 0.0
+        gap = mean + own_share * (gap - mean)
+    weight = np.where(known, own_days / np.maximum(own_days + doubt, 1e-9), 1.0)
+    levels = np.where(known, shown * np.exp(np.where(known, (1 - weight) * gap, 0.0)), shown)
+    never_seen = ~np.isfinite(shown)
+    return np.where(never_seen, expected, levels), np.where(never_seen, 0.0, weight)
+
+
+def _at_level(usage: Floats, shape: Floats, level: float) -> Floats:
+    """A young service's days, each brought to the level: (n_days, 48)."""
+    levels = _daily_levels(usage, shape)
+    known = np.isfinite(levels) & (levels > 0)
+    return usage * np.where(known, level / np.where(known, levels, 1.0), 1.0)[:, None]

@@ -31,8 +31,9 @@ from forecast.peaks import PeakForecaster, PeakQuantiles
 from forecast.progress import Progress, silent
 from forecast.replicas import ReplicaForecast, forecast_replicas
 from forecast.resources import MEMORY, RESOURCES
-from forecast.scenarios import SCENARIO_DAYS, scenario_weeks
+from forecast.scenarios import SCENARIO_DAYS, knows_levels, scenario_weeks
 from forecast.selection import Selection, select_predictors
+from forecast.spread import with_level_error
 
 __all__ = ["FitOptions", "fit"]
 
@@ -100,7 +101,8 @@ def fit(
     )
 
     past = _rehearse(history, replicas, series, usage, days, selection, options.rehearsal_weeks, progress)
-    spread = spread_of_past(history, past)
+    known_level = _knows_levels(history, past)[series.service, series.resource]
+    spread = with_level_error(spread_of_past(history, past), series.unflatten(dated), borrowed.level_error)
     base = fit_node_base(history.node_usage, history.node_pod_usage, history.capacity, days)
     node_z = calibrate_nodes(history, past, base, PEAK_QUANTILES)
 
@@ -114,7 +116,7 @@ def fit(
         services=history.services,
         nodes=history.nodes,
         usage_dated=table(dated),
-        usage_scenarios=table(_holidays_as_forecast(scenario_weeks(usage, dated), dated, horizon)),
+        usage_scenarios=table(_holidays_as_forecast(scenario_weeks(usage, dated, known_level), dated, horizon)),
         usage_day_type=table(day_types),
         replicas_dated=replicas.dated.astype(np.float32),
         replicas_day_type=replicas.day_type.astype(np.float32),
@@ -242,6 +244,25 @@ def _rehearse(
         at_real_replicas[:, MEMORY] = table[:, MEMORY]
         past.append(PastForecast(first, at_real_replicas))
     return past
+
+
+def _knows_levels(history: History, past: list[PastForecast]) -> Bools:
+    """`scenarios.knows_levels` over the rehearsed weeks that a whole week came before: (n_services, n_resources)."""
+    weeks = [p for p in past if p.first_day >= 7]
+    if not weeks:
+        return np.zeros(history.usage_per_pod.shape[:2], dtype=np.bool_)
+
+    def level(usage: AnyFloats) -> Floats:
+        measured = np.isfinite(usage)
+        total: Floats = np.where(measured, usage, 0.0).sum(axis=(2, 3), dtype=np.float64)
+        return total / np.maximum(measured.sum(axis=(2, 3)), 1)
+
+    usage = history.usage_per_pod
+    return knows_levels(
+        np.stack([level(p.usage) for p in weeks], axis=-1),
+        np.stack([level(usage[:, :, p.first_day : p.first_day + p.usage.shape[2]]) for p in weeks], axis=-1),
+        np.stack([level(usage[:, :, p.first_day - 7 : p.first_day]) for p in weeks], axis=-1),
+    )
 
 
 def _facts(series: _Series, selection: Selection, young: Bools) -> dict[str, Any]:

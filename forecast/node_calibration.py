@@ -107,8 +107,8 @@ def _needed(history: History, usage: Floats, span: slice, spread: Spread, base: 
 def _quantile(weeks: list[Floats], quantile: float) -> float:
     """The pooled quantile, and for a bound as much more as its weeks differ.
 
-    Nodes of one week err together, so a few weeks are a few observations, however many nodes there are. The standard error
-    of the mean over weeks is added to a bound; the median stays as it is.
+    Nodes of one week err together, so a few weeks are a few observations, however many nodes there are. The standard
+    error of the mean over weeks is added to a bound; the median stays as it is.
     """
     values = np.concatenate(weeks) if weeks else np.empty(0)
     if len(values) < _LEAST_NODE_DAYS:

@@ -86,7 +86,7 @@ class PeakForecaster(BaseEstimator):
     quantiles     : which quantiles, ascending; those of 0.5 and less start from the experts' medians
     training_days : how many past days serve as targets
     max_rows      : (series, day) pairs the first-day model learns from; drawn evenly over days
-    iterations    : trees of the boosted model
+    iterations    : trees of the boosted model of a median; high quantiles, of which a sample tells less, get half
     correction    : share of the trees' correction that is applied to quantiles above 0.7; medians take it whole
     random_state  : seed of the drawn rows
     """
@@ -96,8 +96,8 @@ class PeakForecaster(BaseEstimator):
         *,
         quantiles: tuple[float, ...] = (0.5, 0.95),
         training_days: int = 60,
-        max_rows: int = 12_000,
-        iterations: int = 60,
+        max_rows: int = 24_000,
+        iterations: int = 120,
         correction: float = 0.8,
         random_state: int = 0,
     ) -> None:
@@ -119,7 +119,7 @@ class PeakForecaster(BaseEstimator):
         self.groups_ = np.unique(resource)
         self.statistics_ = daily_statistics(usage, resource, days)
         self.near_ = self._learn(rng, leads=(1, 1), max_rows=self.max_rows)
-        self.far_ = self._learn(rng, leads=(2, 14), max_rows=self.max_rows // 2)
+        self.far_ = self._learn(rng, leads=(2, 14), max_rows=self.max_rows // 4)
         return self
 
     def predict(self, horizon: Days) -> PeakQuantiles:
@@ -181,7 +181,7 @@ class PeakForecaster(BaseEstimator):
                 loss="quantile",
                 quantile=_aimed_at(quantile),
                 learning_rate=0.08,
-                max_iter=self.iterations,
+                max_iter=self.iterations if _level(quantile) == 0 else self.iterations // 2,
                 max_leaf_nodes=8,
                 min_samples_leaf=min(60, max(10, n_rows // 20)),
                 # Few rows make trees that differ by chance: the mean of several that see half the features each.

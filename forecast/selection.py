@@ -27,10 +27,11 @@ _ORIGINS_BACK = (1, 2, 4, 7)  # days before the end at which past forecasts star
 _FEWEST_DAYS_BEFORE = 3
 _REPRESENTATIVES = 6
 _CHUNK = 2048
+_NEIGHBOURS = 1500
 _GROUP_PULL = 0.5  # a series' own error counts this many times less than it would alone
 _SMALLEST_WEIGHT = 0.03
 _UNDERESTIMATE = 2.0  # a node suffers from load that was not foreseen
-_PILOT_SERIES = 1200  # beyond this many, predictors that hardly matter to the pilot are not tried on the rest
+_PILOT_SERIES = 1200  # beyond twice this many, predictors that hardly matter to the pilot are not tried on the rest
 _WORTH_A_FULL_LOOK = 0.05  # mean weight in at least one group
 _DRIFT = 1.5  # ratio of two weeks' levels from which a series is looked at again
 
@@ -101,7 +102,7 @@ def select_predictors(
     evaluated = dict.fromkeys(names, 0)
     if len(rows) and origins:
         candidates = np.arange(len(names))
-        if len(rows) > _PILOT_SERIES:
+        if len(rows) > 2 * _PILOT_SERIES:
             pilot = rows[np.linspace(0, len(rows) - 1, _PILOT_SERIES).astype(np.int64)]
             gram, cross = _evaluate(names, usage, days, pilot, origins, evaluated, progress)
             mean_weights = _group_means(_solve(gram, cross, group[pilot], prior), group[pilot])
@@ -194,8 +195,11 @@ def _forecasts(
     if predictor.expensive:
         return [(rows, _by_representatives(predictor, usage[rows], days, horizon))]
     if predictor.pooled:
-        # Its neighbours are what it learns from, so it sees all series even where few forecasts are wanted.
-        return [(rows, predictor.fit(usage, days).predict_curve(horizon)[rows])]
+        # Its neighbours are what it learns from, so it sees some of them even where few forecasts are wanted.
+        neighbours = np.linspace(0, len(usage) - 1, min(len(usage), _NEIGHBOURS)).astype(np.int64)
+        seen = np.union1d(rows, neighbours)
+        curves = predictor.fit(usage[seen], days).predict_curve(horizon)
+        return [(rows, curves[np.searchsorted(seen, rows)])]
     parts = [rows[start : start + _CHUNK] for start in range(0, len(rows), _CHUNK)]
     return [(part, predictor.fit(usage[part], days).predict_curve(horizon)) for part in parts]
 

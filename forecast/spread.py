@@ -15,7 +15,7 @@ import numpy as np
 
 from forecast.arrays import AnyFloats, Floats
 
-__all__ = ["Spread", "smooth_slots", "spread_of"]
+__all__ = ["Spread", "smooth_slots", "spread_of", "with_level_error"]
 
 _SMOOTHING = np.array([1.0, 2.0, 3.0, 2.0, 1.0])
 """A slot is seen on a few residual days only; its neighbours of two and a half hours lend it theirs."""
@@ -58,6 +58,16 @@ def spread_of(residuals: AnyFloats, forecast: AnyFloats, replicas: AnyFloats, po
         excess = (total_error**2 - explained).sum(axis=(1, 2)) / (total_load**2).sum(axis=(1, 2))
     cluster = np.sqrt(np.maximum(np.nan_to_num(excess), 0.0))
     return Spread(np.sqrt(own), np.sqrt(shared), cluster)
+
+
+def with_level_error(spread: Spread, usage: AnyFloats, level_error: AnyFloats) -> Spread:
+    """The spread of services whose very level is a guess: all their replicas are off by the same factor.
+
+    usage       : (n_services, n_resources, n_days, 48) expected usage of the days to come; NaN = unknown
+    level_error : (n_services, n_resources) standard error of the level as a share of it
+    """
+    of_level = level_error[..., None] * np.nan_to_num(usage).mean(axis=2)  # (n_services, n_resources, 48)
+    return Spread(spread.own_std, np.hypot(spread.shared_std, of_level), spread.cluster_std)
 
 
 def smooth_slots(table: AnyFloats) -> Floats:

@@ -51,6 +51,7 @@ class Cause(Enum):
     UNKNOWN_POD = "pods are not in pods.parquet: their requests are unknown"
     UNKNOWN_NODE = "nodes are not in capacity.parquet: their capacity is unknown"
     PARTIAL_DAY = "days at the ends have less than half their slots or hardly any rows: cut off"
+    UNKNOWN_KEY = "keys are not settings of a history: ignored"
     STEP = "step in history.json does not fit the samples: the measured step is used"
 
 

@@ -89,7 +89,7 @@ class HistoryFiles:
         # Opened before the long part, so that a missing file is told at once.
         pod_file = LayoutFile.open(directory, Layout.pods, required=("namespace", "pod"), text=("namespace", "pod"))
         capacity_file = LayoutFile.open(directory, Layout.capacity, required=("node",), text=("node",))
-        settings = read_settings(directory)
+        settings = read_settings(directory, tally)
         calendar = calendar or settings.calendar
 
         usage = SeriesFile(usage_file, key_columns=key_columns, place_column="node", tally=tally)

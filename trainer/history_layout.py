@@ -30,6 +30,7 @@ from forecast.arrays import Floats, Ints
 from forecast.calendar import Calendar
 from forecast.errors import InputError
 from forecast.sample_grid import MAX_STEP_SECONDS
+from trainer.cleaning import Cause, Tally
 
 __all__ = ["Layout", "LayoutFile", "Settings", "numbers", "read_settings", "seconds"]
 
@@ -59,8 +60,11 @@ class Settings:
     step_seconds: int | None
 
 
-def read_settings(directory: Path) -> Settings:
-    """Settings of a history; UTC without holidays where there is no history.json."""
+def read_settings(directory: Path, tally: Tally) -> Settings:
+    """Settings of a history; UTC without holidays where there is no history.json.
+
+    A key that looks like a known one misspelt is refused; other keys are somebody else's and only counted.
+    """
     path = directory / SETTINGS
     if not path.exists():
         return Settings(Calendar(), None)
@@ -73,9 +77,9 @@ def read_settings(directory: Path) -> Settings:
     known = ("time_zone", "holiday_country", "step", "comment")
     for key in document:
         if key not in known:
-            guess = difflib.get_close_matches(key, known, n=1)
-            hint = f" (typo of {guess[0]}?)" if guess else ""
-            raise InputError(f"{path} has the unknown key {key!r}{hint}: allowed are {', '.join(known)}")
+            if guess := difflib.get_close_matches(key, known, n=1, cutoff=0.8):
+                raise InputError(f"{path} has the unknown key {key!r}, a typo of {guess[0]}?: correct or delete it")
+            tally.add(SETTINGS, Cause.UNKNOWN_KEY, 1)
     zone, country, step = document.get("time_zone"), document.get("holiday_country"), document.get("step")
     for key, value in (("time_zone", zone), ("holiday_country", country)):
         if value is not None and not isinstance(value, str):
@@ -87,11 +91,11 @@ def read_settings(directory: Path) -> Settings:
 
 
 def _step_seconds(step: Any) -> int:
-    """Seconds of "5m", "30s", "1h" or a whole number; 0 for anything else."""
-    if isinstance(step, int) and not isinstance(step, bool):
-        return step
-    match = re.fullmatch(r"(\d{1,5})([smh])", step) if isinstance(step, str) else None
-    return int(match[1]) * {"s": 1, "m": 60, "h": 3600}[match[2]] if match else 0
+    """Seconds of "5m", "30s", "1h", "30min" or a number of seconds; 0 for anything else."""
+    if isinstance(step, int | float) and not isinstance(step, bool):
+        return int(step) if 0 < step < 1e6 else 0
+    match = re.fullmatch(r"(\d{1,5}) ?(s|m|min|h)", step) if isinstance(step, str) else None
+    return int(match[1]) * {"s": 1, "m": 60, "min": 60, "h": 3600}[match[2]] if match else 0
 
 
 @dataclass(frozen=True, slots=True)

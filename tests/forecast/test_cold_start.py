@@ -75,3 +75,18 @@ def test_a_resource_nobody_measures_stays_unknown() -> None:
     ratios = request_ratios(usage, requests, DAYS)
     assert np.isnan(ratios[4]).all()
     assert np.isnan(borrow_history(usage, requests, services(5), DAYS, ratios).usage[:, 4]).all()
+
+
+def test_services_launched_together_tell_how_far_the_launch_has_to_go() -> None:
+    # Twelve services climb at a tenth, a fifth and two fifths of what they will use; their requests mislead each way.
+    rng = np.random.default_rng(3)
+    levels = np.exp(rng.normal(0, 1, 40))
+    requests = np.repeat((levels * np.exp(0.5 * rng.normal(size=40)))[:, None], 2, axis=1)
+    usage = cluster(40, levels)
+    usage[28:, :, :25] = np.nan
+    usage[28:, :, 25:] *= np.array([0.1, 0.2, 0.4])[:, None]
+    borrowed = borrow_history(usage, requests, services(40), DAYS, request_ratios(usage, requests, DAYS))
+    found = borrowed.usage[28:, CPU, -1].mean(axis=1) / (levels[28:] * EVENING.mean())
+    assert 0.6 < np.exp(np.log(found).mean()) < 1.4
+    assert np.log(found).std() < 0.3
+    assert (borrowed.level_error[28:, CPU] > 0.2).all() and (borrowed.level_error[:28] == 0).all()

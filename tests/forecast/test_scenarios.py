@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from forecast.scenarios import SCENARIO_WEIGHTS, dilate, scenario_weeks
+from forecast.scenarios import SCENARIO_WEIGHTS, dilate, knows_levels, scenario_weeks
 
 
 def test_a_service_as_it_was_keeps_its_raw_week() -> None:
@@ -48,3 +48,18 @@ def test_less_than_a_week_of_history_is_filled_from_the_forecast() -> None:
 
 def test_dilation_takes_the_highest_neighbour() -> None:
     np.testing.assert_array_equal(dilate(np.array([0.0, 3.0, 1.0, 0.0, 0.0])), [3, 3, 3, 1, 0])
+
+
+def test_a_forecast_that_knew_past_levels_is_believed_where_the_level_is_restless() -> None:
+    usage = np.ones((2, 21, 48)) * np.exp(0.05 * np.maximum(np.arange(21) - 7, 0))[:, None]
+    forecast = np.full((2, 7, 48), usage[0, -7:].mean() * 1.4)
+    weeks = scenario_weeks(usage, forecast, np.array([True, False]))
+    assert weeks[0, 0].mean() == pytest.approx(forecast[0].mean())
+    assert weeks[1, 0].mean() == pytest.approx(usage[1, -7:].mean())
+
+
+def test_who_knows_levels() -> None:
+    actual = np.array([[1.0, 1.4], [1.0, 1.0], [1.0, 1.4]])
+    week_before = np.array([[0.7, 1.0], [1.0, 1.0], [0.7, 1.0]])
+    forecast = np.array([[0.95, 1.4], [1.0, 1.0], [0.75, 1.1]])
+    assert knows_levels(forecast, actual, week_before).tolist() == [True, False, False]

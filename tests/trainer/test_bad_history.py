@@ -413,3 +413,8 @@ def test_pods_that_never_reported_are_left_out(tmp_path: Path) -> None:
     ghost = pd.DataFrame({"namespace": ["shop"], "service": ["Deployment/ghost"], "pod": ["ghost-0"]})
     data.pods = pd.concat([data.pods, ghost], ignore_index=True)
     assert len(read_history(data.write(tmp_path)).services) == 2
+
+
+def test_keys_of_somebody_else_in_history_json_are_ignored_and_told(tmp_path: Path) -> None:
+    files = HistoryFiles.open(tables(days=1, settings={"cluster": "eu-1", "step": "30min"}).write(tmp_path))
+    assert any("keys are not settings" in line for line in files.report.lines())
