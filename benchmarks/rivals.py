@@ -55,7 +55,7 @@ def light_gbm(peaks: Floats) -> Floats:
         )
         model.fit(features, target)
         answers.append(np.asarray(model.predict(_features(scaled, n_days))) * scale)
-    return np.maximum(np.stack(answers, axis=1), 0.0)
+    return np.asarray(np.maximum(np.stack(answers, axis=1), 0.0))
 
 
 def _features(scaled: Floats, day: int) -> Floats:

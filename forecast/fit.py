@@ -38,7 +38,7 @@ from forecast.spread import with_level_error
 __all__ = ["FitOptions", "fit"]
 
 _SMALLEST_FACTOR_BASE = 0.01
-"""The highest slot of a curve is at least this share of the day's median peak, so that the factor stays finite."""
+"""The highest slot of a curve is at least this share of the day's highest quantile, so that the factor stays finite."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +116,7 @@ def fit(
         services=history.services,
         nodes=history.nodes,
         usage_dated=table(dated),
-        usage_scenarios=table(_holidays_as_forecast(scenario_weeks(usage, dated, known_level), dated, horizon)),
+        scenario_deviation=table(_deviation(scenario_weeks(usage, dated, known_level), dated, horizon)),
         usage_day_type=table(day_types),
         replicas_dated=replicas.dated.astype(np.float32),
         replicas_day_type=replicas.day_type.astype(np.float32),
@@ -191,8 +191,8 @@ def _previous_weights(previous: PeakModel | None, history: History, series: _Ser
 
 
 def _with_floor(curves: Floats, peaks: PeakQuantiles) -> Floats:
-    """Curves (n_series, n_days, 48) whose highest slot is no mere nothing beside the day's median peak."""
-    floor = _SMALLEST_FACTOR_BASE * peaks.peaks[:, :, :1]
+    """Curves (n_series, n_days, 48) whose highest slot is no mere nothing beside the bound of the day's peak."""
+    floor = _SMALLEST_FACTOR_BASE * peaks.peaks[:, :, -1:]
     return np.where(curves.max(axis=2, keepdims=True) < floor, np.maximum(curves, floor), curves)
 
 
@@ -206,11 +206,11 @@ def _day_type_profiles(ordinary: Floats, horizon: Days, with_holidays: Floats, d
     return profiles
 
 
-def _holidays_as_forecast(scenarios: Floats, dated: Floats, horizon: Days) -> Floats:
-    """No past week shows a coming holiday; there the scenarios are the forecast itself."""
-    held = (horizon.day_type == DayType.HOLIDAY)[:SCENARIO_DAYS]
-    scenarios[:, :, held] = dated[:, None, :SCENARIO_DAYS][:, :, held]
-    return scenarios
+def _deviation(scenarios: Floats, dated: Floats, horizon: Days) -> Floats:
+    """Scenario weeks seen from the expected curves. No past week shows a coming holiday: it stays as expected."""
+    deviation = scenarios - dated[:, None, :SCENARIO_DAYS]
+    deviation[:, :, (horizon.day_type == DayType.HOLIDAY)[:SCENARIO_DAYS]] = 0.0
+    return deviation
 
 
 def _rehearse(
@@ -255,7 +255,7 @@ def _knows_levels(history: History, past: list[PastForecast]) -> Bools:
     def level(usage: AnyFloats) -> Floats:
         measured = np.isfinite(usage)
         total: Floats = np.where(measured, usage, 0.0).sum(axis=(2, 3), dtype=np.float64)
-        return total / np.maximum(measured.sum(axis=(2, 3)), 1)
+        return np.asarray(total / np.maximum(measured.sum(axis=(2, 3)), 1))
 
     usage = history.usage_per_pod
     return knows_levels(

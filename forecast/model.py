@@ -37,7 +37,7 @@ class PeakModel:
     trained_days       : whole local days of history behind the model
     services, nodes    : names of the leading axes
     usage_dated        : (n_services, n_resources, 14, 48) expected usage of one pod; NaN = unknown
-    usage_scenarios    : (n_services, n_resources, n_scenarios, 7, 48) what placement weighs: last week at today's level
+    scenario_deviation : (n_services, n_resources, n_scenarios, 7, 48) last week at today's level - usage_dated
     usage_day_type     : (n_services, n_resources, 4, 48) the same for any later day of a type
     replicas_dated     : (n_services, 14, 48) expected pods
     replicas_day_type  : (n_services, 4, 48)
@@ -65,7 +65,7 @@ class PeakModel:
     services: tuple[ServiceKey, ...]
     nodes: tuple[str, ...]
     usage_dated: Floats32
-    usage_scenarios: Floats32
+    scenario_deviation: Floats32
     usage_day_type: Floats32
     replicas_dated: Floats32
     replicas_day_type: Floats32
@@ -91,10 +91,13 @@ class PeakModel:
     def placement_curves(self, days: tuple[date, ...]) -> tuple[Floats, Floats]:
         """What placement weighs: curves (n_services, n_resources, n_curves, n_days, 48) and their weights (n_curves,).
 
-        The scenario week, dilated by a slot. Later weeks than the first read the same weekday.
+        Expected usage, deviating from it as the scenario week did, dilated by a slot. Later weeks than the first
+        deviate as the same weekday of it did.
         """
         offsets = [(day - self.first_day).days % SCENARIO_DAYS for day in days]
-        return dilate(self.usage_scenarios[:, :, :, offsets].astype(np.float64)), np.array(SCENARIO_WEIGHTS)
+        deviation = self.scenario_deviation[:, :, :, offsets].astype(np.float64)
+        curves = np.maximum(self.usage(days)[:, :, None] + deviation, 0.0)
+        return dilate(curves), np.array(SCENARIO_WEIGHTS)
 
     def replicas(self, days: tuple[date, ...]) -> Floats:
         """Expected pods of each service on local days: (n_services, n_days, 48)."""

@@ -22,7 +22,7 @@ _USAGE = "base units of the resource"
 ARRAYS: tuple[ArraySpec, ...] = (
     ArraySpec("usage_dated", ("services", "resources", "days", "slots"), _USAGE, nan_allowed=True),
     ArraySpec(
-        "usage_scenarios", ("services", "resources", "scenarios", "scenario_days", "slots"), _USAGE, nan_allowed=True
+        "scenario_deviation", ("services", "resources", "scenarios", "scenario_days", "slots"), _USAGE, nan_allowed=True
     ),
     ArraySpec("usage_day_type", ("services", "resources", "day_types", "slots"), _USAGE, nan_allowed=True),
     ArraySpec("replicas_dated", ("services", "days", "slots"), "pods"),

@@ -8,6 +8,7 @@ from forecast.calendar import Calendar
 from forecast.progress import Progress
 from forecast_scheduler.settings import Settings
 from forecast_scheduler.shell import Shell
+from trainer.cleaning import Tally
 from trainer.history_files import HistoryFiles
 from trainer.history_layout import read_settings
 
@@ -16,7 +17,7 @@ __all__ = ["open_history", "tell_what_was_cleaned"]
 
 def open_history(settings: Settings, directory: Path, progress: Progress) -> HistoryFiles:
     """The history directory, with time zone and holidays of the settings where they name any."""
-    recorded = read_settings(directory).calendar
+    recorded = read_settings(directory, Tally()).calendar
     calendar = Calendar(
         time_zone=settings.time_zone or recorded.time_zone,
         holiday_country=settings.holiday_country or recorded.holiday_country,

@@ -164,5 +164,15 @@ def test_the_next_night_keeps_most_predictors_and_comes_to_a_similar_forecast() 
 
 
 def assert_same(one: PeakModel, other: PeakModel) -> None:
-    for name in ("usage_dated", "usage_scenarios", "usage_day_type", "peak_factor", "shared_std", "node_z"):
+    for name in ("usage_dated", "scenario_deviation", "usage_day_type", "peak_factor", "shared_std", "node_z"):
         np.testing.assert_array_equal(getattr(one, name), getattr(other, name), err_msg=name)
+
+
+def test_a_service_that_is_idle_but_for_rare_bursts_has_finite_factors() -> None:
+    history = synthetic_history()
+    usage = history.usage_per_pod.copy()
+    usage[3] = 0
+    usage[3, :, 5::9, 20] = 4.0
+    model = fit(replace(history, usage_per_pod=usage))
+    assert np.isfinite(model.peak_factor).all() and (model.peak_factor <= 101).all()
+    assert (model.service_peaks(model.first_day)[3] >= 0).all()
