@@ -87,7 +87,7 @@ class HistoryBuilder:
         self._node_usage = _unknown(n_nodes, _N_RESOURCES, n_days, SLOTS_PER_DAY)
         self._node_pod_usage = _unknown(n_nodes, _N_RESOURCES, n_days, SLOTS_PER_DAY)
         self._any_data = np.zeros(n_days * SLOTS_PER_DAY, dtype=np.bool_)
-        self._last_seen = np.full(len(pods.pods), -1, dtype=np.int64)
+        self._requests = np.full((n_services, 2, n_days), np.nan)  # of the pods of each day
         self._runs: list[Ints] = []  # each (4, n_runs): pod, node, first, end
 
     def add_pods(self, window: PodWindow) -> None:
@@ -100,11 +100,9 @@ class HistoryBuilder:
             any_data = window.any_data[offset]
             self._reduce_services(day, service, usage, present, any_data)
             self._reduce_nodes(day, window.node[:, offset], usage, present, any_data)
+            self._reduce_requests(day, window.pod[(present > 0).any(axis=1)])
         begin, n_slots = window.first_day * SLOTS_PER_DAY, window.any_data.size
         self._any_data[begin : begin + n_slots] = window.any_data.ravel()
-        there = (window.present > 0).reshape(len(window.pod), n_slots)
-        last = n_slots - 1 - there[:, ::-1].argmax(axis=1)
-        self._last_seen[window.pod] = np.where(there.any(axis=1), begin + last, self._last_seen[window.pod])
         self._runs.append(_runs(window))
 
     def add_nodes(self, first_day: int, usage: Floats32) -> None:
@@ -127,7 +125,7 @@ class HistoryBuilder:
             placements=self._placements(),
             capacity=self._nodes.capacity,
             allocatable=allocatable,
-            requests=self._requests(),
+            daily_requests=_carried_on(self._requests),
         )
 
     def _reduce_services(self, day: int, service: Ints, usage: Floats, present: Floats, any_data: Bools) -> None:
@@ -171,6 +169,16 @@ class HistoryBuilder:
             table = np.where(occupied & ~known, np.nan, total).reshape(n_nodes, SLOTS_PER_DAY)
             self._node_pod_usage[:, resource, day] = np.where(any_data, table, np.nan)
 
+    def _reduce_requests(self, day: int, pod: Ints) -> None:
+        """Mean request per service over the pods of one day that have a known one."""
+        n_services = len(self._pods.services)
+        for column in range(2):
+            known = pod[np.isfinite(self._pods.requests[pod, column])]
+            service = self._pods.service[known]
+            count = np.bincount(service, minlength=n_services)
+            total = np.bincount(service, weights=self._pods.requests[known, column], minlength=n_services)
+            self._requests[:, column, day] = np.where(count > 0, total / np.maximum(count, 1), np.nan)
+
     def _placements(self) -> Placements:
         """All runs; those of one pod on one node are joined over window borders and over slots without any data."""
         table = np.concatenate([*self._runs, np.empty((4, 0), dtype=np.int64)], axis=1)
@@ -184,26 +192,15 @@ class HistoryBuilder:
             pod=pod, service=self._pods.service[pod], node=node[begins], first=first[begins], end=end[ends]
         )
 
-    def _requests(self) -> Floats:
-        """Mean request per service over the pods of its last day: requests change with revisions."""
-        n_services = len(self._pods.services)
-        last = np.full(n_services, -1, dtype=np.int64)
-        np.maximum.at(last, self._pods.service, self._last_seen)
-        recent = (self._last_seen >= 0) & (self._last_seen > last[self._pods.service] - SLOTS_PER_DAY)
-        result = np.full((n_services, 2), np.nan)
-        for column in range(2):
-            value = self._pods.requests[:, column]
-            # Older pods where no recent one has a known request.
-            for chosen in (np.isfinite(value), np.isfinite(value) & recent):
-                service = self._pods.service[chosen]
-                count = np.bincount(service, minlength=n_services)
-                total = np.bincount(service, weights=value[chosen], minlength=n_services)
-                result[:, column] = np.where(count > 0, total / np.maximum(count, 1), result[:, column])
-        return result
-
 
 def _unknown(*shape: int) -> Floats32:
     return np.full(shape, np.nan, dtype=np.float32)
+
+
+def _carried_on(by_day: Floats) -> Floats:
+    """Days without a value take that of the last day before them, never a later one: (..., n_days)."""
+    day = np.where(np.isfinite(by_day), np.arange(by_day.shape[-1]), 0)
+    return np.take_along_axis(by_day, np.maximum.accumulate(day, axis=-1), axis=-1)
 
 
 def _runs(window: PodWindow) -> Ints:

@@ -21,7 +21,7 @@ from forecast.arrays import AnyFloats, Bools, Floats
 from forecast.baselines import BASELINES
 from forecast.calendar import SLOTS_PER_DAY
 from forecast.composition import peak_at
-from forecast.errors import NotEnoughHistory
+from forecast.errors import InputError, NotEnoughHistory
 from forecast.history import History
 from forecast.losses import pinball_loss
 from forecast.model import PEAK_QUANTILES, PeakModel
@@ -76,10 +76,10 @@ class Backtest:
                     OURS: by_name[OURS].to_json(),
                     "baselines": {name: score.to_json() for name, score in by_name.items() if name != OURS},
                     "components": {name: score.to_json() for name, score in self.components.get(resource, {}).items()},
-                    "left_out": self.left_out[resource],
                 }
                 for resource, by_name in self.scores.items()
             },
+            "left_out": self.left_out,
             "node_coverage95": {r: {"coverage": share, "n": n} for r, (share, n) in self.node_coverage.items()},
             "origins": list(self.origins),
         }
@@ -139,6 +139,14 @@ def backtest(history: History, fit_model: FitModel, *, progress: Progress = sile
     usage = history.usage_per_pod
     used, scale = scored_series(usage)
     actual = daily_peaks(usage)
+    left_out = {
+        r.name: int((np.isfinite(actual[:, i]).any(axis=1) & ~used[:, i]).sum()) for i, r in enumerate(RESOURCES)
+    }
+    if not used.any():
+        raise InputError(
+            f"no series can be scored, {sum(left_out.values())} are left out: a series needs {_SAMPLES_NEEDED:.0%} of "
+            f"the samples of the {history.n_days} days and a median daily peak above 0; export days without gaps"
+        )
     days = origin_days(history.n_days)
     tallies: dict[str, list[Floats]] = {}
     component_tallies: dict[str, list[Floats]] = {}
@@ -161,9 +169,7 @@ def backtest(history: History, fit_model: FitModel, *, progress: Progress = sile
         scores=_scores(forecasts, targets, used, scale),
         components=_scores(_stacked(component_tallies), targets, used, scale),
         node_coverage=_coverage(np.stack(node_hits)),
-        left_out={
-            r.name: int((np.isfinite(actual[:, i]).any(axis=1) & ~used[:, i]).sum()) for i, r in enumerate(RESOURCES)
-        },
+        left_out=left_out,
         origins=tuple(history.days[day].isoformat() for day in days),
         peaks=PeakTable(targets, forecasts, used, scale),
     )
@@ -187,27 +193,32 @@ def _stacked(tallies: dict[str, list[Floats]]) -> dict[str, Floats]:
 
 
 def _scores(forecasts: dict[str, Floats], targets: Floats, used: Bools, scale: Floats) -> dict[str, dict[str, Score]]:
-    """Losses per resource and forecaster."""
+    """Losses per resource and forecaster, all on the peaks that every one of them could forecast."""
     result: dict[str, dict[str, Score]] = {}
     for index, resource in enumerate(RESOURCES):
         rows = used[:, index]
         if not rows.any():
             continue
         target = targets[rows, index] / scale[rows, index, None]  # (n_used, n_origins)
+        known = np.isfinite(target)
+        for forecast in forecasts.values():
+            known &= np.isfinite(forecast[rows, index]).all(axis=2)
         for name, forecast in forecasts.items():
             result.setdefault(resource.name, {})[name] = _score(
-                target, forecast[rows, index] / scale[rows, index, None, None]
+                known, target, forecast[rows, index] / scale[rows, index, None, None]
             )
     return result
 
 
-def _score(target: Floats, forecast: Floats) -> Score:
-    """target: (n_series, n_origins), forecast: (n_series, n_origins, n_quantiles), both scaled."""
-    known = np.isfinite(target) & np.isfinite(forecast).all(axis=2)
+def _score(known: Bools, target: Floats, forecast: Floats) -> Score:
+    """known, target: (n_series, n_origins), forecast: (n_series, n_origins, n_quantiles), both scaled."""
     total = target[known].sum()
-    losses = [pinball_loss(target[known], forecast[known][:, i], q).sum() / total for i, q in enumerate(PEAK_QUANTILES)]
-    covered = (target[known] <= forecast[known][:, -1]).mean() if known.any() else np.nan
-    return Score(float(losses[0]), float(losses[1]), float(covered), int(known.sum()))
+    losses = [
+        float(pinball_loss(target[known], forecast[known][:, i], q).sum() / total) if total > 0 else float("nan")
+        for i, q in enumerate(PEAK_QUANTILES)
+    ]
+    covered = float((target[known] <= forecast[known][:, -1]).mean()) if known.any() else float("nan")
+    return Score(losses[0], losses[1], covered, int(known.sum()))
 
 
 def _node_hits(history: History, model: PeakModel, day: int) -> Floats:

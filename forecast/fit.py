@@ -12,6 +12,7 @@ spread, node_*      errors in parts, base load, calibration on nodes
 
 from __future__ import annotations
 
+import zlib
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
@@ -21,13 +22,14 @@ import numpy as np
 from forecast.arrays import AnyFloats, Bools, Floats, Floats32, Ints
 from forecast.calendar import SLOTS_PER_DAY, Days, DayType
 from forecast.cold_start import borrow_history, request_ratios
-from forecast.errors import NotEnoughHistory
+from forecast.errors import InputError, NotEnoughHistory
 from forecast.history import History
 from forecast.holiday_effect import as_ordinary, holiday_curves, without_holidays
 from forecast.model import DATED_DAYS, PEAK_QUANTILES, PeakModel
 from forecast.node_base import fit_node_base
 from forecast.node_calibration import PastForecast, calibrate_nodes, spread_of_past
 from forecast.peaks import PeakForecaster, PeakQuantiles
+from forecast.predictors import discover
 from forecast.progress import Progress, silent
 from forecast.replicas import ReplicaForecast, forecast_replicas
 from forecast.resources import MEMORY, RESOURCES
@@ -79,6 +81,11 @@ def fit(
     ratios = request_ratios(seen, history.requests, days)
     borrowed = borrow_history(seen, history.requests, history.services, days, ratios)
     series = _Series.of(borrowed.usage)
+    if not len(series.service):
+        raise InputError(
+            f"no usage of any pod was measured in the {history.n_days} days until {history.days[-1]}: check that the "
+            "usage columns hold numbers, there is nothing to learn from"
+        )
     with_holidays = series.flatten(borrowed.usage)
     usage = without_holidays(with_holidays, days)
 
@@ -88,6 +95,8 @@ def fit(
         group=series.resource,
         previous=_previous_weights(previous, history, series),
         reselect_share=options.reselect_share,
+        identity=_identities(history, series),
+        night=first_day.toordinal(),
         progress=progress,
     )
     ordinary = selection.predict(usage, as_ordinary(days), as_ordinary(horizon), progress=progress)
@@ -116,7 +125,7 @@ def fit(
         services=history.services,
         nodes=history.nodes,
         usage_dated=table(dated),
-        scenario_deviation=table(_deviation(scenario_weeks(usage, dated, known_level), dated, horizon)),
+        scenario_deviation=table(_deviation(scenario_weeks(usage, ordinary, known_level), ordinary, horizon)),
         usage_day_type=table(day_types),
         replicas_dated=replicas.dated.astype(np.float32),
         replicas_day_type=replicas.day_type.astype(np.float32),
@@ -179,13 +188,24 @@ class _Series:
         return table
 
 
+def _identities(history: History, series: _Series) -> Ints:
+    """A number for each series that neither other services nor the order of the list change: (n_series,)."""
+    of_service = np.array([zlib.crc32(str(service).encode()) for service in history.services], dtype=np.int64)
+    return np.asarray(of_service[series.service] + series.resource, dtype=np.int64)
+
+
 def _previous_weights(previous: PeakModel | None, history: History, series: _Series) -> Floats | None:
-    """The blend weights of the night before in today's order of series; NaN rows for new ones."""
-    if previous is None:
+    """The blend weights of the night before in today's order of series; NaN rows for new ones.
+
+    None where the model of the night before knew other predictors.
+    """
+    names = list(discover())
+    if previous is None or sorted(previous.info.get("predictors", [])) != sorted(names):
         return None
+    columns = [previous.info["predictors"].index(name) for name in names]
     rows = {service: i for i, service in enumerate(previous.services)}
     index = np.array([rows.get(service, -1) for service in history.services])[series.service]
-    weights: Floats = previous.predictor_weights[index, series.resource].astype(np.float64)
+    weights: Floats = previous.predictor_weights[index, series.resource][:, columns].astype(np.float64)
     weights[index < 0] = np.nan
     return weights
 
@@ -206,9 +226,9 @@ def _day_type_profiles(ordinary: Floats, horizon: Days, with_holidays: Floats, d
     return profiles
 
 
-def _deviation(scenarios: Floats, dated: Floats, horizon: Days) -> Floats:
+def _deviation(scenarios: Floats, ordinary: Floats, horizon: Days) -> Floats:
     """Scenario weeks seen from the expected curves. No past week shows a coming holiday: it stays as expected."""
-    deviation = scenarios - dated[:, None, :SCENARIO_DAYS]
+    deviation = scenarios - ordinary[:, None, :SCENARIO_DAYS]
     deviation[:, :, (horizon.day_type == DayType.HOLIDAY)[:SCENARIO_DAYS]] = 0.0
     return deviation
 
@@ -223,7 +243,11 @@ def _rehearse(
     weeks: int,
     progress: Progress,
 ) -> list[PastForecast]:
-    """Forecast past weeks from before they began; the newest first. A short history rehearses its last days."""
+    """Forecast past weeks from before they began, the newest first; under two weeks of history, its second half.
+
+    The curves know nothing of the days they forecast. The blend's weights do: they were chosen on the last week among
+    others, so that week's errors come out a little small.
+    """
     past = []
     share = _share_of_reference(replicas)
     ordinary = as_ordinary(days)

@@ -61,10 +61,12 @@ class History:
     replicas       : (n_services, n_days, 48) pods present, averaged over the slot; 0 = none, NaN = no data in the slot
     pod_variance   : (n_services, n_resources, n_days, 48) variance between the pods of a service; NaN = fewer than two
     node_usage     : (n_nodes, n_resources, n_days, 48) whole-node usage; NaN = not measured
-    node_pod_usage : (n_nodes, n_resources, n_days, 48) sum over the node's measured pods
+    node_pod_usage : (n_nodes, n_resources, n_days, 48) sum over the node's measured pods; 0 = no pods, NaN = pods of
+                     which none was measured
     capacity       : (n_nodes, n_resources) physical capacity; NaN = not a limit
     allocatable    : (n_nodes, 2) CPU cores and memory bytes that requests are held against
-    requests       : (n_services, 2) mean request of one pod, CPU cores and memory bytes; NaN = unknown
+    daily_requests : (n_services, 2, n_days) mean request of one pod as known at the end of each day, CPU cores and
+                     memory bytes: over the pods of the last day up to then with a known request; NaN = unknown
     """
 
     calendar: Calendar
@@ -79,11 +81,16 @@ class History:
     placements: Placements
     capacity: Floats
     allocatable: Floats
-    requests: Floats
+    daily_requests: Floats
 
     @property
     def n_days(self) -> int:
         return len(self.days)
+
+    @property
+    def requests(self) -> Floats:
+        """(n_services, 2) mean request of one pod as known at the end of the last day; NaN = unknown."""
+        return self.daily_requests[:, :, -1]
 
     def describe_days(self) -> Days:
         return self.calendar.describe(self.days)
@@ -107,6 +114,7 @@ class History:
             node_usage=self.node_usage[:, :, span],
             node_pod_usage=self.node_pod_usage[:, :, span],
             placements=self.placements.between(start * SLOTS_PER_DAY, day_index * SLOTS_PER_DAY),
+            daily_requests=self.daily_requests[:, :, span],
         )
 
 

@@ -18,6 +18,7 @@ from forecast.calendar import Days, DayType
 __all__ = ["as_ordinary", "holiday_curves", "without_holidays"]
 
 _LEVEL_REACH_DAYS = 7
+_LARGEST_LEVEL_CHANGE = 5.0
 
 
 def as_ordinary(days: Days) -> Days:
@@ -39,7 +40,7 @@ def holiday_curves(usage: AnyFloats, days: Days, ordinary: AnyFloats, sunday: An
     """Expected curve of a holiday on each of some days: (n_series, n_horizon_days, 48).
 
     usage    : (n_series, n_days, 48) history with its holidays
-    ordinary : (n_series, n_horizon_days, 48) what the days would be as ordinary weekdays
+    ordinary : (n_series, n_horizon_days, 48) what the days would be as ordinary workdays
     sunday   : (n_series, 48) the Sunday profile
     """
     held = np.flatnonzero(days.day_type == DayType.HOLIDAY)
@@ -51,7 +52,9 @@ def holiday_curves(usage: AnyFloats, days: Days, ordinary: AnyFloats, sunday: An
     for day in held:
         level_then = _ordinary_level(usage, days, int(day))
         with np.errstate(invalid="ignore", divide="ignore"):
-            rescaled = usage[:, day] * np.where(level_then > 0, level_now / level_then, 1.0)[:, None]  # (n_series, 48)
+            change = np.where(level_then > 0, level_now / level_then, 1.0)
+            change = np.clip(change, 1 / _LARGEST_LEVEL_CHANGE, _LARGEST_LEVEL_CHANGE)
+            rescaled = usage[:, day] * change[:, None]  # (n_series, 48)
         own.append(rescaled)
         share.append(_sunday_share(rescaled, ordinary.mean(axis=1), sunday))
     own_curves = np.stack(own)  # (n_holidays, n_series, 48)
@@ -66,9 +69,9 @@ def holiday_curves(usage: AnyFloats, days: Days, ordinary: AnyFloats, sunday: An
 
 
 def _ordinary_level(usage: AnyFloats, days: Days, day: int) -> Floats:
-    """Mean usage on the ordinary days around a holiday: (n_series,)."""
+    """Mean usage on the workdays around a holiday, which today's workday profile is compared with: (n_series,)."""
     around = np.arange(max(0, day - _LEVEL_REACH_DAYS), min(len(days), day + _LEVEL_REACH_DAYS + 1))
-    around = around[days.day_type[around] != DayType.HOLIDAY]
+    around = around[days.day_type[around] == DayType.WORKDAY]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)
         return np.asarray(np.nan_to_num(np.nanmean(usage[:, around], axis=(1, 2))))

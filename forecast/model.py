@@ -14,7 +14,6 @@ import numpy as np
 
 from forecast.arrays import AnyFloats, Floats, Floats32
 from forecast.calendar import Calendar
-from forecast.errors import UnknownName
 from forecast.resources import MEMORY, RESOURCES
 from forecast.scenarios import SCENARIO_DAYS, SCENARIO_WEIGHTS, dilate
 from forecast.service_key import ServiceKey
@@ -97,7 +96,8 @@ class PeakModel:
         offsets = [(day - self.first_day).days % SCENARIO_DAYS for day in days]
         deviation = self.scenario_deviation[:, :, :, offsets].astype(np.float64)
         curves = np.maximum(self.usage(days)[:, :, None] + deviation, 0.0)
-        return dilate(curves), np.array(SCENARIO_WEIGHTS)
+        over_midnight = dilate(curves.reshape(*curves.shape[:3], -1)).reshape(curves.shape)
+        return over_midnight, np.array(SCENARIO_WEIGHTS)
 
     def replicas(self, days: tuple[date, ...]) -> Floats:
         """Expected pods of each service on local days: (n_services, n_days, 48)."""
@@ -145,13 +145,6 @@ class PeakModel:
         unit[MEMORY] = request_memory_bytes
         ratio = self.request_ratio[:, self.calendar.describe(days).day_type]  # (n_resources, n_days, 48)
         return unit[:, None, None] * ratio.astype(np.float64)
-
-    def service_index(self, key: ServiceKey) -> int:
-        """Row of a service; raises UnknownName."""
-        try:
-            return self.services.index(key)
-        except ValueError:
-            raise UnknownName("service", str(key), [str(s) for s in self.services]) from None
 
     def _on_days(self, days: tuple[date, ...], dated: Floats32, day_type: Floats32) -> Floats:
         """Dated profiles where there are any, the day type's elsewhere; the day axis is the last but one."""

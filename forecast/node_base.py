@@ -14,7 +14,7 @@ from forecast.arrays import AnyFloats, Floats
 from forecast.calendar import Days, DayType
 from forecast.spread import smooth_slots
 
-__all__ = ["NodeBase", "fit_node_base"]
+__all__ = ["NodeBase", "fit_node_base", "usage_beside_pods"]
 
 _WINDOW_DAYS = 28
 
@@ -27,16 +27,29 @@ class NodeBase:
     std: Floats
 
 
+def usage_beside_pods(node_usage: AnyFloats, node_pod_usage: AnyFloats) -> Floats:
+    """Node total - pods, at least 0; NaN where either is unknown: (n_nodes, n_resources, ...) like both arguments.
+
+    A resource that no pod of the cluster was ever seen to use (network, log where the runtime does not tell) has no
+    pods to take off: its base is the whole node. For all others a slot whose pods went unmeasured says nothing.
+    """
+    pods = node_pod_usage.astype(np.float64)
+    # Not isfinite: a node without pods has a sum of 0 even in a resource that is never measured.
+    per_pod = (pods > 0).any(axis=(0, *range(2, pods.ndim)))  # (n_resources,)
+    pods[:, ~per_pod] = 0.0
+    return np.maximum(node_usage - pods, 0.0)
+
+
 def fit_node_base(node_usage: AnyFloats, node_pod_usage: AnyFloats, capacity: AnyFloats, days: Days) -> NodeBase:
     """Mean and scatter of (node total - pods) per day type and slot.
 
-    Nodes without data get the others' share of capacity.
+    Slots whose pods went unmeasured do not count; nodes without any other get the others' share of capacity.
 
     node_usage, node_pod_usage : (n_nodes, n_resources, n_days, 48)
     capacity                   : (n_nodes, n_resources)
     """
     recent = slice(-_WINDOW_DAYS, None)
-    base = np.maximum(node_usage[:, :, recent].astype(np.float64) - np.nan_to_num(node_pod_usage[:, :, recent]), 0.0)
+    base = usage_beside_pods(node_usage[:, :, recent], node_pod_usage[:, :, recent])
     types = days.day_type[recent]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)  # nodes or resources without data

@@ -26,8 +26,11 @@ __all__ = ["PastForecast", "calibrate_nodes", "spread_of_past"]
 
 _FOLDS = 3
 
-_FALLBACK_Z = {0.5: 0.7, 0.95: 2.5}
-"""Where too few nodes were measured: about these quantiles of the highest of 48 correlated normal errors."""
+_FALLBACK_Z = (0.7, 2.5)
+"""For the median and for any bound, where too few nodes were measured.
+
+About the 0.5 and the 0.95 quantile of the highest of 48 correlated normal errors.
+"""
 
 _LEAST_NODE_DAYS = 20
 
@@ -112,7 +115,7 @@ def _quantile(weeks: list[Floats], quantile: float) -> float:
     """
     values = np.concatenate(weeks) if weeks else np.empty(0)
     if len(values) < _LEAST_NODE_DAYS:
-        return _FALLBACK_Z[quantile]
+        return _FALLBACK_Z[quantile > 0.5]
     # The finite-sample correction of split-conformal prediction.
     pooled = float(np.quantile(values, min(1.0, quantile * (1 + 1 / len(values)))))
     if quantile <= 0.5:

@@ -202,7 +202,7 @@ def _draw(
     training_days: int,
     max_rows: int,
 ) -> _Sample | None:
-    """Rows of past days, evenly over days; None when the history is too short for any."""
+    """Rows of past days, evenly over days; None when the history is too short or idle for any."""
     n_series, n_days = statistics.peak.shape
     # Days that were themselves forecast from little history would teach that the future is always wilder than the past.
     fewest_before = max(_FEWEST_DAYS_BEFORE, min(_DAYS_BEFORE, n_days // 2))
@@ -231,6 +231,8 @@ def _draw(
         np.concatenate([part.scale for part in parts]),
         np.concatenate([part.record for part in parts]),
     )
+    if not len(joined.scale):
+        return None  # nothing but idle series, or nothing measured on any of the days
     return _Sample(joined, np.concatenate(actual), np.concatenate(group))
 
 

@@ -22,7 +22,7 @@ class ReplicaForecast:
     """Expected replica counts.
 
     autoscaled : (n_services,)
-    reference  : (n_services,) pods serving at the cut-off (autoscaled: the recent mean); 0 = no pods seen
+    reference  : (n_services,) pods serving when last seen (autoscaled: the recent mean); 0 = never seen
     daily      : (n_services, n_days) typical count of each past day, NaN without data
     dated      : (n_services, n_horizon_days, 48)
     day_type   : (n_services, 4, 48)
@@ -71,7 +71,9 @@ def forecast_replicas(replicas: AnyFloats, days: Days, horizon: Days) -> Replica
             ],
             axis=1,
         )  # (n_services, 4, 48)
-    day_type = np.where(autoscaled[:, None, None], np.nan_to_num(day_type), reference[:, None, None])
+        gone = ~(np.nan_to_num(replicas[:, -1]) > 0).any(axis=1) & np.isfinite(replicas[:, -1]).any(axis=1)
+    expected = np.where(gone, 0.0, reference)
+    day_type = np.where(autoscaled[:, None, None], np.nan_to_num(day_type), expected[:, None, None])
     return ReplicaForecast(autoscaled, reference, daily, day_type[:, horizon.day_type], day_type)
 
 

@@ -77,6 +77,8 @@ def select_predictors(
     group: Ints,
     previous: Floats | None = None,
     reselect_share: float = 1 / 7,
+    identity: Ints | None = None,
+    night: int = 0,
     select_mask: Bools | None = None,
     progress: Progress = silent,
 ) -> Selection:
@@ -87,6 +89,8 @@ def select_predictors(
     group          : (n_series,) whose shared weights a series is pulled towards, e.g. its resource
     previous       : (n_series, n_predictors) weights of the night before, NaN rows for series it did not know
     reselect_share : share of the known series whose turn it is tonight, given `previous`
+    identity       : (n_series,) number that stays with a series from night to night; its place in the list by default
+    night          : counts up by one a night, so that every series has its turn
     select_mask    : (n_series,) choose the series to look at yourself
     """
     names = tuple(discover())
@@ -96,7 +100,11 @@ def select_predictors(
     weights = np.full((n_series, len(names)), np.nan)
     if known and previous is not None:
         weights[:] = previous
-    selected = select_mask if select_mask is not None else _whose_turn(usage, weights, n_days, reselect_share)
+    selected = (
+        select_mask
+        if select_mask is not None
+        else _whose_turn(usage, weights, np.arange(n_series) if identity is None else identity, night, reselect_share)
+    )
     rows = np.flatnonzero(selected)
     origins = [n_days - back for back in _ORIGINS_BACK if n_days - back >= _FEWEST_DAYS_BEFORE]
     evaluated = dict.fromkeys(names, 0)
@@ -128,15 +136,15 @@ def _group_means(weights: Floats, group: Ints) -> Floats:
     return np.stack([weights[group == name].mean(axis=0) for name in np.unique(group)])
 
 
-def _whose_turn(usage: AnyFloats, weights: Floats, n_days: int, reselect_share: float) -> Bools:
+def _whose_turn(usage: AnyFloats, weights: Floats, identity: Ints, night: int, reselect_share: float) -> Bools:
     """New series, those whose level moved, and a share of the others that moves on every night."""
     new = np.asarray(~np.isfinite(weights).all(axis=1))
     if new.all():
         return new
     period = max(1, round(1 / max(reselect_share, 1e-6)))
-    turn = np.arange(len(usage)) % period == n_days % period
+    turn = identity % period == night % period
     now = nan_mean(usage[:, -7:]).mean(axis=1)
-    before = nan_mean(usage[:, -14:-7]).mean(axis=1) if n_days > 7 else now
+    before = nan_mean(usage[:, -14:-7]).mean(axis=1) if usage.shape[1] > 7 else now
     moved = (now > _DRIFT * before) | (before > _DRIFT * now)
     return np.asarray(new | turn | moved, dtype=np.bool_)
 

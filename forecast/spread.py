@@ -47,7 +47,7 @@ def spread_of(residuals: AnyFloats, forecast: AnyFloats, replicas: AnyFloats, po
         warnings.simplefilter("ignore", RuntimeWarning)  # services or slots without a residual
         own = np.nanmean(pod_variance, axis=2)  # (n_services, n_resources, 48)
         mean_square = np.nanmean(residuals**2, axis=2)
-        mean_count = np.nanmean(np.broadcast_to(count, residuals.shape), axis=2)
+        mean_count = np.nan_to_num(np.nanmean(np.broadcast_to(count, residuals.shape), axis=2), nan=1.0)
     own, mean_square = smooth_slots(np.nan_to_num(own)), smooth_slots(np.nan_to_num(mean_square))
     shared = np.maximum(mean_square - own / mean_count, 0.05 * mean_square)
 

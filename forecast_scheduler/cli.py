@@ -38,6 +38,8 @@ _MENDABLE = {
     errno.EDQUOT: "make room in that quota",
     errno.EACCES: "give yourself permission or choose another place",
     errno.EPERM: "give yourself permission or choose another place",
+    errno.ENOENT: "choose a place that exists",
+    errno.ENOTDIR: "choose a directory",
     errno.EROFS: "choose a place that can be written",
 }
 

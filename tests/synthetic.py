@@ -66,7 +66,7 @@ def synthetic_history(
         placements=placements,
         capacity=np.full((n_nodes, len(RESOURCES)), 40.0),
         allocatable=np.full((n_nodes, 2), 40.0),
-        requests=np.repeat(level[:, None] / 2, 2, axis=1),
+        daily_requests=np.broadcast_to(level[:, None, None] / 2, (n_services, 2, n_days)),
     )
 
 

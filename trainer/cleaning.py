@@ -13,7 +13,8 @@ and reported in one line; input that cannot be mended raises InputError where it
     no name               no namespace, service or pod (node rows: no node): row left out
     with node             pods that come with their node (DaemonSet, StaticPod): they count as the node's base
     partial day           less than half of the first or last day is there, or hardly any row: day cut off
-    bad capacity          capacity or request that is negative, zero or not finite: unknown
+    bad capacity          capacity that is not a positive number, request that is negative or not finite: unknown
+                          (a request of zero stays: the pod asks for nothing)
 
 Rows may come in any order; a service that only reports zeros stays a service that uses nothing.
 """
@@ -46,7 +47,7 @@ class Cause(Enum):
     STRAY_TIME = "rows lie far from all other times: left out"
     NO_NAME = "rows lack a name in a key column: left out"
     WITH_NODE = "rows belong to DaemonSets or static pods: counted as the base load of their nodes"
-    BAD_CAPACITY = "capacities or requests are not positive numbers: taken as unknown"
+    BAD_CAPACITY = "capacities are not positive or requests negative, or not finite: taken as unknown"
     MISSING_COLUMN = "usage columns are missing: taken as not measured"
     UNKNOWN_POD = "pods are not in pods.parquet: their requests are unknown"
     UNKNOWN_NODE = "nodes are not in capacity.parquet: their capacity is unknown"

@@ -1,4 +1,4 @@
-"""The contract of a predictor: from past half hours of many series to the curves and peaks of the days ahead.
+"""The contract of a predictor: from past half hours of many series to the curves of the days ahead.
 
 A new predictor is one file in this folder with one subclass of `Predictor`: `forecast.predictors.discover` finds it,
 the contract tests check it, and `forecast/selection.py` decides for which services it is used.
@@ -15,11 +15,8 @@ from sklearn.base import BaseEstimator
 from forecast.arrays import AnyFloats, Floats
 from forecast.calendar import SLOTS_PER_DAY, Days
 from forecast.errors import InputError
-from forecast.quantiles import nan_quantile
 
 __all__ = ["Predictor", "filled_days", "nan_mean"]
-
-_PEAK_DAYS = 28
 
 
 class Predictor(BaseEstimator):
@@ -50,7 +47,6 @@ class Predictor(BaseEstimator):
         self.n_series_ = usage.shape[0]
         if self.n_series_ > 0:
             self._fit(usage, days)
-        self._learn_peak_ratio(usage)
         return self
 
     def predict_curve(self, horizon: Days) -> Floats:
@@ -60,15 +56,6 @@ class Predictor(BaseEstimator):
         curve = self._predict_curve(horizon)
         return np.maximum(np.nan_to_num(curve, nan=0.0, posinf=0.0, neginf=0.0), 0.0)
 
-    def predict_peak(self, horizon: Days, quantiles: tuple[float, ...]) -> Floats:
-        """Quantiles of each day's highest half hour: (n_series, n_horizon_days, n_quantiles).
-
-        By default the highest point of the curve times how far single days rose over their mean curve.
-        """
-        top = self.predict_curve(horizon).max(axis=2)  # (n_series, n_horizon_days)
-        ratio = np.stack([nan_quantile(self.peak_ratios_, quantile) for quantile in quantiles], axis=1)
-        return np.asarray(top[:, :, None] * np.nan_to_num(ratio, nan=1.0)[:, None, :], dtype=np.float64)
-
     @abstractmethod
     def _fit(self, usage: AnyFloats, days: Days) -> None:
         """Learn; the arguments have been checked."""
@@ -76,14 +63,6 @@ class Predictor(BaseEstimator):
     @abstractmethod
     def _predict_curve(self, horizon: Days) -> Floats:
         """What `predict_curve` promises, before the clean-up of what is not a number."""
-
-    def _learn_peak_ratio(self, usage: AnyFloats) -> None:
-        """peak_ratios_: (n_series, <= 28) daily peak over the top of the mean curve of the same days."""
-        recent = usage[:, -_PEAK_DAYS:]
-        top = nan_mean(recent).max(axis=1)  # (n_series,)
-        peaks = np.where(np.isfinite(recent), recent, -np.inf).max(axis=2)
-        peaks = np.where(np.isfinite(peaks), peaks, np.nan)
-        self.peak_ratios_ = np.where(top[:, None] > 0, peaks / np.where(top > 0, top, 1.0)[:, None], np.nan)
 
 
 def nan_mean(usage: AnyFloats, weights: Floats | None = None) -> Floats:

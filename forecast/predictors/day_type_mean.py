@@ -52,5 +52,3 @@ def kinds_of_day(days: Days) -> list[tuple[int, int]]:
     usual = {(max(0, weekday - 4), weekday) for weekday in range(7)}
     seen: set[tuple[int, int]] = set(zip(days.day_type.tolist(), days.weekday.tolist(), strict=True))
     return sorted(usual | seen)
-
-

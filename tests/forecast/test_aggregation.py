@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import fields, replace
 from datetime import date, timedelta
 from itertools import pairwise
 
@@ -11,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from forecast.aggregation import HistoryBuilder, NodeTable, PodTable, PodWindow
+from forecast.arrays import Floats
 from forecast.calendar import Calendar
 from forecast.history import History
 from forecast.service_key import ServiceKey
@@ -61,8 +63,9 @@ def part_of(window: PodWindow, begin: int, end: int) -> PodWindow:
     )
 
 
-def build(service: list[int], window: PodWindow, cuts: list[int]) -> History:
+def build(service: list[int], window: PodWindow, cuts: list[int], requests: Floats | None = None) -> History:
     pods, nodes = tables_of(service)
+    pods = pods if requests is None else replace(pods, requests=requests)
     n_days = window.any_data.shape[0]
     days = tuple(date(2026, 3, 2) + timedelta(days=i) for i in range(n_days))
     builder = HistoryBuilder(Calendar(), days, pods, nodes)
@@ -133,6 +136,55 @@ def test_a_large_mean_does_not_drown_the_variance() -> None:
         np.ones((1, 48), dtype=np.bool_),
     )
     assert build([0, 0], window, []).pod_variance[0, 1, 0, 0] == pytest.approx(2048**2 / 2)
+
+
+@settings(max_examples=25, deadline=None)
+@given(seed=st.integers(0, 10_000), cut=st.integers(1, 4))
+def test_requests_are_the_mean_over_the_pods_of_the_last_day_that_tells(seed: int, cut: int) -> None:
+    rng = np.random.default_rng(seed)
+    service = sorted(rng.integers(0, 3, 6).tolist())
+    pods, _ = tables_of(service)
+    pods.requests[rng.random(pods.requests.shape) < 0.3] = np.nan
+    window = random_window(rng, len(service), 5)
+    window.present[rng.random((len(service), 5)) < 0.6] = 0
+    known = build(service, window, [2], pods.requests).before(cut)
+    for s in range(len(known.services)):
+        for column in range(2):
+            expected = np.nan
+            for day in range(cut):
+                there = [p for p in range(len(service)) if service[p] == s and window.present[p, day].any()]
+                values = [pods.requests[p, column] for p in there if np.isfinite(pods.requests[p, column])]
+                expected = np.mean(values) if values else expected
+            assert known.requests[s, column] == pytest.approx(expected, nan_ok=True)
+    # Days that are dropped at the beginning take no knowledge with them.
+    np.testing.assert_array_equal(known.before(cut, keep=1).requests, known.requests)
+
+
+@pytest.mark.parametrize("keep", [None, 2])
+def test_pods_after_the_cut_change_nothing_before_it(keep: int | None) -> None:
+    rng, service, cut = np.random.default_rng(7), [0, 0, 1, 1, 2], 3
+    first = random_window(rng, len(service), 5)
+    # Pods 0 and 2 live before the cut, 1 and 3 after it; service 2 is born after it.
+    for pods, days in (([0, 2], slice(cut, None)), ([1, 3, 4], slice(None, cut))):
+        first.present[pods, days], first.usage[pods, :, days], first.node[pods, days] = 0, np.nan, -1
+    requests = tables_of(service)[0].requests
+    requests[:, 1] = 1e9
+    later = random_window(rng, len(service), 5)
+    for name in ("usage", "present", "node", "any_data"):
+        days = (slice(None), slice(None), slice(cut)) if name == "usage" else (..., slice(cut), slice(None))
+        getattr(later, name)[days] = getattr(first, name)[days]
+    other = requests.copy()
+    other[[1, 3, 4]] *= 10
+
+    one = build(service, first, [cut], requests).before(cut, keep=keep)
+    two = build(service, later, [cut], other).before(cut, keep=keep)
+    for field in fields(History):
+        if field.name != "placements":
+            np.testing.assert_array_equal(getattr(one, field.name), getattr(two, field.name), err_msg=field.name)
+    for field in fields(one.placements):
+        np.testing.assert_array_equal(getattr(one.placements, field.name), getattr(two.placements, field.name))
+    np.testing.assert_array_equal(one.requests, [[1.0, 1e9], [3.0, 1e9], [np.nan, np.nan]])
+    assert np.isfinite(build(service, first, [cut], requests).requests).all(), "all are known in the end"
 
 
 def test_days_without_any_window_are_no_data() -> None:

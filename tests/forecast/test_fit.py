@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import date, timedelta
+from datetime import UTC, date, datetime, timedelta
 
 import numpy as np
 import pytest
 
 from forecast.calendar import Calendar
-from forecast.errors import NotEnoughHistory
+from forecast.errors import InputError, NotEnoughHistory
 from forecast.fit import fit
 from forecast.model import PEAK_QUANTILES, PeakModel
+from forecast.model_artefact import artefact_of
 from forecast.resources import CPU, MEMORY
 from tests.synthetic import evening_shape, scaled, synthetic_history
 
@@ -133,6 +134,7 @@ def test_short_histories_give_a_finite_model(n_days: int) -> None:
     model = fit(synthetic_history(n_days=n_days))
     assert np.isfinite(model.usage_dated).all() and np.isfinite(model.peak_factor).all()
     assert np.abs(tomorrow(model).max(axis=1) / np.arange(1.0, 7.0) - 1).mean() < 0.25
+    artefact_of(model, datetime(2026, 6, 1, tzinfo=UTC))  # refuses whatever is not finite
 
 
 def test_no_history_is_refused_with_the_way_out() -> None:
@@ -176,3 +178,47 @@ def test_a_service_that_is_idle_but_for_rare_bursts_has_finite_factors() -> None
     model = fit(replace(history, usage_per_pod=usage))
     assert np.isfinite(model.peak_factor).all() and (model.peak_factor <= 101).all()
     assert (model.service_peaks(model.first_day)[3] >= 0).all()
+
+
+def test_the_days_around_a_holiday_are_placed_for_as_ordinary_days() -> None:
+    # Whit Monday is the fifth day of the horizon; it is quiet, the days around it are not.
+    calendar = Calendar("Europe/Berlin", "DE")
+    factor = np.where(np.arange(17) == 10, 0.2, 1.0)
+    history = synthetic_history(noise=0.01, n_days=17, calendar=calendar)
+    for service in range(6):
+        history = scaled(history, service, factor)
+    model = fit(history)
+    days = model.calendar.horizon(model.first_day, 6)
+    assert days[4] == date(2026, 5, 25)
+    curves, _ = model.placement_curves(days)
+    peaks = curves[:, CPU, 0].max(axis=2) / np.arange(1.0, 7.0)[:, None]
+    assert (peaks[:, 0] > 0.9).all() and (peaks[:, 5] > 0.9).all() and (peaks[:, 4] < 0.6).all()
+
+
+def test_a_cluster_in_which_nothing_happens_is_forecast_as_nothing() -> None:
+    history = synthetic_history()
+    idle = replace(history, usage_per_pod=np.zeros_like(history.usage_per_pod))
+    model = fit(idle)
+    assert (model.service_peaks(model.first_day) == 0).all()
+
+
+def test_weights_of_the_night_before_are_matched_by_the_names_of_the_predictors() -> None:
+    history = synthetic_history(n_days=22)
+    first = fit(history.before(21))
+    names = first.info["predictors"]
+    turned = replace(
+        first,
+        predictor_weights=first.predictor_weights[:, :, ::-1],
+        info={**first.info, "predictors": names[::-1]},
+    )
+    unknown = replace(first, info={**first.info, "predictors": ["oracle", *names[1:]]})
+    again, of_turned, of_unknown = (fit(history, previous=model) for model in (first, turned, unknown))
+    np.testing.assert_array_equal(again.usage_dated, of_turned.usage_dated)
+    np.testing.assert_array_equal(of_unknown.usage_dated, fit(history).usage_dated)
+
+
+def test_a_history_without_one_measured_value_is_refused() -> None:
+    history = synthetic_history(n_days=8)
+    nothing = np.full_like(history.usage_per_pod, np.nan)
+    with pytest.raises(InputError, match="nothing to learn from"):
+        fit(replace(history, usage_per_pod=nothing))

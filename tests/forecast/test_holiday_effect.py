@@ -45,3 +45,9 @@ def test_a_service_that_did_not_exist_on_the_holiday_follows_the_cluster() -> No
     usage[2, :14] = np.nan
     ordinary, sunday = np.full((3, 1, 48), 4.0), np.full((3, 48), 1.0)
     assert holiday_curves(usage, WITH_HOLIDAY, ordinary, sunday)[2].mean() == pytest.approx(1.0)
+
+
+def test_quiet_weekends_do_not_raise_a_holiday() -> None:
+    usage = np.where(WITH_HOLIDAY.day_type[:, None] == DayType.WORKDAY, 4.0, 2.0) * np.ones((2, 28, 48))
+    ordinary, sunday = np.full((2, 1, 48), 4.0), np.full((2, 48), 2.0)
+    np.testing.assert_allclose(holiday_curves(usage, WITH_HOLIDAY, ordinary, sunday), 2.0)

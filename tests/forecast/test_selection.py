@@ -60,6 +60,18 @@ def test_known_series_keep_their_weights_and_a_share_is_looked_at_again() -> Non
     assert all(second.evaluated[name] == second.selected.sum() for name in cheap)
 
 
+def test_every_series_has_its_turn_within_a_week_of_nights() -> None:
+    usage, group = usage_of(np.ones((20, 14))), np.zeros(20, dtype=np.int64)
+    previous = select_predictors(usage, some_days(14), group=group).weights
+    identity = np.random.default_rng(0).permutation(1000)[:20].astype(np.int64)
+    looked_at = np.zeros(20, dtype=np.int64)
+    for night in range(7):
+        looked_at += select_predictors(
+            usage, some_days(14), group=group, previous=previous, identity=identity, night=night
+        ).selected
+    assert (looked_at == 1).all()
+
+
 def test_expensive_predictors_see_a_few_representatives_only() -> None:
     selection = select_predictors(usage_of(np.ones((40, 15))), some_days(15), group=np.zeros(40, dtype=np.int64))
     expensive = [name for name, kind in discover().items() if kind.expensive]

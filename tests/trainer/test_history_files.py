@@ -20,7 +20,15 @@ SAMPLE = Path(__file__).parents[2] / "data" / "sample"
 
 
 def same(first: History, second: History) -> None:
-    for name in ("usage_per_pod", "replicas", "pod_variance", "node_usage", "node_pod_usage", "capacity", "requests"):
+    for name in (
+        "usage_per_pod",
+        "replicas",
+        "pod_variance",
+        "node_usage",
+        "node_pod_usage",
+        "capacity",
+        "daily_requests",
+    ):
         np.testing.assert_allclose(getattr(first, name), getattr(second, name), rtol=1e-5, err_msg=name)
     for name in ("pod", "service", "node", "first", "end"):
         np.testing.assert_array_equal(getattr(first.placements, name), getattr(second.placements, name))
