@@ -10,7 +10,8 @@ NEW_ENOUGH := import sys; sys.exit(sys.version_info < (3, 11))
 PYTHON ?= $(shell for python in python3 python3.13 python3.12 python3.11; do \
 	$$python -c "$(NEW_ENOUGH)" 2>/dev/null && { echo $$python; break; }; done)
 SOURCES := $(wildcard forecast trainer scorer extender forecast_scheduler tests benchmarks)
-BENCHMARKS := $(patsubst benchmarks/%.py,benchmarks.%,$(filter-out %/__init__.py,$(wildcard benchmarks/*.py)))
+# `make bench TRACES=DIR`: the public traces that the figures of the README are measured on; the sample alone without.
+TRACES ?=
 PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
 .PHONY: help setup setup-bench demo test lint types test-long bench clean
@@ -38,7 +39,9 @@ test-long: $(VENV)/.installed-test  ## the long tests too: soak runs, thousands 
 	$(BIN)/python -m pytest
 
 bench: $(VENV)/.installed-bench  ## the figures in the README
-	@for module in $(BENCHMARKS); do echo "== $$module"; $(BIN)/python -m $$module || exit; done
+	$(BIN)/python -m benchmarks.backtest $(if $(TRACES),--traces $(TRACES))
+	$(BIN)/python -m benchmarks.replay --ladder $(if $(TRACES),--traces $(TRACES) --scenarios)
+	$(BIN)/python -m benchmarks.scale
 
 clean:  ## remove the environment and all caches
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis

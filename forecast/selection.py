@@ -25,6 +25,7 @@ __all__ = ["Selection", "select_predictors"]
 
 _ORIGINS_BACK = (1, 2, 4, 7)  # days before the end at which past forecasts start
 _FEWEST_DAYS_BEFORE = 3
+_DAYS_LOOKED_AT = 42  # every predictor forgets within four weeks; with 90 days a fit took half as long again
 _REPRESENTATIVES = 6
 _CHUNK = 2048
 _NEIGHBOURS = 1500
@@ -200,6 +201,7 @@ def _forecasts(
     """Curves of the wanted rows in parts: [(rows of the part, (n_part, n_horizon_days, 48))]."""
     if len(rows) == 0:
         return []
+    usage, days = usage[:, -_DAYS_LOOKED_AT:], days.take(slice(-_DAYS_LOOKED_AT, None))
     if predictor.expensive:
         return [(rows, _by_representatives(predictor, usage[rows], days, horizon))]
     if predictor.pooled:

@@ -32,7 +32,10 @@ class ClusterState:
 
     requested   : (n_nodes, 2) sum of requests; `requested_nonzero` counts pods without requests at their default
     live_usage  : (n_nodes, n_resources) usage in the last half hour, pods placed since then included
+    measured_counts : (n_nodes, n_services) the pods whose usage was measured in that half hour, those that have left
+                  since included; one that was there for a third of it counts a third
     counts      : (n_nodes, n_services) pods
+    arriving    : (n_services,) pods that are placed in this slot, all of them, wherever they go
     overcommitted : pods so far that fitted nowhere
     service_requests : (n_services, 2) what one more pod of a service would request
     """
@@ -43,6 +46,8 @@ class ClusterState:
         self.requested_nonzero = np.zeros_like(allocatable)
         self.live_usage = live_base.copy()
         self.counts = np.zeros((len(capacity), len(service_requests)))
+        self.measured_counts = np.zeros_like(self.counts)
+        self.arriving = np.zeros(len(service_requests))
         self.overcommitted = 0
 
     def feasible(self, pod: PendingPod) -> Bools:
@@ -58,6 +63,10 @@ class ClusterState:
         self.overcommitted += 1
         over = (wanted / np.maximum(self.allocatable, 1e-12)).max(axis=1)
         return np.asarray(over <= over.min() * _SAME_OVERCOMMITMENT)
+
+    def measure(self, usage: Floats, counts: Floats) -> None:
+        """A half hour is over: usage of the nodes (n_nodes, n_resources), by these pods (n_nodes, n_services)."""
+        self.live_usage, self.measured_counts = usage, counts
 
     def add(self, pod: PendingPod, node: int) -> None:
         """The pod runs on `node` from now on."""

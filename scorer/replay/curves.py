@@ -7,11 +7,11 @@ of them they were given.
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from forecast.arrays import AnyFloats, Bools, Floats
+from forecast.arrays import AnyFloats, Bools, Floats, Ints
 from forecast.calendar import SLOTS_PER_DAY
 from forecast.history import History
 from forecast.model import PEAK_QUANTILES, PeakModel
@@ -66,6 +66,11 @@ class CurveForecast:
     def n_curves(self) -> int:
         return int(self.curves.shape[2])
 
+    def on_nodes(self, nodes: Ints) -> CurveForecast:
+        """The same for some of the nodes, in that order: those that a recording plays with."""
+        bound = self.bound and replace(self.bound, base_variance=self.bound.base_variance[nodes])
+        return replace(self, base=self.base[nodes], bound=bound)
+
     def service_curves(self) -> ServiceCurves:
         """The curves end to end, as the scores take them: points = curves x slots."""
         n_services, n_resources, n_curves, n_slots = self.curves.shape
@@ -73,7 +78,7 @@ class CurveForecast:
         return ServiceCurves(
             usage=self.curves.reshape(n_services, n_resources, n_curves * n_slots),
             weights=np.repeat(self.curve_weights, n_slots),
-            # The spread between the curves is the variance; adding the model's own again would count it twice.
+            # Forecast error does not enter placement beyond the model's dilated scenario week among the curves.
             own_variance=no_variance,
             shared_variance=no_variance,
         )
@@ -132,13 +137,13 @@ def last_week(history: History, window: Window) -> CurveForecast:
     def repeated(by_slot: AnyFloats) -> Floats:
         return np.asarray(np.tile(by_slot, n_weeks)[..., : window.n_slots], dtype=np.float64)
 
+    described = history.before(window.first_day)
     usage = _fill(flat(history.usage_per_pod)[..., before])
     requests = np.zeros(usage.shape[:2])
-    requests[:, [CPU, MEMORY]] = np.nan_to_num(history.requests)
+    requests[:, [CPU, MEMORY]] = np.nan_to_num(described.requests)
     usage = np.where(np.isfinite(usage), usage, requests[:, :, None])
     base = _fill(flat(history.node_usage)[..., before] - np.nan_to_num(flat(history.node_pod_usage)[..., before]))
     counts = _fill(flat(history.replicas)[..., before])
-    described = history.before(window.first_day)
     autoscaled = forecast_replicas(described.replicas, described.describe_days(), described.describe_days()).autoscaled
     mean = repeated(usage)
     return CurveForecast(

@@ -17,6 +17,7 @@ from forecast.resources import HOT_RESOURCES, RESOURCES
 from scorer.replay.curves import CurveForecast
 from scorer.replay.playback import Playback
 from scorer.replay.recording import Recording
+from scorer.scores.capacity import limited
 
 __all__ = ["HOT_SHARE", "Coverage", "bound_coverage", "daily_peaks", "hot_node_slots", "peak_variation", "shares"]
 
@@ -34,8 +35,8 @@ class Coverage:
 
 def shares(load: AnyFloats, capacity: AnyFloats) -> Floats:
     """(n_nodes, n_resources, n_slots) as share of capacity (n_nodes, n_resources); NaN where that is no limit."""
-    limited = np.isfinite(capacity) & (np.nan_to_num(capacity) > 0)
-    per_unit = np.where(limited, 1 / np.where(limited, capacity, 1.0), np.nan)
+    limits = limited(capacity)
+    per_unit = np.where(limits, 1 / np.where(limits, capacity, 1.0), np.nan)
     return np.asarray(load * per_unit[:, :, None])
 
 

@@ -70,7 +70,8 @@ def play(
         born = np.random.default_rng((seed, slot)).permutation(born)
         live = recording.live[born] if slot == 0 else _live_of_services(recording, slot)[recording.service[born]]
         if slot > 0:
-            state.live_usage = _measured(recording, node, slot - 1)
+            state.measure(*_measured(recording, node, slot - 1))
+        state.arriving = np.bincount(recording.service[born], minlength=recording.n_services).astype(np.float64)
         rule.observe(slot, state)
         for pod, uses in zip(born, live, strict=True):
             service = int(recording.service[pod])
@@ -94,12 +95,14 @@ def _by_slot(slots: Ints, n_slots: int) -> dict[int, Ints]:
     return {int(value): group for value, group in zip(values, groups, strict=True) if value < n_slots}
 
 
-def _measured(recording: Recording, node: Ints, slot: int) -> Floats:
-    """Usage of the nodes in a slot that is over: (n_nodes, n_resources)."""
+def _measured(recording: Recording, node: Ints, slot: int) -> tuple[Floats, Floats]:
+    """Usage of the nodes in a slot that is over, (n_nodes, n_resources), and the pods there, (n_nodes, n_services)."""
     usage = recording.base[:, :, slot].copy()
     placed = node >= 0
     np.add.at(usage, node[placed], recording.load[placed, :, slot])
-    return usage
+    counts = np.zeros((recording.n_nodes, recording.n_services))
+    np.add.at(counts, (node[placed], recording.service[placed]), recording.present[placed, slot])
+    return usage, counts
 
 
 def _live_of_services(recording: Recording, slot: int) -> Floats:

@@ -14,7 +14,9 @@ from forecast.arrays import AnyFloats, Floats, Floats32, Ints
 from forecast.calendar import SLOTS_PER_DAY
 from forecast.errors import InputError
 from forecast.history import History, PodUsage
+from forecast.resources import CPU, MEMORY
 from scorer.replay.window import Window, flat
+from scorer.scores.capacity import any_limit
 
 __all__ = ["Recording", "record"]
 
@@ -31,9 +33,11 @@ class Recording:
     live        : (n_pods, n_resources) usage in the half hour before the placement, of the pods born at 0
     base        : (n_nodes, n_resources, n_slots) what nodes use beside scheduled pods
     live_base   : (n_nodes, n_resources) the same in the half hour before
+    nodes       : (n_nodes,) index in the history of each node played with; all other node axes follow it
     capacity    : (n_nodes, n_resources) NaN = not a limit
-    allocatable : (n_nodes, 2)
-    service_requests : (n_services, 2) what one more pod of a service would request; 0 = none known
+    allocatable : (n_nodes, 2) infinite = not known
+    service_requests : (n_services, 2) what one more pod of a service would request, as known before the day of the
+                  placement; 0 = none known
     """
 
     service: Ints
@@ -45,6 +49,7 @@ class Recording:
     live: Floats
     base: Floats
     live_base: Floats
+    nodes: Ints
     capacity: Floats
     allocatable: Floats
     service_requests: Floats
@@ -71,6 +76,7 @@ def record(history: History, pod_usage: PodUsage, window: Window) -> Recording:
 
     pod_usage : holds at least the days of the window
     A slot in which a pod was there but not measured takes the mean of its service's pods, else 0.
+    Nodes that were not there around the placement or whose size nobody knows take part in nothing (`_playable`).
     """
     if pod_usage.services != history.services:
         raise InputError("the pods and the history name different services: read both from the same directory")
@@ -96,7 +102,8 @@ def record(history: History, pod_usage: PodUsage, window: Window) -> Recording:
         own = flat(pod_usage.usage[here][:, :, days])[..., window.first_slot - 1]
         live = np.where(np.isfinite(own), own, live)
 
-    base = flat(history.node_usage) - np.nan_to_num(flat(history.node_pod_usage))
+    nodes = _playable(history, window)
+    base = flat(history.node_usage[nodes]) - np.nan_to_num(flat(history.node_pod_usage[nodes]))
     base = np.maximum(_fill_gaps(base[..., : window.history_slot + window.n_slots], window.history_slot), 0.0)
     return Recording(
         service=service,
@@ -108,10 +115,35 @@ def record(history: History, pod_usage: PodUsage, window: Window) -> Recording:
         live=live,
         base=base[..., window.history_slot :],
         live_base=base[..., before],
-        capacity=history.capacity,
-        allocatable=np.where(np.isfinite(history.allocatable), history.allocatable, np.inf),
-        service_requests=np.nan_to_num(history.requests),
+        nodes=nodes,
+        capacity=history.capacity[nodes],
+        allocatable=np.where(np.isfinite(history.allocatable), history.allocatable, np.inf)[nodes],
+        service_requests=np.nan_to_num(history.before(window.first_day).requests),
     )
+
+
+def _playable(history: History, window: Window) -> Ints:
+    """Nodes that pods can be placed on: there around the placement, and of known size. (n_playable,) indices.
+
+    There = measured, or holding pods, within 24 hours before or after the placement. Like the pods themselves, the
+    machines they are placed on are given. A node with neither CPU nor memory known cannot be judged by any rule.
+    """
+    first, end = window.history_slot - SLOTS_PER_DAY, window.history_slot + SLOTS_PER_DAY
+    there = np.isfinite(flat(history.node_usage)[..., first:end]).any(axis=(1, 2))
+    there[history.placements.between(first, end).node] = True
+    if not there.any():
+        raise InputError(
+            f"no node was measured or held pods within 24 hours of the placement on {window.days[0]}: "
+            "choose a time at which the history has data"
+        )
+    size = np.concatenate([history.capacity[:, [CPU, MEMORY]], history.allocatable], axis=1)
+    playable = np.flatnonzero(there & any_limit(size))
+    if not len(playable):
+        raise InputError(
+            "no node has a known CPU or memory capacity, so no placement can be judged: "
+            "export the nodes' capacity or allocatable resources into the history"
+        )
+    return playable
 
 
 def _service_mean(usage: AnyFloats, service: Ints, n_services: int) -> Floats:

@@ -18,9 +18,11 @@ from typing import Any
 import numpy as np
 
 from forecast.arrays import Floats
+from forecast.errors import InputError
 from forecast.history import History, PodUsage
 from forecast.model import PeakModel
 from forecast.progress import Progress, silent
+from forecast.resources import HOT_RESOURCES
 from scorer.replay.curves import CurveForecast, from_model, last_week, true_future
 from scorer.replay.metrics import bound_coverage, shares
 from scorer.replay.playback import Playback, play
@@ -117,10 +119,15 @@ def replay(
     """
     window = replay_window(history, at, days)
     recording = record(history, pod_usage, window)
+    if not np.isfinite(recording.capacity[:, list(HOT_RESOURCES)]).any():
+        raise InputError(
+            "no node has a known capacity of CPU, disk, network or log, so none can be told to be hot: "
+            "fill in capacity.parquet"
+        )
     run = _Run(recording, seed, progress)
     fresh = _forecast(history, window, recording, forecaster, age=0)
     forecasts = {
-        "last_week": last_week(history, window),
+        "last_week": last_week(history, window).on_nodes(recording.nodes),
         "forecast": fresh,
         "oracle": true_future(recording, fresh.autoscaled),
     }
@@ -162,7 +169,8 @@ def _forecast(
     history: History, window: Window, recording: Recording, forecaster: Forecaster, *, age: int
 ) -> CurveForecast:
     """Curves from what was known `age` days before the day of the placement."""
-    return forecaster(history.before(window.first_day - age), window, recording.replicas_at_start())
+    known = history.before(window.first_day - age)
+    return forecaster(known, window, recording.replicas_at_start()).on_nodes(recording.nodes)
 
 
 class _Run:

@@ -78,11 +78,14 @@ def gap_closed(native: RuleFigures, forecast: RuleFigures, oracle: RuleFigures) 
     return {
         "hot_share": _closed(native.hot_share, forecast.hot_share, oracle.hot_share),
         "peak_cv": {
-            name: _closed(native.peak_cv[name], forecast.peak_cv[name], oracle.peak_cv[name]) for name in native.peak_cv
+            name: _closed(spread, forecast.peak_cv.get(name), oracle.peak_cv.get(name))
+            for name, spread in native.peak_cv.items()
         },
     }
 
 
-def _closed(native: float, forecast: float, oracle: float) -> float | None:
-    gap = native - oracle
-    return None if gap < SMALLEST_GAP else (native - forecast) / gap
+def _closed(native: float, forecast: float | None, oracle: float | None) -> float | None:
+    """None as well where a rule put nothing on any node that has a limit."""
+    if forecast is None or oracle is None or native - oracle < SMALLEST_GAP:
+        return None
+    return (native - forecast) / (native - oracle)

@@ -1,9 +1,9 @@
 """The rules that a replay compares: each picks a node for one pod at a time, knowing only what it may.
 
-native         what kube-scheduler does by default: LeastAllocated + BalancedAllocation on requests
-live           the node with the least usage right now
-ByCurves       the node where the expected peak stays lowest: last_week, forecast and oracle differ only in curves
-requests_live  native, but nodes that are nearly full right now are left out (a rung of the ladder)
+Native                what kube-scheduler does by default: LeastAllocated + BalancedAllocation on requests
+Live                  the node with the least usage right now
+ByCurves              the node where the expected peak stays lowest: last_week, forecast, oracle differ only in curves
+RequestsAvoidingFull  Native, but nodes that are nearly full right now are left out (a rung of the ladder)
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from scorer.replay.cluster_state import ClusterState, PendingPod
 from scorer.replay.curves import CurveForecast
 from scorer.replay.soft_load import soft_load
 from scorer.scores.balanced_allocation import balanced_allocation_score
+from scorer.scores.capacity import any_limit, limited, neutral_where_unknown
 from scorer.scores.energy import EnergyTable, best_nodes
 from scorer.scores.least_allocated import least_allocated_score, nonzero_requests
 from scorer.scores.predicted_peak import PredictedLoad
@@ -46,7 +47,10 @@ class Rule(Protocol):
     """Picks nodes. `added` and `removed` tell it what became of the pods."""
 
     def observe(self, slot: int, state: ClusterState) -> None:
-        """Called before pods are placed in `slot`: `state.live_usage` now holds the slot before."""
+        """Called before pods are placed in `slot`, when those that left are gone.
+
+        `state.live_usage` and `state.measured_counts` now hold the slot before, `state.arriving` what is to be placed.
+        """
 
     def choose(self, pod: PendingPod, feasible: Bools, state: ClusterState) -> int:
         """The node for the pod, among the feasible ones."""
@@ -90,6 +94,7 @@ class Live(_Forgetful):
     def choose(self, pod: PendingPod, feasible: Bools, state: ClusterState) -> int:
         share = _live_share(pod, state)
         mean = np.where(np.isfinite(share), share, 0.0).sum(axis=1) / np.maximum(np.isfinite(share).sum(axis=1), 1)
+        mean = neutral_where_unknown(mean, any_limit(state.capacity))
         return int(np.where(feasible, mean, np.inf).argmin())
 
 
@@ -113,22 +118,34 @@ class ByCurves:
         self._correction = np.zeros((n_nodes, n_resources, n_slots))
         curves = forecast.service_curves()
         base = forecast.on_points(forecast.base)
+        self._weights = curves.weights.reshape(-1, n_slots)  # (n_curves, n_slots)
         self._energy = EnergyTable(curves, base, capacity, RESOURCE_WEIGHTS)
         self._load = PredictedLoad(curves.usage, curves.weights, base, capacity, RESOURCE_WEIGHTS)
 
     def observe(self, slot: int, state: ClusterState) -> None:
-        forecast, counts = self._forecast, self._energy.counts
+        forecast = self._forecast
         if slot > 0 and self._live_correction:
-            predicted = counts @ forecast.mean[:, :, slot - 1] + forecast.base[:, :, slot - 1]
-            error = state.live_usage - predicted  # (n_nodes, n_resources)
+            error = self.live_error(slot, state)
             ages = np.arange(forecast.mean.shape[2] - slot)
             fading = 0.5 ** (ages / LIVE_HALF_LIFE_SLOTS)
             self._correction[:, :, :slot] = 0.0
             self._correction[:, :, slot:] = error[:, :, None] * fading
         base = forecast.base + self._correction + soft_load(forecast, state)
         points = forecast.on_points(base)
-        self._energy.set_base(points)
-        self._load.set_base(points)
+        # What is over costs nothing any more, nor does anybody ask how high it was.
+        weights = np.where(np.arange(self._weights.shape[1]) >= slot, self._weights, 0.0).ravel()
+        for table in (self._energy, self._load):
+            table.set_base(points)
+            table.set_weights(weights)
+
+    def live_error(self, slot: int, state: ClusterState) -> Floats:
+        """Usage in the slot before beyond what was expected of the pods there then: (n_nodes, n_resources).
+
+        Not of the pods there now: the load of those that left in between would look like an error for hours.
+        """
+        forecast = self._forecast
+        predicted = state.measured_counts @ forecast.mean[:, :, slot - 1] + forecast.base[:, :, slot - 1]
+        return np.asarray(state.live_usage - predicted)
 
     def choose(self, pod: PendingPod, feasible: Bools, state: ClusterState) -> int:
         safe = feasible & (self._load.peak_with(pod.service, MEMORY) <= MEMORY_LIMIT)
@@ -146,5 +163,5 @@ class ByCurves:
 
 def _live_share(pod: PendingPod, state: ClusterState) -> Floats:
     """Share of capacity in use with the pod: (n_nodes, n_resources), NaN where capacity is no limit."""
-    limited = np.isfinite(state.capacity) & (np.nan_to_num(state.capacity) > 0)
-    return np.where(limited, (state.live_usage + pod.live) / np.where(limited, state.capacity, 1.0), np.nan)
+    limits = limited(state.capacity)
+    return np.where(limits, (state.live_usage + pod.live) / np.where(limits, state.capacity, 1.0), np.nan)

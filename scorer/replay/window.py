@@ -64,7 +64,10 @@ def replay_window(history: History, at: datetime | None = None, days: int = 7) -
         slot = DEFAULT_HOUR * SLOTS_PER_DAY // 24
         index = history.n_days - days - 1
     else:
-        day, slot = history.calendar.day_and_slot(at)
+        try:
+            day, slot = history.calendar.day_and_slot(at)
+        except OverflowError as error:
+            raise InputError(f"{at} lies outside the calendar: choose a time within the history") from error
         index = (day - history.days[0]).days
         end = index * SLOTS_PER_DAY + slot + days * SLOTS_PER_DAY
         if index >= history.n_days or end > history.n_days * SLOTS_PER_DAY:
@@ -74,6 +77,12 @@ def replay_window(history: History, at: datetime | None = None, days: int = 7) -
                 f"{history.days[-1]}: choose a time up to {latest} 00:00, or fewer --days"
             )
     if index < _LEAST_DAYS_BEFORE:
+        earliest = history.days[0] + timedelta(days=_LEAST_DAYS_BEFORE)
+        if at is not None and history.n_days > _LEAST_DAYS_BEFORE + days:
+            raise InputError(
+                f"{max(index, 0)} whole local days of the history lie before {at:%Y-%m-%d %H:%M}, "
+                f"{_LEAST_DAYS_BEFORE} are needed to learn from: choose a time from {earliest} 00:00 on"
+            )
         raise NotEnoughHistory(
             days=history.n_days,
             needed=_LEAST_DAYS_BEFORE + days + 1,

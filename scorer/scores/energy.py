@@ -18,6 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from forecast.arrays import AnyFloats, Bools, Floats, Ints
+from scorer.scores.capacity import any_limit, limited, neutral_where_unknown
 
 __all__ = ["EnergyTable", "ServiceCurves", "best_nodes", "energy_growth"]
 
@@ -52,7 +53,8 @@ def energy_growth(
 
     counts           : (n_nodes, n_services) pods there already
     base             : (n_nodes, n_resources, n_points) load beside these pods
-    capacity         : (n_nodes, n_resources); NaN or 0 = not a limit, contributes nothing
+    capacity         : (n_nodes, n_resources); NaN or 0 = not a limit, contributes nothing. A node without any costs
+                       as much as the median of the others
     resource_weights : (n_resources,)
     """
     factor = _factor(capacity, resource_weights)  # (n_nodes, n_resources)
@@ -60,7 +62,7 @@ def energy_growth(
     pod = curves.usage[service]
     growth = ((2 * load + pod) * pod * curves.weights).sum(axis=2)  # (n_nodes, n_resources)
     growth += curves.own_variance[service] + (2 * counts[:, service, None] + 1) * curves.shared_variance[service]
-    return np.asarray((factor * growth).sum(axis=1))
+    return neutral_where_unknown((factor * growth).sum(axis=1), any_limit(capacity))
 
 
 class EnergyTable:
@@ -77,7 +79,9 @@ class EnergyTable:
         n_nodes = capacity.shape[0]
         self._curves = curves
         self._base = base
+        self._weights = curves.weights
         self._factor = _factor(capacity, resource_weights)  # (n_nodes, n_resources)
+        self._known = any_limit(capacity)  # (n_nodes,)
         self._counts = np.zeros((n_nodes, n_services))
         self._column: dict[int, int] = {}
         # Axes: column, then as in the formula. Grown by doubling.
@@ -96,12 +100,12 @@ class EnergyTable:
         if column is None:
             column = self._add_column(service)
         if (with_base := self._with_base.get(service)) is None:
-            weighted = self._curves.usage[service] * self._curves.weights
+            weighted = self._curves.usage[service] * self._weights
             with_base = np.einsum("nrp,rp->nr", self._base, weighted)
             self._with_base[service] = with_base
         alone = self._K[column, :, service] + self._curves.own_variance[service]  # (n_resources,)
         per_resource = 2 * (self._G[column].T + with_base) + alone  # (n_nodes, n_resources)
-        return np.asarray((self._factor * per_resource).sum(axis=1))
+        return neutral_where_unknown((self._factor * per_resource).sum(axis=1), self._known)
 
     def add(self, service: int, node: int, pods: int = 1) -> None:
         """`pods` more pods of `service` on `node`; negative takes them away."""
@@ -114,12 +118,21 @@ class EnergyTable:
         self._base = base
         self._with_base.clear()
 
+    def set_weights(self, weights: AnyFloats) -> None:
+        """Weigh the points anew, (n_points,): 0 for those that are over. Columns are made again when next read.
+
+        The variances stay whole: they are sums over all points.
+        """
+        self._weights = np.asarray(weights, dtype=np.float64)
+        self._column.clear()
+        self._with_base.clear()
+
     def _add_column(self, service: int) -> int:
         column = len(self._column)
         if column == len(self._K):
             self._K = np.concatenate([self._K, np.zeros_like(self._K)])
             self._G = np.concatenate([self._G, np.zeros_like(self._G)])
-        weighted = self._curves.usage[service] * self._curves.weights  # (n_resources, n_points)
+        weighted = self._curves.usage[service] * self._weights  # (n_resources, n_points)
         row = np.einsum("srp,rp->rs", self._curves.usage, weighted, optimize=True)  # (n_resources, n_services)
         row[:, service] += self._curves.shared_variance[service]
         self._K[column] = row
@@ -138,7 +151,7 @@ def best_nodes(cost: Floats, feasible: Bools, n_best: int) -> Ints:
 
 def _factor(capacity: AnyFloats, resource_weights: AnyFloats) -> Floats:
     """w_r / (C[n, r] * mean C_r), 0 where capacity is no limit: (n_nodes, n_resources)."""
-    limited = np.isfinite(capacity) & (np.nan_to_num(capacity) > 0)
-    known = np.where(limited, np.nan_to_num(capacity), 0.0)
-    mean = known.sum(axis=0) / np.maximum(limited.sum(axis=0), 1)  # (n_resources,)
-    return np.where(limited, resource_weights / np.where(limited, known * mean, 1.0), 0.0)
+    limits = limited(capacity)
+    known = np.where(limits, np.nan_to_num(capacity), 0.0)
+    mean = known.sum(axis=0) / np.maximum(limits.sum(axis=0), 1)  # (n_resources,)
+    return np.where(limits, resource_weights / np.where(limits, known * mean, 1.0), 0.0)

@@ -34,10 +34,11 @@ def least_allocated_score(requested: AnyFloats, pod: AnyFloats, allocatable: Any
 
     requested   : (n_nodes, 2) CPU cores and memory bytes of the pods there, by `nonzero_requests`
     pod         : (2,) the incoming pod, by `nonzero_requests`
-    allocatable : (n_nodes, 2); a resource of which a node has none is left out of its mean
+    allocatable : (n_nodes, 2); a resource of which a node has none, or an unknown amount (NaN or infinite), is left
+                  out of its mean
     Returns (n_nodes,) in [0, 100], higher is better.
     """
-    capacity = np.rint(allocatable * _UNITS).astype(np.int64)
+    capacity = np.rint(np.where(np.isfinite(allocatable), allocatable, 0.0) * _UNITS).astype(np.int64)
     wanted = np.rint((requested + pod) * _UNITS).astype(np.int64)
     counted = capacity > 0
     free = np.where(wanted > capacity, 0, capacity - wanted)

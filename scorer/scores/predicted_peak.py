@@ -13,6 +13,7 @@ from __future__ import annotations
 import numpy as np
 
 from forecast.arrays import AnyFloats, Floats, Floats32, Ints
+from scorer.scores.capacity import any_limit, limited, neutral_where_unknown
 
 __all__ = ["PredictedLoad", "power_growth"]
 
@@ -57,18 +58,17 @@ class PredictedLoad:
         capacity         : (n_nodes, n_resources); NaN or 0 = not a limit
         resource_weights : (n_resources,)
         """
-        limited = np.isfinite(capacity) & (np.nan_to_num(capacity) > 0)
-        known = np.where(limited, np.nan_to_num(capacity), 0.0)
-        mean = known.sum(axis=0) / np.maximum(limited.sum(axis=0), 1)
+        limits = limited(capacity)
+        known = np.where(limits, np.nan_to_num(capacity), 0.0)
+        mean = known.sum(axis=0) / np.maximum(limits.sum(axis=0), 1)
+        self._known = any_limit(capacity)  # (n_nodes,)
         self._usage = usage.astype(np.float32)
-        self._point_weights = np.asarray(point_weights, dtype=np.float32)
-        per_capacity = np.where(limited, 1 / np.where(limited, known, 1.0), 0.0)
+        per_capacity = np.where(limits, 1 / np.where(limits, known, 1.0), 0.0)
         self._per_capacity = per_capacity.astype(np.float32)  # (n_nodes, n_resources)
-        self._weights = np.where(limited, resource_weights * known / np.where(mean > 0, mean, 1.0), 0.0)
+        self._weights = np.where(limits, resource_weights * known / np.where(mean > 0, mean, 1.0), 0.0)
         self._base = self._as_share(base)
         self.share = self._base.copy()  # (n_nodes, n_resources, n_points)
-        self._peak = self.share.max(axis=2)  # (n_nodes, n_resources)
-        self._usage_peak = self._usage.max(axis=2)  # (n_services, n_resources)
+        self.set_weights(point_weights)
 
     def peak_with(self, service: int, resource: int) -> Floats:
         """At most this share of a resource is used at the peak with one more pod of `service`: (n_nodes,).
@@ -80,21 +80,36 @@ class PredictedLoad:
         )
 
     def growth(self, service: int, nodes: Ints) -> Floats:
-        """Cost of one more pod of `service` on each of `nodes`: (len(nodes),), lower is better."""
+        """Cost of one more pod of `service` on each of `nodes`: (len(nodes),), lower is better.
+
+        A node without any known capacity costs as much as the median of the others among `nodes`.
+        """
         pod = self._usage[service] * self._per_capacity[nodes][:, :, None]
-        return power_growth(self.share[nodes], pod, self._point_weights, self._weights[nodes])
+        growth = power_growth(self.share[nodes], pod, self._point_weights, self._weights[nodes])
+        return neutral_where_unknown(growth, self._known[nodes])
 
     def add(self, service: int, node: int, pods: int = 1) -> None:
         """`pods` more pods of `service` on `node`; negative takes them away."""
         self.share[node] += pods * self._usage[service] * self._per_capacity[node][:, None]
-        self._peak[node] = self.share[node].max(axis=1)
+        self._peak[node] = self._highest(self.share[node])
 
     def set_base(self, base: AnyFloats) -> None:
         """Replace the load beside the added pods: (n_nodes, n_resources, n_points)."""
         new = self._as_share(base)
         self.share += new - self._base
         self._base = new
-        self._peak = self.share.max(axis=2)
+        self._peak = self._highest(self.share)
+
+    def set_weights(self, point_weights: AnyFloats) -> None:
+        """Weigh the points anew, (n_points,): 0 for those that are over, which then are no peak either."""
+        self._point_weights = np.asarray(point_weights, dtype=np.float32)
+        self._counted = np.flatnonzero(self._point_weights > 0)
+        self._peak = self._highest(self.share)  # (n_nodes, n_resources)
+        self._usage_peak = self._highest(self._usage)  # (n_services, n_resources)
+
+    def _highest(self, by_point: Floats32) -> Floats32:
+        """The highest of the points that count: (..., n_points) -> (...)."""
+        return np.asarray(by_point[..., self._counted].max(axis=-1))
 
     def _as_share(self, load: AnyFloats) -> Floats32:
         """(n_nodes, n_resources, n_points) in base units -> share of capacity, 0 where that is no limit."""

@@ -170,9 +170,9 @@ def test_pods_after_the_cut_change_nothing_before_it(keep: int | None) -> None:
     requests = tables_of(service)[0].requests
     requests[:, 1] = 1e9
     later = random_window(rng, len(service), 5)
-    for name in ("usage", "present", "node", "any_data"):
-        days = (slice(None), slice(None), slice(cut)) if name == "usage" else (..., slice(cut), slice(None))
-        getattr(later, name)[days] = getattr(first, name)[days]
+    later.usage[:, :, :cut] = first.usage[:, :, :cut]
+    for name in ("present", "node", "any_data"):
+        getattr(later, name)[..., :cut, :] = getattr(first, name)[..., :cut, :]
     other = requests.copy()
     other[[1, 3, 4]] *= 10
 

@@ -77,7 +77,7 @@ def small_cluster(seed: int = 0, cpu: Floats | None = None) -> tuple[History, Po
         placements=Placements(np.arange(n_pods), service_of, node, first_slot, end_slot),
         capacity=capacity,
         allocatable=capacity[:, :2].copy(),
-        requests=requests,
+        daily_requests=np.repeat(requests[:, :, None], N_DAYS, axis=2),
     )
     pods = PodUsage(
         days=days,

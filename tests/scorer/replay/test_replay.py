@@ -9,16 +9,20 @@ from datetime import datetime
 import numpy as np
 import pytest
 
+from forecast.arrays import Floats
 from forecast.errors import InputError, NotEnoughHistory
 from forecast.history import PodUsage
 from forecast.resources import CPU
+from scorer.replay.cluster_state import ClusterState
+from scorer.replay.curves import CurveForecast
 from scorer.replay.playback import play
 from scorer.replay.recording import record
 from scorer.replay.replay import LADDER, RULES, Replay, replay
 from scorer.replay.rules import ByCurves, Live, Native
+from scorer.replay.soft_load import soft_load
 from scorer.replay.window import replay_window
 from tests.scorer.replay.simple_forecast import simple_forecast
-from tests.scorer.replay.small_cluster import AUTOSCALED, N_DAYS, REPLICAS, by_day, curves, small_cluster
+from tests.scorer.replay.small_cluster import AUTOSCALED, EXTRA, N_DAYS, REPLICAS, by_day, curves, small_cluster
 
 
 @pytest.fixture(scope="module")
@@ -41,8 +45,11 @@ def test_a_window_beyond_the_history_is_refused_with_the_way_out() -> None:
     history, _ = small_cluster()
     with pytest.raises(InputError, match="choose a time up to 2026-01-29"):
         replay_window(history, datetime(2026, 1, 31, 4), 7)
-    with pytest.raises(NotEnoughHistory):
+    with pytest.raises(InputError, match=r"2 whole local days .* before 2026-01-07 04:00.* from 2026-01-12 00:00 on"):
         replay_window(history, datetime(2026, 1, 7, 4), 7)
+    with pytest.raises(InputError, match=r"^0 whole local days"):
+        replay_window(history, datetime(2025, 12, 7, 4), 7)
+    assert replay_window(history, datetime(2026, 1, 12), 7).first_day == 7
     with pytest.raises(NotEnoughHistory):
         replay_window(history.before(9), None, 7)
 
@@ -143,18 +150,74 @@ def test_a_pod_that_fits_nowhere_is_placed_and_counted() -> None:
         assert (playback.node >= 0).all()
 
 
-def test_soft_load_keeps_room_for_the_evening_pods() -> None:
-    """An autoscaled service's evening counts at 04:00 already, on nodes that could take it."""
+def test_soft_load_keeps_room_for_the_evening_pods(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An autoscaled service's evening counts at 04:00 already; what it does to a choice is in test_rules."""
     history, pods = small_cluster()
     window = replay_window(history)
     recording = record(history, pods, window)
     forecast = simple_forecast(history.before(window.first_day), window, recording.replicas_at_start())
     assert forecast.autoscaled.tolist() == [s == AUTOSCALED for s in range(len(REPLICAS))]
+    kept: list[float] = []
+
+    def watched(forecast: CurveForecast, state: ClusterState) -> Floats:
+        load = soft_load(forecast, state)
+        # Slots of the first evening, counted from 04:00: EXTRA pods are still to come, the others are no soft load.
+        kept.append(float(load[:, CPU, 32].sum() / forecast.mean[AUTOSCALED, CPU, 32]))
+        return load
+
+    monkeypatch.setattr("scorer.replay.rules.soft_load", watched)
     with_soft = play(recording, ByCurves(forecast, recording.capacity), seed=0)
-    fixed = replace(forecast, autoscaled=np.zeros_like(forecast.autoscaled))
-    without = play(recording, ByCurves(fixed, recording.capacity), seed=0)
-    peaks = [(p.node_load(recording)[:, CPU] / recording.capacity[:, CPU, None]).max() for p in (with_soft, without)]
-    assert peaks[0] <= peaks[1] + 0.05
+    assert kept[0] == pytest.approx(EXTRA)
+    assert kept[1:] == pytest.approx([0.0] * len(kept[1:]))  # they are there now
+    monkeypatch.setattr("scorer.replay.rules.soft_load", lambda forecast, state: np.zeros_like(forecast.base))
+    without = play(recording, ByCurves(forecast, recording.capacity), seed=0)
+    at_start = recording.birth == 0
+    assert (with_soft.node[at_start] != without.node[at_start]).any()
+
+
+def test_nodes_that_vanished_or_have_no_size_take_no_part() -> None:
+    history, pods = small_cluster()
+    window = replay_window(history)
+    placements, node_usage = history.placements, history.node_usage.copy()
+    gone, unknown = 1, 3
+    node_usage[gone, :, window.first_day - 3 :] = np.nan
+    node = np.where(placements.node == gone, 0, placements.node)
+    capacity, allocatable = history.capacity.copy(), history.allocatable.copy()
+    capacity[unknown], allocatable[unknown] = np.nan, np.nan
+    changed = replace(
+        history,
+        node_usage=node_usage,
+        placements=replace(placements, node=node),
+        capacity=capacity,
+        allocatable=allocatable,
+    )
+    played = replay(changed, pods, simple_forecast, seed=0)
+    assert played.recording.nodes.tolist() == [0, 2, 4, 5]
+    np.testing.assert_array_equal(played.recording.capacity, history.capacity[[0, 2, 4, 5]])
+    for forecast in played.forecasts.values():
+        assert len(forecast.base) == 4
+    for name, playback in played.playbacks.items():
+        assert playback.node.max() < 4
+        assert len(played.node_shares(name)) == 4
+    assert played.figures["forecast"].bound_coverage["cpu"].n == 4 * 7
+
+
+def test_a_node_that_only_just_came_or_went_takes_part() -> None:
+    history, pods = small_cluster()
+    window = replay_window(history)
+    node_usage = history.node_usage.copy()
+    node_usage[1, :, window.first_day :] = np.nan  # measured until four hours before
+    node_usage[2, :, : window.first_day] = np.nan
+    alone = replace(history.placements, node=np.zeros_like(history.placements.node))
+    changed = replace(history, node_usage=node_usage, placements=alone)
+    assert record(changed, pods, window).nodes.tolist() == [0, 1, 2, 3, 4, 5]
+
+
+def test_nodes_nobody_knows_the_size_of_are_refused() -> None:
+    history, pods = small_cluster()
+    nothing = replace(history, capacity=history.capacity * np.nan, allocatable=history.allocatable * np.nan)
+    with pytest.raises(InputError, match="no node has a known CPU or memory capacity"):
+        record(nothing, pods, replay_window(nothing))
 
 
 def test_unmeasured_slots_take_the_service_mean() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -77,6 +79,9 @@ def test_table_agrees_with_the_definition_while_pods_come_and_go(seed: int) -> N
         if rng.random() < 0.2:
             base = rng.uniform(0, 1, base.shape)
             table.set_base(base)
+        if rng.random() < 0.2:
+            curves = replace(curves, weights=curves.weights * (rng.random(N_POINTS) < 0.8))
+            table.set_weights(curves.weights)
         # Asking late makes a column late: it has to catch up with what is there.
         asked = int(rng.integers(N_SERVICES))
         expected = energy_growth(counts, asked, curves, base, capacity, WEIGHTS)
