@@ -36,7 +36,7 @@ types: $(VENV)/.installed-test
 	$(BIN)/mypy $(SOURCES)
 
 test-long: $(VENV)/.installed-test  ## the long tests too: soak runs, thousands of random cases
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest --hypothesis-profile=long
 
 bench: $(VENV)/.installed-bench  ## the figures in the README
 	$(BIN)/python -m benchmarks.backtest $(if $(TRACES),--traces $(TRACES))

@@ -205,12 +205,13 @@ def _levels(
     with np.errstate(divide="ignore", invalid="ignore"):
         gap = np.log(expected / shown)
     known = np.isfinite(gap)
+    gap = np.where(known, gap, 0.0)
     if known.sum() >= _GROUP_MINIMUM:
         mean, variance = float(gap[known].mean()), float(gap[known].var())
         own_share = max(0.0, variance - request_error**2) / variance if variance > 0 else 0.0
         gap = mean + own_share * (gap - mean)
     weight = np.where(known, own_days / np.maximum(own_days + doubt, 1e-9), 1.0)
-    levels = np.where(known, shown * np.exp(np.where(known, (1 - weight) * gap, 0.0)), shown)
+    levels = np.where(known, shown * np.exp((1 - weight) * gap), shown)
     never_seen = ~np.isfinite(shown)
     return np.where(never_seen, expected, levels), np.where(never_seen, 0.0, weight)
 

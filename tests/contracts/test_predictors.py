@@ -85,10 +85,8 @@ def test_the_unit_does_not_matter(kind: type[Predictor]) -> None:
     np.testing.assert_allclose(curves(kind, 1e6 * usage), 1e6 * curves(kind, usage), rtol=1e-6)
 
 
-@every_predictor
+@pytest.mark.parametrize("kind", [pytest.param(k, id=n) for n, k in discover().items() if not k.pooled])
 def test_one_series_alone_gets_the_same_unless_the_predictor_pools(kind: type[Predictor]) -> None:
-    if kind.pooled:
-        pytest.skip("learns from its neighbours on purpose")
     usage = some_usage()
     together = curves(kind, usage)
     alone = np.concatenate([curves(kind, usage[i : i + 1]) for i in range(len(usage))])
