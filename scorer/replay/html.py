@@ -21,7 +21,7 @@ RUNGS = {
     "without_live_correction": "model without live correction",
     "model_7_days_old": "model 7 days old, bounds widened",
     "model_14_days_old": "model 14 days old, bounds widened",
-    "requests_avoiding_full_nodes": "requests, passing over nodes nearly full now",
+    "requests_avoiding_full_nodes": "requests, passing over nodes full now",
     "neutral": "neutral: kube-scheduler's own scores decide",
 }
 

@@ -159,8 +159,8 @@ def forecast_with(fit: FitModel) -> Forecaster:
     def forecaster(known: History, window: Window, current_replicas: Floats) -> CurveForecast:
         model = fit(known)
         age = (window.days[0] - model.first_day).days
-        # Errors of a level that wanders grow with the square root of time; the bounds were calibrated within a week.
-        return from_model(model, window, current_replicas, widen=float(np.sqrt(1 + age / 7)))
+        # Calibrated within a week. A square root of time, as for a level that wanders, held 80 % of peaks after a week.
+        return from_model(model, window, current_replicas, widen=1.0 + age / 7)
 
     return forecaster
 
