@@ -42,7 +42,7 @@ LIVE_HALF_LIFE_SLOTS = 12
 
 FULL = 1.0
 """Share of capacity from which requests alone no longer decide. Passing over nodes from 0.95 on was worse than native
-(22.1 % against 20.7 % hot on the Bitbrains cluster with nodes 1 : 2 : 4); from 1.0 on there is no difference beyond noise.
+(22.1 % against 20.7 % hot on the Bitbrains cluster with nodes 1 : 2 : 4); from 1.0 on nothing differs beyond noise.
 """
 
 
