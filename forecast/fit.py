@@ -1,40 +1,43 @@
 """From history to the published model: the recipe, stage by stage. Each stage is a module of its own.
 
 replicas            expected pods, and which services scale with their load
-usage per pod       at today's replica count
+load_per_pod        history at today's replica count
 cold_start          young services borrow what they lack
 holiday_effect      holidays out of the ordinary days
 selection           predictors chosen and blended -> expected curves
 peaks               quantiles of the daily peaks
 scenarios           last week at today's level, for placement
+rehearsal           past weeks forecast from before they began
 spread, node_*      errors in parts, base load, calibration on nodes
 """
 
 from __future__ import annotations
 
-import zlib
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
 import numpy as np
 
-from forecast.arrays import AnyFloats, Bools, Floats, Floats32, Ints
+from forecast.arrays import AnyFloats, Bools, Floats, Floats32
 from forecast.calendar import SLOTS_PER_DAY, Days, DayType
 from forecast.cold_start import borrow_history, request_ratios
 from forecast.errors import InputError, NotEnoughHistory
 from forecast.history import History
 from forecast.holiday_effect import as_ordinary, holiday_curves, without_holidays
+from forecast.load_per_pod import usage_at_reference
 from forecast.model import DATED_DAYS, PEAK_QUANTILES, PeakModel
 from forecast.node_base import fit_node_base
-from forecast.node_calibration import PastForecast, calibrate_nodes, spread_of_past
+from forecast.node_calibration import calibrate_nodes, spread_of_past
 from forecast.peaks import PeakForecaster, PeakQuantiles
 from forecast.predictors import discover
 from forecast.progress import Progress, silent
-from forecast.replicas import ReplicaForecast, forecast_replicas
-from forecast.resources import MEMORY, RESOURCES
-from forecast.scenarios import SCENARIO_DAYS, knows_levels, scenario_weeks
+from forecast.rehearsal import levels_known, rehearse
+from forecast.replicas import forecast_replicas
+from forecast.resources import RESOURCES
+from forecast.scenarios import SCENARIO_DAYS, scenario_weeks
 from forecast.selection import Selection, select_predictors
+from forecast.series import Series
 from forecast.spread import with_level_error
 
 __all__ = ["FitOptions", "fit"]
@@ -80,7 +83,7 @@ def fit(
     seen = usage_at_reference(history, replicas)
     ratios = request_ratios(seen, history.requests, days)
     borrowed = borrow_history(seen, history.requests, history.services, days, ratios)
-    series = _Series.of(borrowed.usage)
+    series = Series.of(borrowed.usage)
     if not len(series.service):
         raise InputError(
             f"no usage of any pod was measured in the {history.n_days} days until {history.days[-1]}: check that the "
@@ -95,7 +98,7 @@ def fit(
         group=series.resource,
         previous=_previous_weights(previous, history, series),
         reselect_share=options.reselect_share,
-        identity=_identities(history, series),
+        identity=series.identities(history.services),
         night=first_day.toordinal(),
         progress=progress,
     )
@@ -109,8 +112,8 @@ def fit(
         (horizon.day_type == DayType.HOLIDAY)[None, :, None], day_types[:, DayType.HOLIDAY, None], ordinary
     )
 
-    past = _rehearse(history, replicas, series, usage, days, selection, options.rehearsal_weeks, progress)
-    known_level = _knows_levels(history, past)[series.service, series.resource]
+    past = rehearse(history, replicas, series, usage, days, selection, options.rehearsal_weeks, progress)
+    known_level = levels_known(history, past)[series.service, series.resource]
     spread = with_level_error(spread_of_past(history, past), series.unflatten(dated), borrowed.level_error)
     base = fit_node_base(history.node_usage, history.node_pod_usage, history.capacity, days)
     node_z = calibrate_nodes(history, past, base, PEAK_QUANTILES)
@@ -145,56 +148,7 @@ def fit(
     )
 
 
-def usage_at_reference(history: History, replicas: ReplicaForecast) -> Floats:
-    """History as it would have been with today's replica count: (n_services, n_resources, n_days, 48).
-
-    Work is shared: what six pods did is what twelve do with half the load each. Autoscaled services change their count
-    because of their load, so theirs per pod stays; so does memory, which every process needs for itself.
-    """
-    usage = history.usage_per_pod.astype(np.float64)
-    share = _share_of_reference(replicas)
-    usage[:, [r for r in range(len(RESOURCES)) if r != MEMORY]] *= share[:, None, :, None]
-    return usage
-
-
-def _share_of_reference(replicas: ReplicaForecast) -> Floats:
-    """replicas then / replicas now per day, 1 where unknown or autoscaled: (n_services, n_days)."""
-    reference = replicas.reference[:, None]
-    known = np.isfinite(replicas.daily) & (reference > 0) & ~replicas.autoscaled[:, None]
-    return np.where(known, replicas.daily / np.where(reference > 0, reference, 1.0), 1.0)
-
-
-@dataclass(frozen=True, slots=True)
-class _Series:
-    """The (service, resource) pairs that have any data, and the way back to the full tables."""
-
-    service: Ints
-    resource: Ints
-    shape: tuple[int, int]
-
-    @classmethod
-    def of(cls, usage: AnyFloats) -> _Series:
-        service, resource = np.nonzero(np.isfinite(usage).any(axis=(2, 3)))
-        return cls(service, resource, (usage.shape[0], usage.shape[1]))
-
-    def flatten(self, table: AnyFloats) -> Floats:
-        """(n_services, n_resources, ...) -> (n_series, ...)"""
-        return np.asarray(table[self.service, self.resource], dtype=np.float64)
-
-    def unflatten(self, values: AnyFloats) -> Floats:
-        """(n_series, ...) -> (n_services, n_resources, ...), NaN where there is no series."""
-        table = np.full((*self.shape, *values.shape[1:]), np.nan)
-        table[self.service, self.resource] = values
-        return table
-
-
-def _identities(history: History, series: _Series) -> Ints:
-    """A number for each series that neither other services nor the order of the list change: (n_series,)."""
-    of_service = np.array([zlib.crc32(str(service).encode()) for service in history.services], dtype=np.int64)
-    return np.asarray(of_service[series.service] + series.resource, dtype=np.int64)
-
-
-def _previous_weights(previous: PeakModel | None, history: History, series: _Series) -> Floats | None:
+def _previous_weights(previous: PeakModel | None, history: History, series: Series) -> Floats | None:
     """The blend weights of the night before in today's order of series; NaN rows for new ones.
 
     None where the model of the night before knew other predictors.
@@ -233,63 +187,7 @@ def _deviation(scenarios: Floats, ordinary: Floats, horizon: Days) -> Floats:
     return deviation
 
 
-def _rehearse(
-    history: History,
-    replicas: ReplicaForecast,
-    series: _Series,
-    usage: Floats,
-    days: Days,
-    selection: Selection,
-    weeks: int,
-    progress: Progress,
-) -> list[PastForecast]:
-    """Forecast past weeks from before they began, the newest first; under two weeks of history, its second half.
-
-    The curves know nothing of the days they forecast. The blend's weights do: they were chosen on the last week among
-    others, so that week's errors come out a little small.
-    """
-    past = []
-    share = _share_of_reference(replicas)
-    ordinary = as_ordinary(days)
-    for week in range(1, weeks + 1):
-        first = history.n_days - 7 * week
-        length = 7
-        if first < 7:
-            if week > 1 or history.n_days < 2:
-                break
-            first = history.n_days - history.n_days // 2
-            length = history.n_days - first
-        span = slice(first, first + length)
-        curves = selection.predict(
-            usage[:, :first], ordinary.take(slice(first)), ordinary.take(span), progress=progress
-        )
-        table = series.unflatten(curves)
-        at_real_replicas = table / np.where(share[:, span] > 0, share[:, span], 1.0)[:, None, :, None]
-        at_real_replicas[:, MEMORY] = table[:, MEMORY]
-        past.append(PastForecast(first, at_real_replicas))
-    return past
-
-
-def _knows_levels(history: History, past: list[PastForecast]) -> Bools:
-    """`scenarios.knows_levels` over the rehearsed weeks that a whole week came before: (n_services, n_resources)."""
-    weeks = [p for p in past if p.first_day >= 7]
-    if not weeks:
-        return np.zeros(history.usage_per_pod.shape[:2], dtype=np.bool_)
-
-    def level(usage: AnyFloats) -> Floats:
-        measured = np.isfinite(usage)
-        total: Floats = np.where(measured, usage, 0.0).sum(axis=(2, 3), dtype=np.float64)
-        return np.asarray(total / np.maximum(measured.sum(axis=(2, 3)), 1))
-
-    usage = history.usage_per_pod
-    return knows_levels(
-        np.stack([level(p.usage) for p in weeks], axis=-1),
-        np.stack([level(usage[:, :, p.first_day : p.first_day + p.usage.shape[2]]) for p in weeks], axis=-1),
-        np.stack([level(usage[:, :, p.first_day - 7 : p.first_day]) for p in weeks], axis=-1),
-    )
-
-
-def _facts(series: _Series, selection: Selection, young: Bools) -> dict[str, Any]:
+def _facts(series: Series, selection: Selection, young: Bools) -> dict[str, Any]:
     """What people and the gate want to know about a model."""
     return {
         "predictors": list(selection.names),

@@ -1,0 +1,31 @@
+"""What one pod would have used in the past with as many replicas as there are now."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from forecast.arrays import Floats
+from forecast.history import History
+from forecast.replicas import ReplicaForecast
+from forecast.resources import MEMORY, RESOURCES
+
+__all__ = ["share_of_reference", "usage_at_reference"]
+
+
+def usage_at_reference(history: History, replicas: ReplicaForecast) -> Floats:
+    """History as it would have been with today's replica count: (n_services, n_resources, n_days, 48).
+
+    Work is shared: what six pods did is what twelve do with half the load each. Autoscaled services change their count
+    because of their load, so theirs per pod stays; so does memory, which every process needs for itself.
+    """
+    usage = history.usage_per_pod.astype(np.float64)
+    share = share_of_reference(replicas)
+    usage[:, [r for r in range(len(RESOURCES)) if r != MEMORY]] *= share[:, None, :, None]
+    return usage
+
+
+def share_of_reference(replicas: ReplicaForecast) -> Floats:
+    """replicas then / replicas now per day, 1 where unknown or autoscaled: (n_services, n_days)."""
+    reference = replicas.reference[:, None]
+    known = np.isfinite(replicas.daily) & (reference > 0) & ~replicas.autoscaled[:, None]
+    return np.where(known, replicas.daily / np.where(reference > 0, reference, 1.0), 1.0)

@@ -1,0 +1,76 @@
+"""Past weeks forecast from before they began: what the errors of services and nodes are learned from."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from forecast.arrays import AnyFloats, Bools, Floats
+from forecast.calendar import Days
+from forecast.history import History
+from forecast.holiday_effect import as_ordinary
+from forecast.load_per_pod import share_of_reference
+from forecast.node_calibration import PastForecast
+from forecast.progress import Progress
+from forecast.replicas import ReplicaForecast
+from forecast.resources import MEMORY
+from forecast.scenarios import knows_levels
+from forecast.selection import Selection
+from forecast.series import Series
+
+__all__ = ["levels_known", "rehearse"]
+
+
+def rehearse(
+    history: History,
+    replicas: ReplicaForecast,
+    series: Series,
+    usage: Floats,
+    days: Days,
+    selection: Selection,
+    weeks: int,
+    progress: Progress,
+) -> list[PastForecast]:
+    """Forecast past weeks from before they began, the newest first; under two weeks of history, its second half.
+
+    The curves know nothing of the days they forecast. The blend's weights do: they were chosen on the last week among
+    others, so that week's errors come out a little small.
+    """
+    past = []
+    share = share_of_reference(replicas)
+    ordinary = as_ordinary(days)
+    for week in range(1, weeks + 1):
+        first = history.n_days - 7 * week
+        length = 7
+        if first < 7:
+            if week > 1 or history.n_days < 2:
+                break
+            first = history.n_days - history.n_days // 2
+            length = history.n_days - first
+        span = slice(first, first + length)
+        curves = selection.predict(
+            usage[:, :first], ordinary.take(slice(first)), ordinary.take(span), progress=progress
+        )
+        table = series.unflatten(curves)
+        at_real_replicas = table / np.where(share[:, span] > 0, share[:, span], 1.0)[:, None, :, None]
+        at_real_replicas[:, MEMORY] = table[:, MEMORY]
+        past.append(PastForecast(first, at_real_replicas))
+    return past
+
+
+def levels_known(history: History, past: list[PastForecast]) -> Bools:
+    """`scenarios.knows_levels` over the rehearsed weeks that a whole week came before: (n_services, n_resources)."""
+    weeks = [p for p in past if p.first_day >= 7]
+    if not weeks:
+        return np.zeros(history.usage_per_pod.shape[:2], dtype=np.bool_)
+
+    def level(usage: AnyFloats) -> Floats:
+        measured = np.isfinite(usage)
+        total: Floats = np.where(measured, usage, 0.0).sum(axis=(2, 3), dtype=np.float64)
+        return np.asarray(total / np.maximum(measured.sum(axis=(2, 3)), 1))
+
+    usage = history.usage_per_pod
+    return knows_levels(
+        np.stack([level(p.usage) for p in weeks], axis=-1),
+        np.stack([level(usage[:, :, p.first_day : p.first_day + p.usage.shape[2]]) for p in weeks], axis=-1),
+        np.stack([level(usage[:, :, p.first_day - 7 : p.first_day]) for p in weeks], axis=-1),
+    )

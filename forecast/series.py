@@ -1,0 +1,42 @@
+"""The (service, resource) pairs a fit works on, in one row each, and the way back to the full tables."""
+
+from __future__ import annotations
+
+import zlib
+from dataclasses import dataclass
+
+import numpy as np
+
+from forecast.arrays import AnyFloats, Floats, Ints
+from forecast.service_key import ServiceKey
+
+__all__ = ["Series"]
+
+
+@dataclass(frozen=True, slots=True)
+class Series:
+    """The (service, resource) pairs that have any data, and the way back to the full tables."""
+
+    service: Ints
+    resource: Ints
+    shape: tuple[int, int]
+
+    @classmethod
+    def of(cls, usage: AnyFloats) -> Series:
+        service, resource = np.nonzero(np.isfinite(usage).any(axis=(2, 3)))
+        return cls(service, resource, (usage.shape[0], usage.shape[1]))
+
+    def flatten(self, table: AnyFloats) -> Floats:
+        """(n_services, n_resources, ...) -> (n_series, ...)"""
+        return np.asarray(table[self.service, self.resource], dtype=np.float64)
+
+    def unflatten(self, values: AnyFloats) -> Floats:
+        """(n_series, ...) -> (n_services, n_resources, ...), NaN where there is no series."""
+        table = np.full((*self.shape, *values.shape[1:]), np.nan)
+        table[self.service, self.resource] = values
+        return table
+
+    def identities(self, services: tuple[ServiceKey, ...]) -> Ints:
+        """A number for each series that neither other services nor the order of the list change: (n_series,)."""
+        of_service = np.array([zlib.crc32(str(service).encode()) for service in services], dtype=np.int64)
+        return np.asarray(of_service[self.service] + self.resource, dtype=np.int64)
