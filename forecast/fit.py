@@ -28,11 +28,11 @@ from forecast.holiday_effect import as_ordinary, holiday_curves, without_holiday
 from forecast.load_per_pod import usage_at_reference
 from forecast.model import DATED_DAYS, PEAK_QUANTILES, PeakModel
 from forecast.node_base import fit_node_base
-from forecast.node_calibration import calibrate_nodes, spread_of_past
+from forecast.node_calibration import calibrate_nodes
 from forecast.peaks import PeakForecaster, PeakQuantiles
 from forecast.predictors import discover
 from forecast.progress import Progress, silent
-from forecast.rehearsal import levels_known, rehearse
+from forecast.rehearsal import levels_known, rehearse, spread_of_past
 from forecast.replicas import forecast_replicas
 from forecast.resources import RESOURCES
 from forecast.scenarios import SCENARIO_DAYS, scenario_weeks

@@ -9,7 +9,6 @@ taken from the other rehearsed days: measured on its own residuals it would fit 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
@@ -19,10 +18,11 @@ from forecast.calendar import SLOTS_PER_DAY
 from forecast.composition import node_load, required_z
 from forecast.history import History
 from forecast.node_base import NodeBase
+from forecast.rehearsal import PastForecast, spread_of_past
 from forecast.resources import RESOURCES
-from forecast.spread import Spread, spread_of
+from forecast.spread import Spread
 
-__all__ = ["PastForecast", "calibrate_nodes", "spread_of_past"]
+__all__ = ["calibrate_nodes"]
 
 _FOLDS = 3
 
@@ -35,38 +35,10 @@ About the 0.5 and the 0.95 quantile of the highest of 48 correlated normal error
 _LEAST_NODE_DAYS = 20
 
 
-@dataclass(frozen=True, slots=True)
-class PastForecast:
-    """What was forecast at midnight of day `first_day` for the days that follow.
-
-    usage : (n_services, n_resources, n_days, 48) of one pod, at the replica counts those days really had
-    """
-
-    first_day: int
-    usage: Floats
-
-
-def spread_of_past(history: History, past: Sequence[PastForecast], leave_out: tuple[int, int] = (0, 0)) -> Spread:
-    """Errors in parts over the rehearsed days; with none, only the scatter between pods is known.
-
-    leave_out : days first..end (end exclusive) that do not count
-    """
-    days = [np.arange(p.first_day, p.first_day + p.usage.shape[2]) for p in past]
-    index = np.concatenate(days) if days else np.empty(0, dtype=np.int64)
-    counts = (index < leave_out[0]) | (index >= leave_out[1])
-    index = index[counts]
-    if not len(index):
-        nothing = np.zeros((*history.usage_per_pod.shape[:2], 0, SLOTS_PER_DAY))
-        return spread_of(nothing, nothing, np.zeros((len(history.services), 0, SLOTS_PER_DAY)), history.pod_variance)
-    forecast = np.concatenate([p.usage for p in past], axis=2)[:, :, counts]
-    actual = history.usage_per_pod[:, :, index].astype(np.float64)
-    return spread_of(actual - forecast, forecast, history.replicas[:, index], history.pod_variance[:, :, index])
-
-
 def calibrate_nodes(
     history: History, past: Sequence[PastForecast], base: NodeBase, quantiles: Sequence[float]
 ) -> Floats:
-    """The z of each resource and quantile: (n_resources, n_quantiles)."""
+    """The z of each resource and quantile: (n_resources, n_quantiles), from the node-days of the rehearsed weeks."""
     needed: list[list[Floats]] = [[] for _ in RESOURCES]
     for forecast in past:
         n_days = forecast.usage.shape[2]
@@ -107,18 +79,21 @@ def _needed(history: History, usage: Floats, span: slice, spread: Spread, base: 
     return needed
 
 
-def _quantile(weeks: list[Floats], quantile: float) -> float:
-    """The pooled quantile, and for a bound as much more as its weeks differ.
+def _quantile(parts: list[Floats], quantile: float) -> float:
+    """The pooled quantile, and for a bound as much more as its parts differ.
 
-    Nodes of one week err together, so a few weeks are a few observations, however many nodes there are. The standard
-    error of the mean over weeks is added to a bound; the median stays as it is.
+    A part is a rehearsed week, or some days of one where there are fewer than three. Nodes of one week err together,
+    so a few weeks are a few observations, however many nodes there are. The standard error of the mean over parts is
+    added to a bound; the median stays as it is.
+
+    parts : z of each measured node-day, one array a part
     """
-    values = np.concatenate(weeks) if weeks else np.empty(0)
+    values = np.concatenate(parts) if parts else np.empty(0)
     if len(values) < _LEAST_NODE_DAYS:
         return _FALLBACK_Z[quantile > 0.5]
     # The finite-sample correction of split-conformal prediction.
     pooled = float(np.quantile(values, min(1.0, quantile * (1 + 1 / len(values)))))
     if quantile <= 0.5:
         return pooled
-    of_weeks = [np.quantile(week, quantile) for week in weeks if len(week)]
-    return pooled + (float(np.std(of_weeks, ddof=1) / np.sqrt(len(of_weeks))) if len(of_weeks) > 1 else 0.0)
+    of_parts = [np.quantile(part, quantile) for part in parts if len(part)]
+    return pooled + (float(np.std(of_parts, ddof=1) / np.sqrt(len(of_parts))) if len(of_parts) > 1 else 0.0)

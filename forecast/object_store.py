@@ -168,7 +168,7 @@ class FsspecStore(ObjectStore):
             for name in sorted(self.files(directory), key=lambda name: name != first):
                 with suppress(FileNotFoundError):
                     self._fs.rm_file(f"{self._root}/{directory}/{name}")
-            with suppress(FileNotFoundError, OSError, NotImplementedError):
+            with suppress(OSError, NotImplementedError):
                 self._fs.rmdir(f"{self._root}/{directory}")  # object stores have no directories to remove
             self._fs.invalidate_cache()
 

@@ -2,22 +2,36 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
+
 import numpy as np
 
 from forecast.arrays import AnyFloats, Bools, Floats
-from forecast.calendar import Days
+from forecast.calendar import SLOTS_PER_DAY, Days
 from forecast.history import History
 from forecast.holiday_effect import as_ordinary
 from forecast.load_per_pod import share_of_reference
-from forecast.node_calibration import PastForecast
 from forecast.progress import Progress
 from forecast.replicas import ReplicaForecast
 from forecast.resources import MEMORY
 from forecast.scenarios import knows_levels
 from forecast.selection import Selection
 from forecast.series import Series
+from forecast.spread import Spread, spread_of
 
-__all__ = ["levels_known", "rehearse"]
+__all__ = ["PastForecast", "levels_known", "rehearse", "spread_of_past"]
+
+
+@dataclass(frozen=True, slots=True)
+class PastForecast:
+    """What was forecast at midnight of day `first_day` for the days that follow.
+
+    usage : (n_services, n_resources, n_days, 48) of one pod, at the replica counts those days really had
+    """
+
+    first_day: int
+    usage: Floats
 
 
 def rehearse(
@@ -34,6 +48,10 @@ def rehearse(
 
     The curves know nothing of the days they forecast. The blend's weights do: they were chosen on the last week among
     others, so that week's errors come out a little small.
+
+    usage : (n_series, n_days, 48) history at today's replica counts, NaN = not measured
+    days  : its calendar, holidays included
+    weeks : how many at most
     """
     past = []
     share = share_of_reference(replicas)
@@ -74,3 +92,20 @@ def levels_known(history: History, past: list[PastForecast]) -> Bools:
         np.stack([level(usage[:, :, p.first_day : p.first_day + p.usage.shape[2]]) for p in weeks], axis=-1),
         np.stack([level(usage[:, :, p.first_day - 7 : p.first_day]) for p in weeks], axis=-1),
     )
+
+
+def spread_of_past(history: History, past: Sequence[PastForecast], leave_out: tuple[int, int] = (0, 0)) -> Spread:
+    """Errors in parts over the rehearsed days; with none, only the scatter between pods is known.
+
+    leave_out : days first..end (end exclusive) that do not count
+    """
+    days = [np.arange(p.first_day, p.first_day + p.usage.shape[2]) for p in past]
+    index = np.concatenate(days) if days else np.empty(0, dtype=np.int64)
+    counts = (index < leave_out[0]) | (index >= leave_out[1])
+    index = index[counts]
+    if not len(index):
+        nothing = np.zeros((*history.usage_per_pod.shape[:2], 0, SLOTS_PER_DAY))
+        return spread_of(nothing, nothing, np.zeros((len(history.services), 0, SLOTS_PER_DAY)), history.pod_variance)
+    forecast = np.concatenate([p.usage for p in past], axis=2)[:, :, counts]
+    actual = history.usage_per_pod[:, :, index].astype(np.float64)
+    return spread_of(actual - forecast, forecast, history.replicas[:, index], history.pod_variance[:, :, index])

@@ -302,7 +302,6 @@ def test_the_digest_changes_with_the_data(tmp_path: Path) -> None:
     assert HistoryFiles.open(data.write(tmp_path / "c")).digest() != first
 
 
-@pytest.mark.skipif(not (SAMPLE / "usage.parquet").exists(), reason="the sample has not been built")
 def test_the_sample_is_clean() -> None:
     files = HistoryFiles.open(SAMPLE)
     history = files.history()
