@@ -2,7 +2,7 @@
 
 Every service takes the curve of one real VM or server metric, a size that is log-uniform, and replicas that are alike
 but not identical. Requests are mean usage times a log-normal error. Nodes are as large as it takes for the cluster's
-99th-percentile load to be the wanted share of capacity. (Construction of DESIGN section 2.)
+99th-percentile load to be the wanted share of capacity.
 """
 
 from __future__ import annotations
