@@ -27,7 +27,7 @@ from forecast.history import History
 from forecast.losses import pinball_loss
 from forecast.model import PEAK_QUANTILES
 from forecast.resources import resource_index
-from trainer.history_files import read_history
+from trainer.history.files import read_history
 
 _DRAWS = 2_000
 _RIVAL_STEP = 7

@@ -29,7 +29,7 @@ from forecast.history import History
 from forecast.model import PeakModel
 from scorer.replay.replay import RULES, Replay, forecast_with, replay
 from scorer.replay.window import replay_window
-from trainer.history_files import HistoryFiles
+from trainer.history.files import HistoryFiles
 
 SAMPLE = Path(__file__).parents[1] / "data" / "sample"
 CLUSTERS = ("asd", "bitbrains")

@@ -102,7 +102,7 @@ def write_history(directory: Path, n_services: int, n_days: int) -> None:
 def run_once(directory: Path) -> dict[str, object]:
     """One process: read, fit as on the first night, fit as on the next; seconds and peak memory after each."""
     from forecast.fit import fit
-    from trainer.history_files import read_history
+    from trainer.history.files import read_history
 
     def peak_gib() -> float:
         return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20

@@ -1,7 +1,7 @@
 """From pods to services and nodes: builds a `History` out of pods on the half-hour grid, some days at a time.
 
 Only one window of days is held per pod; what grows with the history is per service and per node. Reading samples and
-laying them on the grid is done before (`sample_grid`, trainer.history_files).
+laying them on the grid is done before (`sample_grid`, trainer.history.files).
 
 Pods that come with their node (DaemonSets, static pods) are not given to the builder: what they use is the node's base.
 """

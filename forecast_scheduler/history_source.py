@@ -8,9 +8,9 @@ from forecast.calendar import Calendar
 from forecast.progress import Progress
 from forecast_scheduler.settings import Settings
 from forecast_scheduler.shell import Shell
-from trainer.cleaning import Tally
-from trainer.history_files import HistoryFiles
-from trainer.history_layout import read_settings
+from trainer.history.cleaning import Tally
+from trainer.history.files import HistoryFiles
+from trainer.history.layout import read_settings
 
 __all__ = ["open_history", "tell_what_was_cleaned"]
 

@@ -12,7 +12,7 @@ from forecast.progress import Progress
 from forecast_scheduler.tables import rules_table
 from scorer.replay.replay import Replay, forecast_with, replay
 from scorer.replay.window import replay_window
-from trainer.history_files import HistoryFiles
+from trainer.history.files import HistoryFiles
 
 __all__ = ["replay_history", "replay_tables"]
 

@@ -16,9 +16,9 @@ from forecast.arrays import Floats, Ints
 from forecast.errors import InputError
 from forecast.resources import RESOURCES
 from forecast.service_key import ServiceKey
-from trainer.cleaning import Cause, Tally
-from trainer.history_layout import Layout, LayoutFile, numbers
-from trainer.series_file import Inventory
+from trainer.history.cleaning import Cause, Tally
+from trainer.history.layout import Layout, LayoutFile, numbers
+from trainer.history.series_file import Inventory
 
 __all__ = ["node_lookup", "node_table", "pod_table", "read_capacity", "read_requests"]
 

@@ -7,7 +7,7 @@
     history.json      optional: time_zone, holiday_country, step ("5m", "30s" or a number of seconds)
 
 `usage.parquet` may also be a directory of Parquet files with the same columns, and so may the others. What the rows
-mean is read in `series_file` and `history_files`.
+mean is read in `series_file` and `files`.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from forecast.arrays import Floats, Ints
 from forecast.calendar import Calendar
 from forecast.errors import InputError
 from forecast.sample_grid import MAX_STEP_SECONDS
-from trainer.cleaning import Cause, Tally
+from trainer.history.cleaning import Cause, Tally
 
 __all__ = ["Layout", "LayoutFile", "Settings", "numbers", "read_settings", "seconds"]
 

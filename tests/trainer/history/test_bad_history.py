@@ -13,9 +13,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from forecast.errors import InputError, NotEnoughHistory
-from tests.trainer.histories import COLUMNS, tables
-from trainer.cleaning import Cause
-from trainer.history_files import HistoryFiles, read_history
+from tests.trainer.history.histories import COLUMNS, tables
+from trainer.history.cleaning import Cause
+from trainer.history.files import HistoryFiles, read_history
 
 
 def refused(directory: Path, *words: str) -> None:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from forecast.arrays import Floats32
-from trainer.cleaning import CAPACITY_TOLERANCE, Cause, CleaningReport, Tally, clean_usage
+from trainer.history.cleaning import CAPACITY_TOLERANCE, Cause, CleaningReport, Tally, clean_usage
 
 NONE = np.empty((0, 2))
 

@@ -11,12 +11,12 @@ from forecast.calendar import Calendar
 from forecast.errors import InputError
 from forecast.history import History
 from forecast.service_key import ServiceKey
-from tests.trainer.histories import COLUMNS, slow_usage_per_pod, tables
-from trainer import history_files
-from trainer.cleaning import Cause
-from trainer.history_files import HistoryFiles, read_history, read_pod_usage
+from tests.trainer.history.histories import COLUMNS, slow_usage_per_pod, tables
+from trainer.history import files as history_files
+from trainer.history.cleaning import Cause
+from trainer.history.files import HistoryFiles, read_history, read_pod_usage
 
-SAMPLE = Path(__file__).parents[2] / "data" / "sample"
+SAMPLE = Path(__file__).parents[3] / "data" / "sample"
 
 
 def same(first: History, second: History) -> None:

@@ -19,8 +19,8 @@ from forecast.arrays import Bools, Floats, Floats32, Ints
 from forecast.progress import Progress
 from forecast.resources import RESOURCES
 from forecast.sample_grid import SampleGrid
-from trainer.cleaning import Cause, Tally, clean_usage
-from trainer.history_layout import LayoutFile, numbers, seconds
+from trainer.history.cleaning import Cause, Tally, clean_usage
+from trainer.history.layout import LayoutFile, numbers, seconds
 
 __all__ = ["ABSENT", "QUARTER_SECONDS", "Inventory", "SeriesFile", "Window"]
 

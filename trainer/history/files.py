@@ -26,10 +26,10 @@ from forecast.history import History, PodUsage
 from forecast.progress import Progress, silent
 from forecast.resources import RESOURCES
 from forecast.sample_grid import MAX_STEP_SECONDS, SampleGrid, slot_last, slot_means, slot_shares
-from trainer.cleaning import Cause, CleaningReport, Tally
-from trainer.history_layout import Layout, LayoutFile, read_settings
-from trainer.history_tables import node_lookup, node_table, pod_table, read_capacity, read_requests
-from trainer.series_file import ABSENT, QUARTER_SECONDS, Ints32, Inventory, SeriesFile, Window
+from trainer.history.cleaning import Cause, CleaningReport, Tally
+from trainer.history.layout import Layout, LayoutFile, read_settings
+from trainer.history.series_file import ABSENT, QUARTER_SECONDS, Ints32, Inventory, SeriesFile, Window
+from trainer.history.tables import node_lookup, node_table, pod_table, read_capacity, read_requests
 
 __all__ = ["HistoryFiles", "read_history", "read_pod_usage"]
 

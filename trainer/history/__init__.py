@@ -1,0 +1,1 @@
+"""A history directory of Parquet files (docs/history-layout.md), read in bounded memory and cleaned."""
