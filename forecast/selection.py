@@ -9,6 +9,7 @@ brought to its own level.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,6 +18,7 @@ from sklearn.cluster import KMeans
 from forecast.arrays import AnyFloats, Bools, Floats, Ints
 from forecast.calendar import SLOTS_PER_DAY, Days
 from forecast.one_thread import one_thread
+from forecast.parallel import run_all
 from forecast.predictors import Predictor, discover
 from forecast.predictors.base import filled_days, nan_mean
 from forecast.progress import Progress, silent
@@ -60,14 +62,18 @@ class Selection:
         result = np.zeros((len(usage), len(horizon), SLOTS_PER_DAY))
         if len(usage) == 0:
             return result
-        used = np.flatnonzero(self.weights.max(axis=0) > 0)
-        for done, index in enumerate(used, start=1):
-            weight = self.weights[:, index]
-            predictor = discover()[self.names[index]]()
-            rows = np.flatnonzero(weight > 0)
-            for part, curves in _forecasts(predictor, usage, days, horizon, rows):
-                result[part] += weight[part, None, None] * curves
-            progress("forecast", done, len(used))
+        used = [index for index in range(len(self.names)) if (self.weights[:, index] > 0).any()]
+        pieces = [
+            (index, piece)
+            for index in used
+            for piece in _pieces(
+                discover()[self.names[index]](), len(usage), np.flatnonzero(self.weights[:, index] > 0)
+            )
+        ]
+        all_curves = _forecast([piece for _, piece in pieces], usage, days, horizon)
+        for done, ((index, piece), curves) in enumerate(zip(pieces, all_curves, strict=True), start=1):
+            result[piece.rows] += self.weights[piece.rows, index, None, None] * curves
+            progress("forecast", done, len(pieces))
         return result
 
 
@@ -174,13 +180,18 @@ def _evaluate(
     for done, origin in enumerate(origins, start=1):
         horizon = days.take(slice(origin, None))
         forecasts = np.zeros((n_names, n_rows, len(horizon), SLOTS_PER_DAY), dtype=np.float32)
-        for index, name in enumerate(names):
-            predictor = discover()[name]()
-            before = usage[:, :origin]
-            for part, curves in _forecasts(predictor, before, days.take(slice(origin)), horizon, rows):
-                forecasts[index, place[part]] = curves / scale[place[part], None, None]
+        predictors = [discover()[name]() for name in names]
+        pieces = [
+            (index, piece)
+            for index, predictor in enumerate(predictors)
+            for piece in _pieces(predictor, len(usage), rows)
+        ]
+        all_curves = _forecast([piece for _, piece in pieces], usage[:, :origin], days.take(slice(origin)), horizon)
+        for (index, piece), curves in zip(pieces, all_curves, strict=True):
+            forecasts[index, place[piece.rows]] = curves / scale[place[piece.rows], None, None]
+        for predictor in predictors:
             count = min(_REPRESENTATIVES, n_rows) if predictor.expensive else n_rows
-            evaluated[name] = max(evaluated[name], count)
+            evaluated[predictor.name] = max(evaluated[predictor.name], count)
         for start in range(0, n_rows, _CHUNK):
             chunk = slice(start, start + _CHUNK)
             actual = usage[rows[chunk], origin:].reshape(len(rows[chunk]), -1) / scale[chunk, None]
@@ -195,23 +206,50 @@ def _evaluate(
     return gram, cross
 
 
-def _forecasts(
-    predictor: Predictor, usage: AnyFloats, days: Days, horizon: Days, rows: Ints
-) -> list[tuple[Ints, Floats]]:
-    """Curves of the wanted rows in parts: [(rows of the part, (n_part, n_horizon_days, 48))]."""
+@dataclass(frozen=True, slots=True)
+class _Piece:
+    """Some series for one predictor, independent of all other pieces.
+
+    seen   : (n_seen,) the series the predictor looks at
+    wanted : (n_rows,) which of them are to be forecast
+    """
+
+    predictor: Predictor
+    seen: Ints
+    wanted: Ints
+
+    @property
+    def rows(self) -> Ints:
+        """The series whose curves come out: (n_rows,)."""
+        return self.seen[self.wanted]
+
+
+def _pieces(predictor: Predictor, n_series: int, rows: Ints) -> list[_Piece]:
+    """The forecast of the wanted rows in pieces that may run anywhere."""
     if len(rows) == 0:
         return []
-    usage, days = usage[:, -_DAYS_LOOKED_AT:], days.take(slice(-_DAYS_LOOKED_AT, None))
-    if predictor.expensive:
-        return [(rows, _by_representatives(predictor, usage[rows], days, horizon))]
     if predictor.pooled:
         # Its neighbours are what it learns from, so it sees some of them even where few forecasts are wanted.
-        neighbours = np.linspace(0, len(usage) - 1, min(len(usage), _NEIGHBOURS)).astype(np.int64)
+        neighbours = np.linspace(0, n_series - 1, min(n_series, _NEIGHBOURS)).astype(np.int64)
         seen = np.union1d(rows, neighbours)
-        curves = predictor.fit(usage[seen], days).predict_curve(horizon)
-        return [(rows, curves[np.searchsorted(seen, rows)])]
-    parts = [rows[start : start + _CHUNK] for start in range(0, len(rows), _CHUNK)]
-    return [(part, predictor.fit(usage[part], days).predict_curve(horizon)) for part in parts]
+        return [_Piece(predictor, seen, np.searchsorted(seen, rows))]
+    length = len(rows) if predictor.expensive else _CHUNK
+    parts = [rows[start : start + length] for start in range(0, len(rows), length)]
+    return [_Piece(predictor, part, np.arange(len(part))) for part in parts]
+
+
+def _forecast(pieces: list[_Piece], usage: AnyFloats, days: Days, horizon: Days) -> Iterator[Floats]:
+    """Curves of each piece's rows in turn, (n_rows, n_horizon_days, 48)."""
+    usage, days = usage[:, -_DAYS_LOOKED_AT:], days.take(slice(-_DAYS_LOOKED_AT, None))
+    # A generator: the usage of a piece is copied out when its turn comes.
+    return run_all(_curves, ((p.predictor, usage[p.seen], days, horizon, p.wanted) for p in pieces))
+
+
+def _curves(predictor: Predictor, usage: AnyFloats, days: Days, horizon: Days, wanted: Ints) -> Floats:
+    """One piece of work: curves of the wanted rows of `usage`, (n_wanted, n_horizon_days, 48)."""
+    if predictor.expensive:
+        return _by_representatives(predictor, usage, days, horizon)[wanted]
+    return predictor.fit(usage, days).predict_curve(horizon)[wanted]
 
 
 def _by_representatives(predictor: Predictor, usage: AnyFloats, days: Days, horizon: Days) -> Floats:
