@@ -29,12 +29,13 @@ from forecast.node_forecast import node_forecast
 from forecast.progress import Progress, silent
 from forecast.resources import RESOURCES
 
-__all__ = ["OURS", "Backtest", "Score", "backtest", "scored_series"]
+__all__ = ["OURS", "SAMPLES_NEEDED", "Backtest", "Score", "backtest", "daily_peaks", "peak_scores", "scored_series"]
 
 OURS = "forecast-scheduler"
 _ORIGINS, _FEW_ORIGINS, _SHORT_HISTORY_DAYS = 28, 5, 40
 _MINIMUM_HISTORY_DAYS = 8
-_SAMPLES_NEEDED = 0.95
+SAMPLES_NEEDED = 0.95
+"""A series with a smaller share of samples is not scored: its peak may have gone unseen."""
 
 FitModel = Callable[[History, PeakModel | None], PeakModel]
 
@@ -118,7 +119,7 @@ def scored_series(usage: AnyFloats) -> tuple[Bools, Floats]:
     peaks = daily_peaks(usage)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)
-        complete = np.isfinite(usage).mean(axis=(2, 3)) >= _SAMPLES_NEEDED
+        complete = np.isfinite(usage).mean(axis=(2, 3)) >= SAMPLES_NEEDED
         used = complete & (np.nan_to_num(np.nanmedian(peaks, axis=2)) > 0)
         scale = np.nanquantile(peaks, 0.9, axis=2)
     return used, np.where(used, scale, np.nan)
@@ -144,7 +145,7 @@ def backtest(history: History, fit_model: FitModel, *, progress: Progress = sile
     }
     if not used.any():
         raise InputError(
-            f"no series can be scored, {sum(left_out.values())} are left out: a series needs {_SAMPLES_NEEDED:.0%} of "
+            f"no series can be scored, {sum(left_out.values())} are left out: a series needs {SAMPLES_NEEDED:.0%} of "
             f"the samples of the {history.n_days} days and a median daily peak above 0; export days without gaps"
         )
     days = origin_days(history.n_days)
@@ -166,8 +167,8 @@ def backtest(history: History, fit_model: FitModel, *, progress: Progress = sile
     targets = actual[:, :, days.start : days.stop]
     forecasts = _stacked(tallies)
     return Backtest(
-        scores=_scores(forecasts, targets, used, scale),
-        components=_scores(_stacked(component_tallies), targets, used, scale),
+        scores=peak_scores(forecasts, targets, used, scale),
+        components=peak_scores(_stacked(component_tallies), targets, used, scale),
         node_coverage=_coverage(np.stack(node_hits)),
         left_out=left_out,
         origins=tuple(history.days[day].isoformat() for day in days),
@@ -192,8 +193,16 @@ def _stacked(tallies: dict[str, list[Floats]]) -> dict[str, Floats]:
     return {name: np.stack(nightly, axis=2) for name, nightly in tallies.items()}
 
 
-def _scores(forecasts: dict[str, Floats], targets: Floats, used: Bools, scale: Floats) -> dict[str, dict[str, Score]]:
-    """Losses per resource and forecaster, all on the peaks that every one of them could forecast."""
+def peak_scores(
+    forecasts: dict[str, Floats], targets: Floats, used: Bools, scale: Floats
+) -> dict[str, dict[str, Score]]:
+    """Losses per resource and forecaster, all on the peaks that every one of them could forecast.
+
+    forecasts   : forecaster -> (n_services, n_resources, n_days, n_quantiles)
+    targets     : (n_services, n_resources, n_days) the peaks that came, NaN = not measured
+    used, scale : (n_services, n_resources), see `scored_series`
+    Resources without a used series are absent.
+    """
     result: dict[str, dict[str, Score]] = {}
     for index, resource in enumerate(RESOURCES):
         rows = used[:, index]

@@ -5,12 +5,14 @@ ForecastError
 │   ├── NotEnoughHistory
 │   ├── UnknownName         a service, node, resource or version that is not there
 │   └── (registry: NoModel, CorruptArtefact, ForeignArtefact, UnsignedArtefact)
-└── PublishError            the registry could not be written; the last good model is untouched
+├── PublishError            the registry could not be written; the last good model is untouched
+├── StoreError              a directory or object store could not be reached, read or written
+└── (trainer: LeaseHeld, LeaseLost: another run is at work)
 """
 
 from __future__ import annotations
 
-__all__ = ["ForecastError", "InputError", "NotEnoughHistory", "PublishError", "UnknownName"]
+__all__ = ["ForecastError", "InputError", "NotEnoughHistory", "PublishError", "StoreError", "UnknownName"]
 
 
 class ForecastError(Exception):
@@ -43,3 +45,7 @@ class UnknownName(InputError):
 
 class PublishError(ForecastError):
     """A model could not be published; what was published before is still the latest."""
+
+
+class StoreError(ForecastError):
+    """The store could not be reached, read or written; a missing file is FileNotFoundError instead."""

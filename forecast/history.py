@@ -7,7 +7,8 @@ How single samples become these arrays is `aggregation`'s business.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+import hashlib
+from dataclasses import dataclass, fields, replace
 from datetime import date
 
 import numpy as np
@@ -94,6 +95,17 @@ class History:
 
     def describe_days(self) -> Days:
         return self.calendar.describe(self.days)
+
+    def digest(self) -> str:
+        """SHA-256 over everything in it: which data a model was fitted on, however it was stored."""
+        names = (self.calendar, self.days, self.services, self.nodes)
+        digest = hashlib.sha256(repr(names).encode())
+        runs = [getattr(self.placements, field.name) for field in fields(self.placements)]
+        arrays = [value for field in fields(self) if isinstance(value := getattr(self, field.name), np.ndarray)]
+        for array in (*arrays, *runs):
+            digest.update(repr((array.shape, array.dtype.str)).encode())
+            digest.update(np.ascontiguousarray(array).data)
+        return digest.hexdigest()
 
     def before(self, day_index: int, *, keep: int | None = None) -> History:
         """The history known at midnight of day `day_index`: days before it, at most the last `keep` of them.

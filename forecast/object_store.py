@@ -1,4 +1,4 @@
-"""Where the registry keeps its bytes: a local directory or any object store that fsspec knows, behind six calls.
+"""Where models and histories are kept: a local directory or any object store that fsspec knows, behind seven calls.
 
 Names are relative, at most "<directory>/<file>". `put` is atomic: a reader sees the old bytes, the new ones or, if
 there were none, nothing. Object stores promise that for one object; a local disk does after write, fsync and rename.
@@ -17,15 +17,11 @@ from typing import Any
 import fsspec
 from fsspec.core import url_to_fs
 
-from forecast.errors import ForecastError, InputError
+from forecast.errors import InputError, StoreError
 
-__all__ = ["FsspecStore", "LocalStore", "ObjectStore", "StoreError", "open_store"]
+__all__ = ["FsspecStore", "LocalStore", "ObjectStore", "open_store"]
 
 _TEMPORARY = ".tmp-"
-
-
-class StoreError(ForecastError):
-    """The store could not be reached, read or written; a missing file is FileNotFoundError instead."""
 
 
 class ObjectStore(ABC):
@@ -52,6 +48,10 @@ class ObjectStore(ABC):
         """Delete a directory, the file `first` before all others; nothing happens if it is not there."""
 
     @abstractmethod
+    def delete(self, name: str) -> None:
+        """Delete one file; nothing happens if it is not there."""
+
+    @abstractmethod
     def remove_leftovers(self, older_than: float) -> None:
         """Delete temporary files of killed writers that were last touched before `older_than` (seconds since 1970)."""
 
@@ -65,7 +65,7 @@ def open_store(url: str) -> ObjectStore:
         filesystem, root = url_to_fs(url)
     except (ValueError, ImportError) as error:
         raise InputError(
-            f"model store {url!r} cannot be opened ({error}): give a directory or a URL with an installed fsspec driver"
+            f"{url!r} cannot be opened ({error}): give a directory or a URL with an installed fsspec driver"
         ) from error
     return FsspecStore(filesystem, root.rstrip("/"))
 
@@ -75,6 +75,11 @@ class LocalStore(ObjectStore):
 
     def __init__(self, root: Path) -> None:
         self._root = root
+
+    @property
+    def root(self) -> Path:
+        """The directory."""
+        return self._root
 
     def get(self, name: str) -> bytes:
         with _translated(name):
@@ -119,6 +124,10 @@ class LocalStore(ObjectStore):
                 (self._root / directory / name).unlink(missing_ok=True)
             with suppress(FileNotFoundError):
                 (self._root / directory).rmdir()
+
+    def delete(self, name: str) -> None:
+        with _translated(name):
+            (self._root / name).unlink(missing_ok=True)
 
     def remove_leftovers(self, older_than: float) -> None:
         with _translated(str(self._root)):
@@ -170,6 +179,12 @@ class FsspecStore(ObjectStore):
                     self._fs.rm_file(f"{self._root}/{directory}/{name}")
             with suppress(OSError, NotImplementedError):
                 self._fs.rmdir(f"{self._root}/{directory}")  # object stores have no directories to remove
+            self._fs.invalidate_cache()
+
+    def delete(self, name: str) -> None:
+        with _translated(name):
+            with suppress(FileNotFoundError):
+                self._fs.rm_file(f"{self._root}/{name}")
             self._fs.invalidate_cache()
 
     def remove_leftovers(self, older_than: float) -> None:

@@ -41,8 +41,8 @@ from forecast.artefact import (
     manifest_to_bytes,
     sha256,
 )
-from forecast.errors import PublishError
-from forecast.object_store import StoreError, open_store
+from forecast.errors import PublishError, StoreError
+from forecast.object_store import open_store
 
 __all__ = ["Registry"]
 

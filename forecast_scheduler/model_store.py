@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from forecast.errors import InputError
-from forecast.object_store import StoreError
+from forecast.errors import InputError, StoreError
 from forecast.registry import Registry
 from forecast_scheduler.settings import ModelsSettings
 

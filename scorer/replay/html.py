@@ -10,6 +10,7 @@ from plotly.graph_objects import Figure
 from plotly.offline import get_plotlyjs
 
 from forecast.history import History
+from forecast.html_page import html_page
 from scorer.replay import plots
 from scorer.replay.replay import Replay
 from scorer.replay.report import RuleFigures
@@ -25,38 +26,7 @@ RUNGS = {
     "neutral": "neutral: kube-scheduler's own scores decide",
 }
 
-_PAGE = Template("""<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<title>Replay $first to $last</title>
-<style>
-:root { --ink: #2b2d42; --soft: #6b7280; --line: #e6eaee; --good: #1f7a8c; --bad: #c8553d; }
-body { margin: 0; background: #f4f6f8; color: var(--ink);
-       font: 15px/1.5 system-ui, -apple-system, 'Segoe UI', Roboto, sans-serif; }
-main { max-width: 1180px; margin: 0 auto; padding: 36px 24px 60px; }
-h1 { font-size: 27px; margin: 0 0 4px; letter-spacing: -.01em; }
-h2 { font-size: 18px; margin: 0 0 4px; }
-p { margin: 0 0 12px; color: var(--soft); max-width: 100ch; }
-section { background: white; border: 1px solid var(--line); border-radius: 12px; padding: 22px 24px; margin-top: 20px; }
-.tiles { display: grid; grid-template-columns: repeat(auto-fit, minmax(230px, 1fr)); gap: 16px; margin-top: 22px; }
-.tile { background: white; border: 1px solid var(--line); border-radius: 12px; padding: 16px 20px; }
-.tile small { color: var(--soft); display: block; }
-.tile b { font-size: 27px; font-weight: 650; font-variant-numeric: tabular-nums; }
-.tile .was { color: var(--bad); } .tile .is { color: var(--good); } .tile .to { color: var(--soft); font-weight: 400; }
-.scroll { overflow-x: auto; }
-table { border-collapse: collapse; width: 100%; font-variant-numeric: tabular-nums; }
-th, td { padding: 7px 7px; text-align: right; border-bottom: 1px solid var(--line); white-space: nowrap; }
-th { font-weight: 600; color: var(--soft); font-size: 13px; } th:first-child, td:first-child { text-align: left; }
-td i { color: var(--soft); font-style: normal; font-size: 12px; margin-left: 4px; }
-tr.ours td { background: #eef6f7; font-weight: 600; }
-footer { color: var(--soft); font-size: 13px; margin-top: 22px; }
-</style>
-<script>$plotly</script>
-</head>
-<body><main>
-<h1>What placing by the predicted peak changes</h1>
+_BODY = Template("""<h1>What placing by the predicted peak changes</h1>
 <p>$pods pods on $nodes nodes, placed anew on $first at $hour and played back for $days days as they really went
 ($born pods were born later, as recorded). Seed $seed. The forecast knows only what lay before the placement.</p>
 <div class="tiles">$tiles</div>
@@ -77,19 +47,15 @@ nodes.</p>
 <p>The degradation ladder, each rung measured on the same pods.</p><div class="scroll">$ladder</div></section>
 <section><h2>Forecast and what came</h2>
 <p>The services with the highest CPU peaks: all their pods together.</p>$services</section>
-<footer>Times are local ($zone). A day is 24 hours from the placement.</footer>
-</main></body></html>
-""")
+<footer>Times are local ($zone). A day is 24 hours from the placement.</footer>""")
 
 
 def html_report(replay: Replay, history: History) -> str:
     """The whole page."""
     window = replay.window
     at = f"{window.first_slot // 2:02d}:{window.first_slot % 2 * 30:02d}"
-    return _PAGE.substitute(
-        plotly=get_plotlyjs(),
+    body = _BODY.substitute(
         first=window.days[0].isoformat(),
-        last=window.days[-1].isoformat(),
         hour=at,
         days=window.n_days,
         pods=f"{int((replay.recording.birth == 0).sum()):,}",
@@ -105,6 +71,7 @@ def html_report(replay: Replay, history: History) -> str:
         ladder=_table(replay.ladder, RUNGS),
         services=_plot(plots.services_forecast_and_actual(replay, history)),
     )
+    return html_page(f"Replay {window.days[0]} to {window.days[-1]}", body, scripts=[get_plotlyjs()])
 
 
 def _plot(figure: Figure) -> str:

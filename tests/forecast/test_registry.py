@@ -13,8 +13,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from forecast.artefact import CorruptArtefact, ForeignArtefact, NoModel, UnsignedArtefact
-from forecast.errors import ForecastError, InputError, PublishError
-from forecast.object_store import ObjectStore, StoreError
+from forecast.errors import ForecastError, InputError, PublishError, StoreError
+from forecast.object_store import ObjectStore
 from forecast.registry import Registry
 from forecast.signature import new_key_pair
 from tests.forecast.artefacts import artefact_of, value_of

@@ -13,6 +13,8 @@ and reported in one line; input that cannot be mended raises InputError where it
     no name               no namespace, service or pod (node rows: no node): row left out
     with node             pods that come with their node (DaemonSet, StaticPod): they count as the node's base
     partial day           less than half of the first or last day is there, or hardly any row: day cut off
+    unknown owner         usage of a pod that kube-state-metrics never listed that day: left out
+    log saturated         a container at its log rotation cap looks silent to the kubelet: not measured
     bad capacity          capacity that is not a positive number, request that is negative or not finite: unknown
                           (a request of zero stays: the pod asks for nothing)
 
@@ -53,6 +55,8 @@ class Cause(Enum):
     UNKNOWN_NODE = "nodes are not in capacity.parquet: their capacity is unknown"
     PARTIAL_DAY = "days at the ends have less than half their slots or hardly any rows: cut off"
     UNKNOWN_KEY = "keys are not settings of a history: ignored"
+    UNKNOWN_OWNER = "pods have usage but kube-state-metrics never listed them: left out"
+    LOG_SATURATED = "log samples of containers at their rotation cap: taken as not measured"
     STEP = "step in history.json does not fit the samples: the measured step is used"
 
 

@@ -9,7 +9,6 @@ Both number services and nodes alike, however few days are asked for. What was w
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import date, timedelta
@@ -123,16 +122,6 @@ class HistoryFiles:
     def report(self) -> CleaningReport:
         """What was wrong with the files; counts of values are complete after `history`."""
         return self._tally.report()
-
-    def digest(self) -> str:
-        """SHA-256 over the bytes of all files: tells in a manifest which data a model was trained on."""
-        digest = hashlib.sha256()
-        for path in sorted(self.directory.rglob("*")):
-            if path.is_file() and (path.suffix == ".parquet" or path.name == Layout.settings):
-                digest.update(str(path.relative_to(self.directory)).encode() + b"\0")
-                with path.open("rb") as stream:
-                    digest.update(hashlib.file_digest(stream, "sha256").digest())
-        return digest.hexdigest()
 
     def history(self, *, progress: Progress = silent) -> History:
         """The whole history on the half-hour grid."""

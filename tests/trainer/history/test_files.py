@@ -296,10 +296,10 @@ def test_progress_reaches_its_end(tmp_path: Path) -> None:
 
 def test_the_digest_changes_with_the_data(tmp_path: Path) -> None:
     data = tables(days=1)
-    first = HistoryFiles.open(data.write(tmp_path / "a")).digest()
-    assert HistoryFiles.open(data.write(tmp_path / "b")).digest() == first
+    first = HistoryFiles.open(data.write(tmp_path / "a")).history().digest()
+    assert HistoryFiles.open(data.write(tmp_path / "b")).history().digest() == first
     data.usage["cpu_cores"] += 1
-    assert HistoryFiles.open(data.write(tmp_path / "c")).digest() != first
+    assert HistoryFiles.open(data.write(tmp_path / "c")).history().digest() != first
 
 
 def test_the_sample_is_clean() -> None:
