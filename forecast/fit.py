@@ -1,5 +1,6 @@
 """From history to the published model: the recipe, stage by stage. Each stage is a module of its own.
 
+peak_weights        what pods add to nodes; usage of those that nobody measures
 replicas            expected pods, and which services scale with their load
 load_per_pod        history at today's replica count
 cold_start          young services borrow what they lack
@@ -29,6 +30,7 @@ from forecast.load_per_pod import usage_at_reference
 from forecast.model import DATED_DAYS, PEAK_QUANTILES, PeakModel
 from forecast.node_base import fit_node_base
 from forecast.node_calibration import calibrate_nodes
+from forecast.peak_weights import PeakWeights, complete_history, fit_peak_weights, pods_felt_by_nodes
 from forecast.peaks import PeakForecaster, PeakQuantiles
 from forecast.predictors import discover
 from forecast.progress import Progress, silent
@@ -44,6 +46,9 @@ __all__ = ["FitOptions", "fit"]
 
 _SMALLEST_FACTOR_BASE = 0.01
 """The highest slot of a curve is at least this share of the day's highest quantile, so that the factor stays finite."""
+
+_DAYS_TO_CHOOSE_FROM = 14
+"""Predictors chosen on fewer days are chosen anew: a growing history shows more of the week every night."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +80,8 @@ def fit(
     if history.n_days < 1:
         raise NotEnoughHistory(days=history.n_days, needed=1, purpose="fit a model")
     history = history.before(history.n_days, keep=options.window_days)
+    weights = fit_peak_weights(history)
+    history = complete_history(history, weights)
     days = history.describe_days()
     first_day = history.days[-1] + timedelta(days=1)
     horizon = history.calendar.describe(history.calendar.horizon(first_day, DATED_DAYS))
@@ -86,8 +93,8 @@ def fit(
     series = Series.of(borrowed.usage)
     if not len(series.service):
         raise InputError(
-            f"no usage of any pod was measured in the {history.n_days} days until {history.days[-1]}: check that the "
-            "usage columns hold numbers, there is nothing to learn from"
+            f"no usage was measured in the {history.n_days} days until {history.days[-1]}, neither of any pod nor of "
+            "enough nodes: check that the usage columns hold numbers, there is nothing to learn from"
         )
     with_holidays = series.flatten(borrowed.usage)
     usage = without_holidays(with_holidays, days)
@@ -115,8 +122,8 @@ def fit(
     past = rehearse(history, replicas, series, usage, days, selection, options.rehearsal_weeks, progress)
     known_level = levels_known(history, past)[series.service, series.resource]
     spread = with_level_error(spread_of_past(history, past), series.unflatten(dated), borrowed.level_error)
-    base = fit_node_base(history.node_usage, history.node_pod_usage, history.capacity, days)
-    node_z = calibrate_nodes(history, past, base, PEAK_QUANTILES)
+    base = fit_node_base(history.node_usage, pods_felt_by_nodes(history, weights), history.capacity, days)
+    node_z = calibrate_nodes(history, past, base, PEAK_QUANTILES, weights)
 
     def table(values: AnyFloats) -> Floats32:
         return series.unflatten(values).astype(np.float32)
@@ -143,7 +150,13 @@ def fit(
         node_z=node_z.astype(np.float32),
         request_ratio=np.nan_to_num(ratios).astype(np.float32),
         predictor_weights=table(selection.weights),
-        info=_facts(series, selection, borrowed.young),
+        peak_weight=weights.weight,
+        peak_weight_error=weights.error,
+        peak_weight_prior=weights.prior,
+        identified=weights.identified.astype(np.float32),
+        correction=weights.correction,
+        per_pod_cost=weights.per_pod_cost,
+        info=_facts(series, selection, borrowed.young, weights),
         component_peaks={name: series.unflatten(values[:, 0]) for name, values in peaks.components.items()},
     )
 
@@ -151,10 +164,12 @@ def fit(
 def _previous_weights(previous: PeakModel | None, history: History, series: Series) -> Floats | None:
     """The blend weights of the night before in today's order of series; NaN rows for new ones.
 
-    None where the model of the night before knew other predictors.
+    None where the model of the night before knew other predictors, or too few days to choose among them.
     """
     names = list(discover())
     if previous is None or sorted(previous.info.get("predictors", [])) != sorted(names):
+        return None
+    if previous.trained_days < min(_DAYS_TO_CHOOSE_FROM, history.n_days):
         return None
     columns = [previous.info["predictors"].index(name) for name in names]
     rows = {service: i for i, service in enumerate(previous.services)}
@@ -187,7 +202,7 @@ def _deviation(scenarios: Floats, ordinary: Floats, horizon: Days) -> Floats:
     return deviation
 
 
-def _facts(series: Series, selection: Selection, young: Bools) -> dict[str, Any]:
+def _facts(series: Series, selection: Selection, young: Bools, weights: PeakWeights) -> dict[str, Any]:
     """What people and the gate want to know about a model."""
     return {
         "predictors": list(selection.names),
@@ -201,4 +216,13 @@ def _facts(series: Series, selection: Selection, young: Bools) -> dict[str, Any]
             for r in np.unique(series.resource)
         },
         "young_services": int(young.any(axis=1).sum()),
+        "peak_weights": {
+            resource.name: {
+                "identified": int(weights.identified[:, r].sum()),
+                "from_nodes": int(weights.from_nodes[:, r].sum()),
+                "corrected": int((weights.correction[:, r] != 1).sum()),
+                "per_pod_cost": bool((weights.per_pod_cost[r] > 0).any()),
+            }
+            for r, resource in enumerate(RESOURCES)
+        },
     }

@@ -52,6 +52,13 @@ class PeakModel:
     request_ratio      : (n_resources, 4, 48) usage per requested unit (memory: per byte, the rest: per core) of
                          services without history, as similar services use it
     predictor_weights  : (n_services, n_resources, n_predictors) how curves were blended; the next fit starts there
+    peak_weight        : (n_services, n_resources, 4, 48) what one more pod added to a node in the last weeks; NaN =
+                         nothing known (forecast.peak_weights)
+    peak_weight_error  : (n_services, n_resources) its standard error as a share of it; NaN = unknown
+    peak_weight_prior  : (n_services, n_resources) mean usage of a pod believed without any look at nodes; NaN = nothing
+    identified         : (n_services, n_resources) 1 = the weight is known to 20 %; 0 = it leans on its prior
+    correction         : (n_services, n_resources) what nodes feel of a pod / what it is measured to use; 1 = the same
+    per_pod_cost       : (n_resources, 4, 48) what every pod costs its node besides
     data_digest        : SHA-256 of the history it was fitted on
     info               : facts for people and for the gate, as JSON: chosen predictors, young services, figures
     component_peaks    : name -> (n_services, n_resources, n_quantiles) of the first day, what each part of the peak
@@ -79,6 +86,12 @@ class PeakModel:
     node_z: Floats32
     request_ratio: Floats32
     predictor_weights: Floats32
+    peak_weight: Floats32
+    peak_weight_error: Floats32
+    peak_weight_prior: Floats32
+    identified: Floats32
+    correction: Floats32
+    per_pod_cost: Floats32
     data_digest: str = ""
     info: dict[str, Any] = field(default_factory=dict)
     component_peaks: dict[str, Floats] = field(default_factory=dict)
@@ -87,17 +100,32 @@ class PeakModel:
         """Expected usage of one pod on local days: (n_services, n_resources, n_days, 48)."""
         return self._on_days(days, self.usage_dated, self.usage_day_type)
 
-    def placement_curves(self, days: tuple[date, ...]) -> tuple[Floats, Floats]:
+    def usage_on_node(self, days: tuple[date, ...], share: AnyFloats | None = None) -> Floats:
+        """What a node feels of one pod: (n_services, n_resources, n_days, 48).
+
+        Usage, corrected where nodes are known to feel more or less of a pod than it is measured to use, and what every
+        pod costs its node besides. What is summed over pods is this; service peaks are what a pod itself uses.
+
+        share : (n_services, n_resources) from `load_share`; None = at the reference replica count
+        """
+        factor = self.correction.astype(np.float64) if share is None else self.correction * share
+        return self.usage(days) * factor[:, :, None, None] + self._cost(days)
+
+    def placement_curves(self, days: tuple[date, ...], share: AnyFloats | None = None) -> tuple[Floats, Floats]:
         """What placement weighs: curves (n_services, n_resources, n_curves, n_days, 48) and their weights (n_curves,).
 
-        Expected usage, deviating from it as the scenario week did, dilated by a slot. Later weeks than the first
-        deviate as the same weekday of it did.
+        What a node feels of one pod, deviating from what is expected as the scenario week did, dilated by a slot. Later
+        weeks than the first deviate as the same weekday of it did.
+
+        share : (n_services, n_resources) from `load_share`; None = at the reference replica count
         """
         offsets = [(day - self.first_day).days % SCENARIO_DAYS for day in days]
         deviation = self.scenario_deviation[:, :, :, offsets].astype(np.float64)
         curves = np.maximum(self.usage(days)[:, :, None] + deviation, 0.0)
         over_midnight = dilate(curves.reshape(*curves.shape[:3], -1)).reshape(curves.shape)
-        return over_midnight, np.array(SCENARIO_WEIGHTS)
+        factor = self.correction.astype(np.float64) if share is None else self.correction * share
+        felt = over_midnight * factor[:, :, None, None, None] + self._cost(days)[:, None]
+        return felt, np.array(SCENARIO_WEIGHTS)
 
     def replicas(self, days: tuple[date, ...]) -> Floats:
         """Expected pods of each service on local days: (n_services, n_days, 48)."""
@@ -145,6 +173,10 @@ class PeakModel:
         unit[MEMORY] = request_memory_bytes
         ratio = self.request_ratio[:, self.calendar.describe(days).day_type]  # (n_resources, n_days, 48)
         return unit[:, None, None] * ratio.astype(np.float64)
+
+    def _cost(self, days: tuple[date, ...]) -> Floats:
+        """What every pod costs its node on local days: (n_resources, n_days, 48)."""
+        return self.per_pod_cost[:, self.calendar.describe(days).day_type].astype(np.float64)
 
     def _on_days(self, days: tuple[date, ...], dated: Floats32, day_type: Floats32) -> Floats:
         """Dated profiles where there are any, the day type's elsewhere; the day axis is the last but one."""

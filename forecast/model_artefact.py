@@ -38,6 +38,12 @@ ARRAYS: tuple[ArraySpec, ...] = (
     ArraySpec("node_z", ("resources", "quantiles"), "standard deviations"),
     ArraySpec("request_ratio", ("resources", "day_types", "slots"), "base unit per requested core or byte"),
     ArraySpec("predictor_weights", ("services", "resources", "predictors"), "1", nan_allowed=True),
+    ArraySpec("peak_weight", ("services", "resources", "day_types", "slots"), _USAGE, nan_allowed=True),
+    ArraySpec("peak_weight_error", ("services", "resources"), "share of the weight", nan_allowed=True),
+    ArraySpec("peak_weight_prior", ("services", "resources"), _USAGE, nan_allowed=True),
+    ArraySpec("identified", ("services", "resources"), "1 = yes"),
+    ArraySpec("correction", ("services", "resources"), "1"),
+    ArraySpec("per_pod_cost", ("resources", "day_types", "slots"), _USAGE),
 )
 
 

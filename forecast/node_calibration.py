@@ -18,6 +18,7 @@ from forecast.calendar import SLOTS_PER_DAY
 from forecast.composition import node_load, required_z
 from forecast.history import History
 from forecast.node_base import NodeBase
+from forecast.peak_weights import PeakWeights
 from forecast.rehearsal import PastForecast, spread_of_past
 from forecast.resources import RESOURCES
 from forecast.spread import Spread
@@ -36,9 +37,12 @@ _LEAST_NODE_DAYS = 20
 
 
 def calibrate_nodes(
-    history: History, past: Sequence[PastForecast], base: NodeBase, quantiles: Sequence[float]
+    history: History, past: Sequence[PastForecast], base: NodeBase, quantiles: Sequence[float], weights: PeakWeights
 ) -> Floats:
-    """The z of each resource and quantile: (n_resources, n_quantiles), from the node-days of the rehearsed weeks."""
+    """The z of each resource and quantile: (n_resources, n_quantiles), from the node-days of the rehearsed weeks.
+
+    weights : corrections and costs, as `PeakModel.usage_on_node` will apply them
+    """
     needed: list[list[Floats]] = [[] for _ in RESOURCES]
     for forecast in past:
         n_days = forecast.usage.shape[2]
@@ -49,12 +53,14 @@ def calibrate_nodes(
         for first, end in pairwise(edges):
             span = slice(forecast.first_day + first, forecast.first_day + end)
             spread = spread_of_past(history, past, (span.start, span.stop))
-            for r, z in enumerate(_needed(history, forecast.usage[:, :, first:end], span, spread, base)):
+            for r, z in enumerate(_needed(history, forecast.usage[:, :, first:end], span, spread, base, weights)):
                 needed[r].append(z)
     return np.array([[_quantile(values, q) for q in quantiles] for values in needed])
 
 
-def _needed(history: History, usage: Floats, span: slice, spread: Spread, base: NodeBase) -> list[Floats]:
+def _needed(
+    history: History, usage: Floats, span: slice, spread: Spread, base: NodeBase, weights: PeakWeights
+) -> list[Floats]:
     """The z every measured node-day of the span would have needed, per resource."""
     types = history.describe_days().day_type[span]
     n_days = len(types)
@@ -65,11 +71,12 @@ def _needed(history: History, usage: Floats, span: slice, spread: Spread, base: 
         if not np.isfinite(actual).any():
             needed.append(np.empty(0))
             continue
+        factor = weights.correction[:, r, None]
         load = node_load(
             placements,
-            usage[:, r].reshape(len(history.services), -1),
-            np.tile(spread.own_std[:, r] ** 2, (1, n_days)),
-            np.tile(spread.shared_std[:, r] ** 2, (1, n_days)),
+            (usage[:, r] * factor[..., None] + weights.per_pod_cost[r, types]).reshape(len(history.services), -1),
+            np.tile((spread.own_std[:, r] * factor) ** 2, (1, n_days)),
+            np.tile((spread.shared_std[:, r] * factor) ** 2, (1, n_days)),
             base.profile[:, r, types].reshape(len(history.nodes), -1),
             np.tile(base.std[:, r] ** 2, (1, n_days)),
             float(spread.cluster_std[r]),

@@ -26,9 +26,10 @@ def node_forecast(
     """
     n_services, n_nodes, n_slots = len(model.services), len(model.nodes), len(days) * SLOTS_PER_DAY
     share = model.load_share(model.reference_replicas if current_replicas is None else current_replicas)[..., None]
-    usage = model.usage(days).reshape(n_services, len(RESOURCES), n_slots) * share
-    own = np.tile((model.own_std * share) ** 2, (1, 1, len(days)))
-    shared = np.tile((model.shared_std * share) ** 2, (1, 1, len(days)))
+    usage = model.usage_on_node(days, share[..., 0]).reshape(n_services, len(RESOURCES), n_slots)
+    felt = model.correction[..., None] * share
+    own = np.tile((model.own_std * felt) ** 2, (1, 1, len(days)))
+    shared = np.tile((model.shared_std * felt) ** 2, (1, 1, len(days)))
     base = model.base(days).reshape(n_nodes, len(RESOURCES), n_slots)
     base_variance = np.tile(model.node_base_std.astype(np.float64) ** 2, (1, 1, len(days)))
     return [

@@ -47,7 +47,8 @@ def rehearse(
     """Forecast past weeks from before they began, the newest first; under two weeks of history, its second half.
 
     The curves know nothing of the days they forecast. The blend's weights do: they were chosen on the last week among
-    others, so that week's errors come out a little small.
+    others, so that week's errors come out a little small. So do those of resources no pod is measured for: their
+    history was completed with weights of the whole window (forecast.peak_weights).
 
     usage : (n_series, n_days, 48) history at today's replica counts, NaN = not measured
     days  : its calendar, holidays included

@@ -97,9 +97,10 @@ def from_model(model: PeakModel, window: Window, current_replicas: Floats, *, wi
     days = window.days
     n_days = len(days)
     share = model.load_share(current_replicas)  # (n_services, n_resources)
-    usage = np.nan_to_num(model.usage(days)) * share[:, :, None, None]
-    curves, weights = model.placement_curves(days)
-    curves = np.nan_to_num(curves) * share[:, :, None, None, None]
+    usage = np.nan_to_num(model.usage_on_node(days, share))
+    curves, weights = model.placement_curves(days, share)
+    curves = np.nan_to_num(curves)
+    felt = (model.correction * share)[:, :, None]
 
     def daily(std: AnyFloats, factor: AnyFloats) -> Floats:
         variance = (np.nan_to_num(std).astype(np.float64) * factor * widen) ** 2  # (..., n_resources, 48)
@@ -107,8 +108,8 @@ def from_model(model: PeakModel, window: Window, current_replicas: Floats, *, wi
         return np.asarray(window.cut(repeated))
 
     bound = NodeBound(
-        own_variance=daily(model.own_std, share[:, :, None]),
-        shared_variance=daily(model.shared_std, share[:, :, None]),
+        own_variance=daily(model.own_std, felt),
+        shared_variance=daily(model.shared_std, felt),
         base_variance=daily(model.node_base_std, np.ones(1)),
         cluster_std=np.nan_to_num(model.cluster_std).astype(np.float64) * widen,
         z=np.nan_to_num(model.node_z[:, PEAK_QUANTILES.index(0.95)]).astype(np.float64),

@@ -220,5 +220,6 @@ def test_weights_of_the_night_before_are_matched_by_the_names_of_the_predictors(
 def test_a_history_without_one_measured_value_is_refused() -> None:
     history = synthetic_history(n_days=8)
     nothing = np.full_like(history.usage_per_pod, np.nan)
+    unmeasured = replace(history, usage_per_pod=nothing, node_usage=np.full_like(history.node_usage, np.nan))
     with pytest.raises(InputError, match="nothing to learn from"):
-        fit(replace(history, usage_per_pod=nothing))
+        fit(unmeasured)

@@ -24,13 +24,14 @@ def flat_model(share: float = 1.0) -> PeakModel:
         return np.full(shape, value)
 
     model: Any = SimpleNamespace(
-        usage=lambda days: constant(2.0, N_SERVICES, len(RESOURCES), len(days), 48),
-        placement_curves=lambda days: (
-            constant(3.0, N_SERVICES, len(RESOURCES), 2, len(days), 48),
+        usage_on_node=lambda days, share: constant(2.0 * share[0, 0], N_SERVICES, len(RESOURCES), len(days), 48),
+        placement_curves=lambda days, share: (
+            constant(3.0 * share[0, 0], N_SERVICES, len(RESOURCES), 2, len(days), 48),
             np.array([0.75, 0.25]),
         ),
         replicas=lambda days: constant(7.0, N_SERVICES, len(days), 48),
         base=lambda days: constant(0.5, N_NODES, len(RESOURCES), len(days), 48),
+        correction=constant(1.0, N_SERVICES, len(RESOURCES)),
         load_share=lambda current: constant(share, N_SERVICES, len(RESOURCES)),
         autoscaled=np.array([0, 0, 0, 0, 1.0]),
         own_std=constant(0.1, N_SERVICES, len(RESOURCES), 48),

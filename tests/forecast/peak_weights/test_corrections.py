@@ -1,0 +1,75 @@
+"""What nodes feel of measured pods beyond their measured usage: found where it is, and nowhere else."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from forecast.node_base import fit_node_base
+from forecast.peak_weights import fit_peak_weights, pods_felt_by_nodes
+from forecast.peak_weights.composition import day_counts
+from forecast.resources import CPU, LOG
+from tests.forecast.peak_weights.constructed import constructed
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("node_deviation", [0.0, 0.3])
+def test_nothing_is_corrected_where_nodes_are_the_sum_of_their_pods_and_a_base(
+    seed: int, node_deviation: float
+) -> None:
+    history, _ = constructed(n_services=40, n_nodes=20, seed=seed, node_deviation=node_deviation)
+    weights = fit_peak_weights(history)
+    assert (weights.correction == 1.0).all() and (weights.per_pod_cost == 0.0).all()
+    assert pods_felt_by_nodes(history, weights) is history.node_pod_usage
+
+
+def test_services_that_nodes_feel_more_of_are_found_and_no_others() -> None:
+    history, truth = constructed(n_services=100, n_nodes=50, factor_share=0.3)
+    weights = fit_peak_weights(history)
+    load = history.replicas.mean(axis=(1, 2)) * truth.weight[:, CPU].mean(axis=(1, 2))
+    true, found = truth.factor[:, CPU] > 1, weights.correction[:, CPU] != 1
+    assert load[true & found].sum() > 0.9 * load[true].sum()
+    assert load[~true & found].sum() < 0.02 * load[~true].sum()
+    wrong = np.abs(weights.correction[:, CPU] - truth.factor[:, CPU])
+    assert (wrong * load)[true].sum() / load[true].sum() < 0.08
+    assert (weights.correction[:, LOG] == 1).all()  # what is learned from nodes is felt by them as it is
+
+
+def test_what_every_pod_costs_is_found_with_its_time_of_day() -> None:
+    history, truth = constructed(n_services=100, n_nodes=50, cost_share=0.2)
+    cost = fit_peak_weights(history).per_pod_cost[CPU, 0]
+    assert cost[40] == pytest.approx(truth.cost[CPU], rel=0.25) and cost[20] < 0.2 * truth.cost[CPU]
+
+
+def test_held_back_nodes_peak_where_the_corrected_composition_says_and_not_where_measured_profiles_do() -> None:
+    history, truth = constructed(n_services=100, n_nodes=60, factor_share=0.4, cost_share=0.3, seed=5)
+    held_back = np.arange(60) % 4 == 0
+    usage = history.node_usage.copy()
+    usage[held_back] = np.nan
+    history.node_usage[...] = usage
+    weights = fit_peak_weights(history)
+    days = history.describe_days()
+    base = fit_node_base(usage, pods_felt_by_nodes(history, weights), history.capacity, days)
+    plain_base = fit_node_base(usage, history.node_pod_usage, history.capacity, days)
+    composed, profiles, with_base, actual = [], [], [], []
+    for day in (8, 9, 10, 12):
+        kind = days.day_type[day]
+        counts = day_counts(history.placements.between(day * 48, day * 48 + 48), 100, 60)
+        measured = np.nanmean(history.usage_per_pod[:, CPU][:, days.day_type == kind], axis=1)
+
+        def on_nodes(curve: np.ndarray, counts=counts) -> np.ndarray:  # type: ignore[no-untyped-def]
+            return np.asarray((counts @ curve.T.ravel()).reshape(48, 60).T)
+
+        felt = on_nodes(weights.weight[:, CPU, kind])  # correction and cost are in the weight
+        composed.append((felt + base.profile[:, CPU, kind]).max(axis=1))
+        profiles.append(on_nodes(measured).max(axis=1))
+        with_base.append((on_nodes(measured) + plain_base.profile[:, CPU, kind]).max(axis=1))
+        actual.append(truth.nodes[:, CPU, day].max(axis=1))
+
+    def error(forecast: list[np.ndarray]) -> float:
+        relative = np.abs(np.array(forecast) / np.array(actual) - 1)[:, held_back]
+        return float(np.median(relative))
+
+    assert error(composed) < 0.05
+    assert error(composed) < 0.5 * error(with_base)
+    assert error(composed) < 0.2 * error(profiles)
