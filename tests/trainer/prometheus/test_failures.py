@@ -1,0 +1,298 @@
+"""Servers that are away, slow, broken or foreign: the same tables in the end, or one sentence with the way out."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import threading
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from forecast.errors import InputError
+from tests.servers.bad_proxy import BadProxy, Behaviour, first, self_signed
+from tests.servers.openmetrics import MetricSeries, write_blocks
+from tests.servers.prometheus import PrometheusServer, free_port
+from tests.trainer.prometheus.scrapes import DAY, HOUR, Scrapes, options_day_end
+from trainer.prometheus.connection import Connection, ConnectionOptions
+from trainer.prometheus.day_tables import DayTables
+from trainer.prometheus.log_source import LogSource
+from trainer.prometheus.queries import Queries
+from trainer.prometheus.source import PrometheusSource, SourceOptions
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PrometheusServer]:
+    """Three nodes and three namespaces: four hours on DAY, and the same shortly before now."""
+    scrapes = Scrapes()
+    for number in range(1, 4):
+        for namespace in ("shop", "pay", "data"):
+            scrapes.pod(
+                namespace, f"pod-{number}", f"n{number}", kind="StatefulSet", owner="pod", uid=f"{namespace}-{number}"
+            )
+            scrapes.cpu(namespace, f"pod-{number}", 0.5 * number)
+            where: dict[str, Any] = {"namespace": namespace, "pod": f"pod-{number}", "container": "main"}
+            scrapes.gauge("container_memory_working_set_bytes", 2e8, **where)
+        scrapes.gauge("kube_node_info", 1, node=f"n{number}", internal_ip=f"10.0.0.{number}")
+        for resource, value in (("cpu", 8.0), ("memory", 3e10)):
+            scrapes.gauge("kube_node_status_capacity", value, node=f"n{number}", resource=resource)
+        scrapes.counter("node_cpu_seconds_total", 3.0, instance=f"n{number}", cpu=0, mode="user")
+        scrapes.gauge("node_memory_MemTotal_bytes", 3e10, instance=f"n{number}")
+        scrapes.gauge("node_memory_MemAvailable_bytes", 2.8e10, instance=f"n{number}")
+    blocks = tmp_path_factory.mktemp("blocks")
+    now = int(time.time()) // 60 * 60
+    recent = [
+        MetricSeries(one.name, one.labels, one.times - int(one.times[-1]) + now - 30, one.values)
+        for one in scrapes.series
+    ]
+    write_blocks([*scrapes.series, *recent], blocks)
+    with PrometheusServer(blocks) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def expected(server: PrometheusServer) -> DayTables:
+    tables = _source(server.url).read_day(DAY, options_day_end())
+    assert tables.usage.num_rows == 9 * 48 and tables.nodes.num_rows == 3 * 48
+    return tables
+
+
+def _source(url: str, options: SourceOptions | None = None, **connection: Any) -> PrometheusSource:
+    settings = {"patience_seconds": 20.0, "first_patience_seconds": 1.0} | connection
+    sleep: Callable[[float], None] = lambda seconds: time.sleep(min(seconds, 0.05))  # noqa: E731
+    return PrometheusSource(
+        Connection(ConnectionOptions(url, **settings), sleep=sleep), options or SourceOptions(log_source=LogSource.NONE)
+    )
+
+
+def _same(one: DayTables, other: DayTables) -> bool:
+    return all(
+        getattr(one, name).equals(getattr(other, name)) for name in ("usage", "nodes", "pods", "capacity")
+    ) and isinstance(one.usage, pa.Table)
+
+
+def _every(nth: int, *actions: str) -> Behaviour:
+    """One action in turn on every nth request."""
+    return lambda number, path: actions[number // nth % len(actions)] if number % nth == nth - 1 else "pass"
+
+
+@pytest.mark.parametrize("action", ["drop", "503", "502", "500", "429", "text", "half", "slow"])
+def test_what_passes_is_retried(server: PrometheusServer, expected: DayTables, action: str) -> None:
+    with BadProxy(server.url, _every(3, action)) as proxy:
+        assert _same(_source(proxy.url).read_day(DAY, options_day_end()), expected)
+        assert len(proxy.requests) > 20
+
+
+def test_everything_at_once(server: PrometheusServer, expected: DayTables) -> None:
+    actions = _every(2, "drop", "503", "text", "half", "slow", "422")
+
+    def behaviour(number: int, path: str) -> str:
+        # Facts are asked for at one time: there is nothing left to halve once namespaces are single.
+        action = actions(number, path)
+        return "503" if action == "422" and "query_range" not in path else action
+
+    with BadProxy(server.url, behaviour) as proxy:
+        assert _same(_source(proxy.url).read_day(DAY, options_day_end()), expected)
+
+
+def test_a_slow_answer_times_out_and_is_asked_again(server: PrometheusServer, expected: DayTables) -> None:
+    with BadProxy(server.url, _every(5, "slow")) as proxy:
+        assert _same(_source(proxy.url, timeout_seconds=0.2).read_day(DAY, options_day_end()), expected)
+
+
+def test_too_many_samples_are_asked_for_in_pieces(
+    server: PrometheusServer, expected: DayTables, tmp_path: Path
+) -> None:
+    def refuse_long(number: int, path: str) -> str:
+        # The real server's own limit: see the next test. Here whatever names every namespace at once is refused.
+        return "422" if "query_range" in path and "count" not in path and ".%2B" in path else "pass"
+
+    with BadProxy(server.url, refuse_long) as proxy:
+        assert _same(_source(proxy.url).read_day(DAY, options_day_end()), expected)
+        assert any("data%7Cpay" in path or "data%22" in path for path in proxy.requests)
+
+
+def test_the_limit_of_a_real_server(server: PrometheusServer, expected: DayTables) -> None:
+    with PrometheusServer(server.blocks.parent / "limited", arguments=["--query.max-samples=4000"]) as limited:
+        limited.stop()
+        for block in server.blocks.iterdir():
+            if block.is_dir() and (block / "meta.json").exists():
+                shutil.copytree(block, limited.blocks / block.name, copy_function=os.link)
+        limited.start()
+        assert _same(_source(limited.url).read_day(DAY, options_day_end()), expected)
+
+
+def test_a_server_that_refuses_even_little_is_told(server: PrometheusServer) -> None:
+    refuse: Behaviour = lambda number, path: "422" if "container_cpu" in path else "pass"  # noqa: E731
+    with BadProxy(server.url, refuse) as proxy, pytest.raises(InputError, match=r"pod_cpu.*query\.max-samples"):
+        _source(proxy.url).read_day(DAY, options_day_end())
+
+
+def test_small_pieces_give_the_same(server: PrometheusServer, expected: DayTables) -> None:
+    options = SourceOptions(log_source=LogSource.NONE, max_samples=500, parallel=2)
+    assert _same(_source(server.url, options).read_day(DAY, options_day_end()), expected)
+
+
+def test_a_restart_in_the_middle(server: PrometheusServer, expected: DayTables) -> None:
+    restarted = threading.Event()
+
+    def start() -> None:
+        server.start()
+        restarted.set()
+
+    def restart(number: int, path: str) -> str:
+        if number == 12:
+            server.stop()
+            threading.Timer(0.5, start).start()
+        return "pass"
+
+    with BadProxy(server.url, restart) as proxy:
+        assert _same(_source(proxy.url).read_day(DAY, options_day_end()), expected)
+        assert restarted.is_set()
+
+
+def test_an_unreachable_server_is_told_soon() -> None:
+    begin = time.monotonic()
+    with pytest.raises(InputError, match=r"cannot be reached \(.*refused.*is the URL right"):
+        _source(f"http://127.0.0.1:{free_port()}").check(datetime.now(UTC))
+    assert time.monotonic() - begin < 5
+
+
+def test_a_server_that_dies_for_good_ends_the_patience(server: PrometheusServer) -> None:
+    dies: Behaviour = lambda number, path: "pass" if number < 5 else "503"  # noqa: E731
+    message = r"503 \(shutting down\) \(tried for 1 s\)"
+    with BadProxy(server.url, dies) as proxy, pytest.raises(InputError, match=message):
+        _source(proxy.url, patience_seconds=1.0).read_day(DAY, options_day_end())
+
+
+@pytest.mark.parametrize(
+    ("behaviour", "message"),
+    [
+        (lambda number, path: "text", "answers with text/html, not a Prometheus API.*is the URL right"),
+        (lambda number, path: "half", "cut off or foreign"),
+        (first("404"), "no Prometheus API.*before /api/v1"),
+        (first("403"), "refuses the credentials"),
+    ],
+)
+def test_foreign_answers(server: PrometheusServer, behaviour: Behaviour, message: str) -> None:
+    with BadProxy(server.url, behaviour) as proxy, pytest.raises(InputError, match=message):
+        _source(proxy.url).check(datetime.now(UTC))
+
+
+def test_a_healthy_server_passes_the_check(server: PrometheusServer) -> None:
+    now = datetime.now(UTC)
+    source = _source(server.url)
+    source.check(now)
+    assert source.days_with_data(DAY - timedelta(days=2), now)[0] == DAY
+    assert now.date() in source.days_with_data(now.date() - timedelta(days=2), now) or now.hour == 0
+
+
+def test_the_token_is_read_again_for_every_request(server: PrometheusServer, tmp_path: Path) -> None:
+    token = tmp_path / "token"
+    token.write_text("old\n")
+    with BadProxy(server.url, authorization="Bearer new") as proxy:
+        source = _source(proxy.url, bearer_token_file=token, headers={"X-Scope-OrgID": "team"})
+        with pytest.raises(InputError, match=r"refuses the credentials \(HTTP 401.*bearer_token_file"):
+            source.check(datetime.now(UTC))
+        assert len(proxy.requests) == 1  # wrong credentials are not tried again
+        token.write_text("new\n")
+        source.check(datetime.now(UTC))
+        assert proxy.headers["x-scope-orgid"] == "team"
+
+
+def test_user_name_and_password(server: PrometheusServer, tmp_path: Path) -> None:
+    (tmp_path / "password").write_text("secret\n")
+    with BadProxy(server.url, authorization="Basic bWU6c2VjcmV0") as proxy:
+        _source(proxy.url, username="me", password_file=tmp_path / "password").check(datetime.now(UTC))
+
+
+def test_certificates(server: PrometheusServer, tmp_path: Path) -> None:
+    certificate = self_signed(tmp_path)
+    with BadProxy(server.url, certificate=certificate) as proxy:
+        with pytest.raises(InputError, match=r"no secure connection .*prometheus\.ca_file"):
+            _source(proxy.url).check(datetime.now(UTC))
+        _source(proxy.url, ca_file=certificate).check(datetime.now(UTC))
+        _source(proxy.url, insecure=True).check(datetime.now(UTC))
+    with pytest.raises(InputError, match=r"prometheus\.ca_file .* cannot be read"):
+        _source(proxy.url, ca_file=tmp_path / "none.pem")
+
+
+@pytest.mark.parametrize("skew", [timedelta(hours=-3), timedelta(minutes=2)])
+def test_clocks_that_differ_are_told_with_both_times(server: PrometheusServer, skew: timedelta) -> None:
+    now = datetime.now(UTC)
+    with pytest.raises(InputError, match=rf"clocks differ.*we say {now + skew:%Y-%m-%d %H}"):
+        _source(server.url).check(now + skew)
+
+
+def test_a_server_without_kube_state_metrics(tmp_path: Path) -> None:
+    with PrometheusServer(tmp_path) as empty, pytest.raises(InputError, match=r"no kube_pod_info .*kube-state-metrics"):
+        _source(empty.url).check(datetime.now(UTC))
+
+
+_CHANGED = [
+    ("pod_cpu", '"text"', r"query pod_cpu returns a string.*prometheus\.queries\.pod_cpu"),
+    ("pod_cpu", "scalar(vector(1))", "query pod_cpu returns a scalar"),
+    ("pod_cpu", "rate(container_cpu", "does not accept query pod_cpu.*parse error"),
+    ("pod_cpu", "foreign_metric", "no usage of containers.*cAdvisor"),
+    ("pod_memory", "sum by (pod) (container_memory_working_set_bytes)", "pod_memory.*without the label namespace"),
+    ("node_cpu", "sum by (instance) (rate(node_cpu_seconds_total[5m]))", "without the label node .labels found: inst"),
+    (
+        "pod_memory",
+        'container_memory_working_set_bytes or label_replace(container_memory_working_set_bytes, "x", "y", "", "")',
+        "returns 2 series for pod data/pod-1",
+    ),
+    ("pod_cpu", "kube_pod_info + on (namespace) kube_pod_info", "cannot evaluate query pod_cpu"),
+]
+
+
+@pytest.mark.parametrize(("name", "query", "message"), _CHANGED)
+def test_queries_that_cannot_be_right(server: PrometheusServer, name: str, query: str, message: str) -> None:
+    options = SourceOptions(queries=replace(Queries(), **{name: query}), log_source=LogSource.NONE)
+    with pytest.raises(InputError, match=message):
+        _source(server.url, options).check(datetime.now(UTC))
+
+
+@pytest.mark.parametrize(
+    ("name", "factor", "message"),
+    [
+        ("node_cpu", "1000 *", r"node_cpu returns 375 times what the nodes have.*in cores"),
+        ("node_memory", "1 / 1048576 *", r"node_memory returns .* too little for bytes"),
+        ("pod_memory", "1 / 1048576 *", r"pod_memory returns 191 at the median.*not KiB or MiB"),
+        ("pod_cpu", "1000 *", r"pod_cpu adds up to .* times what node_cpu says"),
+        ("pod_memory", "1024 *", r"pod_memory adds up to .* times what node_memory says"),
+    ],
+)
+def test_wrong_units(server: PrometheusServer, name: str, factor: str, message: str) -> None:
+    queries = replace(Queries(), **{name: f"{factor} ({getattr(Queries(), name)})"})
+    with pytest.raises(InputError, match=message):
+        _source(server.url, SourceOptions(queries=queries)).read_day(DAY, options_day_end())
+
+
+def test_lost_labels_of_kube_state_metrics(server: PrometheusServer) -> None:
+    lost = Queries().pod_info
+    query = f'label_replace(label_replace({lost}, "namespace", "monitoring", "", ""), "pod", "ksm", "", "")'
+    options = SourceOptions(queries=replace(Queries(), pod_info=query))
+    with pytest.raises(InputError, match=r"9 pods at once under the name monitoring/ksm.*honorLabels: true"):
+        _source(server.url, options).read_day(DAY, options_day_end())
+
+
+def test_a_long_query_travels_in_the_body(server: PrometheusServer) -> None:
+    query = " or ".join(["vector(1)"] * 2_000)
+    with BadProxy(server.url) as proxy:
+        [series] = Connection(ConnectionOptions(proxy.url)).instant("pod_cpu", query)
+        assert series["value"][1] == "1" and proxy.requests == ["/api/v1/query"]
+
+
+def test_never_beyond_until(server: PrometheusServer) -> None:
+    until = options_day_end() - timedelta(hours=23, minutes=-7)  # 01:07
+    tables = _source(server.url).read_day(DAY, until)
+    times = tables.usage["timestamp"].to_pylist()
+    assert max(times) == datetime(2026, 3, 2, 1, 0, tzinfo=UTC)
+    assert _source(server.url).read_day(DAY, until - timedelta(hours=1, minutes=3)).usage.num_rows == 0
+    assert 4 * HOUR == 48 * 300

@@ -1,0 +1,97 @@
+"""The shipped rules are up to date, valid, and say the same as the raw queries."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+import yaml
+
+from tests.servers.openmetrics import write_blocks
+from tests.servers.prometheus import PrometheusServer, promtool
+from tests.trainer.prometheus.scrapes import DAY, HOUR, Scrapes, frame, options_day_end, when
+from trainer.prometheus.connection import Connection, ConnectionOptions
+from trainer.prometheus.day_tables import DayTables
+from trainer.prometheus.log_source import LogSource
+from trainer.prometheus.recording_rules import prometheus_rule, rule_file, rule_file_text
+from trainer.prometheus.source import PrometheusSource, SourceOptions
+
+SHIPPED = Path(__file__).parents[3] / "dashboards" / "recording-rules.yaml"
+RECORDED_FROM, RECORDED_TO = "2026-03-02T00:00:00Z", "2026-03-02T02:00:00Z"
+
+
+def test_the_shipped_file_is_up_to_date() -> None:
+    assert SHIPPED.read_text() == rule_file_text(rule_file())
+
+
+def test_promtool_accepts_it() -> None:
+    assert "11 rules found" in promtool("check", "rules", SHIPPED).stdout
+
+
+def test_the_operators_object_holds_the_same_rules() -> None:
+    assert prometheus_rule(rule_file())["spec"] == yaml.safe_load(SHIPPED.read_text())
+
+
+def test_the_gauge_of_the_kubelet_is_not_recorded() -> None:
+    assert "kubelet_container_log" not in SHIPPED.read_text()
+    resources = [
+        rule["labels"]["resource"]
+        for group in rule_file(log_source=LogSource.KUBELET)["groups"]
+        for rule in group["rules"]
+        if "labels" in rule
+    ]
+    assert "log" not in resources and len(resources) == 8
+
+
+@pytest.fixture(scope="module")
+def tables(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[DayTables, DayTables, DayTables]]:
+    """A day read raw; with its first two hours recorded; with these ignored."""
+    scrapes = Scrapes()
+    for number in range(1, 4):
+        scrapes.pod("shop", f"cart-{number}", f"n{number}", kind="StatefulSet", owner="cart", cpu=0.5 * number)
+        where: dict[str, Any] = {"namespace": "shop", "pod": f"cart-{number}"}
+        scrapes.counter("container_network_receive_bytes_total", 1e3, **where, interface="eth0")
+        scrapes.counter("container_fs_writes_bytes_total", 2e3, **where, container="main", device="sda")
+        scrapes.gauge("container_memory_working_set_bytes", 1e8 * number, **where, container="main")
+        scrapes.counter("promtail_read_bytes_total", 50, path=f"/var/log/pods/shop_cart-{number}_u/main/0.log")
+        scrapes.counter("node_cpu_seconds_total", 3.0, instance=f"n{number}:9100", cpu=0, mode="user")
+        scrapes.gauge("node_memory_MemTotal_bytes", 3e10, instance=f"n{number}:9100")
+        scrapes.gauge("node_memory_MemAvailable_bytes", 2.8e10, instance=f"n{number}:9100")
+    directory = tmp_path_factory.mktemp("rules")
+    write_blocks(scrapes.series, directory / "tsdb")
+    with PrometheusServer(directory / "tsdb") as server:
+        source = PrometheusSource(Connection(ConnectionOptions(server.url)), SourceOptions())
+        raw = source.read_day(DAY, options_day_end())
+        times = (f"--start={RECORDED_FROM}", f"--end={RECORDED_TO}")
+        places = (f"--url={server.url}", f"--output-dir={directory / 'recorded'}")
+        promtool("tsdb", "create-blocks-from", "rules", *times, *places, SHIPPED)
+        server.stop()
+        for block in (directory / "recorded").iterdir():
+            shutil.move(block, server.blocks / block.name)
+        server.start()
+        mixed = source.read_day(DAY, options_day_end())
+        ignoring = PrometheusSource(Connection(ConnectionOptions(server.url)), SourceOptions(use_recording_rules=False))
+        yield raw, mixed, ignoring.read_day(DAY, options_day_end())
+
+
+def test_recorded_and_raw_say_the_same(tables: tuple[DayTables, DayTables, DayTables]) -> None:
+    raw, mixed, _ = tables
+    assert raw.recorded_share == 0
+    assert mixed.recorded_share == pytest.approx(0.5, abs=0.03)  # two of four hours
+    for table in ("usage", "nodes"):
+        one, other = frame(getattr(raw, table)), frame(getattr(mixed, table))
+        # Rules are evaluated at an offset of their own within the step: the first sample is of a window in which the
+        # series had not yet begun.
+        one, other = (x[x["at"] != 0].reset_index(drop=True) for x in (one, other))
+        assert len(when(one, 0, 4 * HOUR)) == 3 * 47
+        pd.testing.assert_frame_equal(one, other, rtol=1e-6)
+
+
+def test_rules_can_be_ignored(tables: tuple[DayTables, DayTables, DayTables]) -> None:
+    raw, _, ignoring = tables
+    assert ignoring.recorded_share == 0
+    assert ignoring.usage.equals(raw.usage) and ignoring.nodes.equals(raw.nodes)

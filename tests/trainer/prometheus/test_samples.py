@@ -1,0 +1,41 @@
+"""Recorded and raw samples in one array."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from trainer.history.cleaning import Cause, Tally
+from trainer.prometheus.labels import node_names
+from trainer.prometheus.matrix import Matrix
+from trainer.prometheus.samples import Samples, covered_ticks, place
+
+
+def _matrix(node: str, values: dict[int, float]) -> Matrix:
+    ticks = np.array(list(values), dtype=np.int64)
+    return Matrix(({"node": node},), np.zeros(len(ticks), dtype=np.int64), ticks, np.array(list(values.values())))
+
+
+def test_raw_samples_count_only_where_nothing_is_recorded() -> None:
+    recorded, raw = [_matrix("n1", {0: 1.0, 1: 2.0})], [_matrix("n1", {0: 9.0, 1: 9.0, 2: 3.0, 7: 9.0})]
+    covered = covered_ticks(recorded, 4)
+    assert covered.tolist() == [True, True, False, False]
+    out = np.full((1, 4), np.nan, dtype=np.float32)
+    place(Samples(recorded, raw, ~covered, "node_cpu"), out, {"n1": 0}, node_names, "nodes.parquet", Tally())
+    np.testing.assert_array_equal(out, [[1, 2, 3, np.nan]])
+
+
+def test_flaws_are_counted_and_unknown_names_returned() -> None:
+    tally, out = Tally(), np.full((1, 3), np.nan, dtype=np.float32)
+    raw = [_matrix("n1", {0: -1.0, 1: np.nan, 2: 5.0}), _matrix("n2", {0: 1.0})]
+    samples = Samples([], raw, np.ones(3, dtype=bool), "node_cpu")
+    assert place(samples, out, {"n1": 0}, node_names, "nodes.parquet", tally) == {"n2"}
+    np.testing.assert_array_equal(out, [[np.nan, np.nan, 5]])
+    assert tally.report().counts == {("nodes.parquet", Cause.NEGATIVE): 1, ("nodes.parquet", Cause.NOT_FINITE): 1}
+
+
+def test_an_address_and_a_name_of_one_node_share_its_row() -> None:
+    raw = [_matrix("n1", {0: 1.0}), _matrix("10.0.0.1", {0: 4.0, 1: 5.0})]
+    out = np.full((1, 2), np.nan, dtype=np.float32)
+    samples = Samples([], raw, np.ones(2, dtype=bool), "node_cpu")
+    place(samples, out, {"n1": 0, "10.0.0.1": 0}, node_names, "nodes.parquet", Tally())
+    np.testing.assert_array_equal(out, [[4, 5]])

@@ -1,0 +1,210 @@
+"""The one place that talks to Prometheus: credentials, TLS, retries with backoff. What answers mean is in `answer`.
+
+prometheus-api-client builds the requests; they pass through a session of ours which adds the credentials, checks the
+answer and decodes it with orjson (three times as fast as json on a million samples).
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+import warnings
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import requests
+from prometheus_api_client import PrometheusConnect
+from requests.auth import AuthBase
+from requests.exceptions import RequestException, SSLError
+from tenacity import Retrying, retry_if_exception_type, stop_after_delay, wait_random_exponential
+
+from forecast.errors import InputError
+from trainer.prometheus.answer import interpret
+from trainer.prometheus.errors import Transient
+
+__all__ = ["Connection", "ConnectionOptions", "Series"]
+
+Series = Mapping[str, Any]
+"""One element of a result: metric and values (range query) or value (instant query)."""
+
+logger = logging.getLogger(__name__)
+
+_LONGEST_URL = 4_000  # characters of a query beyond which it travels in the body of a POST
+
+
+@dataclass(frozen=True, slots=True)
+class ConnectionOptions:
+    """Where the server is and how we show who we are.
+
+    url               : what comes before /api/v1
+    bearer_token_file : read again for every request, since tokens of service accounts rotate
+    headers           : for instance {"X-Scope-OrgID": "team"} for Mimir
+    ca_file           : authorities that sign the server's certificate; None = those of the system
+    patience_seconds  : how long a failing request is repeated; the first one of a run only first_patience_seconds,
+                        so that a wrong URL is told at once
+    compress          : let the server compress its answers. Inside a cluster that costs more than it saves: 172,800
+                        samples took the server 0.34 s compressed and 0.05 s plain (6 MB)
+    """
+
+    url: str
+    bearer_token_file: Path | None = None
+    username: str = ""
+    password_file: Path | None = None
+    headers: Mapping[str, str] = field(default_factory=dict)
+    ca_file: Path | None = None
+    cert_file: Path | None = None
+    key_file: Path | None = None
+    insecure: bool = False
+    timeout_seconds: float = 120.0
+    patience_seconds: float = 180.0
+    first_patience_seconds: float = 15.0
+    compress: bool = False
+
+
+class Connection:
+    """Instant and range queries that return checked results; threads may share it."""
+
+    def __init__(self, options: ConnectionOptions, *, sleep: Callable[[float], None] = time.sleep) -> None:
+        if not options.url.startswith(("http://", "https://")):
+            raise InputError(f"Prometheus URL {options.url!r} has no scheme: write for instance http://prometheus:9090")
+        self.options, self._sleep, self._reached = options, sleep, threading.Event()
+        self._current = threading.local()  # name and query of the request under way in this thread
+        session = _Session(options, self._current)
+        if options.ca_file is not None:
+            session.verify = str(_readable(options.ca_file, "ca_file"))
+        if options.insecure:
+            session.verify = False
+            # Once per request, and it was asked for.
+            warnings.filterwarnings("ignore", message="Unverified HTTPS request")
+        if options.cert_file is not None:
+            cert = str(_readable(options.cert_file, "cert_file"))
+            key = options.key_file and str(_readable(options.key_file, "key_file"))
+            session.cert = (cert, key) if key else cert
+        self._client = PrometheusConnect(
+            options.url.rstrip("/"),
+            headers=({} if options.compress else {"Accept-Encoding": "identity"}) | dict(options.headers),
+            auth=_Credentials(options),
+            session=session,
+            retry=0,  # tenacity repeats, see _ask
+            timeout=options.timeout_seconds,
+        )
+
+    @property
+    def url(self) -> str:
+        return self.options.url
+
+    def instant(self, name: str, query: str, at: datetime | None = None) -> list[Series]:
+        """Result of an instant query; at None = now. name: of the query in the settings."""
+        params = {} if at is None else {"time": at.timestamp()}
+        return self._ask(name, query, lambda: self._client.custom_query(query, params=params))
+
+    def range(self, name: str, query: str, start: datetime, end: datetime, step_seconds: int) -> list[Series]:
+        """Result of a range query, both ends included."""
+        return self._ask(
+            name, query, lambda: self._client.custom_query_range(query, start, end, step=str(step_seconds))
+        )
+
+    def close(self) -> None:
+        """Give back the sockets."""
+        self._client.close()
+
+    def _ask(self, name: str, query: str, request: Callable[[], list[Series]]) -> list[Series]:
+        self._current.name, self._current.query = name, query
+        patience = self.options.patience_seconds
+        if not self._reached.is_set():
+            patience = min(patience, self.options.first_patience_seconds)
+        retrying = Retrying(
+            stop=stop_after_delay(patience),
+            wait=wait_random_exponential(multiplier=0.5, max=15),
+            retry=retry_if_exception_type(Transient),
+            sleep=self._sleep,
+            reraise=True,
+        )
+        try:
+            result = retrying(request)
+        except Transient as error:
+            raise InputError(f"{error.found} (tried for {patience:.0f} s): {error.way_out}") from error
+        self._reached.set()
+        return result
+
+
+class _Credentials(AuthBase):
+    """Puts the bearer token or user name on a request. As an auth object, so that no netrc file overrides it."""
+
+    def __init__(self, options: ConnectionOptions) -> None:
+        self._options = options
+
+    def __call__(self, request: requests.PreparedRequest) -> requests.PreparedRequest:
+        options = self._options
+        if options.bearer_token_file is not None:
+            token = _readable(options.bearer_token_file, "bearer_token_file").read_text().strip()
+            request.headers["Authorization"] = f"Bearer {token}"
+        elif options.username:
+            password = ""
+            if options.password_file is not None:
+                password = _readable(options.password_file, "password_file").read_text().strip()
+            return requests.auth.HTTPBasicAuth(options.username.encode(), password.encode())(request)
+        return request
+
+
+class _Session(requests.Session):
+    """Checks every answer before prometheus-api-client sees it, and translates what requests complains about."""
+
+    def __init__(self, options: ConnectionOptions, current: threading.local) -> None:
+        super().__init__()
+        self._url, self._query = options.url, current
+
+    def request(self, method: str, url: str | bytes, *args: Any, **kwargs: Any) -> requests.Response:
+        params = kwargs.get("params") or {}
+        if len(str(params.get("query", ""))) > _LONGEST_URL:
+            method, kwargs["params"], kwargs["data"] = "POST", None, params
+        try:
+            response = super().request(method, url, *args, **kwargs)
+        except SSLError as error:
+            if "EOF" in str(error):
+                raise Transient(f"{self._url} broke off the TLS handshake", "is the server up?") from error
+            raise InputError(
+                f"{self._url}: no secure connection ({_reason(error)}): give prometheus.ca_file the authority that "
+                "signed the server's certificate, or check cert_file and key_file"
+            ) from error
+        except RequestException as error:
+            raise Transient(
+                f"{self._url} cannot be reached ({_reason(error)})", "is the URL right and the server up?"
+            ) from error
+        document = interpret(
+            response.status_code,
+            response.headers.get("Content-Type", ""),
+            response.content,
+            name=self._query.name,
+            query=self._query.query,
+            url=self._url,
+        )
+        for warning in document.get("warnings") or ():
+            # Thanos and Mimir answer without the stores they cannot reach, and say so here.
+            logger.warning("the server warns", extra={"query": self._query.name, "warning": str(warning)[:200]})
+        response.json = lambda **_: document  # type: ignore[method-assign]
+        return response
+
+
+def _readable(path: Path, setting: str) -> Path:
+    try:
+        path.open("rb").close()
+    except OSError as error:
+        raise InputError(
+            f"prometheus.{setting} {path} cannot be read ({error.strerror}): correct the setting"
+        ) from error
+    return path
+
+
+def _reason(error: BaseException) -> str:
+    """The innermost cause in a few words: urllib3 wraps it several times."""
+    cause: BaseException = error
+    while isinstance(inner := (cause.__cause__ or (cause.args[0] if cause.args else None)), BaseException):
+        cause = inner
+    reason = getattr(cause, "reason", None)
+    text = " ".join(str(reason if isinstance(reason, BaseException) else cause).split())
+    return text.rpartition("object at 0x")[2].partition(">: ")[2][:160] or text[:160]

@@ -1,0 +1,185 @@
+"""The reading of one day, step by step.
+
+1  how many pods per namespace and nodes there are (sizes the pieces), which log source there is
+2  owners, requests, capacities: as they were last that day
+3  what recording rules recorded
+4  raw queries where nothing is recorded
+5  tables
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from forecast.arrays import Bools, Floats
+from forecast.progress import Progress, silent
+from forecast.resources import RESOURCES
+from trainer.history.cleaning import Tally
+from trainer.prometheus.assembly import DayRead, assemble
+from trainer.prometheus.connection import Connection
+from trainer.prometheus.day_grid import DayGrid
+from trainer.prometheus.day_tables import DayTables
+from trainer.prometheus.gauge_reading import log_of_gauge
+from trainer.prometheus.log_source import LOG_METRICS, LogQueries, LogSource, log_queries
+from trainer.prometheus.matrix import Matrix
+from trainer.prometheus.node_facts import node_facts
+from trainer.prometheus.plan import Chunk, uncovered_ranges
+from trainer.prometheus.pods_of_day import owners_of, pods_of_day
+from trainer.prometheus.reader import DayReader, Question
+from trainer.prometheus.recorded import recorded_info, recorded_nodes, recorded_pods
+from trainer.prometheus.samples import Samples, covered_ticks
+
+if TYPE_CHECKING:
+    from trainer.prometheus.source import SourceOptions
+
+__all__ = ["read_day"]
+
+_INFO = "pod_info"
+_FEW_NODES, _PODS_PER_NODE = 100, 5  # only to size pieces
+
+
+@dataclass(frozen=True, slots=True)
+class _Read:
+    """One thing to read: recorded where that exists, raw elsewhere. raw "" = only recorded."""
+
+    name: str
+    recorded: str
+    raw: str
+    per_pod: int
+
+
+def read_day(connection: Connection, options: SourceOptions, grid: DayGrid, progress: Progress = silent) -> DayTables:
+    """See PrometheusSource.read_day."""
+    if grid.n_ticks == 0:
+        nothing = DayRead(pods_of_day([], 0, {}), {}, {}, node_facts([], [], [], []), None, 0.0)
+        return assemble(options, grid, nothing, Tally())
+    reader = _sized(connection, options, grid)
+    log = _log_queries(reader, options)
+    owners = owners_of(
+        _joined(reader.facts("replicaset_owner", options.queries.replicaset_owner)),
+        _joined(reader.facts("job_owner", options.queries.job_owner)),
+    )
+    nodes = node_facts(
+        *(
+            reader.facts(name, getattr(options.queries, name))
+            for name in ("node_info", "node_capacity", "node_allocatable", "node_network_speed")
+        )
+    )
+    requests = _requests(reader.facts("pod_requests", options.queries.pod_requests))
+    samples, recorded_share = _samples(reader, options, log, progress)
+    info = samples.pop(_INFO)
+    pods = pods_of_day([*info.recorded, *_only(info.raw, info.raw_ticks)], grid.n_ticks, owners)
+    tally = Tally()
+    gauge = None
+    if log.gauge:
+        question = Question("pod_log", log.gauge, -1, grid.n_ticks - 1, per_pod=3)
+        [parts] = reader.ask([question], lambda done, total: None)
+        gauge = log_of_gauge(parts, pods, grid, options.log_rotation_cap_bytes, tally)
+    return assemble(options, grid, DayRead(pods, samples, requests, nodes, gauge, recorded_share), tally)
+
+
+def _sized(connection: Connection, options: SourceOptions, grid: DayGrid) -> DayReader:
+    """A reader that knows how large the answers will be: the most pods each namespace has at a whole hour."""
+    hour = max(1, 3600 // grid.step_seconds)
+    whole_hours = DayGrid(grid.day, grid.step_seconds * hour, grid.n_ticks // hour)
+    sized_on = whole_hours if whole_hours.n_ticks else grid
+    reader = DayReader(connection, sized_on, {}, 0, options.max_samples, options.parallel)
+    last = sized_on.n_ticks - 1
+    question = Question(_INFO, f"count by (namespace) ({options.queries.pod_info})", 0, last, per_pod=0)
+    counts: dict[str, int] = {}
+    for part in reader.matrices(question, Chunk(0, last)):
+        most = np.zeros(len(part.labels))
+        np.fmax.at(most, part.series, part.values)
+        for labels, count in zip(part.labels, most.tolist(), strict=True):
+            namespace = labels.get("namespace", "")
+            counts[namespace] = max(counts.get(namespace, 0), int(count))
+    n_nodes = max(_FEW_NODES, sum(counts.values()) // _PODS_PER_NODE)
+    return DayReader(connection, grid, counts, n_nodes, options.max_samples, options.parallel)
+
+
+def _log_queries(reader: DayReader, options: SourceOptions) -> LogQueries:
+    """The queries of the log source; AUTO is the first collector that this day knows."""
+    if options.queries.pod_log or options.queries.node_log:
+        return LogQueries(options.queries.pod_log, options.queries.node_log)
+    if options.log_source is not LogSource.AUTO:
+        return log_queries(options.log_source)
+    last = reader.grid.n_ticks - 1
+    hour = max(1, 3600 // reader.grid.step_seconds)
+    for source, metric in LOG_METRICS.items():
+        # Once an hour is enough to see whether a metric exists.
+        for tick in (*range(last, -1, -hour * 6), 0):
+            if reader.connection.instant("log source", f"count({metric})", reader.grid.at(tick)):
+                return log_queries(source)
+    return LogQueries()
+
+
+def _samples(
+    reader: DayReader, options: SourceOptions, log: LogQueries, progress: Progress
+) -> tuple[dict[str, Samples], float]:
+    """pod_info and usage of pods and nodes by query name, and the share that was recorded."""
+    queries, n_ticks = options.queries, reader.grid.n_ticks
+    wanted = [_Read(_INFO, recorded_info(options.step_seconds), queries.pod_info, 1)]
+    for resource in RESOURCES:
+        for kind, recorded, per_pod in (("pod", recorded_pods, 1), ("node", recorded_nodes, 0)):
+            name = f"{kind}_{resource.name}"
+            raw = getattr(queries, name) if resource.name != "log" else getattr(log, kind)
+            wanted.append(_Read(name, recorded(resource.name, options.step_seconds), raw, per_pod))
+    stage = f"read {reader.grid.day:%Y-%m-%d}"
+    recorded_parts: list[list[Matrix]] = [[] for _ in wanted]
+    if options.use_recording_rules:
+        asked = [Question(read.name, read.recorded, 0, n_ticks - 1, read.per_pod) for read in wanted]
+        recorded_parts = reader.ask(asked, lambda done, total: progress(f"{stage}, recorded", done, total))
+    covered = [covered_ticks(parts, n_ticks) for parts in recorded_parts]
+    questions, owner = [], []
+    for number, read in enumerate(wanted):
+        if read.raw:
+            for first, last in uncovered_ranges(covered[number]):
+                questions.append(Question(read.name, read.raw, first, last, read.per_pod))
+                owner.append(number)
+    raw_parts: list[list[Matrix]] = [[] for _ in wanted]
+    for number, parts in zip(
+        owner, reader.ask(questions, lambda done, total: progress(stage, done, total)), strict=True
+    ):
+        raw_parts[number] += parts
+    samples = {
+        read.name: Samples(recorded_parts[i], raw_parts[i], ~covered[i], read.name) for i, read in enumerate(wanted)
+    }
+    shares = []
+    for there, parts in zip(covered, raw_parts, strict=True):
+        known = there | covered_ticks(parts, n_ticks)
+        if known.any():
+            shares.append(there[known].mean())
+    return samples, float(np.mean(shares)) if shares else 0.0
+
+
+def _only(parts: Sequence[Matrix], ticks: Bools) -> list[Matrix]:
+    """The samples at some ticks."""
+    kept = []
+    for part in parts:
+        good = (part.tick >= 0) & (part.tick < len(ticks))
+        good &= ticks[np.where(good, part.tick, 0)]
+        kept.append(Matrix(part.labels, part.series[good], part.tick[good], part.values[good]))
+    return kept
+
+
+def _joined(parts: Sequence[Matrix]) -> Matrix:
+    """The label sets of several instant answers."""
+    labels = tuple(label for part in parts for label in part.labels)
+    every = np.arange(len(labels))
+    return Matrix(labels, every, np.zeros_like(every), np.concatenate([np.empty(0), *(part.values for part in parts)]))
+
+
+def _requests(parts: Sequence[Matrix]) -> dict[tuple[str, str, str], Floats]:
+    """(cpu, memory) by (namespace, pod, uid), and by (namespace, pod, "") for queries that do not tell the uid."""
+    requests: dict[tuple[str, str, str], Floats] = {}
+    vector = _joined(parts)
+    for labels, value in zip(vector.labels, vector.values.tolist(), strict=True):
+        column = {"cpu": 0, "memory": 1}.get(labels.get("resource", ""))
+        if column is not None:
+            key = labels.get("namespace", ""), labels.get("pod", ""), labels.get("uid", "")
+            requests.setdefault(key, np.full(2, np.nan))[column] = value
+    return requests

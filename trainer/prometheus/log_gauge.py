@@ -1,0 +1,66 @@
+"""Log bytes per second from the size of log files on disk, the kubelet's gauge. Pure.
+
+The size grows by what is logged until the kubelet rotates: it then renames the file, compresses the older ones and
+deletes the oldest, so the size falls by an unknown amount (docs of containerLogMaxSize and containerLogMaxFiles:
+https://kubernetes.io/docs/concepts/cluster-administration/logging/#log-rotation). Rules, per container:
+
+    growth               bytes logged in that step
+    fall                 rotation: that step is not measured
+    saturated            two or more falls within half an hour, or at the cap without growth: not measured, counted
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from forecast.arrays import Bools, Floats, Ints
+
+__all__ = ["DEFAULT_ROTATION_CAP_BYTES", "container_log_rates", "pod_log_rates"]
+
+DEFAULT_ROTATION_CAP_BYTES = 5 * 10 * 2.0**20
+"""containerLogMaxFiles x containerLogMaxSize as the kubelet has them by default."""
+
+_NEAR_CAP = 0.9
+_HALF_WINDOW_SECONDS = 900
+_FALLS = 2
+
+
+def container_log_rates(gauge: Floats, *, step_seconds: int, rotation_cap_bytes: float) -> tuple[Floats, Bools]:
+    """Rates and what of them is saturated.
+
+    gauge : (n_containers, n_ticks + 1) bytes at the ticks and at the one before them; NaN = no sample
+    Returns (n_containers, n_ticks) bytes/s, NaN = not measured, and (n_containers, n_ticks) saturated.
+    """
+    growth = np.diff(gauge, axis=1)  # (n_containers, n_ticks)
+    with np.errstate(invalid="ignore"):
+        falls = growth < 0
+        stuck = (gauge[:, 1:] >= _NEAR_CAP * rotation_cap_bytes) & (growth <= 0)
+    saturated = stuck | (_in_window(falls, _HALF_WINDOW_SECONDS // step_seconds) >= _FALLS)
+    rates = np.where(falls | saturated, np.nan, growth / step_seconds)
+    return rates, saturated & np.isfinite(gauge[:, 1:])
+
+
+def pod_log_rates(rates: Floats, gauge: Floats, pod: Ints, n_pods: int) -> Floats:
+    """Sum over the containers of each pod, (n_pods, n_ticks); not measured while one of them is not.
+
+    rates, gauge : as above
+    pod          : (n_containers,) row of the pod
+    A container that is there at neither end of a step is none of the pod's at that time.
+    """
+    there = np.isfinite(gauge[:, 1:]) | np.isfinite(gauge[:, :-1])
+    total = np.zeros((n_pods, rates.shape[1]))
+    n_there = np.zeros((n_pods, rates.shape[1]), dtype=np.int64)
+    np.add.at(total, pod, np.where(there, rates, 0.0))  # NaN of one container is NaN of the pod
+    np.add.at(n_there, pod, there)
+    total[n_there == 0] = np.nan
+    return total
+
+
+def _in_window(falls: Bools, radius: int) -> Ints:
+    """(n_containers, n_ticks) falls within radius ticks to both sides."""
+    n_ticks = falls.shape[1]
+    sums = np.concatenate([np.zeros((len(falls), 1), dtype=np.int64), np.cumsum(falls, axis=1)], axis=1)
+    ticks = np.arange(n_ticks)
+    high, low = np.minimum(ticks + radius + 1, n_ticks), np.maximum(ticks - radius, 0)
+    counts: Ints = sums[:, high] - sums[:, low]
+    return counts

@@ -1,0 +1,113 @@
+"""Asks the queries of one day in pieces and in parallel; a piece the server finds too large is halved."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from dataclasses import dataclass
+
+from trainer.prometheus.connection import Connection
+from trainer.prometheus.day_grid import DayGrid
+from trainer.prometheus.errors import TooManySamples
+from trainer.prometheus.matrix import Matrix, matrix_of, vector_of
+from trainer.prometheus.plan import Chunk, chunks, halves
+from trainer.prometheus.queries import fill
+
+__all__ = ["DayReader", "Question"]
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """One query over ticks first..last.
+
+    name    : in the settings
+    per_pod : series per pod at most (containers for the gauge of the kubelet); 0 = a node query, not split by namespace
+    """
+
+    name: str
+    template: str
+    first: int
+    last: int
+    per_pod: int = 1
+
+    @property
+    def by_namespace(self) -> bool:
+        return "{namespaces}" in self.template
+
+
+@dataclass(frozen=True, slots=True)
+class DayReader:
+    """Reads one day. pods: number of pods per namespace; n_nodes: number of nodes; both only size the pieces."""
+
+    connection: Connection
+    grid: DayGrid
+    pods: Mapping[str, int]
+    n_nodes: int
+    max_samples: int
+    parallel: int
+
+    def ask(self, questions: Sequence[Question], done: Callable[[int, int], None]) -> list[list[Matrix]]:
+        """The answers to each question, in the pieces they came in.
+
+        done : called with the pieces read and the pieces there are
+        """
+        tasks = [(number, chunk) for number, question in enumerate(questions) for chunk in self._chunks(question)]
+        answers: list[list[Matrix]] = [[] for _ in questions]
+        done(0, len(tasks))
+        with ThreadPoolExecutor(max_workers=self.parallel) as threads:
+            futures = {threads.submit(self.matrices, questions[number], chunk): number for number, chunk in tasks}
+            try:
+                for count, future in enumerate(as_completed(futures), start=1):
+                    answers[futures[future]] += future.result()
+                    done(count, len(tasks))
+            except BaseException:
+                threads.shutdown(wait=False, cancel_futures=True)
+                raise
+        return answers
+
+    def matrices(self, question: Question, chunk: Chunk) -> list[Matrix]:
+        """One piece, in as many parts as the server makes us cut it into."""
+        grid = self.grid
+        query = self._fill(question.template, chunk)
+        try:
+            result = self.connection.range(
+                question.name, query, grid.at(chunk.first), grid.at(chunk.last), grid.step_seconds
+            )
+        except TooManySamples as error:
+            parts = halves(chunk, error, step_seconds=grid.step_seconds, by_namespace=question.by_namespace)
+            return [matrix for part in parts for matrix in self.matrices(question, part)]
+        return [matrix_of(result, origin=grid.origin, step_seconds=grid.step_seconds)]
+
+    def facts(self, name: str, template: str) -> list[Matrix]:
+        """What a query answers at the end of the day, or of what there is of it."""
+        last = self.grid.n_ticks - 1
+        whole = Chunk(last, last, tuple(sorted(self.pods)))
+        return self._facts(name, template, whole)
+
+    def _facts(self, name: str, template: str, chunk: Chunk) -> list[Matrix]:
+        try:
+            result = self.connection.instant(name, self._fill(template, chunk), self.grid.at(chunk.last))
+        except TooManySamples as error:
+            parts = halves(chunk, error, step_seconds=1, by_namespace="{namespaces}" in template)
+            return [matrix for part in parts for matrix in self._facts(name, template, part)]
+        return [vector_of(result)]
+
+    def _fill(self, template: str, chunk: Chunk) -> str:
+        return fill(
+            template,
+            window_seconds=self.grid.step_seconds,
+            namespaces=chunk.regex,
+            day_seconds=self.grid.seconds,
+        )
+
+    def _chunks(self, question: Question) -> list[Chunk]:
+        sizes = {name: count * question.per_pod for name, count in self.pods.items()}
+        if question.per_pod == 0:
+            sizes = {"": self.n_nodes}
+        return chunks(
+            sizes,
+            question.first,
+            question.last,
+            max_samples=self.max_samples,
+            by_namespace=question.by_namespace and question.per_pod > 0,
+        )

@@ -1,0 +1,78 @@
+"""Pieces of answers -> dense arrays of a day, recorded samples first, raw ones where nothing was recorded. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+import numpy as np
+
+from forecast.arrays import Bools, Floats32
+from trainer.history.cleaning import Cause, Tally
+from trainer.prometheus.matrix import Matrix
+
+__all__ = ["Samples", "covered_ticks", "place"]
+
+Name = TypeVar("Name")
+
+
+@dataclass(frozen=True, slots=True)
+class Samples:
+    """What was read of one resource: pieces from recording rules and from raw queries.
+
+    raw_ticks : (n_ticks,) where raw samples count
+    """
+
+    recorded: Sequence[Matrix]
+    raw: Sequence[Matrix]
+    raw_ticks: Bools
+    name: str
+
+
+def covered_ticks(parts: Sequence[Matrix], n_ticks: int) -> Bools:
+    """(n_ticks,) whether there is any sample."""
+    covered = np.zeros(n_ticks, dtype=bool)
+    for part in parts:
+        inside = part.tick[(part.tick >= 0) & (part.tick < n_ticks)]
+        covered[inside] = True
+    return covered
+
+
+def place(
+    samples: Samples,
+    out: Floats32,
+    row: Mapping[Name, int],
+    names: Callable[[str, Sequence[Mapping[str, str]]], list[Name]],
+    file: str,
+    tally: Tally,
+) -> set[Name]:
+    """Write samples into out[row, tick] and return the names that have no row.
+
+    out   : (n_rows, n_ticks), NaN where nothing was measured; of two series with one row the larger counts
+    names : which pod or node each series is about
+    """
+    missing: set[Name] = set()
+    n_ticks = out.shape[1]
+    for recorded, parts in ((True, samples.recorded), (False, samples.raw)):
+        for part in parts:
+            found = names(samples.name, part.labels)
+            rows = np.array([row.get(name, -1) for name in found], dtype=np.int64)
+            missing.update(name for name, number in zip(found, rows.tolist(), strict=True) if number < 0)
+            if not len(part.values):
+                continue
+            at = rows[part.series]
+            good = (at >= 0) & (part.tick >= 0) & (part.tick < n_ticks)
+            if not recorded:
+                good &= samples.raw_ticks[np.where(good, part.tick, 0)]
+            values = part.values[good].astype(np.float32)
+            tally.add(file, Cause.NOT_FINITE, int(np.count_nonzero(~np.isfinite(values))))
+            negative = values < 0
+            tally.add(file, Cause.NEGATIVE, int(np.count_nonzero(negative)))
+            values[negative] = np.nan
+            cells = at[good], part.tick[good]
+            if len(set(found)) == len(found):
+                out[cells] = np.fmax(out[cells], values)
+            else:  # two series of one name: the slow way, which sees both
+                np.fmax.at(out, cells, values)
+    return missing

@@ -1,0 +1,165 @@
+"""Prometheus as a source of history, one UTC day at a time.
+
+    check           can this server be read, is the clock right, is everything there that is needed
+    days_with_data  which days the server still has
+    read_day        one day as the tables of docs/history-layout.md
+
+How a day is read is in `day_reading`; nothing is kept between days, so memory does not grow with their number.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, date, datetime, time, timedelta
+
+from forecast.errors import InputError
+from forecast.progress import Progress, silent
+from trainer.prometheus.connection import Connection, Series
+from trainer.prometheus.day_grid import DayGrid
+from trainer.prometheus.day_reading import read_day
+from trainer.prometheus.day_tables import DayTables
+from trainer.prometheus.errors import TooManySamples
+from trainer.prometheus.labels import node_names, pod_names
+from trainer.prometheus.log_gauge import DEFAULT_ROTATION_CAP_BYTES
+from trainer.prometheus.log_source import LogSource
+from trainer.prometheus.queries import Queries, fill
+from trainer.prometheus.recorded import POD_INFO
+
+__all__ = ["DayTables", "PrometheusSource", "SourceOptions"]
+
+_MOST_SKEW_SECONDS = 60
+_HOUR = 3600
+_DAYS_AT_ONCE = 7
+_CHECKED = ("pod_cpu", "pod_memory", "pod_disk", "pod_network", "pod_log")
+_CHECKED_NODES = ("node_cpu", "node_memory", "node_disk", "node_network", "node_log")
+
+
+@dataclass(frozen=True, slots=True)
+class SourceOptions:
+    """What to read and how.
+
+    step_seconds     : of the samples; must divide an hour
+    max_samples      : most points asked for in one query
+    parallel         : queries under way at once
+    *_capacity       : bytes/s every node can do, which Prometheus does not know; None = not a limit, for the network
+                       the speed of the physical interfaces
+    """
+
+    step_seconds: int = 300
+    queries: Queries = field(default_factory=Queries)
+    log_source: LogSource = LogSource.AUTO
+    log_rotation_cap_bytes: float = DEFAULT_ROTATION_CAP_BYTES
+    max_samples: int = 2_000_000
+    parallel: int = 4
+    use_recording_rules: bool = True
+    disk_capacity: float | None = None
+    network_capacity: float | None = None
+    log_capacity: float | None = None
+
+
+class PrometheusSource:
+    """Reads days of history from one server."""
+
+    def __init__(self, connection: Connection, options: SourceOptions | None = None) -> None:
+        self._connection, self.options = connection, options or SourceOptions()
+
+    @property
+    def url(self) -> str:
+        return self._connection.url
+
+    def check(self, now: datetime) -> None:
+        """Raise InputError with one sentence if this server cannot be the source; now: our clock."""
+        self._check_clock(now)
+        queries = self.options.queries
+        at = self._last_data("pod_info", queries.pod_info, now)
+        if at is None:
+            self._explain_no_pods(now)
+        assert at is not None
+        for name in (*_CHECKED, *_CHECKED_NODES):
+            if template := getattr(queries, name):
+                labels = [series["metric"] for series in self._instant(name, template, at)]
+                (pod_names if name in _CHECKED else node_names)(name, labels)
+        if self._last_data("pod_cpu", queries.pod_cpu, now) is None:
+            raise InputError(
+                f"{self.url} has no usage of containers within the last day (query pod_cpu found nothing): scrape the "
+                "kubelet's cAdvisor endpoint /metrics/cadvisor for container_cpu_usage_seconds_total"
+            )
+
+    def days_with_data(self, first: date, now: datetime) -> tuple[date, ...]:
+        """UTC days from `first` on of which the server lists pods, the current one included."""
+        step = timedelta(hours=1)
+        start = datetime.combine(first, time(), UTC) + step
+        days: set[date] = set()
+        templates = [("pod_info", self.options.queries.pod_info)]
+        if self.options.use_recording_rules:
+            templates.append(("pod_info", POD_INFO))
+        for name, template in templates:
+            at = start
+            while at <= now:
+                end = min(now, at + timedelta(days=_DAYS_AT_ONCE) - step)
+                for series in self._count(name, template, at, end):
+                    # A value at T is about the time before T: midnight belongs to the day that ends.
+                    days.update(datetime.fromtimestamp(t - 1, UTC).date() for t, _ in series["values"])
+                at += timedelta(days=_DAYS_AT_ONCE)
+        return tuple(sorted(days))
+
+    def read_day(self, day: date, until: datetime, progress: Progress = silent) -> DayTables:
+        """One UTC day, or the part of it before `until`. Raises InputError; nothing is kept on failure."""
+        grid = DayGrid.of(day, until, self.options.step_seconds)
+        return read_day(self._connection, self.options, grid, progress)
+
+    def _check_clock(self, now: datetime) -> None:
+        result = self._connection.instant("server time", "vector(time())")
+        try:
+            server = datetime.fromtimestamp(float(result[0]["value"][1]), UTC)
+        except (LookupError, ValueError, TypeError) as error:
+            raise InputError(f"{self.url} does not tell its time: is it a Prometheus API?") from error
+        skew = abs((server - now).total_seconds())
+        if skew > _MOST_SKEW_SECONDS:
+            raise InputError(
+                f"the clocks differ by {skew:,.0f} s: the server says {server:%Y-%m-%d %H:%M:%S} UTC, we say "
+                f"{now.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC; set the one that is wrong (NTP)"
+            )
+
+    def _last_data(self, name: str, template: str, now: datetime) -> datetime | None:
+        """When within the last day a query answered last, looked at hourly; None = never."""
+        times = [t for series in self._count(name, template, now - timedelta(days=1), now) for t, _ in series["values"]]
+        return datetime.fromtimestamp(max(times), UTC) if times else None
+
+    def _explain_no_pods(self, now: datetime) -> None:
+        for metric in ("kube_pod_info", "kube_pod_status_phase"):
+            if self._last_data("pod_info", metric, now) is None:
+                raise InputError(
+                    f"{self.url} has no {metric} within the last day: deploy kube-state-metrics and scrape it (it is "
+                    "part of kube-prometheus), or give prometheus.queries.pod_info"
+                )
+        raise InputError(
+            f"{self.url} has kube_pod_info and kube_pod_status_phase, yet query pod_info found no running pod within "
+            "the last day: set honorLabels: true on the scrape of kube-state-metrics, or correct "
+            "prometheus.queries.pod_info"
+        )
+
+    def _instant(self, name: str, template: str, at: datetime) -> Sequence[Series]:
+        try:
+            return self._connection.instant(name, fill(template, window_seconds=self.options.step_seconds), at)
+        except TooManySamples:
+            return []  # read_day asks in pieces and checks the labels again
+
+    def _count(self, name: str, template: str, start: datetime, end: datetime) -> list[Series]:
+        """count(query) at hourly steps, in halves where the server finds it too much."""
+        query = fill(template, window_seconds=self.options.step_seconds)
+        try:
+            return self._connection.range(name, f"count({query})", start, end, _HOUR)
+        except TooManySamples as error:
+            hours = int((end - start).total_seconds()) // _HOUR
+            if hours < 1:
+                raise InputError(
+                    f"the server refuses even to count query {name} at one time ({error.found}): raise its "
+                    "query.max-samples"
+                ) from error
+            middle = start + timedelta(hours=hours // 2)
+            return [
+                *self._count(name, template, start, middle),
+                *self._count(name, template, middle + timedelta(hours=1), end),
+            ]
