@@ -1,0 +1,132 @@
+"""The growing history: every day once, whatever happens in between."""
+
+from __future__ import annotations
+
+import os
+from datetime import timedelta
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from forecast.calendar import Calendar
+from forecast.errors import InputError
+from forecast.history import History
+from tests.trainer.own_history.days import DAY, day_tables, midnight
+from trainer.history.files import read_history
+from trainer.own_history.store import SETTLE, OwnHistory
+
+DAYS = [DAY + timedelta(days=i) for i in range(3)]
+
+
+def filled(url: str, *, hours_after: float = 3) -> OwnHistory:
+    own = OwnHistory(url)
+    own.begin(Calendar("Europe/Berlin"), 1800)
+    for day in DAYS:
+        own.append(day_tables(day), read_until=midnight(day, 24 + hours_after))
+    return own
+
+
+def history_of(own: OwnHistory) -> History:
+    with own.local() as directory:
+        return read_history(directory)
+
+
+def test_days_read_late_enough_are_not_read_again(tmp_path: Path) -> None:
+    own = filled(str(tmp_path))
+    tomorrow = DAYS[-1] + timedelta(days=1)
+    assert list(own.read_days()) == DAYS
+    assert own.to_read([*DAYS, tomorrow]) == [tomorrow]
+
+
+def test_a_day_read_before_late_samples_can_have_come_is_read_again(tmp_path: Path) -> None:
+    own = filled(str(tmp_path), hours_after=SETTLE.total_seconds() / 3600 - 0.1)
+    assert own.to_read(DAYS) == DAYS
+
+
+def test_a_day_of_which_the_server_has_forgotten_the_morning_keeps_it(tmp_path: Path) -> None:
+    own = OwnHistory(str(tmp_path))
+    own.append(day_tables(DAY, until=4), read_until=midnight(DAY, 4))
+    own.append(day_tables(DAY, first=3), read_until=midnight(DAY, 27))
+    own.append(day_tables(DAY, first=20), read_until=midnight(DAY, 27))
+    assert np.isfinite(history_of(own).replicas).all()
+
+
+def test_it_is_a_history_directory_like_any_other(tmp_path: Path) -> None:
+    history = history_of(filled(str(tmp_path)))
+    assert history.calendar == Calendar("Europe/Berlin")
+    assert {str(service) for service in history.services} == {"shop/Deployment/cart", "shop/StatefulSet/search"}
+    assert np.nanmax(history.replicas) == 2
+    np.testing.assert_array_equal(history.capacity, 100.0)
+
+
+def test_an_object_store_gives_the_same_history(tmp_path: Path) -> None:
+    remote = filled("memory://own-history/test")
+    local = filled(str(tmp_path))
+    assert history_of(remote).digest() == history_of(local).digest()
+    assert remote.to_read(DAYS) == []
+
+
+@pytest.mark.parametrize("n_writes", range(5))
+def test_a_run_killed_between_any_two_files_loses_nothing(
+    n_writes: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    own = filled(str(tmp_path))
+    expected = history_of(own).digest()
+    replace, left = os.replace, iter(range(n_writes))
+
+    def dies(source: str, target: str) -> None:
+        if next(left, None) is None:
+            raise KeyboardInterrupt
+        replace(source, target)
+
+    monkeypatch.setattr(os, "replace", dies)
+    with pytest.raises(KeyboardInterrupt):
+        own.append(day_tables(DAYS[-1]), read_until=midnight(DAYS[-1], 30))
+    monkeypatch.undo()
+    assert history_of(own).digest() == expected
+    own.append(day_tables(DAYS[-1]), read_until=midnight(DAYS[-1], 30))
+    assert history_of(own).digest() == expected
+
+
+def test_old_days_are_forgotten(tmp_path: Path) -> None:
+    own = filled(str(tmp_path))
+    assert own.forget_before(DAYS[1]) == [DAYS[0]]
+    assert list(own.read_days()) == DAYS[1:]
+    assert sorted(path.name for path in tmp_path.rglob(f"{DAYS[0]}*")) == []
+    assert own.forget_before(DAYS[1]) == []
+
+
+def test_a_damaged_ledger_means_reading_again_and_merging(tmp_path: Path) -> None:
+    own = filled(str(tmp_path))
+    before = history_of(own).digest()
+    (tmp_path / "days.json").write_text("{]")
+    assert own.to_read(DAYS) == DAYS
+    own.append(day_tables(DAYS[0]), read_until=midnight(DAYS[0], 30))
+    assert own.to_read(DAYS) == DAYS[1:]
+    assert history_of(own).digest() == before
+
+
+def test_a_damaged_day_is_replaced(tmp_path: Path) -> None:
+    own = filled(str(tmp_path))
+    before = history_of(own).digest()
+    file = tmp_path / "usage.parquet" / f"{DAY}.parquet"
+    file.write_bytes(file.read_bytes()[:200])
+    own.append(day_tables(DAY), read_until=midnight(DAY, 30))
+    assert history_of(own).digest() == before
+
+
+def test_a_deleted_day_is_read_again(tmp_path: Path) -> None:
+    own = filled(str(tmp_path))
+    (tmp_path / "usage.parquet" / f"{DAY}.parquet").unlink()
+    assert own.to_read(DAYS) == [DAY]
+
+
+def test_an_exported_history_is_not_grown(tmp_path: Path) -> None:
+    filled(str(tmp_path / "own"))
+    exported = tmp_path / "exported"
+    exported.mkdir()
+    (exported / "usage.parquet").write_bytes(b"")
+    with pytest.raises(InputError, match=r"finished history .*another directory"):
+        OwnHistory(str(exported)).check_growable()
+    OwnHistory(str(tmp_path / "own")).check_growable()

@@ -1,0 +1,75 @@
+"""When there is too little, too old or too much gap to replace the model in use."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+import numpy as np
+import pytest
+
+from forecast.calendar import Calendar
+from forecast.errors import InputError
+from forecast.fit import fit
+from forecast.history import History
+from tests.synthetic import synthetic_history
+from trainer.readiness import check_ready
+
+
+def with_days_measured(history: History, measured: list[int]) -> History:
+    """Nothing was recorded on all other days."""
+    replicas = history.replicas.copy()
+    replicas[:, [day for day in range(history.n_days) if day not in measured]] = np.nan
+    return replace(history, replicas=replicas)
+
+
+def midnight_after(history: History) -> datetime:
+    return history.calendar.midnight(history.days[-1] + timedelta(days=1))
+
+
+@pytest.mark.parametrize(("n_days", "cold"), [(1, True), (6, True), (7, False), (28, False)])
+def test_under_a_week_is_a_cold_start(n_days: int, cold: bool) -> None:
+    ready = check_ready(synthetic_history(n_days=n_days), None, live_at=None, force=False)
+    assert (ready.measured_days, ready.cold_start) == (n_days, cold)
+
+
+@pytest.mark.parametrize("day", [0, 12, 29])
+def test_a_month_with_one_day_of_data_is_refused(day: int) -> None:
+    history = with_days_measured(synthetic_history(n_days=30), [day])
+    with pytest.raises(InputError, match=r"of the 30 days from .* only 1 hold data, 7 are needed: .*--force"):
+        check_ready(history, None, live_at=None, force=False)
+    assert check_ready(history, None, live_at=None, force=True).cold_start
+
+
+def test_a_day_of_which_most_is_missing_does_not_count() -> None:
+    history = synthetic_history(n_days=3)
+    replicas = history.replicas.copy()
+    replicas[:, 1, :30] = np.nan
+    assert check_ready(replace(history, replicas=replicas), None, live_at=None, force=False).measured_days == 2
+
+
+def test_a_history_that_shrank_does_not_replace_a_model_that_knows_more() -> None:
+    grown = fit(synthetic_history(n_days=14))
+    with pytest.raises(InputError, match=r"holds 3 days, but the model in use was trained on 14: it stays"):
+        check_ready(synthetic_history(n_days=3), grown, live_at=None, force=False)
+    check_ready(synthetic_history(n_days=3), fit(synthetic_history(n_days=2)), live_at=None, force=False)
+    check_ready(synthetic_history(n_days=3), grown, live_at=None, force=True)
+
+
+@pytest.mark.parametrize(("hours", "refused"), [(0.1, False), (23, False), (25, False), (47, False), (49, True)])
+def test_a_live_source_must_have_data_of_yesterday_or_the_day_before(hours: float, refused: bool) -> None:
+    history = synthetic_history(n_days=9)
+    now = midnight_after(history) + timedelta(hours=hours)
+    if refused:
+        with pytest.raises(InputError, match=r"newest whole day of data is .*, 3 days ago"):
+            check_ready(history, None, live_at=now, force=True)
+    else:
+        check_ready(history, None, live_at=now, force=False)
+
+
+def test_days_are_those_of_the_history_s_time_zone() -> None:
+    history = synthetic_history(n_days=9, calendar=Calendar("Asia/Tokyo"))
+    now = midnight_after(history) + timedelta(days=1, hours=23)  # still the second day there, the first one in UTC
+    check_ready(history, None, live_at=now.astimezone(UTC), force=False)
+    with pytest.raises(InputError, match="newest whole day"):
+        check_ready(history, None, live_at=now + timedelta(hours=1), force=False)

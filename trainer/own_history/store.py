@@ -1,0 +1,193 @@
+"""Where the growing history lies: a directory or any fsspec URL, in the layout of docs/history-layout.md.
+
+    usage.parquet/2026-11-20.parquet   and so for nodes, pods and capacity: one file per UTC day
+    history.json                       time zone, holidays and step of the first run
+    days.json                          up to when each day was read; written last
+
+A day is *settled* when it was read so long after its end that nothing arrives late any more; only days that are not are
+read again. A run killed between two files leaves a day that the next run reads and merges again: nothing is lost.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import logging
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, time, timedelta
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from forecast.calendar import Calendar
+from forecast.errors import InputError, StoreError
+from forecast.object_store import LocalStore, open_store
+from forecast.progress import Progress, silent
+from trainer.history.layout import Layout
+from trainer.own_history.merge import merge_days
+from trainer.prometheus.day_tables import DayTables
+
+__all__ = ["OwnHistory", "ReadDay"]
+
+logger = logging.getLogger(__name__)
+
+LEDGER = "days.json"
+SETTLE = timedelta(hours=2)
+"""How late samples may arrive: remote write catches up, a Thanos sidecar uploads two-hour blocks."""
+
+_TABLES = {"usage": Layout.usage, "nodes": Layout.nodes, "pods": Layout.pods, "capacity": Layout.capacity}
+_ROW_GROUP = 500_000
+
+
+@dataclass(frozen=True, slots=True)
+class ReadDay:
+    """What the ledger says of one UTC day.
+
+    read_until     : the day was read up to this instant
+    recorded_share : share of the samples' queries that recording rules answered
+    """
+
+    read_until: datetime
+    recorded_share: float
+
+    def settled(self, day: date) -> bool:
+        """Whether the day was read so late that it need not be read again."""
+        return self.read_until >= _end(day) + SETTLE
+
+
+class OwnHistory:
+    """The history at a path or fsspec URL. One writer at a time: the lease of the nightly run sees to that."""
+
+    def __init__(self, url: str) -> None:
+        self.url = str(url)
+        self._store = open_store(self.url)
+
+    def read_days(self) -> dict[date, ReadDay]:
+        """The days read so far, oldest first. A damaged ledger only means that days are read again."""
+        try:
+            document = json.loads(self._store.get(LEDGER))
+            days = {
+                date.fromisoformat(day): ReadDay(datetime.fromisoformat(e["read_until"]), float(e["recorded_share"]))
+                for day, e in document["days"].items()
+            }
+        except FileNotFoundError:
+            return {}
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            logger.warning("days.json is not readable, days are read again", extra={"error": repr(error)})
+            return {}
+        stored = {name.removesuffix(".parquet") for name in self._store.files(Layout.usage)}
+        return {day: entry for day, entry in sorted(days.items()) if day.isoformat() in stored}
+
+    def to_read(self, available: Iterable[date]) -> list[date]:
+        """Which of the days a server has are to be read: those that are not settled here, oldest first."""
+        read = self.read_days()
+        return [day for day in sorted(set(available)) if day not in read or not read[day].settled(day)]
+
+    def check_growable(self) -> None:
+        """InputError where the directory holds a history of single files, which is somebody else's and finished."""
+        for name in _TABLES.values():
+            if isinstance(self._store, LocalStore) and (self._store.root / name).is_file():
+                raise InputError(
+                    f"{self.url} holds a finished history ({name} is a file), not one that grows: give --history "
+                    "another directory, or leave --prometheus out to train on it as it is"
+                )
+
+    def begin(self, calendar: Calendar, step_seconds: int) -> None:
+        """Write history.json where there is none, so that others can open the directory as it is."""
+        try:
+            self._store.get(Layout.settings)
+        except FileNotFoundError:
+            document = {
+                "time_zone": calendar.time_zone,
+                "holiday_country": calendar.holiday_country,
+                "step": step_seconds,
+                "comment": "kept by forecast-scheduler train; see docs/history-layout.md",
+            }
+            self._store.put(Layout.settings, (json.dumps(document, indent=1) + "\n").encode())
+
+    def append(self, tables: DayTables, *, read_until: datetime) -> None:
+        """Add what was read of a day to what is known of it; the day counts as read once days.json says so."""
+        known = self._stored(tables.day)
+        merged = merge_days(known, tables) if known is not None else tables
+        for field, directory in _TABLES.items():
+            self._store.put(f"{directory}/{tables.day}.parquet", _parquet(getattr(merged, field)))
+        read = self.read_days()
+        read[tables.day] = ReadDay(min(read_until, _end(tables.day) + SETTLE), tables.recorded_share)
+        self._write_ledger(read)
+
+    def forget_before(self, day: date) -> list[date]:
+        """Delete the days before `day`; returns them."""
+        read = self.read_days()
+        old = sorted({d for directory in _TABLES.values() for d in _dates(self._store.files(directory)) if d < day})
+        if old:
+            # The ledger first: a day that is half deleted must not look complete.
+            self._write_ledger({d: entry for d, entry in read.items() if d >= day})
+            for stale in old:
+                for directory in _TABLES.values():
+                    self._store.delete(f"{directory}/{stale}.parquet")
+        return old
+
+    @contextmanager
+    def local(self, progress: Progress = silent) -> Iterator[Path]:
+        """The history as a local directory for `HistoryFiles`; for a remote store a copy that goes away afterwards."""
+        if isinstance(self._store, LocalStore):
+            yield self._store.root
+            return
+        with tempfile.TemporaryDirectory(prefix="forecast-scheduler-history-") as directory:
+            names = [
+                *(f"{table}/{name}" for table in _TABLES.values() for name in self._store.files(table)),
+                Layout.settings,
+            ]
+            for done, name in enumerate(names, start=1):
+                target = Path(directory) / name
+                target.parent.mkdir(exist_ok=True)
+                try:
+                    target.write_bytes(self._store.get(name))
+                except FileNotFoundError as error:
+                    raise StoreError(f"{self.url}: {name} has gone while it was copied; run again") from error
+                progress("copy history", done, len(names))
+            yield Path(directory)
+
+    def _stored(self, day: date) -> DayTables | None:
+        """What is stored of a day; None if nothing is, or nothing that can be read."""
+        try:
+            tables = {
+                field: pq.read_table(io.BytesIO(self._store.get(f"{directory}/{day}.parquet")))
+                for field, directory in _TABLES.items()
+            }
+        except FileNotFoundError:
+            return None
+        except pa.ArrowException as error:
+            logger.warning("a damaged day is read again", extra={"day": str(day), "error": str(error)})
+            return None
+        return DayTables(day=day, counts={}, recorded_share=0.0, **tables)
+
+    def _write_ledger(self, read: Mapping[date, ReadDay]) -> None:
+        days = {
+            day.isoformat(): {"read_until": entry.read_until.isoformat(), "recorded_share": entry.recorded_share}
+            for day, entry in sorted(read.items())
+        }
+        self._store.put(LEDGER, (json.dumps({"days": days}, indent=1) + "\n").encode())
+
+
+def _parquet(table: pa.Table) -> bytes:
+    buffer = io.BytesIO()
+    pq.write_table(table, buffer, compression="zstd", row_group_size=_ROW_GROUP)
+    return buffer.getvalue()
+
+
+def _dates(names: Iterable[str]) -> Iterator[date]:
+    """The days of file names; files that are not ours are passed over."""
+    for name in names:
+        try:
+            yield date.fromisoformat(name.removesuffix(".parquet"))
+        except ValueError:
+            continue
+
+
+def _end(day: date) -> datetime:
+    return datetime.combine(day + timedelta(days=1), time(), UTC)
