@@ -1,0 +1,281 @@
+"""The report says what the arrays say, and no name can break its page."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from functools import lru_cache
+from html.parser import HTMLParser
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from forecast.backtest import backtest, scored_series
+from forecast.fit import fit
+from forecast.history import History
+from forecast.html_page import html_table, json_script
+from forecast.model import PeakModel
+from forecast.object_store import open_store
+from forecast.resources import CPU, LOG, RESOURCES
+from forecast.service_key import ServiceKey
+from tests.synthetic import scaled, synthetic_history
+from trainer.gate.evidence import measured_peaks
+from trainer.gate.gate import run_gate
+from trainer.gate.verdict import GateReport
+from trainer.history.cleaning import Cause, CleaningReport
+from trainer.issued import load_issued, store_issued
+from trainer.run_report.changes import changes_between
+from trainer.run_report.gaps import gap_slots, measured_share
+from trainer.run_report.html import html_report
+from trainer.run_report.issued_scores import score_issued
+from trainer.run_report.learned import identified_load_share, learned_services
+from trainer.run_report.report import RunReport, run_report
+from trainer.run_report.units import amount
+
+N_DAYS = 16
+CREATED = datetime(2026, 5, 20, 2, tzinfo=UTC)
+HOSTILE = ServiceKey("shop", "Deployment", '<img src=x onerror="alert(1)">&\u2028')
+
+
+@lru_cache(maxsize=1)
+def history() -> History:
+    known = synthetic_history(n_days=N_DAYS, n_services=5)
+    return replace(known, services=(HOSTILE, *known.services[1:]))
+
+
+@lru_cache(maxsize=4)
+def model_at(n_days: int) -> PeakModel:
+    return fit(history().before(n_days))
+
+
+@pytest.fixture(scope="module")
+def report(tmp_path_factory: pytest.TempPathFactory) -> RunReport:
+    """The third night of a small cluster."""
+    store = open_store(str(tmp_path_factory.mktemp("store")))
+    before, model = model_at(N_DAYS - 2), model_at(N_DAYS)
+    store_issued(store, before, "v1")
+    return run_report(
+        version="v2",
+        created=CREATED,
+        model=model,
+        before=before,
+        history=history(),
+        issued=load_issued(store, history().days),
+        gate=run_gate(history(), before, lambda known, previous: model_at(known.n_days)),
+        cleaning=CleaningReport({("usage <b>.parquet", Cause.NEGATIVE): 3}),
+        recorded_share=0.75,
+        stage_seconds={"read": 1.0, "fit": 2.5},
+    )
+
+
+def test_the_json_report_is_plain_and_complete(report: RunReport) -> None:
+    document = json.loads(json.dumps(report.to_json(), allow_nan=False))
+    assert document["version"] == "v2" and document["forecast_from"] == model_at(N_DAYS).first_day.isoformat()
+    assert document["history"]["days"] == N_DAYS and document["history"]["recorded_share"] == 0.75
+    assert document["history"]["measured_share"]["cpu"][history().days[0].isoformat()] == 1.0
+    assert document["gate"]["resources"]["cpu"]["verdict"] == "passed"
+    assert [night["day"] for night in document["issued"]] == [day.isoformat() for day in history().days[-2:]]
+    assert len(document["services"]) == 5 and document["services"][0]["service"] == str(HOSTILE)
+    assert document["changes"]["new"] == [] and document["stage_seconds"] == {"read": 1.0, "fit": 2.5}
+
+
+def test_figures_of_a_service_are_those_the_scorer_reads(report: RunReport) -> None:
+    model = model_at(N_DAYS)
+    cpu = report.services[2].resources["cpu"]
+    expected = model.service_peaks(model.first_day)[2, CPU]
+    assert (cpu.peak, cpu.bound) == pytest.approx(tuple(expected), rel=1e-4)
+    assert cpu.mean == pytest.approx(float(model.usage((model.first_day,))[2, CPU].mean()), rel=1e-4)
+    weights = dict(zip(model.info["predictors"], model.predictor_weights[2, CPU].tolist(), strict=True))
+    assert cpu.predictors[0][0] == max(weights, key=lambda name: weights[name])
+    assert report.services[2].replicas == 4 and not report.services[2].young
+    assert cpu.peak_weight == pytest.approx(float(model.peak_weight[2, CPU].max()), rel=1e-4)
+
+
+def test_a_service_of_three_days_is_young_and_unknown_figures_are_null() -> None:
+    usage = history().usage_per_pod.copy()
+    usage[1, :, :-3] = np.nan
+    model = model_at(N_DAYS)
+    unknown = {name: getattr(model, name).copy() for name in ("usage_dated", "usage_day_type", "peak_weight")}
+    for array in unknown.values():
+        array[1, LOG] = np.nan
+    service = learned_services(replace(model, **unknown), replace(history(), usage_per_pod=usage))[1]
+    assert service.young and service.measured_days == 3
+    log = service.resources["log"]
+    assert (log.mean, log.peak, log.bound, log.peak_weight, log.identified) == (None,) * 5
+
+
+def test_the_identified_share_is_weighed_by_load() -> None:
+    model = model_at(N_DAYS)
+    identified = np.zeros_like(model.identified)
+    identified[4, CPU] = 1  # the service of level 5 among levels 1 to 5
+    share = identified_load_share(replace(model, identified=identified))
+    assert share["cpu"] == pytest.approx(5 / 15, abs=0.02) and share["memory"] == 0
+
+
+def test_what_was_issued_is_scored_as_in_the_backtest(report: RunReport, tmp_path: Path) -> None:
+    """Every night of a backtest stored and read back gives the backtest's own figures."""
+    store = open_store(str(tmp_path))
+
+    def stored(known: History, previous: PeakModel | None) -> PeakModel:
+        model = model_at(known.n_days)
+        store_issued(store, model, f"v{known.n_days}")
+        return model
+
+    expected = backtest(history(), stored).scores["cpu"]["forecast-scheduler"]
+    nights = score_issued(history(), load_issued(store, history().days))
+    assert [night.lead_days for night in nights] == [1] * 5
+    assert np.mean([night.scores["cpu"].coverage95 for night in nights]) == pytest.approx(expected.coverage95)
+    used, scale = scored_series(history().usage_per_pod)
+    assert used.all()
+    total = (measured_peaks(history(), history().days[-5:])[:, CPU] / scale[:, [CPU]]).sum(axis=0)  # (n_nights,)
+    loss = np.average([night.scores["cpu"].loss50 for night in nights], weights=total)
+    assert loss == pytest.approx(expected.loss50, rel=1e-4)
+    assert [night.lead_days for night in report.issued] == [1, 2]
+
+
+def test_gaps_are_half_hours_of_services_that_had_pods() -> None:
+    known = history()
+    usage, replicas = known.usage_per_pod.copy(), known.replicas.copy()
+    usage[0, CPU, -1, :12] = np.nan  # a gap
+    replicas[1, -1] = 0  # no pods: nothing to measure
+    usage[1, :, -1] = np.nan
+    usage[:, LOG] = np.nan  # nobody measures it
+    replicas[:, 3, 10:20] = np.nan  # the monitoring was down: pods went on
+    usage[:, :, 3, 10:20] = np.nan
+    broken = replace(known, usage_per_pod=usage, replicas=replicas)
+    assert gap_slots(broken) == {"cpu": 12, "memory": 0, "disk": 0, "network": 0}
+    share = measured_share(broken)
+    assert share[CPU, -1] == pytest.approx(1 - 12 / (4 * 48))
+    assert share[CPU, 3] == pytest.approx(38 / 48) and share[CPU, 2] == 1 and share[LOG, 2] == 0
+    gone = replace(broken, replicas=np.zeros_like(replicas))
+    assert np.isnan(measured_share(gone)).all()
+
+
+def test_only_moves_of_more_than_a_fifth_are_told_and_scaling_out_is_none() -> None:
+    before = model_at(N_DAYS)
+    usage = before.usage_dated.copy()
+    usage[1, CPU] *= np.float32(1.3)
+    usage[2, CPU] *= np.float32(0.75)
+    usage[3, CPU] *= np.float32(1.1)
+    usage[4] /= np.float32(2)
+    replicas = before.reference_replicas.copy()
+    replicas[4] *= 2
+    replicas[0] = 0
+    changes = changes_between(before, replace(before, usage_dated=usage, reference_replicas=replicas))
+    assert changes is not None
+    names = [(move.service.rpartition("/")[2], move.resource) for move in changes.moved]
+    assert sorted(names) == [("service-1", "cpu"), ("service-2", "cpu")]
+    assert abs(changes.moved[0].share_of_cluster) >= abs(changes.moved[1].share_of_cluster) > 0
+    assert changes.gone == (str(HOSTILE),) and changes.new == ()
+    assert changes_between(None, before) is None
+
+
+def test_a_shift_of_level_is_among_the_changes() -> None:
+    factor = np.ones(N_DAYS)
+    factor[-3:] = 3.0
+    after = fit(scaled(history(), 2, factor))
+    changes = changes_between(model_at(N_DAYS - 3), after)
+    assert changes is not None
+    assert {(move.service, move.resource) for move in changes.moved} >= {("shop/Deployment/service-2", "cpu")}
+
+
+class Page(HTMLParser):
+    """Tags with their attributes, and the text outside scripts."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.text, self.scripts, self._in = "", dict[str, str](), ""
+        self.feed(page)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, dict(attrs)))
+        self._in = tag
+
+    def handle_endtag(self, tag: str) -> None:
+        self._in = ""
+
+    def handle_data(self, data: str) -> None:
+        if self._in == "script":
+            self.scripts[str(self.tags[-1][1].get("id"))] = data
+        elif self._in != "style":
+            self.text += data
+
+
+def test_the_page_needs_nothing_else_and_no_name_becomes_a_tag(report: RunReport) -> None:
+    html = html_report(report)
+    page = Page(html)
+    assert html.count("plotly.js v") == 1
+    for tag, attributes in page.tags:
+        assert tag not in ("img", "link", "iframe") and not {"src", "href", "onerror"} & set(attributes), attributes
+    rows = json.loads(page.scripts["services"])
+    assert rows["rows"][0][0] == str(HOSTILE) and [name for name, _ in rows["resources"]] == [r.name for r in RESOURCES]
+    assert "usage <b>.parquet: 3 values are negative" in page.text
+    for sentence in ("published v2", "75% read through recording rules", "passed on 10 series-days"):
+        assert sentence in page.text, sentence
+
+
+def test_a_first_run_has_a_page_too() -> None:
+    first = run_report(
+        version="",
+        created=CREATED,
+        model=model_at(N_DAYS),
+        before=None,
+        history=history(),
+        issued=load_issued(open_store("memory://none"), history().days),
+        gate=GateReport(),
+    )
+    text = Page(html_report(first)).text
+    for sentence in ("nothing was published", "There was no model before.", "No forecast has been issued yet"):
+        assert sentence in text
+    assert first.figures(None).finished is None and first.to_json()["changes"] is None
+
+
+def test_metrics_come_from_the_report(report: RunReport) -> None:
+    figures = report.figures(1_780_000_000.0)
+    assert figures.history_days == N_DAYS and figures.services == 5 and figures.nodes == 4
+    assert figures.issued_coverage["cpu"] == report.issued[-1].scores["cpu"].coverage95
+    assert figures.gate is report.gate and figures.stage_seconds == {"read": 1.0, "fit": 2.5}
+    assert set(figures.gap_slots) == {resource.name for resource in RESOURCES}
+
+
+def test_five_thousand_services_are_data_and_not_rows(report: RunReport) -> None:
+    many = replace(
+        report,
+        services=tuple(replace(report.services[i % 5], service=f"shop/Deployment/s-{i}") for i in range(5_000)),
+    )
+    html = html_report(many)
+    assert len(re.findall("<tr", html)) < 100 and len(html) < 12_000_000
+    assert len(json.loads(Page(html).scripts["services"])["rows"]) == 5_000
+
+
+@pytest.mark.parametrize(
+    ("value", "unit", "text"),
+    [
+        (1.2345, "cores", "1.23 cores"),
+        (3.5 * 2**30, "bytes", "3.5 GiB"),
+        (1234.5, "cores", "1230 cores"),
+        (1023, "bytes", "1020 B"),
+        (0, "bytes", "0 B"),
+        (12.3e6, "bytes/s", "12.3 MB/s"),
+        (5e18, "bytes/s", "5e+06 TB/s"),
+    ],
+)
+def test_amounts_are_written_as_people_do(value: float, unit: str, text: str) -> None:
+    assert amount(value, unit) == text
+
+
+def test_tables_and_data_escape_what_is_in_them() -> None:
+    assert "<i>" not in html_table(["<i>"], [["<i>"]]) and "&lt;i&gt;" in html_table([""], [["<i>"]])
+    script = json_script("rows", "</script><script>alert(1)</script>")
+    assert script.count("<") == 2 and json.loads(script[script.index('"rows">') + 7 : -9]) == (
+        "</script><script>alert(1)</script>"
+    )
+
+
+def test_days_before_anything_was_issued_have_no_figures(report: RunReport) -> None:
+    assert {night.day for night in report.issued} == set(history().days[-2:])
+    assert report.issued[0].day == model_at(N_DAYS - 2).first_day == history().days[-1] - timedelta(days=1)

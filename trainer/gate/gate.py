@@ -1,0 +1,101 @@
+"""The gate in order: refit at the cut-off of the model in use, compare, judge; later, apply the verdicts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import timedelta
+
+from forecast.errors import InputError
+from forecast.history import History
+from forecast.model import PeakModel
+from forecast.progress import Progress, silent
+from forecast.resources import RESOURCES
+from trainer.gate.evidence import Evidence, compare, evaluation_days
+from trainer.gate.merge import keep_resource, widen_resource
+from trainer.gate.verdict import GateOptions, GateReport, GateResult, Verdict, judge
+
+__all__ = ["FitModel", "apply_gate", "run_gate"]
+
+FitModel = Callable[[History, PeakModel | None], PeakModel]
+"""A history and the model of the night before -> a model."""
+
+_FEWEST_DAYS_BEFORE = 7
+"""Before a week is known, a model leans on what similar services use: too early for comparisons."""
+
+
+def run_gate(
+    history: History,
+    current: PeakModel | None,
+    fit_model: FitModel,
+    options: GateOptions = GateOptions(),  # noqa: B008 - frozen
+    progress: Progress = silent,
+) -> GateReport:
+    """Judge tonight's recipe against the model in use; fits once at the cut-off of the latter.
+
+    history   : everything that is known tonight
+    current   : the model in use; None = there is none
+    fit_model : tonight's recipe
+    """
+    progress("gate", 0, 1)
+    why, evidence = _evidence(history, current, fit_model, options)
+    tonight = history.days[-1] + timedelta(days=1)
+    results = {
+        resource.name: judge(
+            resource.name,
+            evidence.get(resource.name),
+            options,
+            previous=_previous(current, resource.name, history),
+            same_night=current is not None and current.first_day >= tonight,
+            why_nothing=why or "no service was measured and forecast on the days since the cut-off of the model in use",
+        )
+        for resource in RESOURCES
+    }
+    progress("gate", 1, 1)
+    return GateReport(results, current.first_day if current is not None else None)
+
+
+def apply_gate(candidate: PeakModel, current: PeakModel | None, report: GateReport) -> PeakModel:
+    """What is published: `candidate`, fitted on everything, with resources kept or widened as the report says.
+
+    The verdicts go into info["gate"]: the next night counts from there.
+    """
+    model = candidate
+    for name, result in report.results.items():
+        if result.verdict is Verdict.HELD_BACK and current is not None:
+            model = keep_resource(model, current, name)
+        elif result.verdict is Verdict.WIDENED:
+            model = widen_resource(model, name, result.widening)
+    return replace(model, info={**model.info, "gate": report.to_json()["resources"]})
+
+
+def _evidence(
+    history: History, current: PeakModel | None, fit_model: FitModel, options: GateOptions
+) -> tuple[str, dict[str, Evidence]]:
+    """Why there is nothing to compare ("" = there is), and the figures."""
+    if current is None:
+        return "no model is in use", {}
+    cut_off = current.first_day
+    if current.calendar != history.calendar:
+        return "the time zone or the holidays are not those of the model in use", {}
+    days = evaluation_days(history, cut_off, options.evaluation_days)
+    if not days:
+        return f"no day has passed since the cut-off of the model in use, {cut_off}", {}
+    if cut_off not in history.days:
+        return f"the history does not hold {cut_off}, the cut-off of the model in use", {}
+    n_before = history.days.index(cut_off)
+    if n_before < _FEWEST_DAYS_BEFORE:
+        return f"{n_before} days before {cut_off} are less than a week: cold start", {}
+    try:
+        refitted = fit_model(history.before(n_before), current)
+    except InputError as error:
+        return f"nothing could be learned at {cut_off}: {error}", {}
+    return "", compare(history, current, refitted, days)
+
+
+def _previous(current: PeakModel | None, resource: str, history: History) -> GateResult | None:
+    """The verdict stored with the model in use; None as well where its arrays could not be read on our slots."""
+    if current is None or current.calendar != history.calendar:
+        return None
+    gate = current.info.get("gate")
+    return GateResult.from_json(resource, gate.get(resource)) if isinstance(gate, dict) else None

@@ -1,0 +1,129 @@
+"""Arrays of one resource kept from the model in use, or its bounds widened.
+
+Arrays are found by their axes (`forecast.model_artefact.ARRAYS`), so that an array added later is kept as well.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from forecast.arrays import AnyFloats, Bools, Floats, Floats32, Ints
+from forecast.model import DATED_DAYS, PeakModel
+from forecast.model_artefact import ARRAYS
+from forecast.resources import resource_index
+from forecast.scenarios import SCENARIO_DAYS
+
+__all__ = ["keep_resource", "widen_resource"]
+
+_USAGE_UNIT = "base units of the resource"
+
+
+def keep_resource(new: PeakModel, old: PeakModel, resource: str) -> PeakModel:
+    """`new` with everything about one resource as `old` says it, read at the days of `new`.
+
+    Services and nodes that `old` does not know, or of which it had not measured the resource, keep the new values.
+    Usage of one pod is carried over to the reference replica count of `new`. Weights of predictors stay new where the
+    list of predictors has changed. The two models must have the same calendar.
+    """
+    r = resource_index(resource)
+    services = _rows(new.services, old.services)
+    nodes = _rows(new.nodes, old.nodes)
+    measured: Bools = np.any(np.isfinite(old.usage_day_type[:, r]), axis=(1, 2))  # (n_old_services,)
+    service_known = (services >= 0) & _taken(measured, services)
+    share = _share_at_new_replicas(new, old, services)[:, r]
+    same_predictors = new.info.get("predictors") == old.info.get("predictors")
+    kept: dict[str, Any] = {}
+    for spec in ARRAYS:
+        if "resources" not in spec.axes or ("predictors" in spec.axes and not same_predictors):
+            continue
+        at = spec.axes.index("resources")
+        axes = spec.axes[:at] + spec.axes[at + 1 :]
+        values = _read_at(new, old, spec.name, axes, _one(getattr(old, spec.name), at, r), r)
+        array = np.array(getattr(new, spec.name))
+        target = _one(array, at, r)  # a view
+        if "services" in axes or "nodes" in axes:
+            names, rows, known = (
+                ("services", services, service_known) if "services" in axes else ("nodes", nodes, nodes >= 0)
+            )
+            if axes[0] != names:
+                raise AssertionError(f"array {spec.name}: the axis {names} is expected to be the first")
+            values = values[rows[known]]
+            if names == "services" and spec.unit == _USAGE_UNIT:
+                values = values * share[known].reshape(-1, *[1] * (values.ndim - 1))
+            target[known] = values
+        else:
+            target[...] = values
+        kept[spec.name] = array
+    return replace(new, **kept)
+
+
+def widen_resource(model: PeakModel, resource: str, factor: float) -> PeakModel:
+    """The 0.95 bounds of a resource `factor` (>= 1) times as high: of services as such, of nodes above their mean.
+
+    A service's bound is peak_factor[..., -1] x its curve; a node's lies node_z[..., -1] standard deviations up.
+    """
+    r = resource_index(resource)
+    peak_factor: Floats32 = model.peak_factor.copy()
+    peak_factor[:, r, :, -1] *= np.float32(factor)
+    node_z: Floats32 = model.node_z.copy()
+    node_z[r, -1] = max(node_z[r, -1], node_z[r, -1] * np.float32(factor))  # below 0 it would be lowered
+    return replace(model, peak_factor=peak_factor, node_z=node_z)
+
+
+def _read_at(new: PeakModel, old: PeakModel, name: str, axes: tuple[str, ...], values: AnyFloats, r: int) -> AnyFloats:
+    """One resource of an array of `old` as it reads on the days of `new`; axes without "resources"."""
+    dated = new.calendar.horizon(new.first_day, DATED_DAYS)
+    if name == "usage_dated":
+        return old.usage(dated)[:, r]
+    if "days" in axes:
+        return np.asarray(np.take(values, _dated_offsets(old, dated), axis=axes.index("days")))
+    if "scenario_days" in axes:
+        offsets = [(day - old.first_day).days % SCENARIO_DAYS for day in dated[:SCENARIO_DAYS]]
+        return np.asarray(np.take(values, offsets, axis=axes.index("scenario_days")))
+    return values
+
+
+def _dated_offsets(old: PeakModel, days: Sequence[Any]) -> list[int]:
+    """Position of days among the dated days of `old`; later ones as `PeakModel.service_peaks` reads them."""
+    types = old.calendar.describe(old.calendar.horizon(old.first_day, DATED_DAYS)).day_type
+    wanted = old.calendar.describe(days).day_type
+    offsets = []
+    for day, kind in zip(days, wanted, strict=True):
+        offset = (day - old.first_day).days
+        if not 0 <= offset < DATED_DAYS:
+            same = np.flatnonzero(types == kind)
+            offset = int(same[-1]) if len(same) else DATED_DAYS - 1
+        offsets.append(offset)
+    return offsets
+
+
+def _share_at_new_replicas(new: PeakModel, old: PeakModel, services: Ints) -> Floats:
+    """What usage of one pod in `old` is multiplied by at the reference of `new`: (n_new_services, n_resources)."""
+    replicas = np.zeros(len(old.services))  # 0 = unknown: the reference of `old`
+    known = services >= 0
+    replicas[services[known]] = new.reference_replicas[known]
+    share = np.ones((len(services), new.cluster_std.shape[0]))
+    share[known] = old.load_share(replicas)[services[known]]
+    return share
+
+
+def _one(array: AnyFloats, axis: int, index: int) -> NDArray[Any]:
+    """A view of one entry along an axis."""
+    view: NDArray[Any] = array[(slice(None),) * axis + (index, ...)]
+    return view
+
+
+def _rows(names: Sequence[Any], known: Sequence[Any]) -> Ints:
+    """Position of each name among the known ones, -1 = not there."""
+    row = {name: index for index, name in enumerate(known)}
+    return np.array([row.get(name, -1) for name in names], dtype=np.int64)
+
+
+def _taken(flags: Bools, rows: Ints) -> Bools:
+    """flags[rows], False where the row is -1."""
+    return np.append(flags, False)[rows]

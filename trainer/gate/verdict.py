@@ -1,0 +1,272 @@
+"""From the figures of one resource to a verdict and its reason, in this order.
+
+    forced on the command line                              FORCED              new arrays as they are
+    no figures, and nothing held back before                NOTHING_TO_COMPARE  new arrays
+    loss <= 1.02 x that of the model in use,
+      and < that of the seasonal naive, and bounds hold     PASSED              new arrays
+    bounds fail, those of the model in use, too,
+      and the loss is <= 1.02 x that of the model in use    WIDENED             new arrays, wider bounds: a new world
+    held back for `max_held_back_nights` nights             WIDENED             new arrays, wider bounds
+    otherwise                                               HELD_BACK           arrays of the model in use
+
+A second run on the same night finds no new day; what was decided that night then holds again.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from datetime import date
+from enum import Enum
+from typing import Any
+
+from scipy.stats import binom
+
+from forecast.backtest import Score
+from trainer.gate.evidence import Evidence
+
+__all__ = ["GateOptions", "GateReport", "GateResult", "Verdict", "judge"]
+
+_SLACK = 0.05  # bounds fail when so few peaks covered are this unlikely at the lowest coverage allowed
+_FEWEST_FOR_UPPER_END = 200
+_LEAST_WIDENING, _MOST_WIDENING = 1.1, 4.0
+
+
+class Verdict(Enum):
+    """What happens to a resource of tonight's model."""
+
+    PASSED = "passed"
+    HELD_BACK = "held_back"
+    WIDENED = "widened"
+    FORCED = "forced"
+    NOTHING_TO_COMPARE = "nothing_to_compare"
+
+
+@dataclass(frozen=True, slots=True)
+class GateOptions:
+    """When a model may be published.
+
+    worse_than_current   : share by which its loss may exceed that of the model in use
+    fewest_for_naive     : under so many series-days the comparison with the seasonal naive is noise and not made
+    lowest_coverage, highest_coverage : range for the share of peaks within the 0.95 bound; the upper end only warns
+    evaluation_days      : the last days after the cut-off of the model in use that count
+    max_held_back_nights : so many nights a resource keeps its old arrays at most
+    force                : publish everything as it is
+    """
+
+    worse_than_current: float = 0.02
+    fewest_for_naive: int = 50
+    lowest_coverage: float = 0.85
+    highest_coverage: float = 0.995
+    evaluation_days: int = 7
+    max_held_back_nights: int = 3
+    force: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class GateResult:
+    """The verdict on one resource. candidate, current, naive: their scores, None = not compared.
+
+    widening         : factor on the 0.95 bounds, 1 unless WIDENED
+    held_back_nights : nights in a row, tonight included, that the resource has kept old arrays
+    days             : on which they were compared
+    """
+
+    resource: str
+    verdict: Verdict
+    reason: str
+    candidate: Score | None = None
+    current: Score | None = None
+    naive: Score | None = None
+    widening: float = 1.0
+    held_back_nights: int = 0
+    days: tuple[date, ...] = ()
+
+    @property
+    def loss_ratio(self) -> float | None:
+        """Loss of the candidate / loss of the model in use; None = not compared."""
+        if self.candidate is None or self.current is None or not total_loss(self.current) > 0:
+            return None
+        return total_loss(self.candidate) / total_loss(self.current)
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "verdict": self.verdict.value,
+            "reason": self.reason,
+            **{
+                name: score.to_json() if score else None
+                for name, score in (("candidate", self.candidate), ("current", self.current), ("naive", self.naive))
+            },
+            "loss_ratio": self.loss_ratio,
+            "widening": self.widening,
+            "held_back_nights": self.held_back_nights,
+            "days": [day.isoformat() for day in self.days],
+        }
+
+    @classmethod
+    def from_json(cls, resource: str, document: object) -> GateResult | None:
+        """What a manifest says was decided; None if it says nothing that can be read. Scores are not restored."""
+        if not isinstance(document, Mapping):
+            return None
+        try:
+            return cls(
+                resource=resource,
+                verdict=Verdict(document["verdict"]),
+                reason=str(document["reason"]),
+                widening=float(document["widening"]),
+                held_back_nights=int(document["held_back_nights"]),
+            )
+        except (KeyError, TypeError, ValueError):
+            return None
+
+
+@dataclass(frozen=True, slots=True)
+class GateReport:
+    """The verdicts on all resources. cut_off: that of the model in use, None = there is none to compare with."""
+
+    results: Mapping[str, GateResult] = field(default_factory=dict)
+    cut_off: date | None = None
+
+    def with_verdict(self, verdict: Verdict) -> tuple[str, ...]:
+        """Names of the resources it was given."""
+        return tuple(name for name, result in self.results.items() if result.verdict is verdict)
+
+    def lines(self) -> list[str]:
+        """One sentence per resource."""
+        return [f"{name}: {result.reason}" for name, result in self.results.items()]
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "cut_off": self.cut_off.isoformat() if self.cut_off else None,
+            "resources": {name: result.to_json() for name, result in self.results.items()},
+        }
+
+
+def total_loss(score: Score) -> float:
+    """Both quantiles together."""
+    return score.loss50 + score.loss95
+
+
+def judge(
+    resource: str,
+    evidence: Evidence | None,
+    options: GateOptions = GateOptions(),
+    *,
+    previous: GateResult | None = None,
+    same_night: bool = False,
+    why_nothing: str = "no day to compare",
+) -> GateResult:
+    """The verdict on one resource.
+
+    evidence    : None = nothing could be compared, for the reason `why_nothing`
+    previous    : the verdict stored with the model in use
+    same_night  : the model in use has tonight's cut-off already
+    """
+    if evidence is None or not math.isfinite(total_loss(evidence.candidate)):
+        result = _without_evidence(resource, options, previous, same_night, why_nothing)
+    else:
+        result = _with_evidence(resource, evidence, options, previous)
+        result = replace(
+            result,
+            candidate=evidence.candidate,
+            current=evidence.current,
+            naive=evidence.naive,
+            days=evidence.days,
+        )
+    if options.force:
+        if result.verdict in (Verdict.HELD_BACK, Verdict.WIDENED):
+            reason = f"published as it is because it was forced; else: {result.reason}"
+        else:
+            reason = f"published as it is because it was forced, which was not necessary: {result.reason}"
+        result = replace(result, verdict=Verdict.FORCED, reason=reason, widening=1.0, held_back_nights=0)
+    return result
+
+
+def _without_evidence(
+    resource: str, options: GateOptions, previous: GateResult | None, same_night: bool, why_nothing: str
+) -> GateResult:
+    """Nothing new is known: what was held back stays so within its limit, and a night run twice ends the same."""
+    if previous is not None and same_night and previous.verdict in (Verdict.HELD_BACK, Verdict.WIDENED):
+        return replace(previous, reason=_once("decided earlier tonight: ", previous.reason))
+    if previous is not None and previous.verdict is Verdict.HELD_BACK:
+        if previous.held_back_nights < options.max_held_back_nights:
+            nights = previous.held_back_nights + 1
+            reason = (
+                f"held back as last night ({nights} of at most {options.max_held_back_nights} nights): {why_nothing}"
+            )
+            return GateResult(resource, Verdict.HELD_BACK, reason, held_back_nights=nights)
+        reason = (
+            f"published after {previous.held_back_nights} nights of being held back, with bounds {_LEAST_WIDENING:g} "
+            f"times as high: {why_nothing}"
+        )
+        return GateResult(resource, Verdict.WIDENED, reason, widening=_LEAST_WIDENING)
+    return GateResult(resource, Verdict.NOTHING_TO_COMPARE, f"published, nothing to compare: {why_nothing}")
+
+
+def _with_evidence(resource: str, evidence: Evidence, options: GateOptions, previous: GateResult | None) -> GateResult:
+    ours, current, naive = total_loss(evidence.candidate), total_loss(evidence.current), total_loss(evidence.naive)
+    n = evidence.candidate.n
+    bounds_fail = _too_low(evidence.candidate, options)
+    failures = []
+    worse = ours > (1 + options.worse_than_current) * current
+    if worse:
+        failures.append(
+            f"its loss {ours:.4f} is {ours / current - 1 if current > 0 else math.inf:.1%} above the {current:.4f} of "
+            f"the model in use ({options.worse_than_current:.0%} is allowed)"
+        )
+    naive_judged = n >= options.fewest_for_naive
+    if naive_judged and not ours < naive:
+        failures.append(f"its loss {ours:.4f} is not below the {naive:.4f} of the same day last week")
+    if bounds_fail:
+        failures.append(
+            f"{evidence.candidate.coverage95:.1%} of the peaks lie within its 0.95 bounds "
+            f"(at least {options.lowest_coverage:.0%} is asked)"
+        )
+    on = f"on {n:,} series-days"
+    if not failures:
+        reason = f"passed {on}: loss {ours:.4f}, model in use {current:.4f}, same day last week {naive:.4f}"
+        reason += "" if naive_judged else " (too few to judge against the latter)"
+        reason += f"; {evidence.candidate.coverage95:.1%} of the peaks within the 0.95 bounds"
+        if n >= _FEWEST_FOR_UPPER_END and evidence.candidate.coverage95 > options.highest_coverage:
+            reason += f", more than {options.highest_coverage:.1%}: they are wider than need be"
+        return GateResult(resource, Verdict.PASSED, reason)
+    found = f"{on} {'; '.join(failures)}"
+    widening = min(max(evidence.widening, 1.0), _MOST_WIDENING)
+    # Bounds that an earlier night widened are no sign that the world stayed as it was.
+    current_widened = previous is not None and previous.verdict is Verdict.WIDENED
+    current_fails = (
+        current_widened
+        or evidence.current.coverage95 <= evidence.candidate.coverage95
+        or _too_low(evidence.current, options)
+    )
+    if bounds_fail and current_fails and not worse:
+        reason = (
+            f"published with bounds {widening:.2f} times as high: {found}; those of the model in use "
+            f"{'had to be widened before' if current_widened else 'fail, too'}, so what is measured has changed"
+        )
+        return GateResult(resource, Verdict.WIDENED, reason, widening=widening)
+    nights = previous.held_back_nights if previous is not None else 0
+    if nights >= options.max_held_back_nights:
+        widening = max(widening, _LEAST_WIDENING)
+        reason = (
+            f"published with bounds {widening:.2f} times as high after {nights} nights of being held back, "
+            f"although {found}"
+        )
+        return GateResult(resource, Verdict.WIDENED, reason, widening=widening)
+    reason = (
+        f"held back ({nights + 1} of at most {options.max_held_back_nights} nights), the model in use stays: {found}"
+    )
+    return GateResult(resource, Verdict.HELD_BACK, reason, held_back_nights=nights + 1)
+
+
+def _too_low(score: Score, options: GateOptions) -> bool:
+    """Whether so few peaks covered are a rare accident at the lowest coverage allowed (one-sided binomial test)."""
+    if score.coverage95 >= options.lowest_coverage:
+        return False
+    covered = round(score.coverage95 * score.n)
+    return bool(binom.cdf(covered, score.n, options.lowest_coverage) < _SLACK)
+
+
+def _once(prefix: str, text: str) -> str:
+    return text if text.startswith(prefix) else prefix + text

@@ -1,0 +1,129 @@
+"""What a model knows of each service, in figures for people."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from forecast.arrays import Floats
+from forecast.history import History
+from forecast.model import PeakModel
+from forecast.resources import RESOURCES
+
+__all__ = ["LearnedResource", "LearnedService", "identified_load_share", "learned_services"]
+
+_YOUNG_DAYS = 7
+_SHOWN_PREDICTORS = 3
+
+
+@dataclass(frozen=True, slots=True)
+class LearnedResource:
+    """One resource of a service on the first day of the forecast, of one pod in base units; None = not known.
+
+    mean, peak, bound : mean over the day, expected peak, its 0.95 bound
+    predictors        : the largest weights of the blend behind the curve, largest first
+    peak_weight       : what the regression says one more pod adds to a node at the service's highest half hour
+    weight_error      : its standard error as a share of it
+    identified        : whether that error is small enough for the weight to be a fact rather than a prior
+    """
+
+    mean: float | None
+    peak: float | None
+    bound: float | None
+    predictors: tuple[tuple[str, float], ...]
+    peak_weight: float | None
+    weight_error: float | None
+    identified: bool | None
+
+
+@dataclass(frozen=True, slots=True)
+class LearnedService:
+    """measured_days: days with any measurement; young: fewer than a week of them, so it borrows from similar ones."""
+
+    service: str
+    replicas: float
+    autoscaled: bool
+    measured_days: int
+    young: bool
+    resources: Mapping[str, LearnedResource]
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "service": self.service,
+            "replicas": self.replicas,
+            "autoscaled": self.autoscaled,
+            "measured_days": self.measured_days,
+            "young": self.young,
+            "resources": {name: asdict(resource) for name, resource in self.resources.items()},
+        }
+
+
+def learned_services(model: PeakModel, history: History) -> tuple[LearnedService, ...]:
+    """One entry per service of the model."""
+    curves = model.usage((model.first_day,))[:, :, 0]  # (n_services, n_resources, 48)
+    mean, peaks = curves.mean(axis=2), model.service_peaks(model.first_day)
+    weight = _peak_weights(model)
+    row = {service: index for index, service in enumerate(history.services)}
+    measured = np.append(np.isfinite(history.usage_per_pod).any(axis=(1, 3)).sum(axis=1), 0)  # one more: unknown
+    names = [str(name) for name in model.info.get("predictors", [])]
+    result = []
+    for s, service in enumerate(model.services):
+        days = int(measured[row.get(service, -1)])
+        result.append(
+            LearnedService(
+                service=str(service),
+                replicas=round(float(model.reference_replicas[s]), 3),
+                autoscaled=bool(model.autoscaled[s] > 0),
+                measured_days=days,
+                young=days < _YOUNG_DAYS,
+                resources={
+                    resource.name: LearnedResource(
+                        mean=_known(mean[s, r]),
+                        peak=_known(peaks[s, r, 0]),
+                        bound=_known(peaks[s, r, -1]),
+                        predictors=_largest(names, model.predictor_weights[s, r]),
+                        peak_weight=_known(weight[s, r]),
+                        weight_error=_known(model.peak_weight_error[s, r]),
+                        identified=None if math.isnan(weight[s, r]) else bool(model.identified[s, r] > 0),
+                    )
+                    for r, resource in enumerate(RESOURCES)
+                },
+            )
+        )
+    return tuple(result)
+
+
+def identified_load_share(model: PeakModel) -> dict[str, float]:
+    """Share of the expected load of all services that belongs to those with an identified weight, per resource."""
+    replicas = model.replicas((model.first_day,))[:, 0]  # (n_services, 48)
+    load = (np.nan_to_num(model.usage((model.first_day,))[:, :, 0]) * replicas[:, None]).sum(axis=2)
+    total = load.sum(axis=0)
+    return {
+        resource.name: float((load[:, r] * (model.identified[:, r] > 0)).sum() / total[r])
+        for r, resource in enumerate(RESOURCES)
+        if total[r] > 0
+    }
+
+
+def _peak_weights(model: PeakModel) -> Floats:
+    """Weight at the highest half hour of any day type: (n_services, n_resources), NaN = nothing known."""
+    highest: Floats = np.where(np.isnan(model.peak_weight), -np.inf, model.peak_weight).max(
+        axis=(2, 3), initial=-np.inf
+    )
+    return np.where(np.isfinite(highest), highest, np.nan)
+
+
+def _largest(names: list[str], weights: Floats) -> tuple[tuple[str, float], ...]:
+    if len(names) != len(weights):
+        return ()
+    pairs = [(name, round(float(w), 3)) for name, w in zip(names, weights, strict=True) if w > 0]  # NaN is left out
+    return tuple(sorted(pairs, key=lambda pair: -pair[1])[:_SHOWN_PREDICTORS])
+
+
+def _known(value: float) -> float | None:
+    """Five digits are enough for a report; None where nothing is known."""
+    return float(f"{value:.5g}") if math.isfinite(value) else None

@@ -1,0 +1,138 @@
+"""The report of a run as one object: for the JSON file, for the page and for the metrics."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import date, datetime
+from typing import Any
+
+from forecast.arrays import Floats
+from forecast.history import History
+from forecast.model import PeakModel
+from forecast.resources import RESOURCES
+from trainer.gate.verdict import GateReport
+from trainer.history.cleaning import CleaningReport
+from trainer.issued import IssuedForecasts
+from trainer.run_metrics import RunFigures
+from trainer.run_report.changes import Changes, changes_between
+from trainer.run_report.gaps import gap_slots, measured_share
+from trainer.run_report.issued_scores import IssuedScore, score_issued
+from trainer.run_report.learned import LearnedService, identified_load_share, learned_services
+
+__all__ = ["RunReport", "run_report"]
+
+
+@dataclass(frozen=True, slots=True)
+class RunReport:
+    """What a run read, learned, decided and published.
+
+    version        : as published; "" = nothing was
+    created        : aware time of the run
+    recorded_share : share of the samples read tonight that came from recording rules; None = none was read
+    stage_seconds  : stage -> seconds
+    measured       : (n_resources, n_days) share of the services' half hours that was measured; NaN = no pods at all
+    changes        : None = there was no model before
+    """
+
+    version: str
+    created: datetime
+    time_zone: str
+    days: tuple[date, ...]
+    first_day: date
+    n_nodes: int
+    recorded_share: float | None
+    stage_seconds: Mapping[str, float]
+    measured: Floats
+    gap_slots: Mapping[str, int]
+    cleaning: tuple[str, ...]
+    services: tuple[LearnedService, ...]
+    identified_load_share: Mapping[str, float]
+    issued: tuple[IssuedScore, ...]
+    gate: GateReport
+    changes: Changes | None
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain JSON without NaN."""
+        return {
+            "version": self.version or None,
+            "created": self.created.isoformat(),
+            "time_zone": self.time_zone,
+            "history": {
+                "first_day": self.days[0].isoformat(),
+                "last_day": self.days[-1].isoformat(),
+                "days": len(self.days),
+                "nodes": self.n_nodes,
+                "services": len(self.services),
+                "recorded_share": self.recorded_share,
+                "cleaning": list(self.cleaning),
+                "measured_share": {
+                    resource.name: {
+                        day.isoformat(): None if math.isnan(share) else round(float(share), 4)
+                        for day, share in zip(self.days, self.measured[r], strict=True)
+                    }
+                    for r, resource in enumerate(RESOURCES)
+                },
+                "gap_slots": dict(self.gap_slots),
+            },
+            "forecast_from": self.first_day.isoformat(),
+            "stage_seconds": dict(self.stage_seconds),
+            "gate": self.gate.to_json(),
+            "issued": [score.to_json() for score in self.issued],
+            "changes": self.changes.to_json() if self.changes else None,
+            "identified_load_share": dict(self.identified_load_share),
+            "services": [service.to_json() for service in self.services],
+        }
+
+    def figures(self, finished: float | None) -> RunFigures:
+        """The run's metrics. finished: seconds since 1970, None = nothing was published."""
+        last = self.issued[-1].scores if self.issued else {}
+        return RunFigures(
+            finished=finished,
+            stage_seconds=self.stage_seconds,
+            history_days=len(self.days),
+            services=len(self.services),
+            nodes=self.n_nodes,
+            gate=self.gate,
+            issued_coverage={name: score.coverage95 for name, score in last.items()},
+            identified_load_share=self.identified_load_share,
+            gap_slots=self.gap_slots,
+        )
+
+
+def run_report(
+    *,
+    version: str,
+    created: datetime,
+    model: PeakModel,
+    before: PeakModel | None,
+    history: History,
+    issued: IssuedForecasts,
+    gate: GateReport,
+    cleaning: CleaningReport = CleaningReport(),  # noqa: B008 - frozen
+    recorded_share: float | None = None,
+    stage_seconds: Mapping[str, float] | None = None,
+) -> RunReport:
+    """The report of a run that published `model` after `before` (None = first run).
+
+    issued : forecasts issued for days of the history, `load_issued(store, history.days[-28:])`
+    """
+    return RunReport(
+        version=version,
+        created=created,
+        time_zone=history.calendar.time_zone,
+        days=history.days,
+        first_day=model.first_day,
+        n_nodes=len(model.nodes),
+        recorded_share=recorded_share,
+        stage_seconds=dict(stage_seconds or {}),
+        measured=measured_share(history),
+        gap_slots=gap_slots(history),
+        cleaning=tuple(cleaning.lines()),
+        services=learned_services(model, history),
+        identified_load_share=identified_load_share(model),
+        issued=score_issued(history, issued),
+        gate=gate,
+        changes=changes_between(before, model),
+    )
