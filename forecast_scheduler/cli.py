@@ -19,11 +19,12 @@ from collections.abc import Sequence
 
 import typer
 
-from forecast.errors import ForecastError, InputError, PublishError
+from forecast.errors import ForecastError, InputError, PublishError, StoreError
 from forecast_scheduler.commands.backtest import backtest
 from forecast_scheduler.commands.demo import demo
 from forecast_scheduler.commands.models import models
 from forecast_scheduler.commands.replay import replay
+from forecast_scheduler.commands.rules import rules
 from forecast_scheduler.commands.train import train
 
 __all__ = ["app", "main", "run"]
@@ -55,6 +56,7 @@ app.command()(demo)
 app.command()(train)
 app.command()(backtest)
 app.command()(replay)
+app.command()(rules)
 app.add_typer(models, name="models")
 
 
@@ -89,6 +91,8 @@ def _status_of(error: Exception) -> int:
         return _usage_error(error)
     if isinstance(error, InputError | PublishError):
         return _fail(BAD_INPUT, str(error))
+    if isinstance(error, StoreError):
+        return _fail(BAD_INPUT, f"{error}: check that this place can be reached, has room and may be written")
     if isinstance(error, ForecastError):
         return _fail(FAILURE, str(error))
     if isinstance(error, OSError) and error.errno in _MENDABLE:

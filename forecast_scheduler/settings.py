@@ -12,12 +12,14 @@ from __future__ import annotations
 import difflib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import yaml
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, Field, ValidationError
 
 from forecast.errors import InputError
+from forecast_scheduler.setting_group import Country, SettingGroup
+from forecast_scheduler.training_settings import PrometheusSettings, TrainSettings
 
 __all__ = ["ENVIRONMENT_PREFIX", "ModelsSettings", "ReplaySettings", "Settings", "load_settings"]
 
@@ -25,19 +27,7 @@ ENVIRONMENT_PREFIX = "FORECAST_SCHEDULER_"
 CONFIG_VARIABLE = ENVIRONMENT_PREFIX + "CONFIG"
 
 
-def _undo_the_norway_problem(value: Any) -> Any:
-    """YAML 1.1 reads the country code NO, unquoted, as the truth value false."""
-    return "NO" if value is False else value
-
-
-Country = Annotated[str, BeforeValidator(_undo_the_norway_problem)]
-
-
-class _Group(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
-
-
-class ModelsSettings(_Group):
+class ModelsSettings(SettingGroup):
     """Where models are published and which of them are trusted."""
 
     location: str = "models"
@@ -53,7 +43,7 @@ class ModelsSettings(_Group):
     """Versions kept for rollback, the one in use among them."""
 
 
-class ReplaySettings(_Group):
+class ReplaySettings(SettingGroup):
     """What `replay` does unless its options say otherwise."""
 
     days: int = Field(default=7, ge=1, le=14)
@@ -63,11 +53,11 @@ class ReplaySettings(_Group):
     """Order in which the pods arrive."""
 
 
-class Settings(_Group):
+class Settings(SettingGroup):
     """All settings. Options of a command win over these."""
 
-    history: Path | None = None
-    """Directory with usage.parquet and its neighbours; None: the command asks for --history."""
+    history: str | None = None
+    """Directory with usage.parquet and its neighbours; with Prometheus also an fsspec URL. None: see --history."""
 
     time_zone: str | None = None
     """IANA name, for instance Europe/Berlin: when it is evening. None: what history.json says, else UTC."""
@@ -76,6 +66,8 @@ class Settings(_Group):
     """Whose public holidays count: ISO code, for instance DE or DE-BY. None: what history.json says, else none."""
 
     models: ModelsSettings = ModelsSettings()
+    prometheus: PrometheusSettings = PrometheusSettings()
+    train: TrainSettings = TrainSettings()
     replay: ReplaySettings = ReplaySettings()
 
 
@@ -151,7 +143,8 @@ def _first_mistake(error: ValidationError, source: str) -> str:
         near = difflib.get_close_matches(path[-1], allowed, n=1)
         hint = f"did you mean {'.'.join([*path[:-1], near[0]])!r}?" if near else f"known keys are {', '.join(allowed)}"
         return f"{source} has the unknown key {key!r}: {hint}"
-    return f"{source} sets {key!r} to {mistake['input']!r}: {mistake['msg'][:1].lower()}{mistake['msg'][1:]}"
+    what = mistake["msg"].removeprefix("Value error, ")
+    return f"{source} sets {key!r} to {mistake['input']!r}: {what[:1].lower()}{what[1:]}"
 
 
 def _keys_of_group(path: list[str]) -> list[str]:

@@ -50,11 +50,12 @@ class Shell:
         """`with shell.progress() as progress:` gives the callback that long-running functions take."""
         return show_progress(self.err)
 
-    def history(self, option: Path | None) -> Path:
+    def history(self, option: Path | str | None) -> Path:
         """The history directory, from the option or the settings; InputError where there is neither."""
-        directory = option or self.settings.history
-        if directory is None:
+        named = option or self.settings.history
+        if named is None:
             raise InputError("no history named: pass --history DIR, for instance --history data/sample")
+        directory = Path(named)
         if not directory.is_dir():
             what = "is a file" if directory.exists() else "does not exist"
             raise InputError(f"history directory {directory} {what}: pass the directory that holds usage.parquet")

@@ -1,32 +1,71 @@
-"""The nightly run: history -> fit -> publish, picking up where the night before left off."""
+"""The nightly run from a history on: check, gate, fit, publish, and keep what was forecast.
+
+Whatever fails or is killed on the way, the model in use stays in use; running again does what is left to do.
+"""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from datetime import datetime
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+from importlib.metadata import version as installed_version
 from typing import Any
 
-from forecast.errors import ForecastError
+from forecast.errors import ForecastError, StoreError
 from forecast.fit import FitOptions, fit
 from forecast.history import History
 from forecast.model import PeakModel
 from forecast.model_artefact import artefact_of, model_of
+from forecast.object_store import open_store
 from forecast.progress import Progress, silent
 from forecast.registry import Registry
+from trainer.gate.gate import apply_gate, run_gate
+from trainer.gate.verdict import GateOptions, GateReport
+from trainer.issued import store_issued
+from trainer.readiness import Readiness, check_ready
 
-__all__ = ["Published", "load_previous", "train_and_publish"]
+__all__ = ["Night", "Stages", "load_previous", "train_and_publish"]
 
 logger = logging.getLogger(__name__)
 
 
+class Stages:
+    """How long the stages of a run took."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self.seconds: dict[str, float] = {}
+
+    @contextmanager
+    def stage(self, name: str) -> Iterator[None]:
+        """Adds the time that the block takes to the stage."""
+        started = self._clock()
+        try:
+            yield
+        finally:
+            self.seconds[name] = self.seconds.get(name, 0.0) + self._clock() - started
+
+
 @dataclass(frozen=True, slots=True)
-class Published:
-    """A model and the version it was published as."""
+class Night:
+    """What came of a run.
+
+    version   : the model in use after it
+    published : False where a run before it had published the same already
+    model     : what is in use; previous: what was in use before, None = nothing that could be read
+    gate      : the verdicts; of a run that published nothing, empty
+    """
 
     version: str
+    published: bool
     model: PeakModel
+    previous: PeakModel | None
+    gate: GateReport
+    readiness: Readiness
+    stages: Mapping[str, float] = field(default_factory=dict)
 
 
 def train_and_publish(
@@ -34,21 +73,46 @@ def train_and_publish(
     registry: Registry,
     *,
     now: datetime,
-    data_digest: str = "",
+    live: bool = False,
     options: FitOptions | None = None,
+    gate: GateOptions | None = None,
     backtest: Mapping[str, Any] | None = None,
+    before_publish: Callable[[], None] = lambda: None,
+    stages: Stages | None = None,
     progress: Progress = silent,
-) -> Published:
-    """Fit a model on the whole history and publish it; the model in use before stays in use if anything fails.
+) -> Night:
+    """Fit a model on the whole history and publish it, resource by resource as the gate allows.
 
-    now         : aware datetime that the manifest records
-    data_digest : which data the model was fitted on
-    backtest    : figures to publish with it
+    now            : aware datetime that the manifest records
+    live           : the history was just read from a server: it must be recent, and a night's second run does nothing
+    backtest       : figures to publish with the model
+    before_publish : raises where the run must not publish any more, for instance because its lease was lost
+    Raises InputError if there is not enough to learn from, PublishError if the store cannot be written.
     """
-    model = fit(history, options or FitOptions(), previous=load_previous(registry), progress=progress)
-    model = replace(model, data_digest=data_digest)
-    version = registry.publish(artefact_of(model, now, dict(backtest) if backtest is not None else None))
-    return Published(version, model)
+    options, gate, stages = options or FitOptions(), gate or GateOptions(), stages or Stages()
+    recipe = f"{installed_version('forecast-scheduler')} {options!r}"
+    previous = load_previous(registry)
+    readiness = check_ready(history, previous, live_at=now if live else None, force=gate.force)
+    digest = history.digest()
+    if live and not gate.force and previous is not None and _is_done(previous, history, digest, recipe):
+        version = registry.latest()
+        assert version is not None
+        _keep_forecasts(registry, previous, version)
+        return Night(version, False, previous, previous, GateReport(), readiness, stages.seconds)
+
+    def fit_model(known: History, before: PeakModel | None) -> PeakModel:
+        return fit(known, options, previous=before, progress=progress)
+
+    with stages.stage("gate"):
+        report = run_gate(history, previous, fit_model, gate, progress)
+    with stages.stage("fit"):
+        model = apply_gate(fit_model(history, previous), previous, report)
+    model = replace(model, data_digest=digest, info={**model.info, "recipe": recipe})
+    with stages.stage("publish"):
+        before_publish()
+        version = registry.publish(artefact_of(model, now, dict(backtest) if backtest is not None else None))
+        _keep_forecasts(registry, model, version)
+    return Night(version, True, model, previous, report, readiness, stages.seconds)
 
 
 def load_previous(registry: Registry) -> PeakModel | None:
@@ -61,3 +125,20 @@ def load_previous(registry: Registry) -> PeakModel | None:
     except ForecastError as error:
         logger.warning("the model in use is not built upon", extra={"url": registry.url, "error": str(error)})
         return None
+
+
+def _is_done(previous: PeakModel, history: History, digest: str, recipe: str) -> bool:
+    """Whether the model in use is what this run would learn from."""
+    return (
+        previous.first_day == history.days[-1] + timedelta(days=1)
+        and previous.data_digest == digest
+        and previous.info.get("recipe") == recipe
+    )
+
+
+def _keep_forecasts(registry: Registry, model: PeakModel, version: str) -> None:
+    """Store what was issued. The model is in use by now: a store that fails here costs figures, not the night."""
+    try:
+        store_issued(open_store(registry.url), model, version)
+    except StoreError as error:
+        logger.warning("the forecasts issued were not kept", extra={"url": registry.url, "error": str(error)})

@@ -71,7 +71,6 @@ def demo(
             known,
             registry,
             now=datetime.now(UTC),
-            data_digest=files.digest(),
             backtest=tested.to_json(),
             progress=progress,
         )

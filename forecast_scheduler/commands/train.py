@@ -1,54 +1,182 @@
-"""`train`: read a history, fit a model, publish it."""
+"""`train`: read what is new, fit a model, publish it. One run a night."""
 
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
-from forecast_scheduler.options import ConfigOption, HistoryOption, ModelsOption, VerboseOption
-from forecast_scheduler.shell import open_shell
+import typer
 
-COLD_START_DAYS = 7
-"""With less than a week of history no weekday has been seen twice, and most not at all."""
+from forecast_scheduler.options import ConfigOption, JsonOption, ModelsOption, ReportOption, VerboseOption
+from forecast_scheduler.settings import Settings
+from forecast_scheduler.shell import Shell, check_writable, open_shell, write_json, write_text
+
+if TYPE_CHECKING:
+    from forecast_scheduler.training import Trained
+
+GROWING_HISTORY = "history"
+"""Where the history grows when nobody says where."""
+
+Prometheus = Annotated[
+    str | None,
+    typer.Option(
+        "--prometheus", metavar="URL", help="Server to read what is new from; the history of --history grows by it."
+    ),
+]
+History = Annotated[
+    str | None,
+    typer.Option(
+        "--history",
+        metavar="DIR-or-URL",
+        help="History directory; with --prometheus one of our own that grows, also an fsspec URL.  [default: history]",
+    ),
+]
+DaysBack = Annotated[int | None, typer.Option("--days", metavar="N", min=1, help="How far back the first run reads.")]
+Metrics = Annotated[
+    Path | None,
+    typer.Option(
+        "--metrics", metavar="FILE.prom", help="Write the run's figures for node-exporter's textfile collector."
+    ),
+]
+Pushgateway = Annotated[
+    str | None, typer.Option("--pushgateway", metavar="URL", help="Send the run's figures to a Pushgateway.")
+]
+Backend = Annotated[
+    str | None,
+    typer.Option("--backend", metavar="NAME", help="Run per-series work on a joblib backend: loky, threading or dask."),
+]
+Jobs = Annotated[int | None, typer.Option("--jobs", metavar="N", help="Pieces of work at once with --backend.")]
+DaskScheduler = Annotated[
+    str | None, typer.Option("--dask-scheduler", metavar="URL", help="An existing Dask cluster: tcp://HOST:8786.")
+]
+Force = Annotated[
+    bool, typer.Option("--force", help="Publish whatever the gate says, and train on less than a week of data.")
+]
 
 
 def train(
-    history: HistoryOption = None,
+    prometheus: Prometheus = None,
+    history: History = None,
     models: ModelsOption = None,
+    days: DaysBack = None,
+    json: JsonOption = None,
+    report: ReportOption = None,
+    metrics: Metrics = None,
+    pushgateway: Pushgateway = None,
+    backend: Backend = None,
+    jobs: Jobs = None,
+    dask_scheduler: DaskScheduler = None,
+    force: Force = False,
     config: ConfigOption = None,
     verbose: VerboseOption = False,
 ) -> None:
-    """Learn from a history what every service will use, and publish the model.
+    """Learn from Prometheus or from a history what every service will use, and publish the model.
 
     Whatever goes wrong, the model in use before stays in use.
     """
-    shell = open_shell(config, verbose=verbose)
-    directory = shell.history(history)
+    shell = open_shell(config, verbose=verbose, json_file=json)
+    settings = _with_options(shell.settings, days, metrics, pushgateway, backend, jobs, dask_scheduler)
+    for file in (json, report, settings.train.metrics_file):
+        check_writable(file)
+    # --history alone means this history as it is, even where the settings name a server.
+    url = prometheus or (None if history is not None else settings.prometheus.url)
+    place = history or settings.history or GROWING_HISTORY
+    if url is None:
+        place = str(shell.history(history))
 
-    from forecast_scheduler.history_source import open_history, tell_what_was_cleaned
     from forecast_scheduler.model_store import open_registry
-    from trainer.nightly import train_and_publish
+    from forecast_scheduler.training import train_night
 
-    registry = open_registry(shell.settings.models, models)
+    registry = open_registry(settings.models, models)
     with shell.progress() as progress:
-        files = open_history(shell.settings, directory, progress)
-        known = files.history(progress=progress)
-        published = train_and_publish(
-            known, registry, now=datetime.now(UTC), data_digest=files.digest(), progress=progress
+        trained = train_night(
+            settings,
+            registry,
+            history=place,
+            prometheus=url,
+            force=force,
+            now=datetime.now(UTC),
+            progress=progress,
         )
-    tell_what_was_cleaned(shell, files)
-    model = published.model
-    if model.trained_days < COLD_START_DAYS:
-        shell.err.print(
-            f"note: {model.trained_days} days are less than a week: this is a cold-start model, which leans on "
+    _tell(shell, trained, registry.url)
+    write_json(json, trained.report.to_json())
+    if report is not None:
+        from trainer.run_report.html import html_report
+
+        write_text(report, html_report(trained.report))
+    _leave_metrics(settings, trained)
+
+
+def _with_options(
+    settings: Settings,
+    days: int | None,
+    metrics: Path | None,
+    pushgateway: str | None,
+    backend: str | None,
+    jobs: int | None,
+    dask_scheduler: str | None,
+) -> Settings:
+    """The settings with those of the command line in their places."""
+    given = {
+        "metrics_file": metrics,
+        "pushgateway": pushgateway,
+        "backend": backend,
+        "jobs": jobs,
+        "dask_scheduler": dask_scheduler,
+    }
+    train = settings.train.model_copy(update={name: value for name, value in given.items() if value is not None})
+    prometheus = settings.prometheus.model_copy(update={} if days is None else {"days": days})
+    return settings.model_copy(update={"train": train, "prometheus": prometheus})
+
+
+def _tell(shell: Shell, trained: Trained, place: str) -> None:
+    """Notes to stderr, the result to stdout."""
+    night, report = trained.night, trained.report
+    for line in report.cleaning:
+        _note(shell, line)
+    if night.readiness.cold_start:
+        _note(
+            shell,
+            f"{night.readiness.measured_days} days are less than a week: this is a cold-start model, which leans on "
             "requests and on what similar services use; train again as the history grows",
-            highlight=False,
-            markup=False,
-            soft_wrap=True,
         )
-    shell.out.print(
-        f"published {published.version} at {registry.url}: {len(model.services)} services, {len(model.nodes)} nodes, "
+    reasons: dict[str, list[str]] = {}
+    for name, result in night.gate.results.items():
+        reasons.setdefault(result.reason, []).append(name)
+    for reason, names in reasons.items():
+        _note(shell, f"gate: {', '.join(names)}: {reason}")
+    if reading := trained.reading:
+        _say(
+            shell,
+            f"read {len(reading.days)} days, {reading.rows:,} rows"
+            + (f", {reading.recorded_share:.0%} through recording rules" if reading.days else ""),
+        )
+    model = night.model
+    what = f"published {night.version}" if night.published else f"nothing new: {night.version} is in use already"
+    _say(
+        shell,
+        f"{what} at {place}: {len(model.services)} services, {len(model.nodes)} nodes, "
         f"learned from {model.trained_days} days, forecasts from {model.first_day} on",
-        highlight=False,
-        markup=False,
-        soft_wrap=True,
     )
+
+
+def _leave_metrics(settings: Settings, trained: Trained) -> None:
+    """Figures for whoever scrapes them."""
+    if settings.train.metrics_file is None and settings.train.pushgateway is None:
+        return
+    from trainer.run_metrics import push, write_textfile
+
+    figures = trained.report.figures(datetime.now(UTC).timestamp())
+    if settings.train.metrics_file is not None:
+        write_textfile(settings.train.metrics_file, figures)
+    if settings.train.pushgateway is not None:
+        push(settings.train.pushgateway, figures)
+
+
+def _note(shell: Shell, text: str) -> None:
+    shell.err.print(f"note: {text}", highlight=False, markup=False, soft_wrap=True)
+
+
+def _say(shell: Shell, text: str) -> None:
+    shell.out.print(text, highlight=False, markup=False, soft_wrap=True)

@@ -1,0 +1,128 @@
+"""`train` from settings to report: which server, which history, which store. The steps themselves are the trainer's."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+
+from forecast.calendar import Calendar
+from forecast.history import History
+from forecast.object_store import open_store
+from forecast.progress import Progress
+from forecast.registry import Registry
+from forecast_scheduler.backend import work_on
+from forecast_scheduler.history_source import open_history
+from forecast_scheduler.prometheus_source import open_source
+from forecast_scheduler.settings import Settings
+from trainer.gate.verdict import GateOptions
+from trainer.history.cleaning import CleaningReport
+from trainer.history.files import HistoryFiles
+from trainer.issued import load_issued
+from trainer.lease import Lease, hold_lease
+from trainer.nightly import Night, Stages, train_and_publish
+from trainer.own_history.store import OwnHistory
+from trainer.reading import Reading, read_new_days
+from trainer.run_report.report import RunReport, run_report
+
+__all__ = ["Trained", "train_night"]
+
+_ISSUED_DAYS_REPORTED = 28
+
+
+@dataclass(frozen=True, slots=True)
+class Trained:
+    """What came of a run. reading: None where no server was read."""
+
+    night: Night
+    report: RunReport
+    reading: Reading | None
+
+
+def train_night(
+    settings: Settings,
+    registry: Registry,
+    *,
+    history: str,
+    prometheus: str | None,
+    force: bool,
+    now: datetime,
+    progress: Progress,
+) -> Trained:
+    """One run: read what is new, learn, publish. All of it under the lease; errors leave the model in use alone.
+
+    history    : directory, or fsspec URL where it grows from a server
+    prometheus : URL of the server; None: the history is used as it is
+    """
+    stages = Stages()
+    source = own = reading = None
+    # What is wrong with the input is found out before anything is written anywhere, the lease included.
+    if prometheus is not None:
+        source, own = open_source(settings.prometheus, prometheus), OwnHistory(history)
+        own.check_growable()
+        source.check(now)
+    else:
+        with stages.stage("load"):
+            files, known = _load(settings, Path(history), progress)
+    with ExitStack() as held:
+        places = dict.fromkeys([registry.url] if own is None else [registry.url, own.url])
+        leases = [held.enter_context(hold_lease(place, seconds=settings.train.lease)) for place in places]
+        if source is not None and own is not None:
+            with stages.stage("read"):
+                reading = read_new_days(
+                    source,
+                    own,
+                    now=now,
+                    days=settings.prometheus.days,
+                    keep_days=settings.train.keep_days,
+                    calendar=Calendar(settings.time_zone or "UTC", settings.holiday_country),
+                    progress=progress,
+                )
+            with stages.stage("load"), own.local(progress) as directory:
+                files, known = _load(settings, directory, progress)
+        with work_on(settings.train.backend, settings.train.jobs, settings.train.dask_scheduler):
+            night = train_and_publish(
+                known,
+                registry,
+                now=now,
+                live=prometheus is not None,
+                gate=_gate_options(settings, force=force),
+                before_publish=lambda: _check(leases),
+                stages=stages,
+                progress=progress,
+            )
+        cleaning = CleaningReport({**files.report.counts, **(reading.counts if reading else {})})
+        report = run_report(
+            version=night.version,
+            created=now,
+            model=night.model,
+            before=night.previous,
+            history=known,
+            issued=load_issued(open_store(registry.url), known.days[-_ISSUED_DAYS_REPORTED:]),
+            gate=night.gate,
+            cleaning=cleaning,
+            recorded_share=reading.recorded_share if reading and reading.days else None,
+            stage_seconds=stages.seconds,
+        )
+    return Trained(night, report, reading)
+
+
+def _load(settings: Settings, directory: Path, progress: Progress) -> tuple[HistoryFiles, History]:
+    files = open_history(settings, directory, progress)
+    return files, files.history(progress=progress)
+
+
+def _check(leases: list[Lease]) -> None:
+    for lease in leases:
+        lease.check()
+
+
+def _gate_options(settings: Settings, *, force: bool) -> GateOptions:
+    gate = settings.train.gate
+    return GateOptions(
+        worse_than_current=gate.worse_than_current,
+        lowest_coverage=gate.lowest_coverage,
+        max_held_back_nights=gate.max_held_back_nights,
+        force=force,
+    )
