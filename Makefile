@@ -42,6 +42,9 @@ bench: $(VENV)/.installed-bench  ## the figures in the README
 	$(BIN)/python -m benchmarks.backtest $(if $(TRACES),--traces $(TRACES))
 	$(BIN)/python -m benchmarks.replay --ladder $(if $(TRACES),--traces $(TRACES) --scenarios)
 	$(BIN)/python -m benchmarks.scale
+	$(BIN)/python -m benchmarks.prometheus
+	$(BIN)/python -m benchmarks.regression --services 1000 --nodes 1000
+	$(BIN)/python -m benchmarks.regression --no-rivals
 
 clean:  ## remove the environment and all caches
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -56,7 +56,7 @@ class Night:
     version   : the model in use after it
     published : False where a run before it had published the same already
     model     : what is in use; previous: what was in use before, None = nothing that could be read
-    gate      : the verdicts; of a run that published nothing, empty
+    gate      : the verdicts; of a run that published nothing, those of the run that did
     """
 
     version: str
@@ -98,7 +98,8 @@ def train_and_publish(
         version = registry.latest()
         assert version is not None
         _keep_forecasts(registry, previous, version)
-        return Night(version, False, previous, previous, GateReport(), readiness, stages.seconds)
+        verdicts = GateReport.from_info(previous.info.get("gate"))
+        return Night(version, False, previous, previous, verdicts, readiness, stages.seconds)
 
     def fit_model(known: History, before: PeakModel | None) -> PeakModel:
         return fit(known, options, previous=before, progress=progress)

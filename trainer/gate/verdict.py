@@ -106,7 +106,7 @@ class GateResult:
 
     @classmethod
     def from_json(cls, resource: str, document: object) -> GateResult | None:
-        """What a manifest says was decided; None if it says nothing that can be read. Scores are not restored."""
+        """What a manifest says was decided; None if it says nothing that can be read."""
         if not isinstance(document, Mapping):
             return None
         try:
@@ -116,6 +116,12 @@ class GateResult:
                 reason=str(document["reason"]),
                 widening=float(document["widening"]),
                 held_back_nights=int(document["held_back_nights"]),
+                days=tuple(date.fromisoformat(day) for day in document.get("days", ())),
+                **{
+                    name: Score(**document[name])
+                    for name in ("candidate", "current", "naive")
+                    if document.get(name) is not None
+                },
             )
         except (KeyError, TypeError, ValueError):
             return None
@@ -127,6 +133,13 @@ class GateReport:
 
     results: Mapping[str, GateResult] = field(default_factory=dict)
     cut_off: date | None = None
+
+    @classmethod
+    def from_info(cls, gate: object) -> GateReport:
+        """What stands in the info of a published model; resources of which nothing can be read are left out."""
+        documents = gate.items() if isinstance(gate, Mapping) else ()
+        results = {name: GateResult.from_json(name, document) for name, document in documents}
+        return cls({name: result for name, result in results.items() if result is not None})
 
     def with_verdict(self, verdict: Verdict) -> tuple[str, ...]:
         """Names of the resources it was given."""

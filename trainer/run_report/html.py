@@ -123,6 +123,8 @@ def _issued(scores: tuple[IssuedScore, ...]) -> str:
             figure.add_scatter(
                 x=[day for day, _ in rows], y=values, name=resource, mode="lines+markers", line={"color": colour}
             )
+    for figure in (coverage, loss):
+        figure.update_xaxes(type="category", nticks=10)  # one day alone would get an axis of milliseconds
     coverage.add_hline(y=0.95, line={"color": "#2b2d42", "dash": "dot", "width": 1})
     coverage.update_yaxes(title="peaks within the 0.95 bound", tickformat=".0%")
     loss.update_yaxes(title="loss (share of the peaks)", rangemode="tozero")

@@ -6,16 +6,16 @@
   const value = (position) => (row) => row[4][resource][position];
   const columns = [
     ["service", (row) => row[0]],
-    ["replicas", (row) => row[1]],
+    ["replicas", (row) => Math.round(10 * row[1]) / 10],
     ["", (row) => row[2]],
     ["days", (row) => row[3]],
     ["mean", value(0), true],
     ["expected peak", value(1), true],
     ["0.95 bound", value(2), true],
-    ["predictors", value(3)],
     ["peak weight", value(4), true],
     ["± error", value(5)],
     ["identified", value(6)],
+    ["predictors", value(3)],
   ];
   let resource = 0, sorted = 5, descending = true, shown = STEP, matching = [];
 
@@ -31,7 +31,7 @@
   function text(column, found) {
     if (found === null || found === undefined) return "–";
     if (columns[column][2]) return amount(found, data.resources[resource][1]);
-    if (column === 9) return `${(100 * found).toFixed(0)} %`;
+    if (column === 8) return `${(100 * found).toFixed(0)} %`;
     if (typeof found === "boolean") return found ? "yes" : "no";
     return String(found);
   }

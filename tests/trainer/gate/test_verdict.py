@@ -143,7 +143,9 @@ def test_what_the_next_night_needs_survives_json() -> None:
     assert document["cut_off"] == "2026-05-04" and document["resources"]["cpu"]["loss_ratio"] == pytest.approx(4.0)
     restored = GateResult.from_json("cpu", document["resources"]["cpu"])
     assert restored is not None
-    assert (restored.verdict, restored.held_back_nights) == (Verdict.HELD_BACK, 2)
+    assert restored == result
+    assert GateReport.from_info(document["resources"]).results == {"cpu": result}
+    assert GateReport.from_info("nonsense").results == {}
 
 
 @pytest.mark.parametrize(
