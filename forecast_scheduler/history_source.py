@@ -11,6 +11,7 @@ from forecast_scheduler.shell import Shell
 from trainer.history.cleaning import Tally
 from trainer.history.files import HistoryFiles
 from trainer.history.layout import read_settings
+from trainer.own_history.store import last_read
 
 __all__ = ["open_history", "tell_what_was_cleaned"]
 
@@ -22,7 +23,8 @@ def open_history(settings: Settings, directory: Path, progress: Progress) -> His
         time_zone=settings.time_zone or recorded.time_zone,
         holiday_country=settings.holiday_country or recorded.holiday_country,
     )
-    return HistoryFiles.open(directory, calendar=calendar, progress=progress)
+    # A history that grows may hold the beginning of a day that was not over when it was read.
+    return HistoryFiles.open(directory, calendar=calendar, until=last_read(directory), progress=progress)
 
 
 def tell_what_was_cleaned(shell: Shell, files: HistoryFiles) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from forecast.calendar import Calendar
 from forecast.history import History
-from forecast.object_store import open_store
+from forecast.object_store import LocalStore, open_store
 from forecast.progress import Progress
 from forecast.registry import Registry
 from forecast_scheduler.backend import work_on
@@ -66,7 +66,7 @@ def train_night(
         with stages.stage("load"):
             files, known = _load(settings, Path(history), progress)
     with ExitStack() as held:
-        places = dict.fromkeys([registry.url] if own is None else [registry.url, own.url])
+        places = dict.fromkeys(_resolved(url) for url in ([registry.url] if own is None else [registry.url, own.url]))
         leases = [held.enter_context(hold_lease(place, seconds=settings.train.lease)) for place in places]
         if source is not None and own is not None:
             with stages.stage("read"):
@@ -77,6 +77,7 @@ def train_night(
                     days=settings.prometheus.days,
                     keep_days=settings.train.keep_days,
                     calendar=Calendar(settings.time_zone or "UTC", settings.holiday_country),
+                    before_write=lambda: _check(leases),
                     progress=progress,
                 )
             with stages.stage("load"), own.local(progress) as directory:
@@ -111,6 +112,12 @@ def train_night(
 def _load(settings: Settings, directory: Path, progress: Progress) -> tuple[HistoryFiles, History]:
     files = open_history(settings, directory, progress)
     return files, files.history(progress=progress)
+
+
+def _resolved(url: str) -> str:
+    """One name for a local directory, however it is written: a run must not exclude itself."""
+    store = open_store(url)
+    return str(store.root.resolve()) if isinstance(store, LocalStore) else url
 
 
 def _check(leases: list[Lease]) -> None:

@@ -1,10 +1,10 @@
 """Is there enough, and is it recent enough, to replace the model in use? Pure.
 
-    measured days < 7, span < 7        cold start: published with a warning
-    measured days < 7, span >= 7       refused: the history is mostly gap
-    measured days < 7, model in use
-      knows 7 or more                  refused: a worse model must not replace it
-    newest day older than yesterday    refused when the source is live: monitoring has stopped
+measured days < 7, span < 7        cold start: published with a warning
+measured days < 7, span >= 7       refused: the history is mostly gap
+measured days < 7, model in use
+  knows 7 or more                  refused: a worse model must not replace it
+newest day older than yesterday    refused when the source is live: monitoring has stopped
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from forecast.errors import InputError
 from forecast.history import History
 from forecast.model import PeakModel
 
-__all__ = ["COLD_START_DAYS", "Readiness", "check_ready"]
+__all__ = ["COLD_START_DAYS", "Readiness", "check_ready", "measured_days"]
 
 COLD_START_DAYS = 7
 """With less than a week of history no weekday has been seen twice, and most not at all."""
@@ -29,7 +29,7 @@ _STALE_DAYS = 2
 
 @dataclass(frozen=True, slots=True)
 class Readiness:
-    """measured_days: days of which at least half the slots hold data."""
+    """measured_days: days of which at least half the slots hold usage."""
 
     measured_days: int
 
@@ -45,7 +45,7 @@ def check_ready(history: History, previous: PeakModel | None, *, live_at: dateti
     live_at  : the time, if the history comes from a live server; None: a history of any age is meant
     force    : train anyway, except on data that is not of these days
     """
-    measured = int(np.count_nonzero(np.isfinite(history.replicas).any(axis=0).mean(axis=1) >= 0.5))
+    measured = measured_days(history)
     first, last = history.days[0], history.days[-1]
     if live_at is not None:
         _check_recent(last, live_at.astimezone(history.calendar.zone).date())
@@ -55,8 +55,8 @@ def check_ready(history: History, previous: PeakModel | None, *, live_at: dateti
     if history.n_days >= COLD_START_DAYS:
         raise InputError(
             f"of the {history.n_days} days from {first} to {last} only {measured} hold data, {COLD_START_DAYS} are "
-            "needed: look for gaps in the scraping of kube-state-metrics, start a new history in another directory, "
-            "or train anyway with --force"
+            "needed: look for gaps in the scraping of cAdvisor and kube-state-metrics, start a new history in another "
+            "directory, or train anyway with --force"
         )
     if previous is not None and previous.trained_days >= COLD_START_DAYS:
         raise InputError(
@@ -64,6 +64,18 @@ def check_ready(history: History, previous: PeakModel | None, *, live_at: dateti
             "stays in use; point --history at the history that grew so far, or publish anyway with --force"
         )
     return ready
+
+
+def measured_days(history: History) -> int:
+    """Days of which at least half the slots hold usage: of most pods, or of nodes where no pod is ever measured."""
+    usage = np.isfinite(history.usage_per_pod)  # (n_services, n_resources, n_days, 48)
+    best = int(usage.sum(axis=(0, 2, 3)).argmax())
+    there = np.nan_to_num(history.replicas) > 0
+    if usage[:, best].any():
+        seen = (usage[:, best] & there).sum(axis=0) >= 0.5 * np.maximum(there.sum(axis=0), 1)
+    else:
+        seen = np.isfinite(history.node_usage).any(axis=(0, 1))
+    return int(np.count_nonzero(seen.mean(axis=1) >= 0.5))
 
 
 def _check_recent(last: date, today: date) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 
@@ -13,6 +13,7 @@ from forecast.errors import InputError
 from forecast.progress import Progress, silent
 from trainer.history.cleaning import Cause
 from trainer.own_history.store import OwnHistory
+from trainer.prometheus.errors import Unreachable
 from trainer.prometheus.source import PrometheusSource
 
 __all__ = ["Reading", "read_new_days"]
@@ -27,6 +28,7 @@ class Reading:
     days           : UTC days that were read, oldest first
     rows           : samples of pods and nodes stored
     recorded_share : share of the samples' queries that recording rules answered; NaN if no day was read
+    unreadable     : days that could not be read, and why; they are tried again the next night
     forgotten      : days that were too old to keep
     counts         : flaws by (file, cause)
     """
@@ -34,6 +36,7 @@ class Reading:
     days: tuple[date, ...]
     rows: int
     recorded_share: float
+    unreadable: Mapping[date, str]
     forgotten: tuple[date, ...]
     counts: Mapping[tuple[str, Cause], int]
 
@@ -46,34 +49,51 @@ def read_new_days(
     days: int,
     keep_days: int,
     calendar: Calendar,
+    before_write: Callable[[], None] = lambda: None,
     progress: Progress = silent,
 ) -> Reading:
     """Read every day the server still has and we have not, oldest first; each is stored before the next is read.
 
-    days      : how far back to look on the server
-    keep_days : older days of our own history are deleted
-    calendar  : written into history.json on the first run
+    days         : how far back to look on the server
+    keep_days    : older days of our own history are deleted, and not read
+    calendar     : written into history.json on the first run
+    before_write : raises where this run must not write any more, because its lease was lost
     The caller has checked both, and holds the lease. Raises InputError if the server cannot be read; what was stored
-    until then stays.
+    until then stays. A day whose data cannot be used (labels or units that were wrong for an hour) is passed over, so
+    that it does not keep later days out.
     """
     today = now.astimezone(UTC).date()
-    wanted = own.to_read(source.days_with_data(today - timedelta(days=days), now))
+    wanted = own.to_read(source.days_with_data(today - timedelta(days=min(days, keep_days)), now))
     if not wanted and not own.read_days():
         raise InputError(
             f"{source.url} has no pods in the last {days} days: is kube-state-metrics scraped, and since when?"
         )
+    before_write()
     own.begin(calendar, source.options.step_seconds)
     counts: Counter[tuple[str, Cause]] = Counter()
+    unreadable: dict[date, InputError] = {}
     shares, rows = [], 0
     progress("read Prometheus", 0, len(wanted))
     for done, day in enumerate(wanted, start=1):
-        tables = source.read_day(day, now)
+        try:
+            tables = source.read_day(day, now)
+        except Unreachable:
+            raise
+        except InputError as error:
+            unreadable[day] = error
+            continue
+        before_write()
         own.append(tables, read_until=now)
         counts.update(tables.counts)
         shares.append(tables.recorded_share)
         rows += tables.usage.num_rows + tables.nodes.num_rows
         progress("read Prometheus", done, len(wanted))
         logger.info("read a day", extra={"day": str(day), "rows": tables.usage.num_rows})
+    if unreadable and len(unreadable) == len(wanted):
+        raise unreadable[wanted[-1]]
+    before_write()
     forgotten = own.forget_before(today - timedelta(days=keep_days))
     share = sum(shares) / len(shares) if shares else float("nan")
-    return Reading(tuple(wanted), rows, share, tuple(forgotten), dict(counts))
+    read = tuple(day for day in wanted if day not in unreadable)
+    why = {day: str(error) for day, error in unreadable.items()}
+    return Reading(read, rows, share, why, tuple(forgotten), dict(counts))

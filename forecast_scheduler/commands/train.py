@@ -147,6 +147,8 @@ def _tell(shell: Shell, trained: Trained, place: str) -> None:
     for reason, names in reasons.items():
         _note(shell, f"gate: {', '.join(names)}: {reason}")
     if reading := trained.reading:
+        for day, why in reading.unreadable.items():
+            _note(shell, f"{day} could not be read and is tried again the next night: {why}")
         _say(
             shell,
             f"read {len(reading.days)} days, {reading.rows:,} rows"

@@ -13,14 +13,17 @@ from forecast.errors import InputError
 from forecast.fit import fit
 from forecast.history import History
 from tests.synthetic import synthetic_history
-from trainer.readiness import check_ready
+from trainer.readiness import check_ready, measured_days
 
 
-def with_days_measured(history: History, measured: list[int]) -> History:
-    """Nothing was recorded on all other days."""
-    replicas = history.replicas.copy()
-    replicas[:, [day for day in range(history.n_days) if day not in measured]] = np.nan
-    return replace(history, replicas=replicas)
+def with_days_measured(history: History, measured: list[int], *, pods_listed: bool = False) -> History:
+    """Nothing was recorded on all other days, or only which pods there were."""
+    others = [day for day in range(history.n_days) if day not in measured]
+    usage, replicas = history.usage_per_pod.copy(), history.replicas.copy()
+    usage[:, :, others] = np.nan
+    if not pods_listed:
+        replicas[:, others] = np.nan
+    return replace(history, usage_per_pod=usage, replicas=replicas)
 
 
 def midnight_after(history: History) -> datetime:
@@ -33,9 +36,10 @@ def test_under_a_week_is_a_cold_start(n_days: int, cold: bool) -> None:
     assert (ready.measured_days, ready.cold_start) == (n_days, cold)
 
 
+@pytest.mark.parametrize("pods_listed", [False, True])
 @pytest.mark.parametrize("day", [0, 12, 29])
-def test_a_month_with_one_day_of_data_is_refused(day: int) -> None:
-    history = with_days_measured(synthetic_history(n_days=30), [day])
+def test_a_month_with_one_day_of_data_is_refused(day: int, pods_listed: bool) -> None:
+    history = with_days_measured(synthetic_history(n_days=30), [day], pods_listed=pods_listed)
     with pytest.raises(InputError, match=r"of the 30 days from .* only 1 hold data, 7 are needed: .*--force"):
         check_ready(history, None, live_at=None, force=False)
     assert check_ready(history, None, live_at=None, force=True).cold_start
@@ -43,9 +47,24 @@ def test_a_month_with_one_day_of_data_is_refused(day: int) -> None:
 
 def test_a_day_of_which_most_is_missing_does_not_count() -> None:
     history = synthetic_history(n_days=3)
-    replicas = history.replicas.copy()
-    replicas[:, 1, :30] = np.nan
-    assert check_ready(replace(history, replicas=replicas), None, live_at=None, force=False).measured_days == 2
+    usage = history.usage_per_pod.copy()
+    usage[:, :, 1, :30] = np.nan
+    assert measured_days(replace(history, usage_per_pod=usage)) == 2
+
+
+def test_a_day_on_which_only_one_service_in_six_was_measured_does_not_count() -> None:
+    history = synthetic_history(n_days=3, n_services=6)
+    usage = history.usage_per_pod.copy()
+    usage[1:, :, 1] = np.nan
+    assert measured_days(replace(history, usage_per_pod=usage)) == 2
+
+
+def test_where_no_pod_is_ever_measured_the_days_of_the_nodes_count() -> None:
+    history = synthetic_history(n_days=9)
+    nodes = history.node_usage.copy()
+    nodes[:, :, 4] = np.nan
+    only_nodes = replace(history, usage_per_pod=np.full_like(history.usage_per_pod, np.nan), node_usage=nodes)
+    assert measured_days(only_nodes) == 8
 
 
 def test_a_history_that_shrank_does_not_replace_a_model_that_knows_more() -> None:

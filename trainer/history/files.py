@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from datetime import date, timedelta
+from datetime import date, datetime, timedelta
 from pathlib import Path
 
 import numpy as np
@@ -71,11 +71,17 @@ class HistoryFiles:
 
     @classmethod
     def open(
-        cls, directory: Path | str, *, calendar: Calendar | None = None, progress: Progress = silent
+        cls,
+        directory: Path | str,
+        *,
+        calendar: Calendar | None = None,
+        until: datetime | None = None,
+        progress: Progress = silent,
     ) -> HistoryFiles:
         """Check the directory and take stock of it; raises InputError with one sentence if it cannot be used.
 
         calendar : overrides time zone and holiday country of history.json
+        until    : days that had not ended by then are cut off, however much of them is there
         """
         directory, tally = Path(directory), Tally()
         key_columns = ("namespace", "service", "pod")
@@ -104,7 +110,7 @@ class HistoryFiles:
         return cls(
             directory=directory,
             calendar=calendar,
-            days=_whole_days(calendar, usage_stock, step, tally),
+            days=_whole_days(calendar, usage_stock, step, until, tally),
             pods=pods,
             nodes=nodes,
             _usage=_Source(usage, usage_stock, step, rank, node_lookup(usage_stock.places, nodes)),
@@ -261,7 +267,9 @@ def _step(declared: int | None, measured: int | None, name: str, tally: Tally) -
     return step
 
 
-def _whole_days(calendar: Calendar, stock: Inventory, step_seconds: int, tally: Tally) -> tuple[date, ...]:
+def _whole_days(
+    calendar: Calendar, stock: Inventory, step_seconds: int, until: datetime | None, tally: Tally
+) -> tuple[date, ...]:
     """Local days from the first to the last whole one; gaps between them stay.
 
     Whole means at least half the slots have rows, and there are not hardly any rows: a few pods whose clock is wrong by
@@ -278,6 +286,9 @@ def _whole_days(calendar: Calendar, stock: Inventory, step_seconds: int, tally: 
     n_slots = np.bincount(np.unique((day - first) * SLOTS_PER_DAY + slot) // SLOTS_PER_DAY)
     rows_of_day = np.bincount(day[::n_following] - first, weights=n_rows, minlength=len(n_slots))
     enough_slots = n_slots >= SLOTS_PER_DAY // 2
+    if until is not None:
+        ends = [calendar.midnight(date.fromordinal(first + index + 1)) for index in range(len(n_slots))]
+        enough_slots &= np.array([end <= until for end in ends])
     if not enough_slots.any():
         raise NotEnoughHistory(days=0, needed=1, purpose="learn anything from it")
     whole = np.flatnonzero(enough_slots & (rows_of_day >= _FEW_ROWS * rows_of_day.max()))

@@ -16,7 +16,7 @@ import logging
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, time, timedelta
 from pathlib import Path
 
@@ -31,7 +31,7 @@ from trainer.history.layout import Layout
 from trainer.own_history.merge import merge_days
 from trainer.prometheus.day_tables import DayTables
 
-__all__ = ["OwnHistory", "ReadDay"]
+__all__ = ["OwnHistory", "ReadDay", "last_read"]
 
 logger = logging.getLogger(__name__)
 
@@ -71,7 +71,7 @@ class OwnHistory:
         try:
             document = json.loads(self._store.get(LEDGER))
             days = {
-                date.fromisoformat(day): ReadDay(datetime.fromisoformat(e["read_until"]), float(e["recorded_share"]))
+                date.fromisoformat(day): ReadDay(_instant(e["read_until"]), float(e["recorded_share"]))
                 for day, e in document["days"].items()
             }
         except FileNotFoundError:
@@ -111,8 +111,7 @@ class OwnHistory:
 
     def append(self, tables: DayTables, *, read_until: datetime) -> None:
         """Add what was read of a day to what is known of it; the day counts as read once days.json says so."""
-        known = self._stored(tables.day)
-        merged = merge_days(known, tables) if known is not None else tables
+        merged = merge_days(self._stored(tables), tables)
         for field, directory in _TABLES.items():
             self._store.put(f"{directory}/{tables.day}.parquet", _parquet(getattr(merged, field)))
         read = self.read_days()
@@ -141,6 +140,7 @@ class OwnHistory:
             names = [
                 *(f"{table}/{name}" for table in _TABLES.values() for name in self._store.files(table)),
                 Layout.settings,
+                LEDGER,
             ]
             for done, name in enumerate(names, start=1):
                 target = Path(directory) / name
@@ -152,19 +152,19 @@ class OwnHistory:
                 progress("copy history", done, len(names))
             yield Path(directory)
 
-    def _stored(self, day: date) -> DayTables | None:
-        """What is stored of a day; None if nothing is, or nothing that can be read."""
-        try:
-            tables = {
-                field: pq.read_table(io.BytesIO(self._store.get(f"{directory}/{day}.parquet")))
-                for field, directory in _TABLES.items()
-            }
-        except FileNotFoundError:
-            return None
-        except pa.ArrowException as error:
-            logger.warning("a damaged day is read again", extra={"day": str(day), "error": str(error)})
-            return None
-        return DayTables(day=day, counts={}, recorded_share=0.0, **tables)
+    def _stored(self, new: DayTables) -> DayTables:
+        """What is stored of the day of `new`; a table that is not there or not readable is empty, the others count."""
+        tables = {}
+        for field, directory in _TABLES.items():
+            name = f"{directory}/{new.day}.parquet"
+            try:
+                tables[field] = pq.read_table(io.BytesIO(self._store.get(name)))
+            except FileNotFoundError:
+                tables[field] = getattr(new, field).slice(0, 0)
+            except pa.ArrowException as error:
+                logger.warning("a damaged file is replaced", extra={"file": name, "error": str(error)})
+                tables[field] = getattr(new, field).slice(0, 0)
+        return replace(new, **tables)
 
     def _write_ledger(self, read: Mapping[date, ReadDay]) -> None:
         days = {
@@ -187,6 +187,20 @@ def _dates(names: Iterable[str]) -> Iterator[date]:
             yield date.fromisoformat(name.removesuffix(".parquet"))
         except ValueError:
             continue
+
+
+def _instant(text: str) -> datetime:
+    instant = datetime.fromisoformat(text)
+    if instant.tzinfo is None:
+        raise ValueError(f"{text} has no time zone")
+    return instant
+
+
+def last_read(directory: Path) -> datetime | None:
+    """Up to when a local history of ours was read; None for any other history. The day of that instant is not over."""
+    if not (directory / LEDGER).is_file():
+        return None
+    return max((entry.read_until for entry in OwnHistory(str(directory)).read_days().values()), default=None)
 
 
 def _end(day: date) -> datetime:

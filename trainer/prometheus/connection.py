@@ -24,7 +24,7 @@ from tenacity import Retrying, retry_if_exception_type, stop_after_delay, wait_r
 
 from forecast.errors import InputError
 from trainer.prometheus.answer import interpret
-from trainer.prometheus.errors import Transient
+from trainer.prometheus.errors import Transient, Unreachable
 
 __all__ = ["Connection", "ConnectionOptions", "Series"]
 
@@ -33,6 +33,9 @@ Series = Mapping[str, Any]
 
 logger = logging.getLogger(__name__)
 
+# Thanos and VictoriaMetrics would otherwise answer without the stores they cannot reach, and the gap would stay in the
+# history. Servers that do not know the parameters pass over them.
+_WHOLE_ANSWERS = {"partial_response": "false", "deny_partial_response": "1"}
 _LONGEST_URL = 4_000  # characters of a query beyond which it travels in the body of a POST
 
 
@@ -99,13 +102,15 @@ class Connection:
 
     def instant(self, name: str, query: str, at: datetime | None = None) -> list[Series]:
         """Result of an instant query; at None = now. name: of the query in the settings."""
-        params = {} if at is None else {"time": at.timestamp()}
+        params: dict[str, Any] = dict(_WHOLE_ANSWERS) if at is None else {**_WHOLE_ANSWERS, "time": at.timestamp()}
         return self._ask(name, query, lambda: self._client.custom_query(query, params=params))
 
     def range(self, name: str, query: str, start: datetime, end: datetime, step_seconds: int) -> list[Series]:
         """Result of a range query, both ends included."""
         return self._ask(
-            name, query, lambda: self._client.custom_query_range(query, start, end, step=str(step_seconds))
+            name,
+            query,
+            lambda: self._client.custom_query_range(query, start, end, str(step_seconds), params=_WHOLE_ANSWERS),
         )
 
     def close(self) -> None:
@@ -127,7 +132,7 @@ class Connection:
         try:
             result = retrying(request)
         except Transient as error:
-            raise InputError(f"{error.found} (tried for {patience:.0f} s): {error.way_out}") from error
+            raise Unreachable(f"{error.found} (tried for {patience:.0f} s): {error.way_out}") from error
         self._reached.set()
         return result
 
@@ -184,7 +189,6 @@ class _Session(requests.Session):
             url=self._url,
         )
         for warning in document.get("warnings") or ():
-            # Thanos and Mimir answer without the stores they cannot reach, and say so here.
             logger.warning("the server warns", extra={"query": self._query.name, "warning": str(warning)[:200]})
         response.json = lambda **_: document  # type: ignore[method-assign]
         return response

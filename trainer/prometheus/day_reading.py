@@ -122,17 +122,27 @@ def _samples(
 ) -> tuple[dict[str, Samples], float]:
     """pod_info and usage of pods and nodes by query name, and the share that was recorded."""
     queries, n_ticks = options.queries, reader.grid.n_ticks
+    # The raw counters may be gone where their records are kept.
+    not_told = options.log_source is LogSource.AUTO and log == LogQueries()
     wanted = [_Read(_INFO, recorded_info(options.step_seconds), queries.pod_info, 1)]
     for resource in RESOURCES:
         for kind, recorded, per_pod in (("pod", recorded_pods, 1), ("node", recorded_nodes, 0)):
             name = f"{kind}_{resource.name}"
             raw = getattr(queries, name) if resource.name != "log" else getattr(log, kind)
-            wanted.append(_Read(name, recorded(resource.name, options.step_seconds), raw, per_pod))
+            # Rules may have recorded log bytes of another source than the one that is asked for.
+            ask_recorded = resource.name != "log" or bool(raw) or not_told
+            template = recorded(resource.name, options.step_seconds) if ask_recorded else ""
+            wanted.append(_Read(name, template, raw, per_pod))
     stage = f"read {reader.grid.day:%Y-%m-%d}"
     recorded_parts: list[list[Matrix]] = [[] for _ in wanted]
     if options.use_recording_rules:
-        asked = [Question(read.name, read.recorded, 0, n_ticks - 1, read.per_pod) for read in wanted]
-        recorded_parts = reader.ask(asked, lambda done, total: progress(f"{stage}, recorded", done, total))
+        asked = [number for number, read in enumerate(wanted) if read.recorded]
+        answers = reader.ask(
+            [Question(wanted[i].name, wanted[i].recorded, 0, n_ticks - 1, wanted[i].per_pod) for i in asked],
+            lambda done, total: progress(f"{stage}, recorded", done, total),
+        )
+        for number, parts in zip(asked, answers, strict=True):
+            recorded_parts[number] = parts
     covered = [covered_ticks(parts, n_ticks) for parts in recorded_parts]
     questions, owner = [], []
     for number, read in enumerate(wanted):

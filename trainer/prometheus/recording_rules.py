@@ -67,7 +67,9 @@ def _logs(source: LogSource) -> dict[str, str]:
     """Log queries of a source; of AUTO those of all collectors, of which a pod takes the first that knows it."""
     sources = [one for one in LOG_METRICS if source in (one, LogSource.AUTO)]
     found = [log_queries(one) for one in sources]
-    return {
-        "pod": " or ".join(f"({queries.pod})" for queries in found if queries.pod),
-        "node": " or ".join(f"({queries.node})" for queries in found if queries.node),
-    }
+    node = " or ".join(f"({queries.node})" for queries in found if queries.node)
+    per_pod = [LOG_METRICS[one] for one, queries in zip(sources, found, strict=True) if queries.pod]
+    if node and per_pod:
+        # As when reading: nodes have a source of their own only where no collector tells pods apart.
+        node = f"({node}) unless on () ({' or '.join(per_pod)})"
+    return {"pod": " or ".join(f"({queries.pod})" for queries in found if queries.pod), "node": node}

@@ -7,14 +7,15 @@ from datetime import timedelta
 from pathlib import Path
 
 import numpy as np
+import pyarrow.parquet as pq
 import pytest
 
 from forecast.calendar import Calendar
 from forecast.errors import InputError
 from forecast.history import History
-from tests.trainer.own_history.days import DAY, day_tables, midnight
-from trainer.history.files import read_history
-from trainer.own_history.store import SETTLE, OwnHistory
+from tests.trainer.own_history.days import DAY, day_tables, hours_of, midnight
+from trainer.history.files import HistoryFiles, read_history
+from trainer.own_history.store import SETTLE, OwnHistory, last_read
 
 DAYS = [DAY + timedelta(days=i) for i in range(3)]
 
@@ -89,6 +90,37 @@ def test_a_run_killed_between_any_two_files_loses_nothing(
     assert history_of(own).digest() == expected
 
 
+@pytest.mark.parametrize("n_writes", range(5))
+def test_a_first_reading_that_was_killed_keeps_what_it_wrote_of_hours_the_server_forgot(
+    n_writes: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    own = OwnHistory(str(tmp_path))
+    real, left = os.replace, iter(range(n_writes))
+
+    def dies(source: str, target: str) -> None:
+        if next(left, None) is None:
+            raise KeyboardInterrupt
+        real(source, target)
+
+    monkeypatch.setattr(os, "replace", dies)
+    with pytest.raises(KeyboardInterrupt):
+        own.append(day_tables(DAY, until=4), read_until=midnight(DAY, 4))
+    monkeypatch.undo()
+    own.append(day_tables(DAY, first=3), read_until=midnight(DAY, 27))
+    with own.local() as directory:
+        hours = hours_of(pq.read_table(directory / "usage.parquet" / f"{DAY}.parquet"))
+    assert hours[0] == (0 if n_writes else 3)
+    assert hours[-1] == 23.5
+
+
+def test_a_damaged_file_of_capacities_costs_no_usage(tmp_path: Path) -> None:
+    own = OwnHistory(str(tmp_path))
+    own.append(day_tables(DAY, until=4), read_until=midnight(DAY, 4))
+    (tmp_path / "capacity.parquet" / f"{DAY}.parquet").write_bytes(b"PAR1")
+    own.append(day_tables(DAY, first=3), read_until=midnight(DAY, 27))
+    assert np.isfinite(history_of(own).replicas).all()
+
+
 def test_old_days_are_forgotten(tmp_path: Path) -> None:
     own = filled(str(tmp_path))
     assert own.forget_before(DAYS[1]) == [DAYS[0]]
@@ -97,10 +129,19 @@ def test_old_days_are_forgotten(tmp_path: Path) -> None:
     assert own.forget_before(DAYS[1]) == []
 
 
-def test_a_damaged_ledger_means_reading_again_and_merging(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "ledger",
+    [
+        "{]",
+        "[]",
+        '{"days": {"2026-05-04": {"read_until": "2026-05-06T00:00:00", "recorded_share": 0}}}',  # no time zone
+        '{"days": {"yesterday": {"read_until": "2026-05-06T00:00:00+00:00", "recorded_share": 0}}}',
+    ],
+)
+def test_a_damaged_ledger_means_reading_again_and_merging(ledger: str, tmp_path: Path) -> None:
     own = filled(str(tmp_path))
     before = history_of(own).digest()
-    (tmp_path / "days.json").write_text("{]")
+    (tmp_path / "days.json").write_text(ledger)
     assert own.to_read(DAYS) == DAYS
     own.append(day_tables(DAYS[0]), read_until=midnight(DAYS[0], 30))
     assert own.to_read(DAYS) == DAYS[1:]
@@ -130,3 +171,20 @@ def test_an_exported_history_is_not_grown(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"finished history .*another directory"):
         OwnHistory(str(exported)).check_growable()
     OwnHistory(str(tmp_path / "own")).check_growable()
+
+
+@pytest.mark.parametrize(("hour", "zone", "last"), [(18, "UTC", 2), (18, "Asia/Tokyo", 3), (2, "America/New_York", 1)])
+def test_the_day_that_is_not_over_is_not_learned_from(hour: int, zone: str, last: int, tmp_path: Path) -> None:
+    """At 18:00 UTC the day is over in Tokyo; at 02:00 UTC the day before is not over in New York."""
+    own = filled(str(tmp_path))
+    today = DAYS[-1] + timedelta(days=1)
+    own.append(day_tables(today, until=hour), read_until=midnight(today, hour))
+    with own.local() as directory:
+        read_until = last_read(directory)
+        assert read_until == midnight(today, hour)
+        days = HistoryFiles.open(directory, calendar=Calendar(zone), until=read_until).days
+    assert days[-1] == [*DAYS, today][last]
+
+
+def test_other_histories_have_no_last_reading(tmp_path: Path) -> None:
+    assert last_read(tmp_path) is None

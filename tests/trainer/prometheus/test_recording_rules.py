@@ -95,3 +95,49 @@ def test_rules_can_be_ignored(tables: tuple[DayTables, DayTables, DayTables]) ->
     raw, _, ignoring = tables
     assert ignoring.recorded_share == 0
     assert ignoring.usage.equals(raw.usage) and ignoring.nodes.equals(raw.nodes)
+
+
+@pytest.fixture(scope="module")
+def recorded_twice(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PrometheusServer]:
+    """Only recorded series are left, of two Prometheus replicas; node log bytes are an aggregating fluent-bit's."""
+    scrapes = Scrapes()
+    for replica in ("a", "b"):
+        twice: dict[str, Any] = {"prometheus_replica": replica}
+        info: dict[str, Any] = {
+            "created_by_kind": "StatefulSet",
+            "created_by_name": "cart",
+            "host_network": "false",
+            "uid": "u",
+        }
+        where: dict[str, Any] = {"namespace": "shop", "pod": "cart-0"}
+        scrapes.gauge("forecast:pod_info", 1, **where, **info, node="n1", **twice)
+        scrapes.gauge("forecast:pod_usage", 0.5, **where, resource="cpu", **twice)
+        scrapes.gauge("forecast:pod_usage", 100, **where, resource="log", **twice)
+        scrapes.gauge("forecast:node_usage", 0.7, node="n1", resource="cpu", **twice)
+        scrapes.gauge("forecast:node_usage", 9000, node="n1", resource="log", **twice)
+    directory = tmp_path_factory.mktemp("recorded-twice")
+    write_blocks(scrapes.series, directory)
+    with PrometheusServer(directory) as server:
+        yield server
+
+
+@pytest.mark.parametrize(
+    ("source", "pod_log", "node_log"),
+    [
+        (LogSource.AUTO, 100.0, 9000.0),  # the raw counters are gone: what was recorded is all there is
+        (LogSource.VECTOR, 100.0, 100.0),  # a node's log bytes are the sum of its pods
+        (LogSource.FLUENT_BIT, None, 9000.0),
+        (LogSource.NONE, None, None),
+    ],
+)
+def test_records_of_two_replicas_count_once_and_log_bytes_only_of_the_source_asked_for(
+    recorded_twice: PrometheusServer, source: LogSource, pod_log: float | None, node_log: float | None
+) -> None:
+    options = SourceOptions(log_source=source)
+    read = PrometheusSource(Connection(ConnectionOptions(recorded_twice.url)), options).read_day(DAY, options_day_end())
+    pods, nodes = frame(read.usage), frame(read.nodes)
+    assert len(pods) == len(nodes) > 40
+    assert pods.cpu_cores.dropna().unique() == pytest.approx([0.5])
+    assert nodes.cpu_cores.dropna().unique() == pytest.approx([0.7])
+    for table, expected in ((pods, pod_log), (nodes, node_log)):
+        assert table.log_bytes_per_second.dropna().unique().tolist() == ([] if expected is None else [expected])
