@@ -79,7 +79,7 @@ def _node_names(read: DayRead) -> set[str]:
     for name, samples in read.samples.items():
         if name.startswith("node_"):
             for part in (*samples.recorded, *samples.raw):
-                names.update(node_names(name, part.labels))
+                names.update(node_names(name, part.labels, once=False))
     return names
 
 

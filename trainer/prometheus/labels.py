@@ -9,8 +9,11 @@ from forecast.errors import InputError
 __all__ = ["node_names", "pod_names"]
 
 
-def pod_names(name: str, labels: Sequence[Mapping[str, str]]) -> list[tuple[str, str]]:
-    """(namespace, pod) of each series of a pod query; raises InputError if a label is missing or a pod comes twice."""
+def pod_names(name: str, labels: Sequence[Mapping[str, str]], *, once: bool = True) -> list[tuple[str, str]]:
+    """(namespace, pod) of each series of a pod query; raises InputError if a label is missing.
+
+    once : also if a pod comes twice
+    """
     pods = [(series.get("namespace", ""), series.get("pod", "")) for series in labels]
     for pod, series in zip(pods, labels, strict=True):
         if not all(pod):
@@ -18,12 +21,16 @@ def pod_names(name: str, labels: Sequence[Mapping[str, str]]) -> list[tuple[str,
                 f"query {name} returns a series without the label {'pod' if pod[0] else 'namespace'} (labels found: "
                 f"{_shown(series)}): add 'by (namespace, pod)' or label_replace to prometheus.queries.{name}"
             )
-    _once(name, [f"pod {namespace}/{pod}" for namespace, pod in pods], "sum by (namespace, pod)")
+    if once:
+        _once(name, [f"pod {namespace}/{pod}" for namespace, pod in pods], "sum by (namespace, pod)")
     return pods
 
 
-def node_names(name: str, labels: Sequence[Mapping[str, str]]) -> list[str]:
-    """Node of each series of a node query; raises InputError if the label is missing or a node comes twice."""
+def node_names(name: str, labels: Sequence[Mapping[str, str]], *, once: bool = True) -> list[str]:
+    """Node of each series of a node query; raises InputError if the label is missing.
+
+    once : also if a node comes twice
+    """
     nodes = [series.get("node", "") for series in labels]
     for node, series in zip(nodes, labels, strict=True):
         if not node:
@@ -31,7 +38,8 @@ def node_names(name: str, labels: Sequence[Mapping[str, str]]) -> list[str]:
                 f"query {name} returns a series without the label node (labels found: {_shown(series)}): add "
                 f"'by (node)' or label_replace to prometheus.queries.{name}"
             )
-    _once(name, [f"node {node}" for node in nodes], "sum by (node)")
+    if once:
+        _once(name, [f"node {node}" for node in nodes], "sum by (node)")
     return nodes
 
 

@@ -6,7 +6,8 @@
 
 A rule group is evaluated every step at its own offset, so one sample always lies in the five minutes (the default
 look-back of the server) before a tick; what is read is the mean over a step that ends up to one step before the tick.
-Two Prometheus replicas record everything twice, told apart by an external label: the reading takes their maximum.
+Two Prometheus replicas record everything twice, told apart by an external label: the larger of two samples counts. We
+take it, not the server: `max by` over all pods cost it five times as much as handing out the samples.
 """
 
 from __future__ import annotations
@@ -14,7 +15,6 @@ from __future__ import annotations
 __all__ = ["NODE_USAGE", "POD_INFO", "POD_USAGE", "recorded_info", "recorded_nodes", "recorded_pods"]
 
 POD_USAGE, NODE_USAGE, POD_INFO = "forecast:pod_usage", "forecast:node_usage", "forecast:pod_info"
-_INFO_LABELS = "namespace, pod, uid, node, created_by_kind, created_by_name, host_network"
 
 _LOOK_BACK_SECONDS = 300
 
@@ -22,19 +22,19 @@ _LOOK_BACK_SECONDS = 300
 def recorded_pods(resource: str, step_seconds: int) -> str:
     """Template that reads the recorded usage of pods."""
     selector = f'{POD_USAGE}{{resource="{resource}",namespace=~"{{namespaces}}"}}'
-    return f"max by (namespace, pod) ({_in_sight(selector, step_seconds)})"
+    return _in_sight(selector, step_seconds)
 
 
 def recorded_nodes(resource: str, step_seconds: int) -> str:
     """Template that reads the recorded usage of nodes."""
     selector = f'{NODE_USAGE}{{resource="{resource}"}}'
-    return f"max by (node) ({_in_sight(selector, step_seconds)})"
+    return _in_sight(selector, step_seconds)
 
 
 def recorded_info(step_seconds: int) -> str:
     """Template that reads the recorded pod_info."""
     selector = f'{POD_INFO}{{namespace=~"{{namespaces}}"}}'
-    return f"group by ({_INFO_LABELS}) ({_in_sight(selector, step_seconds)})"
+    return _in_sight(selector, step_seconds)
 
 
 def _in_sight(selector: str, step_seconds: int) -> str:

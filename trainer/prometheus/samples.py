@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
 import numpy as np
 
@@ -15,6 +15,12 @@ from trainer.prometheus.matrix import Matrix
 __all__ = ["Samples", "covered_ticks", "place"]
 
 Name = TypeVar("Name")
+
+
+class NamesOf(Protocol[Name]):
+    """Which pod or node each series is about (trainer.prometheus.labels)."""
+
+    def __call__(self, name: str, labels: Sequence[Mapping[str, str]], *, once: bool) -> list[Name]: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +49,7 @@ def place(
     samples: Samples,
     out: Floats32,
     row: Mapping[Name, int],
-    names: Callable[[str, Sequence[Mapping[str, str]]], list[Name]],
+    names: NamesOf[Name],
     file: str,
     tally: Tally,
 ) -> set[Name]:
@@ -56,7 +62,7 @@ def place(
     n_ticks = out.shape[1]
     for recorded, parts in ((True, samples.recorded), (False, samples.raw)):
         for part in parts:
-            found = names(samples.name, part.labels)
+            found = names(samples.name, part.labels, once=not recorded)  # replicas record everything twice
             rows = np.array([row.get(name, -1) for name in found], dtype=np.int64)
             missing.update(name for name, number in zip(found, rows.tolist(), strict=True) if number < 0)
             if not len(part.values):
