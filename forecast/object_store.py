@@ -1,4 +1,4 @@
-"""Where models and histories are kept: a local directory or any object store that fsspec knows, behind seven calls.
+"""Where models and histories are kept: a local directory or any object store that fsspec knows, behind eight calls.
 
 Names are relative, at most "<directory>/<file>". `put` is atomic: a reader sees the old bytes, the new ones or, if
 there were none, nothing. Object stores promise that for one object; a local disk does after write, fsync and rename.
@@ -30,6 +30,10 @@ class ObjectStore(ABC):
     @abstractmethod
     def get(self, name: str) -> bytes:
         """Content of a file; raises FileNotFoundError."""
+
+    @abstractmethod
+    def exists(self, name: str) -> bool:
+        """Whether there is a file of this name."""
 
     @abstractmethod
     def put(self, name: str, content: bytes) -> None:
@@ -82,11 +86,14 @@ class LocalStore(ObjectStore):
         return self._root
 
     def get(self, name: str) -> bytes:
-        with _translated(name):
+        with _translated(str(self._root / name)):
             return (self._root / name).read_bytes()
 
+    def exists(self, name: str) -> bool:
+        return (self._root / name).is_file()
+
     def put(self, name: str, content: bytes) -> None:
-        with _translated(name):
+        with _translated(str(self._root / name)):
             path = self._root / name
             path.parent.mkdir(parents=True, exist_ok=True)
             descriptor, temporary = tempfile.mkstemp(prefix=_TEMPORARY, dir=path.parent)
@@ -113,20 +120,20 @@ class LocalStore(ObjectStore):
             return sorted(entry.name for entry in self._root.iterdir() if entry.is_dir())
 
     def files(self, directory: str) -> list[str]:
-        with _translated(directory):
+        with _translated(str(self._root / directory)):
             if not (self._root / directory).is_dir():
                 return []
             return sorted(entry.name for entry in (self._root / directory).iterdir() if entry.is_file())
 
     def remove(self, directory: str, first: str) -> None:
-        with _translated(directory):
+        with _translated(str(self._root / directory)):
             for name in sorted(self.files(directory), key=lambda name: name != first):
                 (self._root / directory / name).unlink(missing_ok=True)
             with suppress(FileNotFoundError):
                 (self._root / directory).rmdir()
 
     def delete(self, name: str) -> None:
-        with _translated(name):
+        with _translated(str(self._root / name)):
             (self._root / name).unlink(missing_ok=True)
 
     def remove_leftovers(self, older_than: float) -> None:
@@ -145,12 +152,16 @@ class FsspecStore(ObjectStore):
         self._root = root
 
     def get(self, name: str) -> bytes:
-        with _translated(name):
+        with _translated(f"{self._root}/{name}"):
             content: bytes = self._fs.cat_file(f"{self._root}/{name}")
             return content
 
+    def exists(self, name: str) -> bool:
+        with _translated(f"{self._root}/{name}"):
+            return bool(self._fs.isfile(f"{self._root}/{name}"))
+
     def put(self, name: str, content: bytes) -> None:
-        with _translated(name):
+        with _translated(f"{self._root}/{name}"):
             # Nothing to do on object stores; stores with real directories (SFTP, HDFS) need them.
             self._fs.makedirs(f"{self._root}/{name}".rpartition("/")[0], exist_ok=True)
             self._fs.pipe_file(f"{self._root}/{name}", content)
@@ -163,7 +174,7 @@ class FsspecStore(ObjectStore):
         return self._list(directory, "file")
 
     def _list(self, directory: str, kind: str) -> list[str]:
-        with _translated(directory or self._root):
+        with _translated(f"{self._root}/{directory}"):
             # Listings are cached per process, and another process may have published.
             self._fs.invalidate_cache()
             try:
@@ -173,7 +184,7 @@ class FsspecStore(ObjectStore):
             return sorted(str(e["name"]).rstrip("/").rpartition("/")[2] for e in entries if e["type"] == kind)
 
     def remove(self, directory: str, first: str) -> None:
-        with _translated(directory):
+        with _translated(f"{self._root}/{directory}"):
             for name in sorted(self.files(directory), key=lambda name: name != first):
                 with suppress(FileNotFoundError):
                     self._fs.rm_file(f"{self._root}/{directory}/{name}")
@@ -182,7 +193,7 @@ class FsspecStore(ObjectStore):
             self._fs.invalidate_cache()
 
     def delete(self, name: str) -> None:
-        with _translated(name):
+        with _translated(f"{self._root}/{name}"):
             with suppress(FileNotFoundError):
                 self._fs.rm_file(f"{self._root}/{name}")
             self._fs.invalidate_cache()

@@ -14,8 +14,10 @@ from __future__ import annotations
 import errno
 import logging
 import os
+import signal
 import sys
 from collections.abc import Sequence
+from typing import NoReturn
 
 import typer
 
@@ -62,7 +64,13 @@ app.add_typer(models, name="models")
 
 def main() -> None:
     """Entry point of the console command."""
+    # An evicted pod gets SIGTERM: it then gives its lease back, as after Ctrl-C.
+    signal.signal(signal.SIGTERM, _interrupt)
     sys.exit(run(sys.argv[1:]))
+
+
+def _interrupt(number: int, frame: object) -> NoReturn:
+    raise KeyboardInterrupt
 
 
 def run(arguments: Sequence[str]) -> int:

@@ -21,7 +21,7 @@ from forecast.errors import InputError
 from forecast_scheduler.setting_group import Country, SettingGroup
 from forecast_scheduler.training_settings import PrometheusSettings, TrainSettings
 
-__all__ = ["ENVIRONMENT_PREFIX", "ModelsSettings", "ReplaySettings", "Settings", "load_settings"]
+__all__ = ["ENVIRONMENT_PREFIX", "ModelsSettings", "ReplaySettings", "Settings", "load_settings", "with_options"]
 
 ENVIRONMENT_PREFIX = "FORECAST_SCHEDULER_"
 CONFIG_VARIABLE = ENVIRONMENT_PREFIX + "CONFIG"
@@ -83,6 +83,14 @@ def load_settings(config: Path | None, environment: Mapping[str, str]) -> Settin
     if not from_environment:
         return _build(values, f"config file {config}")
     return _build(_merge(values, from_environment), "the environment (FORECAST_SCHEDULER_*)")
+
+
+def with_options(settings: Settings, given: Mapping[str, Mapping[str, Any]]) -> Settings:
+    """The settings with options of the command line in their places, checked like all others; None = not given."""
+    values = {
+        group: {key: value for key, value in options.items() if value is not None} for group, options in given.items()
+    }
+    return _build(_merge(settings.model_dump(), values), "the command line")
 
 
 def _read_yaml(path: Path) -> dict[str, Any]:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import logging
 from contextlib import ExitStack
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import date, datetime
 from pathlib import Path
 
 from forecast.calendar import Calendar
+from forecast.errors import InputError, StoreError
 from forecast.history import History
 from forecast.object_store import LocalStore, open_store
 from forecast.progress import Progress
@@ -19,7 +21,7 @@ from forecast_scheduler.settings import Settings
 from trainer.gate.verdict import GateOptions
 from trainer.history.cleaning import CleaningReport
 from trainer.history.files import HistoryFiles
-from trainer.issued import load_issued
+from trainer.issued import IssuedForecasts, load_issued
 from trainer.lease import Lease, hold_lease
 from trainer.nightly import Night, Stages, train_and_publish
 from trainer.own_history.store import OwnHistory
@@ -28,16 +30,19 @@ from trainer.run_report.report import RunReport, run_report
 
 __all__ = ["Trained", "train_night"]
 
+logger = logging.getLogger(__name__)
+
 _ISSUED_DAYS_REPORTED = 28
 
 
 @dataclass(frozen=True, slots=True)
 class Trained:
-    """What came of a run. reading: None where no server was read."""
+    """What came of a run. reading: None where no server was read; remarks: what that server does not have."""
 
     night: Night
     report: RunReport
     reading: Reading | None
+    remarks: tuple[str, ...]
 
 
 def train_night(
@@ -57,11 +62,16 @@ def train_night(
     """
     stages = Stages()
     source = own = reading = None
+    remarks: tuple[str, ...] = ()
     # What is wrong with the input is found out before anything is written anywhere, the lease included.
     if prometheus is not None:
         source, own = open_source(settings.prometheus, prometheus), OwnHistory(history)
         own.check_growable()
-        source.check(now)
+        if _resolved(own.url) == _resolved(registry.url):
+            raise InputError(
+                f"models and history are both at {own.url}: give --history and --models directories of their own"
+            )
+        remarks = source.check(now)
     else:
         with stages.stage("load"):
             files, known = _load(settings, Path(history), progress)
@@ -100,13 +110,25 @@ def train_night(
             model=night.model,
             before=night.previous,
             history=known,
-            issued=load_issued(open_store(registry.url), known.days[-_ISSUED_DAYS_REPORTED:]),
+            issued=_issued(registry.url, known.days[-_ISSUED_DAYS_REPORTED:], live=prometheus is not None),
             gate=night.gate,
             cleaning=cleaning,
             recorded_share=reading.recorded_share if reading and reading.days else None,
             stage_seconds=stages.seconds,
         )
-    return Trained(night, report, reading)
+    return Trained(night, report, reading, remarks)
+
+
+def _issued(url: str, days: tuple[date, ...], *, live: bool) -> IssuedForecasts:
+    """Forecasts issued for the days, for the report; the model is published, so a store that fails costs figures only.
+
+    Runs on a history as it is look at days long past: what they publish is always after the fact.
+    """
+    try:
+        return load_issued(open_store(url), days, after_the_fact=not live)
+    except StoreError as error:
+        logger.warning("the forecasts issued are not reported", extra={"url": url, "error": str(error)})
+        return IssuedForecasts.none(days)
 
 
 def _load(settings: Settings, directory: Path, progress: Progress) -> tuple[HistoryFiles, History]:

@@ -86,6 +86,13 @@ class PrometheusSettings(SettingGroup):
     patience: Duration = Field(default=180, ge=0)
     """How long a failing request is repeated; the first one of a run at most 15 s."""
 
+    @field_validator("step")
+    @classmethod
+    def _divides_an_hour(cls, step: float) -> float:
+        if 3600 % step:
+            raise ValueError("it must divide an hour, for instance 5m")
+        return step
+
     @field_validator("queries")
     @classmethod
     def _known(cls, queries: dict[str, str]) -> dict[str, str]:
@@ -130,8 +137,15 @@ class TrainSettings(SettingGroup):
     backend: str | None = None
     """Where per-series work runs, a backend of joblib: loky (processes here), dask. None: in this process."""
 
-    jobs: int = -1
+    jobs: int = Field(default=-1, ge=-1)
     """Pieces of work at once with a backend; -1: as many as it offers."""
 
     dask_scheduler: str | None = None
     """Address of an existing Dask cluster, for instance tcp://dask:8786; with backend dask."""
+
+    @field_validator("jobs")
+    @classmethod
+    def _some(cls, jobs: int) -> int:
+        if jobs == 0:
+            raise ValueError("it must be at least 1, or -1 for as many as the backend offers")
+        return jobs

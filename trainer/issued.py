@@ -3,8 +3,10 @@
     <store>/issued/<first_day>-<version>.parquet    service, resource, day, q50, q95
 
 One file per published model, with the peaks of one pod on the seven days from its cut-off on, as
-`PeakModel.service_peaks` gave them that night: what a refit would say today is not what the scorer acted upon. Files
-are kept for 60 days. They are figures for people: a damaged one is left out with a warning and stops nothing.
+`PeakModel.service_peaks` gave them that night: what a refit would say today is not what the scorer acted upon. A
+forecast counts as issued for a day if it was published before that local day was over. The time of publication is what
+its version begins with (forecast/registry.py), and the file's metadata name the time zone. Files are kept for 60 days.
+They are figures for people: a damaged one is left out with a warning and stops nothing.
 """
 
 from __future__ import annotations
@@ -14,13 +16,14 @@ import logging
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from datetime import date, timedelta
+from datetime import UTC, date, datetime, timedelta
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from forecast.arrays import Floats, Ints
+from forecast.calendar import Calendar
 from forecast.errors import ForecastError
 from forecast.model import PEAK_QUANTILES, PeakModel
 from forecast.object_store import ObjectStore
@@ -37,6 +40,11 @@ ISSUED_DAYS = 7
 KEPT_DAYS = 60
 
 _DIRECTORY = "issued"
+_TIME_ZONE = b"time_zone"
+_WESTERNMOST = "Etc/GMT+12"
+"""Days of a file that does not name its time zone are taken to end when they end everywhere."""
+
+_PUBLISHED = re.compile(r"\d{8}T\d{12}Z")
 _NAME = re.compile(r"(\d{4}-\d{2}-\d{2})-(.+)\.parquet\Z")
 _SCHEMA = pa.schema(
     [
@@ -63,6 +71,12 @@ class IssuedForecasts:
     peaks: Floats
     lead_days: Ints
     versions: tuple[str, ...]
+
+    @classmethod
+    def none(cls, days: Sequence[date]) -> IssuedForecasts:
+        """Where nothing was issued, or nothing can be read."""
+        nothing = np.empty((0, len(RESOURCES), len(days), len(PEAK_QUANTILES)))
+        return cls(tuple(days), (), nothing, np.zeros(len(days), dtype=np.int64), ("",) * len(days))
 
     def aligned(self, services: Sequence[ServiceKey]) -> IssuedForecasts:
         """The same for other services in their order; those of which nothing was issued are NaN."""
@@ -91,7 +105,7 @@ def store_issued(store: ObjectStore, model: PeakModel, version: str) -> str:
             q50,
             q95,
         ],
-        schema=_SCHEMA,
+        schema=_SCHEMA.with_metadata({_TIME_ZONE: model.calendar.time_zone.encode()}),
     )
     buffer = io.BytesIO()
     pq.write_table(table, buffer, compression="zstd")
@@ -103,10 +117,14 @@ def store_issued(store: ObjectStore, model: PeakModel, version: str) -> str:
     return name
 
 
-def load_issued(store: ObjectStore, days: Sequence[date], *, min_lead_days: int = 1) -> IssuedForecasts:
+def load_issued(
+    store: ObjectStore, days: Sequence[date], *, min_lead_days: int = 1, after_the_fact: bool = False
+) -> IssuedForecasts:
     """For each day the forecast issued latest, from a cut-off at least `min_lead_days` midnights before the day's end.
 
-    min_lead_days : 1 = up to the midnight the day began with (day-ahead), 7 = a week ahead (at most ISSUED_DAYS)
+    min_lead_days  : 1 = up to the midnight the day began with (day-ahead), 7 = a week ahead (at most ISSUED_DAYS)
+    after_the_fact : also forecasts published once the local day was over, for runs on recorded days; else these count
+                     as not issued, and so do those of versions that do not begin with a time
     Of several versions with the same cut-off the one published last counts. Raises StoreError if the store cannot be
     reached.
     """
@@ -122,11 +140,11 @@ def load_issued(store: ObjectStore, days: Sequence[date], *, min_lead_days: int 
             if name not in tables:
                 tables[name] = _read(store, name)
             table = tables[name]
-            if table is not None:
+            if table is not None and (after_the_fact or _foresaw(version, table, day)):
                 entry = (version, lead, table)
                 break
         chosen.append(entry)
-    services = tuple(sorted({service for table in tables.values() if table is not None for service in table.services}))
+    services = tuple(sorted({service for _, _, table in chosen if table is not None for service in table.services}))
     row = {service: index for index, service in enumerate(services)}
     peaks = np.full((len(services), len(RESOURCES), len(days), len(PEAK_QUANTILES)), np.nan)
     for position, (day, (_, _, table)) in enumerate(zip(days, chosen, strict=True)):
@@ -146,13 +164,29 @@ def load_issued(store: ObjectStore, days: Sequence[date], *, min_lead_days: int 
 
 @dataclass(frozen=True, slots=True)
 class _Table:
-    """One file. service, resource: (n_rows,) indices; day: (n_rows,) datetime64[D]; quantiles: (n_rows, 2)."""
+    """One file. service, resource: (n_rows,) indices; day: (n_rows,) datetime64[D]; quantiles: (n_rows, 2).
 
+    calendar : the time zone of its days; holidays are not known
+    """
+
+    calendar: Calendar
     services: tuple[ServiceKey, ...]
     service: Ints
     resource: Ints
     day: np.ndarray[tuple[int], np.dtype[np.datetime64]]
     quantiles: Floats
+
+
+def _foresaw(version: str, table: _Table, day: date) -> bool:
+    """Whether a version was published before a local day was over."""
+    match = _PUBLISHED.match(version)
+    if not match:
+        return False
+    try:
+        published = datetime.strptime(match[0], "%Y%m%dT%H%M%S%fZ").replace(tzinfo=UTC)
+    except ValueError:
+        return False  # looks like a time and is none
+    return published < table.calendar.midnight(day + timedelta(days=1))
 
 
 def _files(store: ObjectStore) -> list[tuple[date, str, str]]:
@@ -170,7 +204,9 @@ def _files(store: ObjectStore) -> list[tuple[date, str, str]]:
 def _read(store: ObjectStore, name: str) -> _Table | None:
     """One file, or None with a warning if it is damaged."""
     try:
-        table = pq.read_table(io.BytesIO(store.get(f"{_DIRECTORY}/{name}"))).select(_SCHEMA.names).cast(_SCHEMA)
+        raw = pq.read_table(io.BytesIO(store.get(f"{_DIRECTORY}/{name}")))
+        calendar = Calendar((raw.schema.metadata or {}).get(_TIME_ZONE, _WESTERNMOST.encode()).decode())
+        table = raw.select(_SCHEMA.names).replace_schema_metadata().cast(_SCHEMA)
         table = table.unify_dictionaries().combine_chunks()
         service, resource = table.column("service"), table.column("resource")
         if any(column.null_count for column in table.columns):
@@ -179,6 +215,7 @@ def _read(store: ObjectStore, name: str) -> _Table | None:
         known = {r.name: index for index, r in enumerate(RESOURCES)}
         of_resource = np.array([known[name] for name in _dictionary(resource)], dtype=np.int64)
         return _Table(
+            calendar=calendar,
             services=tuple(ServiceKey.parse(name) for name in names),
             service=_indices(service),
             resource=of_resource[_indices(resource)],

@@ -25,7 +25,7 @@ from forecast.registry import Registry
 from trainer.gate.gate import apply_gate, run_gate
 from trainer.gate.verdict import GateOptions, GateReport
 from trainer.issued import store_issued
-from trainer.readiness import Readiness, check_ready
+from trainer.readiness import MEASURED_DAYS, Readiness, check_ready
 
 __all__ = ["Night", "Stages", "load_previous", "train_and_publish"]
 
@@ -108,7 +108,8 @@ def train_and_publish(
         report = run_gate(history, previous, fit_model, gate, progress)
     with stages.stage("fit"):
         model = apply_gate(fit_model(history, previous), previous, report)
-    model = replace(model, data_digest=digest, info={**model.info, "recipe": recipe})
+    facts = {"recipe": recipe, MEASURED_DAYS: readiness.measured_days}
+    model = replace(model, data_digest=digest, info={**model.info, **facts})
     with stages.stage("publish"):
         before_publish()
         version = registry.publish(artefact_of(model, now, dict(backtest) if backtest is not None else None))

@@ -18,10 +18,13 @@ from forecast.errors import InputError
 from forecast.history import History
 from forecast.model import PeakModel
 
-__all__ = ["COLD_START_DAYS", "Readiness", "check_ready", "measured_days"]
+__all__ = ["COLD_START_DAYS", "MEASURED_DAYS", "Readiness", "check_ready", "measured_days"]
 
 COLD_START_DAYS = 7
 """With less than a week of history no weekday has been seen twice, and most not at all."""
+
+MEASURED_DAYS = "measured_days"
+"""Where a published model's info keeps the number: its span may be mostly gap when it was forced."""
 
 _STALE_DAYS = 2
 """The newest whole day may be the day before yesterday: just after midnight the last samples may still be missing."""
@@ -58,9 +61,10 @@ def check_ready(history: History, previous: PeakModel | None, *, live_at: dateti
             "needed: look for gaps in the scraping of cAdvisor and kube-state-metrics, start a new history in another "
             "directory, or train anyway with --force"
         )
-    if previous is not None and previous.trained_days >= COLD_START_DAYS:
+    known = 0 if previous is None else int(previous.info.get(MEASURED_DAYS, previous.trained_days))
+    if known >= COLD_START_DAYS:
         raise InputError(
-            f"the history holds {measured} days, but the model in use was trained on {previous.trained_days}: it "
+            f"the history holds {measured} days, but the model in use was trained on {known}: it "
             "stays in use; point --history at the history that grew so far, or publish anyway with --force"
         )
     return ready

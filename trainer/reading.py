@@ -29,6 +29,7 @@ class Reading:
     rows           : samples of pods and nodes stored
     recorded_share : share of the samples' queries that recording rules answered; NaN if no day was read
     unreadable     : days that could not be read, and why; they are tried again the next night
+    damaged        : files of our own history that were set aside
     forgotten      : days that were too old to keep
     counts         : flaws by (file, cause)
     """
@@ -37,6 +38,7 @@ class Reading:
     rows: int
     recorded_share: float
     unreadable: Mapping[date, str]
+    damaged: tuple[str, ...]
     forgotten: tuple[date, ...]
     counts: Mapping[tuple[str, Cause], int]
 
@@ -62,13 +64,14 @@ def read_new_days(
     until then stays. A day whose data cannot be used (labels or units that were wrong for an hour) is passed over, so
     that it does not keep later days out.
     """
+    before_write()
+    damaged = own.set_damaged_aside()
     today = now.astimezone(UTC).date()
     wanted = own.to_read(source.days_with_data(today - timedelta(days=min(days, keep_days)), now))
     if not wanted and not own.read_days():
         raise InputError(
             f"{source.url} has no pods in the last {days} days: is kube-state-metrics scraped, and since when?"
         )
-    before_write()
     own.begin(calendar, source.options.step_seconds)
     counts: Counter[tuple[str, Cause]] = Counter()
     unreadable: dict[date, InputError] = {}
@@ -96,4 +99,4 @@ def read_new_days(
     share = sum(shares) / len(shares) if shares else float("nan")
     read = tuple(day for day in wanted if day not in unreadable)
     why = {day: str(error) for day, error in unreadable.items()}
-    return Reading(read, rows, share, why, tuple(forgotten), dict(counts))
+    return Reading(read, rows, share, why, tuple(damaged), tuple(forgotten), dict(counts))

@@ -6,7 +6,8 @@ One step of Richardson's and Lucy's deconvolution (1972, 1974) from the weights:
 
 so an evening that is busier than others is busier for the services on the nodes that saw it, and predictors, peaks and
 errors find days that differ. What follows in a fit (curves, quantiles of peaks, base) treats these services like any
-other.
+other. Usage is what pods use themselves: what every pod costs its node besides is part of the weight, and comes on top
+of usage again wherever pods are summed onto nodes.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ import scipy.sparse as sp
 from forecast.arrays import AnyFloats, Bools, Floats, Floats32
 from forecast.calendar import SLOTS_PER_DAY
 from forecast.history import History
-from forecast.peak_weights.composition import day_counts
+from forecast.peak_weights.composition import day_counts, felt_beyond, sum_on_nodes
 from forecast.peak_weights.observations import WINDOW_DAYS
 from forecast.peak_weights.weights import PeakWeights
 
@@ -43,14 +44,19 @@ def complete_history(history: History, weights: PeakWeights) -> History:
         kind = history.describe_days().day_type[day]
         for r in np.flatnonzero(weights.from_nodes.any(axis=0)):
             wanted = weights.from_nodes[:, r]
-            weight = np.where(wanted[:, None], weights.weight[:, r, kind], 0.0)
+            cost = weights.per_pod_cost[r, kind]
+            weight = np.where(wanted[:, None], np.maximum(weights.weight[:, r, kind] - cost, 0.0), 0.0)
             known = _without_gaps(history, counts, day, int(r), weights.from_nodes)
-            expected = weights.node_base[:, r, kind] + np.nan_to_num(known) + _on_nodes(counts, weight)
+            expected = weights.node_base[:, r, kind] + np.nan_to_num(known) + sum_on_nodes(counts, weight)
+            if cost.any():
+                expected = expected + felt_beyond(
+                    counts, history.usage_per_pod[:, r, day], weights.correction[:, r], cost
+                )
             factor = _moved(counts, history.node_usage[:, r, day], np.where(np.isfinite(known), expected, np.nan))
             of_day = np.where(wanted[:, None] & (history.replicas[:, day] > 0), weight * factor, np.nan)
             usage[wanted, r, day] = of_day[wanted]
-            sums = _on_nodes(counts, np.nan_to_num(of_day))
-            open_pods = _on_nodes(counts, (wanted[:, None] & np.isnan(of_day)).astype(np.float32)) > 0
+            sums = sum_on_nodes(counts, np.nan_to_num(of_day))
+            open_pods = sum_on_nodes(counts, (wanted[:, None] & np.isnan(of_day)).astype(np.float32)) > 0
             on_nodes[:, r, day] = np.where(open_pods, np.nan, known + sums)
     return replace(history, usage_per_pod=usage, node_pod_usage=on_nodes)
 
@@ -66,10 +72,9 @@ def pods_felt_by_nodes(history: History, weights: PeakWeights) -> Floats32:
     out = history.node_pod_usage.copy()
     for day, counts in _recent_days(history):
         kind = history.describe_days().day_type[day]
-        present = _on_nodes(counts, np.ones((len(history.services), SLOTS_PER_DAY), dtype=np.float32))
         for r in corrected:
-            beyond = np.nan_to_num(history.usage_per_pod[:, r, day]) * (weights.correction[:, r, None] - 1)
-            out[:, r, day] += _on_nodes(counts, beyond) + present * weights.per_pod_cost[r, kind]
+            usage, cost = history.usage_per_pod[:, r, day], weights.per_pod_cost[r, kind]
+            out[:, r, day] += felt_beyond(counts, usage, weights.correction[:, r], cost)
     return out
 
 
@@ -79,12 +84,6 @@ def _recent_days(history: History) -> Iterator[tuple[int, sp.csr_matrix]]:
         begin = day * SLOTS_PER_DAY
         placements = history.placements.between(begin, begin + SLOTS_PER_DAY)
         yield day, day_counts(placements, len(history.services), len(history.nodes))
-
-
-def _on_nodes(counts: sp.csr_matrix, usage: AnyFloats) -> Floats32:
-    """Sum over the pods of each node: (n_services, 48) -> (n_nodes, 48)."""
-    summed: Floats32 = counts @ np.ascontiguousarray(usage.T, dtype=np.float32).ravel()
-    return summed.reshape(SLOTS_PER_DAY, -1).T
 
 
 def _of_services(counts: sp.csr_matrix, values: AnyFloats) -> Floats32:
@@ -99,7 +98,7 @@ def _without_gaps(history: History, counts: sp.csr_matrix, day: int, resource: i
     measured = np.isfinite(history.usage_per_pod[:, resource]).any(axis=(1, 2)) & ~from_nodes[:, resource]
     if not measured.any():
         return np.zeros_like(known)
-    should = _on_nodes(counts, np.repeat(measured[:, None], SLOTS_PER_DAY, axis=1)) > 0
+    should = sum_on_nodes(counts, np.repeat(measured[:, None], SLOTS_PER_DAY, axis=1)) > 0
     return np.where(np.isnan(known) & ~should, 0.0, known)
 
 

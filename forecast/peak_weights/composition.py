@@ -15,7 +15,7 @@ from forecast.arrays import AnyFloats, Bools, Floats32, Ints
 from forecast.calendar import SLOTS_PER_DAY
 from forecast.history import Placements
 
-__all__ = ["Composition", "always_together", "compose", "day_counts", "pod_slots"]
+__all__ = ["Composition", "always_together", "compose", "day_counts", "felt_beyond", "pod_slots", "sum_on_nodes"]
 
 _TOGETHER = 0.9
 """Cosine between the pod counts of two services over nodes and times; random placement gives about 0.1."""
@@ -36,6 +36,24 @@ def day_counts(placements: Placements, n_services: int, n_nodes: int, slots: Int
     row, column, count = _entries(placements, slots, n_services, n_nodes)
     shape = (len(slots) * n_nodes, len(slots) * n_services)
     return sp.csr_matrix((count, (row, column)), shape=shape)
+
+
+def sum_on_nodes(counts: sp.csr_matrix, usage: AnyFloats) -> Floats32:
+    """Sum over the pods of each node, for counts of a whole day: (n_services, 48) -> (n_nodes, 48)."""
+    summed: Floats32 = counts @ np.ascontiguousarray(usage.T, dtype=np.float32).ravel()
+    return summed.reshape(SLOTS_PER_DAY, -1).T
+
+
+def felt_beyond(counts: sp.csr_matrix, usage: AnyFloats, correction: AnyFloats, cost: AnyFloats) -> Floats32:
+    """What nodes feel of their pods beyond what these are measured to use: (n_nodes, 48) of one day and resource.
+
+    usage      : (n_services, 48) of one pod; NaN counts as nothing
+    correction : (n_services,) node load / usage of a pod
+    cost       : (48,) of every pod besides, measured or not
+    """
+    present = sum_on_nodes(counts, np.ones(usage.shape, dtype=np.float32))
+    beyond = np.nan_to_num(usage) * (correction[:, None] - 1)
+    return np.asarray(sum_on_nodes(counts, beyond) + present * cost)
 
 
 def always_together(days: Sequence[Placements], n_services: int, n_nodes: int) -> Bools:

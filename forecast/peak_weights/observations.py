@@ -10,10 +10,10 @@ import numpy as np
 from forecast.arrays import AnyFloats, Bools, Floats, Floats32, Ints
 from forecast.calendar import SLOTS_PER_DAY, DayType
 from forecast.history import History, Placements
-from forecast.peak_weights.composition import day_counts, pod_slots
+from forecast.peak_weights.composition import day_counts, felt_beyond, pod_slots
 from forecast.resources import CPU, MEMORY
 
-__all__ = ["Observations", "observe"]
+__all__ = ["Observations", "observe", "without_costs"]
 
 WINDOW_DAYS = 28
 """What a service adds to a node changes with its releases; older days say little."""
@@ -109,6 +109,20 @@ def observe(history: History, *, least_nodes: int = 3, least_days: int = 2) -> O
         node_class=node_class,
         node_size=node_size,
     )
+
+
+def without_costs(seen: Observations, resource: int, correction: Floats, cost: Floats) -> Observations:
+    """One resource alone, as if nodes felt what its pods use and nothing more: the others count as not usable.
+
+    correction : (n_services,) node load / measured usage of a pod
+    cost       : (48,) of every pod besides, measured or not
+    """
+    beside, history = seen.beside.copy(), seen.history
+    for index in range(history.n_days):
+        counts = day_counts(seen.day(index), len(history.services), len(history.nodes))
+        beside[:, resource, index] -= felt_beyond(counts, history.usage_per_pod[:, resource, index], correction, cost)
+    alone = np.arange(len(seen.usable)) == resource
+    return replace(seen, beside=beside, usable=seen.usable & alone)
 
 
 def _window_days(history: History) -> int:

@@ -1,8 +1,9 @@
 """Peak weights: what one more pod of a service adds to a node, per resource, kind of day and half hour.
 
 Where no pod is measured (log bytes counted per node, disk controllers) they come from the nodes alone (`curves`).
-Elsewhere they are the measured usage, corrected where nodes clearly feel more or less of it (`corrections`). How well
-each is known is `levels`' answer.
+Elsewhere they are the measured usage, corrected where nodes clearly feel more or less of it (`corrections`). Where a
+resource has both kinds of pods and every pod costs its node something, the former are learned again from what that
+leaves of the nodes. How well each is known is `levels`' answer.
 """
 
 from __future__ import annotations
@@ -18,9 +19,9 @@ from forecast.history import History
 from forecast.peak_weights.composition import always_together
 from forecast.peak_weights.corrections import correct
 from forecast.peak_weights.curves import Curves, fit_curves
-from forecast.peak_weights.level_regression import block_structure, build
+from forecast.peak_weights.level_regression import LevelRegression, block_structure, build
 from forecast.peak_weights.levels import REPLICATES, fit_levels, node_draws
-from forecast.peak_weights.observations import Observations, observe
+from forecast.peak_weights.observations import Observations, observe, without_costs
 from forecast.resources import RESOURCES
 
 __all__ = ["IDENTIFIED_ERROR", "PeakWeights", "fit_peak_weights"]
@@ -42,7 +43,8 @@ _MEASURED_PODS = 0.5
 class PeakWeights:
     """What is known about the load that pods bring to nodes. Day types in the order of `DayType`, base units.
 
-    weight       : (n_services, n_resources, 4, 48) what one more pod adds to a node; NaN = nothing known
+    weight       : (n_services, n_resources, 4, 48) what one more pod adds to a node, its cost included; NaN = nothing
+                   known
     error        : (n_services, n_resources) standard error as a share of the weight; NaN = unknown
     identified   : (n_services, n_resources) error at most 20 %, seen on three nodes at least and, where no pod is
                    measured, not always beside the same other service
@@ -51,8 +53,8 @@ class PeakWeights:
                    or suggested by the request; NaN = nothing
     correction   : (n_services, n_resources) node load / measured usage of a pod; exactly 1 where nothing is clear
     per_pod_cost : (n_resources, 4, 48) what a pod costs the node beside its own usage; exactly 0 where nothing is clear
-    node_base    : (n_nodes, n_resources, 4, 48) what a node uses beside all pods, of resources with `from_nodes`; else
-                   NaN
+    node_base    : (n_nodes, n_resources, 4, 48) what a node uses beside all pods and their cost, of resources with
+                   `from_nodes`; else NaN
     """
 
     weight: Floats32
@@ -79,10 +81,9 @@ def fit_peak_weights(history: History, *, seed: int = 0) -> PeakWeights:
     cost = np.zeros((len(RESOURCES), SLOTS_PER_DAY))
     error = np.full(seen.measured.shape, np.nan)
     if seen.usable.any() and seen.placed.any():
-        _judge(seen, curves, measured, correction, cost, error, seed)
-    weight = np.where(
-        from_nodes[:, :, None, None], curves.usage, measured * correction[:, :, None, None] + cost[:, None]
-    )
+        curves = _judge(seen, curves, measured, correction, cost, error, seed)
+    own = np.where(from_nodes[:, :, None, None], curves.usage, measured * correction[:, :, None, None])
+    weight = own + cost[:, None]
     with np.errstate(invalid="ignore"):
         identified = (error <= IDENTIFIED_ERROR) & (seen.n_on >= _LEAST_NODES)[:, None]
     if from_nodes.any():
@@ -112,9 +113,9 @@ def _judge(
     cost: Floats,
     error: Floats,
     seed: int,
-) -> None:
-    """Fill in errors, corrections and costs, resource by resource."""
-    seen = seen.last(_JUDGED_DAYS)
+) -> Curves:
+    """Fill in errors, corrections and costs, resource by resource; returns the curves, less the costs."""
+    whole, seen = seen, seen.last(_JUDGED_DAYS)
     history = seen.history
     rng = np.random.default_rng(seed)
     draws = node_draws(history.nodes, REPLICATES, rng)
@@ -126,25 +127,48 @@ def _judge(
     for r in np.flatnonzero(seen.usable):
         is_measured = seen.measured[:, r]
         with_cost = bool(slots_of[is_measured].sum() >= _MEASURED_PODS * slots_of.sum())
-        daily = np.where(
-            is_measured[:, None, None],
-            _filled(history.usage_per_pod[:, r], measured[:, r][:, seen.kind]),
-            curves.usage[:, r][:, seen.kind],
-        )
-        fit = build(seen, blocks, np.nan_to_num(daily), int(r), is_measured, with_cost)
+        daily = _daily(seen, curves, measured, int(r))
+        fit = build(seen, blocks, daily, int(r), is_measured, with_cost)
         replicates, robust = fit_levels(fit, draws, jitter)
-        own = fit.levels(replicates)
-        level = own[:, 0] + is_measured
-        deviation = own[:, 1:].std(axis=1, ddof=1)
-        # A fitted curve whose own level fits another scale better is that much in doubt.
-        off = np.where(is_measured, 0.0, own[:, 0] - 1.0)
-        told = seen.placed & (np.nan_to_num(daily).max(axis=(1, 2)) > 0)
-        error[:, r] = np.where(told & (level > 0), np.hypot(deviation, off) / np.maximum(level, 1e-6), np.nan)
+        error[:, r] = _error(fit, replicates, daily, is_measured, seen.placed)
         with np.errstate(invalid="ignore"):
             candidate = is_measured & (error[:, r] <= IDENTIFIED_ERROR) & (seen.n_on >= _LEAST_NODES)
         if is_measured.any():
             found = correct(fit, replicates, robust, draws, candidate, halves)
             correction[:, r], cost[r] = found.factor, found.cost
+        if cost[r].any() and not is_measured[seen.placed].all():
+            left = without_costs(whole, int(r), found.factor, found.cost)
+            curves = _exchanged(curves, fit_curves(left), int(r))
+            left = left.last(_JUDGED_DAYS)
+            daily = _daily(left, curves, measured, int(r))
+            fit = build(left, blocks, daily, int(r), is_measured, with_cost=False)
+            again = _error(fit, fit_levels(fit, draws, jitter)[0], daily, is_measured, seen.placed)
+            error[:, r] = np.where(is_measured, error[:, r], again)
+    return curves
+
+
+def _daily(seen: Observations, curves: Curves, measured: Floats, r: int) -> Floats:
+    """What a pod used on each day, as measured or else as fitted; 0 = not known: (n_services, n_days, 48)."""
+    usage = _filled(seen.history.usage_per_pod[:, r], measured[:, r][:, seen.kind])
+    return np.nan_to_num(np.where(seen.measured[:, r, None, None], usage, curves.usage[:, r][:, seen.kind]))
+
+
+def _error(fit: LevelRegression, replicates: Floats32, daily: Floats, measured: Bools, placed: Bools) -> Floats:
+    """Standard errors of the levels as a share of them, NaN = unknown: (n_services,)."""
+    own = fit.levels(replicates)
+    level = own[:, 0] + measured
+    deviation = own[:, 1:].std(axis=1, ddof=1)
+    # A fitted curve whose own level fits another scale better is that much in doubt.
+    off = np.where(measured, 0.0, own[:, 0] - 1.0)
+    told = placed & (daily.max(axis=(1, 2)) > 0)
+    return np.where(told & (level > 0), np.hypot(deviation, off) / np.maximum(level, 1e-6), np.nan)
+
+
+def _exchanged(curves: Curves, other: Curves, r: int) -> Curves:
+    """`curves` with one resource of `other`."""
+    usage, prior, base = curves.usage.copy(), curves.prior.copy(), curves.base.copy()
+    usage[:, r], prior[:, r], base[:, r] = other.usage[:, r], other.prior[:, r], other.base[:, r]
+    return Curves(usage, prior, base)
 
 
 def _by_name(names: list[str], rng: np.random.Generator) -> Floats32:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from forecast_scheduler.options import ConfigOption, JsonOption, ModelsOption, ReportOption, VerboseOption
-from forecast_scheduler.settings import Settings
+from forecast_scheduler.settings import Settings, with_options
 from forecast_scheduler.shell import Shell, check_writable, open_shell, write_json, write_text
 
 if TYPE_CHECKING:
@@ -76,7 +76,14 @@ def train(
     Whatever goes wrong, the model in use before stays in use.
     """
     shell = open_shell(config, verbose=verbose, json_file=json)
-    settings = _with_options(shell.settings, days, metrics, pushgateway, backend, jobs, dask_scheduler)
+    train_options = {
+        "metrics_file": metrics,
+        "pushgateway": pushgateway,
+        "backend": backend,
+        "jobs": jobs,
+        "dask_scheduler": dask_scheduler,
+    }
+    settings = with_options(shell.settings, {"train": train_options, "prometheus": {"days": days}})
     for file in (json, report, settings.train.metrics_file):
         check_writable(file)
     # --history alone means this history as it is, even where the settings name a server.
@@ -108,28 +115,6 @@ def train(
     _leave_metrics(settings, trained)
 
 
-def _with_options(
-    settings: Settings,
-    days: int | None,
-    metrics: Path | None,
-    pushgateway: str | None,
-    backend: str | None,
-    jobs: int | None,
-    dask_scheduler: str | None,
-) -> Settings:
-    """The settings with those of the command line in their places."""
-    given = {
-        "metrics_file": metrics,
-        "pushgateway": pushgateway,
-        "backend": backend,
-        "jobs": jobs,
-        "dask_scheduler": dask_scheduler,
-    }
-    train = settings.train.model_copy(update={name: value for name, value in given.items() if value is not None})
-    prometheus = settings.prometheus.model_copy(update={} if days is None else {"days": days})
-    return settings.model_copy(update={"train": train, "prometheus": prometheus})
-
-
 def _tell(shell: Shell, trained: Trained, place: str) -> None:
     """Notes to stderr, the result to stdout."""
     night, report = trained.night, trained.report
@@ -141,12 +126,18 @@ def _tell(shell: Shell, trained: Trained, place: str) -> None:
             f"{night.readiness.measured_days} days are less than a week: this is a cold-start model, which leans on "
             "requests and on what similar services use; train again as the history grows",
         )
+    for line in trained.remarks:
+        _note(shell, line)
     reasons: dict[str, list[str]] = {}
-    for name, result in night.gate.results.items():
+    for name, result in night.gate.results.items() if night.published else ():
         reasons.setdefault(result.reason, []).append(name)
     for reason, names in reasons.items():
         _note(shell, f"gate: {', '.join(names)}: {reason}")
     if reading := trained.reading:
+        for file in reading.damaged:
+            _note(
+                shell, f"{file} of the history was damaged: renamed to *.damaged, and read again if the server has it"
+            )
         for day, why in reading.unreadable.items():
             _note(shell, f"{day} could not be read and is tried again the next night: {why}")
         _say(

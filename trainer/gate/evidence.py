@@ -3,21 +3,23 @@
 Both know exactly what lay before that cut-off, so neither has an advantage: the model in use is read as it was issued,
 the recipe is fitted anew at the same cut-off. The seasonal naive at that cut-off is what both have to be worth.
 Losses are those of the backtest (docs/backtest.md) on per-pod means: pinball loss of each day's peak, every
-series divided by the 0.9 quantile of its daily peaks.
+series divided by the 0.9 quantile of its daily peaks. Where nobody measures pods, the same is done with the peaks of
+nodes (`node_evidence`).
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 
 import numpy as np
 
-from forecast.arrays import Floats
+from forecast.arrays import AnyFloats, Bools, Floats
 from forecast.backtest import SAMPLES_NEEDED, Score, daily_peaks, peak_scores, scored_series
 from forecast.history import History
 from forecast.model import PEAK_QUANTILES, PeakModel
 from forecast.resources import RESOURCES
+from trainer.gate.node_evidence import node_only, node_peaks_of
 
 __all__ = ["Evidence", "compare", "evaluation_days", "measured_peaks", "peaks_of", "seasonal_naive"]
 
@@ -32,6 +34,7 @@ class Evidence:
     """Scores on the same series and days.
 
     widening : factor on the candidate's 0.95 bounds that puts 0.95 of the peaks within them; inf = none does
+    of_nodes : the series are nodes, because no pod was measured; else services
     """
 
     candidate: Score
@@ -39,6 +42,7 @@ class Evidence:
     naive: Score
     widening: float
     days: tuple[date, ...]
+    of_nodes: bool = False
 
 
 def evaluation_days(history: History, cut_off: date, at_most: int) -> tuple[date, ...]:
@@ -58,18 +62,15 @@ def peaks_of(model: PeakModel, history: History, days: tuple[date, ...]) -> Floa
 
 def measured_peaks(history: History, days: tuple[date, ...]) -> Floats:
     """The peaks that came: (n_services, n_resources, n_days); NaN where under 0.95 of the day was measured."""
-    index = [history.days.index(day) for day in days]
-    usage = history.usage_per_pod[:, :, index]
-    complete = np.isfinite(usage).mean(axis=3) >= SAMPLES_NEEDED
-    return np.where(complete, daily_peaks(usage), np.nan)
+    return _complete_peaks(history.usage_per_pod[:, :, _index(history, days)])
 
 
 def seasonal_naive(known: Floats, lead: int) -> Floats:
     """The rule `same_day_last_week` of forecast/baselines.py for a day further ahead; `yesterday` under 8 known days.
 
-    known : (n_services, n_resources, n_days) daily peaks before the cut-off
+    known : (n_series, n_resources, n_days) daily peaks before the cut-off
     lead  : 0 = the day of the cut-off
-    Returns (n_services, n_resources, n_quantiles).
+    Returns (n_series, n_resources, n_quantiles).
     """
     last = known[:, :, -1]
     if known.shape[2] <= _WEEK:
@@ -84,17 +85,44 @@ def compare(history: History, current: PeakModel, candidate: PeakModel, days: tu
     candidate : tonight's recipe fitted on the days before the cut-off of `current`
     days      : days of the history from that cut-off on
     """
-    cut_off = history.days.index(current.first_day)
+    models = {"candidate": candidate, "current": current}
+    of_services = {name: peaks_of(model, history, days) for name, model in models.items()}
     used, scale = scored_series(history.usage_per_pod[:, :, -_SCALE_DAYS:])
-    known = daily_peaks(history.usage_per_pod[:, :, max(0, cut_off - _WEEK - 1) : cut_off])
-    forecasts = {
-        "candidate": peaks_of(candidate, history, days),
-        "current": peaks_of(current, history, days),
-        "naive": np.stack([seasonal_naive(known, (day - current.first_day).days) for day in days], axis=2),
-    }
-    actual = measured_peaks(history, days)
+    result = _evidence(history.usage_per_pod, used, scale, of_services, history, current.first_day, days)
+    by_node = node_only(history, _SCALE_DAYS)
+    if by_node.any():
+        of_nodes = {name: node_peaks_of(model, history, days) for name, model in models.items()}
+        # Nodes come and go more often than services: they need not be older than the week of the seasonal naive.
+        first = max(0, history.days.index(current.first_day) - _WEEK - 1)
+        used, scale = scored_series(history.node_usage[:, :, first:])
+        found = _evidence(history.node_usage, used & by_node, scale, of_nodes, history, current.first_day, days)
+        result |= {name: replace(evidence, of_nodes=True) for name, evidence in found.items()}
+    return result
+
+
+def _evidence(
+    usage: AnyFloats,
+    used: Bools,
+    scale: Floats,
+    forecasts: dict[str, Floats],
+    history: History,
+    first_day: date,
+    days: tuple[date, ...],
+) -> dict[str, Evidence]:
+    """Scores of the forecasts of some series, services or nodes, beside those of their seasonal naive.
+
+    usage       : (n_series, n_resources, n_days, 48), all days of the history
+    used, scale : (n_series, n_resources), see `scored_series`
+    forecasts   : of "candidate" and "current", (n_series, n_resources, len(days), n_quantiles)
+    first_day   : the cut-off
+    """
+    cut_off = history.days.index(first_day)
+    known = daily_peaks(usage[:, :, max(0, cut_off - _WEEK - 1) : cut_off])
+    naive = np.stack([seasonal_naive(known, (day - first_day).days) for day in days], axis=2)
+    forecasts = {**forecasts, "naive": naive}
+    actual = _complete_peaks(usage[:, :, _index(history, days)])
     scores = peak_scores(forecasts, actual, used, scale)
-    everywhere = np.isfinite(actual) & used[:, :, None]  # (n_services, n_resources, n_days)
+    everywhere = np.isfinite(actual) & used[:, :, None]  # (n_series, n_resources, n_days)
     for forecast in forecasts.values():
         everywhere &= np.isfinite(forecast).all(axis=3)
     result = {}
@@ -112,6 +140,16 @@ def compare(history: History, current: PeakModel, candidate: PeakModel, days: tu
             days=tuple(day for position, day in enumerate(days) if pairs[:, position].any()),
         )
     return result
+
+
+def _index(history: History, days: tuple[date, ...]) -> list[int]:
+    return [history.days.index(day) for day in days]
+
+
+def _complete_peaks(usage: AnyFloats) -> Floats:
+    """Daily peaks, NaN where under 0.95 of the day was measured: (..., n_days, 48) -> (..., n_days)."""
+    complete = np.isfinite(usage).mean(axis=-1) >= SAMPLES_NEEDED
+    return np.where(complete, daily_peaks(usage), np.nan)
 
 
 def _widening(actual: Floats, bound: Floats) -> float:

@@ -23,6 +23,8 @@ FitModel = Callable[[History, PeakModel | None], PeakModel]
 _FEWEST_DAYS_BEFORE = 7
 """Before a week is known, a model leans on what similar services use: too early for comparisons."""
 
+_NOTHING = "neither services nor nodes were measured and forecast on the days since the cut-off of the model in use"
+
 
 def run_gate(
     history: History,
@@ -47,7 +49,7 @@ def run_gate(
             options,
             previous=_previous(current, resource.name, history),
             same_night=current is not None and current.first_day >= tonight,
-            why_nothing=why or "no service was measured and forecast on the days since the cut-off of the model in use",
+            why_nothing=why or _NOTHING,
         )
         for resource in RESOURCES
     }

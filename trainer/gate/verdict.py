@@ -48,7 +48,8 @@ class GateOptions:
     """When a model may be published.
 
     worse_than_current   : share by which its loss may exceed that of the model in use
-    fewest_for_naive     : under so many series-days the comparison with the seasonal naive is noise and not made
+    fewest_for_naive     : under so many series-days the comparison with the seasonal naive is noise and not made; one
+                           night of a cluster of 20 services must suffice
     lowest_coverage, highest_coverage : range for the share of peaks within the 0.95 bound; the upper end only warns
     evaluation_days      : the last days after the cut-off of the model in use that count
     max_held_back_nights : so many nights a resource keeps its old arrays at most
@@ -56,7 +57,7 @@ class GateOptions:
     """
 
     worse_than_current: float = 0.02
-    fewest_for_naive: int = 50
+    fewest_for_naive: int = 20
     lowest_coverage: float = 0.85
     highest_coverage: float = 0.995
     evaluation_days: int = 7
@@ -236,7 +237,7 @@ def _with_evidence(resource: str, evidence: Evidence, options: GateOptions, prev
             f"{evidence.candidate.coverage95:.1%} of the peaks lie within its 0.95 bounds "
             f"(at least {options.lowest_coverage:.0%} is asked)"
         )
-    on = f"on {n:,} series-days"
+    on = f"on {n:,} {'node' if evidence.of_nodes else 'series'}-days"
     if not failures:
         reason = f"passed {on}: loss {ours:.4f}, model in use {current:.4f}, same day last week {naive:.4f}"
         reason += "" if naive_judged else " (too few to judge against the latter)"

@@ -79,8 +79,9 @@ class OwnHistory:
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             logger.warning("days.json is not readable, days are read again", extra={"error": repr(error)})
             return {}
-        stored = {name.removesuffix(".parquet") for name in self._store.files(Layout.usage)}
-        return {day: entry for day, entry in sorted(days.items()) if day.isoformat() in stored}
+        # A day of which a file was deleted or set aside is read again.
+        stored = [set(_dates(self._store.files(directory))) for directory in _TABLES.values()]
+        return {day: entry for day, entry in sorted(days.items()) if all(day in table for table in stored)}
 
     def to_read(self, available: Iterable[date]) -> list[date]:
         """Which of the days a server has are to be read: those that are not settled here, oldest first."""
@@ -90,11 +91,29 @@ class OwnHistory:
     def check_growable(self) -> None:
         """InputError where the directory holds a history of single files, which is somebody else's and finished."""
         for name in _TABLES.values():
-            if isinstance(self._store, LocalStore) and (self._store.root / name).is_file():
+            if self._store.exists(name):
                 raise InputError(
                     f"{self.url} holds a finished history ({name} is a file), not one that grows: give --history "
                     "another directory, or leave --prometheus out to train on it as it is"
                 )
+
+    def set_damaged_aside(self) -> list[str]:
+        """Rename files of a local directory that are no Parquet files to *.damaged; returns their names.
+
+        Their days are read again as far as the server still has them. Only what the end of a file shows is seen.
+        """
+        damaged = []
+        if isinstance(self._store, LocalStore):
+            for path in sorted(p for directory in _TABLES.values() for p in (self._store.root / directory).glob("*")):
+                if path.suffix != ".parquet":
+                    continue
+                try:
+                    pq.read_metadata(path)
+                except (pa.ArrowException, OSError) as error:
+                    path.rename(path.with_name(f"{path.name}.damaged"))
+                    damaged.append(f"{path.parent.name}/{path.name}")
+                    logger.warning("set aside a damaged file", extra={"file": str(path), "error": str(error)[:160]})
+        return damaged
 
     def begin(self, calendar: Calendar, step_seconds: int) -> None:
         """Write history.json where there is none, so that others can open the directory as it is."""

@@ -14,16 +14,19 @@ from __future__ import annotations
 
 import gc
 import re
+from dataclasses import fields
 from typing import Any
 
 import orjson
 
 from forecast.errors import InputError
 from trainer.prometheus.errors import TooManySamples, Transient
+from trainer.prometheus.queries import Queries
 
 __all__ = ["interpret"]
 
 _SHOWN = 200
+_NAMES = frozenset(field.name for field in fields(Queries))
 # Evaluation errors that do not depend on the size of the question (promql/engine.go).
 _NOT_SIZE = re.compile(r"duplicate|many-to-many|multiple matches|same labelset|invalid|unknown")
 
@@ -92,6 +95,8 @@ def _decoded(body: bytes) -> Any:
 
 
 def _mend(name: str) -> str:
+    if name not in _NAMES:
+        return "is it a Prometheus API?"
     return f"correct the setting prometheus.queries.{name}"
 
 

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import requests
 from prometheus_api_client import PrometheusConnect
@@ -73,7 +74,15 @@ class Connection:
 
     def __init__(self, options: ConnectionOptions, *, sleep: Callable[[float], None] = time.sleep) -> None:
         if not options.url.startswith(("http://", "https://")):
-            raise InputError(f"Prometheus URL {options.url!r} has no scheme: write for instance http://prometheus:9090")
+            raise InputError("the URL of Prometheus has no scheme: write for instance http://prometheus:9090")
+        if "@" in urlsplit(options.url).netloc:
+            raise InputError(
+                "the URL of Prometheus holds a user name or password, which would be printed: take them out and set "
+                "prometheus.username and prometheus.password_file"
+            )
+        for header, value in options.headers.items():
+            if "\n" in value or "\r" in value:
+                raise InputError(f"prometheus.headers: the value of {header} has a line break: write it in one line")
         self.options, self._sleep, self._reached = options, sleep, threading.Event()
         self._current = threading.local()  # name and query of the request under way in this thread
         session = _Session(options, self._current)
@@ -124,7 +133,7 @@ class Connection:
             patience = min(patience, self.options.first_patience_seconds)
         retrying = Retrying(
             stop=stop_after_delay(patience),
-            wait=wait_random_exponential(multiplier=0.5, max=15),
+            wait=wait_random_exponential(multiplier=0.5, max=min(15, patience / 4)),
             retry=retry_if_exception_type(Transient),
             sleep=self._sleep,
             reraise=True,
@@ -146,12 +155,12 @@ class _Credentials(AuthBase):
     def __call__(self, request: requests.PreparedRequest) -> requests.PreparedRequest:
         options = self._options
         if options.bearer_token_file is not None:
-            token = _readable(options.bearer_token_file, "bearer_token_file").read_text().strip()
+            token = _secret(options.bearer_token_file, "bearer_token_file")
             request.headers["Authorization"] = f"Bearer {token}"
         elif options.username:
             password = ""
             if options.password_file is not None:
-                password = _readable(options.password_file, "password_file").read_text().strip()
+                password = _secret(options.password_file, "password_file")
             return requests.auth.HTTPBasicAuth(options.username.encode(), password.encode())(request)
         return request
 
@@ -202,6 +211,17 @@ def _readable(path: Path, setting: str) -> Path:
             f"prometheus.{setting} {path} cannot be read ({error.strerror}): correct the setting"
         ) from error
     return path
+
+
+def _secret(path: Path, setting: str) -> str:
+    """The one line that a file of credentials holds."""
+    try:
+        secret = _readable(path, setting).read_text(encoding="utf-8").strip()
+    except UnicodeDecodeError as error:
+        raise InputError(f"prometheus.{setting} {path} is not text: write the secret in one line") from error
+    if len(secret.splitlines()) > 1:
+        raise InputError(f"prometheus.{setting} {path} has several lines: write the secret in one line")
+    return secret
 
 
 def _reason(error: BaseException) -> str:

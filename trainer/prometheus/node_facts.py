@@ -66,19 +66,21 @@ def node_facts(
         labels["node"]: labels.get("internal_ip", "") for part in info for labels in part.labels if labels.get("node")
     }
     name_of = {address: node for node, address in known.items() if address and address not in known}
-    capacities = _by_resource(capacity)
+    capacities = _by_resource("node_capacity", capacity)
     for part in speed:
         for node, value in zip(node_names("node_network_speed", part.labels), part.values.tolist(), strict=True):
             capacities[name_of.get(node, node), NETWORK] = value
-    allocatables = _by_resource(allocatable)
+    allocatables = _by_resource("node_allocatable", allocatable)
     names = frozenset({*known, *(node for node, _ in capacities), *(node for node, _ in allocatables)})
     return NodeFacts(names, name_of, capacities, allocatables)
 
 
-def _by_resource(parts: Sequence[Matrix]) -> dict[tuple[str, int], float]:
+def _by_resource(name: str, parts: Sequence[Matrix]) -> dict[tuple[str, int], float]:
     return {
-        (labels["node"], _RESOURCES[labels["resource"]]): value
+        (node, _RESOURCES[labels["resource"]]): value
         for part in parts
-        for labels, value in zip(part.labels, part.values.tolist(), strict=True)
-        if labels.get("node") and labels.get("resource") in _RESOURCES
+        for node, labels, value in zip(
+            node_names(name, part.labels, once=False), part.labels, part.values.tolist(), strict=True
+        )
+        if labels.get("resource") in _RESOURCES
     }

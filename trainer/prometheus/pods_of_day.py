@@ -106,8 +106,14 @@ def owners_of(replica_sets: Matrix, jobs: Matrix) -> dict[tuple[str, str, str], 
     owners = {}
     for kind, label, vector in (("ReplicaSet", "replicaset", replica_sets), ("Job", "job_name", jobs)):
         for labels in vector.labels:
-            owner = owner_from_labels(labels)
-            if owner is not None and labels.get(label):
+            if not labels.get(label):
+                name = label.removesuffix("_name") + "_owner"
+                raise InputError(
+                    f"query {name} returns a series without the label {label} (labels found: "
+                    f"{', '.join(sorted(labels)) or 'none'}): keep it in prometheus.queries.{name}"
+                )
+            # Older exporters write "" where there is no owner, and Prometheus drops empty labels.
+            if (owner := owner_from_labels(labels)) is not None:
                 owners[labels.get("namespace", ""), kind, labels[label]] = owner
     return owners
 

@@ -9,10 +9,14 @@ from typing import Protocol, TypeVar
 import numpy as np
 
 from forecast.arrays import Bools, Floats32
+from forecast.errors import InputError
 from trainer.history.cleaning import Cause, Tally
 from trainer.prometheus.matrix import Matrix
 
 __all__ = ["Samples", "covered_ticks", "place"]
+
+_MOST_BROKEN = 0.5
+"""Share of values that may be impossible before the query is to blame."""
 
 Name = TypeVar("Name")
 
@@ -57,9 +61,10 @@ def place(
 
     out   : (n_rows, n_ticks), NaN where nothing was measured; of two series with one row the larger counts
     names : which pod or node each series is about
+    Raises InputError where most of the values cannot be true: that is the query's doing.
     """
     missing: set[Name] = set()
-    n_ticks = out.shape[1]
+    n_ticks, n_values, n_broken = out.shape[1], 0, 0
     for recorded, parts in ((True, samples.recorded), (False, samples.raw)):
         for part in parts:
             found = names(samples.name, part.labels, once=not recorded)  # replicas record everything twice
@@ -72,13 +77,20 @@ def place(
             if not recorded:
                 good &= samples.raw_ticks[np.where(good, part.tick, 0)]
             values = part.values[good].astype(np.float32)
-            tally.add(file, Cause.NOT_FINITE, int(np.count_nonzero(~np.isfinite(values))))
-            negative = values < 0
-            tally.add(file, Cause.NEGATIVE, int(np.count_nonzero(negative)))
-            values[negative] = np.nan
+            n_values += len(values)
+            for cause, broken in ((Cause.NOT_FINITE, ~np.isfinite(values)), (Cause.NEGATIVE, values < 0)):
+                count = int(np.count_nonzero(broken))
+                tally.add(file, cause, count)
+                n_broken += count
+            values[values < 0] = np.nan
             cells = at[good], part.tick[good]
             if len(set(found)) == len(found):
                 out[cells] = np.fmax(out[cells], values)
             else:  # two series of one name: the slow way, which sees both
                 np.fmax.at(out, cells, values)
+    if n_broken > _MOST_BROKEN * n_values:
+        raise InputError(
+            f"{n_broken:,} of the {n_values:,} values of query {samples.name} are NaN, infinite or negative: correct "
+            f"prometheus.queries.{samples.name}, or set it to '' to go without"
+        )
     return missing

@@ -22,14 +22,25 @@ from trainer.prometheus.day_tables import DayTables
 from trainer.prometheus.errors import TooManySamples
 from trainer.prometheus.labels import node_names, pod_names
 from trainer.prometheus.log_gauge import DEFAULT_ROTATION_CAP_BYTES
-from trainer.prometheus.log_source import LogSource
+from trainer.prometheus.log_source import LOG_METRICS, LogSource
 from trainer.prometheus.queries import Queries, fill
-from trainer.prometheus.recorded import POD_INFO
+from trainer.prometheus.recorded import NODE_USAGE, POD_INFO, POD_USAGE
 
 __all__ = ["DayTables", "PrometheusSource", "SourceOptions"]
 
 _MOST_SKEW_SECONDS = 60
 _HOUR = 3600
+_CADVISOR = "the kubelet's cAdvisor endpoint /metrics/cadvisor"
+_BROUGHT_BY = {
+    "pod_cpu": _CADVISOR,
+    "pod_memory": _CADVISOR,
+    "pod_disk": _CADVISOR,
+    "pod_network": _CADVISOR,
+    **dict.fromkeys(("node_cpu", "node_memory", "node_disk", "node_network"), "node-exporter"),
+    "node_capacity": "kube-state-metrics",
+}
+"""Which exporter answers a query. Owners, requests and addresses are left out: a cluster may have none."""
+_NEEDED = ("pod_cpu", "pod_memory")
 _DAYS_AT_ONCE = 7
 _CHECKED = ("pod_cpu", "pod_memory", "pod_disk", "pod_network", "pod_log")
 _CHECKED_NODES = ("node_cpu", "node_memory", "node_disk", "node_network", "node_log")
@@ -68,11 +79,16 @@ class PrometheusSource:
     def url(self) -> str:
         return self._connection.url
 
-    def check(self, now: datetime) -> None:
-        """Raise InputError with one sentence if this server cannot be the source; now: our clock."""
+    def check(self, now: datetime) -> tuple[str, ...]:
+        """Raise InputError with one sentence if this server cannot be the source; now: our clock.
+
+        Returns remarks: queries that found nothing, and what that means.
+        """
         self._check_clock(now)
         queries = self.options.queries
         at = self._last_data("pod_info", queries.pod_info, now)
+        if at is None and self.options.use_recording_rules:
+            at = self._last_data("pod_info", POD_INFO, now)
         if at is None:
             self._explain_no_pods(now)
         assert at is not None
@@ -80,11 +96,8 @@ class PrometheusSource:
             if template := getattr(queries, name):
                 labels = [series["metric"] for series in self._instant(name, template, at)]
                 (pod_names if name in _CHECKED else node_names)(name, labels)
-        if self._last_data("pod_cpu", queries.pod_cpu, now) is None:
-            raise InputError(
-                f"{self.url} has no usage of containers within the last day (query pod_cpu found nothing): scrape the "
-                "kubelet's cAdvisor endpoint /metrics/cadvisor for container_cpu_usage_seconds_total"
-            )
+        self._check_log_source(now)
+        return self._remarks(at, now)
 
     def days_with_data(self, first: date, now: datetime) -> tuple[date, ...]:
         """UTC days from `first` on of which the server lists pods, the current one included."""
@@ -110,7 +123,10 @@ class PrometheusSource:
         return read_day(self._connection, self.options, grid, progress)
 
     def _check_clock(self, now: datetime) -> None:
-        result = self._connection.instant("server time", "vector(time())")
+        try:
+            result = self._connection.instant("server time", "vector(time())")
+        except TooManySamples as error:
+            raise InputError(f"{self.url} refuses even to tell its time ({error.found}): look at its log") from error
         try:
             server = datetime.fromtimestamp(float(result[0]["value"][1]), UTC)
         except (LookupError, ValueError, TypeError) as error:
@@ -121,6 +137,51 @@ class PrometheusSource:
                 f"the clocks differ by {skew:,.0f} s: the server says {server:%Y-%m-%d %H:%M:%S} UTC, we say "
                 f"{now.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC; set the one that is wrong (NTP)"
             )
+
+    def _check_log_source(self, now: datetime) -> None:
+        source, queries = self.options.log_source, self.options.queries
+        metric = LOG_METRICS.get(source)
+        if metric is None or queries.pod_log or queries.node_log or self._last_data("log source", metric, now):
+            return
+        raise InputError(
+            f"{self.url} has no {metric} within the last day, which prometheus.log_source {source.value} counts: "
+            "scrape that collector, or choose another source, or none"
+        )
+
+    def _remarks(self, at: datetime, now: datetime) -> tuple[str, ...]:
+        """Queries that find nothing; InputError where there is no going without. at: when pods were there last."""
+        remarks, default = [], Queries()
+        for name, brought_by in _BROUGHT_BY.items():
+            template = getattr(self.options.queries, name)
+            if not template or self._found(name, template, at, now):
+                continue
+            if template != getattr(default, name):
+                raise InputError(
+                    f"query {name} of the settings found nothing on {self.url} within the last day: correct "
+                    f"prometheus.queries.{name}, or set it to '' to go without"
+                )
+            if name in _NEEDED:
+                raise InputError(
+                    f"{self.url} has no usage of containers within the last day (query {name} found nothing): scrape "
+                    f"{brought_by}, or raise prometheus.step to at least two scrape intervals"
+                )
+            remarks.append(f"query {name} found nothing within the last day, it is not measured: scrape {brought_by}")
+        return tuple(remarks)
+
+    def _found(self, name: str, template: str, at: datetime, now: datetime) -> bool:
+        """Whether a query has answered within the last day, or its records have."""
+        kind, _, resource = name.partition("_")
+        queries = [template]
+        if self.options.use_recording_rules and name in (*_CHECKED, *_CHECKED_NODES):
+            queries.append(f'{POD_USAGE if kind == "pod" else NODE_USAGE}{{resource="{resource}"}}')
+        for query in queries:
+            counted = f"count({fill(query, window_seconds=self.options.step_seconds)})"
+            try:
+                if self._connection.instant(name, counted, at) or self._last_data(name, query, now):
+                    return True
+            except TooManySamples:
+                return True
+        return False
 
     def _last_data(self, name: str, template: str, now: datetime) -> datetime | None:
         """When within the last day a query answered last, looked at hourly; None = never."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date, timedelta
 
 import numpy as np
@@ -113,6 +113,21 @@ def constructed(
         daily_requests=np.repeat(requests[:, :, None], n_days, axis=2),
     )
     return history, Truth(weight, factor, cost, nodes)
+
+
+def hide(history: History, truth: Truth, resource: int, hidden: Bools) -> History:
+    """The history as if no pod of the `hidden` services, (n_services,), had been measured for a resource."""
+    usage, pods = history.usage_per_pod.copy(), history.node_pod_usage.copy()
+    usage[hidden, resource] = np.nan
+    seen = np.where(hidden[:, None, None], 0.0, truth.weight[:, resource])
+    for d in range(history.n_days):
+        begin = d * SLOTS_PER_DAY
+        placements = history.placements.between(begin, begin + SLOTS_PER_DAY)
+        table = day_counts(placements, len(history.services), len(history.nodes))
+        columns = np.stack([seen[:, d].T, np.tile(hidden, (SLOTS_PER_DAY, 1)), np.tile(~hidden, (SLOTS_PER_DAY, 1))])
+        total, n_hidden, n_seen = (table @ columns.reshape(3, -1).T).T.reshape(3, SLOTS_PER_DAY, -1)
+        pods[:, resource, d] = np.where((n_hidden > 0) & (n_seen == 0), np.nan, total).T
+    return replace(history, usage_per_pod=usage, node_pod_usage=pods)
 
 
 def _bump(hour: float, width: float) -> Floats:

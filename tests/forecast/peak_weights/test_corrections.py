@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from forecast.node_base import fit_node_base
-from forecast.peak_weights import fit_peak_weights, pods_felt_by_nodes
+from forecast.peak_weights import complete_history, fit_peak_weights, pods_felt_by_nodes
 from forecast.peak_weights.composition import day_counts
 from forecast.resources import CPU, LOG
-from tests.forecast.peak_weights.constructed import constructed
+from tests.forecast.peak_weights.constructed import constructed, hide
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -39,6 +39,27 @@ def test_what_every_pod_costs_is_found_with_its_time_of_day() -> None:
     history, truth = constructed(n_services=100, n_nodes=50, cost_share=0.2)
     cost = fit_peak_weights(history).per_pod_cost[CPU, 0]
     assert cost[40] == pytest.approx(truth.cost[CPU], rel=0.25) and cost[20] < 0.2 * truth.cost[CPU]
+
+
+@pytest.mark.parametrize("seed", [0, 3])
+def test_the_cost_of_a_pod_counts_once_whether_the_pod_is_measured_or_not(seed: int) -> None:
+    history, truth = constructed(n_services=100, n_nodes=50, cost_share=0.4, seed=seed)
+    hidden = np.arange(100) % 3 == 0
+    history = hide(history, truth, CPU, hidden)
+    weights = fit_peak_weights(history)
+    cost, day = weights.per_pod_cost[CPU, 0], 8  # a workday
+    assert cost[40] == pytest.approx(truth.cost[CPU], rel=0.15)
+    own = truth.weight[:, CPU, day, 40].astype(np.float64)
+    completed = complete_history(history, weights)
+    for pods in (hidden, ~hidden):
+        true = own[pods].mean() + truth.cost[CPU]
+        assert weights.weight[pods, CPU, 0, 40].mean() == pytest.approx(true, rel=0.05)
+        used = completed.usage_per_pod[pods, CPU, day, 40].mean()
+        assert used == pytest.approx(own[pods].mean(), rel=0.06) and used + cost[40] == pytest.approx(true, rel=0.05)
+    assert weights.identified[hidden, CPU].mean() > 0.6
+    felt = pods_felt_by_nodes(completed, weights)[:, CPU, day, 40]
+    pods_of = history.placements.counts(100, 50, day * 48 + 40)
+    assert felt.sum() == pytest.approx((pods_of @ (own + truth.cost[CPU])).sum(), rel=0.05)
 
 
 def test_held_back_nodes_peak_where_the_corrected_composition_says_and_not_where_measured_profiles_do() -> None:

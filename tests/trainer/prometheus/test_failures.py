@@ -239,7 +239,8 @@ _CHANGED = [
     ("pod_cpu", '"text"', r"query pod_cpu returns a string.*prometheus\.queries\.pod_cpu"),
     ("pod_cpu", "scalar(vector(1))", "query pod_cpu returns a scalar"),
     ("pod_cpu", "rate(container_cpu", "does not accept query pod_cpu.*parse error"),
-    ("pod_cpu", "foreign_metric", "no usage of containers.*cAdvisor"),
+    ("pod_cpu", "foreign_metric", "query pod_cpu of the settings found nothing .*queries.pod_cpu, or set it to ''"),
+    ("node_disk", "foreign_metric", "query node_disk of the settings found nothing"),
     ("pod_memory", "sum by (pod) (container_memory_working_set_bytes)", "pod_memory.*without the label namespace"),
     ("node_cpu", "sum by (instance) (rate(node_cpu_seconds_total[5m]))", "without the label node .labels found: inst"),
     (

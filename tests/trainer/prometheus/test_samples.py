@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
+from forecast.errors import InputError
 from trainer.history.cleaning import Cause, Tally
 from trainer.prometheus.labels import node_names
 from trainer.prometheus.matrix import Matrix
@@ -25,12 +27,22 @@ def test_raw_samples_count_only_where_nothing_is_recorded() -> None:
 
 
 def test_flaws_are_counted_and_unknown_names_returned() -> None:
-    tally, out = Tally(), np.full((1, 3), np.nan, dtype=np.float32)
-    raw = [_matrix("n1", {0: -1.0, 1: np.nan, 2: 5.0}), _matrix("n2", {0: 1.0})]
-    samples = Samples([], raw, np.ones(3, dtype=bool), "node_cpu")
+    tally, out = Tally(), np.full((1, 5), np.nan, dtype=np.float32)
+    raw = [_matrix("n1", {0: -1.0, 1: np.nan, 2: 5.0, 3: 5.0, 4: 5.0}), _matrix("n2", {0: 1.0})]
+    samples = Samples([], raw, np.ones(5, dtype=bool), "node_cpu")
     assert place(samples, out, {"n1": 0}, node_names, "nodes.parquet", tally) == {"n2"}
-    np.testing.assert_array_equal(out, [[np.nan, np.nan, 5]])
+    np.testing.assert_array_equal(out, [[np.nan, np.nan, 5, 5, 5]])
     assert tally.report().counts == {("nodes.parquet", Cause.NEGATIVE): 1, ("nodes.parquet", Cause.NOT_FINITE): 1}
+
+
+@pytest.mark.parametrize("broken", [np.nan, np.inf, -1.0])
+def test_a_query_whose_values_are_mostly_impossible_is_to_blame(broken: float) -> None:
+    raw = [_matrix("n1", {0: broken, 1: broken, 2: 5.0})]
+    samples = Samples([], raw, np.ones(3, dtype=bool), "node_cpu")
+    with pytest.raises(
+        InputError, match=r"2 of the 3 values of query node_cpu .* correct prometheus\.queries\.node_cpu"
+    ):
+        place(samples, np.full((1, 3), np.nan, dtype=np.float32), {"n1": 0}, node_names, "nodes.parquet", Tally())
 
 
 def test_an_address_and_a_name_of_one_node_share_its_row() -> None:

@@ -50,7 +50,7 @@ def test_three_nights_on_the_sample(tmp_path: Path) -> None:
             lease.check()
             version = registry.publish(artefact_of(model, NOW))
             store_issued(store, model, version)
-        issued = load_issued(store, known.days[-28:])
+        issued = load_issued(store, known.days[-28:], after_the_fact=True)
         nights.append(
             run_report(
                 version=version, created=NOW, model=model, before=before, history=known, issued=issued, gate=gate

@@ -63,7 +63,7 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> RunReport:
         model=model,
         before=before,
         history=history(),
-        issued=load_issued(store, history().days),
+        issued=load_issued(store, history().days, after_the_fact=True),
         gate=run_gate(history(), before, lambda known, previous: model_at(known.n_days)),
         cleaning=CleaningReport({("usage <b>.parquet", Cause.NEGATIVE): 3}),
         recorded_share=0.75,
@@ -125,7 +125,7 @@ def test_what_was_issued_is_scored_as_in_the_backtest(report: RunReport, tmp_pat
         return model
 
     expected = backtest(history(), stored).scores["cpu"]["forecast-scheduler"]
-    nights = score_issued(history(), load_issued(store, history().days))
+    nights = score_issued(history(), load_issued(store, history().days, after_the_fact=True))
     assert [night.lead_days for night in nights] == [1] * 5
     assert np.mean([night.scores["cpu"].coverage95 for night in nights]) == pytest.approx(expected.coverage95)
     used, scale = scored_series(history().usage_per_pod)
