@@ -10,7 +10,7 @@ import pytest
 from pydantic import BaseModel, ValidationError
 
 from forecast.errors import InputError
-from forecast_scheduler.settings import Settings, load_settings
+from forecast_scheduler.settings import Settings, load_settings, with_options
 
 
 @pytest.fixture
@@ -65,6 +65,9 @@ def test_an_empty_file_means_the_defaults(config: Path) -> None:
         ("zzz: 1", r"unknown key 'zzz': known keys are history, time_zone, holiday_country, models, prometheus, train"),
         ("replay: {days: many}", r"sets 'replay.days' to 'many': input should be a valid integer"),
         ("replay: {days: 0}", r"sets 'replay.days' to 0: input should be greater than or equal to 1"),
+        ("prometheus: {step: 7m}", r"sets 'prometheus.step' to '7m': it must divide an hour"),
+        ("prometheus: {step: soon}", r"sets 'prometheus.step' to 'soon': write a duration such as 30s, 5m or 1h30m"),
+        ("prometheus: {log_source: loki}", r"sets 'prometheus.log_source' to 'loki': input should be 'auto', 'vector'"),
         ("replay: 7", r"sets 'replay' to 7: input should be"),
         ("- a\n- b", r"holds a list: write `key: value` lines"),
         ("a: [1", r"not valid YAML near line \d"),
@@ -99,6 +102,25 @@ def test_a_mistake_in_the_environment_is_blamed_on_it(variable: str, value: str,
 def test_a_group_and_a_key_below_it_cannot_both_be_in_the_environment() -> None:
     with pytest.raises(InputError, match="remove one of them"):
         load_settings(None, {"FORECAST_SCHEDULER_REPLAY": "x", "FORECAST_SCHEDULER_REPLAY__SEED": "1"})
+
+
+def test_options_of_the_command_line_are_checked_like_settings() -> None:
+    settings = load_settings(None, {"FORECAST_SCHEDULER_TRAIN__JOBS": "3"})
+    given = {"train": {"jobs": None, "backend": "loky"}, "prometheus": {"days": 9}}
+    merged = with_options(settings, given)
+    assert (merged.train.jobs, merged.train.backend, merged.prometheus.days) == (3, "loky", 9)
+    for wrong, message in (
+        ({"train": {"jobs": 0}}, r"command line sets 'train.jobs' to 0: it must be at least 1, or -1"),
+        ({"prometheus": {"days": 401}}, r"command line sets 'prometheus.days' to 401: input should be less than"),
+    ):
+        with pytest.raises(InputError, match=message):
+            with_options(settings, wrong)
+
+
+@pytest.mark.parametrize(("text", "seconds"), [("90", 90), ("5m", 300), ("1m30s", 90), ("300", 300)])
+def test_durations_are_written_as_in_prometheus(text: str, seconds: float, config: Path) -> None:
+    config.write_text(f"prometheus: {{step: {text}}}\n")
+    assert load_settings(config, {}).prometheus.step == seconds
 
 
 def test_a_missing_file_is_named(tmp_path: Path) -> None:

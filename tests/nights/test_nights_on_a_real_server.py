@@ -6,6 +6,7 @@ Each test runs the command line. The truth on disk and the back-filled server ar
 from __future__ import annotations
 
 import json
+import shutil
 import signal
 import subprocess
 import sys
@@ -26,6 +27,8 @@ from forecast_scheduler.cli import run
 from tests.servers.bad_proxy import BadProxy
 from tests.servers.prometheus import PrometheusServer, free_port
 from tests.trainer.prometheus.cluster import Truth, build_truth
+from trainer.history.files import read_history
+from trainer.nightly import train_and_publish
 
 N_DAYS = 15
 
@@ -177,6 +180,34 @@ def test_a_run_that_is_killed_is_made_good_by_the_next(
     alike(model_at(tmp_path / "m"), expected)
 
 
+def test_a_run_that_is_told_to_stop_gives_its_lease_back(server: PrometheusServer, tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "forecast_scheduler", "train", "--prometheus", server.url]
+    command += ["--history", str(tmp_path / "h"), "--models", str(tmp_path / "m")]
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    leases = [tmp_path / place / "train-lease.json" for place in ("h", "m")]
+    deadline = time.monotonic() + 60
+    while not all(lease.exists() for lease in leases):
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+    process.terminate()
+    assert process.communicate(timeout=60)[1].endswith("interrupted\n")
+    assert process.returncode == 130
+    assert not any(lease.exists() for lease in leases)
+
+
+def test_a_damaged_day_of_the_history_is_read_again(
+    first_night: tuple[Path, dict[str, object], str], server: PrometheusServer, tmp_path: Path, expected: PeakModel
+) -> None:
+    shutil.copytree(first_night[0] / "h", tmp_path / "h")
+    days = sorted((tmp_path / "h" / "usage.parquet").iterdir())
+    days[3].write_bytes(days[3].read_bytes()[:1000])
+    (tmp_path / "h" / "nodes.parquet" / days[5].name).write_bytes(b"")
+    (tmp_path / "h" / "pods.parquet" / days[7].name).unlink()
+    assert train(server.url, tmp_path) == 0
+    alike(model_at(tmp_path / "m"), expected)
+    assert len(list((tmp_path / "h").rglob("*.damaged"))) == 2
+
+
 def test_two_runs_at_once_are_one_run(server: PrometheusServer, tmp_path: Path) -> None:
     command = [sys.executable, "-m", "forecast_scheduler", "train", "--prometheus", server.url]
     command += ["--history", str(tmp_path / "h"), "--models", str(tmp_path / "m")]
@@ -241,8 +272,9 @@ def test_the_next_night_is_gated_on_the_forecast_that_was_issued(
     truth: Truth, server: PrometheusServer, tmp_path: Path
 ) -> None:
     """The model of the night before comes from all but the last day; tonight it is held against that day."""
-    yesterday = make_history_until(truth, N_DAYS - 1, tmp_path / "yesterday")
-    assert run(["train", "--history", str(yesterday), "--models", str(tmp_path / "m")]) == 0
+    known = read_history(make_history_until(truth, N_DAYS - 1, tmp_path / "yesterday"))
+    last_night = known.calendar.midnight(known.days[-1] + timedelta(days=1)) + timedelta(hours=3)
+    train_and_publish(known, Registry(str(tmp_path / "m"), clock=lambda: last_night), now=last_night)
     report, page = tmp_path / "report.json", tmp_path / "report.html"
     assert train(server.url, tmp_path, "--json", str(report), "--report", str(page)) == 0
     figures = json.loads(report.read_text())

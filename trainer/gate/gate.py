@@ -6,12 +6,16 @@ from collections.abc import Callable
 from dataclasses import replace
 from datetime import timedelta
 
+import numpy as np
+
+from forecast.arrays import Floats
 from forecast.errors import InputError
 from forecast.history import History
 from forecast.model import PeakModel
 from forecast.progress import Progress, silent
 from forecast.resources import RESOURCES
 from trainer.gate.evidence import Evidence, compare, evaluation_days
+from trainer.gate.measured import measured_share
 from trainer.gate.merge import keep_resource, widen_resource
 from trainer.gate.verdict import GateOptions, GateReport, GateResult, Verdict, judge
 
@@ -50,8 +54,9 @@ def run_gate(
             previous=_previous(current, resource.name, history),
             same_night=current is not None and current.first_day >= tonight,
             why_nothing=why or _NOTHING,
+            measured_share=float(share),
         )
-        for resource in RESOURCES
+        for resource, share in zip(RESOURCES, _measured(history, current, options), strict=True)
     }
     progress("gate", 1, 1)
     return GateReport(results, current.first_day if current is not None else None)
@@ -93,6 +98,15 @@ def _evidence(
     except InputError as error:
         return f"nothing could be learned at {cut_off}: {error}", {}
     return "", compare(history, current, refitted, days)
+
+
+def _measured(history: History, current: PeakModel | None, options: GateOptions) -> Floats:
+    """`measured_share` where there are days to look at, else NaN: (n_resources,)."""
+    if current is not None and current.calendar == history.calendar:
+        days = evaluation_days(history, current.first_day, options.evaluation_days)
+        if days:
+            return measured_share(history, current, days)
+    return np.full(len(RESOURCES), np.nan)
 
 
 def _previous(current: PeakModel | None, resource: str, history: History) -> GateResult | None:

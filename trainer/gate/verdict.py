@@ -7,7 +7,8 @@
     bounds fail, those of the model in use, too,
       and the loss is <= 1.02 x that of the model in use    WIDENED             new arrays, wider bounds: a new world
     held back for `max_held_back_nights` nights             WIDENED             new arrays, wider bounds
-    otherwise                                               HELD_BACK           arrays of the model in use
+    otherwise, and where most of what the model in use
+      knows was not measured since                          HELD_BACK           arrays of the model in use
 
 A second run on the same night finds no new day; what was decided that night then holds again.
 """
@@ -31,6 +32,7 @@ __all__ = ["GateOptions", "GateReport", "GateResult", "Verdict", "judge"]
 _SLACK = 0.05  # bounds fail when so few peaks covered are this unlikely at the lowest coverage allowed
 _FEWEST_FOR_UPPER_END = 200
 _LEAST_WIDENING, _MOST_WIDENING = 1.1, 4.0
+_LEAST_MEASURED = 0.5  # of what the model in use knows; less is a broken query, not a quiet day
 
 
 class Verdict(Enum):
@@ -170,14 +172,19 @@ def judge(
     previous: GateResult | None = None,
     same_night: bool = False,
     why_nothing: str = "no day to compare",
+    measured_share: float = math.nan,
 ) -> GateResult:
     """The verdict on one resource.
 
-    evidence    : None = nothing could be compared, for the reason `why_nothing`
-    previous    : the verdict stored with the model in use
-    same_night  : the model in use has tonight's cut-off already
+    evidence       : None = nothing could be compared, for the reason `why_nothing`
+    previous       : the verdict stored with the model in use
+    same_night     : the model in use has tonight's cut-off already
+    measured_share : how much of what the model in use knows was measured since its cut-off; NaN = nothing was expected
     """
-    if evidence is None or not math.isfinite(total_loss(evidence.candidate)):
+    if measured_share < _LEAST_MEASURED:
+        found = f"only {measured_share:.0%} of what it knows was measured on the days since its cut-off"
+        result = _hold_back(resource, found, _LEAST_WIDENING, options, previous)
+    elif evidence is None or not math.isfinite(total_loss(evidence.candidate)):
         result = _without_evidence(resource, options, previous, same_night, why_nothing)
     else:
         result = _with_evidence(resource, evidence, options, previous)
@@ -192,7 +199,7 @@ def judge(
         if result.verdict in (Verdict.HELD_BACK, Verdict.WIDENED):
             reason = f"published as it is because it was forced; else: {result.reason}"
         else:
-            reason = f"published as it is because it was forced, which was not necessary: {result.reason}"
+            reason = f"published as it is because it was forced, which the gate did not ask for: {result.reason}"
         result = replace(result, verdict=Verdict.FORCED, reason=reason, widening=1.0, held_back_nights=0)
     return result
 
@@ -260,6 +267,13 @@ def _with_evidence(resource: str, evidence: Evidence, options: GateOptions, prev
             f"{'had to be widened before' if current_widened else 'fail, too'}, so what is measured has changed"
         )
         return GateResult(resource, Verdict.WIDENED, reason, widening=widening)
+    return _hold_back(resource, found, widening, options, previous)
+
+
+def _hold_back(
+    resource: str, found: str, widening: float, options: GateOptions, previous: GateResult | None
+) -> GateResult:
+    """Not published, unless that has lasted long enough; found: why."""
     nights = previous.held_back_nights if previous is not None else 0
     if nights >= options.max_held_back_nights:
         widening = max(widening, _LEAST_WIDENING)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import timedelta
+from datetime import date, timedelta
 from functools import lru_cache
 
 import numpy as np
@@ -213,3 +213,20 @@ def test_at_most_the_last_days_after_the_cut_off_are_looked_at() -> None:
     assert evaluation_days(history(), days[3], 7) == days[-7:]
     assert evaluation_days(history(), days[-1], 7) == days[-1:]
     assert evaluation_days(history(), days[-1] + timedelta(days=1), 7) == ()
+
+
+def test_a_resource_whose_measuring_stopped_keeps_what_is_known() -> None:
+    """The query of memory broke on the days since; nothing speaks against a new model, which would know nothing."""
+    usage = history().usage_per_pod.copy()
+    usage[:, MEMORY, -4:] = np.nan
+    broken = replace(history(), usage_per_pod=usage)
+    current = good_at(N_DAYS - 4)
+    report = run_gate(broken, current, good)
+    assert report.results["memory"].verdict is Verdict.HELD_BACK, report.lines()
+    assert report.results["cpu"].verdict is Verdict.PASSED
+    model = apply_gate(fit(broken), current, report)
+    np.testing.assert_allclose(model.usage(model_days(model))[:, MEMORY], current.usage(model_days(model))[:, MEMORY])
+
+
+def model_days(model: PeakModel) -> tuple[date, ...]:
+    return model.calendar.horizon(model.first_day, 3)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 from dataclasses import replace
 from datetime import date
@@ -133,7 +134,7 @@ def test_force_publishes_and_says_what_it_overruled() -> None:
     forced = judge("cpu", evidence(0.2), options, previous=HELD)
     assert forced.verdict is Verdict.FORCED and forced.held_back_nights == 0 and forced.widening == 1.0
     assert "forced; else: held back (2 of at most 3 nights)" in forced.reason
-    assert "was not necessary" in judge("cpu", evidence(), options).reason
+    assert "the gate did not ask for" in judge("cpu", evidence(), options).reason
 
 
 def test_a_loss_that_is_no_number_compares_nothing() -> None:
@@ -156,3 +157,19 @@ def test_what_the_next_night_needs_survives_json() -> None:
 )
 def test_a_manifest_of_another_release_is_as_good_as_none(document: object) -> None:
     assert GateResult.from_json("cpu", document) is None
+
+
+@pytest.mark.parametrize(("share", "held"), [(0.0, True), (0.49, True), (0.5, False), (1.0, False), (math.nan, False)])
+def test_what_is_hardly_measured_any_more_keeps_its_old_arrays(share: float, held: bool) -> None:
+    for found in (None, evidence()):
+        result = judge("cpu", found, measured_share=share)
+        assert (result.verdict is Verdict.HELD_BACK) is held
+        assert ("of what it knows was measured" in result.reason) is held
+
+
+def test_a_resource_that_stays_unmeasured_is_published_in_the_end() -> None:
+    result = None
+    for night in range(1, 4):
+        result = judge("cpu", None, previous=result, measured_share=0.0)
+        assert (result.verdict, result.held_back_nights) == (Verdict.HELD_BACK, night)
+    assert judge("cpu", None, previous=result, measured_share=0.0).verdict is Verdict.WIDENED
