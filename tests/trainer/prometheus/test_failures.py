@@ -297,20 +297,3 @@ def test_never_beyond_until(server: PrometheusServer) -> None:
     assert max(times) == datetime(2026, 3, 2, 1, 0, tzinfo=UTC)
     assert _source(server.url).read_day(DAY, until - timedelta(hours=1, minutes=3)).usage.num_rows == 0
     assert 4 * HOUR == 48 * 300
-
-
-@pytest.mark.parametrize(("content", "message"), [(b"one\ntwo", "has several lines"), (b"\xff\xfe\x00", "is not text")])
-def test_a_file_that_holds_no_secret(content: bytes, message: str, tmp_path: Path) -> None:
-    token = tmp_path / "token"
-    token.write_bytes(content)
-    options = ConnectionOptions("http://127.0.0.1:1", bearer_token_file=token)
-    with pytest.raises(InputError, match=rf"bearer_token_file .*token {message}"):
-        Connection(options).instant("pod_cpu", "up")
-
-
-def test_secrets_in_the_url_and_broken_headers_are_refused_without_repeating_them() -> None:
-    with pytest.raises(InputError, match="prometheus.password_file") as refused:
-        Connection(ConnectionOptions("http://me:secret@127.0.0.1:9090"))
-    assert "secret" not in str(refused.value)
-    with pytest.raises(InputError, match="X-Scope-OrgID has a line break"):
-        Connection(ConnectionOptions("http://127.0.0.1:9090", headers={"X-Scope-OrgID": "a\nb"}))
