@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pydantic import BaseModel, ValidationError
@@ -106,7 +107,7 @@ def test_a_group_and_a_key_below_it_cannot_both_be_in_the_environment() -> None:
 
 def test_options_of_the_command_line_are_checked_like_settings() -> None:
     settings = load_settings(None, {"FORECAST_SCHEDULER_TRAIN__JOBS": "3"})
-    given = {"train": {"jobs": None, "backend": "loky"}, "prometheus": {"days": 9}}
+    given: dict[str, dict[str, Any]] = {"train": {"jobs": None, "backend": "loky"}, "prometheus": {"days": 9}}
     merged = with_options(settings, given)
     assert (merged.train.jobs, merged.train.backend, merged.prometheus.days) == (3, "loky", 9)
     with pytest.raises(InputError, match=r"command line sets 'train.jobs' to 0: it must be at least 1, or -1"):
