@@ -248,8 +248,10 @@ def _exclusive(store: ObjectStore) -> Iterator[None]:
     try:
         store.root.mkdir(parents=True, exist_ok=True)
         descriptor = os.open(store.root / _LOCK_FILE, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    except FileExistsError as error:
+        raise StoreError(f"{store.root} is a file, it must be a directory") from error
     except OSError as error:
-        raise StoreError(f"{_LOCK_FILE}: {error.strerror}") from error
+        raise StoreError(f"{store.root / _LOCK_FILE}: {error.strerror}") from error
     try:
         with suppress(OSError):  # a file system without locks: as good as an object store
             fcntl.flock(descriptor, fcntl.LOCK_EX)

@@ -37,7 +37,8 @@ _STYLE = """
 input, select, button { font: inherit; padding: 5px 9px; border: 1px solid var(--line); border-radius: 8px;
                         background: white; color: var(--ink); }
 input { min-width: 300px; } th.sortable { cursor: pointer; } td.bad { color: var(--bad); }
-ul { margin: 0; padding-left: 20px; } .wrap th:last-child { text-align: left; } .wrap td:last-child { white-space: normal; text-align: left; }
+ul { margin: 0; padding-left: 20px; } .wrap th:last-child { text-align: left; }
+.wrap td:last-child { white-space: normal; text-align: left; }
 """
 
 
@@ -159,15 +160,12 @@ def _changes(changes: Changes | None) -> str:
         for move in changes.moved[:_SHOWN]
     ]
     header = ["service", "resource", "before", "tonight", "change", "of the cluster"]
+    how_many = f"{len(changes.moved):,}" if changes.moved else "No"
+    shown = f"; the {_SHOWN} that matter most are shown" if len(changes.moved) > _SHOWN else ""
     parts = [
         f"<p>{len(changes.new):,} new services</p>{_list(changes.new)}" if changes.new else "",
         f"<p>{len(changes.gone):,} services are gone</p>{_list(changes.gone)}" if changes.gone else "",
-        f"<p>{f'{len(changes.moved):,}' if changes.moved else 'No'} expected peaks (all pods of a service) moved by more "
-        + (
-            f"than a fifth; the {_SHOWN} that matter most are shown</p>"
-            if len(changes.moved) > _SHOWN
-            else "than a fifth</p>"
-        ),
+        f"<p>{how_many} expected peaks (all pods of a service) moved by more than a fifth{shown}</p>",
         f'<div class="scroll">{html_table(header, rows, left=2)}</div>' if rows else "",
     ]
     return "".join(parts)
