@@ -31,6 +31,7 @@ class BadProxy:
 
     token, password : demanded if set ("Bearer <token>", basic user:password)
     certificate     : PEM file with certificate and key; speaks TLS if set
+    client_authority: PEM file of who signs clients' certificates; asks for one if set
     """
 
     def __init__(
@@ -40,6 +41,7 @@ class BadProxy:
         *,
         authorization: str = "",
         certificate: Path | None = None,
+        client_authority: Path | None = None,
     ) -> None:
         self.upstream, self.behaviour, self.authorization = upstream, behaviour, authorization
         self.requests: list[str] = []
@@ -51,6 +53,9 @@ class BadProxy:
         if certificate is not None:
             context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
             context.load_cert_chain(certificate)
+            if client_authority is not None:
+                context.verify_mode = ssl.CERT_REQUIRED
+                context.load_verify_locations(client_authority)
             self._server.socket = context.wrap_socket(self._server.socket, server_side=True)
             scheme = "https"
         self.url = f"{scheme}://127.0.0.1:{self._server.server_address[1]}"

@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 
 from forecast.errors import InputError
+from tests.servers.bad_proxy import BadProxy, self_signed
+from tests.servers.prometheus import PrometheusServer
 from trainer.prometheus.connection import Connection, ConnectionOptions
 
 
@@ -25,3 +27,18 @@ def test_secrets_in_the_url_and_broken_headers_are_refused_without_repeating_the
     assert "secret" not in str(refused.value)
     with pytest.raises(InputError, match="X-Scope-OrgID has a line break"):
         Connection(ConnectionOptions("http://127.0.0.1:9090", headers={"X-Scope-OrgID": "a\nb"}))
+
+
+def test_a_server_that_asks_for_our_certificate_gets_it(tmp_path: Path) -> None:
+    both = self_signed(tmp_path)  # server and client show the same one
+    with (
+        PrometheusServer(tmp_path / "tsdb") as server,
+        BadProxy(server.url, certificate=both, client_authority=both) as proxy,
+    ):
+        ours = ConnectionOptions(proxy.url, ca_file=both, cert_file=both, key_file=both)
+        assert Connection(ours).instant("pod_cpu", "vector(7)")[0]["value"][1] == "7"
+        without = ConnectionOptions(proxy.url, ca_file=both, first_patience_seconds=0.1)
+        with pytest.raises(InputError, match=r"no secure connection|cannot be reached|broke off the TLS handshake"):
+            Connection(without).instant("pod_cpu", "vector(7)")
+    with pytest.raises(InputError, match=r"prometheus\.cert_file .*missing\.pem cannot be read"):
+        Connection(ConnectionOptions("https://127.0.0.1:1", cert_file=tmp_path / "missing.pem"))
