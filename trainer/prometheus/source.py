@@ -141,7 +141,12 @@ class PrometheusSource:
     def _check_log_source(self, now: datetime) -> None:
         source, queries = self.options.log_source, self.options.queries
         metric = LOG_METRICS.get(source)
-        if metric is None or queries.pod_log or queries.node_log or self._last_data("log source", metric, now):
+        if metric is None or queries.pod_log or queries.node_log:
+            return
+        known = [metric]
+        if self.options.use_recording_rules:  # the counters may be gone where their records are kept
+            known += [f'{POD_USAGE}{{resource="log"}}', f'{NODE_USAGE}{{resource="log"}}']
+        if any(self._last_data("log source", each, now) for each in known):
             return
         raise InputError(
             f"{self.url} has no {metric} within the last day, which prometheus.log_source {source.value} counts: "

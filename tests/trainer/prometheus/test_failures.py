@@ -230,6 +230,12 @@ def test_clocks_that_differ_are_told_with_both_times(server: PrometheusServer, s
         _source(server.url).check(now + skew)
 
 
+@pytest.mark.parametrize("source", [LogSource.VECTOR, LogSource.FLUENT_BIT, LogSource.KUBELET])
+def test_a_log_source_that_is_not_there_is_refused(server: PrometheusServer, source: LogSource) -> None:
+    with pytest.raises(InputError, match=rf"prometheus\.log_source {source.value} counts: scrape that collector"):
+        _source(server.url, SourceOptions(log_source=source)).check(datetime.now(UTC))
+
+
 def test_a_server_without_kube_state_metrics(tmp_path: Path) -> None:
     with PrometheusServer(tmp_path) as empty, pytest.raises(InputError, match=r"no kube_pod_info .*kube-state-metrics"):
         _source(empty.url).check(datetime.now(UTC))
