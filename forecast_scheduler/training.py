@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections import Counter
 from contextlib import ExitStack
 from dataclasses import dataclass
 from datetime import date, datetime
@@ -55,7 +56,7 @@ def train_night(
     now: datetime,
     progress: Progress,
 ) -> Trained:
-    """One run: read what is new, learn, publish. All of it under the lease; errors leave the model in use alone.
+    """One run: read what is new, learn, publish. Whatever is written is under the lease; errors leave the model alone.
 
     history    : directory, or fsspec URL where it grows from a server
     prometheus : URL of the server; None: the history is used as it is
@@ -103,7 +104,8 @@ def train_night(
                 stages=stages,
                 progress=progress,
             )
-        cleaning = CleaningReport({**files.report.counts, **(reading.counts if reading else {})})
+        # Some flaws are met twice: as the server told them, and in what was stored.
+        counts = Counter(files.report.counts) + Counter(reading.counts if reading else {})
         report = run_report(
             version=night.version,
             created=now,
@@ -112,7 +114,7 @@ def train_night(
             history=known,
             issued=_issued(registry.url, known.days[-_ISSUED_DAYS_REPORTED:], live=prometheus is not None),
             gate=night.gate,
-            cleaning=cleaning,
+            cleaning=CleaningReport(counts),
             recorded_share=reading.recorded_share if reading and reading.days else None,
             stage_seconds=stages.seconds,
         )

@@ -127,7 +127,7 @@ def registry_of(figures: RunFigures) -> CollectorRegistry:
     if figures.finished is not None:
         gauge(
             "forecast_train_last_success_timestamp_seconds",
-            "When the last run that published a model ended, in seconds since 1970.",
+            "When the last run ended that left its night's model in use, in seconds since 1970.",
             {(): figures.finished},
         )
     return registry

@@ -30,7 +30,7 @@ def measured_share(history: History, current: PeakModel, days: tuple[date, ...])
     knows: Bools = np.all(np.isfinite(current.usage_dated), axis=(2, 3))  # (n_model_services, n_resources)
     known = np.zeros((len(found), knows.shape[1]), dtype=np.bool_)
     known[found >= 0] = knows[found[found >= 0]]
-    pods = np.nan_to_num(history.replicas[:, index]) * 1.0  # (n_services, n_days, 48)
+    pods = np.nan_to_num(history.replicas[:, index].astype(np.float64))  # (n_services, n_days, 48)
     measured = np.isfinite(history.usage_per_pod[:, :, index])
     there = np.einsum("sdt,sr->r", pods, known)
     seen = np.einsum("sdt,srdt,sr->r", pods, measured, known)
