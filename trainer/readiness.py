@@ -4,7 +4,7 @@ measured days < 7, span < 7        cold start: published with a warning
 measured days < 7, span >= 7       refused: the history is mostly gap
 measured days < 7, model in use
   knows 7 or more                  refused: a worse model must not replace it
-newest day older than yesterday    refused when the source is live: monitoring has stopped
+newest day over two days ago       refused when the source is live: monitoring has stopped
 """
 
 from __future__ import annotations

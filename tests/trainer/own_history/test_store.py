@@ -33,6 +33,18 @@ def history_of(own: OwnHistory) -> History:
         return read_history(directory)
 
 
+def killed_after(n_writes: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The process dies instead of putting one more file in its place."""
+    replace, left = os.replace, iter(range(n_writes))
+
+    def dies(source: str, target: str) -> None:
+        if next(left, None) is None:
+            raise KeyboardInterrupt
+        replace(source, target)
+
+    monkeypatch.setattr(os, "replace", dies)
+
+
 def test_days_read_late_enough_are_not_read_again(tmp_path: Path) -> None:
     own = filled(str(tmp_path))
     tomorrow = DAYS[-1] + timedelta(days=1)
@@ -74,14 +86,7 @@ def test_a_run_killed_between_any_two_files_loses_nothing(
 ) -> None:
     own = filled(str(tmp_path))
     expected = history_of(own).digest()
-    replace, left = os.replace, iter(range(n_writes))
-
-    def dies(source: str, target: str) -> None:
-        if next(left, None) is None:
-            raise KeyboardInterrupt
-        replace(source, target)
-
-    monkeypatch.setattr(os, "replace", dies)
+    killed_after(n_writes, monkeypatch)
     with pytest.raises(KeyboardInterrupt):
         own.append(day_tables(DAYS[-1]), read_until=midnight(DAYS[-1], 30))
     monkeypatch.undo()
@@ -95,14 +100,7 @@ def test_a_first_reading_that_was_killed_keeps_what_it_wrote_of_hours_the_server
     n_writes: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     own = OwnHistory(str(tmp_path))
-    real, left = os.replace, iter(range(n_writes))
-
-    def dies(source: str, target: str) -> None:
-        if next(left, None) is None:
-            raise KeyboardInterrupt
-        real(source, target)
-
-    monkeypatch.setattr(os, "replace", dies)
+    killed_after(n_writes, monkeypatch)
     with pytest.raises(KeyboardInterrupt):
         own.append(day_tables(DAY, until=4), read_until=midnight(DAY, 4))
     monkeypatch.undo()
