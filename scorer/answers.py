@@ -1,0 +1,341 @@
+"""What the scorer answers: values that the HTTP service, the command line and the extender pass on.
+
+`ScorerApi` is the facade that gives them; `scorer.scorer.Scorer` implements it. All methods may be called from any thread.
+Times are aware datetimes in the model's time zone (UTC without a model), usage in base units.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import date, datetime
+from typing import Protocol
+
+from forecast.arrays import Floats, Ints
+from forecast.service_key import ServiceKey
+from scorer.cluster.objects import PodInfo
+from scorer.degradation import Level
+
+__all__ = [
+    "Curve",
+    "DayPeak",
+    "ExplainedNode",
+    "ExplainedScore",
+    "Explanation",
+    "HeatMap",
+    "ModelStatus",
+    "NodeFigures",
+    "NodeSummary",
+    "Peak",
+    "Scored",
+    "ScorerApi",
+    "SelfCheck",
+    "ServiceSummary",
+    "Status",
+    "UsageForecast",
+    "VirtualAvailability",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Peak:
+    """The highest predicted half hour of one resource in a stretch of time.
+
+    expected, bound : mean and 0.95 bound of the peak; capacity: None = not a limit
+    share           : expected / capacity, None without a capacity
+    at              : start of the half hour in which the expectation is highest
+    """
+
+    resource: str
+    unit: str
+    expected: float
+    bound: float | None
+    capacity: float | None
+    share: float | None
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Scored:
+    """One pod's score on every node asked for, 0..100, higher is better; unknown nodes got the neutral score.
+
+    level   : of the cluster as a whole; reasons: why it is not FRESH
+    weights : of the scores that were summed
+    """
+
+    nodes: Sequence[str]
+    scores: Floats
+    level: Level
+    reasons: tuple[str, ...]
+    model_version: str | None
+    weights: Mapping[str, float]
+    unknown_nodes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ExplainedScore:
+    """One score of one node: its value 0..100, its weight, and the points it contributes to the total."""
+
+    name: str
+    score: float
+    weight: float
+    points: float
+
+
+@dataclass(frozen=True, slots=True)
+class ExplainedNode:
+    """Why a node scored what it did. peaks: the most loaded resource first; before and with the pod."""
+
+    node: str
+    score: float
+    contributions: tuple[ExplainedScore, ...]
+    level: Level
+    measured_seconds_ago: float | None
+    peak_before: Peak | None
+    peak_with: Peak | None
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """The best nodes for a pod and why; best first.
+
+    margin       : points between the best and the runner-up, None with one node
+    virtual_request : what the pod is taken to use now, by resource name, and where that is known from
+    """
+
+    pod: str
+    service: str
+    service_known: bool
+    nodes: tuple[ExplainedNode, ...]
+    n_nodes: int
+    runner_up: str | None
+    margin: float | None
+    level: Level
+    reasons: tuple[str, ...]
+    model_version: str | None
+    model_age_seconds: float | None
+    metrics_age_seconds: float | None
+    virtual_request: Mapping[str, float]
+    virtual_request_source: str
+
+
+@dataclass(frozen=True, slots=True)
+class DayPeak:
+    """Predicted peak of one local day."""
+
+    day: date
+    expected: float
+    bound: float | None
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Curve:
+    """One resource of a node or service over half hours.
+
+    expected, bound : (n_slots,) predicted mean and its 0.95 bound per half hour
+    actual          : (n_slots,) what was measured, NaN = not (yet); None where nobody measures
+    days            : the daily peaks within
+    """
+
+    resource: str
+    unit: str
+    capacity: float | None
+    expected: Floats
+    bound: Floats | None
+    actual: Floats | None
+    days: tuple[DayPeak, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class UsageForecast:
+    """Predicted (and, where known, actual) usage of a node, or of all pods of a service together.
+
+    starts : (n_slots,) start of each half hour; the first slots may lie in the past
+    """
+
+    name: str
+    starts: tuple[datetime, ...]
+    curves: tuple[Curve, ...]
+    level: Level
+    model_version: str | None
+    pods: int
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class NodeSummary:
+    """One node in the list of all. today, tomorrow: of the resource with the highest share of capacity."""
+
+    name: str
+    pods: int
+    ready: bool
+    level: Level
+    measured_seconds_ago: float | None
+    today: Peak | None
+    tomorrow: Peak | None
+
+
+@dataclass(frozen=True, slots=True)
+class ServiceSummary:
+    """One service: how many of its pods are here, whether the model knows it, and its highest share of the cluster."""
+
+    key: str
+    pods: int
+    known: bool
+    autoscaled: bool
+
+
+@dataclass(frozen=True, slots=True)
+class HeatMap:
+    """Predicted load of nodes, hottest first, by hour.
+
+    share : (n_nodes, n_hours) expected load / capacity, the highest of the hour and of the resources asked for;
+            NaN = unknown
+    """
+
+    resource: str | None
+    hours: tuple[datetime, ...]
+    nodes: tuple[str, ...]
+    share: Floats
+    n_nodes: int
+
+
+@dataclass(frozen=True, slots=True)
+class VirtualAvailability:
+    """capacity - usage at the last metric - virtual requests not yet seen in it; NaN = unknown or no limit.
+
+    available : (n_nodes, n_resources); charged: (n_nodes, n_resources) the virtual requests still counted
+    """
+
+    nodes: tuple[str, ...]
+    resources: tuple[str, ...]
+    available: Floats
+    capacity: Floats
+    charged: Floats
+    pods_charged: int
+    metrics_age_seconds: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class NodeFigures:
+    """What the metrics endpoint exports of the nodes. Axes as named; NaN = unknown, not exported.
+
+    usage          : (n_nodes, n_resources, 2) predicted for this half hour, 0.5 and 0.95
+    peak           : (n_nodes, n_resources, 2, 2) predicted peak by quantile and day (today, tomorrow), as of now
+    frozen_peak    : the same as it was predicted at local midnight; NaN until a midnight has passed
+    available      : (n_nodes, n_resources) VirtualAvailable
+    """
+
+    nodes: tuple[str, ...]
+    resources: tuple[str, ...]
+    usage: Floats
+    peak: Floats
+    frozen_peak: Floats
+    available: Floats
+    level: Ints
+
+
+@dataclass(frozen=True, slots=True)
+class ModelStatus:
+    """The model in use. refused: why a newer one is not."""
+
+    version: str
+    trained_until: date
+    age_seconds: float
+    services: int
+    nodes: int
+    time_zone: str
+    refused: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    """The state of the scorer. ready: the cluster was read completely at least once, and a score can be given."""
+
+    ready: bool
+    not_ready_because: str | None
+    level: Level
+    reasons: tuple[str, ...]
+    now: datetime
+    model: ModelStatus | None
+    refused_model: str | None
+    nodes: int
+    pods: int
+    services: int
+    unknown_service_pods: int
+    state_age_seconds: float | None
+    metrics_age_seconds: float | None
+    measured_nodes: int
+    sources: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class SelfCheck:
+    """Whether the tables kept up to date event by event equal tables rebuilt from the objects; drift: what differs."""
+
+    checked_at: datetime
+    nodes: int
+    pods: int
+    drift: tuple[str, ...]
+
+    @property
+    def sound(self) -> bool:
+        """No drift."""
+        return not self.drift
+
+
+class ScorerApi(Protocol):
+    """What can be asked. Unknown names raise forecast.errors.UnknownName, other bad arguments InputError."""
+
+    def score(
+        self, pod: PodInfo, nodes: Sequence[str] | None = None, weights: Mapping[str, float] | None = None
+    ) -> Scored:
+        """Score a pod on nodes; None = all nodes, None = the configured weights."""
+
+    def explain(
+        self,
+        pod: PodInfo,
+        nodes: Sequence[str] | None = None,
+        weights: Mapping[str, float] | None = None,
+        *,
+        top: int = 10,
+    ) -> Explanation:
+        """Score a pod and say why, for the best `top` nodes."""
+
+    def find_pod(self, namespace: str, name: str) -> PodInfo:
+        """A pod of the cluster."""
+
+    def nodes(self) -> tuple[NodeSummary, ...]:
+        """All nodes by name."""
+
+    def services(self) -> tuple[ServiceSummary, ...]:
+        """All services that have pods, by name."""
+
+    def heat_map(self, *, resource: str | None = None, top: int = 100) -> HeatMap:
+        """The `top` hottest nodes of the coming week; resource None = whichever is highest."""
+
+    def node_forecast(self, node: str) -> UsageForecast:
+        """One node, from two days ago to the end of the horizon."""
+
+    def service_forecast(self, key: ServiceKey) -> UsageForecast:
+        """All pods of one service together."""
+
+    def virtual_available(self) -> VirtualAvailability:
+        """Load estimates of all nodes."""
+
+    def node_figures(self) -> NodeFigures:
+        """Figures of all nodes, for the metrics endpoint; may be a minute old."""
+
+    def service_peaks(self) -> tuple[tuple[str, ...], tuple[str, ...], Floats]:
+        """Services, resources, and (n_services, n_resources, 2) predicted peak of one pod today, 0.5 and 0.95."""
+
+    def backtest_loss(self) -> Mapping[tuple[str, str], float]:
+        """(resource, quantile) -> loss as published with the model; empty without one."""
+
+    def status(self) -> Status:
+        """The state of the scorer."""
+
+    def self_check(self) -> SelfCheck:
+        """Compare the tables with a rebuild now."""

@@ -1,0 +1,120 @@
+"""What of an API object matters to placement, in base units: cores, bytes, counts, unix seconds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum, IntEnum
+
+from forecast.service_key import Owner
+
+__all__ = ["ANNOTATION_PREFIX", "JobInfo", "NodeInfo", "Phase", "PodInfo", "QosClass", "ReplicaSetInfo", "Taint"]
+
+ANNOTATION_PREFIX = "forecast-scheduler.io/"
+
+
+class QosClass(IntEnum):
+    """Who is evicted last to first. https://kubernetes.io/docs/concepts/workloads/pods/pod-qos/"""
+
+    GUARANTEED = 0
+    BURSTABLE = 1
+    BEST_EFFORT = 2
+
+
+class Phase(Enum):
+    """status.phase of a pod."""
+
+    PENDING = "Pending"
+    RUNNING = "Running"
+    SUCCEEDED = "Succeeded"
+    FAILED = "Failed"
+    UNKNOWN = "Unknown"
+
+
+@dataclass(frozen=True, slots=True)
+class Taint:
+    """spec.taints of a node."""
+
+    key: str
+    value: str
+    effect: str
+
+
+@dataclass(frozen=True, slots=True)
+class NodeInfo:
+    """A Node.
+
+    annotations           : ours only
+    capacity, allocatable : by Kubernetes resource name
+    addresses             : InternalIP and Hostname, as metrics may name the node
+    """
+
+    name: str
+    labels: Mapping[str, str]
+    annotations: Mapping[str, str]
+    taints: tuple[Taint, ...]
+    unschedulable: bool
+    ready: bool
+    capacity: Mapping[str, float]
+    allocatable: Mapping[str, float]
+    addresses: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class PodInfo:
+    """A Pod.
+
+    node             : empty = not bound yet
+    annotations      : ours only
+    owner            : its controller, NO_OWNER if it has none
+    requests         : what the pod as a whole requests, by Kubernetes resource name
+    nonzero_requests : CPU cores and memory bytes as LeastAllocated counts them, containers without a request included
+    terminating      : it has been told to go
+    started          : when its first container started; None = not yet
+    """
+
+    uid: str
+    namespace: str
+    name: str
+    node: str
+    labels: Mapping[str, str]
+    annotations: Mapping[str, str]
+    owner: Owner
+    owner_uid: str
+    requests: Mapping[str, float]
+    nonzero_requests: tuple[float, float]
+    limits: Mapping[str, float]
+    qos: QosClass
+    phase: Phase
+    terminating: bool
+    started: float | None
+    created: float
+    scheduler_name: str = "default-scheduler"
+    priority: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class ReplicaSetInfo:
+    """A ReplicaSet's metadata.
+
+    revision         : which of its Deployment's; the highest is the one being rolled out
+    desired_replicas : of its Deployment
+    """
+
+    uid: str
+    namespace: str
+    name: str
+    owner: Owner
+    revision: int | None
+    desired_replicas: int | None
+    created: float
+
+
+@dataclass(frozen=True, slots=True)
+class JobInfo:
+    """A Job's metadata."""
+
+    uid: str
+    namespace: str
+    name: str
+    owner: Owner

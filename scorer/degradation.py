@@ -1,0 +1,74 @@
+"""How much of what we know is fresh: the degradation ladder, one rung at a time (docs/scorer.md).
+
+    level  name                 needs
+    0      FRESH                model up to 36 h old, usage of the node measured in the last minutes
+    1      NO_LIVE_CORRECTION   model up to 36 h old
+    2      OLD_MODEL            model up to 14 days old, its bounds widened with age
+    3      REQUESTS             requests of the pods; live usage, if any, only keeps pods off nodes that are full now
+    4      NEUTRAL              nothing: every node scores the same and kube-scheduler's own scores decide
+
+Live usage is judged per node; the rest is the same for all nodes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import IntEnum
+
+import numpy as np
+
+from forecast.arrays import Bools, Ints
+
+__all__ = ["FRESH_MODEL_SECONDS", "OLDEST_MODEL_SECONDS", "Ladder", "Level", "level_of_nodes", "level_without_live"]
+
+FRESH_MODEL_SECONDS = 36 * 3600
+OLDEST_MODEL_SECONDS = 14 * 86_400
+
+
+class Level(IntEnum):
+    """The rungs; higher is worse."""
+
+    FRESH = 0
+    NO_LIVE_CORRECTION = 1
+    OLD_MODEL = 2
+    REQUESTS = 3
+    NEUTRAL = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Ladder:
+    """Ages in seconds; how long each input may be relied on.
+
+    fresh_model  : the model was made for today
+    oldest_model : older ones are not used at all
+    fresh_usage  : a node's last measurement still says what it uses now
+    oldest_state : the cluster as last heard of still resembles the real one
+    """
+
+    fresh_model: float = FRESH_MODEL_SECONDS
+    oldest_model: float = OLDEST_MODEL_SECONDS
+    fresh_usage: float = 300.0
+    oldest_state: float = 900.0
+
+
+def level_without_live(model_age: float | None, state_age: float, ladder: Ladder) -> Level:
+    """The level of a node that nobody measures.
+
+    model_age : seconds since the model was due, None = no usable model
+    state_age : seconds since the API server was last heard of
+    """
+    if state_age > ladder.oldest_state:
+        return Level.NEUTRAL
+    if model_age is None or model_age > ladder.oldest_model:
+        return Level.REQUESTS
+    return Level.NO_LIVE_CORRECTION if model_age <= ladder.fresh_model else Level.OLD_MODEL
+
+
+def level_of_nodes(without_live: Level, measured: Bools) -> Ints:
+    """The level of each node: (n_nodes,).
+
+    measured : (n_nodes,) whether its usage was measured recently
+    """
+    if without_live != Level.NO_LIVE_CORRECTION:
+        return np.full(len(measured), int(without_live), dtype=np.int64)
+    return np.where(measured, int(Level.FRESH), int(Level.NO_LIVE_CORRECTION))
