@@ -1,6 +1,6 @@
 """What the scorer answers: values that the HTTP service, the command line and the extender pass on.
 
-`ScorerApi` is the facade that gives them; `scorer.scorer.Scorer` implements it. All methods may be called from any thread.
+`ScorerApi` is the facade that gives them; `scorer.scorer.Scorer` implements it. All methods may be called from threads.
 Times are aware datetimes in the model's time zone (UTC without a model), usage in base units.
 """
 
