@@ -19,7 +19,6 @@ from forecast.replicas import forecast_replicas
 from forecast.resources import CPU, MEMORY, RESOURCES
 from scorer.replay.recording import Recording
 from scorer.replay.window import Window, flat
-from scorer.scores.energy import ServiceCurves
 
 __all__ = ["CurveForecast", "NodeBound", "from_model", "last_week", "true_future"]
 
@@ -71,17 +70,13 @@ class CurveForecast:
         bound = self.bound and replace(self.bound, base_variance=self.bound.base_variance[nodes])
         return replace(self, base=self.base[nodes], bound=bound)
 
-    def service_curves(self) -> ServiceCurves:
-        """The curves end to end, as the scores take them: points = curves x slots."""
+    def points(self) -> tuple[Floats, Floats]:
+        """The curves end to end, as placement takes them: (n_services, n_resources, n_points) and (n_points,) weights.
+
+        Forecast error does not enter placement beyond the model's dilated scenario week among the curves.
+        """
         n_services, n_resources, n_curves, n_slots = self.curves.shape
-        no_variance = np.zeros((n_services, n_resources))
-        return ServiceCurves(
-            usage=self.curves.reshape(n_services, n_resources, n_curves * n_slots),
-            weights=np.repeat(self.curve_weights, n_slots),
-            # Forecast error does not enter placement beyond the model's dilated scenario week among the curves.
-            own_variance=no_variance,
-            shared_variance=no_variance,
-        )
+        return self.curves.reshape(n_services, n_resources, n_curves * n_slots), np.repeat(self.curve_weights, n_slots)
 
     def on_points(self, by_slot: AnyFloats) -> Floats:
         """(..., n_slots) repeated for each curve: (..., n_points)."""

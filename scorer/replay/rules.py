@@ -13,29 +13,18 @@ from typing import Protocol
 import numpy as np
 
 from forecast.arrays import Bools, Floats
-from forecast.resources import MEMORY, RESOURCES
+from forecast.resources import MEMORY
+from scorer.predicted.load import PredictedLoad
 from scorer.replay.cluster_state import ClusterState, PendingPod
 from scorer.replay.curves import CurveForecast
 from scorer.replay.soft_load import soft_load
 from scorer.scores.balanced_allocation import balanced_allocation_score
 from scorer.scores.capacity import any_limit, limited, neutral_where_unknown
-from scorer.scores.energy import EnergyTable, best_nodes
+from scorer.scores.energy import best_nodes
 from scorer.scores.least_allocated import least_allocated_score, nonzero_requests
-from scorer.scores.predicted_peak import PredictedLoad
+from scorer.scores.predicted_peak import BEST_NODES, MEMORY_LIMIT, RESOURCE_WEIGHTS
 
 __all__ = ["ByCurves", "Live", "Native", "RequestsAvoidingFull", "Rule"]
-
-BEST_NODES = 16
-"""Nodes whose predicted load is looked at exactly, after the energy table has ranked all (docs/placement.md)."""
-
-RESOURCE_WEIGHTS = np.array([0.25 if i == MEMORY else 1.0 for i in range(len(RESOURCES))])
-"""Memory does not make a node hot, but left out altogether it piles up on nodes that do little else: 0.25 cut the
-spread of CPU peaks by a third and memory peaks from 154 % to 109 % of capacity, for 0.1 to 0.2 point of hot share
-(docs/placement.md)."""
-
-MEMORY_LIMIT = 1.0
-"""Nodes predicted to run out of memory are passed over while there are others: pods would be killed. A lower limit made
-CPU peaks less even."""
 
 LIVE_HALF_LIFE_SLOTS = 12
 """What a node uses beyond its forecast is halved every six hours: by tomorrow it says nothing."""
@@ -111,35 +100,30 @@ class RequestsAvoidingFull(Native):
 
 
 class ByCurves:
-    """The node where the expected load of the days to come grows least: scores.energy, then scores.predicted_peak."""
+    """The node where the expected load of the days to come grows least: energy, then exact peaks of the best few."""
 
     def __init__(self, forecast: CurveForecast, capacity: Floats, *, live_correction: bool = True) -> None:
         """live_correction : let what nodes use beyond their forecast count, fading with time."""
         self._forecast = forecast
         self._live_correction = live_correction
-        n_nodes, n_resources, n_slots = len(capacity), len(RESOURCES), forecast.mean.shape[2]
-        self._correction = np.zeros((n_nodes, n_resources, n_slots))
-        curves = forecast.service_curves()
+        curves, weights = forecast.points()
+        self._weights = weights.reshape(forecast.n_curves, -1)  # (n_curves, n_slots)
+        self._load = PredictedLoad(weights, RESOURCE_WEIGHTS)
         base = forecast.on_points(forecast.base)
-        self._weights = curves.weights.reshape(-1, n_slots)  # (n_curves, n_slots)
-        self._energy = EnergyTable(curves, base, capacity, RESOURCE_WEIGHTS)
-        self._load = PredictedLoad(curves.usage, curves.weights, base, capacity, RESOURCE_WEIGHTS)
+        for usage in curves:
+            self._load.add_profile(usage)
+        for node in range(len(capacity)):
+            self._load.set_node(node, capacity[node], base[node])
 
     def observe(self, slot: int, state: ClusterState) -> None:
         forecast = self._forecast
+        slots = np.arange(self._weights.shape[1])
         if slot > 0 and self._live_correction:
-            error = self.live_error(slot, state)
-            ages = np.arange(forecast.mean.shape[2] - slot)
-            fading = 0.5 ** (ages / LIVE_HALF_LIFE_SLOTS)
-            self._correction[:, :, :slot] = 0.0
-            self._correction[:, :, slot:] = error[:, :, None] * fading
-        base = forecast.base + self._correction + soft_load(forecast, state)
-        points = forecast.on_points(base)
+            fading = np.where(slots >= slot, 0.5 ** ((slots - slot) / LIVE_HALF_LIFE_SLOTS), 0.0)
+            self._load.set_live_error(self.live_error(slot, state), forecast.on_points(fading))
+        self._load.set_base(forecast.on_points(forecast.base + soft_load(forecast, state)))
         # What is over costs nothing any more, nor does anybody ask how high it was.
-        weights = np.where(np.arange(self._weights.shape[1]) >= slot, self._weights, 0.0).ravel()
-        for table in (self._energy, self._load):
-            table.set_base(points)
-            table.set_weights(weights)
+        self._load.set_weights(np.where(slots >= slot, self._weights, 0.0).ravel())
 
     def live_error(self, slot: int, state: ClusterState) -> Floats:
         """Usage in the slot before beyond what was expected of the pods there then: (n_nodes, n_resources).
@@ -152,15 +136,13 @@ class ByCurves:
 
     def choose(self, pod: PendingPod, feasible: Bools, state: ClusterState) -> int:
         safe = feasible & (self._load.peak_with(pod.service, MEMORY) <= MEMORY_LIMIT)
-        few = best_nodes(self._energy.growth(pod.service), safe if safe.any() else feasible, BEST_NODES)
-        return int(few[self._load.growth(pod.service, few).argmin()])
+        few = best_nodes(self._load.growth(pod.service), safe if safe.any() else feasible, BEST_NODES)
+        return int(few[self._load.power_growth(pod.service, few).argmin()])
 
     def added(self, service: int, node: int) -> None:
-        self._energy.add(service, node)
         self._load.add(service, node)
 
     def removed(self, service: int, node: int) -> None:
-        self._energy.add(service, node, -1)
         self._load.add(service, node, -1)
 
 

@@ -12,7 +12,7 @@ from forecast.history import Placements
 from forecast.model import PeakModel
 from forecast.node_forecast import node_forecast
 from forecast.resources import CPU, RESOURCES
-from scorer.scores.energy import EnergyTable, ServiceCurves
+from tests.scorer.predicted.loads import predicted_load
 from tests.synthetic import synthetic_history
 
 
@@ -20,11 +20,10 @@ def node_costs(model: PeakModel) -> np.ndarray:
     """Energy growth of one pod of service 0 on a node with service 0 and on one with service 5."""
     curves, weights = model.placement_curves((model.first_day,))
     n_services, n_resources, n_curves, _, n_slots = curves.shape
-    usage = curves.reshape(n_services, n_resources, n_curves * n_slots)
-    nothing = np.zeros((n_services, n_resources))
-    table = EnergyTable(
-        ServiceCurves(usage, np.repeat(weights, n_slots), nothing, nothing),
-        np.zeros((2, n_resources, usage.shape[2])),
+    table = predicted_load(
+        curves.reshape(n_services, n_resources, n_curves * n_slots),
+        np.repeat(weights, n_slots),
+        np.zeros((2, n_resources, n_curves * n_slots)),
         np.full((2, n_resources), 40.0),
         np.ones(len(RESOURCES)),
     )

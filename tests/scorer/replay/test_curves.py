@@ -79,9 +79,9 @@ def test_a_model_becomes_curves_over_the_window() -> None:
     forecast = from_model(flat_model(), window, current)
     assert forecast.mean.shape == (N_SERVICES, len(RESOURCES), 336)
     assert forecast.curves.shape == (N_SERVICES, len(RESOURCES), 2, 336)
-    points = forecast.service_curves()
-    assert points.usage.shape == (N_SERVICES, len(RESOURCES), 672)
-    assert points.weights.sum() == pytest.approx(336)
+    usage, weights = forecast.points()
+    assert usage.shape == (N_SERVICES, len(RESOURCES), 672)
+    assert weights.sum() == pytest.approx(336)
     # A fixed service has the pods it has; an autoscaled one gets those it is expected to get.
     assert forecast.replicas[0, 0] == 4
     assert forecast.replicas[4, 0] == 7

@@ -1,0 +1,210 @@
+"""The table of predicted load agrees with the definitions, whatever comes and goes, on nodes of unequal size."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from forecast.arrays import Floats
+from scorer.scores.energy import energy_growth
+from tests.scorer.predicted.loads import predicted_load
+
+N_PROFILES, N_NODES, N_RESOURCES, N_POINTS = 4, 6, 3, 20
+WEIGHTS = np.array([1.0, 0.25, 2.0])
+CAPACITY = np.outer([1.0, 2.0, 4.0, 1.0, 2.0, 4.0], [8.0, 100.0, 50.0])
+
+
+def objective(load: Floats, point_weights: Floats, capacity: Floats) -> float:
+    """sum of w C / mean C * x^4, x = load / C, one number at a time."""
+    total = 0.0
+    for node in range(len(load)):
+        for r in range(N_RESOURCES):
+            if not np.isfinite(capacity[node, r]):
+                continue
+            for point, weight in enumerate(point_weights):
+                share = load[node, r, point] / capacity[node, r]
+                total += WEIGHTS[r] * weight * capacity[node, r] / np.nanmean(capacity[:, r]) * share**4
+    return total
+
+
+@settings(max_examples=40, deadline=None)
+@given(seed=st.integers(0, 10_000))
+def test_whatever_comes_and_goes_the_table_agrees_with_the_definitions(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    usage = rng.gamma(1.0, 1.0, (N_PROFILES, N_RESOURCES, N_POINTS))
+    base: Floats = rng.uniform(0, 1, (N_NODES, N_RESOURCES, N_POINTS))
+    point_weights: Floats = rng.uniform(0.2, 1.0, N_POINTS)
+    capacity = CAPACITY.copy()
+    capacity[2, 1] = np.nan
+    error = np.zeros((N_NODES, N_RESOURCES))
+    fading: Floats = np.zeros(N_POINTS)
+    table = predicted_load(usage, point_weights, base, capacity, WEIGHTS)
+    counts = np.zeros((N_NODES, N_PROFILES))
+    for _ in range(30):
+        event = rng.random()
+        profile, node = int(rng.integers(N_PROFILES)), int(rng.integers(N_NODES))
+        if event < 0.6:
+            pods = -1 if counts[node, profile] > 0 and rng.random() < 0.4 else 1
+            counts[node, profile] += pods
+            table.add(profile, node, pods)
+        elif event < 0.7:
+            base = rng.uniform(0, 1, base.shape)
+            table.set_base(base)
+        elif event < 0.78:
+            point_weights = point_weights * (rng.random(N_POINTS) < 0.8)
+            table.set_weights(point_weights)
+        elif event < 0.86:
+            error, fading = rng.normal(0, 0.1, error.shape), np.power(0.9, np.arange(N_POINTS))
+            table.set_live_error(error, fading)
+        elif event < 0.93:
+            usage[profile] = rng.gamma(1.0, 1.0, (N_RESOURCES, N_POINTS))
+            table.set_profile(profile, usage[profile])
+        else:
+            capacity[node] = CAPACITY[node] * rng.uniform(0.5, 2)
+            base[node] = rng.uniform(0, 1, base[node].shape)
+            table.set_node(node, capacity[node], base[node])
+        # Asking late makes a column late: it has to catch up with what is there.
+        asked = int(rng.integers(N_PROFILES))
+        load = np.einsum("np,prt->nrt", counts, usage) + base + error[:, :, None] * fading
+        expected = energy_growth(load, usage[asked], point_weights, capacity, WEIGHTS)
+        np.testing.assert_allclose(table.growth(asked), expected, rtol=2e-4, atol=1e-4)
+        few = rng.permutation(N_NODES)[:3]
+        exact = []
+        for candidate in few:
+            after = load.copy()
+            after[candidate] += usage[asked]
+            exact.append(objective(after, point_weights, capacity) - objective(load, point_weights, capacity))
+        np.testing.assert_allclose(table.power_growth(asked, few), exact, rtol=1e-3, atol=1e-3)
+        counted = point_weights > 0
+        peak = np.nan_to_num((load + usage[asked])[:, 0, counted].max(axis=1, initial=0.0) / capacity[:, 0])
+        assert (table.peak_with(asked, 0) >= peak - 1e-5).all()
+
+
+@settings(max_examples=30, deadline=None)
+@given(seed=st.integers(0, 10_000))
+def test_adding_and_taking_away_a_pod_leaves_the_table_as_it_was(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    usage = rng.gamma(1.0, 1.0, (N_PROFILES, N_RESOURCES, N_POINTS))
+    base = rng.uniform(0, 1, (N_NODES, N_RESOURCES, N_POINTS))
+    table = predicted_load(usage, np.ones(N_POINTS), base, CAPACITY, WEIGHTS)
+    for profile, node in rng.integers(0, [N_PROFILES, 2], (5, 2)):
+        table.add(int(profile), int(node))
+    before = table.snapshot()
+    for node in range(N_NODES):
+        table.add(1, node)
+        table.add(1, node, -1)
+    after = table.snapshot()
+    np.testing.assert_allclose(after.share, before.share, atol=1e-6)
+    np.testing.assert_array_equal(after.share[2:], before.share[2:])  # an empty node carries nothing on
+    np.testing.assert_array_equal(after.pods, before.pods)
+
+
+@settings(max_examples=30, deadline=None)
+@given(seed=st.integers(0, 10_000))
+def test_permuting_nodes_permutes_costs_and_more_load_never_lowers_them(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    usage = rng.gamma(1.0, 1.0, (N_PROFILES, N_RESOURCES, N_POINTS))
+    base = rng.uniform(0, 1, (N_NODES, N_RESOURCES, N_POINTS))
+    order = rng.permutation(N_NODES)
+    table = predicted_load(usage, np.ones(N_POINTS), base, CAPACITY, WEIGHTS)
+    permuted = predicted_load(usage, np.ones(N_POINTS), base[order], CAPACITY[order], WEIGHTS)
+    np.testing.assert_allclose(permuted.mean_share(0), table.mean_share(0)[order], rtol=1e-5)
+    before, exact = table.mean_share(0), table.power_growth(0, np.arange(N_NODES))
+    node = int(rng.integers(N_NODES))
+    table.add(2, node)
+    assert table.mean_share(0)[node] > before[node]
+    assert table.power_growth(0, np.array([node]))[0] > exact[node]
+    others = np.arange(N_NODES) != node
+    np.testing.assert_array_equal(table.mean_share(0)[others], before[others])
+
+
+def test_mean_share_is_a_share_of_capacity_whatever_the_unit() -> None:
+    usage, base = np.ones((1, 1, 4)), np.full((2, 1, 4), [[[30.0]], [[60.0]]])
+    for unit in (1.0, 1e9):
+        table = predicted_load(unit * usage, np.ones(4), unit * base, np.full((2, 1), 100.0 * unit), np.ones(1))
+        np.testing.assert_allclose(table.mean_share(0), [0.305, 0.605], rtol=1e-5)
+
+
+def test_a_pod_that_uses_nothing_still_goes_where_most_is_free() -> None:
+    base = np.full((2, 1, 4), [[[30.0]], [[60.0]]])
+    table = predicted_load(np.zeros((1, 1, 4)), np.ones(4), base, np.full((2, 1), 100.0), np.ones(1))
+    np.testing.assert_allclose(table.mean_share(0), [0.3, 0.6], rtol=1e-5)
+
+
+def test_equal_pods_fill_nodes_of_ratio_1_2_4_to_equal_shares() -> None:
+    # Minimising the sum of load^2 / C^2 instead would give 1 : 4 : 16.
+    capacity = np.array([[10.0], [20.0], [40.0]])
+    table = predicted_load(np.ones((1, 1, 4)), np.ones(4), np.zeros((3, 1, 4)), capacity, np.ones(1))
+    for _ in range(35):
+        table.add(0, int(table.growth(0).argmin()))
+    assert [table.pods_on(node)[0] for node in range(3)] == [5, 10, 20]
+
+
+def test_a_pod_avoids_the_node_whose_peak_it_would_meet() -> None:
+    morning, evening = np.array([3.0, 0.0]), np.array([0.0, 3.0])
+    usage = np.stack([morning, evening])[:, None]
+    table = predicted_load(usage, np.ones(2), np.zeros((2, 1, 2)), np.full((2, 1), 10.0), np.ones(1))
+    table.add(0, 0)
+    table.add(1, 1)
+    assert table.growth(1).argmin() == 0
+    assert table.growth(0).argmin() == 1
+
+
+def test_the_higher_peak_is_the_dearer_one_even_at_the_same_mean() -> None:
+    usage = np.array([[[2.0, 0.0]], [[0.0, 2.0]], [[1.0, 1.0]]])
+    table = predicted_load(usage, np.ones(2), np.zeros((2, 1, 2)), np.full((2, 1), 10.0), np.ones(1))
+    for profile, node in ((0, 0), (0, 0), (2, 1), (2, 1)):
+        table.add(profile, node)
+    nodes = np.array([0, 1])
+    assert table.power_growth(0, nodes).argmin() == 1
+    assert table.power_growth(1, nodes).argmin() == 0
+
+
+def test_a_resource_without_capacity_costs_nothing() -> None:
+    capacity = np.array([[np.nan, 10.0], [5.0, 10.0]])
+    usage = np.zeros((1, 2, 3))
+    usage[0, 0] = 4.0
+    table = predicted_load(usage, np.ones(3), np.zeros((2, 2, 3)), capacity, np.ones(2))
+    growth = table.power_growth(0, np.array([0, 1]))
+    assert growth[0] == 0
+    assert growth[1] > 0
+
+
+def test_a_node_without_any_capacity_costs_as_much_as_the_median_of_the_others() -> None:
+    capacity = np.array([[10.0, 5.0], [np.nan, np.nan], [20.0, np.nan], [40.0, 5.0]])
+    table = predicted_load(np.ones((1, 2, 3)), np.ones(3), np.zeros((4, 2, 3)), capacity, np.ones(2))
+    for cost in (table.growth(0), table.power_growth(0, np.arange(4))):
+        assert cost[1] == pytest.approx(np.median(cost[[0, 2, 3]]))
+        assert cost[1] > 0
+        # One unknown resource among known ones stays no limit.
+        assert cost[2] < cost[3]
+
+
+def test_nodes_may_come_in_any_order_go_and_come_back() -> None:
+    table = predicted_load(np.ones((1, 1, 3)), np.ones(3), np.zeros((0, 1, 3)), np.zeros((0, 1)), np.ones(1))
+    table.add(0, 3)  # its pod is heard of before the node
+    assert table.n_nodes == 4
+    assert not table.known.any()
+    table.set_node(3, np.array([10.0]), np.zeros((1, 3)))
+    table.set_node(0, np.array([10.0]), np.zeros((1, 3)))
+    assert table.growth(0)[3] > table.growth(0)[0]
+    before = table.growth(0)[3]
+    table.clear_node(3)
+    assert not table.known[3]
+    table.set_node(3, np.array([10.0]), np.zeros((1, 3)))
+    assert table.growth(0)[3] == pytest.approx(before)
+
+
+def test_more_profiles_than_are_kept_in_columns_stay_right(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("scorer.predicted.load._MOST_COLUMNS", 2)
+    rng = np.random.default_rng(0)
+    usage = rng.random((6, 1, 5))
+    table = predicted_load(usage, np.ones(5), np.zeros((2, 1, 5)), np.ones((2, 1)), np.ones(1))
+    load = np.zeros((2, 1, 5))
+    for profile in (0, 1, 2, 3, 0, 4, 5, 1):
+        expected = energy_growth(load, usage[profile], np.ones(5), np.ones((2, 1)), np.ones(1))
+        np.testing.assert_allclose(table.growth(profile), expected, rtol=1e-5)
+        table.add(profile, 0)
+        load[0] += usage[profile]
