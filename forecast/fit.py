@@ -148,6 +148,7 @@ def fit(
         node_base=base.profile.astype(np.float32),
         node_base_std=base.std.astype(np.float32),
         node_z=node_z.astype(np.float32),
+        node_capacity=history.capacity.astype(np.float32),
         request_ratio=np.nan_to_num(ratios).astype(np.float32),
         predictor_weights=table(selection.weights),
         peak_weight=weights.weight,

@@ -6,13 +6,13 @@ What is backtested is what is scored: there is no second path from the arrays to
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import date
 from typing import Any
 
 import numpy as np
 
-from forecast.arrays import AnyFloats, Floats, Floats32
+from forecast.arrays import AnyFloats, Floats, Floats32, Ints
 from forecast.calendar import Calendar
 from forecast.resources import MEMORY, RESOURCES
 from forecast.scenarios import SCENARIO_DAYS, SCENARIO_WEIGHTS, dilate
@@ -49,6 +49,7 @@ class PeakModel:
     node_base          : (n_nodes, n_resources, 4, 48) usage beside scheduled pods
     node_base_std      : (n_nodes, n_resources, 48)
     node_z             : (n_resources, n_quantiles) standard deviations from a node's mean curve to its daily peak
+    node_capacity      : (n_nodes, n_resources) physical capacity as known at the fit; NaN = not a limit, or not known
     request_ratio      : (n_resources, 4, 48) usage per requested unit (memory: per byte, the rest: per core) of
                          services without history, as similar services use it
     predictor_weights  : (n_services, n_resources, n_predictors) how curves were blended; the next fit starts there
@@ -84,6 +85,7 @@ class PeakModel:
     node_base: Floats32
     node_base_std: Floats32
     node_z: Floats32
+    node_capacity: Floats32
     request_ratio: Floats32
     predictor_weights: Floats32
     peak_weight: Floats32
@@ -95,6 +97,31 @@ class PeakModel:
     data_digest: str = ""
     info: dict[str, Any] = field(default_factory=dict)
     component_peaks: dict[str, Floats] = field(default_factory=dict)
+
+    def of_services(self, rows: Ints) -> PeakModel:
+        """The same model knowing only some of its services, in that order; for reading a few of many."""
+        by_service = {
+            name: getattr(self, name)[rows]
+            for name in (
+                "usage_dated",
+                "scenario_deviation",
+                "usage_day_type",
+                "replicas_dated",
+                "replicas_day_type",
+                "reference_replicas",
+                "autoscaled",
+                "peak_factor",
+                "own_std",
+                "shared_std",
+                "predictor_weights",
+                "peak_weight",
+                "peak_weight_error",
+                "peak_weight_prior",
+                "identified",
+                "correction",
+            )
+        }
+        return replace(self, services=tuple(self.services[row] for row in rows.tolist()), **by_service)
 
     def usage(self, days: tuple[date, ...]) -> Floats:
         """Expected usage of one pod on local days: (n_services, n_resources, n_days, 48)."""

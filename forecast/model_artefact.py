@@ -36,6 +36,7 @@ ARRAYS: tuple[ArraySpec, ...] = (
     ArraySpec("node_base", ("nodes", "resources", "day_types", "slots"), _USAGE),
     ArraySpec("node_base_std", ("nodes", "resources", "slots"), _USAGE),
     ArraySpec("node_z", ("resources", "quantiles"), "standard deviations"),
+    ArraySpec("node_capacity", ("nodes", "resources"), _USAGE, nan_allowed=True),
     ArraySpec("request_ratio", ("resources", "day_types", "slots"), "base unit per requested core or byte"),
     ArraySpec("predictor_weights", ("services", "resources", "predictors"), "1", nan_allowed=True),
     ArraySpec("peak_weight", ("services", "resources", "day_types", "slots"), _USAGE, nan_allowed=True),

@@ -35,3 +35,13 @@ def test_arrays_of_another_release_are_refused() -> None:
     arrays = {name: array for name, array in artefact.arrays.items() if name != ARRAYS[-1].name}
     with pytest.raises(ForeignArtefact, match="train again"):
         model_of(replace(artefact, manifest=fewer, arrays=arrays))
+
+
+def test_a_model_of_some_services_has_every_array_of_those_services() -> None:
+    model = fit(synthetic_history(n_days=8))
+    few = model.of_services(np.array([4, 1]))
+    assert few.services == (model.services[4], model.services[1])
+    for spec in ARRAYS:
+        whole, part = getattr(model, spec.name), getattr(few, spec.name)
+        expected = whole[[4, 1]] if spec.axes[0] == "services" else whole
+        np.testing.assert_array_equal(part, expected, err_msg=spec.name)
