@@ -9,21 +9,18 @@ node and resource and joins when a column is read.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from forecast.arrays import AnyFloats, Bools, Floats, Floats32, Ints
 from scorer.predicted.changed_rows import ChangedRows
+from scorer.predicted.growing import grown
 from scorer.scores.capacity import any_limit, limited, neutral_where_unknown
 from scorer.scores.predicted_peak import power_growth
 
 __all__ = ["LoadSnapshot", "PredictedLoad"]
-
-_Scalar = TypeVar("_Scalar", bound=np.floating)
 
 _MOST_COLUMNS = 256
 """Profiles whose column is kept: those scheduled last. 256 columns of 20,000 nodes are 20 MB."""
@@ -102,6 +99,7 @@ class PredictedLoad:
         # One row per node or profile, more rows than used: grown by halves.
         self._share = np.zeros((0, n_resources, n_points), dtype=np.float32)
         self._base = np.zeros_like(self._share)
+        self._soft = np.zeros_like(self._share)
         self._usage = np.zeros_like(self._share)
         self._capacity = np.full((0, n_resources), np.nan)
         self._per_capacity = np.zeros((0, n_resources), dtype=np.float32)
@@ -132,6 +130,7 @@ class PredictedLoad:
         limits = limited(capacity)
         self._error[node] /= np.where(self._per_capacity[node] > 0, self._per_capacity[node], 1.0)
         self._per_capacity[node] = np.where(limits, 1 / np.where(limits, np.nan_to_num(capacity), 1.0), 0.0)
+        self._soft[node] = 0.0  # until it is shared out again
         self._error[node] *= self._per_capacity[node]
         self._base[node] = base * self._per_capacity[node][:, None]
         self._rebuild_row(node)
@@ -143,7 +142,7 @@ class PredictedLoad:
     def add_profile(self, usage: AnyFloats) -> int:
         """Make a new profile known, (n_resources, n_points) in base units; returns its number."""
         profile = self.n_profiles
-        self._usage = _grown(self._usage, profile + 1)
+        self._usage = grown(self._usage, profile + 1)
         self._usage[profile] = usage
         self._nodes_of.append({})
         self.n_profiles += 1
@@ -177,6 +176,14 @@ class PredictedLoad:
         new = np.asarray(base * self._per_capacity[: self.n_nodes, :, None], dtype=np.float32)
         self._share[: self.n_nodes] += new - self._base[: self.n_nodes]
         self._base[: self.n_nodes] = new
+        self._version += 1
+
+    def set_soft_load(self, load: AnyFloats) -> None:
+        """Replace what is kept free beside base and pods: (n_nodes, n_resources, n_points) in base units."""
+        n = self.n_nodes
+        new = np.asarray(load * self._per_capacity[:n, :, None], dtype=np.float32)
+        self._share[:n] += new - self._soft[:n]
+        self._soft[:n] = new
         self._version += 1
 
     def set_weights(self, point_weights: AnyFloats) -> None:
@@ -242,6 +249,11 @@ class PredictedLoad:
         """Predicted share of capacity, live error included: (len(nodes), n_resources, n_points)."""
         return np.asarray(self._share[nodes] + self._error[nodes][:, :, None] * self._fading)
 
+    def live_error(self, nodes: Sequence[int]) -> Floats:
+        """The live error of some nodes as it was set: (len(nodes), n_resources) base units, 0 = not known."""
+        per_capacity = self._per_capacity[list(nodes)].astype(np.float64)
+        return np.asarray(self._error[list(nodes)] / np.where(per_capacity > 0, per_capacity, 1.0))
+
     def pods_on(self, node: int) -> dict[int, float]:
         """Pods of each profile on a node."""
         return dict(self._pods_on[node]) if node < self.n_nodes else {}
@@ -253,7 +265,7 @@ class PredictedLoad:
         n = self.n_nodes
         return LoadSnapshot(
             share=self._share[:n].copy(),
-            base=self._base[:n].copy(),
+            base=self._base[:n] + self._soft[:n],
             usage=self._usage[: self.n_profiles].copy(),
             node=columns[:, 0].astype(np.int64),
             profile=columns[:, 1].astype(np.int64),
@@ -267,9 +279,9 @@ class PredictedLoad:
         if node < self.n_nodes:
             return
         n = node + 1
-        self._share, self._base = _grown(self._share, n), _grown(self._base, n)
-        self._capacity = _grown(self._capacity, n, fill=np.nan)
-        self._per_capacity, self._error = _grown(self._per_capacity, n), _grown(self._error, n)
+        self._share, self._base, self._soft = grown(self._share, n), grown(self._base, n), grown(self._soft, n)
+        self._capacity = grown(self._capacity, n, fill=np.nan)
+        self._per_capacity, self._error = grown(self._per_capacity, n), grown(self._error, n)
         self._pods_on += [{} for _ in range(n - self.n_nodes)]
         self.n_nodes = n
         self._capacities_changed()
@@ -279,7 +291,7 @@ class PredictedLoad:
         self._changed.append(node, longest=self.n_nodes)
 
     def _rebuild_row(self, node: int) -> None:
-        row = self._base[node].astype(np.float64)
+        row = self._base[node].astype(np.float64) + self._soft[node]
         for profile, pods in self._pods_on[node].items():
             row += pods * self._per_capacity[node][:, None] * self._usage[profile]
         self._share[node] = row
@@ -358,12 +370,3 @@ def _terms(capacity: Floats, resource_weights: Floats) -> _Terms:
     mean = known.sum(axis=0) / np.maximum(limits.sum(axis=0), 1)
     per_mean = np.where(mean > 0, resource_weights / np.where(mean > 0, mean, 1.0), 0.0)
     return _Terms(per_mean, known * per_mean, any_limit(capacity))
-
-
-def _grown(array: NDArray[_Scalar], n_rows: int, fill: float = 0.0) -> NDArray[_Scalar]:
-    """An array of at least `n_rows` rows, half as many again where it had to grow."""
-    if n_rows <= len(array):
-        return array
-    larger = np.full((n_rows + n_rows // 2, *array.shape[1:]), fill, dtype=array.dtype)
-    larger[: len(array)] = array
-    return larger

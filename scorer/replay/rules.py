@@ -17,7 +17,7 @@ from forecast.resources import MEMORY
 from scorer.predicted.load import PredictedLoad
 from scorer.replay.cluster_state import ClusterState, PendingPod
 from scorer.replay.curves import CurveForecast
-from scorer.replay.soft_load import soft_load
+from scorer.replay.soft_load import replicas_to_come
 from scorer.scores.balanced_allocation import balanced_allocation_score
 from scorer.scores.capacity import any_limit, limited, neutral_where_unknown
 from scorer.scores.energy import best_nodes
@@ -121,7 +121,7 @@ class ByCurves:
         if slot > 0 and self._live_correction:
             fading = np.where(slots >= slot, 0.5 ** ((slots - slot) / LIVE_HALF_LIFE_SLOTS), 0.0)
             self._load.set_live_error(self.live_error(slot, state), forecast.on_points(fading))
-        self._load.set_base(forecast.on_points(forecast.base + soft_load(forecast, state)))
+        self._load.set_base(forecast.on_points(forecast.base + replicas_to_come(forecast, state)))
         # What is over costs nothing any more, nor does anybody ask how high it was.
         self._load.set_weights(np.where(slots >= slot, self._weights, 0.0).ravel())
 

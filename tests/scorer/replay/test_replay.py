@@ -9,7 +9,7 @@ from datetime import datetime
 import numpy as np
 import pytest
 
-from forecast.arrays import Floats
+from forecast.arrays import AnyFloats
 from forecast.errors import InputError, NotEnoughHistory
 from forecast.history import PodUsage
 from forecast.resources import CPU
@@ -19,7 +19,7 @@ from scorer.replay.playback import play
 from scorer.replay.recording import record
 from scorer.replay.replay import LADDER, RULES, Replay, replay
 from scorer.replay.rules import ByCurves, Live, Native
-from scorer.replay.soft_load import soft_load
+from scorer.replay.soft_load import replicas_to_come
 from scorer.replay.window import replay_window
 from tests.scorer.replay.simple_forecast import simple_forecast
 from tests.scorer.replay.small_cluster import AUTOSCALED, EXTRA, N_DAYS, REPLICAS, by_day, curves, small_cluster
@@ -159,17 +159,17 @@ def test_soft_load_keeps_room_for_the_evening_pods(monkeypatch: pytest.MonkeyPat
     assert forecast.autoscaled.tolist() == [s == AUTOSCALED for s in range(len(REPLICAS))]
     kept: list[float] = []
 
-    def watched(forecast: CurveForecast, state: ClusterState) -> Floats:
-        load = soft_load(forecast, state)
+    def watched(forecast: CurveForecast, state: ClusterState) -> AnyFloats:
+        load = replicas_to_come(forecast, state)
         # Slots of the first evening, counted from 04:00: EXTRA pods are still to come, the others are no soft load.
         kept.append(float(load[:, CPU, 32].sum() / forecast.mean[AUTOSCALED, CPU, 32]))
         return load
 
-    monkeypatch.setattr("scorer.replay.rules.soft_load", watched)
+    monkeypatch.setattr("scorer.replay.rules.replicas_to_come", watched)
     with_soft = play(recording, ByCurves(forecast, recording.capacity), seed=0)
     assert kept[0] == pytest.approx(EXTRA)
     assert kept[1:] == pytest.approx([0.0] * len(kept[1:]))  # they are there now
-    monkeypatch.setattr("scorer.replay.rules.soft_load", lambda forecast, state: np.zeros_like(forecast.base))
+    monkeypatch.setattr("scorer.replay.rules.replicas_to_come", lambda forecast, state: np.zeros_like(forecast.base))
     without = play(recording, ByCurves(forecast, recording.capacity), seed=0)
     at_start = recording.birth == 0
     assert (with_soft.node[at_start] != without.node[at_start]).any()

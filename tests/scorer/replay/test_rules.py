@@ -15,7 +15,7 @@ from scorer.replay.curves import CurveForecast, true_future
 from scorer.replay.playback import play
 from scorer.replay.recording import Recording, record
 from scorer.replay.rules import ByCurves, Live
-from scorer.replay.soft_load import soft_load
+from scorer.replay.soft_load import replicas_to_come
 from scorer.replay.window import replay_window
 from tests.scorer.replay.small_cluster import N_SERVICES, small_cluster
 
@@ -63,19 +63,19 @@ def test_room_is_kept_for_the_evening_where_the_evening_can_land(expected: float
 
 def test_pods_that_are_being_placed_are_no_soft_load() -> None:
     state = two_nodes([[10.0, 9.0], [10.0, 9.0]])
-    load = soft_load(evening_forecast(3.0), state)
+    load = replicas_to_come(evening_forecast(3.0), state)
     np.testing.assert_allclose(load[:, CPU, EVENING], 3.0)  # 3 pods x 2 cores on two equal nodes
     state.arriving = np.array([0.0, 2.0])
-    np.testing.assert_allclose(soft_load(evening_forecast(3.0), state)[:, CPU, EVENING], 1.0)
+    np.testing.assert_allclose(replicas_to_come(evening_forecast(3.0), state)[:, CPU, EVENING], 1.0)
     state.arriving = np.array([0.0, 3.0])
-    assert not soft_load(evening_forecast(3.0), state).any()
+    assert not replicas_to_come(evening_forecast(3.0), state).any()
 
 
 def test_pods_that_are_being_placed_take_room() -> None:
     state = two_nodes([[10.0, 9.0], [2.0, 9.0]])
-    assert (soft_load(evening_forecast(3.0), state)[:, CPU, 35] > 0).all()
+    assert (replicas_to_come(evening_forecast(3.0), state)[:, CPU, 35] > 0).all()
     state.arriving = np.array([8.0, 0.0])  # 8 cores, 1.33 of them on the small node: 0.67 are left
-    np.testing.assert_allclose(soft_load(evening_forecast(3.0), state)[:, CPU, 35], [6.0, 0.0])
+    np.testing.assert_allclose(replicas_to_come(evening_forecast(3.0), state)[:, CPU, 35], [6.0, 0.0])
 
 
 def test_hours_that_are_over_do_not_count() -> None:

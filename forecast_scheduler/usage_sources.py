@@ -1,0 +1,104 @@
+"""Where the scorer measures usage: a Prometheus server, or a recorded history played as if it were now."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime, timedelta
+
+import numpy as np
+
+from forecast.arrays import AnyFloats, Floats
+from forecast.calendar import SLOT_MINUTES
+from forecast.history import History
+from forecast.resources import RESOURCES
+from forecast.service_key import ServiceKey
+from scorer.live.usage import NodeUsage
+from trainer.prometheus.live_usage import LiveUsage
+
+__all__ = ["PrometheusUsage", "RecordedUsage", "pods_of_service"]
+
+_SLOT = timedelta(minutes=SLOT_MINUTES)
+_HASH = "[a-z0-9]{5,10}"
+_POD_NAMES = {
+    "Deployment": f"-{_HASH}-[a-z0-9]{{5}}",
+    "Rollout": f"-{_HASH}-[a-z0-9]{{5}}",
+    "StatefulSet": "-[0-9]+",
+    "DaemonSet": "-[a-z0-9]{5}",
+    "ReplicaSet": "-[a-z0-9]{5}",
+    "Job": "-([0-9]+-)?[a-z0-9]{5}",
+    "CronJob": "-[0-9]+-([0-9]+-)?[a-z0-9]{5}",
+}
+
+
+def pods_of_service(service: ServiceKey, pods: Sequence[str]) -> list[str]:
+    """Regular expressions, escaped for PromQL, of the pods a service has or had; of unusual owners those it has."""
+    suffix = _POD_NAMES.get(service.kind)
+    if suffix is not None:
+        return [re.escape(service.name).replace("\\", "\\\\") + suffix]
+    return [re.escape(pod).replace("\\", "\\\\") for pod in pods] or ["none"]
+
+
+class PrometheusUsage:
+    """A server that is asked; implements scorer.live.usage.UsageSource."""
+
+    def __init__(self, live: LiveUsage, *, clock: Callable[[], float] = time.time) -> None:
+        self._live, self._clock = live, clock
+
+    def read(self) -> NodeUsage:
+        """Usage of all nodes now. Where the server does not tell when it sampled, it is taken to be now."""
+        now = self._live.read()
+        sampled = np.where(np.isfinite(now.sampled), now.sampled, self._clock())
+        return NodeUsage(now.nodes, now.usage, np.asarray(sampled))
+
+    def node_history(self, names: Sequence[str], since: datetime, until: datetime) -> Floats:
+        """Usage of one node in half hours."""
+        return self._live.node_history(names, since, until)
+
+    def service_history(self, service: ServiceKey, pods: Sequence[str], since: datetime, until: datetime) -> Floats:
+        """Usage of all pods of a service together in half hours."""
+        return self._live.service_history(service.namespace, pods_of_service(service, pods), since, until)
+
+
+class RecordedUsage:
+    """A history played as if it were now; implements scorer.live.usage.UsageSource."""
+
+    def __init__(self, history: History, *, clock: Callable[[], float]) -> None:
+        self._history, self._clock = history, clock
+        self._row_of = {node: row for row, node in enumerate(history.nodes)}
+        self._service_of = {service: row for row, service in enumerate(history.services)}
+
+    def read(self) -> NodeUsage:
+        """Usage of all nodes in the half hour that was over last."""
+        now = datetime.fromtimestamp(self._clock(), UTC)
+        usage = self._at(self._history.node_usage, now - _SLOT)
+        return NodeUsage(self._history.nodes, usage, np.full(len(usage), self._clock()))
+
+    def node_history(self, names: Sequence[str], since: datetime, until: datetime) -> Floats:
+        """Usage of one node in half hours."""
+        rows = [self._row_of[name] for name in names if name in self._row_of]
+        return self._between(self._history.node_usage[rows[0]] if rows else None, since, until)
+
+    def service_history(self, service: ServiceKey, pods: Sequence[str], since: datetime, until: datetime) -> Floats:
+        """Usage of all pods of a service together in half hours."""
+        row = self._service_of.get(service)
+        if row is None:
+            return self._between(None, since, until)
+        total = self._history.usage_per_pod[row] * self._history.replicas[row]
+        return self._between(total, since, until)
+
+    def _between(self, by_day: AnyFloats | None, since: datetime, until: datetime) -> Floats:
+        """(n_resources, n_days, 48) -> (n_resources, n_slots) from `since`."""
+        moments = [since + i * _SLOT for i in range(max(0, round((until - since) / _SLOT)))]
+        if by_day is None or not moments:
+            return np.full((len(RESOURCES), len(moments)), np.nan)
+        return np.stack([self._at(by_day, moment) for moment in moments], axis=-1)
+
+    def _at(self, by_day: AnyFloats, moment: datetime) -> Floats:
+        """One half hour of (..., n_days, 48): (...), NaN outside the history."""
+        day, slot = self._history.calendar.day_and_slot(moment)
+        index = (day - self._history.days[0]).days
+        if not 0 <= index < self._history.n_days:
+            return np.full(by_day.shape[:-2], np.nan)
+        return np.asarray(by_day[..., index, slot], dtype=np.float64)

@@ -1,0 +1,91 @@
+"""What keeps a scorer up to date while it serves: threads that let time pass, measure, and look for models.
+
+Each job has a thread of its own, so that a Prometheus that hangs holds up nothing but the next measurement. A job that
+fails is logged and done again; none of them ever ends by itself.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable
+from typing import Self
+
+from scorer.model_watch import ModelWatch
+from scorer.scorer import Scorer
+
+__all__ = ["Background", "Every"]
+
+logger = logging.getLogger(__name__)
+
+_TICK_SECONDS = 1.0
+_LARGEST_SHARE = 0.05
+"""Of the time that a job may take up: on a large cluster the overview is made less often than asked for."""
+
+
+class Every:
+    """Does something every so many seconds, in a thread, until stopped."""
+
+    def __init__(self, name: str, seconds: float, job: Callable[[], object]) -> None:
+        self._name, self._seconds, self._job = name, seconds, job
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._run, name=f"every-{name}", daemon=True)
+
+    def start(self) -> None:
+        """Begin; the first time is right away."""
+        self._thread.start()
+
+    def stop(self, timeout: float = 5.0) -> None:
+        """End; a job under way is waited for, `timeout` seconds at most."""
+        self._stop.set()
+        if self._thread.is_alive():
+            self._thread.join(timeout)
+
+    def _run(self) -> None:
+        pause = 0.0
+        while not self._stop.wait(pause):
+            began = time.monotonic()
+            try:
+                self._job()
+            except Exception:
+                logger.exception("a job failed and will be done again", extra={"job": self._name})
+            took = time.monotonic() - began
+            pause = max(self._seconds - took, took / _LARGEST_SHARE - took, 0.0)
+
+
+class Background:
+    """The jobs of one scorer. `with Background(...)`: they run inside."""
+
+    def __init__(self, scorer: Scorer, models: ModelWatch | None, *, clock: Callable[[], float] = time.time) -> None:
+        """models: None = there is no registry to look at; clock: unix seconds."""
+        options = scorer.options
+        self._scorer, self._models, self._clock = scorer, models, clock
+        self._jobs = [
+            Every("tick", _TICK_SECONDS, scorer.tick),
+            Every("usage", options.usage_every, scorer.measure),
+            Every("scale-out", options.soft_load_every, scorer.share_out_scale_out),
+            Every("overview", options.overview_every, scorer.refresh_overview),
+        ]
+        if models is not None:
+            self._jobs.append(Every("models", options.model_every, self.look_for_model))
+        if options.self_check_every > 0:
+            self._jobs.append(Every("self-check", options.self_check_every, scorer.self_check))
+
+    def __enter__(self) -> Self:
+        for job in self._jobs:
+            job.start()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        for job in self._jobs:
+            job.stop()
+
+    def look_for_model(self) -> None:
+        """Use a newly published model, or remember why not."""
+        assert self._models is not None
+        loaded = self._models.poll(self._clock())
+        if loaded is not None:
+            self._scorer.install(loaded)
+            self._scorer.refresh_overview()
+        self._scorer.refuse_model(self._models.refused)

@@ -1,0 +1,106 @@
+"""Why nodes scored what they did for a pod: contributions, predicted peaks before and with it, what else matters."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from forecast.arrays import Floats, Ints
+from scorer.answers import ExplainedNode, ExplainedScore, Peak
+from scorer.degradation import Level
+from scorer.peaks import bounding_peak
+from scorer.predicted.base import NodeBases
+from scorer.predicted.horizon import Horizon
+from scorer.predicted.node_curves import NodeInputs, gather, node_curves
+from scorer.predicted.profiles import Profiles
+from scorer.scoring import PodScores
+from scorer.tracking import LIVE_HALF_LIFE_SLOTS, TrackedCluster
+
+__all__ = ["PeakInputs", "explained_nodes", "gather_peaks", "peaks_before_and_with"]
+
+
+@dataclass(frozen=True, slots=True)
+class PeakInputs:
+    """Copies of what the peaks of some nodes need: each node twice, without and with the pod."""
+
+    profiles: Profiles
+    bases: NodeBases
+    horizon: Horizon
+    inputs: NodeInputs
+    n_nodes: int
+
+
+def gather_peaks(cluster: TrackedCluster, rows: Sequence[int], profile: int | None) -> PeakInputs | None:
+    """Under the lock. None without a model."""
+    predicted = cluster.predicted
+    if predicted is None or profile is None:
+        return None
+    known = [row for row in rows if row < predicted.load.n_nodes]
+    inputs = gather(predicted, [*known, *known], [None] * len(known) + [profile] * len(known))
+    return PeakInputs(predicted.profiles, predicted.bases, predicted.horizon, inputs, len(known))
+
+
+def peaks_before_and_with(peaks: PeakInputs, widen: float) -> list[tuple[Peak | None, Peak | None]]:
+    """Of each node, the resource that bounds it over the coming week; no lock needed."""
+    horizon, n = peaks.horizon, peaks.n_nodes
+    curves = node_curves(
+        peaks.profiles,
+        peaks.bases,
+        peaks.inputs,
+        horizon.days,
+        fading=horizon.fading(LIVE_HALF_LIFE_SLOTS),
+        widen=widen,
+    )
+    expected, bound = curves.curve(0), curves.curve(1)
+    slots = np.flatnonzero(horizon.weights() > 0)
+    found = [
+        bounding_peak(expected[i], bound[i], peaks.inputs.capacity[i], slots, horizon.days, horizon.zone)
+        for i in range(2 * n)
+    ]
+    return list(zip(found[:n], found[n:], strict=True))
+
+
+def explained_nodes(
+    scored: PodScores,
+    best: Ints,
+    names: Sequence[str],
+    peaks: Sequence[tuple[Peak | None, Peak | None]],
+    measured_seconds_ago: Floats,
+    runs_on: str,
+) -> tuple[ExplainedNode, ...]:
+    """In the order of `best`, which are positions among the nodes scored; the others follow that order.
+
+    runs_on : the node where the pod is now; empty = none
+    """
+    weight_sum = sum(scored.weights.values())
+    explained = []
+    for position, i in enumerate(best.tolist()):
+        contributions = tuple(
+            ExplainedScore(
+                name, float(scored.parts[name][i]), weight, float(scored.parts[name][i] * weight / weight_sum)
+            )
+            for name, weight in scored.weights.items()
+            if name in scored.parts
+        )
+        before, with_pod = peaks[position] if position < len(peaks) else (None, None)
+        age = float(measured_seconds_ago[position])
+        notes = ["the pod runs here now; judged as if it did not"] if names[position] == runs_on else []
+        if scored.full[i]:
+            notes.append("in use now to its capacity: avoided")
+        if scored.levels[i] == Level.NO_LIVE_CORRECTION and not np.isfinite(age):
+            notes.append("its usage is not measured: no live correction")
+        explained.append(
+            ExplainedNode(
+                node=names[position],
+                score=float(scored.total[i]),
+                contributions=contributions,
+                level=Level(int(scored.levels[i])),
+                measured_seconds_ago=age if np.isfinite(age) else None,
+                peak_before=before,
+                peak_with=with_pod,
+                notes=tuple(notes),
+            )
+        )
+    return tuple(explained)

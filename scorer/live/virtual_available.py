@@ -1,0 +1,27 @@
+"""VirtualAvailable: what a node has left now, pods that no metric has seen yet included."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from forecast.arrays import AnyFloats, Floats
+from scorer.scores.capacity import limited
+
+__all__ = ["live_error", "virtual_available"]
+
+
+def virtual_available(capacity: AnyFloats, usage: AnyFloats, charged: AnyFloats) -> Floats:
+    """capacity - usage at the last metric - virtual requests not yet seen in it: (n_nodes, n_resources).
+
+    May fall below 0. NaN where there is no limit or nobody measures. All arguments (n_nodes, n_resources).
+    """
+    return np.where(limited(capacity), capacity - usage - charged, np.nan)
+
+
+def live_error(usage: AnyFloats, base: AnyFloats, pods: AnyFloats, unseen: AnyFloats) -> Floats:
+    """Usage beyond what was expected of what the metric has seen: (n_nodes, n_resources), NaN = not measured.
+
+    base, pods : expected in this half hour
+    unseen     : the part of `pods` that the metric has not seen yet
+    """
+    return np.asarray(usage - (base + pods - unseen), dtype=np.float64)

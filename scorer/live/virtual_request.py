@@ -1,0 +1,54 @@
+"""VirtualRequest: what a pod is taken to use as long as no metric has seen it.
+
+The pod's annotation forecast-scheduler.io/virtual-request, such as {"cpu": "800m", "network": "20M"}; what it leaves
+out comes from the service's profile at this hour; without a profile, from its requests.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from forecast.arrays import AnyFloats, Floats
+from forecast.errors import InputError
+from forecast.resources import CPU, MEMORY, RESOURCES
+from scorer.cluster.objects import ANNOTATION_PREFIX, PodInfo
+from scorer.predicted.capacity import amounts_in, amounts_row
+
+__all__ = ["VIRTUAL_REQUEST_ANNOTATION", "VirtualRequest", "virtual_request"]
+
+VIRTUAL_REQUEST_ANNOTATION = ANNOTATION_PREFIX + "virtual-request"
+
+
+@dataclass(frozen=True, slots=True)
+class VirtualRequest:
+    """amount: (n_resources,) base units; source: in words; mistake: what is wrong with the annotation."""
+
+    amount: Floats
+    source: str
+    mistake: str | None = None
+
+
+def virtual_request(pod: PodInfo, expected_now: AnyFloats | None) -> VirtualRequest:
+    """What the pod is taken to use now.
+
+    expected_now : (n_resources,) by the service's profile in this half hour; None = the service is not known
+    """
+    if expected_now is not None:
+        amount, source = (
+            np.nan_to_num(np.asarray(expected_now, dtype=np.float64)),
+            "profile of the service at this hour",
+        )
+    else:
+        amount, source = np.zeros(len(RESOURCES)), "requests"
+        amount[CPU], amount[MEMORY] = pod.requests.get("cpu", 0.0), pod.requests.get("memory", 0.0)
+    annotation = pod.annotations.get(VIRTUAL_REQUEST_ANNOTATION)
+    if annotation is None:
+        return VirtualRequest(amount, source)
+    try:
+        said = amounts_row(amounts_in(annotation))
+    except InputError as error:
+        return VirtualRequest(amount, source, mistake=str(error))
+    given = np.isfinite(said)
+    return VirtualRequest(np.where(given, said, amount), "annotation" if given.all() else f"annotation, else {source}")

@@ -1,0 +1,68 @@
+"""Which published model is in use, and why a newer one is not. Nothing here ever takes a good model away."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass
+
+from forecast.errors import ForecastError
+from forecast.model import PeakModel
+from forecast.model_artefact import model_of
+from forecast.registry import Registry
+
+__all__ = ["LoadedModel", "ModelWatch"]
+
+logger = logging.getLogger(__name__)
+
+_LOOK_AGAIN_SECONDS = 600.0
+"""A refused model may have been damaged on its way; it is looked at again from time to time."""
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedModel:
+    """A model and the version it was published as."""
+
+    version: str
+    model: PeakModel
+    backtest: dict[str, object]
+
+
+class ModelWatch:
+    """Polls a registry. `refused` says what is wrong with what is published there, None = nothing."""
+
+    def __init__(self, registry: Registry) -> None:
+        self._registry = registry
+        self._in_use: str | None = None
+        self._refused_version: str | None = None
+        self._refused_at = 0.0
+        self.refused: str | None = None
+
+    def poll(self, now: float) -> LoadedModel | None:
+        """A model to use instead of the one handed out before, None = go on with that. Raises nothing."""
+        try:
+            version = self._registry.latest()
+            if version is None:
+                self.refused = None
+                return None
+            if version == self._in_use:
+                self.refused = self._refused_version = None
+                return None
+            if version == self._refused_version and now - self._refused_at < _LOOK_AGAIN_SECONDS:
+                return None
+            self._refused_version, self._refused_at = version, now
+            artefact = self._registry.load(version)
+            model = model_of(artefact)
+        except ForecastError as error:
+            self._refuse(str(error))
+            return None
+        except Exception as error:  # a foreign store may raise anything; what is in use stays in use
+            logger.exception("a model could not be read")
+            self._refuse(f"{type(error).__name__}: {error}")
+            return None
+        self._in_use, self._refused_version, self.refused = version, None, None
+        return LoadedModel(version, model, dict(artefact.manifest.backtest))
+
+    def _refuse(self, reason: str) -> None:
+        if reason != self.refused:
+            logger.warning("model refused", extra={"reason": reason})
+        self.refused = reason

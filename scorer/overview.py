@@ -1,0 +1,140 @@
+"""Predicted peaks of all nodes at once, for the list of nodes, the heat map and the metrics. May be a minute old."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+import numpy as np
+
+from forecast.arrays import AnyFloats, Floats, Floats32, Ints
+from forecast.calendar import SLOTS_PER_DAY
+from forecast.model import PEAK_QUANTILES
+from forecast.resources import RESOURCES, resource_index
+from scorer.answers import HeatMap, Peak
+from scorer.predicted.horizon import Horizon, start_of_slot
+from scorer.predicted.node_curves import NodeCurves
+from scorer.scores.capacity import limited
+
+__all__ = ["Overview", "OverviewBuilder", "heat_map_of", "summary_peaks"]
+
+_SLOTS_PER_HOUR = 2
+_DAYS_SHOWN = 2  # today and tomorrow
+
+
+@dataclass(frozen=True, slots=True)
+class Overview:
+    """All nodes that are there.
+
+    names    : of the nodes
+    capacity : (n_nodes, n_resources)
+    usage    : (n_nodes, n_resources, 2) predicted for the half hour under way, 0.5 and 0.95
+    peak     : (n_nodes, n_resources, 2, 2) by quantile and day: today, tomorrow
+    peak_slot: (n_nodes, n_resources, 2) slot of the expected peak of each day
+    hourly   : (n_nodes, n_resources, n_hours) highest expected share of capacity in each hour from midnight of today;
+               NaN = no limit
+    """
+
+    horizon: Horizon
+    made_at: datetime
+    names: tuple[str, ...]
+    capacity: Floats
+    usage: Floats
+    peak: Floats
+    peak_slot: Ints
+    hourly: Floats32
+
+    def rows(self) -> dict[str, int]:
+        """Position of each node."""
+        return {name: row for row, name in enumerate(self.names)}
+
+
+class OverviewBuilder:
+    """Collects the nodes in pieces, so that no piece holds the lock for long."""
+
+    def __init__(self, horizon: Horizon, made_at: datetime) -> None:
+        self._horizon, self._made_at = horizon, made_at
+        self._names: list[str] = []
+        self._capacity: list[Floats] = []
+        self._usage: list[AnyFloats] = []
+        self._peak: list[AnyFloats] = []
+        self._peak_slot: list[Ints] = []
+        self._hourly: list[Floats32] = []
+
+    def add(self, names: tuple[str, ...], capacity: Floats, curves: NodeCurves) -> None:
+        """Some nodes; the curves begin at midnight of today and cover the horizon."""
+        slot = self._horizon.slot
+        expected, bound = (curves.curve(quantile) for quantile in range(len(PEAK_QUANTILES)))
+        n = len(names)
+        by_day = [
+            curve.reshape(n, len(RESOURCES), -1, SLOTS_PER_DAY)[:, :, :_DAYS_SHOWN] for curve in (expected, bound)
+        ]
+        self._names += names
+        self._capacity.append(capacity)
+        self._usage.append(np.stack([curves.mean()[:, :, slot], bound[:, :, slot]], axis=2))
+        self._peak.append(np.stack([curve.max(axis=3) for curve in by_day], axis=2))
+        self._peak_slot.append(by_day[0].argmax(axis=3))
+        with np.errstate(invalid="ignore", divide="ignore"):
+            share = expected / np.where(capacity > 0, capacity, np.nan)[:, :, None]
+        hourly = share.reshape(n, len(RESOURCES), -1, _SLOTS_PER_HOUR).max(axis=3)
+        self._hourly.append(hourly.astype(np.float32))
+
+    def overview(self) -> Overview:
+        """Everything added so far."""
+        r, n_hours = len(RESOURCES), self._horizon.n_slots // _SLOTS_PER_HOUR
+        return Overview(
+            horizon=self._horizon,
+            made_at=self._made_at,
+            names=tuple(self._names),
+            capacity=np.concatenate([np.zeros((0, r)), *self._capacity]),
+            usage=np.concatenate([np.zeros((0, r, 2)), *self._usage]),
+            peak=np.concatenate([np.zeros((0, r, 2, _DAYS_SHOWN)), *self._peak]),
+            peak_slot=np.concatenate([np.zeros((0, r, _DAYS_SHOWN), dtype=np.int64), *self._peak_slot]),
+            hourly=np.concatenate([np.zeros((0, r, n_hours), dtype=np.float32), *self._hourly]),
+        )
+
+
+def summary_peaks(overview: Overview, row: int) -> tuple[Peak | None, Peak | None]:
+    """Today's and tomorrow's peak of a node, of the resource that comes closest to its capacity."""
+    capacity = overview.capacity[row]
+    limits = limited(capacity)
+    if not limits.any():
+        return None, None
+    found = []
+    for day in range(_DAYS_SHOWN):
+        expected, bound = overview.peak[row, :, 0, day], overview.peak[row, :, 1, day]
+        share = np.where(limits, expected / np.where(limits, capacity, 1.0), -np.inf)
+        r = int(share.argmax())
+        slot = int(overview.peak_slot[row, r, day])
+        found.append(
+            Peak(
+                resource=RESOURCES[r].name,
+                unit=RESOURCES[r].unit,
+                expected=float(expected[r]),
+                bound=float(bound[r]),
+                capacity=float(capacity[r]),
+                share=float(share[r]),
+                at=start_of_slot(overview.horizon.days[day], slot, overview.horizon.zone),
+            )
+        )
+    return found[0], found[1]
+
+
+def heat_map_of(overview: Overview, resource: str | None, top: int) -> HeatMap:
+    """The `top` hottest nodes of what is left of the horizon; resource None = whichever is highest."""
+    columns = slice(None) if resource is None else [resource_index(resource)]
+    by_resource = overview.hourly[:, columns]
+    share = np.where(np.isfinite(by_resource), by_resource, -np.inf).max(axis=1)
+    share = np.where(np.isfinite(share), share, np.nan)
+    coming = overview.horizon.slot // _SLOTS_PER_HOUR
+    hottest = np.nan_to_num(share[:, coming:], nan=-1.0).max(axis=1, initial=-1.0)
+    order = np.argsort(-hottest, kind="stable")[:top]
+    days, zone = overview.horizon.days, overview.horizon.zone
+    hours = tuple(start_of_slot(days[hour // 24], hour % 24 * _SLOTS_PER_HOUR, zone) for hour in range(share.shape[1]))
+    return HeatMap(
+        resource=resource,
+        hours=hours,
+        nodes=tuple(overview.names[i] for i in order.tolist()),
+        share=share[order].astype(np.float64),
+        n_nodes=len(overview.names),
+    )

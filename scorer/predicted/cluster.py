@@ -1,0 +1,270 @@
+"""The live cluster seen through a model: every pod's curve on the node it sits on, kept up to date pod by pod.
+
+One of these belongs to one model and one local day; a new model or midnight makes a new one. Rows are those of
+`scorer.cluster.state.ClusterState`. Pods are known by UID: the same change twice changes nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from forecast.arrays import AnyFloats, Floats, Floats32
+from forecast.calendar import SLOTS_PER_DAY
+from forecast.resources import MEMORY, RESOURCES
+from forecast.service_key import ServiceKey
+from scorer.cluster.objects import PodInfo
+from scorer.predicted.base import NodeBases
+from scorer.predicted.growing import grown
+from scorer.predicted.horizon import Horizon
+from scorer.predicted.load import PredictedLoad
+from scorer.predicted.profiles import ProfileKey, Profiles
+from scorer.scores.predicted_peak import RESOURCE_WEIGHTS
+
+__all__ = ["PlacedPod", "PredictedCluster"]
+
+
+_MOST_IDLE_PROFILES = 512
+"""Profiles without pods that are kept: those somebody asked about. A row has 7 kB, and anybody may ask."""
+
+
+@dataclass(frozen=True, slots=True)
+class PlacedPod:
+    """A pod on a node.
+
+    weight  : 1 = counts in what is predicted, 0 = does not (terminating, superseded, part of the node's base)
+    present : it uses something now, whether or not it will be there in the evening; False = part of the base
+    """
+
+    node: int
+    profile: int
+    weight: float
+    present: bool
+    qos: int
+
+
+class PredictedCluster:
+    """Predicted load of every node, with what the pods on it are expected to use right now."""
+
+    def __init__(self, profiles: Profiles, horizon: Horizon) -> None:
+        self.profiles, self.horizon = profiles, horizon
+        self.bases = NodeBases(profiles.model)
+        self.load = PredictedLoad(horizon.weights(), RESOURCE_WEIGHTS)
+        self.keys: list[ProfileKey] = []
+        self._profile_of: dict[ProfileKey, int] = {}
+        self._replicas: list[float] = []
+        self._today = np.zeros((0, len(RESOURCES), SLOTS_PER_DAY), dtype=np.float32)  # of one pod, by profile
+        self._memory_peak: list[float] = []
+        self.unknown_pods = 0  # that count, of services the model does not know
+        self._users: list[int] = []  # pods placed, by profile
+        self._idle: dict[int, None] = {}  # profiles without pods, longest unused first
+        self._present: list[dict[int, int]] = []  # pods that use something now on each node, by profile
+        self.placed: dict[str, PlacedPod] = {}
+        self._names: dict[int, str] = {}
+        # One row per node, more rows than used.
+        self._capacity = np.full((0, len(RESOURCES)), np.nan)
+        self._base_today = np.zeros((0, len(RESOURCES), SLOTS_PER_DAY), dtype=np.float32)
+        self._now = np.zeros((0, len(RESOURCES)))
+        self._qos_memory = np.zeros((0, 3))
+        self._has_soft_load = False
+
+    # Nodes
+
+    def set_node(self, row: int, name: str, capacity: AnyFloats) -> None:
+        """A node is there, or has changed. capacity: (n_resources,) NaN = not a limit."""
+        self._ensure(row)
+        if self._names.get(row) == name and np.array_equal(capacity, self._capacity[row], equal_nan=True):
+            return
+        self._names[row], self._capacity[row] = name, capacity
+        base = self.bases.mean(name, capacity, self.horizon.days)
+        self._base_today[row] = base[:, :SLOTS_PER_DAY]
+        self.load.set_node(row, capacity, base)
+
+    def clear_node(self, row: int) -> None:
+        """The node is gone; its row may be given to another."""
+        self._ensure(row)
+        self._names.pop(row, None)
+        self._capacity[row] = np.nan
+        self._base_today[row] = 0.0
+        self.load.clear_node(row)
+
+    # Pods
+
+    def place(self, pod: PodInfo, service: ServiceKey, node: int, weight: float, replicas: float) -> None:
+        """The pod is on a node, whatever was known of it before."""
+        profile = self.profile(pod, service, replicas)
+        placed = PlacedPod(node, profile, weight, not service.belongs_to_node, int(pod.qos))
+        before = self.placed.get(pod.uid)
+        if before == placed:
+            return
+        if before is not None:
+            self._count(before, -1)
+        self.placed[pod.uid] = placed
+        self._count(placed, +1)
+
+    def remove(self, uid: str) -> None:
+        """The pod is gone; harmless if it was never there."""
+        placed = self.placed.pop(uid, None)
+        if placed is not None:
+            self._count(placed, -1)
+
+    def profile(self, pod: PodInfo, service: ServiceKey, replicas: float) -> int:
+        """The profile of a pod, made if it is new."""
+        if self.profiles.knows(service):
+            key = ProfileKey(service)
+        else:
+            key = ProfileKey(None, pod.requests.get("cpu", 0.0), pod.requests.get("memory", 0.0))
+        known = self._profile_of.get(key)
+        if known is not None:
+            return known
+        if len(self._idle) >= _MOST_IDLE_PROFILES:
+            return self._give_row_to(key, replicas)
+        profile = self._add_profiles([key], np.array([replicas]))
+        self._idle[profile] = None
+        return profile
+
+    def add_services(self, services: Sequence[ServiceKey], replicas: Mapping[ServiceKey, float]) -> None:
+        """Make the profiles of many services at once, which is much faster than one by one."""
+        keys = [ProfileKey(service) for service in services if self.profiles.knows(service)]
+        new = [key for key in keys if key not in self._profile_of]
+        if new:
+            first = self._add_profiles(new, np.array([replicas[key.service] for key in new if key.service is not None]))
+            self._idle.update(dict.fromkeys(range(first, first + len(new))))
+
+    def set_replicas(self, service: ServiceKey, replicas: float) -> None:
+        """So many pods share the work of the service now."""
+        profile = self._profile_of.get(ProfileKey(service))
+        if profile is None or self._replicas[profile] == replicas:
+            return
+        if self.profiles.autoscaled(service):  # its load per pod stays
+            self._replicas[profile] = replicas
+            return
+        curve, today = self._curves([ProfileKey(service)], np.array([replicas]))
+        for node, pods in self._present[profile].items():
+            self._now[node] += pods * (today[0] - self._today[profile])[:, self.horizon.slot]
+        self.load.set_profile(profile, curve[0])
+        self._replicas[profile], self._today[profile] = replicas, today[0]  # memory is what it was
+
+    def set_soft_load(self, load: AnyFloats | None) -> None:
+        """Room kept on nodes beside pods and base: (n_nodes, n_resources, n_slots) base units; None = none."""
+        if load is not None or self._has_soft_load:
+            n = self.load.n_nodes
+            shape = (n, len(RESOURCES), self.horizon.n_slots)
+            self.load.set_soft_load(np.zeros(shape, dtype=np.float32) if load is None else grown(load, n)[:n])
+            self._has_soft_load = load is not None
+
+    # Time
+
+    def set_slot(self, slot: int) -> None:
+        """Another half hour of the same day is under way."""
+        self.horizon = replace(self.horizon, slot=slot)
+        self.load.set_weights(self.horizon.weights())
+        self._now[:] = 0.0
+        for present, today in zip(self._present, self._today, strict=False):
+            for node, pods in present.items():
+                self._now[node] += pods * today[:, slot]
+
+    # What is asked
+
+    @property
+    def capacity(self) -> Floats:
+        """(n_nodes, n_resources) NaN = not a limit."""
+        return self._capacity[: self.load.n_nodes]
+
+    @property
+    def qos_memory(self) -> Floats:
+        """(n_nodes, 3) bytes predicted at the peak of the pods of each QoS class."""
+        return self._qos_memory[: self.load.n_nodes]
+
+    def base_now(self) -> Floats:
+        """Expected load beside pods in this half hour: (n_nodes, n_resources)."""
+        return self._base_today[: self.load.n_nodes, :, self.horizon.slot].astype(np.float64)
+
+    def pods_now(self) -> Floats:
+        """Expected load of the pods in this half hour: (n_nodes, n_resources)."""
+        return self._now[: self.load.n_nodes].copy()
+
+    def use_now(self, profile: int) -> Floats:
+        """Expected load of one pod in this half hour: (n_resources,)."""
+        return self._today[profile, :, self.horizon.slot].astype(np.float64)
+
+    def memory_peak(self, profile: int) -> float:
+        """Bytes one pod is predicted to use at its peak."""
+        return self._memory_peak[profile]
+
+    def replicas_used(self, profile: int) -> float:
+        """The replica count its curve was made for."""
+        return self._replicas[profile]
+
+    def name_of(self, row: int) -> str:
+        """Name of the node in a row; empty = nobody knows the node."""
+        return self._names.get(row, "")
+
+    # Inside
+
+    def _give_row_to(self, key: ProfileKey, replicas: float) -> int:
+        """Let a new profile take the place of the one that nobody has used for longest."""
+        profile = next(iter(self._idle))
+        del self._profile_of[self.keys[profile]], self._idle[profile]
+        curve, today = self._curves([key], np.array([replicas]))
+        self.load.set_profile(profile, curve[0])
+        self._today[profile], self._replicas[profile] = today[0], replicas
+        self._memory_peak[profile] = float(curve[0, MEMORY].max())
+        self.keys[profile], self._profile_of[key] = key, profile
+        self._idle[profile] = None
+        return profile
+
+    def _count(self, placed: PlacedPod, sign: int) -> None:
+        self._ensure(placed.node)
+        users = self._users[placed.profile] = self._users[placed.profile] + sign
+        if users:
+            self._idle.pop(placed.profile, None)
+        else:
+            self._idle[placed.profile] = None
+        if self.keys[placed.profile].service is None and placed.weight:
+            self.unknown_pods += sign
+        if placed.present:
+            present = self._present[placed.profile]
+            present[placed.node] = present.get(placed.node, 0) + sign
+            if not present[placed.node]:
+                del present[placed.node]
+            self._now[placed.node] += sign * self._today[placed.profile, :, self.horizon.slot]
+        if not placed.weight:
+            return
+        pods = sign * placed.weight
+        self.load.add(placed.profile, placed.node, pods)
+        self._qos_memory[placed.node, placed.qos] += pods * self._memory_peak[placed.profile]
+
+    def _add_profiles(self, keys: Sequence[ProfileKey], replicas: Floats) -> int:
+        """Returns the number of the first."""
+        first = len(self.keys)
+        curves, today = self._curves(keys, replicas)
+        self._today = grown(self._today, first + len(keys))
+        self._today[first : first + len(keys)] = today
+        for position, key in enumerate(keys):
+            self._profile_of[key] = self.load.add_profile(curves[position])
+            self.keys.append(key)
+            self._replicas.append(float(replicas[position]))
+            self._present.append({})
+            self._users.append(0)
+            self._memory_peak.append(float(curves[position, MEMORY].max()))
+        return first
+
+    def _curves(self, keys: Sequence[ProfileKey], replicas: Floats) -> tuple[Floats32, Floats32]:
+        """What placement weighs over the horizon, and what is expected today, of one pod."""
+        days = self.horizon.days
+        services = [key.service for key in keys if key.service is not None]
+        if services:
+            return self.profiles.placement(services, replicas, days), self.profiles.mean(services, replicas, days[:1])
+        (key,) = keys
+        requests = (key.cpu_cores, key.memory_bytes)
+        placement = self.profiles.placement_from_requests(*requests, days)
+        return placement[None], self.profiles.mean_from_requests(*requests, days[:1])[None]
+
+    def _ensure(self, row: int) -> None:
+        n = row + 1
+        self._capacity = grown(self._capacity, n, fill=np.nan)
+        self._base_today, self._now = grown(self._base_today, n), grown(self._now, n)
+        self._qos_memory = grown(self._qos_memory, n)

@@ -1,0 +1,61 @@
+"""The stretch of time that placement looks at: seven local days from today, of which what is over does not count.
+
+The tables of predicted load cover the whole of it and are made anew at local midnight.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import date, datetime, time, timedelta
+from zoneinfo import ZoneInfo
+
+import numpy as np
+
+from forecast.arrays import Floats
+from forecast.calendar import SLOT_MINUTES, SLOTS_PER_DAY, Calendar
+
+__all__ = ["HORIZON_DAYS", "Horizon"]
+
+HORIZON_DAYS = 7
+
+
+@dataclass(frozen=True, slots=True)
+class Horizon:
+    """days: consecutive local days, today first; slot: the half hour of today that is under way."""
+
+    days: tuple[date, ...]
+    slot: int
+    zone: ZoneInfo
+
+    @classmethod
+    def at(cls, now: datetime, calendar: Calendar) -> Horizon:
+        """The horizon of a moment."""
+        today, slot = calendar.day_and_slot(now)
+        return cls(calendar.horizon(today, HORIZON_DAYS), slot, calendar.zone)
+
+    @property
+    def today(self) -> date:
+        return self.days[0]
+
+    @property
+    def n_slots(self) -> int:
+        return len(self.days) * SLOTS_PER_DAY
+
+    def weights(self) -> Floats:
+        """1 for half hours to come, the one under way included, 0 for those that are over: (n_slots,)."""
+        return (np.arange(self.n_slots) >= self.slot).astype(np.float64)
+
+    def fading(self, half_life_slots: float) -> Floats:
+        """What is left of today's error in each half hour: 1 now, halved every `half_life_slots`: (n_slots,)."""
+        ahead = np.arange(self.n_slots) - self.slot
+        return np.where(ahead >= 0, 0.5 ** (np.maximum(ahead, 0) / half_life_slots), 0.0)
+
+    def start_of(self, slot: int) -> datetime:
+        """When a slot, counted from midnight of today, begins on the wall clock."""
+        return start_of_slot(self.days[0] + timedelta(days=slot // SLOTS_PER_DAY), slot % SLOTS_PER_DAY, self.zone)
+
+
+def start_of_slot(day: date, slot: int, zone: ZoneInfo) -> datetime:
+    """When a slot of a local day begins on the wall clock."""
+    minutes = slot * SLOT_MINUTES
+    return datetime.combine(day, time(minutes // 60, minutes % 60), tzinfo=zone)

@@ -1,0 +1,140 @@
+"""Predicted load of some nodes with its spread, half hour by half hour: what people see, and bounds are taken from.
+
+The same sums as a backtest makes (`forecast.composition`), over the pods that are on the nodes now. Placement reads
+`scorer.predicted.load` instead, which weighs last week's raw curves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import date
+
+import numpy as np
+
+from forecast.arrays import AnyFloats, Floats, Ints
+from forecast.calendar import SLOTS_PER_DAY
+from forecast.composition import NodeLoad, node_load, peak_at
+from forecast.history import Placements
+from forecast.resources import RESOURCES
+from scorer.predicted.base import NodeBases
+from scorer.predicted.cluster import PredictedCluster
+from scorer.predicted.profiles import ProfileKey, Profiles
+
+__all__ = ["NodeCurves", "NodeInputs", "gather", "node_curves"]
+
+
+@dataclass(frozen=True, slots=True)
+class NodeInputs:
+    """What the curves of some nodes are made of: copies, so that the sums can be done while the tables change.
+
+    names, capacity : (n_nodes,), (n_nodes, n_resources) of the nodes
+    error           : (n_nodes, n_resources) usage now beyond what was expected, 0 = not measured
+    node, profile, pods : (n_pairs,) position in `names`, position in `keys`, and how many
+    keys, replicas  : (n_profiles,)
+    """
+
+    names: tuple[str, ...]
+    capacity: Floats
+    error: Floats
+    node: Ints
+    profile: Ints
+    pods: Ints
+    keys: tuple[ProfileKey, ...]
+    replicas: Floats
+
+
+@dataclass(frozen=True, slots=True)
+class NodeCurves:
+    """Per resource, mean and standard deviation of nodes over local days: (n_nodes, n_days * 48) each.
+
+    z : (n_resources, n_quantiles) standard deviations from the mean curve to the daily peak
+    """
+
+    days: tuple[date, ...]
+    loads: tuple[NodeLoad, ...]
+    z: Floats
+
+    def peaks(self, quantile: int) -> Floats:
+        """Daily peaks: (n_nodes, n_resources, n_days)."""
+        return np.stack([peak_at(load, float(self.z[r, quantile])) for r, load in enumerate(self.loads)], axis=1)
+
+    def curve(self, quantile: int) -> Floats:
+        """Mean + z standard deviations: (n_nodes, n_resources, n_days * 48)."""
+        return np.stack([load.mean + self.z[r, quantile] * load.std for r, load in enumerate(self.loads)], axis=1)
+
+    def mean(self) -> Floats:
+        """(n_nodes, n_resources, n_days * 48)."""
+        return np.stack([load.mean for load in self.loads], axis=1)
+
+
+def gather(predicted: PredictedCluster, rows: Sequence[int], extra: Sequence[int | None] = ()) -> NodeInputs:
+    """Copy what the curves of the nodes in `rows` need.
+
+    extra : for each row a profile of which one more pod is there, or None
+    """
+    pairs = [
+        (position, profile, round(pods))
+        for position, row in enumerate(rows)
+        for profile, pods in predicted.load.pods_on(row).items()
+    ]
+    pairs += [(position, profile, 1) for position, profile in enumerate(extra) if profile is not None]
+    table = np.array(pairs, dtype=np.int64).reshape(-1, 3)
+    profiles, profile = np.unique(table[:, 1], return_inverse=True)
+    return NodeInputs(
+        names=tuple(predicted.name_of(row) for row in rows),
+        capacity=predicted.capacity[list(rows)],
+        error=predicted.load.live_error(rows),
+        node=table[:, 0],
+        profile=profile,
+        pods=table[:, 2],
+        keys=tuple(predicted.keys[number] for number in profiles.tolist()),
+        replicas=np.array([predicted.replicas_used(number) for number in profiles.tolist()]),
+    )
+
+
+def node_curves(
+    profiles: Profiles,
+    bases: NodeBases,
+    inputs: NodeInputs,
+    days: tuple[date, ...],
+    *,
+    fading: AnyFloats | None = None,
+    widen: float = 1.0,
+) -> NodeCurves:
+    """Curves of nodes over local days.
+
+    fading : (n_days * 48,) share of the live error that is left in each half hour; None = none
+    widen  : factor on the standard deviations, for a model past its time
+    """
+    n_nodes, n_slots, n_pods = len(inputs.names), len(days) * SLOTS_PER_DAY, int(inputs.pods.sum())
+    placements = Placements(
+        pod=np.arange(n_pods),
+        service=np.repeat(inputs.profile, inputs.pods),
+        node=np.repeat(inputs.node, inputs.pods),
+        first=np.zeros(n_pods, dtype=np.int64),
+        end=np.full(n_pods, n_slots, dtype=np.int64),
+    )
+    usage = profiles.mean_of(inputs.keys, inputs.replicas, days)
+    own, shared = profiles.std_of(inputs.keys, inputs.replicas, days[0])
+    base = np.zeros((n_nodes, len(RESOURCES), n_slots))
+    base_std = np.zeros((n_nodes, len(RESOURCES), SLOTS_PER_DAY))
+    for i, (name, capacity) in enumerate(zip(inputs.names, inputs.capacity, strict=True)):
+        base[i], base_std[i] = bases.mean(name, capacity, days), bases.std(name, capacity)
+    if fading is not None:
+        base += inputs.error[:, :, None] * fading
+    tiled = (1, len(days))
+    model = profiles.model
+    loads = tuple(
+        node_load(
+            placements,
+            usage[:, r],
+            np.tile((widen * own[:, r]) ** 2, tiled),
+            np.tile((widen * shared[:, r]) ** 2, tiled),
+            base[:, r],
+            np.tile((widen * base_std[:, r]) ** 2, tiled),
+            widen * float(model.cluster_std[r]),
+        )
+        for r in range(len(RESOURCES))
+    )
+    return NodeCurves(days, loads, np.nan_to_num(model.node_z).astype(np.float64))

@@ -1,0 +1,155 @@
+"""What one pod will use over the horizon, by service: read from the model at today's replica counts.
+
+A service the model does not know is taken at its request, as services of its kind use theirs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import date
+
+import numpy as np
+
+from forecast.arrays import Floats, Floats32, Ints
+from forecast.calendar import SLOTS_PER_DAY
+from forecast.model import PeakModel
+from forecast.resources import RESOURCES
+from forecast.scenarios import dilate
+from forecast.service_key import ServiceKey
+
+__all__ = ["ProfileKey", "Profiles"]
+
+_SERVICES_AT_ONCE = 256
+"""Services read at once: the intermediate arrays of 256 are 20 MB."""
+
+
+@dataclass(frozen=True, slots=True)
+class ProfileKey:
+    """Whose curve: of a service the model knows, or of pods of unknown ones with the same requests."""
+
+    service: ServiceKey | None = None
+    cpu_cores: float = 0.0
+    memory_bytes: float = 0.0
+
+
+class Profiles:
+    """Curves of one pod, base units. `row_of` tells which services the model knows."""
+
+    def __init__(self, model: PeakModel) -> None:
+        self.model = model
+        self.row_of = {service: row for row, service in enumerate(model.services)}
+
+    def knows(self, service: ServiceKey) -> bool:
+        """Whether the model has anything measured of the service."""
+        row = self.row_of.get(service)
+        return row is not None and bool(np.isfinite(self.model.usage_day_type[row]).any())
+
+    def autoscaled(self, service: ServiceKey) -> bool:
+        """Whether the replica count follows the load."""
+        row = self.row_of.get(service)
+        return row is not None and bool(self.model.autoscaled[row] > 0)
+
+    def placement(self, services: Sequence[ServiceKey], replicas: Floats, days: tuple[date, ...]) -> Floats32:
+        """What placement weighs: (n_services, n_resources, n_days * 48), finite. All services must be known.
+
+        replicas : (n_services,) pods that serve now; 0 = as many as the model expects
+        """
+        blocks = self._blocks(services, replicas)
+        # The model has one scenario week.
+        return _joined((model.placement_curves(days, share)[0][:, :, 0] for model, share in blocks), len(days))
+
+    def mean(self, services: Sequence[ServiceKey], replicas: Floats, days: tuple[date, ...]) -> Floats32:
+        """What a node is expected to feel of one pod: (n_services, n_resources, n_days * 48), finite."""
+        blocks = self._blocks(services, replicas)
+        return _joined((model.usage_on_node(days, share) for model, share in blocks), len(days))
+
+    def std(self, services: Sequence[ServiceKey], replicas: Floats) -> tuple[Floats32, Floats32]:
+        """Error of one pod, and the error its service's pods share: (n_services, n_resources, 48) each."""
+        own, shared = [], []
+        for model, share in self._blocks(services, replicas):
+            felt = (model.correction * share)[:, :, None]
+            own.append(np.nan_to_num(model.own_std * felt).astype(np.float32))
+            shared.append(np.nan_to_num(model.shared_std * felt).astype(np.float32))
+        empty = np.zeros((0, len(self.model.cluster_std), SLOTS_PER_DAY), dtype=np.float32)
+        return np.concatenate([empty, *own]), np.concatenate([empty, *shared])
+
+    def mean_from_requests(self, cpu_cores: float, memory_bytes: float, days: tuple[date, ...]) -> Floats32:
+        """The same as `mean` for a pod of an unknown service: (n_resources, n_days * 48)."""
+        usage = self.model.usage_from_requests(cpu_cores, memory_bytes, days)
+        cost = self.model.per_pod_cost[:, self.model.calendar.describe(days).day_type]
+        return (usage + cost).reshape(len(usage), -1).astype(np.float32)
+
+    def placement_from_requests(self, cpu_cores: float, memory_bytes: float, days: tuple[date, ...]) -> Floats32:
+        """The same as `placement` for a pod of an unknown service: (n_resources, n_days * 48)."""
+        return dilate(self.mean_from_requests(cpu_cores, memory_bytes, days)).astype(np.float32)
+
+    def mean_of(self, keys: Sequence[ProfileKey], replicas: Floats, days: tuple[date, ...]) -> Floats32:
+        """What a node is expected to feel of one pod of each profile: (n_keys, n_resources, n_days * 48)."""
+        out = np.zeros((len(keys), len(RESOURCES), len(days) * SLOTS_PER_DAY), dtype=np.float32)
+        known = [i for i, key in enumerate(keys) if key.service is not None]
+        out[known] = self.mean(_services(keys), replicas[known], days)
+        for i, key in enumerate(keys):
+            if key.service is None:
+                out[i] = self.mean_from_requests(key.cpu_cores, key.memory_bytes, days)
+        return out
+
+    def std_of(self, keys: Sequence[ProfileKey], replicas: Floats, day: date) -> tuple[Floats32, Floats32]:
+        """Error of one pod, and the one its service's pods share: (n_keys, n_resources, 48) each.
+
+        Of pods of unknown services nothing is known but that it is large: all they are expected to use on the day.
+        """
+        own = np.zeros((len(keys), len(RESOURCES), SLOTS_PER_DAY), dtype=np.float32)
+        shared = np.zeros_like(own)
+        known = [i for i, key in enumerate(keys) if key.service is not None]
+        own[known], shared[known] = self.std(_services(keys), replicas[known])
+        for i, key in enumerate(keys):
+            if key.service is None:
+                shared[i] = self.mean_from_requests(key.cpu_cores, key.memory_bytes, (day,))
+        return own, shared
+
+    def peaks(self, services: Sequence[ServiceKey], replicas: Floats, day: date) -> Floats:
+        """Quantiles of one pod's peak on a day: (n_services, n_resources, n_quantiles); NaN = not measured."""
+        blocks = [model.service_peaks(day) * share[:, :, None] for model, share in self._blocks(services, replicas)]
+        empty = np.zeros((0, *self.model.peak_factor.shape[1::2]))
+        return np.concatenate([empty, *blocks])
+
+    def usage(self, service: ServiceKey, replicas: float, days: tuple[date, ...]) -> Floats:
+        """What one pod itself is expected to use: (n_resources, n_days * 48), unknown = 0."""
+        ((model, share),) = self._blocks([service], np.array([replicas]))
+        return np.nan_to_num(model.usage(days)[0]).reshape(len(RESOURCES), -1) * share[0][:, None]
+
+    def peak_factor(self, service: ServiceKey, days: tuple[date, ...]) -> Floats:
+        """Quantiles of each day's peak / its highest expected half hour: (n_resources, n_days, n_quantiles)."""
+        model = self.model.of_services(self._rows([service]))
+        highest = model.usage(days)[0].max(axis=2)  # (n_resources, n_days)
+        peaks = np.stack([model.service_peaks(day)[0] for day in days], axis=1)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            factor = peaks / highest[:, :, None]
+        return np.where(np.isfinite(factor), factor, 1.0)
+
+    def expected_replicas(self, services: Sequence[ServiceKey], days: tuple[date, ...]) -> Floats:
+        """Expected pods: (n_services, n_days * 48)."""
+        model = self.model.of_services(self._rows(services))
+        return np.nan_to_num(model.replicas(days)).reshape(len(services), -1)
+
+    def _rows(self, services: Sequence[ServiceKey]) -> Ints:
+        return np.array([self.row_of[service] for service in services], dtype=np.int64)
+
+    def _blocks(self, services: Sequence[ServiceKey], replicas: Floats) -> Iterator[tuple[PeakModel, Floats]]:
+        """The model of a few services at a time, with the share of load that falls to one pod."""
+        rows = self._rows(services)
+        for start in range(0, len(rows), _SERVICES_AT_ONCE):
+            model = self.model.of_services(rows[start : start + _SERVICES_AT_ONCE])
+            yield model, model.load_share(replicas[start : start + _SERVICES_AT_ONCE])
+
+
+def _services(keys: Sequence[ProfileKey]) -> list[ServiceKey]:
+    return [key.service for key in keys if key.service is not None]
+
+
+def _joined(curves: Iterator[Floats], n_days: int) -> Floats32:
+    """(n, n_resources, n_days, 48) pieces -> (n_services, n_resources, n_days * 48), unknown = 0."""
+    empty = np.zeros((0, len(RESOURCES), n_days * SLOTS_PER_DAY), dtype=np.float32)
+    flat = [np.nan_to_num(part).reshape(*part.shape[:2], n_days * SLOTS_PER_DAY).astype(np.float32) for part in curves]
+    return np.concatenate([empty, *flat])

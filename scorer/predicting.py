@@ -1,0 +1,25 @@
+"""Tables of predicted load made anew, off to the side: for a new model, for a new day, and for the self-check."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from scorer.predicted.capacity import KnownCapacities
+from scorer.predicted.cluster import PredictedCluster
+from scorer.predicted.horizon import Horizon
+from scorer.predicted.profiles import Profiles
+from scorer.tracking import Snapshot
+
+__all__ = ["predict"]
+
+
+def predict(profiles: Profiles, capacities: KnownCapacities, snapshot: Snapshot, now: datetime) -> PredictedCluster:
+    """The cluster of a snapshot seen through a model. now: aware."""
+    predicted = PredictedCluster(profiles, Horizon.at(now, profiles.model.calendar))
+    for row, node in snapshot.nodes:
+        predicted.set_node(row, node.name, capacities.of(node))
+    services = dict.fromkeys(key for _, _, _, key in snapshot.pods)
+    predicted.add_services(tuple(services), snapshot.replicas)
+    for pod, row, weight, key in snapshot.pods:
+        predicted.place(pod, key, row, weight, snapshot.replicas.get(key, 0.0))
+    return predicted

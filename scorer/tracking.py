@@ -1,0 +1,287 @@
+"""Everything the scorer knows, in memory: the cluster's columns, what is predicted for it, what was measured last.
+
+Objects and measurements go in, tables follow. No threads, no clock, no I/O: `scorer.scorer` holds the lock and
+`scorer.background` feeds it.
+
+    objects --> ClusterState --changes--> PredictedCluster   curves of the pods on their nodes
+                             --changes--> Charges            virtual requests of pods no metric has seen
+    usage   --> live error --> PredictedCluster
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import numpy as np
+
+from forecast.arrays import AnyFloats, Bools, Floats
+from forecast.resources import RESOURCES
+from forecast.service_key import ServiceKey
+from scorer.cluster.changes import Change, NodeAdded, NodeChanged, NodeRemoved, PodChange
+from scorer.cluster.objects import NodeInfo, PodInfo
+from scorer.cluster.state import ClusterState
+from scorer.live.charges import Charges
+from scorer.live.departed import Departed
+from scorer.live.usage import NodeUsage, usage_by_row
+from scorer.live.virtual_available import live_error, virtual_available
+from scorer.live.virtual_request import VirtualRequest, virtual_request
+from scorer.options import ScorerOptions
+from scorer.predicted.capacity import KnownCapacities
+from scorer.predicted.cluster import PredictedCluster
+from scorer.predicted.growing import grown
+from scorer.scores.spread_or_stack import next_stack_weight, water_level
+
+__all__ = ["LIVE_HALF_LIFE_SLOTS", "Snapshot", "TrackedCluster"]
+
+LIVE_HALF_LIFE_SLOTS = 12
+"""What a node uses beyond its forecast is halved every six hours: by tomorrow it says nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """The cluster as a rebuild needs it.
+
+    nodes    : rows and their nodes
+    pods     : pod, row of its node, weight, service
+    replicas : pods that share the load of each service
+    """
+
+    nodes: tuple[tuple[int, NodeInfo], ...]
+    pods: tuple[tuple[PodInfo, int, float, ServiceKey], ...]
+    replicas: Mapping[ServiceKey, float]
+
+
+class TrackedCluster:
+    """The tables. `now` is in unix seconds throughout."""
+
+    def __init__(self, options: ScorerOptions, *, now: float) -> None:
+        self.options, self.now = options, now
+        self.state = ClusterState(now=now)
+        self.predicted: PredictedCluster | None = None
+        self.capacities = KnownCapacities(None, options.capacities)
+        self.charges = Charges(
+            len(RESOURCES), window_seconds=options.usage_window, grace_seconds=options.ladder.fresh_usage
+        )
+        self.departed = Departed(options.usage_window)
+        self.stack_weight = 0.0
+        # One row per node, more rows than used.
+        self._capacity = np.full((0, len(RESOURCES)), np.nan)
+        self._usage = np.full((0, len(RESOURCES)), np.nan)
+        self._sampled = np.full(0, np.nan)
+        self._live_nodes: Bools = np.zeros(0, dtype=bool)
+
+    # Columns
+
+    @property
+    def capacity(self) -> Floats:
+        """(n_rows, n_resources) physical, NaN = not a limit."""
+        return self._capacity[: self.state.n_rows]
+
+    @property
+    def sampled(self) -> Floats:
+        """(n_rows,) unix seconds of each node's last measurement, NaN = never."""
+        return self._sampled[: self.state.n_rows]
+
+    def measured_nodes(self) -> Bools:
+        """(n_rows,) nodes measured recently enough to say what they use now."""
+        age = self.now - self.sampled
+        return np.asarray(age <= self.options.ladder.fresh_usage)  # NaN = no
+
+    def virtual_available(self) -> Floats:
+        """(n_rows, n_resources) NaN = no limit, or not measured."""
+        usage = np.where(self.measured_nodes()[:, None], self._usage[: self.state.n_rows], np.nan)
+        return virtual_available(self.capacity, usage, self.charges.total(self.state.n_rows))
+
+    # What happens
+
+    def apply(self, changes: Iterable[Change]) -> None:
+        """Let the other tables follow what happened to the cluster's."""
+        for change in changes:
+            match change:
+                case PodChange():
+                    self._pod_changed(change)
+                case NodeAdded(row) | NodeChanged(row):
+                    self._node_changed(row)
+                case NodeRemoved(row):
+                    self._node_changed(row)
+                    self._usage[row], self._sampled[row] = np.nan, np.nan
+                case _:
+                    pass
+
+    def measured(self, measured: NodeUsage) -> None:
+        """The nodes were measured."""
+        row_of: dict[str, int] = {}
+        for name, row in self.state.row_of.items():
+            node = self.state.nodes[row]
+            row_of.update(dict.fromkeys(node.addresses if node is not None else (), row))
+            row_of[name] = row
+        self._ensure(self.state.n_rows)
+        usage, sampled = usage_by_row(measured, row_of, len(self._usage))
+        newer = sampled >= np.nan_to_num(self._sampled)  # NaN = not measured this time: what was known stays, ageing
+        self._usage[newer], self._sampled[newer] = usage[newer], sampled[newer]
+        self.charges.measured(self._sampled)
+        self._correct()
+
+    def tick(self, now: float) -> None:
+        """Time has passed (or was set back)."""
+        self.now = now
+        self.apply(self.state.expire(now))
+        self.charges.expire(now)
+        self.departed.forget(now)
+        changed = self.state.take_changed_services()
+        if self.predicted is not None:
+            for service in changed:
+                self.predicted.set_replicas(self.state.services[service], self.state.replicas(service))
+            if not np.array_equal(self._live_nodes, self.measured_nodes()):
+                self._correct()  # a node's last measurement has become too old to say anything
+        level = water_level(
+            self.state.requested[self.state.alive], self.state.allocatable[self.state.alive], self._request_weights()
+        )
+        self.stack_weight = next_stack_weight(self.stack_weight, level, self.options.parameters.water_levels)
+
+    def set_slot(self, slot: int) -> None:
+        """Another half hour of the same local day is under way."""
+        if self.predicted is not None and slot != self.predicted.horizon.slot:
+            self.predicted.set_slot(slot)
+            self._correct()
+
+    def install(self, predicted: PredictedCluster, capacities: KnownCapacities) -> None:
+        """Use another model, or the tables of another day. Both must describe the cluster as it is now (`catch_up`)."""
+        self.predicted, self.capacities = predicted, capacities
+        for row, node in enumerate(self.state.nodes):
+            if node is not None or predicted.name_of(row):
+                self._node_changed(row)
+        self._correct()
+
+    def snapshot(self) -> Snapshot:
+        """What `predict` needs."""
+        state = self.state
+        return Snapshot(
+            nodes=tuple((row, node) for row, node in enumerate(state.nodes) if node is not None),
+            pods=tuple(
+                (state.pods[uid], seat.node, seat.weight, state.services[seat.service])
+                for uid, seat in state.seat_of.items()
+            ),
+            replicas={key: state.replicas(service) for key, service in state.service_of.items()},
+        )
+
+    def catch_up(self, predicted: PredictedCluster, since: Snapshot) -> None:
+        """Let tables made from a snapshot follow what happened since it was taken."""
+        state = self.state
+        for uid in predicted.placed.keys() - state.seat_of.keys():
+            predicted.remove(uid)
+        then = {pod.uid: pod for pod, _, _, _ in since.pods}
+        for uid, seat in state.seat_of.items():
+            placed = predicted.placed.get(uid)
+            if placed is None or then.get(uid) is not state.pods[uid] or placed.weight != seat.weight:
+                key = state.services[seat.service]
+                predicted.place(state.pods[uid], key, seat.node, seat.weight, state.replicas(seat.service))
+        for key, service in state.service_of.items():
+            predicted.set_replicas(key, state.replicas(service))
+
+    @contextmanager
+    def without(self, uid: str) -> Iterator[None]:
+        """The predicted load as if a pod were not there, to judge where it might be instead."""
+        placed = None if self.predicted is None else self.predicted.placed.get(uid)
+        if self.predicted is None or placed is None or not placed.weight:
+            yield
+            return
+        self.predicted.load.add(placed.profile, placed.node, -placed.weight)
+        try:
+            yield
+        finally:
+            self.predicted.load.add(placed.profile, placed.node, placed.weight)
+
+    def expected_use(self, pod: PodInfo) -> VirtualRequest:
+        """What a pod is taken to use now."""
+        expected = None
+        if self.predicted is not None:
+            key = self.state.service_key(pod)
+            if self.predicted.profiles.knows(key):
+                expected = self.predicted.use_now(self.profile(pod))
+        return virtual_request(pod, expected)
+
+    def profile(self, pod: PodInfo) -> int:
+        """Profile of a pod, be it in the cluster or not. Needs a model."""
+        assert self.predicted is not None
+        key = self.state.service_key(pod)
+        service = self.state.service_of.get(key)
+        # The pod itself will serve, too, where it is not known yet.
+        replicas = 1.0 if service is None else self.state.replicas(service)
+        return self.predicted.profile(pod, key, replicas)
+
+    # Inside
+
+    def _pod_changed(self, change: PodChange) -> None:
+        pod, after = change.pod, change.after
+        if after is None:
+            self._pod_left(pod.uid)
+            return
+        key = self.state.services[after.service]
+        if self.predicted is not None:
+            if change.before is not None and change.before.node != after.node:
+                self._departs(pod.uid)
+            self.predicted.place(pod, key, after.node, after.weight, self.state.replicas(after.service))
+        if not self.charges.knows(pod.uid, after.node, pod.started):
+            self.charges.charge(pod.uid, after.node, self.expected_use(pod).amount, pod.started, self.now)
+
+    def _pod_left(self, uid: str) -> None:
+        self._departs(uid)
+        if self.predicted is not None:
+            self.predicted.remove(uid)
+        self.charges.release(uid)
+
+    def _departs(self, uid: str) -> None:
+        placed = None if self.predicted is None else self.predicted.placed.get(uid)
+        if self.predicted is not None and placed is not None and placed.present:
+            self.departed.add(placed.node, self.predicted.use_now(placed.profile), self.now)
+
+    def _node_changed(self, row: int) -> None:
+        self._ensure(row + 1)
+        node = self.state.nodes[row]
+        if node is None:
+            self._capacity[row] = np.nan
+            if self.predicted is not None:
+                self.predicted.clear_node(row)
+            return
+        self._capacity[row] = self.capacities.of(node)
+        if self.predicted is not None:
+            self.predicted.set_node(row, node.name, self._capacity[row])
+
+    def _correct(self) -> None:
+        """Hand the difference between what is measured and what is expected to the predicted load."""
+        predicted = self.predicted
+        self._live_nodes = self.measured_nodes()
+        if predicted is None:
+            return
+        n = predicted.load.n_nodes
+        sampled = _fitted(self._sampled, n)
+        live = _fitted(self._live_nodes.astype(np.float64), n) == 1.0
+        unseen = np.zeros((n, len(RESOURCES)))
+        for uid, (node, left) in self.charges.open().items():
+            placed = predicted.placed.get(uid)
+            if placed is not None and placed.present and node < n:
+                unseen[node] += left * predicted.use_now(placed.profile)
+        unseen -= self.departed.in_metrics(sampled, len(RESOURCES))
+        usage = np.where(live[:, None], _fitted(self._usage, n), np.nan)
+        error = live_error(usage, predicted.base_now(), predicted.pods_now(), unseen)
+        predicted.load.set_live_error(error, predicted.horizon.fading(LIVE_HALF_LIFE_SLOTS))
+
+    def _request_weights(self) -> Floats:
+        weights = np.zeros(len(self.state.kinds))
+        for kind, weight in self.options.parameters.request_weights.items():
+            if kind in self.state.kinds:
+                weights[self.state.kinds[kind]] = weight
+        return weights
+
+    def _ensure(self, n_rows: int) -> None:
+        n_rows = max(n_rows, self.state.n_rows)
+        self._capacity, self._usage = grown(self._capacity, n_rows, np.nan), grown(self._usage, n_rows, np.nan)
+        self._sampled = grown(self._sampled, n_rows, np.nan)
+
+
+def _fitted(rows: AnyFloats, n_rows: int) -> AnyFloats:
+    """The first `n_rows` rows, NaN where there are fewer."""
+    return grown(rows, n_rows, np.nan)[:n_rows]

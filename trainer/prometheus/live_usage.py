@@ -1,0 +1,171 @@
+"""What nodes use right now, and what a node or a service used in the last days: for services that place pods.
+
+A look at all nodes takes one query for what recording rules have (forecast:node_usage), one for each resource they do
+not have, and one for the time of the samples: at most seven, whatever the number of nodes.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+import numpy as np
+
+from forecast.arrays import Floats
+from forecast.calendar import SLOT_MINUTES
+from forecast.errors import ForecastError, InputError
+from forecast.resources import RESOURCES
+from trainer.prometheus.connection import Connection, Series
+from trainer.prometheus.labels import node_names
+from trainer.prometheus.log_source import LOG_METRICS, LogSource, log_queries
+from trainer.prometheus.matrix import matrix_of, vector_of
+from trainer.prometheus.queries import Queries, fill, on_node
+from trainer.prometheus.recorded import NODE_USAGE, POD_USAGE
+
+__all__ = ["LiveUsage", "NodesNow"]
+
+_SLOT_SECONDS = SLOT_MINUTES * 60
+_INDEX = {resource.name: index for index, resource in enumerate(RESOURCES)}
+_RECORDED_SEEN = f'max by (node) (timestamp({NODE_USAGE}{{resource="cpu"}}))'
+_RAW_SEEN = f"max by (node) ({on_node('timestamp(node_memory_MemTotal_bytes)')})"
+
+
+@dataclass(frozen=True, slots=True)
+class NodesNow:
+    """usage: (n_nodes, n_resources), NaN = not measured; sampled: (n_nodes,) unix seconds of the last sample."""
+
+    nodes: tuple[str, ...]
+    usage: Floats
+    sampled: Floats
+
+
+class LiveUsage:
+    """Asks a server. Raises forecast.errors.ForecastError when it does not answer, or not with what is needed.
+
+    What was used in the past is read from what recording rules have; raw series of all nodes over days are too much.
+    """
+
+    def __init__(
+        self,
+        connection: Connection,
+        queries: Queries,
+        *,
+        window_seconds: float,
+        log_source: LogSource = LogSource.AUTO,
+        recording_rules: bool = True,
+    ) -> None:
+        self._connection, self._queries = connection, queries
+        self._window, self._rules = round(window_seconds), recording_rules
+        self._log = _node_log_templates(queries, log_source)
+
+    def read(self) -> NodesNow:
+        """Usage of all nodes now."""
+        found: dict[str, list[float]] = {}
+        recorded = self._connection.instant("recorded node usage", NODE_USAGE) if self._rules else []
+        have = self._collect(found, recorded, None)
+        for resource in RESOURCES:
+            if resource.name in have:
+                continue
+            templates = self._log if resource.name == "log" else [getattr(self._queries, f"node_{resource.name}")]
+            for template in templates:
+                name = f"node_{resource.name}"
+                query = fill(template, window_seconds=self._window)
+                if self._collect(found, self._connection.instant(name, query), resource.name):
+                    if resource.name == "log":
+                        self._log = [template]  # the collector that is there; the others need not be asked again
+                    break
+        nodes = tuple(sorted(found))
+        seen = self._seen(recorded=bool(have))
+        return NodesNow(
+            nodes=nodes,
+            usage=np.array([found[node] for node in nodes]).reshape(len(nodes), len(RESOURCES)),
+            sampled=np.array([seen.get(node, np.nan) for node in nodes]),
+        )
+
+    def node_history(self, names: Sequence[str], since: datetime, until: datetime) -> Floats:
+        """Usage of one node in half hours from `since`: (n_resources, n_slots), NaN = not recorded.
+
+        names : all names that the metrics may know it by
+        """
+        recorded = f'{NODE_USAGE}{{node=~"{_any_of(names)}"}}'
+        return self._history("node history", f"max by (resource) ({recorded})", since, until)
+
+    def service_history(self, namespace: str, pods: Sequence[str], since: datetime, until: datetime) -> Floats:
+        """Usage of some pods together in half hours from `since`: (n_resources, n_slots), NaN = not recorded.
+
+        pods : regular expressions
+        """
+        selector = f'{{namespace={json.dumps(namespace)},pod=~"{"|".join(pods)}"}}'
+        recorded = f"sum by (resource) ({POD_USAGE}{selector})"
+        return self._history("service history", recorded, since, until)
+
+    def _history(self, name: str, query: str, since: datetime, until: datetime) -> Floats:
+        n_slots = round((until - since).total_seconds() / _SLOT_SECONDS)
+        out = np.full((len(RESOURCES), max(n_slots, 0)), np.nan)
+        if n_slots < 1:
+            return out
+        # The mean over the half hour that ends at a tick.
+        mean = f"avg_over_time(({query})[{_SLOT_SECONDS}s:{self._window}s])"
+        result = self._connection.range(name, mean, since, until, _SLOT_SECONDS)
+        matrix = matrix_of(result, origin=round(since.timestamp()), step_seconds=_SLOT_SECONDS)
+        for series, tick, value in zip(
+            matrix.series.tolist(), matrix.tick.tolist(), matrix.values.tolist(), strict=True
+        ):
+            resource = _INDEX.get(matrix.labels[series].get("resource", ""))
+            if resource is not None and 1 <= tick <= n_slots:
+                out[resource, tick - 1] = value
+        return out
+
+    def _seen(self, *, recorded: bool) -> dict[str, float]:
+        """When each node was last sampled; nothing where the server cannot tell."""
+        query = _RECORDED_SEEN if recorded else _RAW_SEEN
+        try:
+            vector = vector_of(self._connection.instant("node samples", query))
+        except ForecastError:
+            return {}
+        return dict(zip(node_names("node samples", vector.labels, once=False), vector.values.tolist(), strict=True))
+
+    def _collect(self, found: dict[str, list[float]], result: Sequence[Series], resource: str | None) -> set[str]:
+        """Put an answer in its place; returns the resources it has. resource: None = as labelled."""
+        vector = vector_of(result)
+        nodes = node_names(f"node_{resource}", vector.labels, once=resource is not None)
+        have = set()
+        for node, labels, value in zip(nodes, vector.labels, vector.values.tolist(), strict=True):
+            name = labels.get("resource", "") if resource is None else resource
+            if name in _INDEX:
+                found.setdefault(node, [np.nan] * len(RESOURCES))[_INDEX[name]] = value
+                have.add(name)
+        return have
+
+
+def _node_log_templates(queries: Queries, source: LogSource) -> list[str]:
+    """Queries for log bytes per node, the preferred one first."""
+    if queries.node_log:
+        return [queries.node_log]
+    if queries.pod_log:
+        return [_on_nodes(queries.pod_log)]
+    sources = [one for one in LOG_METRICS if source in (one, LogSource.AUTO)]
+    templates = []
+    for one in sources:
+        log = log_queries(one)
+        if log.node or log.pod:
+            templates.append(log.node or _on_nodes(log.pod))
+    return templates
+
+
+def _on_nodes(pods: str) -> str:
+    """A query of pods added up per node; topk leaves one node where a series lingers."""
+    return (
+        f"sum by (node) (({pods}) * on (namespace, pod) group_left (node) "
+        'topk by (namespace, pod) (1, group by (namespace, pod, node) (kube_pod_info{node!=""})))'
+    )
+
+
+def _any_of(names: Sequence[str]) -> str:
+    """A regular expression, escaped for a PromQL string."""
+    if not names:
+        raise InputError("no name given: name the node as the metrics do")
+    return "|".join(re.escape(name) for name in names).replace("\\", "\\\\")
