@@ -9,34 +9,36 @@ from __future__ import annotations
 import numpy as np
 
 from forecast.arrays import AnyFloats, Floats, Ints
-from scorer.scores import MAX_NODE_SCORE
+from scorer.scores.capacity import limited
+from scorer.scores.resource_allocation import whole_units
+from scorer.scores.weighted_balance import balance
 
 __all__ = ["balanced_allocation_score"]
 
 
 def balanced_allocation_score(requested: AnyFloats, pod: AnyFloats, allocatable: AnyFloats) -> Ints:
-    """Score nodes by how much the pod evens out the requested shares of CPU and memory.
+    """Score nodes by how much the pod evens out the requested shares of their resources.
 
         b(x)  = int((1 - s) * 100), s = standard deviation over resources of min(requested / allocatable, 1)
         score = 50 + (50 + b(with pod) - b(without pod)) / 2
 
     With two resources s = |f1 - f2| / 2.
 
-    requested   : (n_nodes, 2) true requests of the pods there, CPU cores and memory bytes
-    pod         : (2,) true requests of the incoming pod
-    allocatable : (n_nodes, 2); a resource of which a node has none is left out
+    requested   : (n_nodes, n_kinds) true requests of the pods there, CPU cores, memory bytes and others
+    pod         : (n_kinds,) true requests of the incoming pod
+    allocatable : (n_nodes, n_kinds); a resource of which a node has none is left out
     Returns (n_nodes,) in [50, 100]; 0 everywhere for a pod without requests, which upstream does not score.
     """
     if not (pod > 0).any():
         return np.zeros(len(allocatable), dtype=np.int64)
-    change = _balance(requested + pod, allocatable) - _balance(requested, allocatable)  # within -50..50
-    return np.asarray(50 + (50 + change) // 2)
+    capacity = _whole(np.where(limited(allocatable), allocatable, 0.0))
+    equal = np.ones(allocatable.shape[1])
+    with_pod = balance(_whole(requested + pod), capacity, equal).astype(np.int64)
+    without = balance(_whole(requested), capacity, equal).astype(np.int64)
+    return np.asarray(50 + (50 + with_pod - without) // 2)
 
 
-def _balance(requested: AnyFloats, allocatable: AnyFloats) -> Ints:
-    """b(x) of each node: (n_nodes,)."""
-    counted = allocatable > 0
-    share: Floats = np.minimum(requested / np.where(counted, allocatable, 1.0), 1.0)
-    # One resource alone is always balanced.
-    spread = np.where(counted.all(axis=1), np.abs(share[:, 0] - share[:, 1]) / 2, 0.0)
-    return ((1.0 - spread) * MAX_NODE_SCORE).astype(np.int64)
+def _whole(amounts: AnyFloats) -> Floats:
+    """(n_nodes, n_kinds) in whole units: shares come out to the same last bit as upstream."""
+    columns = [whole_units(amounts[:, kind], kind) for kind in range(amounts.shape[1])]
+    return np.stack(columns, axis=1).astype(np.float64)

@@ -1,4 +1,4 @@
-"""What an unknown capacity means to a cost: a resource without one is no limit, a node without any cannot be judged."""
+"""What an unknown capacity means: a resource without one is no limit, a node without any cannot be judged."""
 
 from __future__ import annotations
 
@@ -6,12 +6,15 @@ import numpy as np
 
 from forecast.arrays import AnyFloats, Bools, Floats
 
-__all__ = ["any_limit", "limited", "neutral_where_unknown"]
+__all__ = ["NEUTRAL_SCORE", "any_limit", "limited", "neutral_score_where_unknown", "neutral_where_unknown"]
+
+NEUTRAL_SCORE = 50.0
+"""What every node gets when nothing is known of any."""
 
 
 def limited(capacity: AnyFloats) -> Bools:
     """Where a capacity is known and above 0, any shape; everywhere else it is no limit."""
-    return np.asarray(np.isfinite(capacity) & (np.nan_to_num(capacity) > 0))
+    return np.asarray((capacity > 0) & (capacity < np.inf))  # NaN is neither
 
 
 def any_limit(capacity: AnyFloats) -> Bools:
@@ -30,3 +33,10 @@ def neutral_where_unknown(cost: Floats, known: Bools) -> Floats:
     if known.all() or not known.any():
         return cost
     return np.where(known, cost, np.median(cost[known]))
+
+
+def neutral_score_where_unknown(score: Floats, known: Bools) -> Floats:
+    """Scores of nodes, those that cannot be judged at the median of the others, or 50 if none can: (n_nodes,)."""
+    if known.all():
+        return score
+    return np.where(known, score, np.median(score[known]) if known.any() else NEUTRAL_SCORE)

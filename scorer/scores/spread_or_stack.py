@@ -1,0 +1,101 @@
+"""Spread while the cluster has room, stack when it fills up, decided by the water level of the whole cluster.
+
+Spreading wastes nothing while nodes are half empty, and leaves no node with room for a large pod once they are full;
+stacking is the other way round. Between two levels the preference goes over linearly, and on the way back it holds on
+for a while (hysteresis), so that pods that come and go at a level do not turn it over and over.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from forecast.arrays import AnyFloats, Floats
+from forecast.errors import InputError
+from scorer.scores import MAX_NODE_SCORE
+from scorer.scores.capacity import limited
+
+__all__ = ["WaterLevels", "next_stack_weight", "spread_or_stack_score", "water_level"]
+
+
+@dataclass(frozen=True, slots=True)
+class WaterLevels:
+    """Shares of the cluster's allocatable that are requested.
+
+    lower, upper : spread below, stack above, go over linearly between
+    hysteresis   : how far the level has to fall before stacking gives way
+
+    The middle between lower and upper should not be above 1 - (largest pod / node): spread up to there, no node has
+    room for such a pod any more. The defaults keep room for pods of half a node (benchmarks/water_level.py).
+    """
+
+    lower: float = 0.4
+    upper: float = 0.6
+    hysteresis: float = 0.05
+
+    def __post_init__(self) -> None:
+        if not (0 <= self.lower < self.upper <= 1 and 0 <= self.hysteresis <= 1):
+            raise InputError(
+                f"water levels are lower {self.lower}, upper {self.upper}, hysteresis {self.hysteresis}: "
+                "0 <= lower < upper <= 1 and a hysteresis within 0..1 are needed"
+            )
+
+
+def water_level(requested: AnyFloats, allocatable: AnyFloats, weights: AnyFloats) -> float:
+    """How full the cluster is by requests, 0..1: as full as its fullest resource.
+
+    requested, allocatable : (n_nodes, n_kinds), unknown or no allocatable = the node does not count for the resource
+    weights                : (n_kinds,), 0 = not looked at
+    """
+    level = 0.0
+    for kind in np.flatnonzero(weights > 0):
+        counted = limited(allocatable[:, kind])
+        if (there_is := float(allocatable[counted, kind].sum())) > 0:
+            level = max(level, float(requested[counted, kind].sum()) / there_is)
+    return min(level, 1.0)
+
+
+def next_stack_weight(previous: float, level: float, levels: WaterLevels) -> float:
+    """How much stacking counts from now on, 0 = spread only, 1 = stack only.
+
+        up(level) = clip((level - lower) / (upper - lower), 0, 1),   down(level) = up(level + hysteresis)
+        weight    = previous, moved no further than into [up(level), down(level)]
+
+    The play operator of hysteresis theory (Krasnosel'skii and Pokrovskii 1989, Systems with Hysteresis): continuous,
+    and the same levels in the same order give the same weight however often it is asked. Start with previous = 0.
+    """
+    up = _ramp(level, levels)
+    down = _ramp(level + levels.hysteresis, levels)
+    return max(up, min(previous, down))
+
+
+def spread_or_stack_score(
+    requested: AnyFloats, pod: AnyFloats, allocatable: AnyFloats, weights: AnyFloats, stack_weight: float
+) -> Floats:
+    """Least allocated and most allocated, blended.
+
+        share = weighted mean over resources of min(requested with pod / allocatable, 1)
+        score = 100 * ((1 - stack_weight) * (1 - share) + stack_weight * share)
+
+    requested    : (n_nodes, n_kinds) of the pods there
+    pod          : (n_kinds,)
+    allocatable  : (n_nodes, n_kinds); a resource of which a node has none, or an unknown amount, is left out
+    weights      : (n_kinds,)
+    stack_weight : from `next_stack_weight`
+    Returns (n_nodes,) in [0, 100], higher is better; a node without any of the resources counts as half full, 50.
+    """
+    n_nodes = len(allocatable)
+    total, weight_sum = np.zeros(n_nodes), np.zeros(n_nodes)
+    for kind in np.flatnonzero(weights > 0):
+        counted = limited(allocatable[:, kind])
+        share = np.minimum((requested[:, kind] + pod[kind]) / np.where(counted, allocatable[:, kind], 1.0), 1.0)
+        total += np.where(counted, weights[kind] * share, 0.0)
+        weight_sum += np.where(counted, weights[kind], 0.0)
+    known = weight_sum > 0
+    share = np.where(known, total / np.where(known, weight_sum, 1.0), 0.5)
+    return np.asarray(MAX_NODE_SCORE * ((1.0 - stack_weight) * (1.0 - share) + stack_weight * share))
+
+
+def _ramp(level: float, levels: WaterLevels) -> float:
+    return min(max((level - levels.lower) / (levels.upper - levels.lower), 0.0), 1.0)

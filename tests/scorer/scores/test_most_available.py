@@ -1,0 +1,39 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from scorer.scores.most_available import available_is_known, most_available_score
+
+NAN = np.nan
+
+
+@pytest.mark.parametrize(
+    ("available", "pod", "capacity", "score"),
+    [
+        ((4.0, 8.0), (0.0, 0.0), (4.0, 8.0), 100.0),
+        # (4 - 1) / 4 = 0.75 and (6 - 2) / 8 = 0.5 with weights 3 and 1
+        ((4.0, 6.0), (1.0, 2.0), (4.0, 8.0), 100 * (3 * 0.75 + 0.5) / 4),
+        # an overcommitted resource counts as 0, not below
+        ((-2.0, 8.0), (1.0, 0.0), (4.0, 8.0), 25.0),
+        # what is freed again above capacity counts as all of it
+        ((5.0, 9.0), (0.0, 0.0), (4.0, 8.0), 100.0),
+        # no limit, or not measured: left out
+        ((2.0, 6.0), (0.0, 2.0), (NAN, 8.0), 50.0),
+        ((2.0, 6.0), (0.0, 2.0), (0.0, 8.0), 50.0),
+        ((NAN, 6.0), (0.0, 2.0), (4.0, 8.0), 50.0),
+        # nothing known of the pod
+        ((2.0, 4.0), (NAN, NAN), (4.0, 8.0), 50.0),
+        ((NAN, NAN), (1.0, 2.0), (4.0, 8.0), 50.0),
+    ],
+)
+def test_score(available, pod, capacity, score) -> None:  # type: ignore[no-untyped-def]
+    result = most_available_score(np.array([available]), np.array(pod), np.array([capacity]), np.array([3.0, 1.0]))
+    assert result[0] == pytest.approx(score)
+
+
+def test_a_node_is_known_by_any_measured_resource_that_counts() -> None:
+    available = np.array([[1.0, NAN], [NAN, 1.0], [NAN, NAN], [1.0, 1.0]])
+    capacity = np.array([[4.0, 8.0], [4.0, 8.0], [4.0, 8.0], [NAN, 0.0]])
+    assert available_is_known(available, capacity, np.ones(2)).tolist() == [True, True, False, False]
+    assert available_is_known(available, capacity, np.array([1.0, 0.0])).tolist() == [True, False, False, False]
