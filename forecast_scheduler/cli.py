@@ -24,9 +24,11 @@ import typer
 from forecast.errors import ForecastError, InputError, PublishError, StoreError
 from forecast_scheduler.commands.backtest import backtest
 from forecast_scheduler.commands.demo import demo
+from forecast_scheduler.commands.explain import explain
 from forecast_scheduler.commands.models import models
 from forecast_scheduler.commands.replay import replay
 from forecast_scheduler.commands.rules import rules
+from forecast_scheduler.commands.scorer import scorer
 from forecast_scheduler.commands.train import train
 
 __all__ = ["app", "main", "run"]
@@ -58,6 +60,8 @@ app.command()(demo)
 app.command()(train)
 app.command()(backtest)
 app.command()(replay)
+app.command()(scorer)
+app.command()(explain)
 app.command()(rules)
 app.add_typer(models, name="models")
 

@@ -11,14 +11,16 @@ from trainer.prometheus.log_source import LogSource
 from trainer.prometheus.queries import Queries
 from trainer.prometheus.source import PrometheusSource, SourceOptions
 
-__all__ = ["open_source", "queries_of"]
+__all__ = ["open_connection", "open_source", "queries_of"]
 
 
-def open_source(settings: PrometheusSettings, url: str) -> PrometheusSource:
-    """The server at `url`, asked as the settings say; nothing is sent yet. Raises InputError."""
+def open_connection(
+    settings: PrometheusSettings, url: str, *, timeout_seconds: float, patience_seconds: float
+) -> Connection:
+    """The server at `url` with the credentials of the settings; nothing is sent yet. Raises InputError."""
     if bool(settings.username) != (settings.password_file is not None):
         raise InputError("prometheus.username and prometheus.password_file belong together: set both or neither")
-    connection = Connection(
+    return Connection(
         ConnectionOptions(
             url=url,
             bearer_token_file=settings.bearer_token_file,
@@ -29,10 +31,15 @@ def open_source(settings: PrometheusSettings, url: str) -> PrometheusSource:
             cert_file=settings.cert_file,
             key_file=settings.key_file,
             insecure=settings.insecure,
-            timeout_seconds=settings.timeout,
-            patience_seconds=settings.patience,
+            timeout_seconds=timeout_seconds,
+            patience_seconds=patience_seconds,
         )
     )
+
+
+def open_source(settings: PrometheusSettings, url: str) -> PrometheusSource:
+    """The server at `url`, asked as the settings say; nothing is sent yet. Raises InputError."""
+    connection = open_connection(settings, url, timeout_seconds=settings.timeout, patience_seconds=settings.patience)
     return PrometheusSource(
         connection,
         SourceOptions(

@@ -18,6 +18,7 @@ import yaml
 from pydantic import BaseModel, Field, ValidationError
 
 from forecast.errors import InputError
+from forecast_scheduler.scorer_settings import ScorerSettings
 from forecast_scheduler.setting_group import Country, SettingGroup
 from forecast_scheduler.training_settings import PrometheusSettings, TrainSettings
 
@@ -69,6 +70,7 @@ class Settings(SettingGroup):
     prometheus: PrometheusSettings = PrometheusSettings()
     train: TrainSettings = TrainSettings()
     replay: ReplaySettings = ReplaySettings()
+    scorer: ScorerSettings = ScorerSettings()
 
 
 def load_settings(config: Path | None, environment: Mapping[str, str]) -> Settings:

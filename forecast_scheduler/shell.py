@@ -50,6 +50,10 @@ class Shell:
         """`with shell.progress() as progress:` gives the callback that long-running functions take."""
         return show_progress(self.err)
 
+    def say(self, text: str) -> None:
+        """A line of the result, exactly as it is."""
+        self.out.print(text, highlight=False, markup=False, soft_wrap=True)
+
     def history(self, option: Path | str | None) -> Path:
         """The history directory, from the option or the settings; InputError where there is neither."""
         named = option or self.settings.history

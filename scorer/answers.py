@@ -252,7 +252,11 @@ class ModelStatus:
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """The state of the scorer. ready: the cluster was read completely at least once, and a score can be given."""
+    """The state of the scorer.
+
+    ready      : the cluster was read completely at least once, and a score can be given
+    last_check : the latest comparison of the tables with a rebuild, None = there was none yet
+    """
 
     ready: bool
     not_ready_because: str | None
@@ -269,6 +273,7 @@ class Status:
     metrics_age_seconds: float | None
     measured_nodes: int
     sources: Mapping[str, str] = field(default_factory=dict)
+    last_check: SelfCheck | None = None
 
 
 @dataclass(frozen=True, slots=True)

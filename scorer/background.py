@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable
 from typing import Self
 
+from forecast.errors import InputError
 from scorer.model_watch import ModelWatch
 from scorer.scorer import Scorer
 
@@ -27,8 +28,11 @@ _LARGEST_SHARE = 0.05
 class Every:
     """Does something every so many seconds, in a thread, until stopped."""
 
-    def __init__(self, name: str, seconds: float, job: Callable[[], object]) -> None:
-        self._name, self._seconds, self._job = name, seconds, job
+    def __init__(
+        self, name: str, seconds: float, job: Callable[[], object], *, after: Callable[[], bool] = lambda: True
+    ) -> None:
+        """after: what has to be true before the first time."""
+        self._name, self._seconds, self._job, self._after = name, seconds, job, after
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name=f"every-{name}", daemon=True)
 
@@ -44,6 +48,8 @@ class Every:
 
     def _run(self) -> None:
         pause = 0.0
+        while not self._after() and not self._stop.wait(0.1):
+            pass
         while not self._stop.wait(pause):
             began = time.monotonic()
             try:
@@ -67,10 +73,14 @@ class Background:
             Every("scale-out", options.soft_load_every, scorer.share_out_scale_out),
             Every("overview", options.overview_every, scorer.refresh_overview),
         ]
-        if models is not None:
-            self._jobs.append(Every("models", options.model_every, self.look_for_model))
         if options.self_check_every > 0:
-            self._jobs.append(Every("self-check", options.self_check_every, scorer.self_check))
+            self._jobs.append(
+                Every("self-check", options.self_check_every, scorer.self_check, after=lambda: scorer.synced)
+            )
+        if models is not None:
+            scorer.expect_model()
+            # A model put in place before the cluster is read would have to follow every pod of it one by one.
+            self._jobs.append(Every("models", options.model_every, self.look_for_model, after=lambda: scorer.synced))
 
     def __enter__(self) -> Self:
         for job in self._jobs:
@@ -80,6 +90,17 @@ class Background:
     def __exit__(self, *error: object) -> None:
         for job in self._jobs:
             job.stop()
+
+    def wait_synced(self, seconds: float) -> None:
+        """Wait until the cluster has been read. Raises InputError after `seconds`."""
+        deadline = time.monotonic() + seconds
+        while not self._scorer.synced:
+            if time.monotonic() > deadline:
+                sources = "; ".join(f"{name}: {words}" for name, words in self._scorer.status().sources.items())
+                raise InputError(
+                    f"the cluster could not be read within {seconds:.0f} s ({sources}): is its API server up?"
+                )
+            time.sleep(0.05)
 
     def look_for_model(self) -> None:
         """Use a newly published model, or remember why not."""

@@ -36,5 +36,5 @@ class ScorerOptions:
     model_every: float = 30.0
     soft_load_every: float = 300.0
     overview_every: float = 60.0
-    self_check_every: float = 600.0
+    self_check_every: float = 3600.0
     capacities: Mapping[str, float] = field(default_factory=dict)

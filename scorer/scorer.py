@@ -50,8 +50,9 @@ from scorer.predicted.profiles import Profiles
 from scorer.predicting import predict
 from scorer.published_losses import published_losses
 from scorer.scale_out import expected_scale_out
+from scorer.scores.capacity import NEUTRAL_SCORE
 from scorer.scores.catalogue import check_weights, scores
-from scorer.scoring import NEUTRAL_SCORE, PodScores, score_pod
+from scorer.scoring import PodScores, score_pod
 from scorer.tracking import LIVE_HALF_LIFE_SLOTS, TrackedCluster
 
 __all__ = ["OPT_OUT_ANNOTATION", "Scorer"]
@@ -60,6 +61,8 @@ logger = logging.getLogger(__name__)
 
 OPT_OUT_ANNOTATION = ANNOTATION_PREFIX + "opt-out"
 """A pod with this set to "true" gets the same score on every node: the other schedulers' scores decide alone."""
+
+_LONGEST_WAIT_FOR_MODEL = 60.0
 
 _NODES_AT_ONCE = 250
 """Nodes whose pods are copied in one go: a few milliseconds under the lock."""
@@ -94,6 +97,7 @@ class Scorer:
         self._cluster = TrackedCluster(self.options, now=clock())
         self._model: _ModelInUse | None = None
         self._refused: str | None = None
+        self._model_expected_until: float | None = None
         self._usage_error: str | None = None
         self._overview: Overview | None = None
         self._frozen: Overview | None = None
@@ -132,9 +136,13 @@ class Scorer:
         self._predict_anew(model)
         logger.info("model in use", extra={"version": loaded.version})
 
+    def expect_model(self) -> None:
+        """Somebody is going to look for a model: do not be ready before, or for a minute at most."""
+        self._model_expected_until = self._clock() + _LONGEST_WAIT_FOR_MODEL
+
     def refuse_model(self, reason: str | None) -> None:
-        """A published model cannot be used; None = all is well again."""
-        self._refused = reason
+        """It was looked for a model: a published one cannot be used; None = all is well."""
+        self._refused, self._model_expected_until = reason, None
 
     def measure(self) -> None:
         """Read the usage of all nodes. Errors are kept for the status: what was measured before ages."""
@@ -159,6 +167,11 @@ class Scorer:
             if row is not None:
                 until = self._clock() + seconds
                 self._cluster.charges.charge_provisionally(pod.uid, row, self._cluster.expected_use(pod).amount, until)
+
+    @property
+    def synced(self) -> bool:
+        """Whether the cluster was read completely at least once."""
+        return self._state_source()[0]
 
     # What has to happen from time to time
 
@@ -465,6 +478,8 @@ class Scorer:
     def status(self) -> Status:
         """The state of the scorer."""
         synced, _, words = self._state_source()
+        until = self._model_expected_until
+        awaited = until is not None and self._clock() < until
         with self._lock:
             level, reasons = self._level()
             state = self._cluster.state
@@ -490,8 +505,14 @@ class Scorer:
                 refused=self._refused,
             )
         return Status(
-            ready=synced,
-            not_ready_because=None if synced else "the cluster has not been read completely yet",
+            ready=synced and not awaited,
+            not_ready_because=(
+                "the cluster has not been read completely yet"
+                if not synced
+                else "the model is being read"
+                if awaited
+                else None
+            ),
             level=level,
             reasons=reasons,
             now=now,
@@ -505,6 +526,7 @@ class Scorer:
             metrics_age_seconds=self._metrics_age(),
             measured_nodes=measured,
             sources=sources,
+            last_check=self._last_check,
         )
 
     def self_check(self) -> SelfCheck:

@@ -12,17 +12,14 @@ from forecast.resources import MEMORY
 from scorer.cluster.objects import PodInfo
 from scorer.degradation import Level, level_of_nodes
 from scorer.live.virtual_request import VirtualRequest
-from scorer.scores.capacity import limited
+from scorer.scores.capacity import NEUTRAL_SCORE, limited
 from scorer.scores.catalogue import RegisteredScore, combine
 from scorer.scores.columns import ClusterFigures, NodeColumns, PodColumns
 from scorer.scores.energy import best_nodes
 from scorer.scores.predicted_peak import BEST_NODES, MEMORY_LIMIT
 from scorer.tracking import TrackedCluster
 
-__all__ = ["NEUTRAL_SCORE", "PodScores", "score_pod", "weights_without_model"]
-
-NEUTRAL_SCORE = 50.0
-"""Every node's score where nothing is known: it leaves the decision to others."""
+__all__ = ["PodScores", "score_pod", "weights_without_model"]
 
 FULL = 1.0
 """Share of capacity in use now from which a node is avoided where nothing but requests decides. Passing over nodes from

@@ -10,7 +10,7 @@ import typer
 
 from forecast.errors import InputError
 from forecast_scheduler.options import ConfigOption, HistoryOption, VerboseOption
-from forecast_scheduler.shell import Shell, open_shell, write_json, write_text
+from forecast_scheduler.shell import open_shell, write_json, write_text
 from forecast_scheduler.tables import ServicePeak, baselines_table, peaks_table
 
 if TYPE_CHECKING:
@@ -51,20 +51,19 @@ def demo(
         files = open_history(shell.settings, directory, progress)
         known = files.history(progress=progress)
     tell_what_was_cleaned(shell, files)
-    _say(
-        shell,
+    shell.say(
         f"{directory}: {len(known.services)} services on {len(known.nodes)} nodes, "
         f"{known.n_days} days until {known.days[-1]} ({known.calendar.time_zone})",
     )
 
-    _say(shell, "\n1. How well can tomorrow's peaks be forecast? Every night anew, on what was known then.")
+    shell.say("\n1. How well can tomorrow's peaks be forecast? Every night anew, on what was known then.")
     with shell.progress() as progress:
         tested = backtest(known, lambda before, previous: fit(before, previous=previous), progress=progress)
     shell.out.print(peaks_table(largest_peaks(known, tested), day=tested.origins[-1]))
     shell.out.print(baselines_table(tested.to_json()))
     write_json(output / "backtest.json", tested.to_json())
 
-    _say(shell, "\n2. The model that would be used tonight.")
+    shell.say("\n2. The model that would be used tonight.")
     registry = open_registry(shell.settings.models, str(output / "models"))
     with shell.progress() as progress:
         published = train_and_publish(
@@ -74,9 +73,9 @@ def demo(
             backtest=tested.to_json(),
             progress=progress,
         )
-    _say(shell, f"published {published.version}: forecasts from {published.model.first_day} on")
+    shell.say(f"published {published.version}: forecasts from {published.model.first_day} on")
 
-    _say(shell, "\n3. What would placing by it have changed? The same pods, placed anew at 04:00 by each rule.")
+    shell.say("\n3. What would placing by it have changed? The same pods, placed anew at 04:00 by each rule.")
     defaults = shell.settings.replay
     with shell.progress() as progress:
         played = replay_history(files, known, at=None, days=defaults.days, seed=defaults.seed, progress=progress)
@@ -85,8 +84,8 @@ def demo(
     write_json(output / "replay.json", played.to_json())
     write_text(output / "report.html", html_report(played, known))
 
-    _say(shell, f"\nReport with plots: {(output / 'report.html').resolve()}")
-    _say(shell, f"Figures: backtest.json and replay.json in {output.resolve()}")
+    shell.say(f"\nReport with plots: {(output / 'report.html').resolve()}")
+    shell.say(f"Figures: backtest.json and replay.json in {output.resolve()}")
 
 
 def sample_directory() -> Path:
@@ -116,7 +115,3 @@ def largest_peaks(history: History, tested: Backtest) -> list[ServicePeak]:
         )
         for row in largest
     ]
-
-
-def _say(shell: Shell, text: str) -> None:
-    shell.out.print(text, highlight=False, markup=False, soft_wrap=True)

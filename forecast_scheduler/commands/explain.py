@@ -1,0 +1,100 @@
+"""`explain`: which nodes would be best for a pod, and why."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from forecast.errors import InputError
+from forecast_scheduler.options import ConfigOption, JsonOption, ModelsOption, VerboseOption
+from forecast_scheduler.scorer_inputs import (
+    AtOption,
+    ClusterOption,
+    KubeconfigOption,
+    PrometheusOption,
+    RecordedOption,
+    parse_moment,
+)
+from forecast_scheduler.shell import check_writable, open_shell, write_json
+
+if TYPE_CHECKING:
+    from scorer.cluster.objects import PodInfo
+    from scorer.scorer import Scorer
+
+_SYNC_SECONDS = 120.0
+
+Pod = Annotated[
+    str,
+    typer.Argument(metavar="POD", help="namespace/name of a pod, or a file with the manifest of one (JSON or YAML)."),
+]
+NodeOption = Annotated[
+    list[str] | None,
+    typer.Option("--node", metavar="NAME", help="Look at these nodes only; may be given several times."),
+]
+TopOption = Annotated[int, typer.Option("--top", metavar="N", min=1, help="How many of the best nodes to show.")]
+
+
+def explain(
+    pod: Pod,
+    models: ModelsOption = None,
+    prometheus: PrometheusOption = None,
+    kubeconfig: KubeconfigOption = None,
+    cluster: ClusterOption = None,
+    at: AtOption = None,
+    history: RecordedOption = None,
+    node: NodeOption = None,
+    top: TopOption = 5,
+    json: JsonOption = None,
+    config: ConfigOption = None,
+    verbose: VerboseOption = False,
+) -> None:
+    """Score all nodes for a pod and say why: contributions, predicted peak before and with it, runner-up and margin."""
+    shell = open_shell(config, verbose=verbose, json_file=json)
+    check_writable(json)
+    moment = parse_moment(at)
+
+    import msgspec
+
+    from forecast_scheduler.explanation_tables import explanation_tables, remarks
+    from forecast_scheduler.live_scorer import Inputs, open_scorer
+    from scorer.service.translation import explanation_body
+
+    inputs = Inputs(cluster, kubeconfig, models, prometheus, history, moment)
+    with open_scorer(shell.settings, inputs) as (scorer, background):
+        background.wait_synced(_SYNC_SECONDS)
+        background.look_for_model()
+        scorer.measure()
+        scorer.tick()
+        explanation = scorer.explain(_pod(scorer, pod), node or None, top=top)
+    for table in explanation_tables(explanation):
+        shell.out.print(table)
+    for line in remarks(explanation):
+        shell.say(line)
+    write_json(json, msgspec.to_builtins(explanation_body(explanation)))
+
+
+def _pod(scorer: Scorer, named: str) -> PodInfo:
+    """A pod of the cluster, or the one a manifest describes."""
+    path = Path(named)
+    if path.is_file():
+        return _from_manifest(path)
+    namespace, slash, name = named.partition("/")
+    if not (slash and namespace and name) or "/" in name:
+        raise InputError(f"pod {named!r} is neither a file nor namespace/name: write for instance shop/cart-7d9-x2x4z")
+    return scorer.find_pod(namespace, name)
+
+
+def _from_manifest(path: Path) -> PodInfo:
+    import yaml
+
+    from scorer.cluster.decoding import decode_pod
+
+    try:
+        document = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+        raise InputError(f"{path} cannot be read as a manifest: {' '.join(str(error).split())[:200]}") from error
+    if not isinstance(document, dict):
+        raise InputError(f"{path} holds no object: pass the manifest of one Pod")
+    return decode_pod(document)

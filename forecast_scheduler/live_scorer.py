@@ -1,0 +1,148 @@
+"""A scorer put together from settings: a cluster to follow, models to read, usage to measure, and a clock."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from forecast.calendar import Calendar
+from forecast.errors import InputError
+from forecast.progress import silent
+from forecast_scheduler.history_source import open_history
+from forecast_scheduler.model_store import open_registry
+from forecast_scheduler.prometheus_source import open_connection, queries_of
+from forecast_scheduler.scorer_options import scorer_options
+from forecast_scheduler.settings import Settings
+from forecast_scheduler.usage_sources import PrometheusUsage, RecordedUsage
+from scorer.background import Background
+from scorer.cluster.cluster_file import read_cluster_file
+from scorer.cluster.decoding import Kind
+from scorer.live.usage import UsageSource
+from scorer.model_watch import ModelWatch
+from scorer.scorer import Scorer
+from trainer.prometheus.live_usage import LiveUsage
+from trainer.prometheus.log_source import LogSource
+
+if TYPE_CHECKING:
+    from scorer.cluster.kubernetes_source import KubernetesSource
+
+__all__ = ["Inputs", "clock_from", "open_scorer"]
+
+
+@dataclass(frozen=True, slots=True)
+class Inputs:
+    """What a scorer works on.
+
+    cluster    : file as kubectl exports it; None = follow the API server
+    kubeconfig : of that API server; None = in-cluster, else kubectl's default
+    models     : None = where the settings say
+    prometheus : URL; None = where the settings say, if anywhere
+    history    : recorded usage to play as if it were measured now
+    at         : the moment to start at; None = now
+    """
+
+    cluster: Path | None = None
+    kubeconfig: Path | None = None
+    models: str | None = None
+    prometheus: str | None = None
+    history: Path | None = None
+    at: datetime | None = None
+
+
+def clock_from(at: datetime | None, calendar: Calendar) -> Callable[[], float]:
+    """A clock that runs on from a moment (naive: local time of the calendar); None = the real one."""
+    if at is None:
+        return time.time
+    aware = at if at.tzinfo is not None else at.replace(tzinfo=calendar.zone)
+    start, began = aware.timestamp(), time.monotonic()
+    return lambda: start + time.monotonic() - began
+
+
+@contextmanager
+def open_scorer(settings: Settings, inputs: Inputs) -> Iterator[tuple[Scorer, Background]]:
+    """A scorer that follows its cluster while the context lasts; the background is not running yet.
+
+    Raises InputError: a file that cannot be read, an API server that cannot be reached, contradicting inputs.
+    """
+    _check(inputs)
+    calendar = Calendar(settings.time_zone or "UTC")
+    usage: Callable[[Callable[[], float]], UsageSource | None]
+    if inputs.history is not None:
+        history = open_history(settings, inputs.history, silent).history()
+        calendar = history.calendar
+        usage = lambda clock: RecordedUsage(history, clock=clock)  # noqa: E731
+    else:
+        usage = lambda clock: _prometheus(settings, inputs.prometheus, clock)  # noqa: E731
+    clock = clock_from(inputs.at, calendar)
+    options = scorer_options(settings.scorer, settings.prometheus)
+    scorer = Scorer(options, usage=usage(clock), clock=clock)
+    models = ModelWatch(open_registry(settings.models, inputs.models))
+    background = Background(scorer, models, clock=clock)
+    if inputs.cluster is not None:
+        _load_file(scorer, inputs.cluster)
+        yield scorer, background
+        return
+    source = _follow(scorer, inputs.kubeconfig or settings.scorer.kubeconfig)
+    try:
+        yield scorer, background
+    finally:
+        source.stop()
+
+
+def _check(inputs: Inputs) -> None:
+    if inputs.cluster is not None and inputs.kubeconfig is not None:
+        raise InputError("--cluster and --kubeconfig name two clusters: pass one of them")
+    if inputs.cluster is None and (inputs.at is not None or inputs.history is not None):
+        raise InputError("--at and --history are for a cluster from a file: pass --cluster FILE, too")
+    if inputs.history is not None and inputs.prometheus is not None:
+        raise InputError("--history and --prometheus both say what is used now: pass one of them")
+
+
+def _load_file(scorer: Scorer, path: Path) -> None:
+    objects = read_cluster_file(path)
+    scorer.replace(Kind.REPLICA_SETS, objects.replica_sets)
+    scorer.replace(Kind.JOBS, objects.jobs)
+    scorer.replace(Kind.NODES, objects.nodes)
+    scorer.replace(Kind.PODS, objects.pods)
+    words = {"cluster": f"file {path.name}, as it was exported"}
+    scorer.follow(lambda: (True, None, words))
+
+
+def _follow(scorer: Scorer, kubeconfig: Path | None) -> KubernetesSource:
+    from scorer.cluster.kubernetes_client import api_client, check_access
+    from scorer.cluster.kubernetes_source import KubernetesSource
+
+    api = api_client(kubeconfig)
+    check_access(api)
+    source = KubernetesSource(api, scorer)
+
+    def how_it_goes() -> tuple[bool, float | None, Mapping[str, str]]:
+        status = source.status()
+        contacts = [status[kind].last_contact for kind in (Kind.NODES, Kind.PODS)]
+        known = [contact for contact in contacts if contact is not None]
+        words = {kind.value: one.last_error or ("watched" if one.synced else "listing") for kind, one in status.items()}
+        return source.synced, min(known) if len(known) == len(contacts) else None, words
+
+    scorer.follow(how_it_goes)
+    source.start()
+    return source
+
+
+def _prometheus(settings: Settings, url: str | None, clock: Callable[[], float]) -> UsageSource | None:
+    address = url or settings.prometheus.url
+    if address is None:
+        return None
+    # A measurement that does not come soon is of no use any more: the next one is due.
+    live = LiveUsage(
+        open_connection(settings.prometheus, address, timeout_seconds=10.0, patience_seconds=0.0),
+        queries_of(settings.prometheus),
+        window_seconds=settings.prometheus.step,
+        log_source=LogSource(settings.prometheus.log_source),
+        recording_rules=settings.prometheus.recording_rules,
+    )
+    return PrometheusUsage(live, clock=clock)

@@ -1,0 +1,56 @@
+"""The options by which `scorer` and `explain` say what they work on."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from forecast.errors import InputError
+
+__all__ = ["AtOption", "ClusterOption", "KubeconfigOption", "PrometheusOption", "RecordedOption", "parse_moment"]
+
+ClusterOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--cluster",
+        metavar="FILE",
+        help="A cluster from a file instead of an API server: kubectl get nodes,pods,replicasets,jobs -A -o json.",
+    ),
+]
+KubeconfigOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--kubeconfig", metavar="FILE", help="Default: the cluster this runs in, else $KUBECONFIG or ~/.kube/config."
+    ),
+]
+PrometheusOption = Annotated[
+    str | None,
+    typer.Option("--prometheus", metavar="URL", help="Where the usage of nodes is measured. Default: not at all."),
+]
+AtOption = Annotated[
+    str | None,
+    typer.Option(
+        "--at",
+        metavar="TIME",
+        help="With --cluster: as if it were 2026-02-12T17:00, local time unless it has an offset.",
+    ),
+]
+RecordedOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--history", metavar="DIR", help="With --cluster and --at: usage recorded there, as if it were measured now."
+    ),
+]
+
+
+def parse_moment(text: str | None) -> datetime | None:
+    """A moment in ISO 8601; without an offset it stays naive and means local time."""
+    if text is None:
+        return None
+    try:
+        return datetime.fromisoformat(text)
+    except ValueError as error:
+        raise InputError(f"--at {text!r} is not a time: write for instance 2026-11-14T04:00") from error

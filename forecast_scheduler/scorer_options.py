@@ -1,0 +1,73 @@
+"""From settings to the options of the scorer and of its HTTP service."""
+
+from __future__ import annotations
+
+from forecast_scheduler.scorer_settings import ScorerSettings
+from forecast_scheduler.training_settings import PrometheusSettings
+from scorer.degradation import Ladder
+from scorer.options import ScorerOptions
+from scorer.scores.parameters import ScoreParameters
+from scorer.scores.spread_or_stack import WaterLevels
+from scorer.service.options import ServiceOptions
+from scorer.service.server import ServerOptions
+
+__all__ = ["scorer_options", "server_options", "service_options"]
+
+
+def scorer_options(settings: ScorerSettings, prometheus: PrometheusSettings) -> ScorerOptions:
+    """What the scorer does. Raises InputError where scores are misnamed."""
+    scores, ladder = settings.scores, settings.ladder
+    water = scores.water_levels
+    capacities = {
+        "disk": prometheus.disk_capacity,
+        "network": prometheus.network_capacity,
+        "log": prometheus.log_capacity,
+    }
+    return ScorerOptions(
+        weights=dict(scores.weights),
+        parameters=ScoreParameters(
+            request_weights=scores.request_weights,
+            balance_weights=scores.balance_weights,
+            usage_weights=scores.usage_weights,
+            shape=tuple(sorted(scores.shape.items())),
+            water_levels=WaterLevels(lower=water.lower, upper=water.upper, hysteresis=water.hysteresis),
+        ),
+        ladder=Ladder(
+            fresh_model=ladder.fresh_model,
+            oldest_model=ladder.oldest_model,
+            fresh_usage=ladder.fresh_usage,
+            oldest_state=ladder.oldest_state,
+        ),
+        usage_window=prometheus.step,
+        usage_every=settings.usage_every,
+        model_every=settings.model_every,
+        soft_load_every=settings.scale_out_every,
+        overview_every=settings.overview_every,
+        self_check_every=settings.self_check_every,
+        capacities={name: value for name, value in capacities.items() if value is not None},
+    )
+
+
+def service_options(settings: ScorerSettings) -> ServiceOptions:
+    """Who may ask, and how much."""
+    return ServiceOptions(
+        token_files=tuple(settings.token_files),
+        metrics_open=settings.metrics_open,
+        max_body_bytes=settings.max_body_bytes,
+        max_concurrent=settings.max_concurrent,
+        deadline_seconds=settings.deadline,
+        node_metrics=settings.node_metrics,
+        service_metrics=settings.service_metrics,
+    )
+
+
+def server_options(settings: ScorerSettings) -> ServerOptions:
+    """Where the service listens."""
+    return ServerOptions(
+        host=settings.host,
+        port=settings.port,
+        tls_cert=settings.tls_cert,
+        tls_key=settings.tls_key,
+        client_ca=settings.client_ca,
+        drain_seconds=settings.drain,
+    )
