@@ -12,6 +12,8 @@ PYTHON ?= $(shell for python in python3 python3.13 python3.12 python3.11; do \
 SOURCES := $(wildcard forecast trainer scorer extender forecast_scheduler tests benchmarks)
 # `make bench TRACES=DIR`: the public traces that the figures of the README are measured on; the sample alone without.
 TRACES ?=
+# `make demo DEMO="--serve-seconds 30"`: the scorer ends by itself, for scripts.
+DEMO ?=
 PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
 .PHONY: help setup setup-bench demo test lint types test-long bench clean
@@ -23,8 +25,8 @@ setup: $(VENV)/.installed-test  ## virtual environment in .venv, with the comman
 
 setup-bench: $(VENV)/.installed-bench
 
-demo: $(VENV)/.installed  ## train on the sample, backtest, replay, write a report with plots
-	$(BIN)/forecast-scheduler demo
+demo: $(VENV)/.installed  ## train on the sample, backtest, replay, then serve the scorer's page (Ctrl-C ends it)
+	$(BIN)/forecast-scheduler demo $(DEMO)
 
 test: lint types  ## ruff, mypy and all tests but the long ones (CI)
 	$(BIN)/python -m pytest -m "not long"

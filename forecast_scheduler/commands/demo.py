@@ -20,6 +20,15 @@ if TYPE_CHECKING:
 SAMPLE = Path("data/sample")
 N_PEAKS_SHOWN = 10
 
+SecondsOption = Annotated[
+    float | None,
+    typer.Option(
+        "--serve-seconds",
+        metavar="N",
+        min=0,
+        help="End the scorer after so many seconds, for scripts; 0: do not start it. Default: serve until Ctrl-C.",
+    ),
+]
 OutputOption = Annotated[
     Path, typer.Option("--output", metavar="DIR", help="Where the model, the figures and the report go.")
 ]
@@ -28,10 +37,11 @@ OutputOption = Annotated[
 def demo(
     history: HistoryOption = None,
     output: OutputOption = Path("demo-output"),
+    serve_seconds: SecondsOption = None,
     config: ConfigOption = None,
     verbose: VerboseOption = False,
 ) -> None:
-    """Backtest, train and replay on the sample (or your own history), print the tables, write a report with plots."""
+    """Backtest, train and replay on the sample (or your own history), write a report, and serve the scorer's page."""
     shell = open_shell(config, verbose=verbose)
     directory = shell.history(history or sample_directory())
     try:
@@ -86,6 +96,23 @@ def demo(
 
     shell.say(f"\nReport with plots: {(output / 'report.html').resolve()}")
     shell.say(f"Figures: backtest.json and replay.json in {output.resolve()}")
+    if serve_seconds == 0:
+        return
+
+    from forecast_scheduler.demo_scorer import prepare_evening, serve_evening
+
+    with shell.progress() as progress:
+        evening = prepare_evening(shell.settings, files, known, directory, output, progress)
+    shell.say(
+        f"\n4. The scorer on that cluster, as if it were {evening.moment:%A %H:%M} of the last day: "
+        "where will it be hot tonight?"
+    )
+
+    def tell(url: str) -> None:
+        shell.say(f"Open {url}/ in a browser. Ctrl-C ends it.")
+        shell.say(f"Why a node is good for a pod: forecast-scheduler explain {evening.example_pod} {evening.options()}")
+
+    serve_evening(shell.settings, evening, seconds=serve_seconds, on_started=tell)
 
 
 def sample_directory() -> Path:

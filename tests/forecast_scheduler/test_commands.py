@@ -138,7 +138,7 @@ def test_the_demo_goes_all_the_way_and_says_where_the_report_lies(
     history: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     output = tmp_path / "out"
-    assert run(["demo", "--history", str(history), "--output", str(output)]) == 0
+    assert run(["demo", "--history", str(history), "--output", str(output), "--serve-seconds", "0"]) == 0
     said = capfd.readouterr().out
     assert "shop/Deployment/cart" in said
     assert "yesterday" in said
