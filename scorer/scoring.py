@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
 
 from forecast.arrays import Bools, Floats, Ints
-from forecast.resources import MEMORY
-from scorer.cluster.objects import PodInfo
+from forecast.resources import MEMORY, RESOURCES
+from scorer.cluster.objects import PodInfo, QosClass
 from scorer.degradation import Level, level_of_nodes
 from scorer.live.virtual_request import VirtualRequest
 from scorer.scores.capacity import NEUTRAL_SCORE, limited
@@ -81,9 +81,12 @@ def score_pod(
     else:
         profile = cluster.profile(pod)
     request = cluster.expected_use(pod)
-    columns = _node_columns(cluster, rows, profile)
+    needed = frozenset().union(*(scores[name].reads for name, weight in used.items() if weight > 0))
+    if profile is None:
+        needed |= {"virtual_available", "capacity"}  # to tell which nodes are full
+    columns = _node_columns(cluster, rows, profile, needed)
     pod_columns = _pod_columns(cluster, pod, profile, request)
-    figures = _cluster_figures(cluster)
+    figures = _cluster_figures(cluster, needed)
     parts = {name: scores[name].compute(columns, pod_columns, figures) for name, weight in used.items() if weight > 0}
     total = combine(parts, used)
     full = nobody
@@ -96,39 +99,50 @@ def score_pod(
     return PodScores(rows, total, parts, used, levels, full, profile, request)
 
 
-def _node_columns(cluster: TrackedCluster, rows: Ints, profile: int | None) -> NodeColumns:
-    state = cluster.state
-    share, exact = np.full(len(rows), np.nan), np.full(len(rows), np.nan)
-    out_of_memory: Bools = np.zeros(len(rows), dtype=bool)
-    qos_memory = np.zeros((len(rows), 3))
-    predicted = cluster.predicted
-    if profile is not None and predicted is not None:
-        load, n = predicted.load, predicted.load.n_nodes
-        inside = rows < n
-        at = rows[inside]
-        mean = load.mean_share(profile)[at]
-        share[inside] = np.where(load.known[at], mean, np.nan)
-        out_of_memory[inside] = load.peak_with(profile, MEMORY)[at] > MEMORY_LIMIT
-        qos_memory[inside] = predicted.qos_memory[at]
-        known = np.isfinite(share)
-        safe = known & ~out_of_memory
-        few = best_nodes(share, safe if safe.any() else known, BEST_NODES)
-        if len(few):
-            exact[few] = load.power_growth(profile, rows[few])
+def _node_columns(cluster: TrackedCluster, rows: Ints, profile: int | None, needed: frozenset[str]) -> NodeColumns:
+    """Columns of the rows; those that no score needs are left empty (NaN)."""
+    state, n = cluster.state, len(rows)
+    # All rows in order are most of the calls, and slices are not copied.
+    at: Ints | slice = slice(None) if n == state.n_rows and n and rows[-1] == n - 1 else rows
+
+    def column(name: str, make: Callable[[], Floats], *shape: int) -> Floats:
+        return make()[at] if name in needed else np.broadcast_to(np.nan, (n, *shape))
+
+    share, exact, out_of_memory = _predicted(cluster, rows, profile)
     return NodeColumns(
         kinds=tuple(state.kinds),
-        allocatable=state.allocatable[rows],
-        requested=state.requested[rows],
-        requested_nonzero=state.requested_nonzero[rows],
-        capacity=cluster.capacity[rows],
-        virtual_available=cluster.virtual_available()[rows],
-        qos_pods=state.qos_pods[rows].astype(np.float64),
-        qos_memory=qos_memory,
+        allocatable=column("allocatable", lambda: state.allocatable, len(state.kinds)),
+        requested=column("requested", lambda: state.requested, len(state.kinds)),
+        requested_nonzero=column("requested_nonzero", lambda: state.requested_nonzero, 2),
+        capacity=column("capacity", lambda: cluster.capacity, len(RESOURCES)),
+        virtual_available=column("virtual_available", cluster.virtual_available, len(RESOURCES)),
+        qos_pods=column("qos_pods", lambda: state.qos_pods.astype(np.float64), len(QosClass)),
+        qos_memory=column("qos_memory", cluster.qos_memory, len(QosClass)),
         predicted_share=share,
         exact_cost=exact,
         out_of_memory=out_of_memory,
-        known=state.alive[rows],
+        known=state.alive[at],
     )
+
+
+def _predicted(cluster: TrackedCluster, rows: Ints, profile: int | None) -> tuple[Floats, Floats, Bools]:
+    """Mean share, exact cost of the short list, and where memory would run out: (n_nodes,) each."""
+    n, predicted = len(rows), cluster.predicted
+    share, exact = np.full(n, np.nan), np.full(n, np.nan)
+    out_of_memory: Bools = np.zeros(n, dtype=bool)
+    if profile is None or predicted is None:
+        return share, exact, out_of_memory
+    load = predicted.load
+    inside: Ints | slice = slice(None) if n == 0 or rows.max() < load.n_nodes else np.flatnonzero(rows < load.n_nodes)
+    at = rows[inside]
+    share[inside] = np.where(load.known[at], load.mean_share(profile)[at], np.nan)
+    out_of_memory[inside] = load.peak_with(profile, MEMORY)[at] > MEMORY_LIMIT
+    known = np.isfinite(share)
+    safe = known & ~out_of_memory
+    few = best_nodes(share, safe if safe.any() else known, BEST_NODES)
+    if len(few):
+        exact[few] = load.power_growth(profile, rows[few])
+    return share, exact, out_of_memory
 
 
 def _pod_columns(cluster: TrackedCluster, pod: PodInfo, profile: int | None, request: VirtualRequest) -> PodColumns:
@@ -144,10 +158,9 @@ def _pod_columns(cluster: TrackedCluster, pod: PodInfo, profile: int | None, req
     )
 
 
-def _cluster_figures(cluster: TrackedCluster) -> ClusterFigures:
-    memory = np.zeros(3) if cluster.predicted is None else cluster.predicted.qos_memory.sum(axis=0)
+def _cluster_figures(cluster: TrackedCluster, needed: frozenset[str]) -> ClusterFigures:
     return ClusterFigures(
-        qos_pods=cluster.state.qos_pods.sum(axis=0).astype(np.float64),
-        qos_memory=memory,
+        qos_pods=cluster.state.qos_pods.sum(axis=0).astype(np.float64) if "qos_pods" in needed else np.zeros(3),
+        qos_memory=cluster.qos_memory().sum(axis=0) if "qos_memory" in needed else np.zeros(3),
         stack_weight=cluster.stack_weight,
     )

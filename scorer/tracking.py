@@ -16,11 +16,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from forecast.arrays import AnyFloats, Bools, Floats
+from forecast.arrays import Bools, Floats
 from forecast.resources import RESOURCES
 from forecast.service_key import ServiceKey
 from scorer.cluster.changes import Change, NodeAdded, NodeChanged, NodeRemoved, PodChange
-from scorer.cluster.objects import NodeInfo, PodInfo
+from scorer.cluster.objects import NodeInfo, PodInfo, QosClass
 from scorer.cluster.state import ClusterState
 from scorer.live.charges import Charges
 from scorer.live.departed import Departed
@@ -93,6 +93,12 @@ class TrackedCluster:
         """(n_rows, n_resources) NaN = no limit, or not measured."""
         usage = np.where(self.measured_nodes()[:, None], self._usage[: self.state.n_rows], np.nan)
         return virtual_available(self.capacity, usage, self.charges.total(self.state.n_rows))
+
+    def qos_memory(self) -> Floats:
+        """(n_rows, 3) bytes predicted at the peak of the pods of each QoS class; 0 without a model."""
+        if self.predicted is None:
+            return np.zeros((self.state.n_rows, len(QosClass)))
+        return _fitted(self.predicted.qos_memory, self.state.n_rows, fill=0.0)
 
     # What happens
 
@@ -282,6 +288,6 @@ class TrackedCluster:
         self._sampled = grown(self._sampled, n_rows, np.nan)
 
 
-def _fitted(rows: AnyFloats, n_rows: int) -> AnyFloats:
-    """The first `n_rows` rows, NaN where there are fewer."""
-    return grown(rows, n_rows, np.nan)[:n_rows]
+def _fitted(rows: Floats, n_rows: int, fill: float = np.nan) -> Floats:
+    """The first `n_rows` rows; `fill` where there are fewer."""
+    return grown(rows, n_rows, fill)[:n_rows]

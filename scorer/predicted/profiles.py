@@ -11,7 +11,7 @@ from datetime import date
 
 import numpy as np
 
-from forecast.arrays import Floats, Floats32, Ints
+from forecast.arrays import Bools, Floats, Floats32, Ints
 from forecast.calendar import SLOTS_PER_DAY
 from forecast.model import PeakModel
 from forecast.resources import RESOURCES
@@ -39,11 +39,12 @@ class Profiles:
     def __init__(self, model: PeakModel) -> None:
         self.model = model
         self.row_of = {service: row for row, service in enumerate(model.services)}
+        self._measured: Bools = np.any(np.isfinite(model.usage_day_type), axis=(1, 2, 3))
 
     def knows(self, service: ServiceKey) -> bool:
         """Whether the model has anything measured of the service."""
         row = self.row_of.get(service)
-        return row is not None and bool(np.isfinite(self.model.usage_day_type[row]).any())
+        return row is not None and bool(self._measured[row])
 
     def autoscaled(self, service: ServiceKey) -> bool:
         """Whether the replica count follows the load."""
@@ -117,7 +118,7 @@ class Profiles:
     def usage(self, service: ServiceKey, replicas: float, days: tuple[date, ...]) -> Floats:
         """What one pod itself is expected to use: (n_resources, n_days * 48), unknown = 0."""
         ((model, share),) = self._blocks([service], np.array([replicas]))
-        return np.nan_to_num(model.usage(days)[0]).reshape(len(RESOURCES), -1) * share[0][:, None]
+        return np.asarray(np.nan_to_num(model.usage(days)[0]).reshape(len(RESOURCES), -1) * share[0][:, None])
 
     def peak_factor(self, service: ServiceKey, days: tuple[date, ...]) -> Floats:
         """Quantiles of each day's peak / its highest expected half hour: (n_resources, n_days, n_quantiles)."""

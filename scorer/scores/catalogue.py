@@ -46,6 +46,9 @@ __all__ = [
 
 DEFAULT_WEIGHTS: Mapping[str, float] = MappingProxyType({"predicted_peak": 1.0})
 
+_REQUESTS = ("allocatable", "requested")
+_NONZERO = (*_REQUESTS, "requested_nonzero")
+
 Compute = Callable[[NodeColumns, PodColumns, ClusterFigures], Floats]
 
 _OfRequests = Callable[[Floats, Floats, Floats, Floats], Floats | Ints]
@@ -59,6 +62,7 @@ class RegisteredScore:
     compute                : (n_nodes,) within `range`, higher is better; nodes that cannot be judged get the median
     falls_with, rises_with : what more of which on a node never raises (lowers) `raw`: "requested", "usage", "predicted"
     raw                    : what the promise is about where `compute` orders nodes among each other; None = `compute`
+    reads                  : fields of NodeColumns it looks at, beside `kinds` and `known`; others may hold anything
     depends_on_other_nodes : whether a node's score changes with the nodes it is scored beside (beyond the median that
                              unknown nodes get)
     """
@@ -69,6 +73,7 @@ class RegisteredScore:
     falls_with: frozenset[str]
     rises_with: frozenset[str]
     raw: Compute | None
+    reads: frozenset[str]
     depends_on_other_nodes: bool
     description: str
 
@@ -80,6 +85,7 @@ def scores(parameters: ScoreParameters) -> Mapping[str, RegisteredScore]:
             "predicted_peak",
             _predicted_peak,
             "room left in the hours in which the pod is busy, by the forecast of the coming week",
+            reads=("predicted_share", "exact_cost", "out_of_memory"),
             falls_with="predicted",
             raw=lambda nodes, pod, cluster: points_of_share(nodes.predicted_share),
             depends_on_other_nodes=True,
@@ -88,45 +94,53 @@ def scores(parameters: ScoreParameters) -> Mapping[str, RegisteredScore]:
             "most_available",
             _most_available(parameters),
             "room left right now: capacity less usage less what was placed since it was measured",
+            reads=("virtual_available", "capacity"),
             falls_with="usage",
         ),
         _score(
             "balanced_allocation",
             _by_true_requests(parameters, balance_change_score),
             "what the pod does to the balance between requested shares; 75 = no difference",
+            reads=_REQUESTS,
             lowest=50.0,
         ),
         _score(
             "balance",
             _by_true_requests(parameters, balance_score),
             "balance between requested shares once the pod is there",
+            reads=_REQUESTS,
             lowest=50.0,
         ),
         _score(
             "qos_balance",
             _qos_balance,
             "lack of pods of the pod's QoS class, compared with the cluster; 50 = its share is the cluster's",
+            reads=("qos_pods",),
         ),
         _score(
             "qos_memory",
             _qos_memory,
             "lack of memory of the pod's QoS class, compared with the cluster; 50 = its share is the cluster's",
+            reads=("qos_memory",),
         ),
         _score(
             "spread_or_stack",
             _spread_or_stack(parameters),
             "least allocated while the cluster has room, most allocated when it fills up",
+            reads=_NONZERO,
         ),
         _score(
             "least_allocated",
             _by_nonzero_requests(parameters, least_allocated_score),
             "share of allocatable left unrequested, as kube-scheduler counts it",
+            reads=_NONZERO,
             falls_with="requested",
         ),
         _score(
             "most_allocated",
             _by_nonzero_requests(parameters, most_allocated_score),
             "share of allocatable requested, as kube-scheduler counts it",
+            reads=_NONZERO,
             rises_with="requested",
         ),
         _score(
@@ -138,6 +152,7 @@ def scores(parameters: ScoreParameters) -> Mapping[str, RegisteredScore]:
                 ),
             ),
             "a given line over the share of allocatable requested, as kube-scheduler counts it",
+            reads=_NONZERO,
         ),
     )
     return MappingProxyType({score.name: score for score in everything})
@@ -175,6 +190,7 @@ def _score(
     compute: Compute,
     description: str,
     *,
+    reads: Iterable[str],
     lowest: float = 0.0,
     falls_with: str | None = None,
     rises_with: str | None = None,
@@ -188,6 +204,7 @@ def _score(
         falls_with=frozenset({falls_with} if falls_with else ()),
         rises_with=frozenset({rises_with} if rises_with else ()),
         raw=raw,
+        reads=frozenset(reads),
         depends_on_other_nodes=depends_on_other_nodes,
         description=description,
     )

@@ -1,8 +1,8 @@
 """Energy of the predicted load: a cost of placing a pod that is as cheap to read as LeastAllocated.
 
 The capacity-weighted energy of a cluster is sum over nodes, resources and points in time of C x^2, x = load / C: it
-grows fastest where a pod's peak meets other peaks, and it evens out *shares* on nodes of unequal size (the sum of load^2
-alone would let a node twice as large run at twice the share). Putting one more pod with usage u on node n adds
+grows fastest where a pod's peak meets other peaks, and it evens out *shares* on nodes of unequal size (the sum of
+load^2 alone would let a node twice as large run at twice the share). One more pod with usage u on node n adds
 
     growth[n] = sum_r w_r (2 <load_n, u>_r + <u, u>_r) / (C[n, r] * mean C_r)
 

@@ -273,3 +273,15 @@ def half_full(n: int) -> Case:
         memory=2.0 * 2**30,
     )
     return nodes, pod, ClusterFigures(qos_pods.sum(axis=0), nodes.qos_memory.sum(axis=0), stack_weight=0.2)
+
+
+@every_score
+@given(case=cases())
+def test_a_score_reads_only_what_it_says(score: RegisteredScore, case: Case) -> None:
+    nodes, pod, cluster = case
+    unread = {
+        field.name: np.full_like(getattr(nodes, field.name), np.nan if field.name != "out_of_memory" else True)
+        for field in fields(nodes)
+        if field.name not in score.reads | {"kinds", "known"}
+    }
+    np.testing.assert_array_equal(score.compute(replace(nodes, **unread), pod, cluster), score.compute(*case))
