@@ -1,0 +1,131 @@
+"""A cluster from a file, as `kubectl get nodes,pods,replicasets,jobs -A -o json` writes it; YAML will do, too."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, TypeVar
+
+import msgspec
+import yaml
+from msgspec import Raw
+
+from forecast.errors import InputError
+from scorer.cluster.decoding import ApiObject, Kind, UndecodableObject, decode_object
+from scorer.cluster.objects import JobInfo, NodeInfo, PodInfo, ReplicaSetInfo
+from scorer.cluster.state import Change, ClusterState
+
+__all__ = ["EXPORT_COMMAND", "ClusterObjects", "load_into", "parse_cluster", "read_cluster_file"]
+
+EXPORT_COMMAND: Final = "kubectl get nodes,pods,replicasets,jobs -A -o json"
+
+# By API group, too: other groups have a Job of their own (batch.volcano.sh).
+_KINDS: Final = {
+    ("", "Node"): Kind.NODES,
+    ("", "Pod"): Kind.PODS,
+    ("apps", "ReplicaSet"): Kind.REPLICA_SETS,
+    ("batch", "Job"): Kind.JOBS,
+}
+_YAML: Final = frozenset({".yaml", ".yml"})
+
+T = TypeVar("T", bound=ApiObject)
+
+
+class _Typed(msgspec.Struct, rename="camel"):
+    """What says which type an object is of. Items of a NodeList and the like do not; then the list does."""
+
+    kind: str = ""
+    api_version: str = ""
+    items: list[Raw] | None = None
+
+
+_typed_decoder = msgspec.json.Decoder(_Typed)
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterObjects:
+    """What a file holds. skipped: how many objects of other kinds it has, by kind."""
+
+    nodes: tuple[NodeInfo, ...]
+    pods: tuple[PodInfo, ...]
+    replica_sets: tuple[ReplicaSetInfo, ...] = ()
+    jobs: tuple[JobInfo, ...] = ()
+    skipped: Mapping[str, int] | None = None
+
+
+def read_cluster_file(path: Path) -> ClusterObjects:
+    """Read a file. Raises InputError if there is none, if it cannot be read, or has no nodes."""
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise InputError(f"cluster file {path}: {reason}; export one with {EXPORT_COMMAND} > {path}") from error
+    try:
+        return parse_cluster(_json_from_yaml(content) if path.suffix in _YAML else content)
+    except InputError as error:
+        raise InputError(f"cluster file {path}: {error}") from error
+
+
+def parse_cluster(content: bytes) -> ClusterObjects:
+    """The objects of a List, of a list of one kind, or one object alone, in JSON."""
+    found: dict[Kind, list[ApiObject]] = {kind: [] for kind in Kind}
+    skipped: Counter[str] = Counter()
+    try:
+        for api_version, kind_name, item in _items(Raw(content), "", ""):
+            kind = _KINDS.get((api_version.rpartition("/")[0], kind_name))
+            if kind is None:
+                skipped[kind_name or "without a kind"] += 1
+            else:
+                found[kind].append(decode_object(kind, item)[0])
+    except UndecodableObject as error:
+        raise InputError(f"{error}; mend the object or leave it out") from error
+    except (msgspec.DecodeError, RecursionError) as error:
+        raise InputError(f"not a list of objects in JSON ({error}); export one with {EXPORT_COMMAND}") from error
+    if not found[Kind.NODES]:
+        n_others = sum(len(objects) for objects in found.values()) + skipped.total()
+        raise InputError(f"no nodes among its {n_others} objects; export with {EXPORT_COMMAND}")
+    return ClusterObjects(
+        nodes=_of(NodeInfo, found[Kind.NODES]),
+        pods=_of(PodInfo, found[Kind.PODS]),
+        replica_sets=_of(ReplicaSetInfo, found[Kind.REPLICA_SETS]),
+        jobs=_of(JobInfo, found[Kind.JOBS]),
+        skipped=dict(skipped),
+    )
+
+
+def load_into(state: ClusterState, objects: ClusterObjects) -> list[Change]:
+    """Make these the objects of the state, and all others gone. Owners first, so that each pod is settled once."""
+    return [
+        *state.replace(Kind.REPLICA_SETS, objects.replica_sets),
+        *state.replace(Kind.JOBS, objects.jobs),
+        *state.replace(Kind.NODES, objects.nodes),
+        *state.replace(Kind.PODS, objects.pods),
+    ]
+
+
+def _items(raw: Raw, api_version: str, kind: str) -> Iterator[tuple[str, str, Raw]]:
+    """apiVersion, kind and JSON of each object, lists within lists opened. Defaults: what the list around it says."""
+    typed = _typed_decoder.decode(raw)
+    api_version, kind = typed.api_version or api_version, typed.kind or kind
+    if typed.items is None:
+        yield api_version, kind, raw
+        return
+    of_items = kind.removesuffix("List")
+    for item in typed.items:
+        yield from _items(item, api_version if of_items else "", of_items)
+
+
+def _of(wanted: type[T], objects: list[ApiObject]) -> tuple[T, ...]:
+    return tuple(one for one in objects if isinstance(one, wanted))
+
+
+def _json_from_yaml(content: bytes) -> bytes:
+    """All documents of a YAML file as one List in JSON."""
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    try:
+        documents = [document for document in yaml.load_all(content, Loader=loader) if document is not None]
+        return msgspec.json.encode({"kind": "List", "items": documents})
+    except (yaml.YAMLError, UnicodeDecodeError, msgspec.EncodeError, TypeError, ValueError, RecursionError) as error:
+        raise InputError(f"not YAML of objects ({' '.join(str(error).split())})") from error

@@ -1,0 +1,103 @@
+"""What to do after which answer of the API server: list, or watch on, and after which pause. No I/O, no clock.
+
+        ┌────── watch's events are too old (410), contradictory or unreadable ─────┐
+        v                                                                           │
+      LIST ── complete ──> WATCH ── stream ended, broken, refused for now ──> WATCH ┘
+        └── failed ──> LIST      from the last resource version: nothing is listed again
+
+client-go's reflector does the same: tools/cache/reflector.go in k8s.io/client-go.
+"""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass
+from enum import Enum
+
+__all__ = ["Action", "Backoff", "Outcome", "Result", "Step", "next_step", "result_of_status"]
+
+
+class Action(Enum):
+    """What to ask the server for."""
+
+    LIST = "list"
+    WATCH = "watch"
+
+
+class Result(Enum):
+    """How a list or a watch went."""
+
+    LISTED = "listed"  # a complete list has been applied
+    ENDED = "ended"  # the stream ended in good order, as every watch does after its timeout
+    FAILED = "failed"  # no connection, broken stream, server error, no permission: the same again, later
+    EXPIRED = "expired"  # the resource version or continue token is older than what the server remembers
+    UNUSABLE = "unusable"  # the server rejects the request as such, or what came cannot be applied: list again
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """A result. progressed: at least one event or bookmark was applied; retry_after: seconds the server asks for."""
+
+    result: Result
+    progressed: bool = False
+    retry_after: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """What to do next.
+
+    wait_seconds : before it
+    failures     : attempts since something last went well
+    in_pages     : of a list; False = everything in one answer
+    """
+
+    action: Action = Action.LIST
+    wait_seconds: float = 0.0
+    failures: int = 0
+    in_pages: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Backoff:
+    """Pauses of first, 2 first, 4 first, ... longest seconds, each shortened at random by up to a half.
+
+    Without the chance all clients of a server that restarts would come back at the same moment.
+    """
+
+    first: float = 0.2
+    longest: float = 30.0
+
+    def seconds(self, failures: int, rng: random.Random) -> float:
+        """Before the attempt after `failures` failures, >= 1."""
+        doubled = self.first * 2.0 ** min(failures - 1, 60)
+        return min(self.longest, doubled) * rng.uniform(0.5, 1.0)
+
+
+def next_step(done: Step, outcome: Outcome, backoff: Backoff, rng: random.Random) -> Step:
+    """The step after `done` went like this."""
+    if outcome.result is Result.LISTED:
+        # Failures are kept until a watch brings something: list, 410, list, 410, ... must slow down.
+        return Step(Action.WATCH, failures=done.failures)
+    if outcome.result is Result.ENDED and outcome.progressed:
+        return Step(Action.WATCH)
+    failures = 1 if outcome.progressed else done.failures + 1
+    wait = max(backoff.seconds(failures, rng), outcome.retry_after)
+    if outcome.result in (Result.EXPIRED, Result.UNUSABLE):
+        # A list that takes longer than the server remembers its start would never end in pages (as client-go's
+        # tools/pager/pager.go: FullListIfExpired).
+        expired_list = outcome.result is Result.EXPIRED and done.action is Action.LIST
+        return Step(Action.LIST, wait, failures, in_pages=done.in_pages and not expired_list)
+    return Step(done.action, wait, failures, done.in_pages)
+
+
+def result_of_status(status: int) -> Result | None:
+    """What an HTTP status means; None = a body follows that can be used."""
+    if status == 200:
+        return None
+    if status == 410:
+        return Result.EXPIRED
+    # Credentials are renewed and rights granted while we wait; 408, 429 and 5xx pass by themselves.
+    if status in (401, 403, 408, 429) or status >= 500:
+        return Result.FAILED
+    return Result.UNUSABLE

@@ -1,0 +1,132 @@
+"""JSON fields of one API object (wire.py) -> what of it matters (objects.py)."""
+
+from __future__ import annotations
+
+import sys
+from typing import Final
+
+import msgspec
+
+from forecast.service_key import NO_OWNER, Owner
+from scorer.cluster import wire
+from scorer.cluster.objects import JobInfo, NodeInfo, Phase, PodInfo, QosClass, ReplicaSetInfo, Taint
+from scorer.cluster.shared_pieces import own_annotations, quantities, shared_owner, string_map, totals
+
+__all__ = ["job_info", "node_info", "pod_info", "replica_set_info"]
+
+_REVISION: Final = "deployment.kubernetes.io/revision"
+_DESIRED_REPLICAS: Final = "deployment.kubernetes.io/desired-replicas"
+
+_PHASES: Final = {phase.value: phase for phase in Phase}
+_QOS: Final = {
+    "Guaranteed": QosClass.GUARANTEED,
+    "Burstable": QosClass.BURSTABLE,
+    "BestEffort": QosClass.BEST_EFFORT,
+}
+
+_string_map_decoder = msgspec.json.Decoder(wire.StringMap | None)
+
+
+def node_info(node: wire.NodeJson) -> NodeInfo:
+    """A Node; without a Ready condition it is not ready."""
+    metadata, spec, status = node.metadata, node.spec or wire.NodeSpec(), node.status or wire.NodeStatus()
+    return NodeInfo(
+        name=sys.intern(metadata.name),
+        labels=string_map(metadata.labels),
+        annotations=own_annotations(metadata.annotations),
+        taints=tuple(Taint(t.key, t.value or "", t.effect) for t in spec.taints or ()),
+        unschedulable=bool(spec.unschedulable),
+        ready=any(c.type == "Ready" and c.status == "True" for c in status.conditions or ()),
+        capacity=quantities(status.capacity),
+        allocatable=quantities(status.allocatable),
+        addresses=tuple(a.address for a in status.addresses or () if a.type in ("InternalIP", "Hostname")),
+    )
+
+
+def pod_info(pod: wire.PodJson) -> PodInfo:
+    """A Pod. What the API server would fill in may be missing: namespace, uid, status."""
+    metadata, spec, status = pod.metadata, pod.spec or wire.PodSpec(), pod.status or wire.PodStatus()
+    namespace = _namespace(metadata)
+    owner, owner_uid = _controller(metadata)
+    effective = totals(spec, status)
+    return PodInfo(
+        uid=_uid(metadata),
+        namespace=namespace,
+        name=metadata.name,
+        node=sys.intern(spec.node_name or ""),
+        labels=string_map(metadata.labels),
+        annotations=own_annotations(metadata.annotations),
+        owner=owner,
+        owner_uid=owner_uid,
+        requests=effective.requests,
+        nonzero_requests=effective.nonzero_requests,
+        limits=effective.limits,
+        qos=_QOS.get(status.qos_class or "", effective.qos),
+        phase=_PHASES.get(status.phase or "Pending", Phase.UNKNOWN),
+        terminating=metadata.deletion_timestamp is not None,
+        started=_started(status),
+        created=_created(metadata),
+        scheduler_name=sys.intern(spec.scheduler_name or "default-scheduler"),
+        priority=spec.priority or 0,
+    )
+
+
+def replica_set_info(metadata: wire.Metadata) -> ReplicaSetInfo:
+    """A ReplicaSet; revision and replicas are annotations its Deployment's controller keeps."""
+    annotations = _string_map_decoder.decode(metadata.annotations) or {}
+    return ReplicaSetInfo(
+        uid=_uid(metadata),
+        namespace=_namespace(metadata),
+        name=metadata.name,
+        owner=_controller(metadata)[0],
+        revision=_whole_number(annotations.get(_REVISION)),
+        desired_replicas=_whole_number(annotations.get(_DESIRED_REPLICAS)),
+        created=_created(metadata),
+    )
+
+
+def job_info(metadata: wire.Metadata) -> JobInfo:
+    """A Job."""
+    return JobInfo(_uid(metadata), _namespace(metadata), metadata.name, _controller(metadata)[0])
+
+
+def _namespace(metadata: wire.Metadata) -> str:
+    return sys.intern(metadata.namespace or "default")
+
+
+def _uid(metadata: wire.Metadata) -> str:
+    return metadata.uid or f"{_namespace(metadata)}/{metadata.name}"
+
+
+def _created(metadata: wire.Metadata) -> float:
+    return metadata.creation_timestamp.timestamp() if metadata.creation_timestamp else 0.0
+
+
+def _controller(metadata: wire.Metadata) -> tuple[Owner, str]:
+    """The controller among the owners, and its UID; the rule of forecast.service_key.owner_from_references."""
+    for reference in metadata.owner_references or ():
+        if reference.controller:
+            return shared_owner(reference.kind, reference.name), sys.intern(reference.uid)
+    return NO_OWNER, ""
+
+
+def _started(status: wire.PodStatus) -> float | None:
+    """When the first regular container started. Of its starts the status remembers the last and the one before."""
+    starts = [
+        start.started_at
+        for container in status.container_statuses or ()
+        for state in (container.state, container.last_state)
+        if state is not None
+        for start in (state.running, state.terminated)
+        if start is not None and start.started_at is not None
+    ]
+    if starts:
+        return min(starts).timestamp()
+    if status.phase == "Running" and not status.container_statuses and status.start_time:
+        return status.start_time.timestamp()
+    return None
+
+
+def _whole_number(text: str | None) -> int | None:
+    """None if missing, or not a number: anybody may write annotations."""
+    return int(text) if text and text.isascii() and text.isdigit() and len(text) < 10 else None

@@ -1,0 +1,23 @@
+"""A control plane per test file: tests of one file may restart it, and find what earlier ones left."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.servers.cluster_objects import ClusterWriter
+from tests.servers.control_plane.control_plane import ControlPlane
+
+
+@pytest.fixture(scope="module")
+def plane() -> Iterator[ControlPlane]:
+    with ControlPlane() as running:
+        yield running
+
+
+@pytest.fixture
+def writer(plane: ControlPlane) -> Iterator[ClusterWriter]:
+    writer = ClusterWriter(plane)
+    yield writer
+    writer.close()

@@ -1,0 +1,130 @@
+"""The source while the API server dies, forgets, or the network fails: nothing lost, nothing listed without need."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+
+from scorer.cluster.decoding import Kind
+from scorer.cluster.kubernetes_client import api_client
+from scorer.cluster.kubernetes_source import KubernetesSource, Timing
+from scorer.cluster.kubernetes_steps import Backoff
+from tests.cluster.stored_objects import StoredObjects, eventually
+from tests.servers.cluster_objects import ClusterWriter, node, pod
+from tests.servers.control_plane.control_plane import ControlPlane
+from tests.servers.control_plane.tcp_proxy import TcpProxy
+
+QUICK = Timing(backoff=Backoff(first=0.05, longest=0.3))
+
+
+@contextmanager
+def behind_proxy(
+    plane: ControlPlane, sink: StoredObjects, timing: Timing = QUICK
+) -> Iterator[tuple[TcpProxy, KubernetesSource]]:
+    """A source that is in sync and whose network the test controls."""
+    with TcpProxy(plane.api_server.port) as proxy:
+        kubeconfig = plane.write_kubeconfig("admin", plane.token, url=proxy.url)
+        source = KubernetesSource(api_client(kubeconfig), sink, page_size=20, timing=timing)
+        source.start()
+        try:
+            assert source.wait_synced(10)
+            yield proxy, source
+        finally:
+            source.stop()
+
+
+def test_a_killed_api_server_is_found_again(plane: ControlPlane, writer: ClusterWriter) -> None:
+    writer.create_many(node(f"machine-{i}") for i in range(5))
+    doomed = writer.create_many(pod(f"before-{i}", node=f"machine-{i % 5}") for i in range(50))
+    sink = StoredObjects()
+    with behind_proxy(plane, sink) as (_, source):
+        plane.api_server.kill()
+        assert eventually(lambda: source.status()[Kind.PODS].failures > 0)
+        assert len(sink.names(Kind.PODS)) == 50  # what was known stays in use
+        plane.api_server.start()
+        restarted = ClusterWriter(plane)
+        restarted.delete_many(doomed[:10])
+        restarted.create_many(pod(f"after-{i}") for i in range(10))
+        assert eventually(lambda: sink.equals_server(restarted))
+        restarted.delete(doomed[10])
+        assert eventually(lambda: "before-10" not in sink.names(Kind.PODS))
+        assert sink.equals_server(restarted)
+        restarted.close()
+
+
+def test_history_compacted_behind_its_back_is_listed_again(plane: ControlPlane, writer: ClusterWriter) -> None:
+    """Changes that no watch can deliver any more, among them deletions, are seen by the next list."""
+    old = writer.create_many(pod(f"old-{i}") for i in range(30))
+    sink = StoredObjects()
+    with behind_proxy(plane, sink) as (proxy, source):
+        proxy.refuse(True)
+        writer.delete_many(old[:12])
+        writer.create_many(pod(f"new-{i}") for i in range(25))
+        plane.api_server.stop()
+        plane.etcd.compact()
+        plane.api_server.start()
+        restarted = ClusterWriter(plane)
+        proxy.refuse(False)
+        assert eventually(lambda: sink.equals_server(restarted))
+        assert source.status()[Kind.PODS].relists == 1
+        assert not {f"old-{i}" for i in range(12)} & sink.names(Kind.PODS)
+        restarted.close()
+
+
+def test_a_cut_connection_resumes_without_a_list(plane: ControlPlane, writer: ClusterWriter) -> None:
+    sink = StoredObjects()
+    with behind_proxy(plane, sink) as (proxy, source):
+        for cut in range(6):
+            created = writer.create_many(pod(f"cut-{cut}-{i}", annotations={"note": "ä" * 3000}) for i in range(40))
+            proxy.cut()  # most likely in the middle of an event
+            writer.delete_many(created[:15])
+        assert eventually(lambda: sink.equals_server(writer))
+        status = source.status()[Kind.PODS]
+        assert status.relists == 0
+        assert status.watches >= 3
+
+
+def test_a_silent_connection_is_given_up(plane: ControlPlane, writer: ClusterWriter) -> None:
+    """After a router forgets a connection nothing ends it: only silence tells."""
+    sink = StoredObjects()
+    with behind_proxy(plane, sink, replace(QUICK, watch_read_seconds=1.0)) as (proxy, source):
+        writer.create(pod("heard"))
+        assert eventually(lambda: "heard" in sink.names(Kind.PODS))
+        proxy.freeze()
+        writer.create(pod("unheard"))
+        assert eventually(lambda: "unheard" in sink.names(Kind.PODS))
+        assert sink.equals_server(writer)
+        assert source.status()[Kind.PODS].relists == 0
+
+
+def test_a_source_waits_for_an_api_server_that_is_not_there_yet(plane: ControlPlane, writer: ClusterWriter) -> None:
+    plane.api_server.kill()
+    sink = StoredObjects()
+    source = KubernetesSource(api_client(plane.kubeconfig), sink, timing=QUICK)
+    source.start()
+    try:
+        assert not source.wait_synced(0.5)
+        plane.api_server.start()
+        assert source.wait_synced(10)
+        restarted = ClusterWriter(plane)
+        assert sink.equals_server(restarted)
+        restarted.close()
+    finally:
+        source.stop()
+
+
+def test_a_server_that_lost_its_memory_is_listed_again(plane: ControlPlane, writer: ClusterWriter) -> None:
+    """As after etcd is restored from a backup: resource versions begin again, below the one the watch resumes from."""
+    writer.create_many(pod(f"lost-{i}") for i in range(60))
+    sink = StoredObjects()
+    with behind_proxy(plane, sink, replace(QUICK, watch_read_seconds=1.0)) as (_, source):
+        known = int(source.status()[Kind.PODS].resource_version)
+        plane.api_server.kill()
+        plane.etcd.wipe()
+        plane.api_server.start()
+        with ClusterWriter(plane) as restarted:
+            created = restarted.create(pod("first"))
+            assert int(created["metadata"]["resourceVersion"]) < known
+            assert eventually(lambda: sink.equals_server(restarted))
+            assert sink.names(Kind.PODS) == {"first"}

@@ -1,0 +1,212 @@
+"""The source against a real API server that works: what it lists and sends is what the sink holds."""
+
+from __future__ import annotations
+
+import random
+import threading
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+
+from forecast.errors import InputError
+from forecast.service_key import Owner
+from scorer.cluster.decoding import Kind
+from scorer.cluster.kubernetes_client import api_client, check_access
+from scorer.cluster.kubernetes_source import KubernetesSource, Sink, Timing
+from scorer.cluster.kubernetes_steps import Backoff
+from scorer.cluster.objects import JobInfo, NodeInfo, PodInfo, ReplicaSetInfo
+from tests.cluster.stored_objects import StoredObjects, eventually
+from tests.servers.cluster_objects import ClusterWriter, Manifest, job, node, pod, replica_set, running
+from tests.servers.control_plane.control_plane import ControlPlane
+
+QUICK = Timing(backoff=Backoff(longest=0.5))
+
+
+@contextmanager
+def started(plane: ControlPlane, sink: Sink, *, page_size: int = 500) -> Iterator[KubernetesSource]:
+    source = KubernetesSource(api_client(plane.kubeconfig), sink, page_size=page_size, timing=QUICK)
+    source.start()
+    try:
+        yield source
+    finally:
+        source.stop()
+
+
+def test_what_exists_is_listed_in_pages(plane: ControlPlane, writer: ClusterWriter) -> None:
+    writer.create_many(node(f"listed-{i}") for i in range(30))
+    writer.create_many(pod(f"listed-{i}", node=f"listed-{i % 30}") for i in range(60))
+    sink = StoredObjects()
+    with started(plane, sink, page_size=7) as source:
+        assert source.wait_synced(10)
+        assert len(sink.names(Kind.PODS)) >= 60
+        assert sink.equals_server(writer)
+
+
+def test_owners_are_read_from_metadata_alone(plane: ControlPlane, writer: ClusterWriter) -> None:
+    replicas = writer.create(replica_set("shop-7d9f8b6c5d", deployment="shop", revision=4, desired_replicas=9))
+    writer.create(job("night-29000000", cron_job="night"))
+    sink = StoredObjects()
+    with started(plane, sink) as source:
+        assert source.wait_synced(10)
+        writer.patch(replicas, {"metadata": {"annotations": {"deployment.kubernetes.io/desired-replicas": "12"}}})
+
+        def seen() -> bool:
+            info = sink.get(Kind.REPLICA_SETS, "shop-7d9f8b6c5d")
+            return isinstance(info, ReplicaSetInfo) and (info.revision, info.desired_replicas) == (4, 12)
+
+        assert eventually(seen)
+        night = sink.get(Kind.JOBS, "night-29000000")
+        assert isinstance(night, JobInfo) and night.owner == Owner("CronJob", "night")
+
+
+def test_every_change_of_a_pod_and_a_node_arrives(plane: ControlPlane, writer: ClusterWriter) -> None:
+    sink = StoredObjects()
+    with started(plane, sink) as source:
+        assert source.wait_synced(10)
+        machine = writer.create(node("live", cpu="8"))
+        created = writer.create(pod("live"))
+        writer.bind("live", "live")
+        writer.patch_status(created, running("2026-02-03T04:05:06Z"))
+        writer.patch_status(machine, {"capacity": {"cpu": "6"}})
+
+        def pod_started() -> bool:
+            info = sink.get(Kind.PODS, "live")
+            return isinstance(info, PodInfo) and info.node == "live" and info.started is not None
+
+        def capacity_changed() -> bool:
+            info = sink.get(Kind.NODES, "live")
+            return isinstance(info, NodeInfo) and info.capacity["cpu"] == 6
+
+        assert eventually(pod_started) and eventually(capacity_changed)
+        assert sink.equals_server(writer)
+        writer.delete(created)
+        writer.delete(machine)
+        assert eventually(lambda: not sink.names(Kind.PODS) & {"live"} and not sink.names(Kind.NODES) & {"live"})
+        assert sink.equals_server(writer)
+        assert source.status()[Kind.PODS].relists == 0
+
+
+def test_a_pod_recreated_under_its_name_is_another_pod(plane: ControlPlane, writer: ClusterWriter) -> None:
+    sink = StoredObjects()
+    with started(plane, sink) as source:
+        assert source.wait_synced(10)
+        for _ in range(5):
+            again = writer.create(pod("again"))
+            writer.delete(again)
+        last = writer.create(pod("again"))
+
+        def is_last() -> bool:
+            info = sink.get(Kind.PODS, "again")
+            return info is not None and not isinstance(info, NodeInfo) and info.uid == last["metadata"]["uid"]
+
+        assert eventually(is_last)
+        assert sink.equals_server(writer)
+
+
+def test_a_mistake_in_the_sink_is_mended_by_a_new_list(plane: ControlPlane, writer: ClusterWriter) -> None:
+    sink = StoredObjects()
+    with started(plane, sink) as source:
+        assert source.wait_synced(10)
+        sink.fail_next_put = True
+        name = f"unlucky-{uuid.uuid4().hex[:8]}"
+        writer.create(pod(name))
+        assert eventually(lambda: name in sink.names(Kind.PODS))
+        assert source.status()[Kind.PODS].relists == 1
+        assert sink.equals_server(writer)
+
+
+def test_no_pod_is_lost_while_lists_and_changes_cross(plane: ControlPlane, writer: ClusterWriter) -> None:
+    """Sources that start while pods come and go all end up with what the server has."""
+    enough = threading.Event()
+    failed: list[BaseException] = []
+
+    def churn(seed: int) -> None:
+        rng, count = random.Random(seed), 0
+        alive: list[Manifest] = []
+        try:
+            while not enough.is_set():
+                if alive and rng.random() < 0.45:
+                    writer.delete(alive.pop(rng.randrange(len(alive))))
+                else:
+                    alive.append(writer.create(pod(f"churn-{seed}-{count}")))
+                    count += 1
+        except BaseException as error:
+            failed.append(error)
+
+    threads = [threading.Thread(target=churn, args=(seed,)) for seed in range(4)]
+    for thread in threads:
+        thread.start()
+    sinks = [StoredObjects() for _ in range(3)]
+    try:
+        with started(plane, sinks[0], page_size=5) as first, started(plane, sinks[1], page_size=50) as second:
+            assert first.wait_synced(15) and second.wait_synced(15)
+            with started(plane, sinks[2], page_size=500) as third:
+                assert third.wait_synced(15)
+                assert eventually(lambda: first.status()[Kind.PODS].events >= 1_000)
+                enough.set()
+                for thread in threads:
+                    thread.join(10)
+                assert not failed
+                for sink in sinks:
+                    assert eventually(lambda sink=sink: sink.equals_server(writer))  # type: ignore[misc]
+    finally:
+        enough.set()
+    assert [sink.mistakes for sink in sinks] == [[], [], []]
+
+
+def test_missing_rights_are_named_and_once_granted_used(plane: ControlPlane, writer: ClusterWriter) -> None:
+    powerless = api_client(plane.write_kubeconfig("nobody", plane.powerless_token))
+    with pytest.raises(InputError, match=r"forbids to list nodes .* ClusterRole"):
+        check_access(powerless)
+    sink = StoredObjects()
+    source = KubernetesSource(powerless, sink, timing=QUICK)
+    source.start()
+    try:
+        assert eventually(lambda: "403" in source.status()[Kind.PODS].last_error)
+        assert not source.wait_synced(0.3) and not source.synced
+        binding = {
+            "apiVersion": "rbac.authorization.k8s.io/v1",
+            "kind": "ClusterRoleBinding",
+            "metadata": {"name": "nobody"},
+            "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "cluster-admin"},
+            "subjects": [{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": "nobody"}],
+        }
+        writer.create(binding)
+        assert source.wait_synced(10)
+        assert sink.equals_server(writer)
+        assert source.status()[Kind.PODS].last_error == ""
+    finally:
+        source.stop()
+
+
+def test_a_wrong_token_is_named_and_a_renewed_one_used(plane: ControlPlane, writer: ClusterWriter) -> None:
+    api = api_client(plane.write_kubeconfig("admin", "stale"))
+    with pytest.raises(InputError, match=r"does not accept these credentials \(401\)"):
+        check_access(api)
+    token = {"now": "stale"}
+    api.configuration.refresh_api_key_hook = lambda settings: settings.api_key.update(
+        BearerToken=f"Bearer {token['now']}"
+    )
+    sink = StoredObjects()
+    source = KubernetesSource(api, sink, timing=QUICK)
+    source.start()
+    try:
+        assert eventually(lambda: "401" in source.status()[Kind.NODES].last_error)
+        token["now"] = plane.token
+        assert source.wait_synced(10)
+        assert sink.equals_server(writer)
+    finally:
+        source.stop()
+
+
+def test_stopping_ends_all_threads_and_silences_the_sink(plane: ControlPlane, writer: ClusterWriter) -> None:
+    sink = StoredObjects()
+    with started(plane, sink) as source:
+        assert source.wait_synced(10)
+    assert not [thread.name for thread in threading.enumerate() if thread.name.startswith("watch-")]
+    writer.create(pod("too-late"))
+    with started(plane, StoredObjects()) as second:
+        assert second.wait_synced(10)
+    assert "too-late" not in sink.names(Kind.PODS)

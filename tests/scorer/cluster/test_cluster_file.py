@@ -1,0 +1,122 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from forecast.errors import InputError
+from scorer.cluster.cluster_file import load_into, parse_cluster, read_cluster_file
+from scorer.cluster.self_check import self_check
+from scorer.cluster.state import ClusterState
+
+
+def api_object(kind: str, name: str, api_version: str = "v1", **more: Any) -> dict[str, Any]:
+    return {"apiVersion": api_version, "kind": kind, "metadata": {"name": name, "uid": f"{kind}-{name}"}, **more}
+
+
+NODE = api_object("Node", "n1", status={"allocatable": {"cpu": "4"}, "capacity": {"cpu": "4"}})
+POD = api_object("Pod", "p1", spec={"nodeName": "n1", "containers": [{"resources": {"requests": {"cpu": "100m"}}}]})
+CLUSTER = {
+    "apiVersion": "v1",
+    "kind": "List",
+    "metadata": {"resourceVersion": ""},
+    "items": [
+        POD,
+        NODE,
+        api_object("ReplicaSet", "r1", "apps/v1"),
+        api_object("Job", "j1", "batch/v1"),
+        api_object("Job", "theirs", "batch.volcano.sh/v1alpha1"),
+        api_object("Service", "s1"),
+        api_object("Service", "s2"),
+        {"metadata": {"name": "what"}},
+    ],
+}
+
+
+@pytest.fixture
+def written(tmp_path: Path) -> Path:
+    path = tmp_path / "cluster.json"
+    path.write_text(json.dumps(CLUSTER))
+    return path
+
+
+def test_an_export_is_read_and_loaded(written: Path) -> None:
+    objects = read_cluster_file(written)
+    assert [n.name for n in objects.nodes] == ["n1"]
+    assert [p.name for p in objects.pods] == ["p1"]
+    assert [r.name for r in objects.replica_sets] == ["r1"]
+    assert [j.name for j in objects.jobs] == ["j1"]
+    assert objects.skipped == {"Service": 2, "Job": 1, "without a kind": 1}
+    state = ClusterState()
+    assert load_into(state, objects)
+    assert state.requested[state.row_of["n1"], 0] == 0.1
+    assert self_check(state) == ()
+    assert load_into(state, objects) == []
+
+
+def test_yaml_holds_the_same(written: Path, tmp_path: Path) -> None:
+    one = tmp_path / "one.yaml"
+    one.write_text(yaml.safe_dump(CLUSTER))
+    several = tmp_path / "several.yml"
+    several.write_text("---\n" + yaml.safe_dump_all(CLUSTER["items"]))
+    assert read_cluster_file(one) == read_cluster_file(several) == read_cluster_file(written)
+
+
+def test_items_of_a_list_of_one_kind_need_not_say_their_kind() -> None:
+    def list_of(one: dict[str, Any]) -> dict[str, Any]:
+        bare = {key: value for key, value in one.items() if key not in ("kind", "apiVersion")}
+        return {"kind": f"{one['kind']}List", "apiVersion": one["apiVersion"], "items": [bare]}
+
+    job = api_object("Job", "j1", "batch/v1")
+    lists = parse_cluster(json.dumps({"kind": "List", "items": [list_of(NODE), list_of(job)]}).encode())
+    assert lists == parse_cluster(json.dumps({"items": [NODE, job]}).encode())
+    assert len(lists.nodes) == len(lists.jobs) == 1
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"", "not a list of objects in JSON"),
+        (b"NAME STATUS\nn1 Ready", "not a list of objects in JSON"),
+        (b"[1, 2]", "not a list of objects in JSON"),
+        (b'{"items": [3]}', "not a list of objects in JSON"),
+        (b'{"items": ' + b"[" * 10**5, "not a list of objects in JSON"),
+        (b"{}", "no nodes among its 1 objects"),
+        (b'{"kind": "List", "items": []}', "no nodes among its 0 objects"),
+        (json.dumps({"kind": "List", "items": [POD]}).encode(), "no nodes among its 1 objects"),
+        (b'{"kind": "Node", "apiVersion": "v1"}', "Node cannot be read"),
+    ],
+)
+def test_what_is_no_cluster_is_refused_with_the_way_out(tmp_path: Path, content: bytes, message: str) -> None:
+    path = tmp_path / "cluster.json"
+    path.write_bytes(content)
+    with pytest.raises(InputError, match=message) as refused:
+        read_cluster_file(path)
+    assert str(refused.value).startswith(f"cluster file {path}: ")
+    assert "\n" not in str(refused.value)
+
+
+def test_a_bad_object_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "cluster.json"
+    path.write_text(json.dumps({"items": [NODE, api_object("Pod", "p2", spec={"nodeName": 5})]}))
+    with pytest.raises(InputError, match=r"Pod p2 cannot be read: .*nodeName.*; mend the object or leave it out"):
+        read_cluster_file(path)
+
+
+@pytest.mark.parametrize("content", ["a: [", "a: !!python/object/apply:os.getcwd []", "\x00"])
+def test_bad_yaml_is_refused_on_one_line(tmp_path: Path, content: str) -> None:
+    path = tmp_path / "cluster.yaml"
+    path.write_text(content)
+    with pytest.raises(InputError, match="not YAML of objects") as refused:
+        read_cluster_file(path)
+    assert "\n" not in str(refused.value)
+
+
+def test_a_missing_file_says_how_to_make_one(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"No such file.*kubectl get nodes,pods,replicasets,jobs -A -o json"):
+        read_cluster_file(tmp_path / "none.json")
+    with pytest.raises(InputError, match="Is a directory"):
+        read_cluster_file(tmp_path)

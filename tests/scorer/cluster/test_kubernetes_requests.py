@@ -1,0 +1,28 @@
+from __future__ import annotations
+
+import pytest
+
+from scorer.cluster.decoding import Kind
+from scorer.cluster.kubernetes_requests import list_request, watch_request
+
+
+def test_a_list_is_asked_for_in_pages_of_all_namespaces() -> None:
+    first = list_request(Kind.PODS, limit=500)
+    assert (first.path, first.query, first.accept) == ("/api/v1/pods", {"limit": "500"}, "application/json")
+    assert list_request(Kind.PODS, limit=500, continue_token="abc").query == {"limit": "500", "continue": "abc"}
+    assert list_request(Kind.NODES, limit=0).query == {}
+
+
+def test_a_watch_names_where_it_resumes_and_asks_for_bookmarks() -> None:
+    assert watch_request(Kind.NODES, "77", timeout_seconds=300).query == {
+        "watch": "true",
+        "resourceVersion": "77",
+        "allowWatchBookmarks": "true",
+        "timeoutSeconds": "300",
+    }
+
+
+@pytest.mark.parametrize("kind", [Kind.REPLICA_SETS, Kind.JOBS])
+def test_of_owners_only_metadata_is_asked_for(kind: Kind) -> None:
+    assert "as=PartialObjectMetadataList;g=meta.k8s.io;v=v1" in list_request(kind, limit=1).accept
+    assert "as=PartialObjectMetadata;" in watch_request(kind, "1", timeout_seconds=1).accept

@@ -1,0 +1,201 @@
+"""One object: which fields are read and how, and what is refused."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from forecast.errors import InputError
+from forecast.service_key import NO_OWNER, Owner, owner_from_references
+from scorer.cluster import shared_pieces
+from scorer.cluster.decoding import Kind, UndecodableObject, decode_object, decode_pod
+from scorer.cluster.objects import JobInfo, NodeInfo, Phase, PodInfo, QosClass, ReplicaSetInfo, Taint
+from tests.scorer.cluster.api_json import NODE, POD, changed, raw
+
+GIB = 2.0**30
+
+
+def seconds(text: str) -> float:
+    return datetime.fromisoformat(text).replace(tzinfo=UTC).timestamp()
+
+
+def test_a_pod() -> None:
+    pod = decode_pod(raw(POD))
+    assert pod == PodInfo(
+        uid="u1",
+        namespace="shop",
+        name="cart-7d9f-x2x4z",
+        node="n1",
+        labels={"app": "cart", "pod-template-hash": "7d9f"},
+        annotations={"forecast-scheduler.io/policy": "spread"},
+        owner=Owner("ReplicaSet", "cart-7d9f"),
+        owner_uid="rs1",
+        # The resize from 250m to 100m is not done yet, so the larger counts; the sidecar adds.
+        requests={"cpu": 0.3, "memory": GIB, "nvidia.com/gpu": 1.0},
+        nonzero_requests=(0.4, GIB + 2 * 200 * 2**20),
+        limits={"nvidia.com/gpu": 1.0},
+        qos=QosClass.BURSTABLE,
+        phase=Phase.RUNNING,
+        terminating=False,
+        started=seconds("2026-11-21T16:00:07"),
+        created=seconds("2026-11-21T16:00:00"),
+        scheduler_name="ours",
+        priority=1000,
+    )
+    assert pod.owner == owner_from_references(POD["metadata"]["ownerReferences"])
+    assert decode_pod(POD) == pod
+
+
+def test_a_node() -> None:
+    assert decode_object(Kind.NODES, raw(NODE))[0] == NodeInfo(
+        name="n1",
+        labels={"zone": "a"},
+        annotations={},
+        taints=(Taint("gpu", "", "NoSchedule"),),
+        unschedulable=True,
+        ready=True,
+        capacity={"cpu": 4.0, "memory": 16 * GIB, "pods": 110.0},
+        allocatable={"cpu": 3.92, "memory": 15 * GIB, "pods": 110.0},
+        addresses=("10.0.0.1", "n1.local"),
+    )
+
+
+def test_a_replica_set_and_a_job_by_their_metadata() -> None:
+    metadata = {
+        "name": "cart-7d9f",
+        "namespace": "shop",
+        "uid": "rs1",
+        "creationTimestamp": "2026-11-21T16:00:00Z",
+        "annotations": {
+            "deployment.kubernetes.io/revision": "12",
+            "deployment.kubernetes.io/desired-replicas": "3",
+        },
+        "ownerReferences": [{"kind": "Deployment", "name": "cart", "uid": "d", "controller": True}],
+    }
+    whole = {"kind": "PartialObjectMetadata", "metadata": metadata}
+    created = seconds("2026-11-21T16:00:00")
+    assert decode_object(Kind.REPLICA_SETS, raw(whole))[0] == ReplicaSetInfo(
+        "rs1", "shop", "cart-7d9f", Owner("Deployment", "cart"), 12, 3, created
+    )
+    assert decode_object(Kind.JOBS, raw(whole))[0] == JobInfo("rs1", "shop", "cart-7d9f", Owner("Deployment", "cart"))
+    for revision in ("", "x", "-1", "1.5", "9" * 50, "٣", None):
+        odd = changed(whole, "metadata.annotations", {"deployment.kubernetes.io/revision": revision})
+        decoded, _ = decode_object(Kind.REPLICA_SETS, raw(odd))
+        assert isinstance(decoded, ReplicaSetInfo) and decoded.revision is None
+
+
+def test_what_go_writes_for_nothing_is_nothing() -> None:
+    bare = decode_pod({"metadata": {"name": "x"}})
+    assert (bare.uid, bare.namespace, bare.node, bare.owner) == ("default/x", "default", "", NO_OWNER)
+    assert (bare.requests, bare.qos, bare.phase) == ({}, QosClass.BEST_EFFORT, Phase.PENDING)
+    assert (bare.scheduler_name, bare.priority, bare.started, bare.created) == ("default-scheduler", 0, None, 0.0)
+    metadata = {"name": "x", "labels": None, "annotations": None, "ownerReferences": None, "creationTimestamp": None}
+    metadata |= {"namespace": None, "uid": None, "deletionTimestamp": None}
+    names = ["nodeName", "schedulerName", "priority", "overhead", "resources", "containers", "initContainers"]
+    states = ["phase", "qosClass", "startTime", "conditions", "containerStatuses", "initContainerStatuses", "resources"]
+    null = {"metadata": metadata, "spec": dict.fromkeys(names), "status": dict.fromkeys(states)}
+    assert decode_pod(null) == bare
+    assert decode_pod({"metadata": metadata, "spec": None, "status": None}) == bare
+    node, _ = decode_object(
+        Kind.NODES,
+        raw(
+            {
+                "metadata": {"name": "n"},
+                "spec": {"taints": None, "unschedulable": None},
+                "status": dict.fromkeys(["capacity", "allocatable", "conditions", "addresses"]),
+            }
+        ),
+    )
+    assert node == NodeInfo("n", {}, {}, (), False, False, {}, {})
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "check"),
+    [
+        ("metadata.deletionTimestamp", "2026-11-21T17:00:00Z", lambda p: p.terminating),
+        ("status.phase", "Succeeded", lambda p: p.phase is Phase.SUCCEEDED),
+        ("status.phase", "Odd", lambda p: p.phase is Phase.UNKNOWN),
+        ("status.qosClass", None, lambda p: p.qos is QosClass.BURSTABLE),
+        ("status.qosClass", "BestEffort", lambda p: p.qos is QosClass.BEST_EFFORT),
+        ("status.containerStatuses", None, lambda p: p.started == seconds("2026-11-21T16:00:01")),
+        ("status.containerStatuses", [{"name": "main", "state": {"waiting": {}}}], lambda p: p.started is None),
+        ("spec.nodeName", None, lambda p: p.node == ""),
+        ("metadata.labels", {"a": None}, lambda p: p.labels == {"a": ""}),
+        ("metadata.ownerReferences", [{"kind": "A", "name": "b", "uid": "c"}], lambda p: p.owner == NO_OWNER),
+        ("metadata.annotations", {"forecast-scheduler.iox/y": "1"}, lambda p: p.annotations == {}),
+        ("metadata.creationTimestamp", "2026-11-21T18:00:00.5+02:00", lambda p: p.created % 60 == 0.5),
+        ("spec.overhead", {"cpu": "1"}, lambda p: p.requests["cpu"] == 1.3),
+        ("spec.resources", {"requests": {"cpu": 2}}, lambda p: p.requests["cpu"] == 2.0),
+        ("spec.containers.0.resources.requests", {"cpu": 1.5}, lambda p: p.requests["cpu"] == 1.55),
+    ],
+)
+def test_fields_of_a_pod(path: str, value: Any, check: Callable[[PodInfo], bool]) -> None:
+    assert check(decode_pod(raw(changed(POD, path, value))))
+
+
+@pytest.mark.parametrize(
+    ("path", "value"),
+    [
+        ("metadata.name", None),
+        ("metadata.name", ""),
+        ("metadata.name", "a/b"),
+        ("metadata.namespace", "a/b"),
+        ("metadata.labels", ["a"]),
+        ("metadata.labels", {"a": 1}),
+        ("metadata.creationTimestamp", "yesterday"),
+        ("metadata.creationTimestamp", "2026-11-21T16:00:00"),
+        ("metadata.ownerReferences", [{"kind": "", "name": "b", "controller": True}]),
+        ("metadata.ownerReferences", [{"kind": "A", "name": "b/c", "controller": True}]),
+        ("metadata.ownerReferences", {}),
+        ("spec", []),
+        ("spec.nodeName", 3),
+        ("spec.priority", 2**31),
+        ("spec.priority", 10**400),
+        ("spec.containers", {}),
+        ("spec.containers.0.resources", []),
+        ("spec.containers.0.resources.requests", {"cpu": "a lot"}),
+        ("spec.containers.0.resources.requests", {"cpu": "-1"}),
+        ("spec.containers.0.resources.requests", {"cpu": None}),
+        ("spec.containers.0.resources.requests", {"cpu": True}),
+        ("spec.containers.0.resources.requests", {"cpu": 10**400}),
+        ("spec.overhead", {"cpu": []}),
+        ("status.containerStatuses", [{"state": {"running": {"startedAt": 5}}}]),
+        ("kind", "Deployment"),
+    ],
+)
+def test_nonsense_is_refused_by_name(path: str, value: Any) -> None:
+    with pytest.raises(UndecodableObject, match=r"Pod.* cannot be read: ") as refused:
+        decode_pod(raw(changed(POD, path, value)))
+    assert isinstance(refused.value, InputError)
+
+
+def test_a_long_piece_decodes_like_a_short_one() -> None:
+    labels = {f"label-{i}": "x" * 50 for i in range(100)}
+    containers = [{"name": f"c{i}", "resources": {"requests": {"cpu": "1m", "memory": "1Mi"}}} for i in range(200)]
+    pod = decode_pod(raw(changed(changed(POD, "metadata.labels", labels), "spec.containers", containers)))
+    assert pod.labels == labels
+    assert pod.requests == {"cpu": 0.25, "memory": 200 * 2.0**20}
+
+
+def test_a_long_piece_is_not_kept() -> None:
+    kept = shared_pieces._totals.cache_info().currsize
+    for i in range(10):
+        decode_pod(changed(POD, "spec.overhead", {f"example.com/{i}-{'x' * 5000}": "1"}))
+    assert shared_pieces._totals.cache_info().currsize == kept
+
+
+@pytest.mark.parametrize(("reason", "cores"), [("Infeasible", 0.07), ("Deferred", 0.15)])
+def test_a_resize_that_is_refused_does_not_count(reason: str, cores: float) -> None:
+    pod = changed(POD, "status.containerStatuses.0.resources", {"requests": {"cpu": "20m"}})
+    pod = changed(pod, "status.conditions", [{"type": "PodResizePending", "status": "True", "reason": reason}])
+    assert decode_pod(pod).requests["cpu"] == cores  # the sidecar's 50m included
+
+
+def test_pods_of_one_service_share_what_they_have_in_common() -> None:
+    one, other = decode_pod(raw(POD)), decode_pod(raw(changed(POD, "metadata.name", "cart-7d9f-other")))
+    assert one.labels is other.labels
+    assert one.requests is other.requests
+    assert one.owner is other.owner
