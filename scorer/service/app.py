@@ -1,0 +1,61 @@
+"""The application: routes, limits around them, and what they share."""
+
+from __future__ import annotations
+
+from importlib.metadata import version
+from typing import Any
+
+from fastapi import FastAPI
+
+from scorer.answers import ScorerApi
+from scorer.service.errors import add_error_handlers
+from scorer.service.limits import BodyLimit, Busy, Deadline, Guard
+from scorer.service.metrics import ServiceMetrics
+from scorer.service.openapi import describe
+from scorer.service.options import ServiceOptions
+from scorer.service.routes import forecasts, scores, state
+from scorer.service.routes.page import page_router
+from scorer.service.security import Authentication, BearerTokens, SecurityHeaders
+from scorer.service.state import Service
+
+__all__ = ["create_app"]
+
+
+def create_app(scorer: ScorerApi, options: ServiceOptions | None = None) -> FastAPI:
+    """The scorer as an ASGI application. Raises InputError where a token file cannot be used.
+
+    FastAPI's own /docs and /redoc load their scripts from elsewhere and are off; /openapi.json is there.
+    """
+    options = options or ServiceOptions()
+    tokens = BearerTokens(options.token_files) if options.token_files else None
+    app = FastAPI(
+        title="forecast-scheduler scorer",
+        version=version("forecast-scheduler"),
+        docs_url=None,
+        redoc_url=None,
+        redirect_slashes=False,
+    )
+    metrics = ServiceMetrics(scorer, options)
+    app.state.service = Service(scorer, options, metrics)
+    for router in (scores.router, forecasts.router, state.router, page_router()):
+        app.include_router(router)
+    add_error_handlers(app)
+
+    # Starlette runs what was added last first: read this from the bottom up.
+    app.add_middleware(Deadline, seconds=options.deadline_seconds)
+    app.add_middleware(BodyLimit, max_bytes=options.max_body_bytes, seconds=options.deadline_seconds)
+    app.add_middleware(Busy, max_concurrent=options.max_concurrent)
+    if tokens is not None:
+        app.add_middleware(Authentication, tokens=tokens, metrics_open=options.metrics_open)
+    app.add_middleware(Guard, observe=metrics.observe_request)
+    app.add_middleware(SecurityHeaders)
+
+    document: dict[str, Any] = {}
+
+    def openapi() -> dict[str, Any]:
+        if not document:
+            document.update(describe(app, with_tokens=tokens is not None))
+        return document
+
+    app.openapi = openapi  # type: ignore[method-assign]
+    return app

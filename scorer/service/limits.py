@@ -1,0 +1,162 @@
+"""How much one request, and all of them together, may ask of the process. Pure ASGI, outermost first:
+
+Guard      nothing that goes wrong inside leaves the process or shows its internals; requests are counted
+Busy       so many requests at once, more are turned away
+BodyLimit  the body is read whole, up to a limit, whether or not its length was announced
+Deadline   an answer within so many seconds of that
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable
+
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from scorer.service.errors import error_response
+
+__all__ = ["BodyLimit", "Busy", "Deadline", "Guard"]
+
+logger = logging.getLogger(__name__)
+
+Observe = Callable[[str, str, int, float], None]
+"""(method, route, status, seconds)"""
+
+_NEVER_BUSY = ("/healthz", "/readyz")  # a busy scorer is alive: restarting it would make things worse
+
+
+class Guard:
+    """Answers 500 to what nobody expected, logs it, and reports every request to `observe`."""
+
+    def __init__(self, app: ASGIApp, observe: Observe) -> None:
+        self._app, self._observe = app, observe
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Run the rest of the application."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        status, began = 0, time.perf_counter()
+
+        async def watched_send(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+            await send(message)
+
+        try:
+            await self._app(scope, receive, watched_send)
+        except Exception:
+            logger.exception("%s %s failed", scope["method"], scope["path"])
+            if status == 0:
+                response = error_response(500, "an error inside the scorer: its log says more; please report it")
+                await response(scope, receive, watched_send)
+        finally:
+            # The route's pattern, not the path: a path with a node's name in it would be a series per node.
+            route = getattr(scope.get("route"), "path", "other")
+            self._observe(scope["method"], route, status, time.perf_counter() - began)
+
+
+class Busy:
+    """So many requests at once. More are told to come back rather than queued until nobody waits for them any more."""
+
+    def __init__(self, app: ASGIApp, max_concurrent: int) -> None:
+        self._app, self._max, self._now = app, max_concurrent, 0
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass on or answer 503."""
+        if scope["type"] != "http" or scope["path"] in _NEVER_BUSY:
+            await self._app(scope, receive, send)
+            return
+        if self._now >= self._max:
+            message = f"{self._max} requests are at work already: ask again after Retry-After seconds"
+            await error_response(503, message, {"Connection": "close"})(scope, receive, send)
+            return
+        self._now += 1
+        try:
+            await self._app(scope, receive, send)
+        finally:
+            self._now -= 1
+
+
+class Deadline:
+    """An answer within `seconds`. What has begun to be sent is finished by the client's patience alone."""
+
+    def __init__(self, app: ASGIApp, seconds: float) -> None:
+        self._app, self._seconds = app, seconds
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Run the rest, or answer 503."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        begun = False
+
+        async def watched_send(message: Message) -> None:
+            nonlocal begun
+            begun = True
+            timeout.reschedule(None)
+            await send(message)
+
+        try:
+            async with asyncio.timeout(self._seconds) as timeout:
+                await self._app(scope, receive, watched_send)
+        except TimeoutError:
+            if begun or not timeout.expired():
+                raise
+            message = f"no answer within {self._seconds:g} s: ask for fewer nodes, or again later"
+            await error_response(503, message, {"Connection": "close"})(scope, receive, send)
+
+
+class BodyLimit:
+    """Reads the body before the routes see it: at most `max_bytes`, within `seconds`."""
+
+    def __init__(self, app: ASGIApp, max_bytes: int, seconds: float) -> None:
+        self._app, self._max, self._seconds = app, max_bytes, seconds
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass on with the whole body, or answer 413 or 408."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        try:
+            async with asyncio.timeout(self._seconds):
+                body = await self._read(scope, receive)
+        except TimeoutError:
+            message = f"the body did not arrive within {self._seconds:g} s: send it in one go"
+            await error_response(408, message, {"Connection": "close"})(scope, receive, send)
+            return
+        if body is None:
+            message = f"the body is larger than {self._max} bytes: name fewer nodes, or raise the limit"
+            await error_response(413, message, {"Connection": "close"})(scope, receive, send)
+            return
+        sent = False
+
+        async def replay() -> Message:
+            nonlocal sent
+            if sent:
+                return await receive()
+            sent = True
+            return {"type": "http.request", "body": body, "more_body": False}
+
+        await self._app(scope, replay, send)
+
+    async def _read(self, scope: Scope, receive: Receive) -> bytes | None:
+        """The body; None if it is too large. What was announced as too large is not read at all."""
+        announced = next((value for name, value in scope["headers"] if name == b"content-length"), b"0")
+        if announced.isdigit() and (len(announced) > 18 or int(announced) > self._max):
+            return None
+        parts, size, more = [], 0, True
+        while more:
+            message = await receive()
+            if message["type"] == "http.disconnect":
+                return b""
+            part = message.get("body", b"")
+            size += len(part)
+            if size > self._max:
+                return None
+            parts.append(part)
+            more = message.get("more_body", False)
+        return b"".join(parts)

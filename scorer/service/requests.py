@@ -1,0 +1,80 @@
+"""Raw request bodies -> what the facade takes. Syntax errors are 400, JSON that cannot be used is 422."""
+
+from __future__ import annotations
+
+from typing import TypeVar
+
+import msgspec
+
+from scorer.answers import ScorerApi
+from scorer.cluster.decoding import decode_pod
+from scorer.cluster.objects import PodInfo
+from scorer.service.bodies import ExplainRequest, PodReference, ScoresRequest
+from scorer.service.errors import Refusal
+
+__all__ = ["decode_explain", "decode_scores", "pod_of"]
+
+Body = TypeVar("Body", ScoresRequest, ExplainRequest, PodReference)
+
+_SCORES = msgspec.json.Decoder(ScoresRequest)
+_EXPLAIN = msgspec.json.Decoder(ExplainRequest)
+_POD = msgspec.json.Decoder(PodReference)
+
+
+def decode_scores(body: bytes, max_nodes: int) -> ScoresRequest:
+    """Body of POST /v1/scores. Raises Refusal."""
+    return _checked(_decode(_SCORES, body), max_nodes)
+
+
+def decode_explain(body: bytes, max_nodes: int) -> ExplainRequest:
+    """Body of POST /v1/explain. Raises Refusal."""
+    return _checked(_decode(_EXPLAIN, body), max_nodes)
+
+
+def pod_of(raw: msgspec.Raw, scorer: ScorerApi) -> PodInfo:
+    """The pod a request is about: a whole Pod object, or one of the cluster by namespace and name.
+
+    Raises Refusal, InputError.
+    """
+    body = bytes(raw)
+    reference = _decode(_POD, body)
+    if reference.spec is not msgspec.UNSET or reference.metadata is not msgspec.UNSET:
+        try:
+            return decode_pod(body)
+        except RecursionError as error:
+            raise _too_deep() from error
+    if not reference.name:
+        raise Refusal(
+            422,
+            'pod has neither spec nor name: send a Kubernetes Pod object, or {"namespace": ..., "name": ...} of a pod '
+            "that exists",
+        )
+    return scorer.find_pod(reference.namespace or "default", reference.name)
+
+
+def _decode(decoder: msgspec.json.Decoder[Body], body: bytes) -> Body:
+    try:
+        return decoder.decode(body)
+    except msgspec.ValidationError as error:
+        raise Refusal(422, f"the body cannot be used: {error}; /openapi.json shows what is expected") from error
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise Refusal(400, f"the body is not JSON: {error}; send application/json in UTF-8") from error
+    except RecursionError as error:
+        raise _too_deep() from error
+
+
+def _too_deep() -> Refusal:
+    return Refusal(400, "the body is nested too deeply to be a Pod: send the object as kubectl prints it")
+
+
+Request = TypeVar("Request", ScoresRequest, ExplainRequest)
+
+
+def _checked(request: Request, max_nodes: int) -> Request:
+    if request.nodes is not None and len(request.nodes) > max_nodes:
+        raise Refusal(
+            422,
+            f"nodes has {len(request.nodes)} names, at most {max_nodes} are allowed: leave nodes out for all nodes, or "
+            "ask in parts",
+        )
+    return request

@@ -1,0 +1,1 @@
+"""The endpoints, by what they are about. A route translates, nothing more."""

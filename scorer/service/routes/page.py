@@ -1,0 +1,41 @@
+"""The page at /: static files of ours, without data."""
+
+from __future__ import annotations
+
+import hashlib
+from importlib import resources
+
+from fastapi import APIRouter, Request
+from starlette.responses import Response
+
+__all__ = ["PAGE_FILES", "page_router"]
+
+PAGE_FILES = {
+    "/": ("index.html", "text/html; charset=utf-8"),
+    "/page.js": ("page.js", "text/javascript; charset=utf-8"),
+    "/chart.js": ("chart.js", "text/javascript; charset=utf-8"),
+    "/heatmap.js": ("heatmap.js", "text/javascript; charset=utf-8"),
+    "/format.js": ("format.js", "text/javascript; charset=utf-8"),
+    "/page.css": ("page.css", "text/css; charset=utf-8"),
+    "/icon.svg": ("icon.svg", "image/svg+xml"),
+}
+
+
+def page_router() -> APIRouter:
+    """Reads the files once; a browser asks whether they changed."""
+    router = APIRouter(include_in_schema=False)
+    folder = resources.files("scorer.service") / "page"
+    for path, (name, kind) in PAGE_FILES.items():
+        _add(router, path, (folder / name).read_bytes(), kind)
+    return router
+
+
+def _add(router: APIRouter, path: str, content: bytes, kind: str) -> None:
+    tag = f'"{hashlib.sha256(content).hexdigest()[:16]}"'
+    headers = {"Cache-Control": "no-cache", "ETag": tag, "Content-Type": kind}
+
+    @router.get(path)
+    async def static_file(request: Request) -> Response:
+        if request.headers.get("if-none-match") == tag:
+            return Response(status_code=304, headers={"Cache-Control": "no-cache", "ETag": tag})
+        return Response(content, headers=headers)

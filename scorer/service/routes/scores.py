@@ -1,0 +1,51 @@
+"""Which nodes are good for a pod, and why."""
+
+from __future__ import annotations
+
+from fastapi import APIRouter, Request
+from starlette.responses import Response
+
+from scorer.service.errors import json_response
+from scorer.service.openapi import answer, body
+from scorer.service.requests import decode_explain, decode_scores, pod_of
+from scorer.service.state import ReadyService
+from scorer.service.translation import explanation_body, scores_body
+
+__all__ = ["router"]
+
+router = APIRouter(prefix="/v1", tags=["placement"])
+
+
+@router.post("/scores", responses=answer("ScoresBody", 400, 408, 413, 422), openapi_extra=body("ScoresRequest"))
+async def scores(request: Request, service: ReadyService) -> Response:
+    """Score nodes for a pod: 0 worst, 100 best.
+
+    `pod` is a Kubernetes Pod object (it need not exist yet) or the namespace and name of one that does. `nodes` are
+    the nodes to score, all if left out. `weights` replace the configured ones for this request. Nodes that the scorer
+    does not know get a neutral score and are named in `unknown_nodes`.
+    """
+    # Straight on the event loop: scoring takes a fraction of a millisecond, a hop to a thread as long again.
+    with service.metrics.stage("decode"):
+        asked = decode_scores(await request.body(), service.options.max_nodes)
+        pod = pod_of(asked.pod, service.scorer)
+    with service.metrics.stage("score"):
+        scored = service.scorer.score(pod, asked.nodes, asked.weights)
+    with service.metrics.stage("encode"):
+        return json_response(scores_body(scored))
+
+
+@router.post("/explain", responses=answer("ExplanationBody", 400, 408, 413, 422), openapi_extra=body("ExplainRequest"))
+async def explain(request: Request, service: ReadyService) -> Response:
+    """Score nodes for a pod and say why, for the best `top` of them.
+
+    Per node: what each score contributes, the predicted peak before and with the pod in real units with its hour and
+    bounding resource. Overall: runner-up and margin, model version, age of the data, degradation level.
+    """
+    with service.metrics.stage("decode"):
+        asked = decode_explain(await request.body(), service.options.max_nodes)
+        pod = pod_of(asked.pod, service.scorer)
+    with service.metrics.stage("explain"):
+        explanation = await service.in_thread(
+            lambda: service.scorer.explain(pod, asked.nodes, asked.weights, top=asked.top)
+        )
+    return json_response(explanation_body(explanation))

@@ -1,0 +1,237 @@
+"""Serve the application on a socket: TLS, graceful shutdown, slow clients. The application itself is app.py's.
+
+SIGTERM or stop()     /readyz says no; requests are still served for drain_seconds, while load balancers notice
+drain_seconds later   no new connections; requests in flight have shutdown_seconds to finish
+after that            run() returns; a second signal skips the waiting
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import signal
+import socket
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from types import FrameType
+
+import uvicorn
+from fastapi import FastAPI
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
+from forecast.errors import InputError
+from scorer.service.certificates import CertificateFiles, ReloadedCertificates
+
+__all__ = ["ScorerServer", "ServerOptions", "serve"]
+
+logger = logging.getLogger(__name__)
+
+MAX_CONNECTIONS = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class ServerOptions:
+    """Where to listen and how to leave.
+
+    port             : 0 = any free one, told to on_started
+    tls_cert, tls_key: PEM files; the key may be in the certificate's file. Without them the service speaks plain HTTP
+    client_ca        : clients must show a certificate signed by it (mTLS)
+    drain_seconds    : how long to serve on after the signal, until load balancers have noticed
+    shutdown_seconds : how long requests in flight may then take
+    header_seconds   : a connection must send a request's header by then; slow ones would fill the server
+    reload_seconds   : how often certificate files are looked at
+    """
+
+    host: str = "127.0.0.1"
+    port: int = 8080
+    tls_cert: Path | None = None
+    tls_key: Path | None = None
+    client_ca: Path | None = None
+    drain_seconds: float = 0.0
+    shutdown_seconds: float = 15.0
+    header_seconds: float = 10.0
+    reload_seconds: float = 5.0
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.port <= 65_535:
+            raise InputError(f"port is {self.port}: it must be 0 (any free one) to 65535")
+        if self.tls_cert is None and (self.tls_key is not None or self.client_ca is not None):
+            raise InputError("tls_key or client_ca is set without tls_cert: name the server's certificate too")
+
+
+def serve(app: FastAPI, options: ServerOptions, on_started: Callable[[str], None] | None = None) -> None:
+    """Serve until SIGTERM or SIGINT, then end gracefully. Raises InputError: port in use, bad TLS files."""
+    ScorerServer(app, options, on_started).run()
+
+
+class ScorerServer:
+    """The service on a socket. run() blocks, stop() may be called from anywhere, also from a signal handler.
+
+    The socket is open and the TLS files are read when the object exists; raises InputError.
+    """
+
+    def __init__(self, app: FastAPI, options: ServerOptions, on_started: Callable[[str], None] | None = None) -> None:
+        self.options, self._app, self._on_started = options, app, on_started
+        self._certificates = None
+        if options.tls_cert is not None:
+            files = CertificateFiles(options.tls_cert, options.tls_key, options.client_ca)
+            self._certificates = ReloadedCertificates(files)
+        self._socket = _listen(options.host, options.port)
+        self._uvicorn = _Uvicorn(self._config(), self._stop_from_signal, self._started)
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._lock = threading.Lock()
+        self._stopping = False
+        self._tasks: list[asyncio.Task[None]] = []
+
+    @property
+    def url(self) -> str:
+        """Where it listens, with the real port."""
+        host, port = self._socket.getsockname()[:2]
+        # Nobody can connect to "all addresses"; this machine's own name for itself can be clicked on.
+        shown = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}.get(host, f"[{host}]" if ":" in host else host)
+        return f"{'https' if self._certificates else 'http'}://{shown}:{port}"
+
+    def run(self) -> None:
+        """Serve until stopped."""
+        self._uvicorn.run(sockets=[self._socket])
+
+    def stop(self) -> None:
+        """Drain and end, see above; the second call does not wait."""
+        with self._lock:
+            loop, again, self._stopping = self._loop, self._stopping, True
+        if loop is None:
+            self._uvicorn.should_exit = True
+        else:
+            with contextlib.suppress(RuntimeError):  # the loop has ended meanwhile
+                loop.call_soon_threadsafe(self._drain, 0.0 if again else self.options.drain_seconds)
+
+    def _stop_from_signal(self) -> None:
+        # The handler runs in the main thread, between two steps of the loop: no lock, stop() might hold it here.
+        again, self._stopping = self._stopping, True
+        if again:
+            self._uvicorn.force_exit = True
+        if self._loop is None:
+            self._uvicorn.should_exit = True
+        else:
+            self._loop.call_soon_threadsafe(self._drain, 0.0 if again else self.options.drain_seconds)
+
+    def _drain(self, seconds: float) -> None:
+        self._app.state.service.draining = True
+        assert self._loop is not None
+        self._loop.call_later(seconds, setattr, self._uvicorn, "should_exit", True)
+
+    def _started(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        if self._certificates is not None:
+            self._tasks.append(self._loop.create_task(self._follow_certificates()))
+        if self._stopping:  # a signal came before the loop was known
+            self._uvicorn.should_exit = True
+        elif self._on_started is not None:
+            self._on_started(self.url)
+
+    async def _follow_certificates(self) -> None:
+        assert self._certificates is not None
+        while True:
+            await asyncio.sleep(self.options.reload_seconds)
+            self._certificates.refresh()
+
+    def _config(self) -> uvicorn.Config:
+        certificates = self._certificates
+        return uvicorn.Config(
+            self._app,
+            loop="auto",
+            http=_impatient(self.options.header_seconds),
+            ws="none",
+            lifespan="off",
+            log_config=None,
+            access_log=False,
+            server_header=False,
+            proxy_headers=False,
+            limit_concurrency=MAX_CONNECTIONS,
+            timeout_keep_alive=75,  # above the 60 s after which common load balancers close idle connections themselves
+            timeout_graceful_shutdown=max(1, round(self.options.shutdown_seconds)),
+            ssl_context_factory=None if certificates is None else lambda config, default: certificates.context,
+        )
+
+
+class _Uvicorn(uvicorn.Server):
+    """uvicorn that tells when it has started, and ends with exit status 0 after a signal."""
+
+    def __init__(self, config: uvicorn.Config, on_signal: Callable[[], None], on_started: Callable[[], None]) -> None:
+        super().__init__(config)
+        self._on_signal, self._on_started = on_signal, on_started
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        self._on_started()
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Unlike uvicorn's own, does not raise the signal again: a graceful end is a success."""
+        if threading.current_thread() is not threading.main_thread():
+            yield
+            return
+
+        def handle(number: int, frame: FrameType | None) -> None:
+            self._on_signal()
+
+        before = {number: signal.signal(number, handle) for number in (signal.SIGTERM, signal.SIGINT)}
+        try:
+            yield
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
+
+
+def _impatient(header_seconds: float) -> type[HttpToolsProtocol]:
+    """uvicorn's protocol, which waits for ever for the first header, with a limit to that."""
+
+    class Impatient(HttpToolsProtocol):
+        _patience: asyncio.TimerHandle | None = None
+
+        def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+            super().connection_made(transport)
+            self._patience = self.loop.call_later(header_seconds, transport.close)
+
+        def on_message_begin(self) -> None:
+            super().on_message_begin()
+            if self._patience is None:
+                self._patience = self.loop.call_later(header_seconds, self.transport.close)
+
+        def on_headers_complete(self) -> None:
+            self._calm()
+            super().on_headers_complete()
+
+        def connection_lost(self, exc: Exception | None) -> None:
+            self._calm()
+            super().connection_lost(exc)
+
+        def _calm(self) -> None:
+            if self._patience is not None:
+                self._patience.cancel()
+                self._patience = None
+
+    return Impatient
+
+
+def _listen(host: str, port: int) -> socket.socket:
+    """A bound socket. Raises InputError with the way out."""
+    try:
+        family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
+        listener = socket.socket(family, socket.SOCK_STREAM)
+    except (OSError, UnicodeError) as error:
+        raise InputError(f"host {host!r} is not an address of this machine: use 127.0.0.1 or 0.0.0.0") from error
+    try:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind(address)
+        listener.listen(2048)
+    except OSError as error:
+        listener.close()
+        raise InputError(
+            f"cannot listen on {host}:{port} ({error.strerror}): choose another port, or 0 for any free one"
+        ) from error
+    listener.setblocking(False)
+    return listener

@@ -1,0 +1,23 @@
+"""One application over a made-up scorer, asked in this process."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from scorer.service.app import create_app
+from scorer.service.options import ServiceOptions
+from tests.scorer.service.app_client import AppClient
+from tests.scorer.service.fake_scorer import FakeScorer
+
+
+@pytest.fixture
+def scorer() -> FakeScorer:
+    return FakeScorer()
+
+
+@pytest.fixture
+def client(scorer: FakeScorer) -> Iterator[AppClient]:
+    with AppClient(create_app(scorer, ServiceOptions(deadline_seconds=5))) as client:
+        yield client

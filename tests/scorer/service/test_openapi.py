@@ -1,0 +1,96 @@
+"""Requests made from the OpenAPI document, well-formed and not: no error of ours, and every answer as documented."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import httpx
+import pytest
+import schemathesis
+from hypothesis import HealthCheck, given, settings
+from schemathesis import GenerationMode
+from schemathesis.checks import not_a_server_error
+from schemathesis.specs.openapi.checks import (
+    content_type_conformance,
+    response_schema_conformance,
+    status_code_conformance,
+    unsupported_method,
+)
+
+from scorer.service.app import create_app
+from scorer.service.options import ServiceOptions
+from tests.scorer.service.app_client import AppClient
+from tests.scorer.service.fake_scorer import FakeScorer
+from tests.scorer.service.served import served
+
+CHECKS: Any = [
+    not_a_server_error,
+    status_code_conformance,
+    content_type_conformance,
+    response_schema_conformance,
+    unsupported_method,
+]
+OPERATIONS = 13
+
+
+@pytest.fixture(scope="module")
+def url() -> Iterator[str]:
+    with served(create_app(FakeScorer(5), ServiceOptions(max_body_bytes=2**20))) as url:
+        yield url
+
+
+@pytest.fixture(scope="module")
+def api(url: str) -> Any:
+    return schemathesis.openapi.from_url(f"{url}/openapi.json")
+
+
+def _ask(api: Any, requests: int) -> int:
+    """Make requests of every operation, half of them not as documented; how many were made."""
+    made = 0
+    for found in api.get_all_operations():
+        operation = found.ok()
+        # Any text is a name, so that wrong paths are hardly ever found, after seconds of search.
+        can_be_wrong = bool(operation.body or operation.query)
+        for mode in GenerationMode if can_be_wrong else [GenerationMode.POSITIVE]:
+
+            @settings(max_examples=requests, deadline=None, database=None, suppress_health_check=list(HealthCheck))
+            @given(case=operation.as_strategy(generation_mode=mode))
+            def ask(case: Any) -> None:
+                nonlocal made
+                made += 1
+                case.call_and_validate(checks=CHECKS)
+
+            ask()
+    return made
+
+
+def test_a_few_hundred_requests_are_answered_as_documented(api: Any, url: str) -> None:
+    assert _ask(api, 40) > 300
+    assert httpx.get(f"{url}/readyz").status_code == 200
+
+
+@pytest.mark.long
+def test_ten_thousand_requests_are_answered_as_documented(api: Any, url: str) -> None:
+    assert _ask(api, 1400) > 10_000
+    assert httpx.get(f"{url}/readyz").status_code == 200
+
+
+def test_every_path_is_documented_and_nothing_else(client: AppClient) -> None:
+    document = client.get("/openapi.json").json()
+    operations = [(path, method) for path, methods in document["paths"].items() for method in methods]
+    assert len(operations) == OPERATIONS
+    for path, method in operations:
+        operation = document["paths"][path][method]
+        assert operation["description"] and {"200", "401", "500", "503"} <= set(operation["responses"]), path
+    for schema in document["components"]["schemas"].values():
+        assert schema.get("description"), schema
+
+
+def test_examples_of_the_document_work(client: AppClient) -> None:
+    paths = client.get("/openapi.json").json()["paths"]
+    for path in ("/v1/scores", "/v1/explain"):
+        for name, example in paths[path]["post"]["requestBody"]["content"]["application/json"]["examples"].items():
+            answer = client.post(path, json=example["value"])
+            # The fake knows one pod by name, and it is another one.
+            assert answer.status_code == 200 or "is not known" in answer.json()["error"], (path, name, answer.text)

@@ -1,0 +1,106 @@
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from scorer.degradation import Level
+from scorer.service.app import create_app
+from scorer.service.options import ServiceOptions
+from tests.scorer.service.app_client import AppClient
+from tests.scorer.service.fake_scorer import FakeScorer
+
+POD = {
+    "metadata": {"namespace": "shop", "name": "cart-1"},
+    "spec": {"containers": [{"name": "cart", "resources": {"requests": {"cpu": "500m", "memory": "1Gi"}}}]},
+}
+
+
+def test_a_pod_object_is_scored_on_the_nodes_asked_for(client: AppClient, scorer: FakeScorer) -> None:
+    answer = client.post("/v1/scores", json={"pod": POD, "nodes": ["node-02", "node-30", "elsewhere"]})
+    assert answer.status_code == 200
+    body = answer.json()
+    assert list(body["scores"]) == ["node-02", "node-30", "elsewhere"]
+    assert 0 <= body["scores"]["node-02"] < body["scores"]["node-30"] <= 100
+    assert (body["unknown_nodes"], body["model"], body["level"]) == (["elsewhere"], "20260311-0200", 0)
+    assert scorer.asked[0].requests["cpu"] == 0.5 and scorer.asked[0].namespace == "shop"
+
+
+def test_a_pod_of_the_cluster_is_named(client: AppClient, scorer: FakeScorer) -> None:
+    answer = client.post("/v1/scores", json={"pod": {"namespace": "shop", "name": "cart-1"}})
+    assert list(answer.json()["scores"]) == scorer.names
+    assert scorer.asked[0].name == "cart-1"
+
+
+def test_weights_replace_the_configured_ones(client: AppClient) -> None:
+    answer = client.post("/v1/scores", json={"pod": POD, "nodes": [], "weights": {"predicted_peak": 3}})
+    assert answer.json()["weights"] == {"predicted_peak": 3.0}
+
+
+def test_degradation_and_its_reasons_are_told(client: AppClient, scorer: FakeScorer) -> None:
+    scorer.level, scorer.reasons = Level.REQUESTS, ("the model is 20 days old",)
+    body = client.post("/v1/scores", json={"pod": POD, "nodes": ["node-02"]}).json()
+    assert (body["level"], body["reasons"]) == (3, ["the model is 20 days old"])
+
+
+def test_a_score_that_is_not_a_number_is_null(client: AppClient, scorer: FakeScorer) -> None:
+    scorer.size[1] = float("nan")
+    assert client.post("/v1/scores", json={"pod": POD, "nodes": ["node-02"]}).json()["scores"] == {"node-02": None}
+
+
+@pytest.mark.parametrize(
+    ("body", "status", "says"),
+    [
+        (b"", 400, "not JSON"),
+        (b"{", 400, "not JSON"),
+        (b'{"pod": \xff}', 400, "not JSON"),
+        (b"[" * 100_000, 422, "got `array`"),
+        (b'{"pod": ' + b'{"metadata":' * 50_000, 400, "nested too deeply"),
+        (b'{"pod": {"spec": ' + b"[" * 50_000 + b"]" * 50_000 + b"}}", 400, "nested too deeply"),
+        (b"null", 422, "object"),
+        (b"{}", 422, "pod"),
+        (b'{"pod": 3}', 422, "object"),
+        (b'{"pod": {}}', 422, "neither spec nor name"),
+        (b'{"pod": {"spec": 3}}', 422, ""),
+        (b'{"pod": {"name": "cart-1"}, "nodes": [1]}', 422, "nodes"),
+        (b'{"pod": {"name": "cart-1"}, "weights": {"predicted_peak": "much"}}', 422, "weights"),
+        (b'{"pod": {"name": "cart-1"}, "weight": {}}', 422, "weight"),
+        (b'{"pod": {"namespace": "shop", "name": "gone"}}', 422, "'shop/gone' is not known"),
+        (b'{"pod": {"namespace": "shop", "name": "cart-1"}, "weights": {"wrong": 1}}', 422, "'wrong' is not known"),
+    ],
+)
+def test_what_cannot_be_used_is_refused_in_a_sentence(client: AppClient, body: bytes, status: int, says: str) -> None:
+    answer = client.post("/v1/scores", content=body)
+    assert answer.status_code == status, answer.text
+    assert set(answer.json()) == {"error"}
+    assert says in answer.json()["error"]
+    assert "\n" not in answer.json()["error"]
+
+
+def test_too_many_nodes_are_refused(scorer: FakeScorer) -> None:
+    with AppClient(create_app(scorer, ServiceOptions(max_nodes=3))) as client:
+        assert client.post("/v1/scores", json={"pod": POD, "nodes": ["a", "b", "c"]}).status_code == 200
+        answer = client.post("/v1/scores", json={"pod": POD, "nodes": ["a", "b", "c", "d"]})
+    assert answer.status_code == 422 and "at most 3" in answer.json()["error"]
+
+
+def test_an_explanation_names_contributions_peak_and_margin(client: AppClient) -> None:
+    body = client.post("/v1/explain", json={"pod": POD, "top": 2}).json()
+    assert [len(body["nodes"]), body["n_nodes"], body["runner_up"]] == [2, 50, body["nodes"][1]["node"]]
+    best = body["nodes"][0]
+    assert sum(c["points"] for c in best["contributions"]) == pytest.approx(best["score"])
+    assert best["peak_with"]["expected"] == pytest.approx(best["peak_before"]["expected"] + 0.5)
+    assert best["peak_with"]["resource"] == "cpu" and best["peak_with"]["at"].endswith(":30:00Z")
+    assert body["virtual_request"] == {"cpu": 0.31, "memory": 9e8}
+
+
+@pytest.mark.parametrize("top", [0, -1, 1001, "many"])
+def test_an_explanation_of_no_or_countless_nodes_is_refused(client: AppClient, top: object) -> None:
+    assert client.post("/v1/explain", json={"pod": POD, "top": top}).status_code == 422
+
+
+def test_five_thousand_nodes_fit_in_one_request(client: AppClient) -> None:
+    names = [f"ip-10-0-{i // 256}-{i % 256}.eu-central-1.compute.internal" for i in range(5000)]
+    body = json.dumps({"pod": POD, "nodes": names})
+    scores = client.post("/v1/scores", content=body).json()["scores"]
+    assert list(scores) == names
