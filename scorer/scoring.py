@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
@@ -69,7 +70,10 @@ def score_pod(
 
     level : of nodes that nobody measures (scorer.degradation.level_without_live)
     """
-    levels = level_of_nodes(level, cluster.measured_nodes()[rows])
+    n = cluster.state.n_rows
+    # All rows in order are most of the calls, and slices are not copied.
+    at: Ints | slice = slice(0, n) if len(rows) == n and np.array_equal(rows, np.arange(n)) else rows
+    levels = level_of_nodes(level, cluster.measured_nodes()[at])
     nobody: Bools = np.zeros(len(rows), dtype=bool)
     if level == Level.NEUTRAL:
         neutral = np.full(len(rows), NEUTRAL_SCORE)
@@ -80,11 +84,11 @@ def score_pod(
         used = weights_without_model(weights)
     else:
         profile = cluster.profile(pod)
-    request = cluster.expected_use(pod)
+    request = cluster.expected_use(pod, profile)
     needed = frozenset().union(*(scores[name].reads for name, weight in used.items() if weight > 0))
     if profile is None:
         needed |= {"virtual_available", "capacity"}  # to tell which nodes are full
-    columns = _node_columns(cluster, rows, profile, needed)
+    columns = _node_columns(cluster, rows, at, profile, needed)
     pod_columns = _pod_columns(cluster, pod, profile, request)
     figures = _cluster_figures(cluster, needed)
     parts = {name: scores[name].compute(columns, pod_columns, figures) for name, weight in used.items() if weight > 0}
@@ -99,16 +103,16 @@ def score_pod(
     return PodScores(rows, total, parts, used, levels, full, profile, request)
 
 
-def _node_columns(cluster: TrackedCluster, rows: Ints, profile: int | None, needed: frozenset[str]) -> NodeColumns:
-    """Columns of the rows; those that no score needs are left empty (NaN)."""
+def _node_columns(
+    cluster: TrackedCluster, rows: Ints, at: Ints | slice, profile: int | None, needed: frozenset[str]
+) -> NodeColumns:
+    """Columns of the rows; those that no score needs are left empty (NaN). at: the rows once more, to index with."""
     state, n = cluster.state, len(rows)
-    # All rows in order are most of the calls, and slices are not copied.
-    at: Ints | slice = slice(None) if n == state.n_rows and n and rows[-1] == n - 1 else rows
 
     def column(name: str, make: Callable[[], Floats], *shape: int) -> Floats:
-        return make()[at] if name in needed else np.broadcast_to(np.nan, (n, *shape))
+        return make()[at] if name in needed else _empty(n, *shape)
 
-    share, exact, out_of_memory = _predicted(cluster, rows, profile)
+    share, exact, out_of_memory = _predicted(cluster, rows, at, profile)
     return NodeColumns(
         kinds=tuple(state.kinds),
         allocatable=column("allocatable", lambda: state.allocatable, len(state.kinds)),
@@ -125,7 +129,15 @@ def _node_columns(cluster: TrackedCluster, rows: Ints, profile: int | None, need
     )
 
 
-def _predicted(cluster: TrackedCluster, rows: Ints, profile: int | None) -> tuple[Floats, Floats, Bools]:
+@lru_cache(maxsize=64)
+def _empty(*shape: int) -> Floats:
+    """NaN everywhere, in no memory."""
+    return np.broadcast_to(np.nan, shape)
+
+
+def _predicted(
+    cluster: TrackedCluster, rows: Ints, at: Ints | slice, profile: int | None
+) -> tuple[Floats, Floats, Bools]:
     """Mean share, exact cost of the short list, and where memory would run out: (n_nodes,) each."""
     n, predicted = len(rows), cluster.predicted
     share, exact = np.full(n, np.nan), np.full(n, np.nan)
@@ -133,8 +145,10 @@ def _predicted(cluster: TrackedCluster, rows: Ints, profile: int | None) -> tupl
     if profile is None or predicted is None:
         return share, exact, out_of_memory
     load = predicted.load
-    inside: Ints | slice = slice(None) if n == 0 or rows.max() < load.n_nodes else np.flatnonzero(rows < load.n_nodes)
-    at = rows[inside]
+    inside: Ints | slice = slice(0, n)
+    if load.n_nodes < cluster.state.n_rows:  # the last rows have neither a node nor pods yet
+        inside = np.flatnonzero(rows < load.n_nodes)
+        at = rows[inside]
     share[inside] = np.where(load.known[at], load.mean_share(profile)[at], np.nan)
     out_of_memory[inside] = load.peak_with(profile, MEMORY)[at] > MEMORY_LIMIT
     known = np.isfinite(share)

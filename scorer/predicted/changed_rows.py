@@ -33,4 +33,6 @@ class ChangedRows:
         """The rows that changed after `position`, each once; None = they are not remembered, look at all."""
         if position < self._dropped:
             return None
-        return np.unique(np.array(self._rows[position - self._dropped :], dtype=np.int64))
+        # A set, not np.unique: usually there are a few dozen.
+        missed = set(self._rows[position - self._dropped :])
+        return np.fromiter(missed, dtype=np.int64, count=len(missed))
