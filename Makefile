@@ -47,6 +47,14 @@ bench: $(VENV)/.installed-bench  ## the figures in the README
 	$(BIN)/python -m benchmarks.prometheus
 	$(BIN)/python -m benchmarks.regression --services 1000 --nodes 1000
 	$(BIN)/python -m benchmarks.regression --no-rivals
+	$(BIN)/python -m benchmarks.scoring
+	$(BIN)/python -m benchmarks.cluster_events
+	$(BIN)/python -m benchmarks.scores_speed
+	$(BIN)/python -m benchmarks.qos_balance
+	$(BIN)/python -m benchmarks.water_level
+	$(BIN)/python -m benchmarks.burst
+	$(BIN)/python -m benchmarks.scorer_service
+	$(BIN)/python -m benchmarks.first_sync
 
 clean:  ## remove the environment and all caches
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis
