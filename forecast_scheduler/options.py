@@ -2,12 +2,24 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-__all__ = ["ConfigOption", "HistoryOption", "JsonOption", "ModelsOption", "ReportOption", "SeedOption", "VerboseOption"]
+from forecast.errors import InputError
+
+__all__ = [
+    "ConfigOption",
+    "HistoryOption",
+    "JsonOption",
+    "ModelsOption",
+    "ReportOption",
+    "SeedOption",
+    "VerboseOption",
+    "parse_moment",
+]
 
 ConfigOption = Annotated[
     Path | None,
@@ -31,3 +43,13 @@ SeedOption = Annotated[int | None, typer.Option("--seed", metavar="N", min=0, he
 VerboseOption = Annotated[
     bool, typer.Option("--verbose", "-v", help="Log what happens, and show the traceback of an unexpected error.")
 ]
+
+
+def parse_moment(text: str | None) -> datetime | None:
+    """A moment in ISO 8601; without an offset it stays naive and means local time."""
+    if text is None:
+        return None
+    try:
+        return datetime.fromisoformat(text)
+    except ValueError as error:
+        raise InputError(f"--at {text!r} is not a time: write for instance 2026-11-14T04:00") from error

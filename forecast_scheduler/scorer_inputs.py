@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from datetime import datetime
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from forecast.errors import InputError
-
-__all__ = ["AtOption", "ClusterOption", "KubeconfigOption", "PrometheusOption", "RecordedOption", "parse_moment"]
+__all__ = ["AtOption", "ClusterOption", "KubeconfigOption", "PrometheusOption", "RecordedOption"]
 
 ClusterOption = Annotated[
     Path | None,
@@ -44,13 +41,3 @@ RecordedOption = Annotated[
         "--history", metavar="DIR", help="With --cluster and --at: usage recorded there, as if it were measured now."
     ),
 ]
-
-
-def parse_moment(text: str | None) -> datetime | None:
-    """A moment in ISO 8601; without an offset it stays naive and means local time."""
-    if text is None:
-        return None
-    try:
-        return datetime.fromisoformat(text)
-    except ValueError as error:
-        raise InputError(f"--at {text!r} is not a time: write for instance 2026-11-14T04:00") from error

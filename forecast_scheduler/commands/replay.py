@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
-from datetime import datetime
 from typing import Annotated
 
 import typer
 
-from forecast.errors import InputError
-from forecast_scheduler.options import ConfigOption, HistoryOption, JsonOption, ReportOption, SeedOption, VerboseOption
+from forecast_scheduler.options import (
+    ConfigOption,
+    HistoryOption,
+    JsonOption,
+    ReportOption,
+    SeedOption,
+    VerboseOption,
+    parse_moment,
+)
 from forecast_scheduler.shell import check_writable, open_shell, write_json, write_text
 
 AtOption = Annotated[
@@ -41,7 +47,7 @@ def replay(
     check_writable(json)
     check_writable(report)
     directory = shell.history(history)
-    moment = parse_time(at) if at is not None else None
+    moment = parse_moment(at)
 
     from forecast_scheduler.history_source import open_history, tell_what_was_cleaned
     from forecast_scheduler.replaying import replay_history, replay_tables
@@ -67,11 +73,3 @@ def replay(
 
         write_text(report, html_report(played, known))
         shell.out.print(f"report with plots: {report.resolve()}", highlight=False, markup=False, soft_wrap=True)
-
-
-def parse_time(text: str) -> datetime:
-    """A moment in ISO 8601; without an offset it stays naive and means local time of the history."""
-    try:
-        return datetime.fromisoformat(text)
-    except ValueError as error:
-        raise InputError(f"--at {text!r} is not a time: write for instance 2026-11-14T04:00") from error

@@ -7,14 +7,13 @@ from typing import Annotated
 
 import typer
 
-from forecast_scheduler.options import ConfigOption, ModelsOption, VerboseOption
+from forecast_scheduler.options import ConfigOption, ModelsOption, VerboseOption, parse_moment
 from forecast_scheduler.scorer_inputs import (
     AtOption,
     ClusterOption,
     KubeconfigOption,
     PrometheusOption,
     RecordedOption,
-    parse_moment,
 )
 from forecast_scheduler.settings import with_options
 from forecast_scheduler.shell import open_shell
