@@ -7,10 +7,13 @@ from typing import Final
 from forecast.service_key import ServiceKey
 from scorer.cluster.objects import Phase, PodInfo
 
-__all__ = ["FINISHED", "same_requests", "seat_weight", "serves", "sits"]
+__all__ = ["FINISHED", "WAITING_SECONDS", "same_requests", "seat_weight", "serves", "sits", "waits"]
 
 FINISHED: Final = frozenset({Phase.SUCCEEDED, Phase.FAILED})
 """Phases in which a pod holds no resources any more."""
+
+
+WAITING_SECONDS: Final = 600.0
 
 
 def sits(pod: PodInfo) -> bool:
@@ -18,9 +21,18 @@ def sits(pod: PodInfo) -> bool:
     return bool(pod.node) and pod.phase not in FINISHED
 
 
-def serves(pod: PodInfo, *, superseded: bool) -> bool:
-    """Whether it counts as a replica: it shares the service's load, or will once it is bound and ready."""
-    return not (pod.terminating or superseded or pod.phase in FINISHED)
+def waits(pod: PodInfo) -> bool:
+    """Whether it is still to be bound to a node."""
+    return not pod.node and pod.phase not in FINISHED
+
+
+def serves(pod: PodInfo, *, superseded: bool, now: float) -> bool:
+    """Whether it counts as a replica: it shares the service's load, or will once it is bound and ready.
+
+    A pod that has found no node for WAITING_SECONDS does not: it may never, and those that run carry its share.
+    """
+    overdue = waits(pod) and now >= pod.created + WAITING_SECONDS
+    return not (pod.terminating or superseded or overdue or pod.phase in FINISHED)
 
 
 def seat_weight(service: ServiceKey, *, serves: bool) -> float:

@@ -132,7 +132,7 @@ def _expected_services(o: Observed) -> tuple[dict[str, ServiceKey], dict[str, fl
             owner_of_owner=owner.owner if owner else None,
             pod_labels=pod.labels,
         )
-        pod_serves = serves(pod, superseded=pod.owner_uid in superseded)
+        pod_serves = serves(pod, superseded=pod.owner_uid in superseded, now=o.now)
         services[uid] = service
         weights[uid] = seat_weight(service, serves=pod_serves)
         replicas[service] += pod_serves

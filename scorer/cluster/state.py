@@ -22,7 +22,7 @@ from scorer.cluster.columns import NodeColumns
 from scorer.cluster.decoding import ApiObject, Kind
 from scorer.cluster.objects import JobInfo, NodeInfo, PodInfo, ReplicaSetInfo
 from scorer.cluster.rollout import Rollouts, replicas_wanted
-from scorer.cluster.seating import same_requests, seat_weight, serves, sits
+from scorer.cluster.seating import same_requests, seat_weight, serves, sits, waits
 from scorer.cluster.services import Services
 
 __all__ = [
@@ -64,6 +64,7 @@ class ClusterState:
         self.seat_of: dict[str, Seat] = {}
         self._standing: dict[str, tuple[int, bool]] = {}  # pod UID -> its service, and whether it serves
         self._uid_of: dict[tuple[str, str], str] = {}  # namespace and name -> pod UID
+        self._waiting: dict[str, None] = {}  # pods that are still to be bound
         self._owned: dict[str, dict[str, None]] = {}  # UID of a controller -> UIDs of its pods
 
     # Columns, one row per node; read-only views, valid until the next change.
@@ -199,6 +200,10 @@ class ClusterState:
                 return changes
             self._forget_names(known)
         self.pods[pod.uid] = pod
+        if waits(pod):
+            self._waiting[pod.uid] = None
+        else:
+            self._waiting.pop(pod.uid, None)
         self._uid_of[pod.namespace, pod.name] = pod.uid
         if pod.owner_uid:
             self._owned.setdefault(pod.owner_uid, {})[pod.uid] = None
@@ -209,6 +214,7 @@ class ClusterState:
         pod = self.pods.pop(uid, None)
         if pod is None:
             return []
+        self._waiting.pop(uid, None)
         self._forget_names(pod)
         return self._settle(uid, pod, None)
 
@@ -234,10 +240,14 @@ class ClusterState:
         return self._resettle([uid], ()) if self.jobs.pop(uid, None) else []
 
     def expire(self, now: float) -> list[Change]:
-        """What time alone changes: rollouts that have taken too long. The clock may go backwards."""
+        """What time alone changes: rollouts and pods that wait for too long. The clock may go backwards."""
         turned = self._rollouts.turned(self.now, now)
         self.now = now
-        return self._resettle((), turned)
+        changes = self._resettle((), turned)
+        for uid in self._waiting:
+            if self._standing[uid][1] != self._serves(self.pods[uid]):
+                changes += self._settle(uid, self.pods[uid], self.pods[uid])
+        return changes
 
     # How
 
@@ -260,7 +270,7 @@ class ClusterState:
         standing = self._standing.pop(uid, None)
         if pod is not None:
             key = self.service_key(pod)
-            pod_serves = serves(pod, superseded=self._rollouts.is_superseded(pod.owner_uid, self.now))
+            pod_serves = self._serves(pod)
             service, is_new = self._services.join(key, serves=pod_serves)
             if is_new:
                 changes.append(ServiceAdded(service))
@@ -288,6 +298,10 @@ class ClusterState:
         if before is not None and self._columns.free_if_unused(before.node):
             changes.append(NodeRemoved(before.node))
         return changes
+
+    def _serves(self, pod: PodInfo) -> bool:
+        superseded = self._rollouts.is_superseded(pod.owner_uid, self.now)
+        return serves(pod, superseded=superseded, now=self.now)
 
     def _forget_names(self, pod: PodInfo) -> None:
         if self._uid_of.get((pod.namespace, pod.name)) == pod.uid:

@@ -11,6 +11,7 @@ from forecast.service_key import Owner, ServiceKey
 from scorer.cluster.decoding import Kind
 from scorer.cluster.objects import Phase, PodInfo, QosClass
 from scorer.cluster.rollout import ROLLOUT_SECONDS
+from scorer.cluster.seating import WAITING_SECONDS
 from scorer.cluster.self_check import self_check
 from scorer.cluster.state import (
     ClusterState,
@@ -121,7 +122,8 @@ def test_tables_cannot_be_written_from_outside(state: ClusterState) -> None:
         ({"terminating": True}, 0.0, 0.0),
         ({"phase": Phase.SUCCEEDED}, None, 0.0),
         ({"phase": Phase.FAILED}, None, 0.0),
-        ({"node": ""}, None, 1.0),
+        ({"node": ""}, None, 0.0),  # created long ago: see below
+        ({"node": "", "created": T0 - 10}, None, 1.0),
         ({"owner": Owner("DaemonSet", "agent")}, 0.0, 1.0),
         ({"owner": Owner("Node", "n1")}, 0.0, 1.0),
     ],
@@ -133,6 +135,26 @@ def test_which_pods_count(state: ClusterState, more: dict[str, object], weight: 
     assert (seat.weight if seat else None) == weight
     assert requested(state, "n1", "cpu") == (0.5 if seat else 0.0)
     assert state.replicas(state.service_of[state.service_key(one)]) == replicas
+
+
+def test_a_pod_that_finds_no_node_shares_no_load_for_ever(state: ClusterState) -> None:
+    running, waiting = (
+        pod("cart-1", owner=Owner("StatefulSet", "cart"), node="n1"),
+        pod("cart-2", owner=Owner("StatefulSet", "cart"), node="", created=T0),
+    )
+    state.put_pod(running)
+    state.put_pod(waiting)
+    service = state.seat_of[running.uid].service
+    assert state.replicas(service) == 2
+    state.take_changed_services()
+    assert state.expire(T0 + WAITING_SECONDS - 1) == []
+    assert state.replicas(service) == 2
+    state.expire(T0 + WAITING_SECONDS)
+    assert state.replicas(service) == 1  # the one that runs carries it all
+    assert state.take_changed_services() == {service}
+    state.put_pod(replace(waiting, node="n1"))
+    assert state.replicas(service) == 2
+    assert self_check(state) == ()
 
 
 def test_a_replica_set_that_comes_late_says_whose_its_pods_are(state: ClusterState) -> None:
@@ -161,7 +183,7 @@ def test_a_rollout(state: ClusterState) -> None:
     for name in "ab":
         state.put_pod(pod_of(OLD, name, node="n1"))
     state.put_pod(pod_of(NEW, "c", node="n1"))
-    state.put_pod(pod_of(NEW, "d"))  # not bound yet
+    state.put_pod(replace(pod_of(NEW, "d"), created=T0 + ROLLOUT_SECONDS))  # not bound yet
     state.replace(Kind.REPLICA_SETS, [OLD])
     cart = state.service_of[CART]
     assert state.replicas(cart) == 4.0  # as many as there are
