@@ -48,7 +48,7 @@ def columns(n_nodes: int, rng: np.random.Generator) -> Case:
         known=np.ones(n_nodes, dtype=bool),
     )
     requests = np.array([1.0, 4 * GIB, 1.0, 0.0, 1.0])
-    pod = PodColumns(requests, requests[:2], np.ones(len(RESOURCES)), 1, 2 * GIB)
+    pod = PodColumns(requests, requests[:2], np.ones(len(RESOURCES)), 1)
     return nodes, pod, ClusterFigures(qos_pods.sum(axis=0), nodes.qos_memory.sum(axis=0), 0.3)
 
 

@@ -19,7 +19,15 @@ import numpy as np
 
 from forecast.arrays import Bools, Ints
 
-__all__ = ["FRESH_MODEL_SECONDS", "OLDEST_MODEL_SECONDS", "Ladder", "Level", "level_of_nodes", "level_without_live"]
+__all__ = [
+    "FRESH_MODEL_SECONDS",
+    "OLDEST_MODEL_SECONDS",
+    "Ladder",
+    "Level",
+    "level_of_nodes",
+    "level_without_live",
+    "widening",
+]
 
 FRESH_MODEL_SECONDS = 36 * 3600
 OLDEST_MODEL_SECONDS = 14 * 86_400
@@ -51,6 +59,15 @@ class Ladder:
     oldest_state: float = 900.0
 
 
+def widening(model_age_days: int) -> float:
+    """Factor on the bounds of a model that is so many days old: twice as wide after a week.
+
+    They are calibrated for the first days. A square root of time, as for a level that wanders, held 80 % of peaks after
+    a week.
+    """
+    return 1.0 + max(0, model_age_days) / 7
+
+
 def level_without_live(model_age: float | None, state_age: float, ladder: Ladder) -> Level:
     """The level of a node that nobody measures.
 
@@ -67,8 +84,9 @@ def level_without_live(model_age: float | None, state_age: float, ladder: Ladder
 def level_of_nodes(without_live: Level, measured: Bools) -> Ints:
     """The level of each node: (n_nodes,).
 
-    measured : (n_nodes,) whether its usage was measured recently
+    without_live : FRESH is read as NO_LIVE_CORRECTION: of a node that nobody measures it promises nothing
+    measured     : (n_nodes,) whether its usage was measured recently
     """
-    if without_live != Level.NO_LIVE_CORRECTION:
+    if without_live > Level.NO_LIVE_CORRECTION:
         return np.full(len(measured), int(without_live), dtype=np.int64)
     return np.where(measured, int(Level.FRESH), int(Level.NO_LIVE_CORRECTION))

@@ -6,7 +6,7 @@ The tables of predicted load cover the whole of it and are made anew at local mi
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import date, datetime, time, timedelta
+from datetime import UTC, date, datetime, time, timedelta
 from zoneinfo import ZoneInfo
 
 import numpy as np
@@ -42,8 +42,17 @@ class Horizon:
         return len(self.days) * SLOTS_PER_DAY
 
     def weights(self) -> Floats:
-        """1 for half hours to come, the one under way included, 0 for those that are over: (n_slots,)."""
-        return (np.arange(self.n_slots) >= self.slot).astype(np.float64)
+        """1 for half hours to come, the one under way included; 0 for those that are over or do not exist: (n_slots,).
+
+        When clocks go forward two half hours of that day do not come.
+        """
+        weights = (np.arange(self.n_slots) >= self.slot).astype(np.float64)
+        for i, day in enumerate(self.days):
+            midnight, next_midnight = (start_of_slot(day + timedelta(days=n), 0, self.zone) for n in (0, 1))
+            if midnight.utcoffset() != next_midnight.utcoffset():
+                of_day = range(SLOTS_PER_DAY)
+                weights[[i * SLOTS_PER_DAY + slot for slot in of_day if not _exists(day, slot, self.zone)]] = 0.0
+        return weights
 
     def fading(self, half_life_slots: float) -> Floats:
         """What is left of today's error in each half hour: 1 now, halved every `half_life_slots`: (n_slots,)."""
@@ -53,6 +62,12 @@ class Horizon:
     def start_of(self, slot: int) -> datetime:
         """When a slot, counted from midnight of today, begins on the wall clock."""
         return start_of_slot(self.days[0] + timedelta(days=slot // SLOTS_PER_DAY), slot % SLOTS_PER_DAY, self.zone)
+
+
+def _exists(day: date, slot: int, zone: ZoneInfo) -> bool:
+    """Whether the wall clock ever shows it (PEP 495, "gap")."""
+    start = start_of_slot(day, slot, zone)
+    return start.astimezone(UTC).astimezone(zone).replace(tzinfo=None) == start.replace(tzinfo=None)
 
 
 def start_of_slot(day: date, slot: int, zone: ZoneInfo) -> datetime:

@@ -23,6 +23,7 @@ from forecast.history import History, PodUsage
 from forecast.model import PeakModel
 from forecast.progress import Progress, silent
 from forecast.resources import HOT_RESOURCES
+from scorer.degradation import widening
 from scorer.replay.curves import CurveForecast, from_model, last_week, true_future
 from scorer.replay.metrics import bound_coverage, shares
 from scorer.replay.playback import Playback, play
@@ -159,8 +160,7 @@ def forecast_with(fit: FitModel) -> Forecaster:
     def forecaster(known: History, window: Window, current_replicas: Floats) -> CurveForecast:
         model = fit(known)
         age = (window.days[0] - model.first_day).days
-        # Calibrated within a week. A square root of time, as for a level that wanders, held 80 % of peaks after a week.
-        return from_model(model, window, current_replicas, widen=1.0 + age / 7)
+        return from_model(model, window, current_replicas, widen=widening(age))
 
     return forecaster
 

@@ -73,14 +73,12 @@ class PodColumns:
     nonzero         : (2,) CPU and memory as LeastAllocated counts them
     virtual_request : (n_resources,) what it is taken to use now; NaN = nothing known
     qos             : its QoS class, 0..2
-    memory          : bytes predicted at its peak
     """
 
     requests: Floats
     nonzero: Floats
     virtual_request: Floats
     qos: int
-    memory: float
 
 
 @dataclass(frozen=True, slots=True)

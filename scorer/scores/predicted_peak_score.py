@@ -42,7 +42,7 @@ def predicted_peak_score(share: AnyFloats, exact: AnyFloats, out_of_memory: Bool
     4. Unknown nodes get the median of the known.
 
     share         : (n_nodes,) mean predicted share of capacity over the coming week, weighted by the pod's own profile,
-                    the pod included; NaN = unknown node
+                    the pod itself counted half; NaN = unknown node
     exact         : (n_nodes,) growth of the weighted sum of fourth powers, lower is better; NaN = not on the short list
     out_of_memory : (n_nodes,) memory is predicted to run out with the pod
     Returns (n_nodes,) in [0, 100], higher is better.

@@ -80,7 +80,6 @@ def random_case(seed: int, n_nodes: int, all_known: bool) -> Case:
         nonzero=np.maximum(requests[:2], np.array([0.1, 2e8])),
         virtual_request=virtual * USAGE_UNITS,
         qos=int(rng.integers(0, 3)),
-        memory=float(rng.choice([0.0, 2e9])),
     )
     cluster = ClusterFigures(
         qos_pods=nodes.qos_pods.sum(axis=0) + rng.integers(0, 2) * rng.integers(0, 100, 3),
@@ -270,7 +269,6 @@ def half_full(n: int) -> Case:
         nonzero=np.array([2.0, 4.0 * 2**30]),
         virtual_request=np.array([0.5, 2.0, 1.0, 1.0, 0.1]) * USAGE_UNITS,
         qos=1,
-        memory=2.0 * 2**30,
     )
     return nodes, pod, ClusterFigures(qos_pods.sum(axis=0), nodes.qos_memory.sum(axis=0), stack_weight=0.2)
 

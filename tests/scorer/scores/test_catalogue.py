@@ -103,7 +103,6 @@ POD = PodColumns(
     nonzero=np.array([1.5, 15.0]),
     virtual_request=np.full(len(RESOURCES), 1.0),
     qos=2,
-    memory=1.0,
 )
 CLUSTER = ClusterFigures(qos_pods=np.array([1.0, 1.0, 0.0]), qos_memory=np.array([0.0, 3.0, 1.0]), stack_weight=0.75)
 
