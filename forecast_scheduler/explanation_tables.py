@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from rich.markup import escape
 from rich.table import Table
 
+from forecast.resources import RESOURCES
 from scorer.answers import Explanation, Peak
 
 __all__ = ["amount", "explanation_tables", "remarks"]
@@ -29,7 +31,7 @@ def amount(value: float, unit: str) -> str:
 def explanation_tables(explanation: Explanation) -> list[Table]:
     """Nodes, best first; and, where more than one score counts, what each contributed."""
     nodes = Table(
-        title=f"{explanation.pod} ({explanation.service}) on {explanation.n_nodes} nodes, best first",
+        title=escape(f"{explanation.pod} ({explanation.service}) on {explanation.n_nodes} nodes, best first"),
         title_justify="left",
     )
     for column, right in (
@@ -43,7 +45,7 @@ def explanation_tables(explanation: Explanation) -> list[Table]:
     for node in explanation.nodes:
         after = node.peak_with
         notes = "; ".join([*([_when(after)] if after else []), *node.notes])
-        nodes.add_row(node.node, f"{node.score:.1f}", _peak(node.peak_before), _peak(after), notes)
+        nodes.add_row(escape(node.node), f"{node.score:.1f}", _peak(node.peak_before), _peak(after), escape(notes))
     tables = [nodes]
     if any(len(node.contributions) > 1 for node in explanation.nodes):
         parts = Table(title="What each score contributes (score x weight / all weights)", title_justify="left")
@@ -51,7 +53,7 @@ def explanation_tables(explanation: Explanation) -> list[Table]:
         for part in explanation.nodes[0].contributions:
             parts.add_column(f"{part.name} x {part.weight:g}", justify="right")
         for node in explanation.nodes:
-            parts.add_row(node.node, *(f"{part.points:.1f} ({part.score:.0f})" for part in node.contributions))
+            parts.add_row(escape(node.node), *(f"{part.points:.1f} ({part.score:.0f})" for part in node.contributions))
         tables.append(parts)
     return tables
 
@@ -69,7 +71,8 @@ def remarks(explanation: Explanation) -> list[str]:
     lines += [f"  {reason}" for reason in explanation.reasons]
     if not explanation.service_known:
         lines.append("the model does not know this service: predicted from its requests")
-    used = ", ".join(f"{name} {value:.4g}" for name, value in explanation.virtual_request.items())
+    units = {resource.name: resource.unit for resource in RESOURCES}
+    used = ", ".join(f"{name} {amount(value, units[name])}" for name, value in explanation.virtual_request.items())
     lines.append(f"virtual request ({explanation.virtual_request_source}): {used}")
     return lines
 

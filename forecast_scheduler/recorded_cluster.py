@@ -47,7 +47,10 @@ def cluster_at(history: History, pods: PodUsage, moment: datetime) -> dict[str, 
 def _node(history: History, row: int) -> dict[str, Any]:
     capacity = history.capacity[row]
     status = {"cpu": capacity[CPU], "memory": capacity[MEMORY]}
-    allocatable = {"cpu": history.allocatable[row, 0], "memory": history.allocatable[row, 1]}
+    known = np.isfinite(history.allocatable[row])
+    # What Kubernetes allocates where nothing is reserved for the system: everything.
+    cores, memory = np.where(known, history.allocatable[row], capacity[[CPU, MEMORY]])
+    allocatable = {"cpu": cores, "memory": memory}
     ours = {
         resource.name: f"{capacity[r]:.0f}"
         for r, resource in enumerate(RESOURCES)

@@ -22,17 +22,27 @@ logger = logging.getLogger(__name__)
 
 _TICK_SECONDS = 1.0
 _LARGEST_SHARE = 0.05
-"""Of the time that a job may take up: on a large cluster the overview is made less often than asked for."""
+"""Of the time that computing may take up: on a large cluster the overview is made less often than asked for."""
 
 
 class Every:
     """Does something every so many seconds, in a thread, until stopped."""
 
     def __init__(
-        self, name: str, seconds: float, job: Callable[[], object], *, after: Callable[[], bool] = lambda: True
+        self,
+        name: str,
+        seconds: float,
+        job: Callable[[], object],
+        *,
+        after: Callable[[], bool] = lambda: True,
+        largest_share: float = 1.0,
     ) -> None:
-        """after: what has to be true before the first time."""
+        """
+        after         : what has to be true before the first time
+        largest_share : of the time that the job may take up; one that waits for others rather than computes has 1
+        """
         self._name, self._seconds, self._job, self._after = name, seconds, job, after
+        self._largest_share = largest_share
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name=f"every-{name}", daemon=True)
 
@@ -47,17 +57,29 @@ class Every:
             self._thread.join(timeout)
 
     def _run(self) -> None:
-        pause = 0.0
-        while not self._after() and not self._stop.wait(0.1):
+        pause, failures = 0.0, 0
+        while not self._may_begin() and not self._stop.wait(0.1):
             pass
         while not self._stop.wait(pause):
             began = time.monotonic()
             try:
                 self._job()
+                failures = 0
             except Exception:
-                logger.exception("a job failed and will be done again", extra={"job": self._name})
+                failures += 1
+                # The 1st, 2nd, 4th, 8th, ... in a row: what fails every second must not fill the log.
+                if failures & (failures - 1) == 0:
+                    fields = {"job": self._name, "failures": failures}
+                    logger.exception("a job failed and will be done again", extra=fields)
             took = time.monotonic() - began
-            pause = max(self._seconds - took, took / _LARGEST_SHARE - took, 0.0)
+            pause = max(self._seconds - took, took / self._largest_share - took, 0.0)
+
+    def _may_begin(self) -> bool:
+        try:
+            return self._after()
+        except Exception:
+            logger.exception("it cannot be told whether a job may begin", extra={"job": self._name})
+            return False
 
 
 class Background:
@@ -70,8 +92,8 @@ class Background:
         self._jobs = [
             Every("tick", _TICK_SECONDS, scorer.tick),
             Every("usage", options.usage_every, scorer.measure),
-            Every("scale-out", options.soft_load_every, scorer.share_out_scale_out),
-            Every("overview", options.overview_every, scorer.refresh_overview),
+            Every("scale-out", options.soft_load_every, scorer.share_out_scale_out, largest_share=_LARGEST_SHARE),
+            Every("overview", options.overview_every, scorer.refresh_overview, largest_share=_LARGEST_SHARE),
         ]
         if options.self_check_every > 0:
             self._jobs.append(
@@ -88,6 +110,8 @@ class Background:
         return self
 
     def __exit__(self, *error: object) -> None:
+        for job in self._jobs:
+            job.stop(timeout=0)  # tell all before waiting for one
         for job in self._jobs:
             job.stop()
 
@@ -107,6 +131,11 @@ class Background:
         assert self._models is not None
         loaded = self._models.poll(self._clock())
         if loaded is not None:
-            self._scorer.install(loaded)
-            self._scorer.refresh_overview()
+            try:
+                self._scorer.install(loaded)
+            except Exception as error:  # whatever is wrong with it, the one before is still in place
+                logger.exception("a model could not be put in place", extra={"version": loaded.version})
+                self._models.give_back(loaded, f"{type(error).__name__}: {error}", self._clock())
+            else:
+                self._scorer.refresh_overview()
         self._scorer.refuse_model(self._models.refused)

@@ -16,7 +16,7 @@ from scipy.sparse import csr_array
 from scorer.answers import SelfCheck
 from scorer.cluster.changes import Seat
 from scorer.cluster.self_check import drifts, observe
-from scorer.predicted.cluster import PlacedPod
+from scorer.predicted.cluster import PlacedPod, Sums
 from scorer.predicted.load import LoadSnapshot
 from scorer.tracking import TrackedCluster
 
@@ -35,11 +35,13 @@ def check(cluster: TrackedCluster, lock: AbstractContextManager[object] | thread
         predicted = cluster.predicted
         placed = {} if predicted is None else dict(predicted.placed)
         load = None if predicted is None else predicted.load.snapshot()
+        sums = None if predicted is None else predicted.sums()
         charges = cluster.charges.drift()
     drift = list(drifts(observed))
-    if load is not None:
+    if load is not None and sums is not None:
         drift += _placed_drifts(observed.seat_of, placed)
         drift += _load_drifts(load, placed, observed.names)
+        drift += _sum_drifts(sums, placed, observed.names)
     if charges > 1e-6:
         drift.append(f"virtual requests: sums differ from the charges they are made of by {charges:.1e}")
     n_nodes = sum(node is not None for node in observed.nodes)
@@ -77,6 +79,28 @@ def _load_drifts(load: LoadSnapshot, placed: Mapping[str, PlacedPod], names: tup
     usage = load.usage.reshape(n_profiles, -1) if n_profiles else np.zeros((1, n_resources * n_points), np.float32)
     share = (pods @ usage).reshape(n_nodes, n_resources, n_points) * load.per_capacity[:, :, None] + load.base
     off = np.abs(share - load.share).max(axis=(1, 2), initial=0.0)
-    for row in np.flatnonzero(off > _TOLERANCE)[:_SHOWN].tolist():
-        name = names[row] if row < len(names) else f"row {row}"
-        yield f"predicted load: node {name or row} is off by {off[row]:.4f} of its capacity"
+    for row in np.flatnonzero(~(off <= _TOLERANCE))[:_SHOWN].tolist():  # NaN is off, too
+        yield f"predicted load: node {_name(names, row)} is off by {off[row]:.4f} of its capacity"
+
+
+def _sum_drifts(sums: Sums, placed: Mapping[str, PlacedPod], names: tuple[str, ...]) -> Iterator[str]:
+    """Nodes whose other sums are not those of the pods counted there."""
+    now, memory = np.zeros_like(sums.now), np.zeros_like(sums.qos_memory)
+    unknown = 0
+    for pod in placed.values():
+        if pod.present:
+            now[pod.node] += sums.use_now[pod.profile]
+        if pod.weight:
+            memory[pod.node, pod.qos] += pod.weight * sums.memory_peak[pod.profile]
+            unknown += not sums.known[pod.profile]
+    for what, expected, found in (("usage now", now, sums.now), ("memory by QoS class", memory, sums.qos_memory)):
+        scale = np.maximum(np.abs(expected).max(axis=0, initial=0.0), 1e-9)
+        off = (np.abs(expected - found) / scale).max(axis=1, initial=0.0)
+        for row in np.flatnonzero(~(off <= _TOLERANCE))[:_SHOWN].tolist():
+            yield f"predicted load: {what} of node {_name(names, row)} is not that of its pods"
+    if unknown != sums.unknown_pods:
+        yield f"predicted load: {sums.unknown_pods} pods of unknown services are counted, there are {unknown}"
+
+
+def _name(names: tuple[str, ...], row: int) -> str:
+    return (names[row] if row < len(names) else "") or f"in row {row}"

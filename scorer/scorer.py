@@ -36,7 +36,7 @@ from scorer.checking import check
 from scorer.cluster.changes import Change
 from scorer.cluster.decoding import ApiObject, Kind
 from scorer.cluster.objects import ANNOTATION_PREFIX, JobInfo, NodeInfo, PodInfo, ReplicaSetInfo
-from scorer.degradation import Level, level_of_nodes, level_without_live
+from scorer.degradation import Level, level_of_nodes, level_without_live, widening
 from scorer.explaining import explained_nodes, gather_peaks, peaks_before_and_with
 from scorer.forecasting import node_usage_forecast, service_usage_forecast
 from scorer.live.usage import UsageSource
@@ -97,7 +97,8 @@ class Scorer:
         self._cluster = TrackedCluster(self.options, now=clock())
         self._model: _ModelInUse | None = None
         self._refused: str | None = None
-        self._model_expected_until: float | None = None
+        self._model_awaited = False
+        self._model_awaited_since: float | None = None  # somebody asked for the status of a cluster that was read
         self._usage_error: str | None = None
         self._overview: Overview | None = None
         self._frozen: Overview | None = None
@@ -137,12 +138,12 @@ class Scorer:
         logger.info("model in use", extra={"version": loaded.version})
 
     def expect_model(self) -> None:
-        """Somebody is going to look for a model: do not be ready before, or for a minute at most."""
-        self._model_expected_until = self._clock() + _LONGEST_WAIT_FOR_MODEL
+        """Somebody will look for a model once the cluster is read: do not be ready before, or for a minute at most."""
+        self._model_awaited = True
 
     def refuse_model(self, reason: str | None) -> None:
         """It was looked for a model: a published one cannot be used; None = all is well."""
-        self._refused, self._model_expected_until = reason, None
+        self._refused, self._model_awaited = reason, False
 
     def measure(self) -> None:
         """Read the usage of all nodes. Errors are kept for the status: what was measured before ages."""
@@ -155,6 +156,8 @@ class Scorer:
                 logger.warning("usage cannot be measured", extra={"reason": str(error)})
             self._usage_error = str(error)
             return
+        if self._usage_error is not None:
+            logger.warning("usage is measured again")  # as visible as what it takes back
         self._usage_error = None
         with self._lock:
             self._cluster.now = self._clock()
@@ -185,7 +188,7 @@ class Scorer:
             if horizon is not None and same_day:
                 self._cluster.set_slot(horizon.slot)
         if self._model is not None and horizon is not None and not same_day:
-            self._predict_anew(self._model)  # local midnight, or the clock was set
+            self._predict_anew()  # local midnight, or the clock was set
 
     def share_out_scale_out(self) -> None:
         """Keep room for replicas that autoscaled services are expected to add."""
@@ -478,9 +481,8 @@ class Scorer:
     def status(self) -> Status:
         """The state of the scorer."""
         synced, _, words = self._state_source()
-        until = self._model_expected_until
-        awaited = until is not None and self._clock() < until
         with self._lock:
+            awaited = synced and self._awaits_model()
             level, reasons = self._level()
             state = self._cluster.state
             predicted = self._cluster.predicted
@@ -562,8 +564,20 @@ class Scorer:
             case JobInfo():
                 return state.delete_job(item.uid)
 
-    def _predict_anew(self, model: _ModelInUse) -> None:
+    def _awaits_model(self) -> bool:
+        if not self._model_awaited:
+            return False
+        if self._model_awaited_since is None:
+            self._model_awaited_since = self._clock()
+        return 0 <= self._clock() - self._model_awaited_since < _LONGEST_WAIT_FOR_MODEL
+
+    def _predict_anew(self, new: _ModelInUse | None = None) -> None:
+        """Make the tables anew, by a new model or by the one in use."""
         with self._rebuilding:
+            # Looked up only now: another thread may have put a newer model in place while this one waited.
+            model = new or self._model
+            if model is None:
+                return
             with self._lock:
                 snapshot = self._cluster.snapshot()
             now = datetime.fromtimestamp(self._clock(), UTC)
@@ -613,7 +627,8 @@ class Scorer:
             reasons.append(f"a newer model is refused: {self._refused}")
         measured = self._cluster.measured_nodes()[self._cluster.state.alive]
         if not measured.all() or not len(measured):
-            reasons.append(f"usage is measured on {int(measured.sum())} of {len(measured)} nodes")
+            why = f": {self._usage_error}" if self._usage_error else ""
+            reasons.append(f"usage is measured on {int(measured.sum())} of {len(measured)} nodes{why}")
         if level == Level.NO_LIVE_CORRECTION and measured.any() and measured.mean() >= 0.5:
             level = Level.FRESH
         return level, tuple(reasons)
@@ -645,7 +660,7 @@ class Scorer:
         """Factor on the bounds: twice as wide after a week, as the replay measures old models."""
         if self._model is None:
             return 1.0
-        return 1.0 + max(0, (horizon.today - self._model.loaded.model.first_day).days) / 7
+        return widening((horizon.today - self._model.loaded.model.first_day).days)
 
 
 def _opts_out(pod: PodInfo) -> bool:

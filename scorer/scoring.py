@@ -89,7 +89,7 @@ def score_pod(
     if profile is None:
         needed |= {"virtual_available", "capacity"}  # to tell which nodes are full
     columns = _node_columns(cluster, rows, at, profile, needed)
-    pod_columns = _pod_columns(cluster, pod, profile, request)
+    pod_columns = _pod_columns(cluster, pod, request)
     figures = _cluster_figures(cluster, needed)
     parts = {name: scores[name].compute(columns, pod_columns, figures) for name, weight in used.items() if weight > 0}
     total = combine(parts, used)
@@ -98,8 +98,9 @@ def score_pod(
         limits = limited(columns.capacity)
         left = np.where(limits, columns.virtual_available / np.where(limits, columns.capacity, 1.0), np.nan)
         full = np.asarray((left <= 1 - FULL).any(axis=1))
-        if not full.all():
-            total = np.where(full, 0.0, total)
+        if full.all():
+            full = nobody  # there is no other to go to
+        total = np.where(full, 0.0, total)
     return PodScores(rows, total, parts, used, levels, full, profile, request)
 
 
@@ -159,16 +160,12 @@ def _predicted(
     return share, exact, out_of_memory
 
 
-def _pod_columns(cluster: TrackedCluster, pod: PodInfo, profile: int | None, request: VirtualRequest) -> PodColumns:
-    memory = float(request.amount[MEMORY])
-    if profile is not None and cluster.predicted is not None:
-        memory = cluster.predicted.memory_peak(profile)
+def _pod_columns(cluster: TrackedCluster, pod: PodInfo, request: VirtualRequest) -> PodColumns:
     return PodColumns(
         requests=cluster.state.request_vector(pod),
         nonzero=np.array(pod.nonzero_requests),
         virtual_request=request.amount,
         qos=int(pod.qos),
-        memory=memory,
     )
 
 

@@ -21,6 +21,7 @@ from forecast.resources import RESOURCES
 from forecast.service_key import ServiceKey
 from scorer.cluster.changes import Change, NodeAdded, NodeChanged, NodeRemoved, PodChange
 from scorer.cluster.objects import NodeInfo, PodInfo, QosClass
+from scorer.cluster.seating import FINISHED
 from scorer.cluster.state import ClusterState
 from scorer.live.charges import Charges
 from scorer.live.departed import Departed
@@ -87,7 +88,8 @@ class TrackedCluster:
     def measured_nodes(self) -> Bools:
         """(n_rows,) nodes measured recently enough to say what they use now."""
         age = self.now - self.sampled
-        return np.asarray(age <= self.options.ladder.fresh_usage)  # NaN = no
+        # A sample far ahead of the clock is from before the clock was set back. NaN = no.
+        return np.asarray(np.abs(age) <= self.options.ladder.fresh_usage)
 
     def virtual_available(self) -> Floats:
         """(n_rows, n_resources) NaN = no limit, or not measured."""
@@ -125,7 +127,11 @@ class TrackedCluster:
             row_of[name] = row
         self._ensure(self.state.n_rows)
         usage, sampled = usage_by_row(measured, row_of, len(self._usage))
-        newer = sampled >= np.nan_to_num(self._sampled)  # NaN = not measured this time: what was known stays, ageing
+        # A sample without a figure is none. NaN = not measured this time: what was known stays, ageing.
+        sampled = np.where(np.isfinite(usage).any(axis=1), sampled, np.nan)
+        # What seems to be from the future is from before the clock was set back.
+        known = np.where(self._sampled > self.now, 0.0, np.nan_to_num(self._sampled))
+        newer = sampled >= known
         self._usage[newer], self._sampled[newer] = usage[newer], sampled[newer]
         self.charges.measured(self._sampled)
         self._correct()
@@ -159,6 +165,10 @@ class TrackedCluster:
         for row, node in enumerate(self.state.nodes):
             if node is not None or predicted.name_of(row):
                 self._node_changed(row)
+        # After a start pods come before the first model and are charged what they request.
+        for uid in self.charges.open():
+            if (pod := self.state.pods.get(uid)) is not None:
+                self.charges.reprice(uid, self.expected_use(pod).amount)
         self._correct()
 
     def snapshot(self) -> Snapshot:
@@ -178,11 +188,11 @@ class TrackedCluster:
         state = self.state
         for uid in predicted.placed.keys() - state.seat_of.keys():
             predicted.remove(uid)
-        then = {pod.uid: pod for pod, _, _, _ in since.pods}
+        then = {pod.uid: (pod, key) for pod, _, _, key in since.pods}
         for uid, seat in state.seat_of.items():
-            placed = predicted.placed.get(uid)
-            if placed is None or then.get(uid) is not state.pods[uid] or placed.weight != seat.weight:
-                key = state.services[seat.service]
+            placed, key = predicted.placed.get(uid), state.services[seat.service]
+            pod, key_then = then.get(uid, (None, None))
+            if placed is None or pod is not state.pods[uid] or key_then != key or placed.weight != seat.weight:
                 predicted.place(state.pods[uid], key, seat.node, seat.weight, state.replicas(seat.service))
         for key, service in state.service_of.items():
             predicted.set_replicas(key, state.replicas(service))
@@ -200,14 +210,15 @@ class TrackedCluster:
         finally:
             self.predicted.load.add(placed.profile, placed.node, placed.weight)
 
-    def expected_use(self, pod: PodInfo) -> VirtualRequest:
-        """What a pod is taken to use now."""
-        expected = None
-        if self.predicted is not None:
-            key = self.state.service_key(pod)
-            if self.predicted.profiles.knows(key):
-                expected = self.predicted.use_now(self.profile(pod))
-        return virtual_request(pod, expected)
+    def expected_use(self, pod: PodInfo, profile: int | None = None) -> VirtualRequest:
+        """What a pod is taken to use now. profile: of the pod, where it is known already."""
+        predicted = self.predicted
+        if predicted is None:
+            return virtual_request(pod, None)
+        if profile is None:
+            profile = self.profile(pod)
+        known = predicted.keys[profile].service is not None
+        return virtual_request(pod, predicted.use_now(profile) if known else None)
 
     def profile(self, pod: PodInfo) -> int:
         """Profile of a pod, be it in the cluster or not. Needs a model."""
@@ -223,26 +234,27 @@ class TrackedCluster:
     def _pod_changed(self, change: PodChange) -> None:
         pod, after = change.pod, change.after
         if after is None:
-            self._pod_left(pod.uid)
-            return
+            if change.before is not None or pod.uid not in self.state.pods or pod.phase in FINISHED:
+                self._pod_left(pod)
+            return  # else it still waits to be bound, and may be charged provisionally
         key = self.state.services[after.service]
         if self.predicted is not None:
             if change.before is not None and change.before.node != after.node:
-                self._departs(pod.uid)
+                self._departs(pod)
             self.predicted.place(pod, key, after.node, after.weight, self.state.replicas(after.service))
         if not self.charges.knows(pod.uid, after.node, pod.started):
             self.charges.charge(pod.uid, after.node, self.expected_use(pod).amount, pod.started, self.now)
 
-    def _pod_left(self, uid: str) -> None:
-        self._departs(uid)
+    def _pod_left(self, pod: PodInfo) -> None:
+        self._departs(pod)
         if self.predicted is not None:
-            self.predicted.remove(uid)
-        self.charges.release(uid)
+            self.predicted.remove(pod.uid)
+        self.charges.release(pod.uid)
 
-    def _departs(self, uid: str) -> None:
-        placed = None if self.predicted is None else self.predicted.placed.get(uid)
-        if self.predicted is not None and placed is not None and placed.present:
-            self.departed.add(placed.node, self.predicted.use_now(placed.profile), self.now)
+    def _departs(self, pod: PodInfo) -> None:
+        placed = None if self.predicted is None else self.predicted.placed.get(pod.uid)
+        if self.predicted is not None and placed is not None and placed.present and pod.started is not None:
+            self.departed.add(placed.node, self.predicted.use_now(placed.profile), pod.started, self.now)
 
     def _node_changed(self, row: int) -> None:
         self._ensure(row + 1)

@@ -7,15 +7,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from forecast.errors import InputError
-from forecast_scheduler.options import ConfigOption, JsonOption, ModelsOption, VerboseOption
+from forecast.errors import InputError, UnknownName
+from forecast_scheduler.options import ConfigOption, JsonOption, ModelsOption, VerboseOption, parse_moment
 from forecast_scheduler.scorer_inputs import (
     AtOption,
     ClusterOption,
     KubeconfigOption,
     PrometheusOption,
     RecordedOption,
-    parse_moment,
 )
 from forecast_scheduler.shell import check_writable, open_shell, write_json
 
@@ -67,12 +66,20 @@ def explain(
         background.look_for_model()
         scorer.measure()
         scorer.tick()
+        _check_nodes(scorer, node or [])
         explanation = scorer.explain(_pod(scorer, pod), node or None, top=top)
     for table in explanation_tables(explanation):
         shell.out.print(table)
     for line in remarks(explanation):
         shell.say(line)
     write_json(json, msgspec.to_builtins(explanation_body(explanation)))
+
+
+def _check_nodes(scorer: Scorer, named: list[str]) -> None:
+    known = [summary.name for summary in scorer.nodes()]
+    for name in named:
+        if name not in known:
+            raise UnknownName("node", name, known)
 
 
 def _pod(scorer: Scorer, named: str) -> PodInfo:

@@ -17,6 +17,7 @@ replaces them, or they are dropped after a while.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -49,6 +50,7 @@ class Charges:
         self._window, self._grace = window_seconds, grace_seconds
         self._charges: dict[str, _Charge] = {}
         self._seen: dict[str, int] = {}  # node where it was seen
+        self._expired_at = -math.inf
         self._total = np.zeros((0, n_resources))
         self._n_on = np.zeros(0, dtype=np.int64)
 
@@ -91,6 +93,12 @@ class Charges:
             return
         self._put(uid, _Charge(node, np.asarray(amount, dtype=np.float64), started, 1.0))
 
+    def reprice(self, uid: str, amount: AnyFloats) -> None:
+        """Another model takes the pod to use something else; nothing if it is not charged."""
+        charge = self._charges.get(uid)
+        if charge is not None:
+            self._put(uid, replace(charge, amount=np.asarray(amount, dtype=np.float64)))
+
     def charge_provisionally(self, uid: str, node: int, amount: AnyFloats, until: float) -> None:
         """A pod will probably be bound to a node; nothing if it is known to sit somewhere already."""
         before = self._charges.get(uid)
@@ -121,10 +129,14 @@ class Charges:
                 self._put(uid, replace(charge, left=float(1 - covered)))
 
     def expire(self, now: float) -> None:
-        """Drop provisional charges whose time is over, and those of pods that run far longer than the window."""
+        """Drop provisional charges whose time is over, and those of pods that run far longer than the window.
+
+        When the clock is set back all provisional ones go: nobody knows how long they are to last.
+        """
+        set_back, self._expired_at = now < self._expired_at, now
         for uid, charge in list(self._charges.items()):
             if charge.until is not None:
-                if now >= charge.until:
+                if set_back or now >= charge.until:
                     self._take(uid)
             elif charge.started is not None and now - charge.started > self._window + self._grace:
                 self._take(uid)

@@ -20,6 +20,7 @@ __all__ = ["Departed"]
 class _Pod:
     node: int
     use: Floats
+    started: float
     at: float
 
 
@@ -30,9 +31,9 @@ class Departed:
         self._window = window_seconds
         self._pods: deque[_Pod] = deque()
 
-    def add(self, node: int, use: AnyFloats, at: float) -> None:
-        """A pod left its node. use: (n_resources,) what it was expected to use; at: unix seconds."""
-        self._pods.append(_Pod(node, np.asarray(use, dtype=np.float64), at))
+    def add(self, node: int, use: AnyFloats, started: float, at: float) -> None:
+        """A pod that ran from `started` to `at` (unix seconds) left its node. use: (n_resources,) expected of it."""
+        self._pods.append(_Pod(node, np.asarray(use, dtype=np.float64), started, at))
 
     def in_metrics(self, sampled: AnyFloats, n_resources: int) -> Floats:
         """Expected usage of departed pods that samples still hold: (n_nodes, n_resources).
@@ -42,12 +43,12 @@ class Departed:
         held = np.zeros((len(sampled), n_resources))
         for pod in self._pods:
             if pod.node < len(sampled):
-                share = (pod.at - (sampled[pod.node] - self._window)) / self._window
-                if share > 0:  # NaN = not measured
-                    held[pod.node] += min(share, 1.0) * pod.use
+                end, begin = min(sampled[pod.node], pod.at), max(sampled[pod.node] - self._window, pod.started)
+                if end > begin:  # NaN = not measured
+                    held[pod.node] += (end - begin) / self._window * pod.use
         return held
 
     def forget(self, now: float) -> None:
         """Drop pods that no sample holds any more."""
-        while self._pods and now - self._pods[0].at > 2 * self._window:
+        while self._pods and abs(now - self._pods[0].at) > 2 * self._window:  # the clock may have been set back
             self._pods.popleft()

@@ -51,12 +51,15 @@ class UsageSource(Protocol):
 def usage_by_row(measured: NodeUsage, row_of: dict[str, int], n_rows: int) -> tuple[AnyFloats, AnyFloats]:
     """Usage (n_rows, n_resources) and time of the sample (n_rows,) in the order of the cluster's rows, NaN elsewhere.
 
+    A node may come under several names, for instance its CPU by address (node-exporter) and its log bytes by name
+    (kube-state-metrics): then what each of them knows counts, as of the older sample.
+
     row_of : by every name or address a node may be known by
     """
     usage = np.full((n_rows, measured.usage.shape[1]), np.nan)
     sampled = np.full(n_rows, np.nan)
     rows = np.array([row_of.get(name, -1) for name in measured.nodes], dtype=np.int64)
     known = rows >= 0
-    usage[rows[known]] = measured.usage[known]
-    sampled[rows[known]] = measured.sampled[known]
+    np.fmax.at(usage, rows[known], measured.usage[known])
+    np.fmin.at(sampled, rows[known], measured.sampled[known])
     return usage, sampled

@@ -14,7 +14,7 @@ from forecast.arrays import AnyFloats, Floats
 from forecast.errors import InputError
 from forecast.resources import CPU, MEMORY, RESOURCES
 from scorer.cluster.objects import ANNOTATION_PREFIX, PodInfo
-from scorer.predicted.capacity import amounts_in, amounts_row
+from scorer.predicted.capacity import LARGEST, amounts_in, amounts_row
 
 __all__ = ["VIRTUAL_REQUEST_ANNOTATION", "VirtualRequest", "virtual_request"]
 
@@ -43,6 +43,7 @@ def virtual_request(pod: PodInfo, expected_now: AnyFloats | None) -> VirtualRequ
     else:
         amount, source = np.zeros(len(RESOURCES)), "requests"
         amount[CPU], amount[MEMORY] = pod.requests.get("cpu", 0.0), pod.requests.get("memory", 0.0)
+        amount = np.minimum(amount, LARGEST)
     annotation = pod.annotations.get(VIRTUAL_REQUEST_ANNOTATION)
     if annotation is None:
         return VirtualRequest(amount, source)
@@ -51,4 +52,7 @@ def virtual_request(pod: PodInfo, expected_now: AnyFloats | None) -> VirtualRequ
     except InputError as error:
         return VirtualRequest(amount, source, mistake=str(error))
     given = np.isfinite(said)
-    return VirtualRequest(np.where(given, said, amount), "annotation" if given.all() else f"annotation, else {source}")
+    return VirtualRequest(
+        np.where(given, np.minimum(said, LARGEST), amount),
+        "annotation" if given.all() else f"annotation, else {source}",
+    )

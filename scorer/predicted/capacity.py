@@ -16,18 +16,23 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from forecast.arrays import AnyFloats, Floats
+from forecast.arrays import Floats
 from forecast.errors import InputError
 from forecast.model import PeakModel
 from forecast.resources import CPU, MEMORY, RESOURCES
 from scorer.cluster.objects import ANNOTATION_PREFIX, NodeInfo
 from scorer.cluster.quantity import parse_quantity
 
-__all__ = ["CAPACITY_ANNOTATION", "KnownCapacities", "amounts_in"]
+__all__ = ["CAPACITY_ANNOTATION", "LARGEST", "KnownCapacities", "amounts_in"]
 
 CAPACITY_ANNOTATION = ANNOTATION_PREFIX + "capacity"
 _NAMES = {resource.name: index for index, resource in enumerate(RESOURCES)}
 _SAME_SIZE = 0.01
+_MOST_SIZES = 1000
+
+LARGEST = np.array([1e6 if resource.unit == "cores" else 1e15 for resource in RESOURCES])
+"""More of a resource than any machine has. Anybody may write any figure into a pod, and larger ones would drown all
+others in sums that are kept up to date by adding and subtracting."""
 
 
 class KnownCapacities:
@@ -37,6 +42,7 @@ class KnownCapacities:
         """defaults : by resource name, base units"""
         self._defaults = amounts_row(defaults or {})
         self._row_of = {} if model is None else {name: row for row, name in enumerate(model.nodes)}
+        self._like: dict[float, Floats] = {}
         self._known = np.empty((0, len(RESOURCES))) if model is None else model.node_capacity.astype(np.float64)
 
     def of(self, node: NodeInfo) -> Floats:
@@ -44,11 +50,12 @@ class KnownCapacities:
         capacity = np.full(len(RESOURCES), np.nan)
         for name, index in (("cpu", CPU), ("memory", MEMORY)):
             capacity[index] = node.capacity.get(name, node.allocatable.get(name, np.nan))
-        row = self._row_of.get(node.name)
-        sources = [] if row is None else [self._known[row]]
-        sources += [self._of_nodes_like(capacity[CPU]), self._defaults]
-        for source in sources:
-            capacity = np.where(np.isfinite(capacity), capacity, source)
+        cpu, row = float(capacity[CPU]), self._row_of.get(node.name)
+        if row is not None:
+            capacity = np.where(np.isfinite(capacity), capacity, self._known[row])
+        if not np.isfinite(capacity).all():
+            capacity = np.where(np.isfinite(capacity), capacity, self._of_nodes_like(cpu))
+            capacity = np.where(np.isfinite(capacity), capacity, self._defaults)
         try:
             said = amounts_in(node.annotations.get(CAPACITY_ANNOTATION, ""))
         except InputError:
@@ -57,14 +64,19 @@ class KnownCapacities:
             capacity[_NAMES[name]] = amount
         return capacity
 
-    def _of_nodes_like(self, cpu: float) -> AnyFloats:
-        """Median capacities of the nodes the model knows with as much CPU: (n_resources,)."""
-        like = np.abs(self._known[:, CPU] - cpu) <= _SAME_SIZE * cpu if math.isfinite(cpu) else np.zeros(0, dtype=bool)
-        if not like.any():
-            return np.full(len(RESOURCES), np.nan)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", RuntimeWarning)  # a resource that is no limit anywhere
-            return np.asarray(np.nanmedian(self._known[like], axis=0))
+    def _of_nodes_like(self, cpu: float) -> Floats:
+        """Median capacities of the nodes the model knows with as much CPU: (n_resources,). Kept: sizes are few."""
+        found = self._like.get(cpu)
+        if found is None:
+            like = np.abs(self._known[:, CPU] - cpu) <= _SAME_SIZE * cpu  # NaN = like none
+            found = np.full(len(RESOURCES), np.nan)
+            if like.any():
+                with warnings.catch_warnings():
+                    warnings.simplefilter("ignore", RuntimeWarning)  # a resource that is no limit anywhere
+                    found = np.asarray(np.nanmedian(self._known[like], axis=0))
+            if len(self._like) < _MOST_SIZES:
+                self._like[cpu] = found
+        return found
 
 
 def amounts_in(annotation: str) -> dict[str, float]:
@@ -76,7 +88,7 @@ def amounts_in(annotation: str) -> dict[str, float]:
         return {}
     try:
         document = json.loads(annotation)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:  # too deeply nested: anybody may write an annotation
         raise InputError(f'annotation {annotation[:80]!r} is not JSON: write for instance {{"cpu": "500m"}}') from error
     if not isinstance(document, dict):
         raise InputError(f'annotation {annotation[:80]!r} is no JSON object: write for instance {{"cpu": "500m"}}')

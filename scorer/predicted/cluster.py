@@ -11,19 +11,20 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from forecast.arrays import AnyFloats, Floats, Floats32
+from forecast.arrays import AnyFloats, Bools, Floats, Floats32
 from forecast.calendar import SLOTS_PER_DAY
-from forecast.resources import MEMORY, RESOURCES
+from forecast.resources import CPU, MEMORY, RESOURCES
 from forecast.service_key import ServiceKey
 from scorer.cluster.objects import PodInfo
 from scorer.predicted.base import NodeBases
+from scorer.predicted.capacity import LARGEST
 from scorer.predicted.growing import grown
 from scorer.predicted.horizon import Horizon
 from scorer.predicted.load import PredictedLoad
 from scorer.predicted.profiles import ProfileKey, Profiles
 from scorer.scores.predicted_peak import RESOURCE_WEIGHTS
 
-__all__ = ["PlacedPod", "PredictedCluster"]
+__all__ = ["PlacedPod", "PredictedCluster", "Sums"]
 
 
 _MOST_IDLE_PROFILES = 512
@@ -43,6 +44,23 @@ class PlacedPod:
     weight: float
     present: bool
     qos: int
+
+
+@dataclass(frozen=True, slots=True)
+class Sums:
+    """Copies for a check of what is kept beside the curves, and of what it is made of.
+
+    now          : (n_nodes, n_resources); qos_memory: (n_nodes, 3); unknown_pods: of the whole cluster
+    use_now      : (n_profiles, n_resources) of one pod; memory_peak: (n_profiles,) bytes
+    known        : (n_profiles,) whether the model knows the service
+    """
+
+    now: Floats
+    qos_memory: Floats
+    unknown_pods: int
+    use_now: Floats
+    memory_peak: Floats
+    known: Bools
 
 
 class PredictedCluster:
@@ -115,9 +133,13 @@ class PredictedCluster:
         if self.profiles.knows(service):
             key = ProfileKey(service)
         else:
-            key = ProfileKey(None, pod.requests.get("cpu", 0.0), pod.requests.get("memory", 0.0))
+            cores, memory = pod.requests.get("cpu", 0.0), pod.requests.get("memory", 0.0)
+            key = ProfileKey(None, min(cores, float(LARGEST[CPU])), min(memory, float(LARGEST[MEMORY])))
         known = self._profile_of.get(key)
         if known is not None:
+            if known in self._idle:
+                del self._idle[known]
+                self._idle[known] = None
             return known
         if len(self._idle) >= _MOST_IDLE_PROFILES:
             return self._give_row_to(key, replicas)
@@ -126,12 +148,11 @@ class PredictedCluster:
         return profile
 
     def add_services(self, services: Sequence[ServiceKey], replicas: Mapping[ServiceKey, float]) -> None:
-        """Make the profiles of many services at once, which is much faster than one by one."""
+        """Make the profiles of many services at once, which is much faster than one by one; their pods follow."""
         keys = [ProfileKey(service) for service in services if self.profiles.knows(service)]
         new = [key for key in keys if key not in self._profile_of]
         if new:
-            first = self._add_profiles(new, np.array([replicas[key.service] for key in new if key.service is not None]))
-            self._idle.update(dict.fromkeys(range(first, first + len(new))))
+            self._add_profiles(new, np.array([replicas[key.service] for key in new if key.service is not None]))
 
     def set_replicas(self, service: ServiceKey, replicas: float) -> None:
         """So many pods share the work of the service now."""
@@ -198,6 +219,17 @@ class PredictedCluster:
         """The replica count its curve was made for."""
         return self._replicas[profile]
 
+    def sums(self) -> Sums:
+        """Copies of everything but the curves."""
+        return Sums(
+            now=self._now.copy(),
+            qos_memory=self._qos_memory.copy(),
+            unknown_pods=self.unknown_pods,
+            use_now=self._today[: len(self.keys), :, self.horizon.slot].astype(np.float64),
+            memory_peak=np.array(self._memory_peak),
+            known=np.array([key.service is not None for key in self.keys], dtype=bool),
+        )
+
     def name_of(self, row: int) -> str:
         """Name of the node in a row; empty = nobody knows the node."""
         return self._names.get(row, "")
@@ -235,7 +267,10 @@ class PredictedCluster:
             return
         pods = sign * placed.weight
         self.load.add(placed.profile, placed.node, pods)
-        self._qos_memory[placed.node, placed.qos] += pods * self._memory_peak[placed.profile]
+        if self.load.pods_on(placed.node):
+            self._qos_memory[placed.node, placed.qos] += pods * self._memory_peak[placed.profile]
+        else:
+            self._qos_memory[placed.node] = 0.0  # an empty node carries no rounding errors on
 
     def _add_profiles(self, keys: Sequence[ProfileKey], replicas: Floats) -> int:
         """Returns the number of the first."""

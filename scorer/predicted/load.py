@@ -30,6 +30,10 @@ _IDLE = 1e-9
 where there is most room."""
 
 
+_LARGE = 8.0
+"""Shares of capacity that, taken away again, leave rounding errors behind that matter: the row is summed anew."""
+
+
 @dataclass(slots=True)
 class _ByNode:
     """One number per node, derived from its row; valid for `version`, up to `position` of the log of changed rows."""
@@ -287,7 +291,11 @@ class PredictedLoad:
         self._capacities_changed()
 
     def _add_to_row(self, node: int, usage: Floats32, pods: float) -> None:
-        self._share[node] += np.float32(pods) * self._per_capacity[node][:, None] * usage
+        change = np.float32(pods) * self._per_capacity[node][:, None] * usage
+        if change.min(initial=0.0) < -_LARGE:
+            self._rebuild_row(node)
+            return
+        self._share[node] += change
         self._changed.append(node, longest=self.n_nodes)
 
     def _rebuild_row(self, node: int) -> None:

@@ -20,7 +20,7 @@ from forecast.errors import ForecastError, InputError, PublishError
 from forecast_scheduler import cli
 from forecast_scheduler.cli import app, run
 
-COMMANDS = ["demo", "train", "backtest", "replay", "models"]
+COMMANDS = ["demo", "train", "backtest", "replay", "scorer", "explain", "models"]
 COMMAND = Path(sys.executable).with_name("forecast-scheduler")
 
 
@@ -56,7 +56,7 @@ def test_every_command_explains_itself(command: str) -> None:
         assert "--verbose" in shown.output
 
 
-@pytest.mark.parametrize("command", ["backtest", "replay"])
+@pytest.mark.parametrize("command", ["backtest", "replay", "explain"])
 def test_commands_that_report_can_write_json(command: str) -> None:
     assert "--json" in CliRunner().invoke(app, [command, "--help"], env={"COLUMNS": "200"}).output
 
@@ -76,6 +76,23 @@ def test_commands_that_report_can_write_json(command: str) -> None:
         ("replay --history . --at yesterday", "--at 'yesterday' is not a time: write for instance 2026-11-14T04:00"),
         ("train --history . --config nowhere.yaml", "config file nowhere.yaml cannot be read"),
         ("train surplus --history .", "surplus"),
+        ("explain", "Missing argument 'POD'"),
+        (
+            "explain shop/a --at 2026-02-12T17:00",
+            "--at and --history are for a cluster from a file: pass --cluster",
+        ),
+        ("explain shop/a --cluster a --kubeconfig b", "--cluster and --kubeconfig name two clusters: pass one of them"),
+        ("explain shop/a --cluster a --at yesterday", "--at 'yesterday' is not a time"),
+        ("explain shop/a --cluster a --history b --prometheus http://c", "both say what is used now: pass one of them"),
+        ("explain shop/a --cluster nowhere.json", "nowhere.json"),
+        ("explain shop/a --kubeconfig nowhere.yaml", "nowhere.yaml"),
+        ("explain shop/a --top 0", "--top"),
+        ("explain shop/a --json nowhere/out.json", "there is no directory nowhere"),
+        ("scorer --cluster a --kubeconfig b", "--cluster and --kubeconfig name two clusters: pass one of them"),
+        ("scorer --history .", "pass --cluster FILE"),
+        ("scorer --kubeconfig nowhere.yaml", "nowhere.yaml"),
+        ("scorer --port 70000", "--port"),
+        ("scorer --tls-cert nowhere.pem --cluster nowhere.json", "nowhere"),
     ],
 )
 def test_bad_usage_is_one_line_and_status_2(line: str, message: str, capfd: pytest.CaptureFixture[str]) -> None:

@@ -1,0 +1,173 @@
+"""`explain` from beginning to end on a recorded evening."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from forecast.registry import Registry
+from forecast_scheduler.cli import run
+from tests.forecast_scheduler.recorded_evening import Evening, recorded_evening
+
+MANIFEST = """
+apiVersion: v1
+kind: Pod
+metadata: {name: "new[red]", namespace: shop}
+spec:
+  containers:
+    - {name: main, resources: {requests: {cpu: 500m, memory: 1Gi}}}
+"""
+
+
+@pytest.fixture(scope="module")
+def evening(tmp_path_factory: pytest.TempPathFactory) -> Evening:
+    return recorded_evening(tmp_path_factory.mktemp("evening"))
+
+
+def explained(capfd: pytest.CaptureFixture[str], *arguments: str) -> dict[str, Any]:
+    capfd.readouterr()
+    assert run(["explain", *arguments, "--json", "-"]) == 0
+    found: dict[str, Any] = json.loads(capfd.readouterr().out)
+    return found
+
+
+def test_a_pod_of_the_cluster_is_explained(
+    evening: Evening, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    capfd.readouterr()
+    monkeypatch.setenv("COLUMNS", "250")
+    assert run(["explain", "shop/cart-0", *evening.options()]) == 0
+    text = capfd.readouterr().out
+    assert "shop/cart-0 (shop/Deployment/cart) on 2 nodes, best first" in text
+    for part in ("node-0", "node-1", "runs here now", "runner-up: node-", "measured", "cores"):
+        assert part in text
+    version = Registry(str(evening.models)).latest()
+    assert f"model {version}" in text
+    assert "degradation level 0 (fresh)" in text
+
+
+def test_the_same_in_json_and_for_some_nodes(evening: Evening, capfd: pytest.CaptureFixture[str]) -> None:
+    both = explained(capfd, "shop/cart-0", *evening.options())
+    assert [node["node"] for node in both["nodes"]] in (["node-0", "node-1"], ["node-1", "node-0"])
+    assert both["nodes"][0]["score"] >= both["nodes"][1]["score"] > 0
+    one = explained(capfd, "shop/cart-0", *evening.options(), "--node", "node-1")
+    assert [node["node"] for node in one["nodes"]] == ["node-1"]
+    first = explained(capfd, "shop/cart-0", *evening.options(), "--top", "1")
+    assert [node["node"] for node in first["nodes"]] == [both["nodes"][0]["node"]]
+
+
+def test_a_manifest_will_do(evening: Evening, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    manifest = tmp_path / "pod.yaml"
+    manifest.write_text(MANIFEST)
+    capfd.readouterr()
+    assert run(["explain", str(manifest), *evening.options()]) == 0
+    text = capfd.readouterr().out
+    assert "shop/new[red]" in text
+    assert "the model does not know this service: predicted from its requests" in text
+
+
+def test_without_measurements_and_without_a_model_it_says_so(
+    evening: Evening, capfd: pytest.CaptureFixture[str]
+) -> None:
+    capfd.readouterr()
+    assert run(["explain", "shop/cart-0", *evening.options(history=False)]) == 0
+    text = capfd.readouterr().out
+    assert "degradation level 1 (no_live_correction)" in text
+    assert "usage is measured on 0 of 2 nodes" in text
+    assert run(["explain", "shop/cart-0", *evening.options(models=False)]) == 0
+    text = capfd.readouterr().out
+    assert "degradation level 3 (requests)" in text
+    assert "no model has been published" in text
+    assert "What each score contributes" in text
+
+
+def test_a_server_that_does_not_answer_is_a_reason_and_no_failure(
+    evening: Evening, capfd: pytest.CaptureFixture[str]
+) -> None:
+    capfd.readouterr()
+    options = [*evening.options(history=False), "--prometheus", "http://127.0.0.1:9"]
+    assert run(["explain", "shop/cart-0", *options]) == 0
+    text = " ".join(capfd.readouterr().out.split())
+    assert "usage is measured on 0 of 2 nodes: " in text
+    assert "127.0.0.1:9" in text
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["shop/nobody"], "pod 'shop/nobody' is not known; known are: shop/cart-0"),
+        (["nobody"], "'nobody' is neither a file nor namespace/name"),
+        (["/nobody"], "neither a file nor namespace/name"),
+        (["a/b/c"], "neither a file nor namespace/name"),
+        (["shop/cart-0", "--node", "node-7"], "node 'node-7' is not known; known are: node-0, node-1"),
+    ],
+)
+def test_what_is_not_there_is_one_line_and_status_2(
+    evening: Evening, arguments: list[str], message: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    capfd.readouterr()
+    assert run(["explain", *arguments, *evening.options()]) == 2
+    said = capfd.readouterr()
+    assert message in said.err
+    assert said.err.count("\n") == 1, said.err
+    assert said.out == ""
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "[1, 2]",
+        "{",
+        "a: [",
+        "kind: Pod\nspec: 7",
+        "\x00",
+        "kind: Node\nmetadata: {name: x}",
+        "--- \na: 1\n---\nb: 2\n",
+        "",
+    ],
+    ids=repr,
+)
+def test_a_manifest_that_is_none_is_one_line_and_status_2(
+    evening: Evening, content: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "pod.yaml").write_text(content)
+    capfd.readouterr()
+    assert run(["explain", str(tmp_path / "pod.yaml"), *evening.options()]) == 2
+    assert capfd.readouterr().err.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    "content", ["", "{}", "[]", '{"kind": "List", "items": []}', "[" * 100_000, "\x00"], ids=lambda c: c[:9]
+)
+def test_a_file_that_is_no_cluster_is_one_line_and_status_2(
+    content: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "cluster.json"
+    path.write_text(content)
+    for command in (["explain", "shop/cart-0"], ["scorer", "--port", "0"]):
+        assert run([*command, "--cluster", str(path), "--models", str(tmp_path / "models")]) == 2
+        said = capfd.readouterr().err
+        assert str(path) in said
+        assert said.count("\n") == 1, said
+
+
+def test_misnamed_scores_in_the_settings_are_refused(
+    evening: Evening, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    config = tmp_path / "config.yaml"
+    config.write_text("scorer: {scores: {weights: {predicted_peek: 1}}}\n")
+    assert run(["explain", "shop/cart-0", *evening.options(), "--config", str(config)]) == 2
+    assert "did you mean predicted_peak" in capfd.readouterr().err
+
+
+def test_weights_of_the_settings_count(evening: Evening, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    config = tmp_path / "config.yaml"
+    config.write_text("scorer: {scores: {weights: {predicted_peak: 3, least_allocated: 1}}}\n")
+    found = explained(capfd, "shop/cart-0", *evening.options(), "--config", str(config))
+    assert {part["name"]: part["weight"] for part in found["nodes"][0]["contributions"]} == {
+        "predicted_peak": 3.0,
+        "least_allocated": 1.0,
+    }

@@ -1,0 +1,83 @@
+"""Usage from a history played as if it were now, and how a service's pods are found in Prometheus."""
+
+from __future__ import annotations
+
+import re
+from datetime import timedelta
+from typing import Any
+
+import numpy as np
+import pytest
+
+from forecast.service_key import ServiceKey
+from forecast_scheduler.usage_sources import PrometheusUsage, RecordedUsage, pods_of_service
+from tests.synthetic import synthetic_history
+
+HISTORY = synthetic_history(n_days=3)
+MIDNIGHT = HISTORY.calendar.midnight(HISTORY.days[1])
+
+
+def source(hours: float) -> RecordedUsage:
+    return RecordedUsage(HISTORY, clock=lambda: MIDNIGHT.timestamp() + 3600 * hours)
+
+
+@pytest.mark.parametrize(("hours", "day", "slot"), [(17.0, 1, 33), (17.49, 1, 33), (17.5, 1, 34), (0.2, 0, 47)])
+def test_usage_now_is_that_of_the_half_hour_that_was_over_last(hours: float, day: int, slot: int) -> None:
+    read = source(hours).read()
+    assert read.nodes == HISTORY.nodes
+    np.testing.assert_array_equal(read.usage, HISTORY.node_usage[:, :, day, slot])
+    assert (read.sampled == MIDNIGHT.timestamp() + 3600 * hours).all()
+
+
+def test_outside_the_history_nothing_is_measured() -> None:
+    for hours in (-30.0, 24.0 * 9):
+        assert np.isnan(source(hours).read().usage).all()
+
+
+def test_the_past_of_nodes_and_services_is_what_was_recorded() -> None:
+    since = MIDNIGHT - timedelta(hours=1)
+    node = source(17).node_history(["elsewhere", "node-1"], since, since + timedelta(hours=2))
+    expected = np.concatenate([HISTORY.node_usage[1, :, 0, 46:], HISTORY.node_usage[1, :, 1, :2]], axis=1)
+    np.testing.assert_allclose(node, expected)
+    service = source(17).service_history(HISTORY.services[2], [], MIDNIGHT, MIDNIGHT + timedelta(days=1))
+    np.testing.assert_allclose(service, 4 * HISTORY.usage_per_pod[2, :, 1])
+    for nobody in (
+        source(17).node_history(["elsewhere"], since, MIDNIGHT),
+        source(17).service_history(ServiceKey("a", "b", "c"), [], since, MIDNIGHT),
+    ):
+        assert nobody.shape == (5, 2)
+        assert np.isnan(nobody).all()
+    assert source(17).node_history(["node-1"], MIDNIGHT, since).shape == (5, 0)
+
+
+@pytest.mark.parametrize(
+    ("kind", "its_own", "others"),
+    [
+        ("Deployment", ["cart.v2-7d9f8b6c5d-x2x4z"], ["cart.v2-api-7d9f8b6c5d-x2x4z", "cart-v2-7d9f8b6c5d-x2x4z"]),
+        ("StatefulSet", ["cart.v2-0", "cart.v2-17"], ["cart.v2-a", "xcart.v2-0", "cart.v2-0-1"]),
+        ("DaemonSet", ["cart.v2-x2x4z"], ["cart.v2-7d9f8b6c5d-x2x4z"]),
+        ("CronJob", ["cart.v2-28540000-x2x4z"], ["cart.v2-x2x4z"]),
+        ("Job", ["cart.v2-x2x4z", "cart.v2-3-x2x4z"], ["cart.v2-28540000-7-x2x4z"]),
+        ("Pod", ["cart.v2-7"], ["cart.v2-77"]),
+    ],
+)
+def test_pods_are_found_by_how_their_owner_names_them(kind: str, its_own: list[str], others: list[str]) -> None:
+    written = pods_of_service(ServiceKey("shop", kind, "cart.v2"), ["cart.v2-7"])
+    # PromQL reads a string in double quotes before it reads the expression in it.
+    pattern = "|".join(written).replace("\\\\", "\\")
+    assert [name for name in its_own + others if re.fullmatch(pattern, name)] == its_own
+
+
+def test_a_service_of_an_unusual_owner_without_pods_matches_nothing() -> None:
+    assert pods_of_service(ServiceKey("shop", "Widget", "x"), []) == ["none"]
+
+
+def test_where_the_server_does_not_say_when_it_sampled_it_is_taken_to_be_now() -> None:
+    class Live:
+        def read(self) -> Any:
+            class Now:
+                nodes, usage, sampled = ("a", "b"), np.ones((2, 5)), np.array([7.0, np.nan])
+
+            return Now
+
+    assert PrometheusUsage(Live(), clock=lambda: 99.0).read().sampled.tolist() == [7.0, 99.0]  # type: ignore[arg-type]

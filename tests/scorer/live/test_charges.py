@@ -1,0 +1,217 @@
+"""Virtual requests: charged while unseen, fading with coverage, released exactly once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from scorer.live.charges import Charges
+
+WINDOW, GRACE = 300.0, 120.0
+T0 = 1_000_000.0
+ONE = np.array([1.0, 10.0])
+
+
+def charges() -> Charges:
+    return Charges(2, window_seconds=WINDOW, grace_seconds=GRACE)
+
+
+@pytest.mark.parametrize(
+    ("seconds_after_start", "left"),
+    [(-50.0, 1.0), (0.0, 1.0), (30.0, 0.9), (150.0, 0.5), (299.0, 1 / 300), (300.0, 0.0), (900.0, 0.0), (np.nan, 1.0)],
+)
+def test_what_a_sample_covers_is_no_longer_charged(seconds_after_start: float, left: float) -> None:
+    tested = charges()
+    tested.charge("a", 0, ONE, T0, T0)
+    tested.measured(np.array([T0 + seconds_after_start]))
+    assert tested.left("a") == pytest.approx(left)
+    np.testing.assert_allclose(tested.total(1), [left * ONE], atol=1e-12)
+    assert len(tested) == (left > 0)
+
+
+def test_a_pod_that_has_not_started_is_charged_in_full_however_often_its_node_is_measured() -> None:
+    tested = charges()
+    tested.charge("a", 0, ONE, None, T0)
+    tested.measured(np.array([T0 + 5000]))
+    tested.expire(T0 + 5000)
+    assert tested.left("a") == 1.0
+    tested.charge("a", 0, 99 * ONE, T0 + 5000, T0 + 5010)
+    tested.measured(np.array([T0 + 5150]))
+    np.testing.assert_allclose(tested.total(1), [0.5 * ONE])  # what it was charged at first
+
+
+def test_coverage_never_falls_when_an_older_sample_comes_in() -> None:
+    tested = charges()
+    tested.charge("a", 0, ONE, T0, T0)
+    for seconds in (200, 100, np.nan, -4000):
+        tested.measured(np.array([T0 + seconds]))
+        assert tested.left("a") == pytest.approx(1 / 3)
+
+
+def test_a_pod_that_was_seen_is_never_charged_again_where_it_is() -> None:
+    tested = charges()
+    tested.charge("a", 0, ONE, T0, T0)
+    tested.measured(np.array([T0 + 301]))
+    for started in (T0, T0 + 400, None):
+        tested.charge("a", 0, ONE, started, T0 + 400)
+    tested.charge_provisionally("a", 1, ONE, T0 + 500)
+    assert not tested.total(2).any()
+    assert tested.knows("a", 0, T0)
+    tested.charge("a", 1, ONE, T0 + 400, T0 + 400)  # another node: another process
+    np.testing.assert_array_equal(tested.total(2), [0 * ONE, ONE])
+
+
+def test_a_pod_that_runs_for_long_when_first_heard_of_is_not_charged() -> None:
+    tested = charges()
+    tested.charge("a", 0, ONE, T0 - WINDOW - GRACE - 1, T0)
+    assert len(tested) == 0
+    assert tested.knows("a", 0, T0 - WINDOW - GRACE - 1)
+
+
+def test_without_measurements_a_charge_ends_a_grace_after_its_window() -> None:
+    tested = charges()
+    tested.charge("a", 0, ONE, T0, T0)
+    tested.expire(T0 + WINDOW + GRACE)
+    assert tested.left("a") == 1.0
+    tested.expire(T0 + WINDOW + GRACE + 1)
+    assert len(tested) == 0
+    assert tested.knows("a", 0, T0)
+
+
+def test_a_provisional_charge_is_replaced_by_the_watch_event_wherever_the_pod_went() -> None:
+    for node in (0, 1):
+        tested = charges()
+        tested.charge_provisionally("a", 0, ONE, T0 + 2)
+        assert not tested.knows("a", 0, None)
+        assert tested.open() == {}
+        tested.charge("a", node, 3 * ONE, None, T0 + 1)
+        expected = np.zeros((2, 2))
+        expected[node] = 3 * ONE
+        np.testing.assert_array_equal(tested.total(2), expected)
+        tested.expire(T0 + 100)
+        np.testing.assert_array_equal(tested.total(2), expected)
+        assert tested.open() == {"a": (node, 1.0)}
+
+
+def test_a_provisional_charge_is_dropped_when_its_time_is_over_and_leaves_no_trace() -> None:
+    tested = charges()
+    tested.charge_provisionally("a", 0, ONE, T0 + 2)
+    tested.expire(T0 + 1.9)
+    assert len(tested) == 1
+    tested.measured(np.array([T0 + 5000]))  # which says nothing of a pod that may not be there
+    assert tested.left("a") == 1.0
+    tested.expire(T0 + 2)
+    assert len(tested) == 0
+    assert not tested.knows("a", 0, None)
+
+
+def test_the_advice_given_last_is_the_one_that_is_charged() -> None:
+    tested = charges()
+    tested.charge_provisionally("a", 0, ONE, T0 + 2)
+    tested.charge_provisionally("a", 1, ONE, T0 + 3)
+    np.testing.assert_array_equal(tested.total(2), [0 * ONE, ONE])
+    tested.charge("b", 0, ONE, None, T0)
+    tested.charge_provisionally("b", 1, ONE, T0 + 3)  # it is known to sit elsewhere
+    np.testing.assert_array_equal(tested.total(2), [ONE, ONE])
+
+
+def test_provisional_charges_do_not_outlive_a_clock_that_is_set_back() -> None:
+    tested = charges()
+    tested.expire(T0)
+    tested.charge_provisionally("a", 0, ONE, T0 + 2)
+    tested.expire(T0 - 7200)
+    assert len(tested) == 0
+
+
+def test_releasing_what_was_never_charged_is_harmless() -> None:
+    tested = charges()
+    tested.release("nobody")
+    tested.charge("a", 0, ONE, None, T0)
+    tested.release("a")
+    tested.release("a")
+    assert not tested.total(1).any()
+    assert tested.drift() == 0
+
+
+def test_drift_tells_when_the_sums_are_not_those_of_the_charges() -> None:
+    tested = charges()
+    tested.charge("a", 0, ONE, None, T0)
+    assert tested.drift() == 0
+    tested._total[0, 1] += 1.0
+    assert tested.drift() == pytest.approx(0.1)
+
+
+@dataclass(frozen=True)
+class Step:
+    what: str
+    uid: str
+    node: int
+    seconds: float
+    amount: float
+
+
+STEPS = st.builds(
+    Step,
+    st.sampled_from(["charge", "charge", "start", "measure", "release", "expire", "provisional"]),
+    st.sampled_from("abcde"),
+    st.integers(0, 2),
+    st.sampled_from([-7200.0, -400.0, -1.0, 0.0, 1.0, 2.0, 60.0, 150.0, 299.0, 300.0, 421.0, 4000.0]),
+    st.sampled_from([0.0, 0.1, 0.25, 3.3, 1e6]),
+)
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.lists(STEPS, max_size=40))
+def test_whatever_happens_in_whatever_order_the_sums_are_those_of_what_is_open(steps: list[Step]) -> None:
+    tested = charges()
+    now = T0
+    seen: dict[str, int] = {}
+    for step in steps:
+        now += step.seconds
+        amount = np.array([step.amount, 1.0])
+        before = tested.left(step.uid)
+        match step.what:
+            case "charge" | "start":
+                started = None if step.what == "charge" else now - abs(step.seconds)
+                known = tested.knows(step.uid, step.node, started)
+                total = tested.total(3)
+                tested.charge(step.uid, step.node, amount, started, now)
+                if known:
+                    np.testing.assert_array_equal(tested.total(3), total)
+                assert tested.knows(step.uid, step.node, started)
+                if seen.get(step.uid) == step.node:
+                    assert tested.left(step.uid) == 0.0
+                elif step.uid in seen:
+                    del seen[step.uid]
+            case "measure":
+                tested.measured(np.array([now, np.nan, now - 50]))
+                assert tested.left(step.uid) <= before
+            case "release":
+                tested.release(step.uid)
+                assert tested.left(step.uid) == 0.0
+                seen.pop(step.uid, None)
+            case "expire":
+                tested.expire(now)
+            case "provisional":
+                tested.charge_provisionally(step.uid, step.node, amount, now + 2)
+                if step.uid in seen:
+                    assert tested.left(step.uid) == 0.0
+        for uid in "abcde":
+            for node in range(3):
+                if tested.left(uid) == 0.0 and tested.knows(uid, node, now):
+                    seen[uid] = node
+        assert 0 <= tested.left(step.uid) <= 1
+        assert tested.drift() <= 1e-9
+        open_total = np.zeros(3)
+        for node, left in tested.open().values():
+            open_total[node] += left
+        assert (tested.total(3)[:, 1] >= open_total - 1e-9).all()  # the rest is provisional
+        assert len(tested) >= len(tested.open())
+    for uid in "abcde":
+        tested.release(uid)
+    assert len(tested) == 0
+    assert not tested.total(3).any()

@@ -1,0 +1,36 @@
+"""What nodes have left now, and how wrong the forecast is now."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from scorer.live.usage import NodeUsage, usage_by_row
+from scorer.live.virtual_available import live_error, virtual_available
+from tests.scorer.live_cluster import measured
+
+
+def test_it_is_capacity_less_usage_less_charges_and_unknown_without_a_limit_or_a_measurement() -> None:
+    capacity = np.array([[10.0, 10.0, np.nan, 0.0]])
+    usage = np.array([[4.0, np.nan, 4.0, 4.0]])
+    charged = np.array([[7.0, 1.0, 1.0, 1.0]])
+    np.testing.assert_array_equal(virtual_available(capacity, usage, charged), [[-1.0, np.nan, np.nan, np.nan]])
+
+
+def test_pods_that_no_metric_has_seen_are_no_error_of_the_forecast() -> None:
+    usage, base, pods = np.array([[5.0, np.nan]]), np.array([[1.0, 1.0]]), np.array([[6.0, 6.0]])
+    np.testing.assert_array_equal(live_error(usage, base, pods, np.array([[2.0, 2.0]])), [[0.0, np.nan]])
+
+
+def test_usage_is_sorted_by_row_and_nodes_that_are_not_there_are_passed_over() -> None:
+    usage, sampled = usage_by_row(measured({"10.0.0.2": 2.0, "gone": 9.0, "b": 1.0}, 7.0), {"b": 0, "10.0.0.2": 2}, 4)
+    np.testing.assert_array_equal(usage[:, 0], [1.0, np.nan, 2.0, np.nan])
+    np.testing.assert_array_equal(sampled, [7.0, np.nan, 7.0, np.nan])
+
+
+def test_a_node_that_comes_under_several_names_has_what_each_of_them_knows_as_of_the_older_sample() -> None:
+    read = NodeUsage(
+        ("10.0.0.1", "a"), np.array([[3.0, np.nan], [np.nan, 4.0]]), np.array([90.0, 80.0])
+    )  # fmt: skip
+    usage, sampled = usage_by_row(read, {"a": 0, "10.0.0.1": 0}, 1)
+    np.testing.assert_array_equal(usage, [[3.0, 4.0]])
+    np.testing.assert_array_equal(sampled, [80.0])

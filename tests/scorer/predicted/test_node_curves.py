@@ -1,0 +1,159 @@
+"""What people see of a node is what the model says of the pods on it: one path from the model to a curve."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from forecast.arrays import Floats
+from forecast.calendar import SLOTS_PER_DAY
+from forecast.composition import peak_at
+from forecast.history import Placements
+from forecast.node_forecast import node_forecast
+from scorer.predicted.base import NodeBases
+from scorer.predicted.cluster import PredictedCluster
+from scorer.predicted.horizon import Horizon
+from scorer.predicted.node_curves import gather, node_curves
+from scorer.predicted.profiles import Profiles
+from tests.scorer.live_cluster import model, moment, pod_of, service
+
+ON_NODE = {0: [0, 0, 1, 5], 1: [2, 3], 2: [], 3: [4, 4, 4, 0]}
+FULL = np.full(5, 40.0)
+REPLICAS = np.array([4.0, 3.0, 8.0, 4.0, 2.0, 4.0])
+
+
+def predicted(hour: float = 17.0) -> PredictedCluster:
+    cluster = PredictedCluster(Profiles(model()), Horizon.at(moment(hour), model().calendar))
+    for row, services in ON_NODE.items():
+        cluster.set_node(row, f"node-{row}", FULL)
+        for i, number in enumerate(services):
+            name = f"p{row}-{i}"
+            cluster.place(pod_of(number, name), service(number), row, 1.0, REPLICAS[number])
+    return cluster
+
+
+def curves(cluster: PredictedCluster, **more: object) -> Floats:
+    inputs = gather(cluster, [0, 1, 2, 3])
+    days = cluster.horizon.days
+    return node_curves(cluster.profiles, cluster.bases, inputs, days, **more).mean()  # type: ignore[arg-type]
+
+
+def test_they_are_the_node_forecast_of_the_model_which_the_backtest_measured() -> None:
+    cluster = predicted()
+    pairs = [(number, row) for row, services in ON_NODE.items() for number in services]
+    n_slots = 7 * SLOTS_PER_DAY
+    placements = Placements(
+        pod=np.arange(len(pairs)),
+        service=np.array([number for number, _ in pairs]),
+        node=np.array([row for _, row in pairs]),
+        first=np.zeros(len(pairs), dtype=np.int64),
+        end=np.full(len(pairs), n_slots),
+    )
+    expected = node_forecast(model(), placements, cluster.horizon.days, REPLICAS)
+    found = node_curves(cluster.profiles, cluster.bases, gather(cluster, [0, 1, 2, 3]), cluster.horizon.days)
+    for r, load in enumerate(expected):
+        np.testing.assert_allclose(found.loads[r].mean, load.mean, rtol=1e-5)
+        np.testing.assert_allclose(found.loads[r].std, load.std, rtol=1e-4)
+        np.testing.assert_allclose(found.peaks(1)[:, r], peak_at(load, float(model().node_z[r, 1])), rtol=1e-4)
+
+
+def test_nodes_may_be_asked_for_in_any_order_and_beside_a_pod_more() -> None:
+    cluster = predicted()
+    days = cluster.horizon.days
+    profile = cluster.placed["uid-p1-0"].profile
+    inputs = gather(cluster, [3, 2, 2], [None, None, profile])
+    mean = node_curves(cluster.profiles, cluster.bases, inputs, days).mean()
+    every = curves(cluster)
+    np.testing.assert_allclose(mean[0], every[3])
+    np.testing.assert_allclose(mean[1], every[2])
+    one = cluster.profiles.mean([service(2)], REPLICAS[[2]], days)[0]
+    np.testing.assert_allclose(mean[2] - mean[1], one, rtol=1e-4, atol=1e-5)
+    cluster.place(pod_of(2, "more"), service(2), 2, 1.0, REPLICAS[2])
+    np.testing.assert_allclose(curves(cluster)[2], mean[2])
+
+
+def test_pods_that_do_not_count_are_not_in_them() -> None:
+    cluster = predicted()
+    before = curves(cluster)
+    cluster.place(pod_of(0, "going", terminating=True), service(0), 0, 0.0, 4.0)
+    np.testing.assert_array_equal(curves(cluster), before)
+
+
+def test_what_is_used_beyond_the_forecast_fades_over_the_coming_hours() -> None:
+    cluster = predicted(17.0)
+    before = curves(cluster)
+    error = np.zeros((4, 5))
+    error[1, 0] = 6.0
+    fading = cluster.horizon.fading(12)
+    cluster.load.set_live_error(error, fading)
+    difference = curves(cluster, fading=fading) - before
+    assert not difference[[0, 2, 3]].any()
+    assert not difference[1, 1:].any()
+    np.testing.assert_allclose(difference[1, 0, [33, 34, 46, 58]], [0.0, 6.0, 3.0, 1.5], rtol=1e-5)
+    np.testing.assert_array_equal(curves(cluster), before)  # not asked for
+
+
+def test_the_age_of_a_model_widens_bounds_and_leaves_what_is_expected() -> None:
+    cluster = predicted()
+    inputs, days = gather(cluster, [0, 1, 2, 3]), cluster.horizon.days
+    sharp = node_curves(cluster.profiles, cluster.bases, inputs, days)
+    wide = node_curves(cluster.profiles, cluster.bases, inputs, days, widen=2.0)
+    np.testing.assert_array_equal(wide.mean(), sharp.mean())
+    for r in range(5):
+        np.testing.assert_allclose(wide.loads[r].std, 2 * sharp.loads[r].std, rtol=1e-6)
+
+
+def test_a_cluster_without_pods_has_its_base_and_one_without_nodes_nothing() -> None:
+    cluster = PredictedCluster(Profiles(model()), Horizon.at(moment(3.0), model().calendar))
+    days = cluster.horizon.days
+    cluster.set_node(0, "node-0", FULL)
+    mean = node_curves(cluster.profiles, cluster.bases, gather(cluster, [0]), days).mean()
+    np.testing.assert_allclose(mean[0], cluster.bases.mean("node-0", FULL, days))
+    none = node_curves(cluster.profiles, cluster.bases, gather(cluster, []), days)
+    assert none.mean().shape == (0, 5, 7 * SLOTS_PER_DAY)
+
+
+def test_pods_of_unknown_services_are_in_them_with_a_wide_bound() -> None:
+    cluster = PredictedCluster(Profiles(model()), Horizon.at(moment(3.0), model().calendar))
+    cluster.set_node(0, "node-0", FULL)
+    empty = gather(cluster, [0])
+    cluster.place(pod_of(None, "new", cpu=2.0, memory=2.0), service(99), 0, 1.0, 1.0)
+    days = cluster.horizon.days
+    before, after = (
+        node_curves(cluster.profiles, cluster.bases, inputs, days) for inputs in (empty, gather(cluster, [0]))
+    )
+    expected = cluster.profiles.mean_from_requests(2.0, 2.0, days)
+    np.testing.assert_allclose((after.mean() - before.mean())[0], expected, rtol=1e-4, atol=1e-5)
+    assert (after.loads[0].std[0] >= expected[0] * 0.7).all()
+
+
+def test_a_node_the_model_has_never_seen_borrows_its_base_by_size() -> None:
+    bases = NodeBases(model())
+    days = model().calendar.horizon(model().first_day, 2)
+    small, large = bases.mean("new", FULL / 2, days), bases.mean("new", FULL, days)
+    np.testing.assert_allclose(large, 2 * small)
+    np.testing.assert_allclose(large, np.median([bases.mean(n, FULL, days) for n in model().nodes], axis=0), rtol=0.1)
+    unlimited = FULL.copy()
+    unlimited[2] = np.nan
+    assert not bases.mean("new", unlimited, days)[2].any()
+    assert not bases.std("new", unlimited)[2].any()
+
+
+def test_a_model_without_nodes_lends_nothing() -> None:
+    none = replace(
+        model(), nodes=(), node_base=model().node_base[:0], node_base_std=model().node_base_std[:0],
+        node_capacity=model().node_capacity[:0],
+    )  # fmt: skip
+    assert not NodeBases(none).mean("new", FULL, (model().first_day,)).any()
+
+
+@pytest.mark.parametrize(("hour", "slot"), [(0.0, 0), (0.49, 0), (23.9, 47)])
+def test_half_hours_that_are_over_do_not_count(hour: float, slot: int) -> None:
+    horizon = Horizon.at(moment(hour), model().calendar)
+    assert (horizon.slot, horizon.today, len(horizon.days)) == (slot, model().first_day, 7)
+    np.testing.assert_array_equal(np.flatnonzero(horizon.weights()), np.arange(slot, 7 * SLOTS_PER_DAY))
+    assert horizon.fading(12)[slot] == 1.0
+    assert not horizon.fading(12)[:slot].any()
+    assert horizon.start_of(slot + SLOTS_PER_DAY).timestamp() == pytest.approx(moment(slot / 2, 1).timestamp())

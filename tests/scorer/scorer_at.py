@@ -1,0 +1,106 @@
+"""A scorer with a clock that tests move and usage that tests set."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+
+import numpy as np
+
+from forecast.arrays import AnyFloats, Floats
+from forecast.errors import StoreError
+from forecast.service_key import ServiceKey
+from scorer.cluster.decoding import Kind
+from scorer.cluster.objects import PodInfo
+from scorer.live.usage import NodeUsage
+from scorer.model_watch import LoadedModel
+from scorer.options import ScorerOptions
+from scorer.scorer import Scorer
+from tests.scorer.live_cluster import N_RESOURCES, at, loaded, measured, node
+
+
+class Clock:
+    def __init__(self, now: float) -> None:
+        self.now = now
+
+    def __call__(self) -> float:
+        return self.now
+
+
+class SetUsage:
+    """A UsageSource that says what a test has set; None = it cannot be asked."""
+
+    def __init__(self) -> None:
+        self.now: NodeUsage | None = None
+
+    def read(self) -> NodeUsage:
+        if self.now is None:
+            raise StoreError("nobody answers")
+        return self.now
+
+    def node_history(self, names: Sequence[str], since: datetime, until: datetime) -> Floats:
+        if self.now is None:
+            raise StoreError("nobody answers")
+        return np.full((N_RESOURCES, round((until - since).total_seconds() / 1800)), 7.0)
+
+    def service_history(self, service: ServiceKey, pods: Sequence[str], since: datetime, until: datetime) -> Floats:
+        return self.node_history([], since, until)
+
+
+class LiveScorer:
+    """A scorer of node-0 to node-3 at some hour of the model's first day."""
+
+    def __init__(
+        self,
+        hour: float = 17.0,
+        *,
+        pods: Sequence[PodInfo] = (),
+        model: LoadedModel | None = None,
+        without_model: bool = False,
+        options: ScorerOptions | None = None,
+        sizes: Sequence[float] = (40.0, 40.0, 40.0, 40.0),
+    ) -> None:
+        self.clock, self.usage = Clock(at(hour)), SetUsage()
+        self.scorer = Scorer(options, usage=self.usage, clock=self.clock)
+        self.contact: float | None = self.clock.now
+        self.scorer.follow(lambda: (True, self.contact, {}))
+        self.scorer.replace(Kind.NODES, [node(f"node-{i}", size) for i, size in enumerate(sizes)])
+        self.scorer.replace(Kind.PODS, pods)
+        if not without_model:
+            self.scorer.install(model or loaded())
+        self.scorer.tick()
+
+    def at(self, hour: float, day: int = 0, *, heard: bool = True) -> None:
+        """Time passes, or is set back."""
+        self.clock.now = at(hour, day)
+        if heard:
+            self.contact = self.clock.now
+        self.scorer.tick()
+
+    def later(self, seconds: float) -> None:
+        self.clock.now += seconds
+        self.contact = self.clock.now
+        self.scorer.tick()
+
+    def measure(self, usage: Mapping[str, AnyFloats | Sequence[float] | float], *, ago: float = 0.0) -> None:
+        self.usage.now = measured(usage, self.clock.now - ago)
+        self.scorer.measure()
+
+    def measure_as_expected(self) -> None:
+        """Every node uses exactly what is predicted for this half hour."""
+        predicted = self.scorer._cluster.predicted
+        assert predicted is not None
+        expected = predicted.base_now() + predicted.pods_now()
+        self.measure({predicted.name_of(row): expected[row] for row in range(len(expected))})
+
+    def error(self) -> Floats:
+        """The live error of each node: (n_nodes, n_resources)."""
+        predicted = self.scorer._cluster.predicted
+        assert predicted is not None
+        return predicted.load.live_error(range(predicted.load.n_nodes))
+
+    def put(self, pod: PodInfo) -> None:
+        self.scorer.put(Kind.PODS, pod)
+
+    def delete(self, pod: PodInfo) -> None:
+        self.scorer.delete(Kind.PODS, pod)

@@ -1,0 +1,203 @@
+"""Jobs that go on whatever happens to one of them, and when the scorer may say that it is ready."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from forecast.errors import InputError
+from forecast.model_artefact import artefact_of
+from forecast.registry import Registry
+from scorer.background import Background, Every
+from scorer.model_watch import LoadedModel, ModelWatch
+from scorer.options import ScorerOptions
+from scorer.scorer import Scorer
+from tests.scorer.live_cluster import at, model, pod_of
+from tests.scorer.scorer_at import LiveScorer
+
+LONG = 20.0
+"""Seconds after which a thread that was to do something is taken to be stuck."""
+
+
+def test_a_job_that_raises_is_done_again_until_it_is_stopped() -> None:
+    done, third = [], threading.Event()
+
+    def job() -> None:
+        done.append(1)
+        if len(done) >= 3:
+            third.set()
+        raise ZeroDivisionError
+
+    every = Every("test", 0.01, job)
+    every.start()
+    assert third.wait(LONG)
+    every.stop(LONG)
+    assert not every._thread.is_alive()
+
+
+def test_a_job_begins_when_it_may_and_survives_a_condition_that_raises() -> None:
+    asked, done = [], threading.Event()
+
+    def after() -> bool:
+        asked.append(1)
+        if len(asked) == 2:
+            raise ZeroDivisionError
+        return len(asked) > 3
+
+    every = Every("test", 0.01, done.set, after=after)
+    every.start()
+    assert done.wait(LONG)
+    assert len(asked) == 4
+    every.stop(LONG)
+
+
+def test_a_job_that_may_never_begin_can_be_stopped() -> None:
+    done: list[int] = []
+    every = Every("test", 0.01, lambda: done.append(1), after=lambda: False)
+    every.start()
+    every.stop(LONG)
+    assert not every._thread.is_alive()
+    assert done == []
+    Every("never started", 1.0, lambda: None).stop()
+
+
+@pytest.mark.parametrize(("share", "pause"), [(1.0, 10.0 - 4.0), (0.05, 4.0 / 0.05 - 4.0)])
+def test_only_jobs_that_compute_pause_for_longer_when_they_take_long(
+    share: float, pause: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    times = iter([100.0, 104.0])
+    monkeypatch.setattr("scorer.background.time.monotonic", lambda: next(times))
+    waited: list[float] = []
+
+    class Stop:
+        def wait(self, seconds: float) -> bool:
+            waited.append(seconds)
+            return len(waited) == 2
+
+    every = Every("test", 10.0, lambda: None, largest_share=share)
+    monkeypatch.setattr(every, "_stop", Stop())
+    every._run()
+    assert waited == pytest.approx([0.0, pause])
+
+
+def test_waiting_for_others_does_not_hold_up_the_next_measurement() -> None:
+    shares = {job._name: job._largest_share for job in Background(Scorer(), None)._jobs}
+    assert {name for name, share in shares.items() if share < 1} == {"scale-out", "overview"}
+
+
+@pytest.fixture
+def registry(tmp_path: Path) -> Registry:
+    return Registry(str(tmp_path / "models"))
+
+
+def published(registry: Registry) -> str:
+    return registry.publish(artefact_of(model(), datetime(2026, 5, 19, tzinfo=UTC)))
+
+
+def test_models_are_looked_for_once_the_cluster_is_read(registry: Registry) -> None:
+    version = published(registry)
+    polled, synced = threading.Event(), threading.Event()
+
+    class Watch(ModelWatch):
+        def poll(self, now: float) -> LoadedModel | None:
+            assert synced.is_set()
+            found = super().poll(now)
+            polled.set()
+            return found
+
+    tested = LiveScorer(without_model=True)
+    tested.scorer.follow(lambda: (synced.is_set(), tested.clock.now, {"nodes": "listing"}))
+    with Background(tested.scorer, Watch(registry), clock=tested.clock) as background:
+        with pytest.raises(InputError, match=r"could not be read within 0 s \(nodes: listing; usage: .*API server"):
+            background.wait_synced(0.0)
+        assert not polled.wait(0.3)
+        status = tested.scorer.status()
+        assert (status.ready, status.not_ready_because) == (False, "the cluster has not been read completely yet")
+        synced.set()
+        background.wait_synced(LONG)
+        assert polled.wait(LONG)
+        _until(lambda: tested.scorer.status().ready)
+    assert tested.scorer.score(pod_of(0, "x")).model_version == version
+
+
+def _until(condition: Callable[[], bool]) -> None:
+    for _ in range(int(LONG / 0.05)):
+        if condition():
+            return
+        threading.Event().wait(0.05)
+    raise AssertionError("it never came")
+
+
+def test_readiness_waits_for_the_first_look_but_for_a_minute_at_most(registry: Registry) -> None:
+    tested = LiveScorer(without_model=True)
+    synced = [False]
+    tested.scorer.follow(lambda: (synced[0], tested.clock.now, {}))
+    background = Background(tested.scorer, ModelWatch(registry), clock=tested.clock)
+    assert not tested.scorer.status().ready
+    tested.clock.now += 600  # reading a large cluster takes its time
+    assert not tested.scorer.status().ready
+    synced[0] = True
+    assert tested.scorer.status().not_ready_because == "the model is being read"
+    tested.clock.now += 59
+    assert not tested.scorer.status().ready
+    tested.clock.now += 2
+    assert tested.scorer.status().ready
+    tested.clock.now -= 7200  # a clock that is set back does not make it wait for hours
+    assert tested.scorer.status().ready
+    background.look_for_model()
+    assert tested.scorer.status().ready
+
+
+def test_after_the_first_look_it_is_ready_with_a_model_or_without(registry: Registry) -> None:
+    tested = LiveScorer(without_model=True)
+    background = Background(tested.scorer, ModelWatch(registry), clock=tested.clock)
+    assert not tested.scorer.status().ready
+    background.look_for_model()
+    assert tested.scorer.status().ready
+    assert "no model has been published" in tested.scorer.status().reasons
+    assert Background(LiveScorer(without_model=True).scorer, None) is not None
+    assert LiveScorer(without_model=True).scorer.status().ready  # nobody looks for models
+
+
+def test_a_model_that_cannot_be_put_in_place_leaves_the_one_before_and_says_why(
+    registry: Registry, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tested = LiveScorer()
+    version = published(registry)
+    background = Background(tested.scorer, ModelWatch(registry), clock=tested.clock)
+
+    def fail(_: LoadedModel) -> None:
+        raise MemoryError("no room")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(tested.scorer, "install", fail)
+        background.look_for_model()
+    status = tested.scorer.status()
+    assert status.model is not None
+    assert status.model.version == "v1"
+    assert status.refused_model == "MemoryError: no room"
+    assert any("a newer model is refused: MemoryError" in reason for reason in status.reasons)
+    tested.later(700)
+    background.look_for_model()
+    assert tested.scorer.score(pod_of(0, "x")).model_version == version
+    assert tested.scorer.status().refused_model is None
+
+
+def test_all_jobs_run_and_end() -> None:
+    tested = LiveScorer(pods=[pod_of(5, "a", "node-0", started=at(0))])
+    tested.measure_as_expected()
+    with Background(tested.scorer, None, clock=tested.clock) as background:
+        _until(lambda: tested.scorer.status().last_check is not None and tested.scorer.nodes()[0].today is not None)
+    assert not any(job._thread.is_alive() for job in background._jobs)
+    check = tested.scorer.status().last_check
+    assert check is not None
+    assert check.sound
+
+
+def test_the_self_check_may_be_left_to_those_who_ask() -> None:
+    names = [job._name for job in Background(Scorer(ScorerOptions(self_check_every=0)), None)._jobs]
+    assert "self-check" not in names

@@ -1,0 +1,117 @@
+"""The self-check: sound tables pass, and whichever table is corrupted, it says so."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from scorer.predicted.cluster import PredictedCluster
+from scorer.tracking import TrackedCluster
+from tests.scorer.live_cluster import at, pod_of
+from tests.scorer.scorer_at import LiveScorer
+
+PODS = [pod_of(i % 4, f"p{i}", f"node-{i % 3}", started=at(0)) for i in range(8)] + [pod_of(None, "bare", "node-1")]
+
+
+def predicted(cluster: TrackedCluster) -> PredictedCluster:
+    assert cluster.predicted is not None
+    return cluster.predicted
+
+
+def spoil_share(cluster: TrackedCluster) -> None:
+    predicted(cluster).load._share[1, 0, 40] += 0.01
+
+
+def spoil_share_with_nan(cluster: TrackedCluster) -> None:
+    predicted(cluster).load._share[1, 0, 40] = np.nan
+
+
+def forget_a_pod(cluster: TrackedCluster) -> None:
+    predicted(cluster).remove("uid-p0")
+
+
+def count_a_pod_twice(cluster: TrackedCluster) -> None:
+    predicted(cluster).load.add(0, 0)
+
+
+def count_one_that_is_not_there(cluster: TrackedCluster) -> None:
+    predicted(cluster).placed["ghost"] = predicted(cluster).placed["uid-p0"]
+
+
+def place_elsewhere(cluster: TrackedCluster) -> None:
+    placed = predicted(cluster).placed
+    placed["uid-p0"] = replace(placed["uid-p0"], node=2)
+
+
+def spoil_usage_now(cluster: TrackedCluster) -> None:
+    predicted(cluster)._now[0, 0] += 1.0
+
+
+def spoil_memory(cluster: TrackedCluster) -> None:
+    predicted(cluster)._qos_memory[2, 1] += 1.0
+
+
+def spoil_unknown_pods(cluster: TrackedCluster) -> None:
+    predicted(cluster).unknown_pods += 1
+
+
+def spoil_charges(cluster: TrackedCluster) -> None:
+    cluster.charges._total[1, 0] += 1.0
+
+
+def spoil_requests(cluster: TrackedCluster) -> None:
+    cluster.state._columns._requested[0, 0] += 1.0
+
+
+def spoil_seat(cluster: TrackedCluster) -> None:
+    seat = cluster.state.seat_of["uid-p0"]
+    cluster.state.seat_of["uid-p0"] = replace(seat, weight=0.0)
+
+
+@pytest.mark.parametrize(
+    ("spoil", "said"),
+    [
+        (spoil_share, "predicted load: node node-1 is off by 0.0100"),
+        (spoil_share_with_nan, "predicted load: node node-1 is off by nan"),
+        (forget_a_pod, "pod uid-p0 sits on row 0 with weight 1, and is counted on no node"),
+        (count_a_pod_twice, "predicted load: node node-0 is off by"),
+        (count_one_that_is_not_there, "pod ghost sits on no node"),
+        (place_elsewhere, "pod uid-p0 sits on row 0 with weight 1, and is counted on row 2"),
+        (spoil_usage_now, "usage now of node node-0"),
+        (spoil_memory, "memory by QoS class of node node-2"),
+        (spoil_unknown_pods, "2 pods of unknown services are counted, there are 1"),
+        (spoil_charges, "virtual requests: sums differ"),
+        (spoil_requests, "node-0"),
+        (spoil_seat, "uid-p0"),
+    ],
+    ids=lambda value: getattr(value, "__name__", ""),
+)
+def test_a_corrupted_table_is_found(spoil: Callable[[TrackedCluster], None], said: str) -> None:
+    tested = LiveScorer(pods=PODS)
+    assert tested.scorer.self_check().drift == ()
+    spoil(tested.scorer._cluster)
+    checked = tested.scorer.self_check()
+    assert not checked.sound
+    assert any(said in drift for drift in checked.drift), checked.drift
+    assert tested.scorer.status().last_check == checked
+
+
+def test_it_tells_what_it_looked_at() -> None:
+    for without_model in (True, False):
+        tested = LiveScorer(pods=PODS, without_model=without_model)
+        checked = tested.scorer.self_check()
+        assert checked.sound
+        assert (checked.nodes, checked.pods) == (4, 9)
+
+
+def test_many_drifts_are_summed_up() -> None:
+    tested = LiveScorer(pods=PODS)
+    cluster = predicted(tested.scorer._cluster)
+    for uid in list(cluster.placed):
+        cluster.remove(uid)
+    drift = tested.scorer.self_check().drift
+    assert len(drift) == 6
+    assert drift[-1] == "predicted load: 4 more pods are counted elsewhere than they sit"

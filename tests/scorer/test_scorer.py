@@ -1,0 +1,217 @@
+"""The scorer as a whole: which node it prefers, whatever it is asked about, and while models and days change."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from forecast.errors import InputError, UnknownName
+from forecast.model import PeakModel
+from forecast.resources import CPU, MEMORY
+from scorer.cluster.decoding import Kind
+from scorer.options import ScorerOptions
+from scorer.predicted.cluster import PredictedCluster
+from scorer.scorer import Scorer
+from scorer.scores.energy import best_nodes, energy_growth
+from scorer.scores.predicted_peak import BEST_NODES, MEMORY_LIMIT, RESOURCE_WEIGHTS, power_growth
+from tests.scorer.live_cluster import at, loaded, model, pod_of, service
+from tests.scorer.scorer_at import LiveScorer
+
+PODS = [pod_of(i % 6, f"p{i}", f"node-{i % 3}", started=at(0), memory=1.0 + i) for i in range(9)]
+EVERYTHING = dict.fromkeys(("predicted_peak", "least_allocated", "qos_balance", "balance", "most_available"), 1.0)
+
+
+def tables(tested: LiveScorer) -> PredictedCluster:
+    predicted = tested.scorer._cluster.predicted
+    assert predicted is not None
+    return predicted
+
+
+def shares(tested: LiveScorer) -> np.ndarray:
+    return tables(tested).load.share(slice(None))[: len(tables(tested).capacity)]
+
+
+def rebuilt(tested: LiveScorer, of: PeakModel | None = None) -> LiveScorer:
+    """A scorer that hears of the end state only."""
+    state = tested.scorer._cluster.state
+    anew = LiveScorer(pods=list(state.pods.values()), without_model=True)
+    anew.clock.now = anew.contact = tested.clock.now
+    anew.scorer.replace(Kind.NODES, [info for info in state.nodes if info is not None])
+    anew.scorer.replace(Kind.REPLICA_SETS, list(state.replica_sets.values()))
+    anew.scorer.install(loaded(of))
+    anew.scorer.tick()
+    return anew
+
+
+def test_the_best_node_is_the_best_by_the_definition() -> None:
+    rng = np.random.default_rng(3)
+    sizes = rng.choice([20.0, 40.0, 80.0], 30)
+    pods = [
+        pod_of(int(rng.integers(6)), f"p{i}", f"node-{rng.integers(30)}", started=at(0)) for i in range(90)
+    ]  # fmt: skip
+    tested = LiveScorer(pods=pods, sizes=sizes.tolist())
+    predicted = tables(tested)
+    days, weights = predicted.horizon.days, predicted.horizon.weights()
+    replicas = np.array([sum(pod.name.startswith("p") and pod.owner.name == f"service-{s}-7d9f" for pod in pods)
+                         for s in range(6)], dtype=float)  # fmt: skip
+    curves = model().placement_curves(days, model().load_share(replicas))[0][:, :, 0].reshape(6, 5, -1)
+    load = np.stack([predicted.bases.mean(f"node-{i}", np.full(5, size), days) for i, size in enumerate(sizes)])
+    capacity = predicted.capacity
+    for pod in pods:
+        load[int(pod.node[5:])] += curves[int(pod.owner.name[8])]
+    for number in range(6):
+        usage = curves[number]
+        cost = energy_growth(load, usage, weights, capacity, RESOURCE_WEIGHTS)
+        with_pod = (load + usage)[:, MEMORY][:, weights > 0].max(axis=1) / capacity[:, MEMORY]
+        few = best_nodes(cost, with_pod <= MEMORY_LIMIT, BEST_NODES)
+        limits = np.where(np.isfinite(capacity), capacity, np.inf)[:, :, None]
+        node_weights = RESOURCE_WEIGHTS * np.nan_to_num(capacity) / np.nanmean(capacity, axis=0)
+        exact = power_growth(load[few] / limits[few], usage / limits[few], weights, node_weights[few])
+        scored = tested.scorer.score(pod_of(number, "new"))
+        best = scored.nodes[int(scored.scores.argmax())]
+        # Rows of the table are float32: an equally good node may come first.
+        position = [f"node-{i}" for i in few].index(best)
+        assert exact[position] <= exact.min() * 1.001
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.lists(st.integers(0, 4), min_size=0, max_size=8))
+def test_nodes_may_be_named_in_any_order_twice_or_not_be_there(numbers: list[int]) -> None:
+    tested = SHARED
+    names = [f"node-{i}" for i in numbers]
+    weights = {name: 1.0 for name in EVERYTHING if name != "predicted_peak"}
+    scored = tested.scorer.score(pod_of(5, "new"), names, weights)
+    everywhere = tested.scorer.score(pod_of(5, "new"), None, weights)
+    known = dict(zip(everywhere.nodes, everywhere.scores.tolist(), strict=True))
+    assert list(scored.nodes) == names
+    there = [name for name in names if name in known]
+    for name, score in zip(names, scored.scores.tolist(), strict=True):
+        if name in known:
+            assert score == pytest.approx(known[name])
+        else:
+            assert score == (pytest.approx(np.median([known[n] for n in there])) if there else 50.0)
+    assert list(scored.unknown_nodes) == [name for name in names if name not in known]
+
+
+SHARED = LiveScorer(pods=PODS)
+SHARED.measure({f"node-{i}": float(3 * i) for i in range(4)})
+
+
+def test_the_part_of_the_forecast_is_the_same_beside_fewer_nodes() -> None:
+    pod = pod_of(5, "new")
+    everywhere = SHARED.scorer.explain(pod, top=4)
+    share = {node.node: node.peak_with for node in everywhere.nodes}
+    order = [node.node for node in everywhere.nodes]
+    some = SHARED.scorer.explain(pod, ["node-2", "node-0"], top=4)
+    assert [node.node for node in some.nodes] == [name for name in order if name in ("node-0", "node-2")]
+    assert {node.node: node.peak_with for node in some.nodes} == {name: share[name] for name in ("node-0", "node-2")}
+    assert some.n_nodes == 2
+
+
+def test_no_nodes_at_all_are_no_trouble() -> None:
+    empty = Scorer()
+    assert empty.score(pod_of(0, "x")).scores.shape == (0,)
+    assert empty.score(pod_of(0, "x"), ["a"]).scores.tolist() == [50.0]
+    assert empty.explain(pod_of(0, "x")).nodes == ()
+    assert empty.status().ready is False
+    assert empty.virtual_available().nodes == ()
+    assert empty.node_figures().usage.shape == (0, 5, 2)
+    assert empty.heat_map().nodes == ()
+    empty.refresh_overview()
+    empty.tick()
+    assert empty.self_check().sound
+    installed = LiveScorer(sizes=[])
+    installed.scorer.refresh_overview()
+    assert installed.scorer.score(pod_of(0, "x")).scores.shape == (0,)
+    assert installed.scorer.explain(pod_of(0, "x"), weights=EVERYTHING).nodes == ()
+    assert installed.scorer.heat_map().nodes == ()
+    assert installed.scorer.service_peaks()[0] == ()
+
+
+def test_more_load_where_a_pod_is_busy_never_raises_a_score() -> None:
+    tested = LiveScorer(pods=PODS)
+    pod = pod_of(5, "new")
+    before = tested.scorer.score(pod)
+    best = before.nodes[int(before.scores.argmax())]
+    for i in range(5):
+        tested.put(pod_of(5, f"more-{i}", best, started=at(0)))
+    after = tested.scorer.score(pod)
+    assert after.scores[list(after.nodes).index(best)] < before.scores.max()
+    assert after.nodes[int(after.scores.argmax())] != best
+
+
+def test_a_hot_node_is_avoided_for_what_its_forecast_did_not_say() -> None:
+    tested = LiveScorer()
+    pod = pod_of(0, "new")
+    tested.measure_as_expected()
+    calm = tested.scorer.score(pod)
+    best = calm.nodes[int(calm.scores.argmax())]
+    row = int(best[5:])
+    usage = tables(tested).base_now() + tables(tested).pods_now()
+    usage[row, CPU] += 20
+    tested.measure({f"node-{i}": usage[i] for i in range(4)})
+    hot = tested.scorer.score(pod)
+    assert hot.nodes[int(hot.scores.argmax())] != best
+    assert hot.scores[row] < calm.scores[row]
+
+
+def test_explaining_where_a_pod_runs_judges_as_if_it_did_not_and_changes_nothing() -> None:
+    tested = LiveScorer(pods=PODS)
+    before = shares(tested)
+    for pod in PODS:
+        explanation = tested.scorer.explain(pod)
+        here = next(n for n in explanation.nodes if n.node == pod.node)
+        assert any("runs here now" in note for note in here.notes)
+        assert here.peak_before is not None
+        assert here.peak_with is not None
+        assert here.peak_with.expected > here.peak_before.expected
+    np.testing.assert_allclose(shares(tested), before, atol=1e-6)
+    assert tested.scorer.self_check().sound
+    alone = LiveScorer(pods=[p for p in PODS if p is not PODS[5]])
+    waiting = replace(PODS[5], node="", created=at(17))
+    alone.scorer.put(Kind.PODS, waiting)
+    there = {n.node: n.peak_with for n in tested.scorer.explain(PODS[5]).nodes}
+    for found in alone.scorer.explain(waiting).nodes:
+        peak = there[found.node]
+        assert peak is not None
+        assert found.peak_with is not None
+        assert found.peak_with.expected == pytest.approx(peak.expected, rel=1e-5)
+
+
+def test_an_explanation_adds_up() -> None:
+    explanation = SHARED.scorer.explain(pod_of(5, "new"), weights=EVERYTHING, top=3)
+    assert len(explanation.nodes) == 3
+    for found in explanation.nodes:
+        assert sum(part.points for part in found.contributions) == pytest.approx(found.score)
+        assert {part.name for part in found.contributions} == set(EVERYTHING)
+    scores = [found.score for found in explanation.nodes]
+    assert scores == sorted(scores, reverse=True)
+    assert explanation.runner_up == explanation.nodes[1].node
+    assert explanation.margin == pytest.approx(scores[0] - scores[1])
+    one = SHARED.scorer.explain(pod_of(5, "new"), top=1)
+    assert one.runner_up == SHARED.scorer.explain(pod_of(5, "new"), top=2).nodes[1].node
+    lone = SHARED.scorer.explain(pod_of(5, "new"), ["node-0"])
+    assert (lone.runner_up, lone.margin) == (None, None)
+
+
+def test_what_does_not_exist_is_refused() -> None:
+    with pytest.raises(UnknownName, match="shop/p0"):
+        SHARED.scorer.find_pod("shop", "nobody")
+    with pytest.raises(UnknownName, match="node-0"):
+        SHARED.scorer.node_forecast("nobody")
+    with pytest.raises(UnknownName):
+        SHARED.scorer.service_forecast(service(77))
+    with pytest.raises(InputError, match="did you mean predicted_peak"):
+        SHARED.scorer.score(PODS[0], weights={"predicted_peek": 1.0})
+    with pytest.raises(InputError, match="at least 1"):
+        SHARED.scorer.explain(PODS[0], top=0)
+    with pytest.raises(InputError, match="at least 1"):
+        SHARED.scorer.heat_map(top=0)
+    with pytest.raises(UnknownName):
+        SHARED.scorer.heat_map(resource="gpu")
+    with pytest.raises(InputError):
+        Scorer(ScorerOptions(weights={"nonsense": 1.0}))

@@ -1,0 +1,195 @@
+"""The scorer while time passes, models change and anything happens in between."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from forecast.model import PeakModel
+from forecast.resources import CPU
+from scorer.cluster.decoding import Kind
+from scorer.predicted.cluster import PredictedCluster
+from scorer.predicting import predict
+from tests.scorer.cluster.api_objects import replica_set
+from tests.scorer.live_cluster import at, loaded, model, node, pod_of
+from tests.scorer.scorer_at import LiveScorer
+
+PODS = [pod_of(i % 6, f"p{i}", f"node-{i % 3}", started=at(0), memory=1.0 + i) for i in range(9)]
+EVERYTHING = dict.fromkeys(("predicted_peak", "least_allocated", "qos_balance", "balance", "most_available"), 1.0)
+
+
+def tables(tested: LiveScorer) -> PredictedCluster:
+    predicted = tested.scorer._cluster.predicted
+    assert predicted is not None
+    return predicted
+
+
+def shares(tested: LiveScorer) -> np.ndarray:
+    return tables(tested).load.share(slice(None))[: len(tables(tested).capacity)]
+
+
+def rebuilt(tested: LiveScorer, of: PeakModel | None = None) -> LiveScorer:
+    """A scorer that hears of the end state only."""
+    state = tested.scorer._cluster.state
+    anew = LiveScorer(pods=list(state.pods.values()), without_model=True)
+    anew.clock.now = anew.contact = tested.clock.now
+    anew.scorer.replace(Kind.NODES, [info for info in state.nodes if info is not None])
+    anew.scorer.replace(Kind.REPLICA_SETS, list(state.replica_sets.values()))
+    anew.scorer.install(loaded(of))
+    anew.scorer.tick()
+    return anew
+
+
+def test_at_local_midnight_the_tables_are_made_anew() -> None:
+    tested = LiveScorer(23.9, pods=PODS)
+    yesterday = tables(tested)
+    tested.at(23.99)
+    assert tables(tested) is yesterday
+    tested.at(24.01)
+    assert tables(tested) is not yesterday
+    assert tables(tested).horizon.today == model().calendar.horizon(model().first_day, 2)[1]
+    assert tables(tested).horizon.slot == 0
+    np.testing.assert_allclose(shares(tested), shares(rebuilt(tested)), atol=1e-5)
+    assert tested.scorer.self_check().sound
+
+
+@pytest.mark.parametrize("hours", [[20.0, 3.0, 47.0], [40.0, 17.5, -30.0, 18.0], [400.0, 17.0]])
+def test_jumps_of_the_clock_leave_the_tables_sound(hours: list[float]) -> None:
+    tested = LiveScorer(pods=PODS)
+    for i, hour in enumerate(hours):
+        tested.at(hour)
+        tested.put(pod_of(i % 6, f"jump-{i}", "node-3", started=tested.clock.now))
+        tested.scorer.tick()
+        tested.measure_as_expected()
+        assert tested.scorer.self_check().sound
+        assert tables(tested).horizon.today == tested.scorer.status().now.date()
+        tables(tested).load.set_live_error(np.zeros((4, 5)), np.zeros(tables(tested).horizon.n_slots))
+        np.testing.assert_allclose(shares(tested), shares(rebuilt(tested)), atol=1e-4)
+
+
+def test_pods_that_come_go_and_change_while_a_model_is_installed_are_all_in_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    tested = LiveScorer(pods=PODS)
+    doubled = replace(model(), usage_dated=2 * model().usage_dated)
+    set_of_4 = replica_set("service-4-7d9f", deployment="service-4", revision=1, created=at(0))
+    orphan = replace(pod_of(4, "orphan", "node-3", started=at(0)), labels={}, owner_uid=set_of_4.uid)
+    tested.put(orphan)  # nobody knows yet whose it is
+    real = predict
+
+    def slow(*arguments: object) -> PredictedCluster:
+        made = real(*arguments)  # type: ignore[arg-type]
+        tested.delete(PODS[0])
+        tested.put(replace(PODS[1], terminating=True))
+        tested.put(replace(PODS[2], qos=PODS[2].qos.__class__.GUARANTEED))
+        for i in range(4):
+            tested.put(pod_of(5, f"new-{i}", "node-3", started=at(17)))
+        tested.put(pod_of(None, "bare", "node-8"))
+        tested.scorer.put(Kind.NODES, node("node-8"))
+        tested.scorer.put(Kind.NODES, node("node-1", 80.0))
+        tested.scorer.delete(Kind.NODES, node("node-2"))
+        tested.scorer.replace(Kind.REPLICA_SETS, [set_of_4])  # only now
+        tested.scorer.tick()
+        return made
+
+    monkeypatch.setattr("scorer.scorer.predict", slow)
+    tested.scorer.install(loaded(doubled, "v2"))
+    monkeypatch.undo()
+    assert tested.scorer.score(PODS[0]).model_version == "v2"
+    assert tested.scorer.self_check().drift == ()
+    anew = rebuilt(tested, doubled)
+    of_name = {name: row for row, name in enumerate(anew.scorer._cluster.state.names)}
+    for row, name in enumerate(tested.scorer._cluster.state.names):
+        np.testing.assert_allclose(shares(tested)[row], shares(anew)[of_name[name]], atol=1e-4)
+        np.testing.assert_allclose(
+            tables(tested).pods_now()[row], tables(anew).pods_now()[of_name[name]], rtol=1e-4, atol=1e-4
+        )
+
+
+def test_a_model_that_arrives_while_midnight_waits_is_not_replaced_by_the_one_before(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    tested = LiveScorer(23.9, pods=PODS)
+    real, under_way, go_on = predict, threading.Event(), threading.Event()
+
+    def slow(*arguments: object) -> PredictedCluster:
+        under_way.set()
+        assert go_on.wait(10)
+        return real(*arguments)  # type: ignore[arg-type]
+
+    monkeypatch.setattr("scorer.scorer.predict", slow)
+    installing = threading.Thread(target=tested.scorer.install, args=[loaded(version="v2")])
+    installing.start()
+    assert under_way.wait(10)
+    midnight = threading.Thread(target=tested.at, args=[24.01])
+    midnight.start()
+    while not tested.scorer._rebuilding.locked() or tested.clock.now < at(24):
+        pass
+    midnight.join(0.2)  # it waits for the other
+    go_on.set()
+    installing.join(10)
+    midnight.join(10)
+    assert tested.scorer.score(PODS[0]).model_version == "v2"
+    assert tables(tested).horizon.slot == 0
+
+
+def test_a_new_half_hour_moves_what_is_expected_now() -> None:
+    tested = LiveScorer(12.0, pods=PODS)
+    noon = tables(tested).pods_now()
+    tested.at(20.0)
+    assert (tables(tested).pods_now()[:3, CPU] > 1.5 * noon[:3, CPU]).all()
+    np.testing.assert_allclose(tables(tested).pods_now(), tables(rebuilt(tested)).pods_now(), rtol=1e-5)
+
+
+EVENTS = st.lists(
+    st.one_of(
+        st.tuples(st.just("pod"), st.integers(0, 9), st.sampled_from([None, *range(6)]), st.integers(0, 5)),
+        st.tuples(st.just("pod"), st.integers(0, 9), st.sampled_from([None, *range(6)]), st.integers(0, 5)),
+        st.tuples(st.just("gone"), st.integers(0, 9)),
+        st.tuples(st.just("node"), st.integers(0, 5), st.sampled_from([20.0, 40.0])),
+        st.tuples(st.just("no node"), st.integers(0, 5)),
+        st.tuples(st.just("time"), st.sampled_from([-26.0, -1.0, 0.01, 0.1, 1.0, 30.0])),
+        st.tuples(st.just("measure")),
+        st.tuples(st.just("advice"), st.integers(0, 9), st.integers(0, 5)),
+        st.tuples(st.just("explain"), st.integers(0, 9)),
+    ),
+    max_size=30,
+)
+
+
+@settings(max_examples=40, deadline=None)
+@given(EVENTS)
+def test_the_self_check_is_sound_whatever_happens(events: list[tuple[object, ...]]) -> None:
+    tested = LiveScorer(pods=PODS[:4])
+    hour = 17.0
+    for event in events:
+        match event:
+            case ("pod", int(uid), number, int(on)):
+                started = tested.clock.now - 60 if uid % 2 else None
+                changed = pod_of(number, f"e{uid}", f"node-{on}", started=started, terminating=uid == 3)  # type: ignore[arg-type]
+                tested.put(changed)
+            case ("gone", int(uid)):
+                tested.delete(pod_of(None, f"e{uid}"))
+            case ("node", int(number), float(size)):
+                tested.scorer.put(Kind.NODES, node(f"node-{number}", size))
+            case ("no node", int(number)):
+                tested.scorer.delete(Kind.NODES, node(f"node-{number}"))
+            case ("time", float(hours)):
+                hour += hours
+                tested.at(hour)
+            case ("measure",):
+                tested.measure({f"node-{i}": float(i) for i in range(5)}, ago=20)
+            case ("advice", int(uid), int(on)):
+                tested.scorer.charge_provisionally(pod_of(1, f"e{uid}"), f"node-{on}")
+            case ("explain", int(uid)):
+                tested.scorer.explain(pod_of(2, f"e{uid}"))
+        scored = tested.scorer.score(pod_of(0, "asked"), weights=EVERYTHING)
+        assert np.isfinite(scored.scores).all()
+        assert ((scored.scores >= 0) & (scored.scores <= 100)).all()
+    tested.scorer.tick()
+    assert tested.scorer.self_check().drift == ()
