@@ -64,7 +64,7 @@ class LadderSettings(SettingGroup):
     """Up to this age the model was made for today."""
 
     oldest_model: Duration = Field(default=14 * 86_400, gt=0)
-    """Older ones are not used at all."""
+    """Older ones do not enter scores."""
 
     fresh_usage: Duration = Field(default=300, gt=0)
     """So long a node's last measurement says what it uses now."""

@@ -66,10 +66,15 @@ class Shell:
         return directory
 
 
-def open_shell(config: Path | None, *, verbose: bool = False, json_file: Path | None = None) -> Shell:
-    """Read the settings and set up log and consoles. With `--json -` standard output belongs to the JSON alone."""
+def open_shell(
+    config: Path | None, *, verbose: bool = False, json_file: Path | None = None, service: bool = False
+) -> Shell:
+    """Read the settings and set up log and consoles. With `--json -` standard output belongs to the JSON alone.
+
+    service : it runs for long: the log says when, and what happens, not only what goes wrong
+    """
     err = _console(stderr=True)
-    _set_up_log(err, verbose=verbose)
+    _set_up_log(err, verbose=verbose, service=service)
     settings = load_settings(config, os.environ)
     return Shell(settings=settings, out=err if json_file == STDOUT else _console(stderr=False), err=err)
 
@@ -151,13 +156,14 @@ class _WithFields(logging.Formatter):
         return " ".join([super().formatMessage(record), *fields])
 
 
-def _set_up_log(err: Console, *, verbose: bool) -> None:
+def _set_up_log(err: Console, *, verbose: bool, service: bool) -> None:
     """Log records to stderr: our warnings by default, with --verbose everything of ours and the libraries' warnings."""
     handler = logging.StreamHandler(err.file)
-    handler.setFormatter(_WithFields("%(levelname)s %(name)s: %(message)s"))
+    when = "%(asctime)s " if service else ""
+    handler.setFormatter(_WithFields(f"{when}%(levelname)s %(name)s: %(message)s"))
     logging.basicConfig(level=logging.WARNING, handlers=[handler], force=True)
     for package in ("forecast", "trainer", "scorer", "extender", "forecast_scheduler"):
-        logging.getLogger(package).setLevel(logging.DEBUG if verbose else logging.WARNING)
+        logging.getLogger(package).setLevel(logging.DEBUG if verbose else logging.INFO if service else logging.WARNING)
     # Warnings of numerical libraries name lines of code: something for developers, who ask for them.
     logging.captureWarnings(True)
     logging.getLogger("py.warnings").setLevel(logging.DEBUG if verbose else logging.ERROR)

@@ -20,6 +20,8 @@ from trainer.prometheus.live_usage import LiveUsage
 __all__ = ["PrometheusUsage", "RecordedUsage", "pods_of_service"]
 
 _SLOT = timedelta(minutes=SLOT_MINUTES)
+_WINDOW = timedelta(minutes=5)
+"""What a measurement is taken to be the mean of."""
 _HASH = "[a-z0-9]{5,10}"
 _POD_NAMES = {
     "Deployment": f"-{_HASH}-[a-z0-9]{{5}}",
@@ -47,10 +49,14 @@ class PrometheusUsage:
         self._live, self._clock = live, clock
 
     def read(self) -> NodeUsage:
-        """Usage of all nodes now. Where the server does not tell when it sampled, it is taken to be now."""
+        """Usage of all nodes now.
+
+        A node without the time of a sample is not measured any more: rates of a dead exporter live on for a window.
+        Only where the server tells no times at all they are taken to be now.
+        """
         now = self._live.read()
-        sampled = np.where(np.isfinite(now.sampled), now.sampled, self._clock())
-        return NodeUsage(now.nodes, now.usage, np.asarray(sampled))
+        sampled = now.sampled if np.isfinite(now.sampled).any() else np.full(len(now.nodes), self._clock())
+        return NodeUsage(now.nodes, now.usage, sampled)
 
     def node_history(self, names: Sequence[str], since: datetime, until: datetime) -> Floats:
         """Usage of one node in half hours."""
@@ -70,9 +76,13 @@ class RecordedUsage:
         self._service_of = {service: row for row, service in enumerate(history.services)}
 
     def read(self) -> NodeUsage:
-        """Usage of all nodes in the half hour that was over last."""
-        now = datetime.fromtimestamp(self._clock(), UTC)
-        usage = self._at(self._history.node_usage, now - _SLOT)
+        """Usage of all nodes now: between the middles of two recorded half hours it goes over evenly."""
+        now = datetime.fromtimestamp(self._clock(), UTC) - _WINDOW / 2
+        before = now - _SLOT / 2
+        part = (before.timestamp() / _SLOT.total_seconds()) % 1
+        earlier, later = (self._at(self._history.node_usage, moment) for moment in (before, before + _SLOT))
+        mixed = (1 - part) * earlier + part * later
+        usage = np.where(np.isfinite(mixed), mixed, np.where(np.isfinite(earlier), earlier, later))
         return NodeUsage(self._history.nodes, usage, np.full(len(usage), self._clock()))
 
     def node_history(self, names: Sequence[str], since: datetime, until: datetime) -> Floats:

@@ -102,6 +102,7 @@ class Explanation:
 
     margin       : points between the best and the runner-up, None with one node
     virtual_request : what the pod is taken to use now, by resource name, and where that is known from
+    unknown_nodes   : asked for, but not in the cluster
     """
 
     pod: str
@@ -118,6 +119,7 @@ class Explanation:
     metrics_age_seconds: float | None
     virtual_request: Mapping[str, float]
     virtual_request_source: str
+    unknown_nodes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -331,7 +333,7 @@ class ScorerApi(Protocol):
         """Load estimates of all nodes."""
 
     def node_figures(self) -> NodeFigures:
-        """Figures of all nodes, for the metrics endpoint; may be a minute old."""
+        """Figures of all nodes, for the metrics endpoint; peaks may be some minutes old on a large cluster."""
 
     def service_peaks(self) -> tuple[tuple[str, ...], tuple[str, ...], Floats]:
         """Services, resources, and (n_services, n_resources, 2) predicted peak of one pod today, 0.5 and 0.95."""

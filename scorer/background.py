@@ -91,6 +91,7 @@ class Background:
         self._scorer, self._models, self._clock = scorer, models, clock
         self._jobs = [
             Every("tick", _TICK_SECONDS, scorer.tick),
+            Every("rebuild", _TICK_SECONDS, scorer.rebuild_if_needed),
             Every("usage", options.usage_every, scorer.measure),
             Every("scale-out", options.soft_load_every, scorer.share_out_scale_out, largest_share=_LARGEST_SHARE),
             Every("overview", options.overview_every, scorer.refresh_overview, largest_share=_LARGEST_SHARE),
@@ -136,6 +137,7 @@ class Background:
             except Exception as error:  # whatever is wrong with it, the one before is still in place
                 logger.exception("a model could not be put in place", extra={"version": loaded.version})
                 self._models.give_back(loaded, f"{type(error).__name__}: {error}", self._clock())
-            else:
-                self._scorer.refresh_overview()
+                loaded = None
         self._scorer.refuse_model(self._models.refused)
+        if loaded is not None:
+            self._scorer.refresh_overview()

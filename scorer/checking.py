@@ -6,18 +6,22 @@ What is compared is copied under the lock and made anew without it.
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from datetime import datetime
+from itertools import islice
 
 import numpy as np
 from scipy.sparse import csr_array
 
+from forecast.arrays import Floats
 from scorer.answers import SelfCheck
 from scorer.cluster.changes import Seat
-from scorer.cluster.self_check import drifts, observe
+from scorer.cluster.self_check import Observed, drifts, observe
+from scorer.predicted.capacity import KnownCapacities
 from scorer.predicted.cluster import PlacedPod, Sums
 from scorer.predicted.load import LoadSnapshot
+from scorer.predicted.profiles import ProfileKey, Profiles
 from scorer.tracking import TrackedCluster
 
 __all__ = ["check"]
@@ -31,17 +35,25 @@ _SHOWN = 5
 def check(cluster: TrackedCluster, lock: AbstractContextManager[object] | threading.RLock, now: datetime) -> SelfCheck:
     """Compare the tables with a rebuild. Takes seconds for a hundred thousand pods, milliseconds of them locked."""
     with lock:
+        cluster.tick(cluster.now)  # replica counts are followed once a second
         observed = observe(cluster.state)
+        capacity, capacities, charged = cluster.capacity.copy(), cluster.capacities, cluster.charges.open()
         predicted = cluster.predicted
         placed = {} if predicted is None else dict(predicted.placed)
         load = None if predicted is None else predicted.load.snapshot()
         sums = None if predicted is None else predicted.sums()
+        keys = () if predicted is None else tuple(predicted.keys)
+        replicas = [] if predicted is None else [predicted.replicas_used(profile) for profile in range(len(keys))]
         charges = cluster.charges.drift()
     drift = list(drifts(observed))
     if load is not None and sums is not None:
         drift += _placed_drifts(observed.seat_of, placed)
+        if predicted is not None:
+            drift += islice(_profile_drifts(observed, placed, keys, replicas, predicted.profiles), _SHOWN)
         drift += _load_drifts(load, placed, observed.names)
         drift += _sum_drifts(sums, placed, observed.names)
+    drift += islice(_capacity_drifts(observed, capacity, capacities), _SHOWN)
+    drift += islice(_charge_drifts(observed.seat_of, charged), _SHOWN)
     if charges > 1e-6:
         drift.append(f"virtual requests: sums differ from the charges they are made of by {charges:.1e}")
     n_nodes = sum(node is not None for node in observed.nodes)
@@ -61,6 +73,43 @@ def _placed_drifts(seats: Mapping[str, Seat], placed: Mapping[str, PlacedPod]) -
         yield f"predicted load: pod {uid} sits on {_where(seats.get(uid))}, and is counted on {_where(placed.get(uid))}"
     if len(wrong) > _SHOWN:
         yield f"predicted load: {len(wrong) - _SHOWN} more pods are counted elsewhere than they sit"
+
+
+def _profile_drifts(
+    observed: Observed,
+    placed: Mapping[str, PlacedPod],
+    keys: Sequence[ProfileKey],
+    replicas: Sequence[float],
+    profiles: Profiles,
+) -> Iterator[str]:
+    """Pods counted with the curve of another service, and curves for another number of replicas."""
+    wrong = 0
+    for uid, pod in placed.items():
+        seat = observed.seat_of.get(uid)
+        if seat is not None:
+            service = observed.services[seat.service]
+            wrong += keys[pod.profile].service != (service if profiles.knows(service) else None)
+    if wrong:
+        yield f"predicted load: {wrong} pods are counted with the curve of another service"
+    for key, used in zip(keys, replicas, strict=True):
+        if key.service is not None and key.service in observed.service_of:
+            there = observed.replicas[observed.service_of[key.service]]
+            if there != used:
+                yield f"predicted load: {key.service} has {there:g} replicas, its curve is for {used:g}"
+
+
+def _capacity_drifts(observed: Observed, capacity: Floats, capacities: KnownCapacities) -> Iterator[str]:
+    """Nodes whose capacity is not what is known of them."""
+    for row, node in enumerate(observed.nodes):
+        if node is not None and not np.array_equal(capacity[row], capacities.of(node), equal_nan=True):
+            yield f"node {node.name}: its capacity is kept as {capacity[row].tolist()}"
+
+
+def _charge_drifts(seats: Mapping[str, Seat], charged: Mapping[str, tuple[int, float]]) -> Iterator[str]:
+    """Charges of pods that do not sit on the node that is charged."""
+    for uid, (node, _) in charged.items():
+        if uid not in seats or seats[uid].node != node:
+            yield f"virtual requests: pod {uid} is charged to row {node}, and sits on {_where(seats.get(uid))}"
 
 
 def _where(seat: Seat | PlacedPod | None) -> str:

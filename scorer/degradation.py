@@ -24,6 +24,7 @@ __all__ = [
     "OLDEST_MODEL_SECONDS",
     "Ladder",
     "Level",
+    "level_and_reasons",
     "level_of_nodes",
     "level_without_live",
     "widening",
@@ -48,7 +49,7 @@ class Ladder:
     """Ages in seconds; how long each input may be relied on.
 
     fresh_model  : the model was made for today
-    oldest_model : older ones are not used at all
+    oldest_model : older ones do not enter scores
     fresh_usage  : a node's last measurement still says what it uses now
     oldest_state : the cluster as last heard of still resembles the real one
     """
@@ -90,3 +91,38 @@ def level_of_nodes(without_live: Level, measured: Bools) -> Ints:
     if without_live > Level.NO_LIVE_CORRECTION:
         return np.full(len(measured), int(without_live), dtype=np.int64)
     return np.where(measured, int(Level.FRESH), int(Level.NO_LIVE_CORRECTION))
+
+
+def level_and_reasons(
+    ladder: Ladder,
+    *,
+    model_age: float | None,
+    refused: str | None,
+    state_age: float | None,
+    measured: Bools,
+    usage_error: str | None,
+) -> tuple[Level, tuple[str, ...]]:
+    """The level of the cluster as a whole, and in words why it is not FRESH. Ages in seconds.
+
+    refused     : why a published model is not used
+    measured    : (n_nodes,) FRESH means that at least half of them are
+    usage_error : why nothing is measured, where that is known
+    """
+    level = level_without_live(model_age, state_age or 0.0, ladder)
+    reasons = []
+    if level == Level.NEUTRAL:
+        reasons.append(f"the API server has not been heard of for {state_age or 0:.0f} s")
+    if model_age is None:
+        reasons.append(f"no model: {refused}" if refused else "no model has been published")
+    elif model_age > ladder.oldest_model:
+        reasons.append(f"the model is {model_age / 86_400:.0f} days old, more than {ladder.oldest_model / 86_400:.0f}")
+    elif model_age > ladder.fresh_model:
+        reasons.append(f"the model is {model_age / 3600:.0f} hours old")
+    if model_age is not None and refused:
+        reasons.append(f"a newer model is refused: {refused}")
+    if not measured.all() or not len(measured):
+        why = f": {usage_error}" if usage_error else ""
+        reasons.append(f"usage is measured on {int(measured.sum())} of {len(measured)} nodes{why}")
+    if level == Level.NO_LIVE_CORRECTION and measured.any() and measured.mean() >= 0.5:
+        level = Level.FRESH
+    return level, tuple(reasons)

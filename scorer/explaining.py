@@ -86,7 +86,13 @@ def explained_nodes(
         )
         before, with_pod = peaks[position] if position < len(peaks) else (None, None)
         age = float(measured_seconds_ago[position])
-        notes = ["the pod runs here now; judged as if it did not"] if names[position] == runs_on else []
+        notes = []
+        if names[position] == runs_on:
+            notes.append("the pod runs here now: its predicted load is left out, its requests are not")
+        if scored.out_of_memory[i]:
+            notes.append("its memory is predicted to run out: passed over")
+        if not scored.known[i]:
+            notes.append("its capacity is not known: scored like the median of the others")
         if scored.full[i]:
             notes.append("in use now to its capacity: avoided")
         if scored.levels[i] == Level.NO_LIVE_CORRECTION and not np.isfinite(age):

@@ -1,4 +1,4 @@
-"""Predicted peaks of all nodes at once, for the list of nodes, the heat map and the metrics. May be a minute old."""
+"""Predicted peaks of all nodes at once, for the list of nodes, the heat map and the metrics; some minutes old."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Overview:
 
     names    : of the nodes
     capacity : (n_nodes, n_resources)
-    usage    : (n_nodes, n_resources, 2) predicted for the half hour under way, 0.5 and 0.95
+    usage    : (n_nodes, n_resources, 2, 2) predicted, 0.5 and 0.95, for the half hour under way and the next
     peak     : (n_nodes, n_resources, 2, 2) by quantile and day: today, tomorrow
     peak_slot: (n_nodes, n_resources, 2) slot of the expected peak of each day
     hourly   : (n_nodes, n_resources, n_hours) highest expected share of capacity in each hour from midnight of today;
@@ -71,7 +71,8 @@ class OverviewBuilder:
         ]
         self._names += names
         self._capacity.append(capacity)
-        self._usage.append(np.stack([curves.mean()[:, :, slot], bound[:, :, slot]], axis=2))
+        slots = [slot, slot + 1]  # the overview may still be in use when the next half hour begins
+        self._usage.append(np.stack([curves.mean()[:, :, slots], bound[:, :, slots]], axis=2))
         self._peak.append(np.stack([curve.max(axis=3) for curve in by_day], axis=2))
         self._peak_slot.append(by_day[0].argmax(axis=3))
         with np.errstate(invalid="ignore", divide="ignore"):
@@ -87,7 +88,7 @@ class OverviewBuilder:
             made_at=self._made_at,
             names=tuple(self._names),
             capacity=np.concatenate([np.zeros((0, r)), *self._capacity]),
-            usage=np.concatenate([np.zeros((0, r, 2)), *self._usage]),
+            usage=np.concatenate([np.zeros((0, r, 2, 2)), *self._usage]),
             peak=np.concatenate([np.zeros((0, r, 2, _DAYS_SHOWN)), *self._peak]),
             peak_slot=np.concatenate([np.zeros((0, r, _DAYS_SHOWN), dtype=np.int64), *self._peak_slot]),
             hourly=np.concatenate([np.zeros((0, r, n_hours), dtype=np.float32), *self._hourly]),

@@ -18,8 +18,9 @@ def predict(profiles: Profiles, capacities: KnownCapacities, snapshot: Snapshot,
     predicted = PredictedCluster(profiles, Horizon.at(now, profiles.model.calendar))
     for row, node in snapshot.nodes:
         predicted.set_node(row, node.name, capacities.of(node))
-    services = dict.fromkeys(key for _, _, _, key in snapshot.pods)
+    services = dict.fromkeys(snapshot.services[seat.service] for seat in snapshot.seats.values())
     predicted.add_services(tuple(services), snapshot.replicas)
-    for pod, row, weight, key in snapshot.pods:
-        predicted.place(pod, key, row, weight, snapshot.replicas.get(key, 0.0))
+    for uid, seat in snapshot.seats.items():
+        key = snapshot.services[seat.service]
+        predicted.place(snapshot.pods[uid], key, seat.node, seat.weight, snapshot.replicas.get(key, 0.0))
     return predicted

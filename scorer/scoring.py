@@ -37,6 +37,8 @@ class PodScores:
     weights : those used, which differ from those asked for where there is no model
     levels  : (n_nodes,) rung of the degradation ladder
     full    : (n_nodes,) avoided, since in use now to the last bit
+    known   : (n_nodes,) its capacity is known, so that it can be judged
+    out_of_memory : (n_nodes,) its memory is predicted to run out with the pod
     profile : of the pod, None without a model
     """
 
@@ -46,6 +48,8 @@ class PodScores:
     weights: Mapping[str, float]
     levels: Ints
     full: Bools
+    known: Bools
+    out_of_memory: Bools
     profile: int | None
     virtual_request: VirtualRequest | None
 
@@ -77,7 +81,7 @@ def score_pod(
     nobody: Bools = np.zeros(len(rows), dtype=bool)
     if level == Level.NEUTRAL:
         neutral = np.full(len(rows), NEUTRAL_SCORE)
-        return PodScores(rows, neutral, {}, {}, levels, nobody, None, None)
+        return PodScores(rows, neutral, {}, {}, levels, nobody, ~nobody, nobody, None, None)
     used = dict(weights)
     profile = None
     if level == Level.REQUESTS or cluster.predicted is None:
@@ -101,7 +105,8 @@ def score_pod(
         if full.all():
             full = nobody  # there is no other to go to
         total = np.where(full, 0.0, total)
-    return PodScores(rows, total, parts, used, levels, full, profile, request)
+    known = columns.known if profile is None else np.isfinite(columns.predicted_share)
+    return PodScores(rows, total, parts, used, levels, full, known, columns.out_of_memory, profile, request)
 
 
 def _node_columns(

@@ -17,9 +17,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from forecast.arrays import Bools, Floats
+from forecast.calendar import SLOT_MINUTES
 from forecast.resources import RESOURCES
 from forecast.service_key import ServiceKey
-from scorer.cluster.changes import Change, NodeAdded, NodeChanged, NodeRemoved, PodChange
+from scorer.cluster.changes import Change, NodeAdded, NodeChanged, NodeRemoved, PodChange, Seat
 from scorer.cluster.objects import NodeInfo, PodInfo, QosClass
 from scorer.cluster.seating import FINISHED
 from scorer.cluster.state import ClusterState
@@ -40,18 +41,25 @@ LIVE_HALF_LIFE_SLOTS = 12
 """What a node uses beyond its forecast is halved every six hours: by tomorrow it says nothing."""
 
 
+_SLOT_SECONDS = 60.0 * SLOT_MINUTES
+
+
 @dataclass(frozen=True, slots=True)
 class Snapshot:
     """The cluster as a rebuild needs it.
 
     nodes    : rows and their nodes
-    pods     : pod, row of its node, weight, service
+    seats    : by pod UID, as `pods`; services: by the index that seats name
     replicas : pods that share the load of each service
+    changed  : UIDs of pods that changed since, in order
     """
 
     nodes: tuple[tuple[int, NodeInfo], ...]
-    pods: tuple[tuple[PodInfo, int, float, ServiceKey], ...]
+    pods: Mapping[str, PodInfo]
+    seats: Mapping[str, Seat]
+    services: tuple[ServiceKey, ...]
     replicas: Mapping[ServiceKey, float]
+    changed: dict[str, None]
 
 
 class TrackedCluster:
@@ -72,6 +80,7 @@ class TrackedCluster:
         self._usage = np.full((0, len(RESOURCES)), np.nan)
         self._sampled = np.full(0, np.nan)
         self._live_nodes: Bools = np.zeros(0, dtype=bool)
+        self._following: Snapshot | None = None  # somebody makes tables from it at this moment
 
     # Columns
 
@@ -159,11 +168,18 @@ class TrackedCluster:
             self.predicted.set_slot(slot)
             self._correct()
 
-    def install(self, predicted: PredictedCluster, capacities: KnownCapacities) -> None:
-        """Use another model, or the tables of another day. Both must describe the cluster as it is now (`catch_up`)."""
+    def install(self, predicted: PredictedCluster, capacities: KnownCapacities, since: Snapshot | None = None) -> None:
+        """Use another model, or the tables of another day. Both must describe the cluster as it is now (`catch_up`).
+
+        since : what `predicted` was made from; nodes that are as they were then need not be looked at again
+        """
         self.predicted, self.capacities = predicted, capacities
-        for row, node in enumerate(self.state.nodes):
-            if node is not None or predicted.name_of(row):
+        self._ensure(self.state.n_rows)
+        then = {} if since is None else dict(since.nodes)
+        same = [row for row, node in then.items() if row < self.state.n_rows and self.state.nodes[row] is node]
+        self._capacity[same] = predicted.capacity[same]
+        for row in set(range(self.state.n_rows)).difference(same):
+            if self.state.nodes[row] is not None or predicted.name_of(row):
                 self._node_changed(row)
         # After a start pods come before the first model and are charged what they request.
         for uid in self.charges.open():
@@ -172,30 +188,31 @@ class TrackedCluster:
         self._correct()
 
     def snapshot(self) -> Snapshot:
-        """What `predict` needs."""
+        """What `predict` needs, in copies; what happens from now on is noted in it for `catch_up`."""
         state = self.state
-        return Snapshot(
+        self._following = Snapshot(
             nodes=tuple((row, node) for row, node in enumerate(state.nodes) if node is not None),
-            pods=tuple(
-                (state.pods[uid], seat.node, seat.weight, state.services[seat.service])
-                for uid, seat in state.seat_of.items()
-            ),
+            pods=dict(state.pods),
+            seats=dict(state.seat_of),
+            services=tuple(state.services),
             replicas={key: state.replicas(service) for key, service in state.service_of.items()},
+            changed={},
         )
+        return self._following
 
     def catch_up(self, predicted: PredictedCluster, since: Snapshot) -> None:
-        """Let tables made from a snapshot follow what happened since it was taken."""
+        """Let tables made from the latest snapshot follow what happened since it was taken."""
         state = self.state
-        for uid in predicted.placed.keys() - state.seat_of.keys():
-            predicted.remove(uid)
-        then = {pod.uid: (pod, key) for pod, _, _, key in since.pods}
-        for uid, seat in state.seat_of.items():
-            placed, key = predicted.placed.get(uid), state.services[seat.service]
-            pod, key_then = then.get(uid, (None, None))
-            if placed is None or pod is not state.pods[uid] or key_then != key or placed.weight != seat.weight:
+        for uid in since.changed:
+            seat = state.seat_of.get(uid)
+            if seat is None:
+                predicted.remove(uid)
+            else:
+                key = state.services[seat.service]
                 predicted.place(state.pods[uid], key, seat.node, seat.weight, state.replicas(seat.service))
         for key, service in state.service_of.items():
             predicted.set_replicas(key, state.replicas(service))
+        self._following = None
 
     @contextmanager
     def without(self, uid: str) -> Iterator[None]:
@@ -233,6 +250,8 @@ class TrackedCluster:
 
     def _pod_changed(self, change: PodChange) -> None:
         pod, after = change.pod, change.after
+        if self._following is not None:
+            self._following.changed[pod.uid] = None
         if after is None:
             if change.before is not None or pod.uid not in self.state.pods or pod.phase in FINISHED:
                 self._pod_left(pod)
@@ -254,7 +273,8 @@ class TrackedCluster:
     def _departs(self, pod: PodInfo) -> None:
         placed = None if self.predicted is None else self.predicted.placed.get(pod.uid)
         if self.predicted is not None and placed is not None and placed.present and pod.started is not None:
-            self.departed.add(placed.node, self.predicted.use_now(placed.profile), pod.started, self.now)
+            use = self.predicted.use_at(placed.profile, self._position(self.options.usage_window / 2))
+            self.departed.add(placed.node, use, pod.started, self.now)
 
     def _node_changed(self, row: int) -> None:
         self._ensure(row + 1)
@@ -277,15 +297,22 @@ class TrackedCluster:
         n = predicted.load.n_nodes
         sampled = _fitted(self._sampled, n)
         live = _fitted(self._live_nodes.astype(np.float64), n) == 1.0
+        # The middle of the window that each sample is the mean of.
+        position = self._position(self.options.usage_window / 2) - (self.now - sampled) / _SLOT_SECONDS
         unseen = np.zeros((n, len(RESOURCES)))
         for uid, (node, left) in self.charges.open().items():
             placed = predicted.placed.get(uid)
             if placed is not None and placed.present and node < n:
-                unseen[node] += left * predicted.use_now(placed.profile)
+                unseen[node] += left * predicted.use_at(placed.profile, float(position[node]))
         unseen -= self.departed.in_metrics(sampled, len(RESOURCES))
         usage = np.where(live[:, None], _fitted(self._usage, n), np.nan)
-        error = live_error(usage, predicted.base_now(), predicted.pods_now(), unseen)
+        error = live_error(usage, predicted.expected_at(position), unseen)
         predicted.load.set_live_error(error, predicted.horizon.fading(LIVE_HALF_LIFE_SLOTS))
+
+    def _position(self, seconds_ago: float) -> float:
+        """Half hours from midnight of the horizon's first day until so long ago."""
+        assert self.predicted is not None
+        return self.predicted.horizon.position(self.now) - seconds_ago / _SLOT_SECONDS
 
     def _request_weights(self) -> Floats:
         weights = np.zeros(len(self.state.kinds))

@@ -59,7 +59,7 @@ def scorer(
 
     Ends on SIGTERM or Ctrl-C once requests under way are answered.
     """
-    shell = open_shell(config, verbose=verbose)
+    shell = open_shell(config, verbose=verbose, service=True)
     options = {
         "host": host,
         "port": port,

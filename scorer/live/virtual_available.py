@@ -18,10 +18,10 @@ def virtual_available(capacity: AnyFloats, usage: AnyFloats, charged: AnyFloats)
     return np.where(limited(capacity), capacity - usage - charged, np.nan)
 
 
-def live_error(usage: AnyFloats, base: AnyFloats, pods: AnyFloats, unseen: AnyFloats) -> Floats:
+def live_error(usage: AnyFloats, expected: AnyFloats, unseen: AnyFloats) -> Floats:
     """Usage beyond what was expected of what the metric has seen: (n_nodes, n_resources), NaN = not measured.
 
-    base, pods : expected in this half hour
-    unseen     : the part of `pods` that the metric has not seen yet
+    expected : of base and pods, in the window of the metric
+    unseen   : the part of it that the metric has not seen yet
     """
-    return np.asarray(usage - (base + pods - unseen), dtype=np.float64)
+    return np.asarray(usage - (expected - unseen), dtype=np.float64)

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from forecast.arrays import AnyFloats, Bools, Floats, Floats32
+from forecast.arrays import AnyFloats, Bools, Floats, Floats32, Ints
 from forecast.calendar import SLOTS_PER_DAY
 from forecast.resources import CPU, MEMORY, RESOURCES
 from forecast.service_key import ServiceKey
@@ -84,7 +84,7 @@ class PredictedCluster:
         # One row per node, more rows than used.
         self._capacity = np.full((0, len(RESOURCES)), np.nan)
         self._base_today = np.zeros((0, len(RESOURCES), SLOTS_PER_DAY), dtype=np.float32)
-        self._now = np.zeros((0, len(RESOURCES)))
+        self._pods_today = np.zeros((0, len(RESOURCES), SLOTS_PER_DAY))
         self._qos_memory = np.zeros((0, 3))
         self._has_soft_load = False
 
@@ -164,7 +164,7 @@ class PredictedCluster:
             return
         curve, today = self._curves([ProfileKey(service)], np.array([replicas]))
         for node, pods in self._present[profile].items():
-            self._now[node] += pods * (today[0] - self._today[profile])[:, self.horizon.slot]
+            self._pods_today[node] += pods * (today[0] - self._today[profile])
         self.load.set_profile(profile, curve[0])
         self._replicas[profile], self._today[profile] = replicas, today[0]  # memory is what it was
 
@@ -182,10 +182,6 @@ class PredictedCluster:
         """Another half hour of the same day is under way."""
         self.horizon = replace(self.horizon, slot=slot)
         self.load.set_weights(self.horizon.weights())
-        self._now[:] = 0.0
-        for present, today in zip(self._present, self._today, strict=False):
-            for node, pods in present.items():
-                self._now[node] += pods * today[:, slot]
 
     # What is asked
 
@@ -205,7 +201,29 @@ class PredictedCluster:
 
     def pods_now(self) -> Floats:
         """Expected load of the pods in this half hour: (n_nodes, n_resources)."""
-        return self._now[: self.load.n_nodes].copy()
+        return self._pods_today[: self.load.n_nodes, :, self.horizon.slot].copy()
+
+    def expected_at(self, position: AnyFloats) -> Floats:
+        """Expected load of base and pods at points of today: (n_nodes, n_resources).
+
+        A half hour's figure is its mean; between the middles of two the load is taken to go over evenly. Compared with
+        the step at the full half hour, every measurement around it would look like an error.
+
+        position : (n_nodes,) in half hours since midnight; NaN = now
+        """
+        rows = np.arange(self.load.n_nodes)
+        slot, part = _between_slots(np.where(np.isfinite(position), position, self.horizon.slot + 0.5))
+        expected = [self._base_today[rows, :, s] + self._pods_today[rows, :, s] for s in (slot, slot + 1)]
+        return np.asarray((1 - part)[:, None] * expected[0] + part[:, None] * expected[1])
+
+    def use_at(self, profile: int, position: float) -> Floats:
+        """The same of one pod, without base: (n_resources,)."""
+        if not np.isfinite(position):
+            return self.use_now(profile)
+        slots, parts = _between_slots(np.array([position]))
+        slot, part = int(slots[0]), float(parts[0])
+        today = self._today[profile]
+        return np.asarray((1 - part) * today[:, slot] + part * today[:, slot + 1], dtype=np.float64)
 
     def use_now(self, profile: int) -> Floats:
         """Expected load of one pod in this half hour: (n_resources,)."""
@@ -222,7 +240,7 @@ class PredictedCluster:
     def sums(self) -> Sums:
         """Copies of everything but the curves."""
         return Sums(
-            now=self._now.copy(),
+            now=self._pods_today[:, :, self.horizon.slot].copy(),
             qos_memory=self._qos_memory.copy(),
             unknown_pods=self.unknown_pods,
             use_now=self._today[: len(self.keys), :, self.horizon.slot].astype(np.float64),
@@ -262,7 +280,7 @@ class PredictedCluster:
             present[placed.node] = present.get(placed.node, 0) + sign
             if not present[placed.node]:
                 del present[placed.node]
-            self._now[placed.node] += sign * self._today[placed.profile, :, self.horizon.slot]
+            self._pods_today[placed.node] += sign * self._today[placed.profile]
         if not placed.weight:
             return
         pods = sign * placed.weight
@@ -301,5 +319,15 @@ class PredictedCluster:
     def _ensure(self, row: int) -> None:
         n = row + 1
         self._capacity = grown(self._capacity, n, fill=np.nan)
-        self._base_today, self._now = grown(self._base_today, n), grown(self._now, n)
+        self._base_today, self._pods_today = grown(self._base_today, n), grown(self._pods_today, n)
         self._qos_memory = grown(self._qos_memory, n)
+
+
+def _between_slots(position: AnyFloats) -> tuple[Ints, Floats]:
+    """The half hour whose middle comes last before a point of the day, and how far it lies towards the next middle.
+
+    position : (n,) in half hours since midnight; before the first and after the last middle it is taken to be there
+    """
+    at = np.clip(position - 0.5, 0, SLOTS_PER_DAY - 1)
+    slot = np.minimum(at.astype(np.int64), SLOTS_PER_DAY - 2)
+    return slot, np.asarray(at - slot, dtype=np.float64)

@@ -59,6 +59,12 @@ class Horizon:
         ahead = np.arange(self.n_slots) - self.slot
         return np.where(ahead >= 0, 0.5 ** (np.maximum(ahead, 0) / half_life_slots), 0.0)
 
+    def position(self, moment: float) -> float:
+        """Half hours between midnight of today and a moment (unix seconds), on the wall clock."""
+        local = datetime.fromtimestamp(moment, self.zone)
+        minutes = local.hour * 60 + local.minute + local.second / 60
+        return (local.date() - self.today).days * SLOTS_PER_DAY + minutes / SLOT_MINUTES
+
     def start_of(self, slot: int) -> datetime:
         """When a slot, counted from midnight of today, begins on the wall clock."""
         return start_of_slot(self.days[0] + timedelta(days=slot // SLOTS_PER_DAY), slot % SLOTS_PER_DAY, self.zone)

@@ -69,20 +69,16 @@ class _Column:
 
 @dataclass(frozen=True, slots=True)
 class LoadSnapshot:
-    """Copies for a check or a rebuild elsewhere.
+    """Copies for a check elsewhere.
 
     share      : (n_nodes, n_resources, n_points); base: the same without pods
     usage      : (n_profiles, n_resources, n_points)
-    node, profile, pods : (n_pairs,) how many pods of a profile sit on a node
     per_capacity : (n_nodes, n_resources)
     """
 
     share: Floats32
     base: Floats32
     usage: Floats32
-    node: Ints
-    profile: Ints
-    pods: Floats
     per_capacity: Floats32
 
 
@@ -250,8 +246,11 @@ class PredictedLoad:
         return np.asarray(values + of_pod * self._per_capacity[: self.n_nodes, resource], dtype=np.float64)
 
     def share(self, nodes: Ints | slice) -> Floats32:
-        """Predicted share of capacity, live error included: (len(nodes), n_resources, n_points)."""
-        return np.asarray(self._share[nodes] + self._error[nodes][:, :, None] * self._fading)
+        """Predicted share of capacity, live error included: (len(nodes), n_resources, n_points), at least 0.
+
+        A node that is idle now may lack more than it will use at night, when the error has not faded yet.
+        """
+        return np.maximum(self._share[nodes] + self._error[nodes][:, :, None] * self._fading, np.float32(0))
 
     def live_error(self, nodes: Sequence[int]) -> Floats:
         """The live error of some nodes as it was set: (len(nodes), n_resources) base units, 0 = not known."""
@@ -263,17 +262,12 @@ class PredictedLoad:
         return dict(self._pods_on[node]) if node < self.n_nodes else {}
 
     def snapshot(self) -> LoadSnapshot:
-        """Copies of the table and of what it was made from."""
-        pairs = [(node, profile, pods) for node, on in enumerate(self._pods_on) for profile, pods in on.items()]
-        columns = np.array(pairs, dtype=np.float64).reshape(-1, 3)
+        """Copies of the table and of the curves it was made from."""
         n = self.n_nodes
         return LoadSnapshot(
             share=self._share[:n].copy(),
             base=self._base[:n] + self._soft[:n],
             usage=self._usage[: self.n_profiles].copy(),
-            node=columns[:, 0].astype(np.int64),
-            profile=columns[:, 1].astype(np.int64),
-            pods=columns[:, 2],
             per_capacity=self._per_capacity[:n].copy(),
         )
 

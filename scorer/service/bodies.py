@@ -141,6 +141,7 @@ class ExplanationBody(Struct):
     metrics_age_seconds: float | None
     virtual_request: Annotated[dict[str, float], Meta(description="What the pod is taken to use now.")]
     virtual_request_source: str
+    unknown_nodes: list[str]
 
 
 class NodeBody(Struct):

@@ -73,6 +73,7 @@ def explanation_body(explanation: answers.Explanation) -> bodies.ExplanationBody
         metrics_age_seconds=_number(explanation.metrics_age_seconds),
         virtual_request={name: float(value) for name, value in explanation.virtual_request.items()},
         virtual_request_source=explanation.virtual_request_source,
+        unknown_nodes=list(explanation.unknown_nodes),
     )
 
 

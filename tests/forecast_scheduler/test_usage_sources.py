@@ -21,11 +21,21 @@ def source(hours: float) -> RecordedUsage:
     return RecordedUsage(HISTORY, clock=lambda: MIDNIGHT.timestamp() + 3600 * hours)
 
 
-@pytest.mark.parametrize(("hours", "day", "slot"), [(17.0, 1, 33), (17.49, 1, 33), (17.5, 1, 34), (0.2, 0, 47)])
-def test_usage_now_is_that_of_the_half_hour_that_was_over_last(hours: float, day: int, slot: int) -> None:
+MIDDLE = (
+    0.25 + 150 / 3600
+)  # hours from the start of a half hour until the middle of the window is that of the half hour
+
+
+@pytest.mark.parametrize(
+    ("hours", "day", "slot", "part"),
+    [(17.0 + MIDDLE, 1, 34, 0), (17.25 + MIDDLE, 1, 34, 0.5), (17.0, 1, 33, 0.5 - 1 / 12), (MIDDLE - 0.5, 0, 47, 0)],
+)
+def test_usage_now_goes_over_evenly_between_half_hours(hours: float, day: int, slot: int, part: float) -> None:
     read = source(hours).read()
     assert read.nodes == HISTORY.nodes
-    np.testing.assert_array_equal(read.usage, HISTORY.node_usage[:, :, day, slot])
+    usage = HISTORY.node_usage[:, :, day]
+    expected = usage[:, :, slot] if not part else (1 - part) * usage[:, :, slot] + part * usage[:, :, slot + 1]
+    np.testing.assert_allclose(read.usage, expected, rtol=1e-5)
     assert (read.sampled == MIDNIGHT.timestamp() + 3600 * hours).all()
 
 
@@ -72,12 +82,18 @@ def test_a_service_of_an_unusual_owner_without_pods_matches_nothing() -> None:
     assert pods_of_service(ServiceKey("shop", "Widget", "x"), []) == ["none"]
 
 
-def test_where_the_server_does_not_say_when_it_sampled_it_is_taken_to_be_now() -> None:
+@pytest.mark.parametrize(("told", "taken"), [([7.0, np.nan], [7.0, np.nan]), ([np.nan, np.nan], [99.0, 99.0])])
+def test_only_where_a_server_tells_no_times_samples_are_taken_to_be_of_now(
+    told: list[float], taken: list[float]
+) -> None:
+    """One node without a time beside others with one: its exporter is dead, and its rates live on for a while."""
+
     class Live:
         def read(self) -> Any:
             class Now:
-                nodes, usage, sampled = ("a", "b"), np.ones((2, 5)), np.array([7.0, np.nan])
+                nodes, usage, sampled = ("a", "b"), np.ones((2, 5)), np.array(told)
 
             return Now
 
-    assert PrometheusUsage(Live(), clock=lambda: 99.0).read().sampled.tolist() == [7.0, 99.0]  # type: ignore[arg-type]
+    source = PrometheusUsage(Live(), clock=lambda: 99.0)  # type: ignore[arg-type]
+    np.testing.assert_array_equal(source.read().sampled, taken)

@@ -76,11 +76,13 @@ class LiveScorer:
         if heard:
             self.contact = self.clock.now
         self.scorer.tick()
+        self.scorer.rebuild_if_needed()
 
     def later(self, seconds: float) -> None:
         self.clock.now += seconds
         self.contact = self.clock.now
         self.scorer.tick()
+        self.scorer.rebuild_if_needed()
 
     def measure(self, usage: Mapping[str, AnyFloats | Sequence[float] | float], *, ago: float = 0.0) -> None:
         self.usage.now = measured(usage, self.clock.now - ago)

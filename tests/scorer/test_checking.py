@@ -46,8 +46,29 @@ def place_elsewhere(cluster: TrackedCluster) -> None:
     placed["uid-p0"] = replace(placed["uid-p0"], node=2)
 
 
+def spoil_capacity(cluster: TrackedCluster) -> None:
+    cluster._capacity[0] *= 7
+
+
+def spoil_profile(cluster: TrackedCluster) -> None:
+    pods = predicted(cluster).placed
+    wrong = next(pod.profile for pod in pods.values() if pod.profile != pods["uid-p0"].profile)
+    before = pods["uid-p0"]
+    predicted(cluster)._count(before, -1)
+    pods["uid-p0"] = replace(before, profile=wrong)
+    predicted(cluster)._count(pods["uid-p0"], +1)
+
+
+def spoil_replicas(cluster: TrackedCluster) -> None:
+    predicted(cluster)._replicas[0] += 1
+
+
+def charge_a_stranger(cluster: TrackedCluster) -> None:
+    cluster.charges.charge("nobody", 0, np.ones(5), None, cluster.now)
+
+
 def spoil_usage_now(cluster: TrackedCluster) -> None:
-    predicted(cluster)._now[0, 0] += 1.0
+    predicted(cluster)._pods_today[0, 0] += 1.0
 
 
 def spoil_memory(cluster: TrackedCluster) -> None:
@@ -81,6 +102,10 @@ def spoil_seat(cluster: TrackedCluster) -> None:
         (count_one_that_is_not_there, "pod ghost sits on no node"),
         (place_elsewhere, "pod uid-p0 sits on row 0 with weight 1, and is counted on row 2"),
         (spoil_usage_now, "usage now of node node-0"),
+        (spoil_capacity, "node node-0: its capacity"),
+        (spoil_profile, "1 pods are counted with the curve of another service"),
+        (spoil_replicas, "its curve is for"),
+        (charge_a_stranger, "pod nobody is charged"),
         (spoil_memory, "memory by QoS class of node node-2"),
         (spoil_unknown_pods, "2 pods of unknown services are counted, there are 1"),
         (spoil_charges, "virtual requests: sums differ"),

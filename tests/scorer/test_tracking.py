@@ -23,7 +23,22 @@ def as_expected(tested: LiveScorer) -> dict[str, np.ndarray]:
     """What a metric shows when every pod that it knows uses what is predicted."""
     predicted = tested.scorer._cluster.predicted
     assert predicted is not None
-    return dict(zip([f"node-{i}" for i in range(4)], predicted.base_now() + predicted.pods_now(), strict=False))
+    usage = predicted.expected_at(np.full(predicted.load.n_nodes, position(tested)))
+    return dict(zip([f"node-{i}" for i in range(4)], usage, strict=False))
+
+
+def position(tested: LiveScorer) -> float:
+    """The middle of the window of a metric sampled now, in half hours since midnight."""
+    predicted = tested.scorer._cluster.predicted
+    assert predicted is not None
+    return predicted.horizon.position(tested.clock.now) - 150 / 1800
+
+
+def use_of(tested: LiveScorer, uid: str) -> np.ndarray:
+    """What one pod is expected to use in that window."""
+    predicted = tested.scorer._cluster.predicted
+    assert predicted is not None
+    return predicted.use_at(predicted.placed[uid].profile, position(tested))
 
 
 def test_usage_beyond_the_forecast_is_the_live_error() -> None:
@@ -53,11 +68,11 @@ def test_a_pod_that_has_just_started_is_no_error_of_the_forecast_while_its_share
     tested.measure(before)
     np.testing.assert_allclose(tested.error(), 0, atol=1e-4)
     tested.put(replace(new, started=began))
-    after = as_expected(tested)
     for seconds in (30, 150, 270, 330):
         tested.clock.now = began + seconds
-        covered = min(seconds / 300, 1.0)
-        tested.measure({name: (1 - covered) * before[name] + covered * after[name] for name in before})
+        usage = as_expected(tested)
+        usage["node-2"] = usage["node-2"] - (1 - min(seconds / 300, 1.0)) * use_of(tested, "uid-new")
+        tested.measure(usage)
         np.testing.assert_allclose(tested.error(), 0, atol=1e-3)
     assert len(tested.scorer._cluster.charges) == 0
     tested.measure(before)  # it should be using something by now
@@ -66,15 +81,13 @@ def test_a_pod_that_has_just_started_is_no_error_of_the_forecast_while_its_share
 
 def test_a_pod_that_has_left_is_no_error_while_metrics_still_show_it() -> None:
     tested = LiveScorer(pods=SERVED)
-    before = as_expected(tested)
+    use, left_at = use_of(tested, SERVED[0].uid), tested.clock.now
     tested.delete(SERVED[0])
-    after = as_expected(tested)
-    assert (after["node-0"] < before["node-0"]).any()
-    left_at = tested.clock.now
     for seconds in (1, 100, 299, 400):
         tested.clock.now = left_at + seconds
-        gone = min(seconds / 300, 1.0)
-        tested.measure({name: (1 - gone) * before[name] + gone * after[name] for name in before})
+        usage = as_expected(tested)
+        usage["node-0"] = usage["node-0"] + (1 - min(seconds / 300, 1.0)) * use
+        tested.measure(usage)
         np.testing.assert_allclose(tested.error(), 0, atol=1e-3)
 
 
@@ -244,3 +257,16 @@ def test_pods_charged_before_there_was_a_model_are_charged_by_their_profile_once
     np.testing.assert_allclose(charged[1], predicted.use_now(predicted.placed["uid-new"].profile))
     assert charged[1, CPU] != 0.5
     assert tested.scorer.self_check().sound
+
+
+def test_usage_as_predicted_is_no_error_at_any_time_of_the_evening() -> None:
+    """Around a full half hour above all, where the expectation would otherwise jump."""
+    tested = LiveScorer(pods=SERVED)
+    for minutes in range(0, 180, 7):
+        tested.clock.now = at(17.0) + 60 * minutes
+        tested.scorer.tick()
+        tested.measure(as_expected(tested))
+        np.testing.assert_allclose(tested.error(), 0, atol=1e-3)
+        tested.clock.now += 20  # the clock goes on, the sample does not
+        tested.scorer.tick()
+        np.testing.assert_allclose(tested.error(), 0, atol=0.05)

@@ -1,7 +1,8 @@
 """What nodes use right now, and what a node or a service used in the last days: for services that place pods.
 
 A look at all nodes takes one query for what recording rules have (forecast:node_usage), one for each resource they do
-not have, and one for the time of the samples: at most seven, whatever the number of nodes.
+not have, and one for the time of the samples: at most seven, whatever the number of nodes. Where no collector counts
+log bytes, three more look for one.
 """
 
 from __future__ import annotations
@@ -60,6 +61,10 @@ class LiveUsage:
         self._connection, self._queries = connection, queries
         self._window, self._rules = round(window_seconds), recording_rules
         self._log = _node_log_templates(queries, log_source)
+        # As in the nightly reading: rules may have recorded log bytes of another source than the one asked for.
+        told = bool(queries.node_log or (not queries.pod_log and log_queries(log_source).node))
+        any_source = log_source is LogSource.AUTO and not queries.pod_log
+        self._recorded = {resource.name for resource in RESOURCES if resource.name != "log" or told or any_source}
 
     def read(self) -> NodesNow:
         """Usage of all nodes now."""
@@ -99,7 +104,8 @@ class LiveUsage:
         pods : regular expressions
         """
         selector = f'{{namespace={json.dumps(namespace)},pod=~"{"|".join(pods)}"}}'
-        recorded = f"sum by (resource) ({POD_USAGE}{selector})"
+        # The larger of what two Prometheus replicas recorded.
+        recorded = f"sum by (resource) (max by (resource, pod) ({POD_USAGE}{selector}))"
         return self._history("service history", recorded, since, until)
 
     def _history(self, name: str, query: str, since: datetime, until: datetime) -> Floats:
@@ -107,8 +113,9 @@ class LiveUsage:
         out = np.full((len(RESOURCES), max(n_slots, 0)), np.nan)
         if n_slots < 1:
             return out
-        # The mean over the half hour that ends at a tick.
-        mean = f"avg_over_time(({query})[{_SLOT_SECONDS}s:{self._window}s])"
+        # The mean over the half hour that ends at a tick. A second less: what was recorded at its start is of the half
+        # hour before, and Prometheus 2 counts both ends of a range.
+        mean = f"avg_over_time(({query})[{_SLOT_SECONDS - 1}s:{self._window}s])"
         result = self._connection.range(name, mean, since, until, _SLOT_SECONDS)
         matrix = matrix_of(result, origin=round(since.timestamp()), step_seconds=_SLOT_SECONDS)
         for series, tick, value in zip(
@@ -129,14 +136,18 @@ class LiveUsage:
         return dict(zip(node_names("node samples", vector.labels, once=False), vector.values.tolist(), strict=True))
 
     def _collect(self, found: dict[str, list[float]], result: Sequence[Series], resource: str | None) -> set[str]:
-        """Put an answer in its place; returns the resources it has. resource: None = as labelled."""
+        """Put an answer in its place; returns the resources it has. resource: None = as labelled.
+
+        Of what two Prometheus replicas recorded the larger counts.
+        """
         vector = vector_of(result)
         nodes = node_names(f"node_{resource}", vector.labels, once=resource is not None)
         have = set()
         for node, labels, value in zip(nodes, vector.labels, vector.values.tolist(), strict=True):
             name = labels.get("resource", "") if resource is None else resource
-            if name in _INDEX:
-                found.setdefault(node, [np.nan] * len(RESOURCES))[_INDEX[name]] = value
+            if name in _INDEX and (resource is not None or name in self._recorded):
+                row = found.setdefault(node, [np.nan] * len(RESOURCES))
+                row[_INDEX[name]] = float(np.fmax(row[_INDEX[name]], value))
                 have.add(name)
         return have
 

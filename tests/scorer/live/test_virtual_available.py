@@ -17,8 +17,8 @@ def test_it_is_capacity_less_usage_less_charges_and_unknown_without_a_limit_or_a
 
 
 def test_pods_that_no_metric_has_seen_are_no_error_of_the_forecast() -> None:
-    usage, base, pods = np.array([[5.0, np.nan]]), np.array([[1.0, 1.0]]), np.array([[6.0, 6.0]])
-    np.testing.assert_array_equal(live_error(usage, base, pods, np.array([[2.0, 2.0]])), [[0.0, np.nan]])
+    usage, expected = np.array([[5.0, np.nan]]), np.array([[7.0, 7.0]])
+    np.testing.assert_array_equal(live_error(usage, expected, np.array([[2.0, 2.0]])), [[0.0, np.nan]])
 
 
 def test_usage_is_sorted_by_row_and_nodes_that_are_not_there_are_passed_over() -> None:

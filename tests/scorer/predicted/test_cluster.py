@@ -122,7 +122,7 @@ def test_any_sequence_of_changes_gives_what_is_built_anew_from_the_end_state(eve
             np.testing.assert_allclose(found, share, atol=1e-4)
             assert predicted.name_of(row) == expected.name_of(row)
             for mine, anew in (
-                (predicted._now, expected._now),
+                (predicted._pods_today, expected._pods_today),
                 (predicted._qos_memory, expected._qos_memory),
                 (predicted._base_today[:, :, truth.slot], expected._base_today[:, :, truth.slot]),
             ):

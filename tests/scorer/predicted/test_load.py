@@ -70,6 +70,7 @@ def test_whatever_comes_and_goes_the_table_agrees_with_the_definitions(seed: int
         load = np.einsum("np,prt->nrt", counts, usage) + base + error[:, :, None] * fading
         expected = energy_growth(load, usage[asked], point_weights, capacity, WEIGHTS)
         np.testing.assert_allclose(table.growth(asked), expected, rtol=2e-4, atol=1e-4)
+        load = np.maximum(load, 0.0)  # an error that has not faded yet may be more than there will be
         few = rng.permutation(N_NODES)[:3]
         exact = []
         for candidate in few:
@@ -91,14 +92,14 @@ def test_adding_and_taking_away_a_pod_leaves_the_table_as_it_was(seed: int) -> N
     table = predicted_load(usage, np.ones(N_POINTS), base, CAPACITY, WEIGHTS)
     for profile, node in rng.integers(0, [N_PROFILES, 2], (5, 2)):
         table.add(int(profile), int(node))
-    before = table.snapshot()
+    before, pods = table.snapshot(), [table.pods_on(node) for node in range(N_NODES)]
     for node in range(N_NODES):
         table.add(1, node)
         table.add(1, node, -1)
     after = table.snapshot()
     np.testing.assert_allclose(after.share, before.share, atol=1e-6)
     np.testing.assert_array_equal(after.share[2:], before.share[2:])  # an empty node carries nothing on
-    np.testing.assert_array_equal(after.pods, before.pods)
+    assert [table.pods_on(node) for node in range(N_NODES)] == pods
 
 
 @settings(max_examples=30, deadline=None)

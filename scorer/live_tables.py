@@ -1,0 +1,327 @@
+"""The live tables behind one lock, and everything that changes them: objects, measurements, models, and time.
+
+What takes long (the tables of a model or of a day, peaks of all nodes, a self-check) is made from copies without the
+lock and put in place afterwards, so that nobody waits for it.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+import numpy as np
+
+from forecast.errors import ForecastError
+from scorer.answers import SelfCheck
+from scorer.checking import check
+from scorer.cluster.changes import Change
+from scorer.cluster.decoding import ApiObject, Kind
+from scorer.cluster.objects import JobInfo, NodeInfo, PodInfo, ReplicaSetInfo
+from scorer.degradation import Level, level_and_reasons, widening
+from scorer.live.usage import UsageSource
+from scorer.model_watch import LoadedModel
+from scorer.options import ScorerOptions
+from scorer.overview import Overview, OverviewBuilder
+from scorer.predicted.capacity import KnownCapacities
+from scorer.predicted.horizon import Horizon
+from scorer.predicted.node_curves import gather, node_curves
+from scorer.predicted.profiles import Profiles
+from scorer.predicting import predict
+from scorer.scale_out import expected_scale_out
+from scorer.tracking import LIVE_HALF_LIFE_SLOTS, TrackedCluster
+
+__all__ = ["LiveTables", "ModelInUse"]
+
+logger = logging.getLogger(__name__)
+
+_LONGEST_WAIT_FOR_MODEL = 60.0
+
+_NODES_AT_ONCE = 250
+"""Nodes whose pods are copied in one go: a few milliseconds under the lock."""
+
+
+@dataclass(frozen=True, slots=True)
+class ModelInUse:
+    """A model and what is made of it once."""
+
+    loaded: LoadedModel
+    profiles: Profiles
+    capacities: KnownCapacities
+
+
+class LiveTables:
+    """The sink of `scorer.cluster.kubernetes_source`, and the upkeep that `scorer.background` does now and then."""
+
+    def __init__(
+        self,
+        options: ScorerOptions | None = None,
+        *,
+        usage: UsageSource | None = None,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        """
+        usage : None = nobody measures
+        clock : unix seconds
+        """
+        self.options = options or ScorerOptions()
+        self._clock, self._usage_source = clock, usage
+        self._lock = threading.RLock()
+        self._cluster = TrackedCluster(self.options, now=clock())
+        self._model: ModelInUse | None = None
+        self._refused: str | None = None
+        self._model_awaited = False
+        self._model_awaited_since: float | None = None  # somebody asked for the status of a cluster that was read
+        self._usage_error: str | None = None
+        self._overview: Overview | None = None
+        self._frozen: Overview | None = None
+        self._rebuilding = threading.Lock()  # one rebuild at a time: each needs memory for tables of its own
+        self._rebuild_wanted = False
+        self._refreshing = threading.Lock()
+        self._last_check: SelfCheck | None = None
+        # How the state is kept up to date: synced, unix seconds of the last contact, and words for /v1/status.
+        self._state_source: Callable[[], tuple[bool, float | None, Mapping[str, str]]] = lambda: (False, None, {})
+
+    # What goes in
+
+    def follow(self, source: Callable[[], tuple[bool, float | None, Mapping[str, str]]]) -> None:
+        """Say who keeps the cluster up to date: whether all of it was read, when it was last heard of, and words."""
+        self._state_source = source
+
+    def replace(self, kind: Kind, objects: Sequence[ApiObject]) -> None:
+        """A complete list of a kind of objects."""
+        self._follow_changes(lambda: self._cluster.state.replace(kind, objects))
+
+    def put(self, kind: Kind, item: ApiObject) -> None:
+        """An object was added or modified."""
+        self._follow_changes(lambda: self._put(item))
+
+    def delete(self, kind: Kind, item: ApiObject) -> None:
+        """An object is gone."""
+        self._follow_changes(lambda: self._delete(item))
+
+    def install(self, loaded: LoadedModel) -> None:
+        """Use a model from now on. Takes seconds; the one before stays in use meanwhile."""
+        model = ModelInUse(loaded, Profiles(loaded.model), KnownCapacities(loaded.model, self.options.capacities))
+        self._predict_anew(model)
+        self.share_out_scale_out()
+        logger.info("model in use", extra={"version": loaded.version})
+
+    def expect_model(self) -> None:
+        """Somebody will look for a model once the cluster is read: do not be ready before, or for a minute at most."""
+        self._model_awaited = True
+
+    def refuse_model(self, reason: str | None) -> None:
+        """It was looked for a model: a published one cannot be used; None = all is well."""
+        self._refused, self._model_awaited = reason, False
+
+    def measure(self) -> None:
+        """Read the usage of all nodes. Errors are kept for the status: what was measured before ages."""
+        if self._usage_source is None:
+            return
+        try:
+            measured = self._usage_source.read()
+        except ForecastError as error:
+            if self._usage_error is None:
+                logger.warning("usage cannot be measured", extra={"reason": str(error)})
+            self._usage_error = str(error)
+            return
+        if self._usage_error is not None:
+            logger.warning("usage is measured again")  # as visible as what it takes back
+        self._usage_error = None if len(measured.nodes) else "the server knows no node"
+        with self._lock:
+            self._cluster.now = self._clock()
+            self._cluster.measured(measured)
+
+    def charge_provisionally(self, pod: PodInfo, node: str, seconds: float = 2.0) -> None:
+        """The pod will probably be bound to the node: charge it until the watch says so, or the time is over."""
+        with self._lock:
+            row = self._cluster.state.row_of.get(node)
+            if row is not None:
+                until = self._clock() + seconds
+                self._cluster.charges.charge_provisionally(pod.uid, row, self._cluster.expected_use(pod).amount, until)
+
+    @property
+    def synced(self) -> bool:
+        """Whether the cluster was read completely at least once."""
+        return self._state_source()[0]
+
+    # What has to happen from time to time
+
+    def tick(self) -> None:
+        """Let time pass: every second or so."""
+        with self._lock:
+            self._cluster.tick(self._clock())
+            predicted = self._cluster.predicted
+            if predicted is None:
+                return
+            horizon = Horizon.at(self._now(), predicted.profiles.model.calendar)
+            if horizon.today == predicted.horizon.today:
+                self._cluster.set_slot(horizon.slot)
+            else:
+                self._rebuild_wanted = True  # local midnight, or the clock was set
+
+    def rebuild_if_needed(self) -> None:
+        """Make the tables anew where they are those of another day, or could not follow a change. Takes seconds."""
+        if not self._rebuild_wanted:
+            return
+        self._rebuild_wanted = False
+        try:
+            self._predict_anew()
+        except BaseException:
+            self._rebuild_wanted = True
+            raise
+        self.share_out_scale_out()
+
+    def share_out_scale_out(self) -> None:
+        """Keep room for replicas that autoscaled services are expected to add."""
+        with self._lock:
+            scale_out, predicted = expected_scale_out(self._cluster), self._cluster.predicted
+        load = None if scale_out is None else scale_out.load()
+        with self._lock:
+            if predicted is not None and predicted is self._cluster.predicted:
+                predicted.set_soft_load(load)
+
+    def refresh_overview(self) -> None:
+        """Predict the peaks of all nodes anew."""
+        with self._refreshing:  # two at once would end in any order
+            self._refresh_overview()
+
+    def _refresh_overview(self) -> None:
+        with self._lock:
+            predicted, state = self._cluster.predicted, self._cluster.state
+            rows = np.flatnonzero(state.alive).tolist()
+            now = self._now()
+        if predicted is None:
+            self._overview = None
+            return
+        builder = OverviewBuilder(predicted.horizon, now)
+        fading = predicted.horizon.fading(LIVE_HALF_LIFE_SLOTS)
+        for start in range(0, len(rows), _NODES_AT_ONCE):
+            with self._lock:
+                here = [row for row in rows[start : start + _NODES_AT_ONCE] if predicted.name_of(row)]
+                inputs = gather(predicted, here)
+            curves = node_curves(
+                predicted.profiles,
+                predicted.bases,
+                inputs,
+                predicted.horizon.days,
+                fading=fading,
+                widen=self._widen(predicted.horizon),
+            )
+            builder.add(inputs.names, inputs.capacity, curves)
+        overview = builder.overview()
+        before = self._overview
+        if before is not None and before.horizon.today != overview.horizon.today:
+            self._frozen = overview
+        self._overview = overview
+
+    def self_check(self) -> SelfCheck:
+        """Compare the tables with a rebuild now."""
+        self._last_check = check(self._cluster, self._lock, self._now())
+        if not self._last_check.sound:
+            logger.error("the tables have drifted", extra={"drift": "; ".join(self._last_check.drift[:5])})
+            self._rebuild_wanted = True  # which mends the predicted load, if it is that
+        return self._last_check
+
+    # Inside
+
+    def _put(self, item: ApiObject) -> list[Change]:
+        state = self._cluster.state
+        match item:
+            case NodeInfo():
+                return state.put_node(item)
+            case PodInfo():
+                return state.put_pod(item)
+            case ReplicaSetInfo():
+                return state.put_replica_set(item)
+            case JobInfo():
+                return state.put_job(item)
+
+    def _delete(self, item: ApiObject) -> list[Change]:
+        state = self._cluster.state
+        match item:
+            case NodeInfo():
+                return state.delete_node(item.name)
+            case PodInfo():
+                return state.delete_pod(item.uid)
+            case ReplicaSetInfo():
+                return state.delete_replica_set(item.uid)
+            case JobInfo():
+                return state.delete_job(item.uid)
+
+    def _awaits_model(self) -> bool:
+        if not self._model_awaited:
+            return False
+        if self._model_awaited_since is None:
+            self._model_awaited_since = self._clock()
+        return 0 <= self._clock() - self._model_awaited_since < _LONGEST_WAIT_FOR_MODEL
+
+    def _predict_anew(self, new: ModelInUse | None = None) -> None:
+        """Make the tables anew, by a new model or by the one in use."""
+        with self._rebuilding:
+            # Looked up only now: another thread may have put a newer model in place while this one waited.
+            model = new or self._model
+            if model is None:
+                return
+            with self._lock:
+                snapshot = self._cluster.snapshot()
+            now = datetime.fromtimestamp(self._clock(), UTC)
+            predicted = predict(model.profiles, model.capacities, snapshot, now)
+            with self._lock:
+                self._cluster.catch_up(predicted, snapshot)
+                self._cluster.install(predicted, model.capacities, snapshot)
+                self._model = model
+
+    def _follow_changes(self, change: Callable[[], list[Change]]) -> None:
+        """Let all tables follow a change of the cluster's; when one of them cannot, all are made anew."""
+        with self._lock:
+            self._cluster.now = self._clock()
+            try:
+                self._cluster.apply(change())
+            except BaseException:
+                self._rebuild_wanted = True
+                raise
+
+    def _level(self) -> tuple[Level, tuple[str, ...]]:
+        """The level of the cluster as a whole, and why it is not FRESH."""
+        return level_and_reasons(
+            self.options.ladder,
+            model_age=self._model_age(),
+            refused=self._refused,
+            state_age=self._state_age(),
+            measured=self._cluster.measured_nodes()[self._cluster.state.alive],
+            usage_error=self._usage_error,
+        )
+
+    def _now(self) -> datetime:
+        zone = UTC if self._model is None else self._model.loaded.model.calendar.zone
+        return datetime.fromtimestamp(self._clock(), zone)
+
+    def _version(self) -> str | None:
+        return None if self._model is None else self._model.loaded.version
+
+    def _model_age(self) -> float | None:
+        """Seconds since midnight of the first day the model was made for; 0 for one made for the future."""
+        if self._model is None:
+            return None
+        model = self._model.loaded.model
+        return max(0.0, self._clock() - model.calendar.midnight(model.first_day).timestamp())
+
+    def _state_age(self) -> float | None:
+        _, contact, _ = self._state_source()
+        return None if contact is None else max(0.0, self._clock() - contact)
+
+    def _metrics_age(self) -> float | None:
+        """Age of the newest measurement."""
+        sampled = self._cluster.sampled
+        return float(self._clock() - np.nanmax(sampled)) if np.isfinite(sampled).any() else None
+
+    def _widen(self, horizon: Horizon) -> float:
+        """Factor on the bounds: twice as wide after a week, as the replay measures old models."""
+        if self._model is None:
+            return 1.0
+        return widening((horizon.today - self._model.loaded.model.first_day).days)

@@ -1,0 +1,176 @@
+"""The command `forecast-scheduler scorer` in a process of its own, and a client that never stops asking it."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import httpx
+import yaml
+
+__all__ = ["ROOT", "Asker", "ScorerProcess", "eventually", "settings_of"]
+
+ROOT = Path(__file__).parents[2]
+ANSWER_SECONDS = 3.0
+_START_SECONDS = 60
+
+
+def settings_of(**scorer: Any) -> dict[str, Any]:
+    """Settings under which a test does not wait long; `scorer` replaces some of the group of that name."""
+    quick = {"usage_every": "1s", "model_every": "1s", "overview_every": "1s", "ladder": {"fresh_usage": "4s"}}
+    return {"scorer": quick | scorer}
+
+
+class ScorerProcess:
+    """Context manager around one process. `url` is where it listens, `http` a client for it.
+
+    directory : where its settings and its log go
+    ready     : wait until it is
+    """
+
+    def __init__(
+        self, directory: Path, *arguments: str | Path, settings: Mapping[str, Any] | None = None, ready: bool = True
+    ) -> None:
+        directory.mkdir(parents=True, exist_ok=True)
+        config = directory / "settings.yaml"
+        config.write_text(yaml.safe_dump(dict(settings_of() if settings is None else settings)))
+        self._command = [sys.executable, "-m", "forecast_scheduler", "scorer", "--port", "0", "--config", str(config)]
+        self._command += map(str, arguments)
+        self._out, self._err, self._ready = directory / "stdout", directory / "log", ready
+        self.process: subprocess.Popen[bytes] | None = None
+        self.url = ""
+        self.http = httpx.Client(timeout=20)
+
+    def __enter__(self) -> Self:
+        try:
+            self.start()
+            if self._ready:
+                self.wait_ready()
+        except BaseException:
+            self.close()
+            raise
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()
+
+    @property
+    def log(self) -> str:
+        """Everything it has said on stderr."""
+        return self._err.read_text(errors="replace")
+
+    def start(self) -> None:
+        """Start it and wait until it listens."""
+        self._out.write_bytes(b"")
+        with self._out.open("ab") as out, self._err.open("ab") as err:
+            self.process = subprocess.Popen(
+                self._command, cwd=ROOT, stdin=subprocess.DEVNULL, stdout=out, stderr=err,
+                env=os.environ | {"OMP_NUM_THREADS": "1"},
+            )  # fmt: skip
+        if not eventually(lambda: self._listens() or self.process_ended(), _START_SECONDS) or not self._listens():
+            raise RuntimeError(f"the scorer did not start: {self.log[-3000:]}")
+        self.url = self._out.read_text().split()[1]
+        self.http.base_url = self.url
+
+    def wait_ready(self, seconds: float = 30) -> None:
+        """Wait until it says that it is."""
+        if not eventually(lambda: self.http.get("/readyz").status_code == 200, seconds):
+            raise RuntimeError(f"the scorer is not ready: {self.http.get('/readyz').text} {self.log[-3000:]}")
+
+    def get(self, path: str) -> dict[str, Any]:
+        """A JSON document; raises httpx.HTTPStatusError."""
+        return dict(self.http.get(path).raise_for_status().json())
+
+    def post(self, path: str, body: Mapping[str, Any]) -> dict[str, Any]:
+        """The answer to a question; raises httpx.HTTPStatusError."""
+        return dict(self.http.post(path, json=body).raise_for_status().json())
+
+    def metric(self, name: str) -> float:
+        """Value of a metric without labels."""
+        for line in self.http.get("/metrics").raise_for_status().text.splitlines():
+            if line.startswith(f"{name} "):
+                return float(line.split()[1])
+        raise KeyError(name)
+
+    def process_ended(self) -> bool:
+        """Whether it runs no more."""
+        return self.process is not None and self.process.poll() is not None
+
+    def terminate(self, seconds: float = 20) -> int:
+        """Ask it to end; returns its exit status."""
+        assert self.process is not None
+        self.process.send_signal(signal.SIGTERM)
+        return self.process.wait(seconds)
+
+    def kill(self) -> None:
+        """End it now, as a crash would."""
+        if self.process is not None:
+            self.process.kill()
+            self.process.wait()
+
+    def close(self) -> None:
+        """End it and close all connections."""
+        self.http.close()
+        self.kill()
+
+    def _listens(self) -> bool:
+        return b"scorer: http" in self._out.read_bytes()
+
+
+class Asker:
+    """Context manager: a thread that asks for scores every 50 ms and remembers what did not go well.
+
+    answers  : bodies
+    failures : what went wrong, in words; also an answer that took more than ANSWER_SECONDS
+    """
+
+    def __init__(self, url: str, body: Mapping[str, Any], *, every: float = 0.05) -> None:
+        self._url, self._body, self._every = url, dict(body), every
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._run, daemon=True)
+        self.answers: list[dict[str, Any]] = []
+        self.failures: list[str] = []
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *unused: object) -> None:
+        self._stop.set()
+        self._thread.join(20)
+
+    def _run(self) -> None:
+        with httpx.Client(base_url=self._url, timeout=ANSWER_SECONDS) as client:
+            while not self._stop.wait(self._every):
+                try:
+                    answer = client.post("/v1/scores", json=self._body)
+                except httpx.HTTPError as error:
+                    self.failures.append(f"{type(error).__name__}: {error}")
+                    continue
+                if answer.status_code == 200:
+                    self.answers.append(answer.json())
+                else:
+                    self.failures.append(f"{answer.status_code} {answer.text}")
+
+
+def eventually(condition: Callable[[], bool], seconds: float = 15) -> bool:
+    """Whether it becomes true within `seconds`; an answer that does not come counts as false."""
+    deadline = time.monotonic() + seconds
+    while True:
+        with suppress(httpx.HTTPError):
+            if condition():
+                return True
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(0.05)

@@ -1,0 +1,129 @@
+"""How it ends and begins again: nothing asked is left unanswered, nothing remembered is missed, replicas agree."""
+
+from __future__ import annotations
+
+import json
+import signal
+import socket
+import time
+from collections.abc import Sequence
+
+import httpx
+import pytest
+
+from tests.processes.conftest import Started
+from tests.processes.scenery import N_PODS, Scenery
+from tests.processes.scorer_process import ScorerProcess, eventually, settings_of
+from tests.servers.cluster_objects import ClusterWriter
+from tests.servers.control_plane.control_plane import ControlPlane
+from tests.servers.control_plane.tcp_proxy import TcpProxy
+from tests.servers.prometheus import PrometheusServer
+
+
+def _half_sent(url: str, path: str, body: bytes) -> tuple[socket.socket, bytes]:
+    """A connection on which half of a request is under way, and the other half."""
+    parsed = httpx.URL(url)
+    assert parsed.port is not None
+    connection = socket.create_connection((parsed.host, parsed.port), timeout=20)
+    header = f"POST {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: {len(body)}\r\n\r\n"
+    connection.sendall(header.encode() + body[: len(body) // 2])
+    return connection, body[len(body) // 2 :]
+
+
+def _answer(connection: socket.socket) -> bytes:
+    answer = b""
+    while part := connection.recv(65_536):
+        answer += part
+    connection.close()
+    return answer
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_requests_in_flight_are_answered_before_it_ends(
+    start: Started, cluster: Scenery, number: signal.Signals
+) -> None:
+    scorer = start(settings=settings_of(drain="1s"))
+    assert scorer.process is not None
+    body = json.dumps({"pod": cluster.pod("any")}).encode()
+    started = [_half_sent(scorer.url, path, body) for path in ["/v1/scores", "/v1/explain"] * 10]
+    scorer.process.send_signal(number)
+    assert eventually(lambda: scorer.http.get("/readyz").status_code == 503, 5)
+    assert scorer.post("/v1/scores", {"pod": cluster.pod("any")})["scores"]  # until load balancers have noticed
+    time.sleep(1.2)  # no new connections any more
+    for connection, rest in started:
+        connection.sendall(rest)
+    answers = [_answer(connection) for connection, _ in started]
+    assert all(answer.startswith(b"HTTP/1.1 200 ") for answer in answers), answers
+    assert scorer.process.wait(20) == 0
+    assert scorer.log == ""
+
+
+def test_it_ends_although_everything_around_it_hangs(
+    start: Started, plane: ControlPlane, prometheus: PrometheusServer
+) -> None:
+    with TcpProxy(plane.api_server.port) as api, TcpProxy(prometheus.port) as metrics:
+        kubeconfig = plane.write_kubeconfig("admin", plane.token, url=api.url)
+        scorer = start("--prometheus", metrics.url.replace("https", "http"), kubeconfig=kubeconfig)
+        assert eventually(lambda: scorer.get("/v1/status")["level"] == 0)
+        api.freeze()
+        metrics.freeze()
+        assert eventually(lambda: scorer.get("/v1/status")["level"] == 1)
+        assert scorer.terminate(seconds=20) == 0  # the kubelet kills after 30
+
+
+def _scores(scorer: ScorerProcess, cluster: Scenery) -> Sequence[dict[str, float]]:
+    assert eventually(lambda: scorer.get("/v1/status")["level"] == 0)
+    pods = [cluster.pod("any", service=i) for i in range(20)]
+    return [scorer.post("/v1/scores", {"pod": pod})["scores"] for pod in pods]
+
+
+def _difference(one: Sequence[dict[str, float]], other: Sequence[dict[str, float]]) -> float:
+    assert [scores.keys() for scores in one] == [scores.keys() for scores in other]
+    return max(abs(a[name] - b[name]) for a, b in zip(one, other, strict=True) for name in a)
+
+
+def test_replicas_agree_and_a_killed_one_comes_back_with_the_same_opinion(
+    start: Started, cluster: Scenery, prometheus: PrometheusServer
+) -> None:
+    one, other = start("--prometheus", prometheus.url), start("--prometheus", prometheus.url)
+    # Half an hour may begin between two questions: then both are asked again.
+    assert eventually(lambda: _difference(_scores(one, cluster), _scores(other, cluster)) <= 1e-6, 10)
+    one.kill()
+    one.start()
+    one.wait_ready()
+    assert eventually(lambda: _difference(_scores(one, cluster), _scores(other, cluster)) <= 1e-6, 10)
+
+
+def test_what_one_has_seen_happen_another_finds_when_it_starts(
+    start: Started, cluster: Scenery, writer: ClusterWriter, prometheus: PrometheusServer
+) -> None:
+    scorer = start("--prometheus", prometheus.url)
+    made = writer.create_many(
+        cluster.pod(f"moved-{i}", service=i % 20, node=cluster.nodes[i % 7], cpu="100m") for i in range(60)
+    )
+    try:
+        writer.delete_many(made[::2])
+        assert eventually(lambda: scorer.get("/v1/status")["pods"] == N_PODS + 30)
+        other = start("--prometheus", prometheus.url)
+        # Sums of 32 bits, from which pods were taken again: the last of the four digits of a score may differ.
+        assert eventually(lambda: _difference(_scores(scorer, cluster), _scores(other, cluster)) < 1.5e-4, 10)
+    finally:
+        writer.delete_many(made)
+
+
+def test_pods_that_no_metric_has_seen_are_charged_by_their_profile_after_a_restart_too(
+    start: Started, cluster: Scenery, writer: ClusterWriter, prometheus: PrometheusServer
+) -> None:
+    """When a scorer starts it knows such pods before it has a model."""
+    made = writer.create(cluster.pod("unseen", node=cluster.nodes[4], cpu="3"))
+    try:
+        scorer = start("--prometheus", prometheus.url)
+        reference = {"namespace": made["metadata"]["namespace"], "name": "unseen"}
+        explained = scorer.post("/v1/explain", {"pod": reference})
+        assert explained["virtual_request_source"] == "profile of the service at this hour"
+        body = scorer.get("/v1/virtual-available")
+        charged = dict(zip(body["resources"], body["charged"][body["nodes"].index(cluster.nodes[4])], strict=True))
+        assert charged == pytest.approx(explained["virtual_request"], rel=1e-5)
+        assert charged["cpu"] != pytest.approx(3)
+    finally:
+        writer.delete(made)

@@ -1,0 +1,110 @@
+"""The scorer as an operator runs it: once it is ready it follows what happens."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from tests.processes.conftest import Started
+from tests.processes.scenery import N_NODES, N_PODS, USED_SHARE, Scenery
+from tests.processes.scorer_process import Asker, ScorerProcess, eventually
+from tests.servers.cluster_objects import ClusterWriter, node, running
+from tests.servers.prometheus import PrometheusServer
+
+SOON = 5.0
+"""Seconds. Measured: 2 to 6 ms; a machine full of other tests may take longer."""
+
+
+def _row(scorer: ScorerProcess, name: str) -> dict[str, Any]:
+    return next(one for one in scorer.get("/v1/nodes")["nodes"] if one["name"] == name)
+
+
+def _left(scorer: ScorerProcess, name: str, resource: str = "cpu") -> float:
+    body = scorer.get("/v1/virtual-available")
+    return float(body["available"][body["nodes"].index(name)][body["resources"].index(resource)])
+
+
+def _becomes(read: Callable[[], float], value: float) -> bool:
+    return eventually(lambda: read() == pytest.approx(value, abs=1e-4), SOON)
+
+
+def test_a_pod_is_seen_from_its_creation_to_its_end(
+    start: Started, cluster: Scenery, writer: ClusterWriter, prometheus: PrometheusServer
+) -> None:
+    scorer = start("--prometheus", prometheus.url)
+    name = cluster.nodes[0]
+    assert eventually(lambda: scorer.get("/v1/status")["level"] == 0)
+    status = scorer.get("/v1/status")
+    assert (status["nodes"], status["pods"], status["measured_nodes"]) == (N_NODES, N_PODS, N_NODES)
+    capacity = float(cluster.truth.model.node_capacity[0, 0])
+    assert _left(scorer, name) == pytest.approx(capacity * (1 - USED_SHARE), rel=1e-5)
+
+    pods = _row(scorer, name)["pods"]
+    charge = {"forecast-scheduler.io/virtual-request": json.dumps({"cpu": "1500m"})}
+    made = writer.create(cluster.pod("follow-1", annotations=charge))
+    reference = {"namespace": made["metadata"]["namespace"], "name": "follow-1"}
+    assert eventually(lambda: scorer.http.post("/v1/scores", json={"pod": reference}).status_code == 200, SOON)
+    before = scorer.post("/v1/scores", {"pod": reference})["scores"]
+    assert set(before) == set(cluster.nodes) and len(set(before.values())) > 1
+
+    explained = scorer.post("/v1/explain", {"pod": reference, "top": 3})
+    assert explained["service"] == str(cluster.truth.model.services[0]) and explained["service_known"]
+    assert [one["node"] for one in explained["nodes"]] == sorted(before, key=lambda n: -before[n])[:3]
+    best = explained["nodes"][0]
+    assert best["peak_with"]["expected"] >= best["peak_before"]["expected"]
+
+    left = _left(scorer, name)
+    writer.bind("follow-1", name, namespace=reference["namespace"])
+    assert eventually(lambda: _row(scorer, name)["pods"] == pods + 1, SOON)
+    assert _becomes(lambda: _left(scorer, name), left - 1.5)
+    after = scorer.post("/v1/scores", {"pod": cluster.pod("another")})["scores"]
+    assert after[name] < before[name]
+
+    writer.patch_status(made, running())  # long ago: every metric has seen it
+    assert _becomes(lambda: _left(scorer, name), left)
+    writer.delete(made)
+    assert eventually(lambda: _row(scorer, name)["pods"] == pods, SOON)
+    assert scorer.http.post("/v1/scores", json={"pod": reference}).status_code == 422
+
+    check = scorer.get("/v1/self-check")
+    assert check["sound"], check["drift"]
+    assert scorer.log == ""
+
+
+def test_a_node_may_come_and_go(start: Started, cluster: Scenery, writer: ClusterWriter) -> None:
+    scorer = start()
+    made = writer.create(node("late-node", cpu="8"))
+    body = {"pod": cluster.pod("any")}
+    assert eventually(lambda: "late-node" in scorer.post("/v1/scores", body)["scores"], SOON)
+    writer.delete(made)
+    assert eventually(lambda: "late-node" not in scorer.post("/v1/scores", body)["scores"], SOON)
+    asked = scorer.post("/v1/scores", body | {"nodes": ["late-node", *cluster.nodes[:3]]})
+    assert asked["unknown_nodes"] == ["late-node"] and len(asked["scores"]) == 4
+    assert scorer.get("/v1/self-check")["sound"]
+
+
+def test_a_thousand_pods_arrive_while_scores_are_asked_for(
+    start: Started, cluster: Scenery, writer: ClusterWriter
+) -> None:
+    scorer = start()
+    made = []
+    try:
+        with Asker(scorer.url, {"pod": cluster.pod("any")}) as asker:
+            burst = (
+                cluster.pod(f"burst-{i}", service=i % 20, node=cluster.nodes[i % N_NODES], cpu="1m")
+                for i in range(1000)
+            )
+            made = writer.create_many(burst)
+            assert eventually(lambda: scorer.get("/v1/status")["pods"] == N_PODS + 1000, 10)
+        assert asker.failures == []
+        assert len(asker.answers) > 8
+        check = scorer.get("/v1/self-check")
+        assert check["sound"] and check["pods"] == N_PODS + 1000, check["drift"]
+    finally:
+        writer.delete_many(made)
+    assert eventually(lambda: scorer.get("/v1/status")["pods"] == N_PODS, 10)
+    assert scorer.get("/v1/self-check")["sound"]
+    assert scorer.log == ""
