@@ -82,7 +82,7 @@ def test_a_cut_connection_resumes_without_a_list(plane: ControlPlane, writer: Cl
         assert eventually(lambda: sink.equals_server(writer))
         status = source.status()[Kind.PODS]
         assert status.relists == 0
-        assert status.watches >= 3
+        assert status.watches >= 2  # cuts that come while it waits to connect again are no streams
 
 
 def test_a_silent_connection_is_given_up(plane: ControlPlane, writer: ClusterWriter) -> None:

@@ -70,6 +70,11 @@ class ScorerProcess:
         """Everything it has said on stderr."""
         return self._err.read_text(errors="replace")
 
+    @property
+    def complaints(self) -> list[str]:
+        """The lines of it that are no mere news."""
+        return [line for line in self.log.splitlines() if " INFO " not in line]
+
     def start(self) -> None:
         """Start it and wait until it listens."""
         self._out.write_bytes(b"")

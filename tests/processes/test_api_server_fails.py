@@ -41,7 +41,7 @@ def _equals_server(scorer: ScorerProcess, writer: ClusterWriter) -> bool:
 
 
 def _lines(scorer: ScorerProcess, *, at_most: int) -> list[str]:
-    lines = scorer.log.splitlines()
+    lines = scorer.complaints
     assert len(lines) <= at_most, scorer.log
     assert not any("Traceback" in line for line in lines), scorer.log
     return lines

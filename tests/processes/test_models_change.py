@@ -38,7 +38,7 @@ def test_a_new_model_is_used_without_a_dropped_request(start: Started, cluster: 
     scores = {answer["model"]: answer["scores"] for answer in asker.answers}
     assert set(scores) == {first, second} and scores[first] != scores[second]
     assert scorer.get("/v1/self-check")["sound"]
-    assert scorer.log == ""
+    assert scorer.complaints == []
 
 
 def _flip_a_byte(models: Path, version: str) -> None:
@@ -84,7 +84,7 @@ def test_a_damaged_model_is_refused_and_the_old_one_stays(
         assert eventually(lambda: scorer.metric("forecast_model_refused") == 0)
     assert asker.failures == []
     assert {answer["model"] for answer in asker.answers} == {good, third}
-    assert len(scorer.log.splitlines()) == 1 and "model refused" in scorer.log, scorer.log
+    assert len(scorer.complaints) == 1 and "model refused" in scorer.complaints[0], scorer.log
 
 
 def test_a_registry_that_disappears_leaves_the_model_in_use(start: Started, cluster: Scenery, models: Path) -> None:

@@ -20,7 +20,7 @@ def _status(scorer: ScorerProcess) -> dict[str, Any]:
 
 def _says(scorer: ScorerProcess) -> list[str]:
     """Lines of its log without their reasons: each thing is said once, not at every attempt."""
-    return [line.partition(": ")[2].partition(" reason=")[0] for line in scorer.log.splitlines()]
+    return [line.partition(": ")[2].partition(" reason=")[0] for line in scorer.complaints]
 
 
 def _check_fallen(scorer: ScorerProcess, cluster: Scenery) -> dict[str, Any]:
