@@ -72,7 +72,7 @@ def test_it_ends_although_everything_around_it_hangs(
 
 
 def _scores(scorer: ScorerProcess, cluster: Scenery) -> Sequence[dict[str, float]]:
-    assert eventually(lambda: scorer.get("/v1/status")["level"] == 0)
+    assert eventually(lambda: scorer.get("/v1/status")["level"] <= 1)
     pods = [cluster.pod("any", service=i) for i in range(20)]
     return [scorer.post("/v1/scores", {"pod": pod})["scores"] for pod in pods]
 
