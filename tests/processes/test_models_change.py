@@ -82,6 +82,7 @@ def test_a_damaged_model_is_refused_and_the_old_one_stays(
         third = publish(models, _other_truth(cluster, seed=2))
         assert eventually(lambda: _version(scorer) == third)
         assert eventually(lambda: scorer.metric("forecast_model_refused") == 0)
+        assert eventually(lambda: asker.answers[-1]["model"] == third)
     assert asker.failures == []
     assert {answer["model"] for answer in asker.answers} == {good, third}
     assert len(scorer.complaints) == 1 and "model refused" in scorer.complaints[0], scorer.log

@@ -1,0 +1,138 @@
+"""Figures of the live tables: what the metrics and the status endpoint export."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import timedelta
+
+import numpy as np
+
+from forecast.arrays import Floats
+from forecast.resources import RESOURCES
+from scorer.answers import ModelStatus, NodeFigures, Status, VirtualAvailability
+from scorer.degradation import level_of_nodes
+from scorer.live_tables import LiveTables
+from scorer.predicted.horizon import Horizon
+from scorer.published_losses import published_losses
+
+__all__ = ["Figures"]
+
+
+class Figures(LiveTables):
+    """The part of `scorer.answers.ScorerApi` that numbers everything and scores nothing."""
+
+    def virtual_available(self) -> VirtualAvailability:
+        """Load estimates of all nodes."""
+        with self._lock:
+            state = self._cluster.state
+            rows = np.flatnonzero(state.alive)
+            return VirtualAvailability(
+                nodes=tuple(state.names[row] for row in rows.tolist()),
+                resources=tuple(r.name for r in RESOURCES),
+                available=self._cluster.virtual_available()[rows],
+                capacity=self._cluster.capacity[rows],
+                charged=self._cluster.charges.total(state.n_rows)[rows],
+                pods_charged=len(self._cluster.charges),
+                metrics_age_seconds=self._metrics_age(),
+            )
+
+    def node_figures(self) -> NodeFigures:
+        """Figures of all nodes, for the metrics endpoint; may be a minute old."""
+        with self._lock:
+            available = self.virtual_available()
+            level, _ = self._level()
+            slot = 0 if self._cluster.predicted is None else self._cluster.predicted.horizon.slot
+            levels = level_of_nodes(level, self._cluster.measured_nodes())
+            of_nodes = np.array([levels[self._cluster.state.row_of[name]] for name in available.nodes], dtype=np.int64)
+        n, r = len(available.nodes), len(RESOURCES)
+        usage, peak = np.full((n, r, 2), np.nan), np.full((n, r, 2, 2), np.nan)
+        frozen = np.full((n, r, 2, 2), np.nan)
+        for overview, targets in ((self._overview, (usage, peak)), (self._frozen, (None, frozen))):
+            if overview is None:
+                continue
+            row_of = overview.rows()
+            at = np.array([row_of.get(name, -1) for name in available.nodes], dtype=np.int64)
+            if targets[0] is not None and (step := slot - overview.horizon.slot) in (0, 1):
+                targets[0][at >= 0] = overview.usage[at[at >= 0], :, :, step]
+            targets[1][at >= 0] = overview.peak[at[at >= 0]]
+        return NodeFigures(
+            nodes=available.nodes,
+            resources=available.resources,
+            usage=usage,
+            peak=peak,
+            frozen_peak=frozen,
+            available=available.available,
+            level=of_nodes,
+        )
+
+    def service_peaks(self) -> tuple[tuple[str, ...], tuple[str, ...], Floats]:
+        """Services, resources, and (n_services, n_resources, 2) predicted peak of one pod today, 0.5 and 0.95."""
+        resources = tuple(r.name for r in RESOURCES)
+        model = self._model
+        if model is None:
+            return (), resources, np.zeros((0, len(RESOURCES), 2))
+        with self._lock:
+            state = self._cluster.state
+            keys = [key for key in state.service_of if key in model.profiles.row_of]
+            replicas = np.array([state.replicas(state.service_of[key]) for key in keys])
+            today = Horizon.at(self._now(), model.loaded.model.calendar).today
+        return tuple(map(str, keys)), resources, model.profiles.peaks(keys, replicas, today)
+
+    def backtest_loss(self) -> Mapping[tuple[str, str], float]:
+        """(resource, quantile) -> loss as published with the model; empty without one."""
+        if self._model is None:
+            return {}
+        return published_losses(self._model.loaded.backtest, self._model.loaded.model.info)
+
+    def status(self) -> Status:
+        """The state of the scorer."""
+        synced, _, words = self._state_source()
+        with self._lock:
+            awaited = synced and self._awaits_model()
+            level, reasons = self._level()
+            state = self._cluster.state
+            predicted = self._cluster.predicted
+            n_nodes, n_pods = int(state.alive.sum()), len(state.pods)
+            n_services = len({seat.service for seat in state.seat_of.values()})
+            unknown = n_pods if predicted is None else predicted.unknown_pods
+            measured = int((self._cluster.measured_nodes() & state.alive).sum())
+            now = self._now()
+        sources = dict(words)
+        if self._usage_source is not None:
+            sources["usage"] = self._usage_error or ("measured" if measured else "not measured yet")
+        model = None
+        if self._model is not None:
+            of = self._model.loaded.model
+            model = ModelStatus(
+                version=self._model.loaded.version,
+                trained_until=of.first_day - timedelta(days=1),
+                age_seconds=self._model_age() or 0.0,
+                services=len(of.services),
+                nodes=len(of.nodes),
+                time_zone=of.calendar.time_zone,
+                refused=self._refused,
+            )
+        return Status(
+            ready=synced and not awaited,
+            not_ready_because=(
+                "the cluster has not been read completely yet"
+                if not synced
+                else "the model is being read"
+                if awaited
+                else None
+            ),
+            level=level,
+            reasons=reasons,
+            now=now,
+            model=model,
+            refused_model=self._refused,
+            nodes=n_nodes,
+            pods=n_pods,
+            services=n_services,
+            unknown_service_pods=unknown,
+            state_age_seconds=self._state_age(),
+            metrics_age_seconds=self._metrics_age(),
+            measured_nodes=measured,
+            sources=sources,
+            last_check=self._last_check,
+        )
