@@ -9,12 +9,14 @@ import numpy as np
 
 from forecast.arrays import AnyFloats, Floats
 from forecast.errors import StoreError
+from forecast.model import PeakModel
 from forecast.service_key import ServiceKey
 from scorer.cluster.decoding import Kind
 from scorer.cluster.objects import PodInfo
 from scorer.live.usage import NodeUsage
 from scorer.model_watch import LoadedModel
 from scorer.options import ScorerOptions
+from scorer.predicted.cluster import PredictedCluster
 from scorer.scorer import Scorer
 from tests.scorer.live_cluster import N_RESOURCES, at, loaded, measured, node
 
@@ -106,3 +108,27 @@ class LiveScorer:
 
     def delete(self, pod: PodInfo) -> None:
         self.scorer.delete(Kind.PODS, pod)
+
+
+def tables(tested: LiveScorer) -> PredictedCluster:
+    """Its predicted load."""
+    predicted = tested.scorer._cluster.predicted
+    assert predicted is not None
+    return predicted
+
+
+def shares(tested: LiveScorer) -> np.ndarray:
+    """(n_nodes, n_resources, n_points) of its predicted load."""
+    return tables(tested).load.share(slice(None))[: len(tables(tested).capacity)]
+
+
+def rebuilt(tested: LiveScorer, of: PeakModel | None = None) -> LiveScorer:
+    """A scorer that hears of the end state only."""
+    state = tested.scorer._cluster.state
+    anew = LiveScorer(pods=list(state.pods.values()), without_model=True)
+    anew.clock.now = anew.contact = tested.clock.now
+    anew.scorer.replace(Kind.NODES, [info for info in state.nodes if info is not None])
+    anew.scorer.replace(Kind.REPLICA_SETS, list(state.replica_sets.values()))
+    anew.scorer.install(loaded(of))
+    anew.scorer.tick()
+    return anew

@@ -10,41 +10,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from forecast.errors import InputError, UnknownName
-from forecast.model import PeakModel
 from forecast.resources import CPU, MEMORY
 from scorer.cluster.decoding import Kind
 from scorer.options import ScorerOptions
-from scorer.predicted.cluster import PredictedCluster
 from scorer.scorer import Scorer
 from scorer.scores.energy import best_nodes, energy_growth
 from scorer.scores.predicted_peak import BEST_NODES, MEMORY_LIMIT, RESOURCE_WEIGHTS, power_growth
-from tests.scorer.live_cluster import at, loaded, model, pod_of, service
-from tests.scorer.scorer_at import LiveScorer
+from tests.scorer.live_cluster import at, model, pod_of, service
+from tests.scorer.scorer_at import LiveScorer, shares, tables
 
 PODS = [pod_of(i % 6, f"p{i}", f"node-{i % 3}", started=at(0), memory=1.0 + i) for i in range(9)]
 EVERYTHING = dict.fromkeys(("predicted_peak", "least_allocated", "qos_balance", "balance", "most_available"), 1.0)
-
-
-def tables(tested: LiveScorer) -> PredictedCluster:
-    predicted = tested.scorer._cluster.predicted
-    assert predicted is not None
-    return predicted
-
-
-def shares(tested: LiveScorer) -> np.ndarray:
-    return tables(tested).load.share(slice(None))[: len(tables(tested).capacity)]
-
-
-def rebuilt(tested: LiveScorer, of: PeakModel | None = None) -> LiveScorer:
-    """A scorer that hears of the end state only."""
-    state = tested.scorer._cluster.state
-    anew = LiveScorer(pods=list(state.pods.values()), without_model=True)
-    anew.clock.now = anew.contact = tested.clock.now
-    anew.scorer.replace(Kind.NODES, [info for info in state.nodes if info is not None])
-    anew.scorer.replace(Kind.REPLICA_SETS, list(state.replica_sets.values()))
-    anew.scorer.install(loaded(of))
-    anew.scorer.tick()
-    return anew
 
 
 def test_the_best_node_is_the_best_by_the_definition() -> None:
