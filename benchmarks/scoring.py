@@ -11,7 +11,7 @@ and then placed on the best node, one after the other:
 
 beside the definition evaluated directly (energy of all nodes from their curves, then the exact objective of all of
 them) and beside LeastAllocated on the same columns. The last line says how often the definition would choose another
-node, and by how much the exact objective of ours exceeds the least.
+node, and by how much the energy of ours exceeds the least: among the best 16 the exact objective decides, not energy.
 """
 
 from __future__ import annotations
