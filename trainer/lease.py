@@ -80,19 +80,50 @@ class _Record:
     def is_from_the_future(self, now: datetime) -> bool:
         return self.expires > now + 2 * timedelta(seconds=self.seconds)
 
+    def renewed_at(self, now: datetime, *, acquired: datetime) -> _Record:
+        return replace(self, acquired=acquired, renewed=now, expires=now + timedelta(seconds=self.seconds))
+
 
 class Lease:
-    """A lease that is held. Made by `hold_lease`."""
+    """A lease that is held, once `acquire` returned. Made by `hold_lease`."""
 
     def __init__(self, url: str, store: ObjectStore, record: _Record, clock: Clock) -> None:
         self._url, self._store, self._record, self._clock = url, store, record, clock
         self._lock = threading.Lock()
         self._lost = ""
+        self._wrote = False
 
     @property
     def holder(self) -> str:
         """Who we are: host, pid and a random token."""
         return self._record.holder
+
+    def acquire(self, sleep: Callable[[float], None]) -> None:
+        """Write our file if no other run holds the lease; raises LeaseHeld or StoreError. See `hold_lease`."""
+        watched: _Record | None = None
+        while True:
+            with _exclusive(self._store):
+                now, found = self._clock(), _read(self._store)
+                abandoned = found is None or found == watched or now >= found.expires or _is_dead(found.process)
+                if abandoned:
+                    self._record = self._record.renewed_at(now, acquired=now)
+                    self._wrote = True  # said before it is done: a signal may come in between
+                    _write(self._store, self._record)
+            if abandoned:
+                break
+            if found is None or watched is not None or not found.is_from_the_future(now):
+                raise LeaseHeld(self._url, found.holder if found else "", found.expires if found else now)
+            logger.warning(
+                "the lease lies in the future: watching whether it is renewed", extra={"holder": found.holder}
+            )
+            watched = found
+            sleep(found.seconds / 2)
+        if not isinstance(self._store, LocalStore):
+            sleep(_SETTLE_SECONDS)
+            found = _read(self._store)
+            if found is None or found.token != self._record.token:
+                holder, expires = (found.holder, found.expires) if found else ("another run", self._clock())
+                raise LeaseHeld(self._url, holder, expires)
 
     def check(self) -> None:
         """Renew the lease now; raises LeaseLost if it is not ours any more or may not be. Call before publishing."""
@@ -117,13 +148,14 @@ class Lease:
                     "jumped: nothing is published, the other run goes on"
                 )
             # A file that was deleted by hand is written again.
-            now = self._clock()
-            record = replace(self._record, renewed=now, expires=now + timedelta(seconds=self._record.seconds))
+            record = self._record.renewed_at(self._clock(), acquired=self._record.acquired)
             _write(self._store, record)
             self._record = record
 
     def release(self) -> None:
-        """Delete the file if it is still ours."""
+        """Delete the file if we wrote it and it is still ours."""
+        if not self._wrote:
+            return
         with self._lock, _exclusive(self._store):
             found = _read(self._store)
             if found is not None and found.token == self._record.token:
@@ -147,15 +179,18 @@ def hold_lease(
     Raises LeaseHeld, or StoreError if the store cannot be reached.
     """
     store = open_store(store_url)
-    lease = _acquire(store_url, store, clock, seconds, sleep)
+    lease = Lease(store_url, store, _new_record(clock(), seconds), clock)
     stop = threading.Event()
     thread = threading.Thread(target=_keep, args=(lease, stop, seconds / 3), name="train-lease", daemon=True)
-    thread.start()
+    # Told to stop while the file is being written, a run must take it away again: so taking is inside, too.
     try:
+        lease.acquire(sleep)
+        thread.start()
         yield lease
     finally:
         stop.set()
-        thread.join()
+        if thread.ident is not None:
+            thread.join()
         try:
             lease.release()
         except StoreError as error:
@@ -172,30 +207,6 @@ def _keep(lease: Lease, stop: threading.Event, interval: float) -> None:
             return
         except StoreError as error:
             logger.warning("the lease could not be renewed, trying again", extra={"error": str(error)})
-
-
-def _acquire(url: str, store: ObjectStore, clock: Clock, seconds: float, sleep: Callable[[float], None]) -> Lease:
-    watched: _Record | None = None
-    while True:
-        with _exclusive(store):
-            now, found = clock(), _read(store)
-            abandoned = found is None or found == watched or now >= found.expires or _is_dead(found.process)
-            if abandoned:
-                record = _new_record(now, seconds)
-                _write(store, record)
-        if abandoned:
-            break
-        if found is None or watched is not None or not found.is_from_the_future(now):
-            raise LeaseHeld(url, found.holder if found else "", found.expires if found else now)
-        logger.warning("the lease lies in the future: watching whether it is renewed", extra={"holder": found.holder})
-        watched = found
-        sleep(found.seconds / 2)
-    if not isinstance(store, LocalStore):
-        sleep(_SETTLE_SECONDS)
-        found = _read(store)
-        if found is None or found.token != record.token:
-            raise LeaseHeld(url, found.holder if found else "another run", found.expires if found else clock())
-    return Lease(url, store, record, clock)
 
 
 def _new_record(now: datetime, seconds: float) -> _Record:

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 import trainer.lease
-from forecast.object_store import open_store
+from forecast.object_store import LocalStore, open_store
 from trainer.lease import LEASE_FILE, LeaseHeld, LeaseLost, hold_lease
 
 ROOT = Path(__file__).parents[2]
@@ -223,3 +223,19 @@ def test_in_an_object_store_somebody_who_wrote_after_us_is_noticed() -> None:
     enter(undisturbed)
     with pytest.raises(FileNotFoundError):
         open_store(url).get(LEASE_FILE)
+
+
+def test_a_run_told_to_stop_the_moment_its_file_is_written_takes_it_away_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put = LocalStore.put
+
+    def put_and_be_interrupted(self: LocalStore, path: str, content: bytes) -> None:
+        put(self, path, content)
+        assert (tmp_path / LEASE_FILE).exists()
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(LocalStore, "put", put_and_be_interrupted)
+    with pytest.raises(KeyboardInterrupt), hold_lease(str(tmp_path)):
+        pass
+    assert not (tmp_path / LEASE_FILE).exists()
