@@ -10,9 +10,11 @@ import gc
 import logging
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from typing import Protocol
 
 import numpy as np
 
@@ -35,7 +37,7 @@ from scorer.predicting import predict
 from scorer.scale_out import expected_scale_out
 from scorer.tracking import LIVE_HALF_LIFE_SLOTS, TrackedCluster
 
-__all__ = ["LiveTables", "ModelInUse"]
+__all__ = ["Follower", "LiveTables", "ModelInUse"]
 
 logger = logging.getLogger(__name__)
 
@@ -52,6 +54,22 @@ class ModelInUse:
     loaded: LoadedModel
     profiles: Profiles
     capacities: KnownCapacities
+
+
+class Follower(Protocol):
+    """Tables that follow the cluster beside the scorer's own, called under the scorer's lock."""
+
+    def apply(self, changes: Sequence[Change]) -> None:
+        """What happened to nodes and pods, after the scorer's tables have followed."""
+
+    def replace(self, kind: Kind, objects: Sequence[ApiObject]) -> None:
+        """These are all objects of a kind that was attached."""
+
+    def put(self, kind: Kind, item: ApiObject) -> None:
+        """An object is new or has changed."""
+
+    def delete(self, kind: Kind, item: ApiObject) -> None:
+        """An object is gone."""
 
 
 class LiveTables:
@@ -83,6 +101,7 @@ class LiveTables:
         self._rebuild_wanted = False
         self._refreshing = threading.Lock()
         self._last_check: SelfCheck | None = None
+        self._followers: dict[Kind, Follower] = {}
         # How the state is kept up to date: synced, unix seconds of the last contact, and words for /v1/status.
         self._state_source: Callable[[], tuple[bool, float | None, Mapping[str, str]]] = lambda: (False, None, {})
 
@@ -92,16 +111,40 @@ class LiveTables:
         """Say who keeps the cluster up to date: whether all of it was read, when it was last heard of, and words."""
         self._state_source = source
 
+    def attach(self, kinds: Collection[Kind], follower: Follower) -> None:
+        """Let further tables follow the cluster under the same lock; kinds: objects that only they need."""
+        with self._lock:
+            self._cluster.listeners.append(follower.apply)
+            self._followers.update(dict.fromkeys(kinds, follower))
+
+    @contextmanager
+    def reading(self) -> Iterator[TrackedCluster]:
+        """The tables, which nobody changes meanwhile: for a few milliseconds at most."""
+        with self._lock:
+            yield self._cluster
+
     def replace(self, kind: Kind, objects: Sequence[ApiObject]) -> None:
         """A complete list of a kind of objects."""
+        if (follower := self._followers.get(kind)) is not None:
+            with self._lock:
+                follower.replace(kind, objects)
+            return
         self._follow_changes(lambda: self._cluster.state.replace(kind, objects))
 
     def put(self, kind: Kind, item: ApiObject) -> None:
         """An object was added or modified."""
+        if (follower := self._followers.get(kind)) is not None:
+            with self._lock:
+                follower.put(kind, item)
+            return
         self._follow_changes(lambda: self._put(item))
 
     def delete(self, kind: Kind, item: ApiObject) -> None:
         """An object is gone."""
+        if (follower := self._followers.get(kind)) is not None:
+            with self._lock:
+                follower.delete(kind, item)
+            return
         self._follow_changes(lambda: self._delete(item))
 
     def install(self, loaded: LoadedModel) -> None:
@@ -244,6 +287,8 @@ class LiveTables:
                 return state.put_replica_set(item)
             case JobInfo():
                 return state.put_job(item)
+            case _:
+                raise ValueError(f"nobody follows {type(item).__name__}")
 
     def _delete(self, item: ApiObject) -> list[Change]:
         state = self._cluster.state
@@ -256,6 +301,8 @@ class LiveTables:
                 return state.delete_replica_set(item.uid)
             case JobInfo():
                 return state.delete_job(item.uid)
+            case _:
+                raise ValueError(f"nobody follows {type(item).__name__}")
 
     def _awaits_model(self) -> bool:
         if not self._model_awaited:

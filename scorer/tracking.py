@@ -10,7 +10,7 @@ Objects and measurements go in, tables follow. No threads, no clock, no I/O: `sc
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -75,6 +75,7 @@ class TrackedCluster:
         )
         self.departed = Departed(options.usage_window)
         self.stack_weight = 0.0
+        self.listeners: list[Callable[[Sequence[Change]], None]] = []  # tables of others that follow the same changes
         # One row per node, more rows than used.
         self._capacity = np.full((0, len(RESOURCES)), np.nan)
         self._usage = np.full((0, len(RESOURCES)), np.nan)
@@ -115,6 +116,7 @@ class TrackedCluster:
 
     def apply(self, changes: Iterable[Change]) -> None:
         """Let the other tables follow what happened to the cluster's."""
+        changes = list(changes)
         for change in changes:
             match change:
                 case PodChange():
@@ -126,6 +128,9 @@ class TrackedCluster:
                     self._usage[row], self._sampled[row] = np.nan, np.nan
                 case _:
                     pass
+        if changes:
+            for listener in self.listeners:
+                listener(changes)
 
     def measured(self, measured: NodeUsage) -> None:
         """The nodes were measured."""

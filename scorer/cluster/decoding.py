@@ -5,7 +5,7 @@ Only the fields that matter are decoded, straight into typed structures (wire.py
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any, Final, TypeVar
@@ -15,10 +15,11 @@ from msgspec import Raw
 
 from forecast.errors import InputError
 from scorer.cluster import wire
-from scorer.cluster.object_decoding import job_info, node_info, pod_info, replica_set_info
-from scorer.cluster.objects import JobInfo, NodeInfo, PodInfo, ReplicaSetInfo
+from scorer.cluster.object_decoding import job_info, namespace_info, node_info, pod_info, replica_set_info
+from scorer.cluster.objects import JobInfo, NamespaceInfo, NodeInfo, PodInfo, ReplicaSetInfo
 
 __all__ = [
+    "SCORED_KINDS",
     "ApiObject",
     "EventType",
     "Kind",
@@ -31,7 +32,7 @@ __all__ = [
     "decode_pod",
 ]
 
-ApiObject = NodeInfo | PodInfo | ReplicaSetInfo | JobInfo
+ApiObject = NodeInfo | PodInfo | ReplicaSetInfo | JobInfo | NamespaceInfo
 
 T = TypeVar("T")
 
@@ -62,6 +63,7 @@ class Kind(Enum):
     PODS = "pods"
     REPLICA_SETS = "replicasets"
     JOBS = "jobs"
+    NAMESPACES = "namespaces"
 
     @property
     def singular(self) -> str:
@@ -69,7 +71,22 @@ class Kind(Enum):
         return _SINGULAR[self]
 
 
-_SINGULAR: Final = {Kind.NODES: "Node", Kind.PODS: "Pod", Kind.REPLICA_SETS: "ReplicaSet", Kind.JOBS: "Job"}
+_SINGULAR: Final = {
+    Kind.NODES: "Node",
+    Kind.PODS: "Pod",
+    Kind.REPLICA_SETS: "ReplicaSet",
+    Kind.JOBS: "Job",
+    Kind.NAMESPACES: "Namespace",
+}
+
+SCORED_KINDS: Final = (Kind.NODES, Kind.PODS, Kind.REPLICA_SETS, Kind.JOBS)
+"""What the scorer needs; filters need the others, too."""
+
+_FROM_METADATA: Final[Mapping[Kind, Callable[[wire.Metadata], ApiObject]]] = {
+    Kind.REPLICA_SETS: replica_set_info,
+    Kind.JOBS: job_info,
+    Kind.NAMESPACES: namespace_info,
+}
 
 
 class EventType(Enum):
@@ -152,8 +169,7 @@ def decode_object(kind: Kind, body: bytes | Raw) -> tuple[ApiObject, str]:
             node = _NODE.decode(body)
             return node_info(node), node.metadata.resource_version or ""
         metadata = _METADATA_ONLY.decode(body).metadata
-        decoded = replica_set_info(metadata) if kind is Kind.REPLICA_SETS else job_info(metadata)
-        return decoded, metadata.resource_version or ""
+        return _FROM_METADATA[kind](metadata), metadata.resource_version or ""
     except _REFUSED as error:
         raise UndecodableObject(_name_of(kind, body), str(error)) from error
 

@@ -16,7 +16,7 @@ from kubernetes import client, config
 from kubernetes.config.config_exception import ConfigException
 
 from forecast.errors import ForecastError, InputError
-from scorer.cluster.decoding import Kind
+from scorer.cluster.decoding import SCORED_KINDS, Kind
 from scorer.cluster.kubernetes_requests import Request, list_request
 
 __all__ = ["UnreachableApiServer", "api_client", "check_access", "open_request"]
@@ -91,7 +91,7 @@ def open_request(
     )
 
 
-def check_access(api: client.ApiClient, kinds: Iterable[Kind] = tuple(Kind)) -> None:
+def check_access(api: client.ApiClient, kinds: Iterable[Kind] = SCORED_KINDS) -> None:
     """Ask for one object of each kind, so that a wrong token or missing right is reported before anything starts.
 
     Raises InputError when the server refuses, UnreachableApiServer when it does not answer.

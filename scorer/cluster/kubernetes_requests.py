@@ -17,11 +17,12 @@ _PATHS = {
     Kind.PODS: "/api/v1/pods",
     Kind.REPLICA_SETS: "/apis/apps/v1/replicasets",
     Kind.JOBS: "/apis/batch/v1/jobs",
+    Kind.NAMESPACES: "/api/v1/namespaces",
 }
 
-# Of ReplicaSets and Jobs only metadata is used. A ReplicaSet carries a whole pod template: without it a list is
+# Of these only metadata is used. A ReplicaSet carries a whole pod template: without it a list is
 # several times smaller. Plain JSON second: both have metadata in the same place.
-_METADATA_ONLY = frozenset({Kind.REPLICA_SETS, Kind.JOBS})
+_METADATA_ONLY = frozenset({Kind.REPLICA_SETS, Kind.JOBS, Kind.NAMESPACES})
 _PARTIAL = "application/json;as={};g=meta.k8s.io;v=v1,application/json"
 
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable
 
 from kubernetes.client import ApiClient
 
-from scorer.cluster.decoding import Kind
+from scorer.cluster.decoding import SCORED_KINDS, Kind
 from scorer.cluster.kubernetes_contract import KindStatus, Sink, Timing
 from scorer.cluster.kubernetes_watcher import KindWatcher
 
@@ -32,7 +32,7 @@ class KubernetesSource:
         api_client: ApiClient,
         sink: Sink,
         *,
-        kinds: Iterable[Kind] = tuple(Kind),
+        kinds: Iterable[Kind] = SCORED_KINDS,
         page_size: int = 500,
         timing: Timing | None = None,
         clock: Callable[[], float] = time.time,

@@ -9,10 +9,21 @@ import msgspec
 
 from forecast.service_key import NO_OWNER, Owner
 from scorer.cluster import wire
-from scorer.cluster.objects import JobInfo, NodeInfo, Phase, PodInfo, QosClass, ReplicaSetInfo, Taint
+from scorer.cluster.constraint_decoding import host_ports, pod_constraints, pod_volumes
+from scorer.cluster.objects import (
+    JobInfo,
+    NamespaceInfo,
+    NodeImage,
+    NodeInfo,
+    Phase,
+    PodInfo,
+    QosClass,
+    ReplicaSetInfo,
+    Taint,
+)
 from scorer.cluster.shared_pieces import own_annotations, quantities, shared_owner, string_map, totals
 
-__all__ = ["job_info", "node_info", "pod_info", "replica_set_info"]
+__all__ = ["job_info", "namespace_info", "node_info", "pod_info", "replica_set_info"]
 
 _REVISION: Final = "deployment.kubernetes.io/revision"
 _DESIRED_REPLICAS: Final = "deployment.kubernetes.io/desired-replicas"
@@ -40,6 +51,7 @@ def node_info(node: wire.NodeJson) -> NodeInfo:
         capacity=quantities(status.capacity),
         allocatable=quantities(status.allocatable),
         addresses=tuple(a.address for a in status.addresses or () if a.type in ("InternalIP", "Hostname")),
+        images=tuple(NodeImage(tuple(map(sys.intern, i.names or ())), i.size_bytes or 0) for i in status.images or ()),
     )
 
 
@@ -49,12 +61,13 @@ def pod_info(pod: wire.PodJson) -> PodInfo:
     namespace = _namespace(metadata)
     owner, owner_uid = _controller(metadata)
     effective = totals(spec, status)
+    labels = string_map(metadata.labels)
     return PodInfo(
         uid=_uid(metadata),
         namespace=namespace,
         name=metadata.name,
         node=sys.intern(spec.node_name or ""),
-        labels=string_map(metadata.labels),
+        labels=labels,
         annotations=own_annotations(metadata.annotations),
         owner=owner,
         owner_uid=owner_uid,
@@ -68,6 +81,13 @@ def pod_info(pod: wire.PodJson) -> PodInfo:
         created=_created(metadata),
         scheduler_name=sys.intern(spec.scheduler_name or "default-scheduler"),
         priority=spec.priority or 0,
+        constraints=pod_constraints(spec, namespace, labels),
+        host_ports=host_ports(spec),
+        volumes=pod_volumes(spec, metadata.name),
+        images=_images(spec),
+        gates=tuple(gate.name for gate in spec.scheduling_gates or ()),
+        may_preempt=spec.preemption_policy != "Never",
+        nominated_node=sys.intern(status.nominated_node_name or ""),
     )
 
 
@@ -88,6 +108,18 @@ def replica_set_info(metadata: wire.Metadata) -> ReplicaSetInfo:
 def job_info(metadata: wire.Metadata) -> JobInfo:
     """A Job."""
     return JobInfo(_uid(metadata), _namespace(metadata), metadata.name, _controller(metadata)[0])
+
+
+def namespace_info(metadata: wire.Metadata) -> NamespaceInfo:
+    """A Namespace."""
+    return NamespaceInfo(sys.intern(metadata.name), string_map(metadata.labels))
+
+
+def _images(spec: wire.PodSpec) -> tuple[str, ...]:
+    """As ImageLocality sums them: init containers, containers, image volumes."""
+    containers = (*(spec.init_containers or ()), *(spec.containers or ()))
+    volumes = (volume.image.reference for volume in spec.volumes or () if volume.image is not None)
+    return tuple(map(sys.intern, (*(c.image for c in containers), *volumes)))
 
 
 def _namespace(metadata: wire.Metadata) -> str:

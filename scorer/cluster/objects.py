@@ -7,8 +7,20 @@ from dataclasses import dataclass
 from enum import Enum, IntEnum
 
 from forecast.service_key import Owner
+from scorer.cluster.constraints import UNCONSTRAINED, HostPort, PodConstraints, PodVolume
 
-__all__ = ["ANNOTATION_PREFIX", "JobInfo", "NodeInfo", "Phase", "PodInfo", "QosClass", "ReplicaSetInfo", "Taint"]
+__all__ = [
+    "ANNOTATION_PREFIX",
+    "JobInfo",
+    "NamespaceInfo",
+    "NodeImage",
+    "NodeInfo",
+    "Phase",
+    "PodInfo",
+    "QosClass",
+    "ReplicaSetInfo",
+    "Taint",
+]
 
 ANNOTATION_PREFIX = "forecast-scheduler.io/"
 
@@ -41,6 +53,14 @@ class Taint:
 
 
 @dataclass(frozen=True, slots=True)
+class NodeImage:
+    """status.images[] of a node: an image by all its names, and its size in bytes."""
+
+    names: tuple[str, ...]
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
 class NodeInfo:
     """A Node.
 
@@ -58,6 +78,7 @@ class NodeInfo:
     capacity: Mapping[str, float]
     allocatable: Mapping[str, float]
     addresses: tuple[str, ...] = ()
+    images: tuple[NodeImage, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +92,10 @@ class PodInfo:
     nonzero_requests : CPU cores and memory bytes as LeastAllocated counts them, containers without a request included
     terminating      : it has been told to go
     started          : when its first container started; None = not yet
+    images           : of its containers, init containers and image volumes, once each time they are named
+    gates            : names of its scheduling gates; while there are any nobody places it
+    may_preempt      : its preemptionPolicy is not Never
+    nominated_node   : where room is being made for it; '' = nowhere
     """
 
     uid: str
@@ -91,6 +116,13 @@ class PodInfo:
     created: float
     scheduler_name: str = "default-scheduler"
     priority: int = 0
+    constraints: PodConstraints = UNCONSTRAINED
+    host_ports: tuple[HostPort, ...] = ()
+    volumes: tuple[PodVolume, ...] = ()
+    images: tuple[str, ...] = ()
+    gates: tuple[str, ...] = ()
+    may_preempt: bool = True
+    nominated_node: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,3 +150,11 @@ class JobInfo:
     namespace: str
     name: str
     owner: Owner
+
+
+@dataclass(frozen=True, slots=True)
+class NamespaceInfo:
+    """A Namespace: its labels choose the pods that affinity terms mean."""
+
+    name: str
+    labels: Mapping[str, str]

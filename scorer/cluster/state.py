@@ -168,6 +168,8 @@ class ClusterState:
                 jobs = {job.uid: job for job in objects if isinstance(job, JobInfo)}
                 changes = [change for uid in [u for u in self.jobs if u not in jobs] for change in self.delete_job(uid)]
                 return changes + [change for job in jobs.values() for change in self.put_job(job)]
+            case _:
+                raise ValueError(f"{kind.value} are not kept here")
 
     def put_node(self, node: NodeInfo) -> list[Change]:
         """A Node was added or modified."""

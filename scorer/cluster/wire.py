@@ -6,20 +6,11 @@ decoded once (see decoding.py).
 
 from __future__ import annotations
 
-from datetime import datetime
-from typing import Annotated
-
 import msgspec
-from msgspec import Meta, Raw
+from msgspec import Raw
 
-Time = Annotated[datetime, Meta(tz=True)]
-Text = Annotated[str, Meta(max_length=16384)]
-Name = Annotated[str, Meta(min_length=1, max_length=316, pattern="^[^/]*$")]
-Int32 = Annotated[int, Meta(ge=-(2**31), lt=2**31)]
-StringMap = dict[str, str | None]
-Amounts = dict[str, str | int | float]
-
-NOTHING = Raw(b"null")
+from scorer.cluster.wire_base import NOTHING, Amounts, Int32, Name, StringMap, Text, Time, Wire
+from scorer.cluster.wire_scheduling import PortJson, VolumeJson
 
 __all__ = [
     "NOTHING",
@@ -46,11 +37,7 @@ __all__ = [
 ]
 
 
-class _Wire(msgspec.Struct, rename="camel", gc=False):
-    """Unknown fields are skipped; Python names are the JSON names in snake case."""
-
-
-class OwnerReference(_Wire):
+class OwnerReference(Wire):
     """metadata.ownerReferences[]."""
 
     kind: Name
@@ -59,7 +46,7 @@ class OwnerReference(_Wire):
     controller: bool | None = None
 
 
-class Metadata(_Wire):
+class Metadata(Wire):
     """metadata of any object."""
 
     name: Name
@@ -73,26 +60,26 @@ class Metadata(_Wire):
     deletion_timestamp: Time | None = None
 
 
-class MetadataOnly(_Wire):
+class MetadataOnly(Wire):
     """ReplicaSets and Jobs, whole or as PartialObjectMetadata."""
 
     metadata: Metadata
 
 
-class TaintJson(_Wire):
+class TaintJson(Wire):
     key: Text
     effect: Text = ""
     value: Text | None = None
 
 
-class NodeSpec(_Wire):
+class NodeSpec(Wire):
     """spec of a node."""
 
     taints: list[TaintJson] | None = None
     unschedulable: bool | None = None
 
 
-class Condition(_Wire):
+class Condition(Wire):
     """status.conditions[] of a node or pod."""
 
     type: Text
@@ -100,13 +87,22 @@ class Condition(_Wire):
     reason: str | None = None
 
 
-class Address(_Wire):
+class Address(Wire):
     type: Text
     address: Text
 
 
-class NodeStatus(_Wire):
+class NodeImageJson(Wire):
+    """status.images[] of a node: all names of one image, and its size."""
+
+    names: list[Text] | None = None
+    size_bytes: int | None = None
+
+
+class NodeStatus(Wire):
     """status of a node."""
+
+    images: list[NodeImageJson] | None = None
 
     capacity: Amounts | None = None
     allocatable: Amounts | None = None
@@ -114,7 +110,7 @@ class NodeStatus(_Wire):
     addresses: list[Address] | None = None
 
 
-class NodeJson(_Wire):
+class NodeJson(Wire):
     """A Node."""
 
     metadata: Metadata
@@ -122,26 +118,41 @@ class NodeJson(_Wire):
     status: NodeStatus | None = None
 
 
-class ResourcesJson(_Wire):
+class ResourcesJson(Wire):
     """`resources` of a container or pod."""
 
     requests: Amounts | None = None
     limits: Amounts | None = None
 
 
-class Container(_Wire):
+class Container(Wire):
     """A container or init container."""
 
     name: Text = ""
+    image: Text = ""
     resources: Raw = NOTHING
     restart_policy: Text | None = None
+    ports: list[PortJson] | None = None
 
 
-class PodSpec(_Wire):
+class GateJson(Wire):
+    """schedulingGates[]."""
+
+    name: Text
+
+
+class PodSpec(Wire):
     """spec of a pod."""
 
     containers: list[Container] | None = None
     init_containers: list[Container] | None = None
+    volumes: list[VolumeJson] | None = None
+    scheduling_gates: list[GateJson] | None = None
+    preemption_policy: Text | None = None
+    node_selector: Raw = NOTHING
+    affinity: Raw = NOTHING
+    tolerations: Raw = NOTHING
+    topology_spread_constraints: Raw = NOTHING
     node_name: Text | None = None
     scheduler_name: Text | None = None
     priority: Int32 | None = None
@@ -149,18 +160,18 @@ class PodSpec(_Wire):
     resources: Raw = NOTHING
 
 
-class Started(_Wire):
+class Started(Wire):
     started_at: Time | None = None
 
 
-class ContainerState(_Wire):
+class ContainerState(Wire):
     """How a container is, or was before."""
 
     running: Started | None = None
     terminated: Started | None = None
 
 
-class ContainerStatus(_Wire):
+class ContainerStatus(Wire):
     """status.containerStatuses[] and initContainerStatuses[]."""
 
     name: Text = ""
@@ -170,10 +181,11 @@ class ContainerStatus(_Wire):
     allocated_resources: Raw = NOTHING
 
 
-class PodStatus(_Wire):
+class PodStatus(Wire):
     """status of a pod."""
 
     phase: Text | None = None
+    nominated_node_name: Text | None = None
     qos_class: Text | None = None
     start_time: Time | None = None
     conditions: list[Condition] | None = None
@@ -183,7 +195,7 @@ class PodStatus(_Wire):
     allocated_resources: Raw = NOTHING
 
 
-class PodJson(_Wire):
+class PodJson(Wire):
     """A Pod. Items of a list carry no kind."""
 
     metadata: Metadata
@@ -192,28 +204,28 @@ class PodJson(_Wire):
     status: PodStatus | None = None
 
 
-class ListMetadata(_Wire):
+class ListMetadata(Wire):
     """metadata of a list; of a bookmark, too."""
 
     resource_version: Text = ""
     continue_: Text | None = msgspec.field(name="continue", default=None)
 
 
-class ListJson(_Wire):
+class ListJson(Wire):
     """A list of any kind; its items are decoded one by one."""
 
     items: list[Raw] | None
     metadata: ListMetadata | None = None
 
 
-class WatchJson(_Wire):
+class WatchJson(Wire):
     """One line of a watch."""
 
     type: Text
     object: Raw
 
 
-class StatusJson(_Wire):
+class StatusJson(Wire):
     """What an ERROR event carries, and (metadata only) a BOOKMARK."""
 
     code: int = 0

@@ -7,8 +7,8 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 
-from scorer.cluster.decoding import ApiObject, Kind, decode_list
-from scorer.cluster.objects import NodeInfo
+from scorer.cluster.decoding import SCORED_KINDS, ApiObject, Kind, decode_list
+from scorer.cluster.objects import NamespaceInfo, NodeInfo
 from tests.servers.cluster_objects import ClusterWriter
 
 __all__ = ["StoredObjects", "eventually"]
@@ -22,7 +22,7 @@ class StoredObjects:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._objects: dict[Kind, dict[str, ApiObject]] = {kind: {} for kind in Kind}
+        self._objects: dict[Kind, dict[str, ApiObject]] = {kind: {} for kind in SCORED_KINDS}
         self.mistakes: list[str] = []
         self.fail_next_put = False
 
@@ -57,7 +57,7 @@ class StoredObjects:
 
     def equals_server(self, writer: ClusterWriter) -> bool:
         """Whether every object is as the API server lists it now, field by field, and there is no other."""
-        for kind in Kind:
+        for kind in SCORED_KINDS:
             listed = decode_list(kind, json.dumps({"items": writer.list_all(kind.value), "metadata": {}}).encode())
             with self._lock:
                 if {_key(obj): obj for obj in listed.objects} != self._objects[kind]:
@@ -76,4 +76,4 @@ def eventually(condition: Callable[[], bool], seconds: float = 15) -> bool:
 
 
 def _key(obj: ApiObject) -> str:
-    return obj.name if isinstance(obj, NodeInfo) else obj.uid
+    return obj.name if isinstance(obj, NodeInfo | NamespaceInfo) else obj.uid

@@ -99,7 +99,7 @@ def test_a_pod_recreated_under_its_name_is_another_pod(plane: ControlPlane, writ
 
         def is_last() -> bool:
             info = sink.get(Kind.PODS, "again")
-            return info is not None and not isinstance(info, NodeInfo) and info.uid == last["metadata"]["uid"]
+            return info is not None and isinstance(info, PodInfo) and info.uid == last["metadata"]["uid"]
 
         assert eventually(is_last)
         assert sink.equals_server(writer)

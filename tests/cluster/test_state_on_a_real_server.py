@@ -6,7 +6,6 @@ import json
 import random
 import threading
 from collections.abc import Sequence
-from typing import assert_never
 
 import pytest
 
@@ -48,7 +47,7 @@ class StateSink:
                 case JobInfo():
                     self.state.put_job(obj)
                 case _:
-                    assert_never(obj)
+                    raise AssertionError(f"{kind.value} were not asked for")
 
     def delete(self, kind: Kind, obj: ApiObject) -> None:
         with self.lock:
@@ -62,7 +61,7 @@ class StateSink:
                 case JobInfo():
                     self.state.delete_job(obj.uid)
                 case _:
-                    assert_never(obj)
+                    raise AssertionError(f"{kind.value} were not asked for")
 
 
 def requested_cores(objects: Sequence[ApiObject]) -> dict[str, float]:

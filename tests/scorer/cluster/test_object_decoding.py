@@ -12,7 +12,7 @@ from forecast.errors import InputError
 from forecast.service_key import NO_OWNER, Owner, owner_from_references
 from scorer.cluster import shared_pieces
 from scorer.cluster.decoding import Kind, UndecodableObject, decode_object, decode_pod
-from scorer.cluster.objects import JobInfo, NodeInfo, Phase, PodInfo, QosClass, ReplicaSetInfo, Taint
+from scorer.cluster.objects import JobInfo, NodeImage, NodeInfo, Phase, PodInfo, QosClass, ReplicaSetInfo, Taint
 from tests.scorer.cluster.api_json import NODE, POD, changed, raw
 
 GIB = 2.0**30
@@ -44,6 +44,7 @@ def test_a_pod() -> None:
         created=seconds("2026-11-21T16:00:00"),
         scheduler_name="ours",
         priority=1000,
+        images=pod.images,  # see test_constraint_decoding.py
     )
     assert pod.owner == owner_from_references(POD["metadata"]["ownerReferences"])
     assert decode_pod(POD) == pod
@@ -60,6 +61,7 @@ def test_a_node() -> None:
         capacity={"cpu": 4.0, "memory": 16 * GIB, "pods": 110.0},
         allocatable={"cpu": 3.92, "memory": 15 * GIB, "pods": 110.0},
         addresses=("10.0.0.1", "n1.local"),
+        images=(NodeImage(("a",), 1),),
     )
 
 

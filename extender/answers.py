@@ -1,0 +1,56 @@
+"""What the extender answers: values that the HTTP service translates into kube-scheduler's protocol.
+
+`ExtenderApi` is the facade that gives them; `extender.extender.Extender` implements it. Any thread may call.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from scorer.answers import Status
+from scorer.cluster.objects import PodInfo
+
+__all__ = ["ExtenderApi", "Filtered", "Victims"]
+
+
+@dataclass(frozen=True, slots=True)
+class Filtered:
+    """Which of the nodes asked for a pod may go to.
+
+    nodes        : those that passed, in the order asked; nodes nobody knows pass, kube-scheduler may know better
+    failed       : node -> why not; evicting pods may help
+    unresolvable : node -> why not; evicting pods cannot help
+    """
+
+    nodes: Sequence[str]
+    failed: Mapping[str, str] = field(default_factory=dict)
+    unresolvable: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Victims:
+    """Pods that kube-scheduler would evict from a node, by UID, and how many disruption budgets that violates."""
+
+    pods: tuple[str, ...]
+    pdb_violations: int = 0
+
+
+class ExtenderApi(Protocol):
+    """The extender, as the HTTP service sees it."""
+
+    def filter(self, pod: PodInfo, nodes: Sequence[str]) -> Filtered:
+        """Which nodes pass our filters."""
+
+    def prioritize(self, pod: PodInfo, nodes: Sequence[str]) -> Mapping[str, int]:
+        """Points by node; those that are missing have 0, which is neutral. Better nodes are positive, worse negative.
+
+        The best node is charged for the pod until its binding is seen, or for two seconds.
+        """
+
+    def preempt(self, pod: PodInfo, victims: Mapping[str, Victims]) -> Mapping[str, Victims]:
+        """The nodes among those with victims where the pod could go by our filters once the victims are gone."""
+
+    def status(self) -> Status:
+        """The state of the scorer inside: ready, level, ages."""

@@ -1,0 +1,1 @@
+"""What was advised, what became of it, and how the two compare."""

@@ -1,0 +1,46 @@
+"""What the extender told kube-scheduler about one pod, kept until it is known where the pod went."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+__all__ = ["Advice"]
+
+
+@dataclass(frozen=True, slots=True)
+class Advice:
+    """One answer to /prioritize, or in shadow mode what it would have been.
+
+    pod, service : namespace/name, and namespace/Kind/name of the top owner
+    at           : unix seconds
+    nodes        : names of all nodes asked for; points: by name, those missing have 0
+    best         : the node with the most points (the least name among equals); None with no node
+    runner_up    : the next; None with one node
+    margin       : points between them
+    share        : predicted share of the best node's capacity at its peak with the pod, None without a forecast
+    level        : name of the rung of the degradation ladder; reasons: why it is not the first
+    model_version, model_age_seconds, metrics_age_seconds : None where there is no model, no measurement
+    seconds      : that the answer took
+    is_shadow    : kube-scheduler was not told
+    is_late      : the deadline had passed, kube-scheduler got neutral scores instead
+    """
+
+    uid: str
+    pod: str
+    service: str
+    at: float
+    nodes: Sequence[str]
+    points: Mapping[str, int]
+    best: str | None
+    runner_up: str | None
+    margin: int | None
+    share: float | None
+    level: str
+    reasons: tuple[str, ...]
+    model_version: str | None
+    model_age_seconds: float | None
+    metrics_age_seconds: float | None
+    seconds: float
+    is_shadow: bool = False
+    is_late: bool = False

@@ -1,0 +1,109 @@
+"""The index as a whole: hands each change of the cluster to the tables that it concerns.
+
+    ClusterState --changes--> PlacementIndex --> NodeLabels, NodeTaints, NodeImages   by row of the node
+                                             --> PodGroups, AffinityTerms             pods that sit, by labels and row
+                                             --> HostPorts                            pods that take ports of the node
+    Namespaces, volumes, claims, ... --------> Namespaces, Storage
+
+Only pods that sit on a node count: finished ones do not, terminating ones do (told apart where Kubernetes does).
+Everything is called under the lock of the scorer's tables.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from extender.index.affinity_terms import AffinityTerms
+from extender.index.host_ports import HostPorts
+from extender.index.namespaces import Namespaces
+from extender.index.node_images import NodeImages
+from extender.index.node_labels import NodeLabels
+from extender.index.node_taints import NodeTaints
+from extender.index.pod_groups import PodGroups
+from extender.index.storage import STORAGE_KINDS, Storage
+from scorer.cluster.changes import Change, NodeAdded, NodeChanged, NodeRemoved, PodChange
+from scorer.cluster.decoding import ApiObject, Kind
+from scorer.cluster.objects import NamespaceInfo, PodInfo
+from scorer.cluster.state import ClusterState
+
+__all__ = ["INDEXED_KINDS", "PlacementIndex"]
+
+INDEXED_KINDS: Final = (Kind.NAMESPACES, *STORAGE_KINDS)
+"""Objects that the index needs beside those of the scorer."""
+
+
+class PlacementIndex:
+    """Implements scorer.live_tables.Follower. All that is public is to be read only.
+
+    state : the cluster's own tables, whose rows are used here
+    """
+
+    def __init__(self, state: ClusterState) -> None:
+        """Starts from what the state holds now."""
+        self.state = state
+        self.labels, self.taints, self.images = NodeLabels(state.nodes), NodeTaints(), NodeImages()
+        self.namespaces, self.storage = Namespaces(), Storage()
+        self.groups, self.terms, self.ports = PodGroups(), AffinityTerms(), HostPorts()
+        self._counted: dict[str, tuple[int, PodInfo]] = {}
+        for row in range(state.n_rows):
+            self._node_changed(row)
+        for uid, seat in state.seat_of.items():
+            self._pod_changed(uid, seat.node, state.pods[uid])
+
+    def apply(self, changes: Sequence[Change]) -> None:
+        """Follow what happened to nodes and pods."""
+        for change in changes:
+            match change:
+                case PodChange(pod, _, after):
+                    self._pod_changed(pod.uid, None if after is None else after.node, pod)
+                case NodeAdded(row) | NodeChanged(row) | NodeRemoved(row):
+                    self._node_changed(row)
+                case _:
+                    pass
+
+    def replace(self, kind: Kind, objects: Sequence[ApiObject]) -> None:
+        """A complete list of namespaces or storage objects."""
+        if kind is Kind.NAMESPACES:
+            self.namespaces.replace([one for one in objects if isinstance(one, NamespaceInfo)])
+        else:
+            self.storage.replace(kind, objects)
+
+    def put(self, kind: Kind, item: ApiObject) -> None:
+        """A namespace or storage object is new or has changed."""
+        if isinstance(item, NamespaceInfo):
+            self.namespaces.put(item)
+        else:
+            self.storage.put(kind, item)
+
+    def delete(self, kind: Kind, item: ApiObject) -> None:
+        """A namespace or storage object is gone."""
+        if isinstance(item, NamespaceInfo):
+            self.namespaces.delete(item)
+        else:
+            self.storage.delete(kind, item)
+
+    def _node_changed(self, row: int) -> None:
+        # Changes come in batches; the row may have been freed, or taken again, by a later one of the same batch.
+        node = self.state.nodes[row]
+        self.labels.node_changed(row)
+        self.taints.node_changed(row, node)
+        self.images.node_changed(row, node)
+
+    def _pod_changed(self, uid: str, row: int | None, pod: PodInfo) -> None:
+        """Count a pod where it sits now, and no longer where, and as what, it was counted before."""
+        before = self._counted.pop(uid, None)
+        if before is not None:
+            self._count(*before, -1)
+        if row is not None:
+            self._counted[uid] = (row, pod)
+            self._count(row, pod, 1)
+
+    def _count(self, row: int, pod: PodInfo, sign: int) -> None:
+        self.groups.count(row, pod, sign)
+        if pod.constraints.affects_others:
+            self.terms.count(row, pod, sign)
+        if pod.host_ports:
+            self.ports.count(row, pod, sign)
+        if pod.volumes:
+            self.storage.count(row, pod, sign)

@@ -1,0 +1,14 @@
+"""Pods that sit, grouped by namespace and labels: how many of each group are on each node."""
+
+from __future__ import annotations
+
+from scorer.cluster.objects import PodInfo
+
+__all__ = ["PodGroups"]
+
+
+class PodGroups:
+    """By row."""
+
+    def count(self, row: int, pod: PodInfo, sign: int) -> None:
+        """A pod sits on the node of a row (1), or no longer does, exactly as it was counted (-1)."""

@@ -1,0 +1,1 @@
+"""kube-scheduler's extender protocol, v1: JSON in, values out, and back."""

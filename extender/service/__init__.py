@@ -1,0 +1,1 @@
+"""The extender over HTTP."""
