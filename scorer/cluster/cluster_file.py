@@ -1,10 +1,13 @@
-"""A cluster from a file, as `kubectl get nodes,pods,replicasets,jobs -A -o json` writes it; YAML will do, too."""
+"""A cluster from a file, as `kubectl get nodes,pods,replicasets,jobs -A -o json` writes it; YAML will do, too.
+
+Namespaces and storage objects, which only filters read, may be in it: EXPORT_FOR_FILTERS.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, TypeVar
 
@@ -13,13 +16,14 @@ import yaml
 from msgspec import Raw
 
 from forecast.errors import InputError
-from scorer.cluster.decoding import ApiObject, Kind, UndecodableObject, decode_object
+from scorer.cluster.decoding import SCORED_KINDS, ApiObject, Kind, UndecodableObject, decode_object
 from scorer.cluster.objects import JobInfo, NodeInfo, PodInfo, ReplicaSetInfo
 from scorer.cluster.state import Change, ClusterState
 
-__all__ = ["EXPORT_COMMAND", "ClusterObjects", "load_into", "parse_cluster", "read_cluster_file"]
+__all__ = ["EXPORT_COMMAND", "EXPORT_FOR_FILTERS", "ClusterObjects", "load_into", "parse_cluster", "read_cluster_file"]
 
 EXPORT_COMMAND: Final = "kubectl get nodes,pods,replicasets,jobs -A -o json"
+EXPORT_FOR_FILTERS: Final = f"kubectl get {','.join(kind.value for kind in Kind)} -A -o json"
 
 # By API group, too: other groups have a Job of their own (batch.volcano.sh).
 _KINDS: Final = {
@@ -27,6 +31,14 @@ _KINDS: Final = {
     ("", "Pod"): Kind.PODS,
     ("apps", "ReplicaSet"): Kind.REPLICA_SETS,
     ("batch", "Job"): Kind.JOBS,
+    ("", "Namespace"): Kind.NAMESPACES,
+    ("", "PersistentVolume"): Kind.VOLUMES,
+    ("", "PersistentVolumeClaim"): Kind.CLAIMS,
+    ("storage.k8s.io", "StorageClass"): Kind.STORAGE_CLASSES,
+    ("storage.k8s.io", "CSINode"): Kind.CSI_NODES,
+    ("storage.k8s.io", "CSIDriver"): Kind.CSI_DRIVERS,
+    ("storage.k8s.io", "CSIStorageCapacity"): Kind.STORAGE_CAPACITIES,
+    ("storage.k8s.io", "VolumeAttachment"): Kind.VOLUME_ATTACHMENTS,
 }
 _YAML: Final = frozenset({".yaml", ".yml"})
 
@@ -46,13 +58,18 @@ _typed_decoder = msgspec.json.Decoder(_Typed)
 
 @dataclass(frozen=True, slots=True)
 class ClusterObjects:
-    """What a file holds. skipped: how many objects of other kinds it has, by kind."""
+    """What a file holds.
+
+    skipped : how many objects of other kinds it has, by kind
+    others  : namespaces and storage objects, by kind; kinds it has none of are missing
+    """
 
     nodes: tuple[NodeInfo, ...]
     pods: tuple[PodInfo, ...]
     replica_sets: tuple[ReplicaSetInfo, ...] = ()
     jobs: tuple[JobInfo, ...] = ()
     skipped: Mapping[str, int] | None = None
+    others: Mapping[Kind, tuple[ApiObject, ...]] = field(default_factory=dict)
 
 
 def read_cluster_file(path: Path) -> ClusterObjects:
@@ -92,6 +109,7 @@ def parse_cluster(content: bytes) -> ClusterObjects:
         replica_sets=_of(ReplicaSetInfo, found[Kind.REPLICA_SETS]),
         jobs=_of(JobInfo, found[Kind.JOBS]),
         skipped=dict(skipped),
+        others={kind: tuple(objects) for kind, objects in found.items() if objects and kind not in SCORED_KINDS},
     )
 
 

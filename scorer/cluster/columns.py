@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from forecast.arrays import Bools, Floats, Ints
 from scorer.cluster.objects import NodeInfo, PodInfo
 
-__all__ = ["NODE_KINDS", "NodeColumns", "nonzero_units", "per_unit", "request_units"]
+__all__ = ["NODE_KINDS", "NodeColumns", "nonzero_units", "per_unit", "request_units", "whole_units"]
 
 NODE_KINDS: Final = ("cpu", "memory", "pods", "ephemeral-storage")
 """Resource names every table begins with; extended ones (nvidia.com/gpu) follow as they appear."""
@@ -33,11 +33,16 @@ def per_unit(kind: str) -> float:
     return 1000.0 if kind == "cpu" else 1.0
 
 
+def whole_units(kind: str, amount: float) -> int:
+    """An amount in whole units, rounded up; at most 2^62 of either sign, so that differences fit into 64 bits."""
+    # Rounded first: 0.57 cores are 570 milli-cores, not 571 because the float is a little more.
+    return max(min(math.ceil(round(amount * per_unit(kind), 6)), 2**62), -(2**62))
+
+
 @lru_cache(maxsize=16384)  # every event of a hundred thousand pods asks, and pods of a service ask the same
 def request_units(kind: str, amount: float) -> int:
-    """A request in whole units, rounded up."""
-    # Rounded first: 0.57 cores are 570 milli-cores, not 571 because the float is a little more.
-    return min(math.ceil(round(amount * per_unit(kind), 6)), _MOST_UNITS)
+    """A request in whole units, rounded up, as far as sums of them stay exact."""
+    return min(whole_units(kind, amount), _MOST_UNITS)
 
 
 def nonzero_units(pod: PodInfo) -> tuple[int, int]:
@@ -64,6 +69,7 @@ class NodeColumns:
         self._allocatable = np.zeros((n_rows, n_kinds))
         self._requested = np.zeros((n_rows, n_kinds))
         self._units = np.zeros((n_rows, n_kinds), dtype=np.int64)
+        self._allocatable_units = np.zeros((n_rows, n_kinds), dtype=np.int64)
         self._nonzero = np.zeros((n_rows, 2))
         self._nonzero_units = np.zeros((n_rows, 2), dtype=np.int64)
         self._pod_count = np.zeros(n_rows, dtype=np.int64)
@@ -93,6 +99,16 @@ class NodeColumns:
     def requested(self) -> Floats:
         """(n_rows, n_kinds) by the pods there; `pods` is their number."""
         return _read_only(self._requested[: self.n_rows, : len(self.kinds)])
+
+    @property
+    def allocatable_units(self) -> Ints:
+        """(n_rows, n_kinds) in whole units, rounded up: milli-cores, bytes, counts."""
+        return _read_only(self._allocatable_units[: self.n_rows, : len(self.kinds)])
+
+    @property
+    def requested_units(self) -> Ints:
+        """(n_rows, n_kinds) by the pods there, in the same units; `pods` is not kept here (see `pod_count`)."""
+        return _read_only(self._units[: self.n_rows, : len(self.kinds)])
 
     @property
     def requested_nonzero(self) -> Floats:
@@ -152,10 +168,14 @@ class NodeColumns:
         columns = [self._column(kind) for kind in (*node.capacity, *node.allocatable)] if node else []
         self._capacity[row] = 0.0
         self._allocatable[row] = 0.0
+        self._allocatable_units[row] = 0
         if node:
             n_capacity = len(node.capacity)
             self._capacity[row, columns[:n_capacity]] = list(node.capacity.values())
             self._allocatable[row, columns[n_capacity:]] = list(node.allocatable.values())
+            self._allocatable_units[row, columns[n_capacity:]] = [
+                whole_units(kind, amount) for kind, amount in node.allocatable.items()
+            ]
 
     def add_pod(self, row: int, pod: PodInfo) -> None:
         """Count a pod that sits on the node."""
@@ -186,7 +206,7 @@ class NodeColumns:
             column = self.kinds[kind] = len(self.kinds)
             self._scale.append(per_unit(kind))
             if column == self._capacity.shape[1]:
-                for table in ("_capacity", "_allocatable", "_requested", "_units"):
+                for table in ("_capacity", "_allocatable", "_requested", "_units", "_allocatable_units"):
                     setattr(self, table, _doubled(getattr(self, table), axis=1))
         return column
 
@@ -197,6 +217,7 @@ class NodeColumns:
             "_allocatable",
             "_requested",
             "_units",
+            "_allocatable_units",
             "_nonzero",
             "_nonzero_units",
             "_pod_count",

@@ -201,4 +201,10 @@ def _volume(volume: scheduling.VolumeJson, pod_name: str) -> PodVolume | None:
     if (rbd := volume.rbd) is not None:
         pool, monitors = rbd.pool or "rbd", tuple(sorted(rbd.monitors or ()))
         return PodVolume(disk=("rbd", pool, rbd.image, *monitors), disk_read_only=bool(rbd.read_only))
+    if (azure := volume.azure_disk) is not None:
+        return PodVolume(disk=("azure", azure.disk_uri))
+    if (cinder := volume.cinder) is not None:
+        return PodVolume(disk=("cinder", cinder.volume_id))
+    if (portworx := volume.portworx_volume) is not None:
+        return PodVolume(disk=("portworx", portworx.volume_id))
     return None

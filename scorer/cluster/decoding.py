@@ -8,15 +8,25 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any, Final, TypeVar
+from typing import Any, Final, Protocol, TypeVar
 
 import msgspec
 from msgspec import Raw
 
 from forecast.errors import InputError
-from scorer.cluster import wire
+from scorer.cluster import wire, wire_storage
 from scorer.cluster.object_decoding import job_info, namespace_info, node_info, pod_info, replica_set_info
 from scorer.cluster.objects import JobInfo, NamespaceInfo, NodeInfo, PodInfo, ReplicaSetInfo
+from scorer.cluster.storage_decoding import (
+    attachment_info,
+    capacity_info,
+    claim_info,
+    csi_driver_info,
+    csi_node_info,
+    storage_class_info,
+    volume_info,
+)
+from scorer.cluster.storage_objects import StorageObject
 
 __all__ = [
     "SCORED_KINDS",
@@ -32,12 +42,11 @@ __all__ = [
     "decode_pod",
 ]
 
-ApiObject = NodeInfo | PodInfo | ReplicaSetInfo | JobInfo | NamespaceInfo
+ApiObject = NodeInfo | PodInfo | ReplicaSetInfo | JobInfo | NamespaceInfo | StorageObject
 
 T = TypeVar("T")
 
 _POD = msgspec.json.Decoder(wire.PodJson)
-_NODE = msgspec.json.Decoder(wire.NodeJson)
 _METADATA_ONLY = msgspec.json.Decoder(wire.MetadataOnly)
 _LIST = msgspec.json.Decoder(wire.ListJson)
 _WATCH = msgspec.json.Decoder(wire.WatchJson)
@@ -64,6 +73,13 @@ class Kind(Enum):
     REPLICA_SETS = "replicasets"
     JOBS = "jobs"
     NAMESPACES = "namespaces"
+    VOLUMES = "persistentvolumes"
+    CLAIMS = "persistentvolumeclaims"
+    STORAGE_CLASSES = "storageclasses"
+    CSI_NODES = "csinodes"
+    CSI_DRIVERS = "csidrivers"
+    STORAGE_CAPACITIES = "csistoragecapacities"
+    VOLUME_ATTACHMENTS = "volumeattachments"
 
     @property
     def singular(self) -> str:
@@ -77,6 +93,13 @@ _SINGULAR: Final = {
     Kind.REPLICA_SETS: "ReplicaSet",
     Kind.JOBS: "Job",
     Kind.NAMESPACES: "Namespace",
+    Kind.VOLUMES: "PersistentVolume",
+    Kind.CLAIMS: "PersistentVolumeClaim",
+    Kind.STORAGE_CLASSES: "StorageClass",
+    Kind.CSI_NODES: "CSINode",
+    Kind.CSI_DRIVERS: "CSIDriver",
+    Kind.STORAGE_CAPACITIES: "CSIStorageCapacity",
+    Kind.VOLUME_ATTACHMENTS: "VolumeAttachment",
 }
 
 SCORED_KINDS: Final = (Kind.NODES, Kind.PODS, Kind.REPLICA_SETS, Kind.JOBS)
@@ -86,6 +109,42 @@ _FROM_METADATA: Final[Mapping[Kind, Callable[[wire.Metadata], ApiObject]]] = {
     Kind.REPLICA_SETS: replica_set_info,
     Kind.JOBS: job_info,
     Kind.NAMESPACES: namespace_info,
+}
+
+
+class _Whole(Protocol):
+    """What all typed structures of whole objects have."""
+
+    @property
+    def metadata(self) -> wire.Metadata: ...
+
+
+W = TypeVar("W", bound=_Whole)
+
+
+def _whole(
+    structure: type[W], make: Callable[[W], ApiObject]
+) -> Callable[[bytes | Raw], tuple[ApiObject, wire.Metadata]]:
+    """How an object is decoded of which more than metadata is read."""
+    decoder = msgspec.json.Decoder(structure)
+
+    def decode(body: bytes | Raw) -> tuple[ApiObject, wire.Metadata]:
+        decoded = decoder.decode(body)
+        return make(decoded), decoded.metadata
+
+    return decode
+
+
+_FROM_WHOLE: Final = {
+    Kind.PODS: _whole(wire.PodJson, pod_info),
+    Kind.NODES: _whole(wire.NodeJson, node_info),
+    Kind.VOLUMES: _whole(wire_storage.VolumeObjectJson, volume_info),
+    Kind.CLAIMS: _whole(wire_storage.ClaimObjectJson, claim_info),
+    Kind.STORAGE_CLASSES: _whole(wire_storage.StorageClassJson, storage_class_info),
+    Kind.CSI_NODES: _whole(wire_storage.CsiNodeJson, csi_node_info),
+    Kind.CSI_DRIVERS: _whole(wire_storage.CsiDriverJson, csi_driver_info),
+    Kind.STORAGE_CAPACITIES: _whole(wire_storage.CapacityJson, capacity_info),
+    Kind.VOLUME_ATTACHMENTS: _whole(wire_storage.VolumeAttachmentJson, attachment_info),
 }
 
 
@@ -162,12 +221,9 @@ def decode_event(kind: Kind, line: bytes) -> WatchEvent:
 def decode_object(kind: Kind, body: bytes | Raw) -> tuple[ApiObject, str]:
     """One object of a kind, and its resourceVersion. Raises UndecodableObject."""
     try:
-        if kind is Kind.PODS:
-            pod = _POD.decode(body)
-            return pod_info(pod), pod.metadata.resource_version or ""
-        if kind is Kind.NODES:
-            node = _NODE.decode(body)
-            return node_info(node), node.metadata.resource_version or ""
+        if (decode := _FROM_WHOLE.get(kind)) is not None:
+            decoded, metadata = decode(body)
+            return decoded, metadata.resource_version or ""
         metadata = _METADATA_ONLY.decode(body).metadata
         return _FROM_METADATA[kind](metadata), metadata.resource_version or ""
     except _REFUSED as error:

@@ -19,7 +19,7 @@ from forecast.errors import ForecastError, InputError
 from scorer.cluster.decoding import SCORED_KINDS, Kind
 from scorer.cluster.kubernetes_requests import Request, list_request
 
-__all__ = ["UnreachableApiServer", "api_client", "check_access", "open_request"]
+__all__ = ["UnreachableApiServer", "api_client", "authorization", "check_access", "open_request"]
 
 _CONNECT_SECONDS = 10.0
 
@@ -31,8 +31,10 @@ class UnreachableApiServer(ForecastError):
     """The API server does not answer; it may later."""
 
 
-def api_client(kubeconfig: Path | None = None) -> client.ApiClient:
+def api_client(kubeconfig: Path | None = None, *, connections: int | None = None) -> client.ApiClient:
     """A client for the current context of a kubeconfig file, or for the cluster this process runs in (None).
+
+    connections : to one server, kept open for the next request; None = a few
 
     Tokens are read again as they rotate. Nothing is sent yet. Raises InputError.
     """
@@ -62,6 +64,8 @@ def api_client(kubeconfig: Path | None = None) -> client.ApiClient:
         if type(error).__module__.partition(".")[0] != "yaml":
             raise
         raise InputError(f"kubeconfig {kubeconfig} is not YAML: {_one_line(error)}") from error
+    if connections is not None:
+        configuration.connection_pool_maxsize = connections
     configuration.socket_options = [*urllib3.connection.HTTPConnection.default_socket_options, *_keep_alive_options()]
     return client.ApiClient(configuration)
 
@@ -74,10 +78,7 @@ def open_request(
     No retries and no redirects: what follows a failure is decided in kubernetes_steps.py. Raises urllib3's HTTPError
     and OSError.
     """
-    headers = {"Accept": request.accept, "User-Agent": "forecast-scheduler"}
-    # Asking for the settings runs the client's refresh hook: rotated tokens are picked up here.
-    if (bearer := api.configuration.auth_settings().get("BearerToken")) and bearer["value"]:
-        headers["Authorization"] = bearer["value"]
+    headers = {"Accept": request.accept, "User-Agent": "forecast-scheduler"} | authorization(api)
     pool: urllib3.PoolManager = api.rest_client.pool_manager
     return pool.request(
         "GET",
@@ -89,6 +90,15 @@ def open_request(
         redirect=False,
         timeout=urllib3.Timeout(connect=connect_seconds, read=read_seconds),
     )
+
+
+def authorization(api: client.ApiClient) -> dict[str, str]:
+    """The header that says who asks; none where a client certificate does.
+
+    Asking for the settings runs the client's refresh hook: rotated tokens are picked up here.
+    """
+    bearer = api.configuration.auth_settings().get("BearerToken")
+    return {"Authorization": bearer["value"]} if bearer and bearer["value"] else {}
 
 
 def check_access(api: client.ApiClient, kinds: Iterable[Kind] = SCORED_KINDS) -> None:

@@ -18,6 +18,13 @@ _PATHS = {
     Kind.REPLICA_SETS: "/apis/apps/v1/replicasets",
     Kind.JOBS: "/apis/batch/v1/jobs",
     Kind.NAMESPACES: "/api/v1/namespaces",
+    Kind.VOLUMES: "/api/v1/persistentvolumes",
+    Kind.CLAIMS: "/api/v1/persistentvolumeclaims",
+    Kind.STORAGE_CLASSES: "/apis/storage.k8s.io/v1/storageclasses",
+    Kind.CSI_NODES: "/apis/storage.k8s.io/v1/csinodes",
+    Kind.CSI_DRIVERS: "/apis/storage.k8s.io/v1/csidrivers",
+    Kind.STORAGE_CAPACITIES: "/apis/storage.k8s.io/v1/csistoragecapacities",
+    Kind.VOLUME_ATTACHMENTS: "/apis/storage.k8s.io/v1/volumeattachments",
 }
 
 # Of these only metadata is used. A ReplicaSet carries a whole pod template: without it a list is

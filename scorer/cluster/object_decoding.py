@@ -85,6 +85,7 @@ def pod_info(pod: wire.PodJson) -> PodInfo:
         host_ports=host_ports(spec),
         volumes=pod_volumes(spec, metadata.name),
         images=_images(spec),
+        image_volumes=sum(volume.image is not None for volume in spec.volumes or ()),
         gates=tuple(gate.name for gate in spec.scheduling_gates or ()),
         may_preempt=spec.preemption_policy != "Never",
         nominated_node=sys.intern(status.nominated_node_name or ""),

@@ -92,7 +92,8 @@ class PodInfo:
     nonzero_requests : CPU cores and memory bytes as LeastAllocated counts them, containers without a request included
     terminating      : it has been told to go
     started          : when its first container started; None = not yet
-    images           : of its containers, init containers and image volumes, once each time they are named
+    images           : of its init containers, containers and image volumes, once each time they are named
+    image_volumes    : how many of these, the last, are of volumes
     gates            : names of its scheduling gates; while there are any nobody places it
     may_preempt      : its preemptionPolicy is not Never
     nominated_node   : where room is being made for it; '' = nowhere
@@ -120,6 +121,7 @@ class PodInfo:
     host_ports: tuple[HostPort, ...] = ()
     volumes: tuple[PodVolume, ...] = ()
     images: tuple[str, ...] = ()
+    image_volumes: int = 0
     gates: tuple[str, ...] = ()
     may_preempt: bool = True
     nominated_node: str = ""

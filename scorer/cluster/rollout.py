@@ -47,9 +47,13 @@ def is_superseded(replica_set: ReplicaSetInfo, newest: ReplicaSetInfo | None, no
 
 
 def replicas_wanted(replica_sets: Collection[ReplicaSetInfo], now: float) -> int | None:
-    """How many pods a Deployment wants, where a rollout makes counting them misleading; None = count them."""
+    """How many pods a Deployment wants, where counting them would mislead; None = count them.
+
+    While its newest ReplicaSet is young, pods are still being made: counted one by one as they come, the first would
+    seem to carry the whole service. Old ones may be there beside them.
+    """
     newest = newest_revision(replica_sets)
-    if newest is None or not any(is_superseded(r, newest, now) for r in replica_sets):
+    if newest is None or now >= newest.created + ROLLOUT_SECONDS:
         return None
     return newest.desired_replicas
 

@@ -95,6 +95,16 @@ class ClusterState:
         return self._columns.requested
 
     @property
+    def allocatable_units(self) -> Ints:
+        """(n_rows, n_kinds) in whole units as kube-scheduler counts them: milli-cores, bytes, counts; 0 = none."""
+        return self._columns.allocatable_units
+
+    @property
+    def requested_units(self) -> Ints:
+        """(n_rows, n_kinds) in the same units, exact; `pods` is in `pod_count`."""
+        return self._columns.requested_units
+
+    @property
     def requested_nonzero(self) -> Floats:
         """(n_rows, 2) cores and bytes, containers without a request counted with a default."""
         return self._columns.requested_nonzero

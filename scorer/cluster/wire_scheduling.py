@@ -10,6 +10,7 @@ __all__ = [
     "AffinityJson",
     "LabelSelectorJson",
     "NodeAffinityJson",
+    "NodeSelectorJson",
     "NodeTermJson",
     "PodAffinityJson",
     "PodTermJson",
@@ -53,6 +54,8 @@ class NodeTermJson(Wire):
 
 
 class NodeSelectorJson(Wire):
+    """A node selector: required node affinity of a pod or volume."""
+
     node_selector_terms: list[NodeTermJson] | None = None
 
 
@@ -152,6 +155,18 @@ class Rbd(Wire):
     read_only: bool | None = None
 
 
+class AzureDisk(Wire):
+    disk_uri: Text = msgspec.field(name="diskURI")
+
+
+class Cinder(Wire):
+    volume_id: Text = msgspec.field(name="volumeID")
+
+
+class PortworxVolume(Wire):
+    volume_id: Text = msgspec.field(name="volumeID")
+
+
 class ImageVolume(Wire):
     reference: Text = ""
 
@@ -166,4 +181,7 @@ class VolumeJson(Wire):
     aws_elastic_block_store: AwsElasticBlockStore | None = None
     iscsi: Iscsi | None = None
     rbd: Rbd | None = None
+    azure_disk: AzureDisk | None = None
+    cinder: Cinder | None = None
+    portworx_volume: PortworxVolume | None = None
     image: ImageVolume | None = None

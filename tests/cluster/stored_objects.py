@@ -8,7 +8,8 @@ import time
 from collections.abc import Callable, Sequence
 
 from scorer.cluster.decoding import SCORED_KINDS, ApiObject, Kind, decode_list
-from scorer.cluster.objects import NamespaceInfo, NodeInfo
+from scorer.cluster.objects import JobInfo, PodInfo, ReplicaSetInfo
+from scorer.cluster.storage_objects import ClaimInfo, StorageCapacityInfo
 from tests.servers.cluster_objects import ClusterWriter
 
 __all__ = ["StoredObjects", "eventually"]
@@ -20,9 +21,10 @@ class StoredObjects:
     mistakes : what must not happen: an object twice in a list, the deletion of an unknown one
     """
 
-    def __init__(self) -> None:
+    def __init__(self, kinds: Sequence[Kind] = SCORED_KINDS) -> None:
         self._lock = threading.Lock()
-        self._objects: dict[Kind, dict[str, ApiObject]] = {kind: {} for kind in SCORED_KINDS}
+        self._kinds = kinds
+        self._objects: dict[Kind, dict[str, ApiObject]] = {kind: {} for kind in kinds}
         self.mistakes: list[str] = []
         self.fail_next_put = False
 
@@ -57,7 +59,7 @@ class StoredObjects:
 
     def equals_server(self, writer: ClusterWriter) -> bool:
         """Whether every object is as the API server lists it now, field by field, and there is no other."""
-        for kind in SCORED_KINDS:
+        for kind in self._kinds:
             listed = decode_list(kind, json.dumps({"items": writer.list_all(kind.value), "metadata": {}}).encode())
             with self._lock:
                 if {_key(obj): obj for obj in listed.objects} != self._objects[kind]:
@@ -76,4 +78,6 @@ def eventually(condition: Callable[[], bool], seconds: float = 15) -> bool:
 
 
 def _key(obj: ApiObject) -> str:
-    return obj.name if isinstance(obj, NodeInfo | NamespaceInfo) else obj.uid
+    if isinstance(obj, PodInfo | ReplicaSetInfo | JobInfo):
+        return obj.uid
+    return f"{obj.namespace}/{obj.name}" if isinstance(obj, ClaimInfo | StorageCapacityInfo) else obj.name

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, Protocol, Self, TypeVar
+from urllib.parse import urlencode
 
 import urllib3
 
@@ -22,10 +23,20 @@ _PATHS = {
     "Pod": "/api/v1/namespaces/{namespace}/pods",
     "ReplicaSet": "/apis/apps/v1/namespaces/{namespace}/replicasets",
     "Job": "/apis/batch/v1/namespaces/{namespace}/jobs",
+    "PersistentVolume": "/api/v1/persistentvolumes",
+    "PersistentVolumeClaim": "/api/v1/namespaces/{namespace}/persistentvolumeclaims",
+    "StorageClass": "/apis/storage.k8s.io/v1/storageclasses",
+    "CSINode": "/apis/storage.k8s.io/v1/csinodes",
+    "CSIDriver": "/apis/storage.k8s.io/v1/csidrivers",
+    "CSIStorageCapacity": "/apis/storage.k8s.io/v1/namespaces/{namespace}/csistoragecapacities",
+    "VolumeAttachment": "/apis/storage.k8s.io/v1/volumeattachments",
+    "PriorityClass": "/apis/scheduling.k8s.io/v1/priorityclasses",
+    "RuntimeClass": "/apis/node.k8s.io/v1/runtimeclasses",
     "ClusterRole": "/apis/rbac.authorization.k8s.io/v1/clusterroles",
     "ClusterRoleBinding": "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings",
 }
-_KINDS = {"nodes": "Node", "pods": "Pod", "replicasets": "ReplicaSet", "jobs": "Job"}
+_KINDS = {path.rpartition("/")[2]: kind for kind, path in _PATHS.items()}
+_WITH_STATUS = ("Node", "Pod", "PersistentVolume", "PersistentVolumeClaim")
 
 
 def node(
@@ -199,7 +210,7 @@ class ClusterWriter:
     def create(self, manifest: Manifest) -> Manifest:
         """POST an object and, where the manifest has one, patch its status; returns what the server made of it."""
         created = self._request("POST", _collection(manifest), manifest)
-        if manifest["kind"] in ("Node", "Pod") and "status" in manifest:
+        if manifest["kind"] in _WITH_STATUS and "status" in manifest:
             return self.patch_status(created, manifest["status"])
         return created
 
@@ -222,9 +233,12 @@ class ClusterWriter:
         path = f"{_collection(manifest)}/{manifest['metadata']['name']}/status"
         return self._request("PATCH", path, {"status": status})
 
-    def delete(self, manifest: Manifest) -> None:
-        """Delete an object at once; one that is gone already is fine."""
-        options = {"gracePeriodSeconds": 0, "propagationPolicy": "Background"}
+    def delete(self, manifest: Manifest, *, grace_seconds: int = 0) -> None:
+        """Delete an object, at once without a grace period; one that is gone already is fine.
+
+        With one, a pod that is bound stays, terminating, for ever: there is no kubelet to end it.
+        """
+        options = {"gracePeriodSeconds": grace_seconds, "propagationPolicy": "Background"}
         path = f"{_collection(manifest)}/{manifest['metadata']['name']}"
         self._request("DELETE", path, options, accepted=(404,))
 
@@ -232,10 +246,13 @@ class ClusterWriter:
         """`delete` for each."""
         self.in_parallel(self.delete, manifests)
 
-    def list_all(self, plural: str) -> list[Manifest]:
-        """All objects of nodes, pods, replicasets or jobs, in all namespaces."""
-        path = _PATHS[_KINDS[plural]].replace("/namespaces/{namespace}", "")
-        return list(self._request("GET", path)["items"])
+    def list_all(self, plural: str, *, field_selector: str = "") -> list[Manifest]:
+        """All objects of a kind (nodes, pods, ...), in all namespaces; of pods perhaps those of "spec.nodeName="."""
+        kind = _KINDS[plural]
+        path = _PATHS[kind].replace("/namespaces/{namespace}", "")
+        if field_selector:
+            path += "?" + urlencode({"fieldSelector": field_selector})
+        return [{"kind": kind} | item for item in self._request("GET", path)["items"]]
 
     def in_parallel(self, act: Callable[[T], R], items: Iterable[T]) -> list[R]:
         """Apply to each with up to `in_flight` at once."""

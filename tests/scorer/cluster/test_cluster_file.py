@@ -8,7 +8,8 @@ import pytest
 import yaml
 
 from forecast.errors import InputError
-from scorer.cluster.cluster_file import load_into, parse_cluster, read_cluster_file
+from scorer.cluster.cluster_file import EXPORT_FOR_FILTERS, load_into, parse_cluster, read_cluster_file
+from scorer.cluster.decoding import Kind
 from scorer.cluster.self_check import self_check
 from scorer.cluster.state import ClusterState
 
@@ -63,6 +64,41 @@ def test_yaml_holds_the_same(written: Path, tmp_path: Path) -> None:
     several = tmp_path / "several.yml"
     several.write_text("---\n" + yaml.safe_dump_all(CLUSTER["items"]))
     assert read_cluster_file(one) == read_cluster_file(several) == read_cluster_file(written)
+
+
+def test_namespaces_and_storage_are_read_if_they_are_there() -> None:
+    items = [
+        NODE,
+        api_object("Namespace", "shop"),
+        api_object("PersistentVolume", "pv"),
+        api_object("PersistentVolumeClaim", "c1"),
+        api_object("PersistentVolumeClaim", "c2"),
+        api_object("StorageClass", "fast", "storage.k8s.io/v1", provisioner="d"),
+        api_object("CSINode", "n1", "storage.k8s.io/v1"),
+        api_object("CSIDriver", "d", "storage.k8s.io/v1"),
+        api_object("CSIStorageCapacity", "x", "storage.k8s.io/v1", storageClassName="fast"),
+        api_object("VolumeAttachment", "a", "storage.k8s.io/v1"),
+        api_object("StorageClass", "theirs", "example.org/v1"),
+    ]
+    objects = parse_cluster(json.dumps({"items": items}).encode())
+    assert {kind: [one.name for one in found] for kind, found in objects.others.items()} == {
+        Kind.NAMESPACES: ["shop"],
+        Kind.VOLUMES: ["pv"],
+        Kind.CLAIMS: ["c1", "c2"],
+        Kind.STORAGE_CLASSES: ["fast"],
+        Kind.CSI_NODES: ["n1"],
+        Kind.CSI_DRIVERS: ["d"],
+        Kind.STORAGE_CAPACITIES: ["x"],
+        Kind.VOLUME_ATTACHMENTS: ["a"],
+    }
+    assert objects.skipped == {"StorageClass": 1}
+    assert parse_cluster(json.dumps({"items": [NODE]}).encode()).others == {}
+
+
+def test_the_export_for_filters_names_every_kind_once() -> None:
+    kinds = EXPORT_FOR_FILTERS.split()[2].split(",")
+    assert sorted(kinds) == sorted(kind.value for kind in Kind)
+    assert EXPORT_FOR_FILTERS.replace(EXPORT_FOR_FILTERS.split()[2], "X") == "kubectl get X -A -o json"
 
 
 def test_items_of_a_list_of_one_kind_need_not_say_their_kind() -> None:

@@ -26,3 +26,14 @@ def test_a_watch_names_where_it_resumes_and_asks_for_bookmarks() -> None:
 def test_of_owners_only_metadata_is_asked_for(kind: Kind) -> None:
     assert "as=PartialObjectMetadataList;g=meta.k8s.io;v=v1" in list_request(kind, limit=1).accept
     assert "as=PartialObjectMetadata;" in watch_request(kind, "1", timeout_seconds=1).accept
+
+
+def test_every_kind_has_a_path_that_ends_with_its_name() -> None:
+    for kind in Kind:
+        path = list_request(kind, limit=1).path
+        assert path.startswith(("/api/v1/", "/apis/")) and path.endswith(f"/{kind.value}")
+
+
+def test_of_storage_more_than_metadata_is_asked_for() -> None:
+    for kind in (Kind.VOLUMES, Kind.CLAIMS, Kind.STORAGE_CLASSES, Kind.CSI_NODES, Kind.VOLUME_ATTACHMENTS):
+        assert list_request(kind, limit=1).accept == "application/json"

@@ -28,7 +28,8 @@ def test_the_highest_revision_is_the_newest() -> None:
 @pytest.mark.parametrize(
     ("name", "replica_sets", "now", "superseded", "wanted"),
     [
-        ("one revision", [revision(1)], T0, set(), None),
+        ("one revision, its pods are being made", [revision(1)], T0, set(), 4),
+        ("one revision, for long", [revision(1)], T0 + ROLLOUT_SECONDS, set(), None),
         ("under way", [revision(1), revision(2)], T0, {1}, 4),
         ("started a moment ahead of our clock", [revision(1), revision(2, created=T0 + 5)], T0, {1}, 4),
         ("almost too long", [revision(1), revision(2)], T0 + ROLLOUT_SECONDS - 1, {1}, 4),
@@ -36,7 +37,7 @@ def test_the_highest_revision_is_the_newest() -> None:
         ("two at once", [revision(1), revision(2), revision(3, desired=7)], T0, {1, 2}, 7),
         ("number not known", [revision(1), revision(2, desired=None)], T0, {1}, None),
         ("to zero", [revision(1), revision(2, desired=0)], T0, {1}, 0),
-        ("revision not known", [revision(None), revision(2)], T0, set(), None),
+        ("revision not known", [revision(None), revision(2)], T0, set(), 4),
         ("back to an old one", [revision(2), revision(3, created=T0 - 9000)], T0, set(), None),
     ],
 )

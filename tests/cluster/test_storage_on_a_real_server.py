@@ -1,0 +1,130 @@
+"""Namespaces and storage objects: the real API server lists and sends them, and the index follows."""
+
+from __future__ import annotations
+
+import json
+import random
+import threading
+from collections.abc import Sequence
+from typing import Any
+
+from extender.index.index import INDEXED_KINDS
+from extender.index.storage import STORAGE_KINDS
+from scorer.cluster.cluster_file import parse_cluster
+from scorer.cluster.decoding import SCORED_KINDS, ApiObject, Kind
+from scorer.cluster.kubernetes_client import api_client, check_access
+from scorer.cluster.kubernetes_source import KubernetesSource, Timing
+from scorer.cluster.kubernetes_steps import Backoff
+from scorer.cluster.storage_objects import ClaimInfo, VolumeInfo
+from tests.cluster.stored_objects import StoredObjects, eventually
+from tests.extender.random_storage import random_storage, random_volumes
+from tests.extender.slow_volume_filters import SlowCluster
+from tests.extender.storage_cluster import StorageCluster
+from tests.extender.volume_differences import differences
+from tests.servers.cluster_objects import ClusterWriter, Manifest, node
+from tests.servers.control_plane.control_plane import ControlPlane
+
+ALL_KINDS = (*SCORED_KINDS, *INDEXED_KINDS)
+CHANGING = {"PersistentVolume", "PersistentVolumeClaim"}
+
+
+class IndexedObjects(StoredObjects):
+    """Keeps what it is told, and has an index follow it."""
+
+    def __init__(self) -> None:
+        super().__init__(ALL_KINDS)
+        self.cluster, self.index_lock = StorageCluster(), threading.Lock()
+
+    def replace(self, kind: Kind, objects: Sequence[ApiObject]) -> None:
+        super().replace(kind, objects)
+        with self.index_lock:
+            if kind in SCORED_KINDS:
+                self.cluster.index.apply(self.cluster.state.replace(kind, objects))
+            else:
+                self.cluster.index.replace(kind, objects)
+
+    def put(self, kind: Kind, obj: ApiObject) -> None:
+        super().put(kind, obj)
+        with self.index_lock:
+            self.cluster.index.put(kind, obj)
+
+    def delete(self, kind: Kind, obj: ApiObject) -> None:
+        super().delete(kind, obj)
+        with self.index_lock:
+            self.cluster.index.delete(kind, obj)
+
+    def objects(self) -> list[ApiObject]:
+        """All of them."""
+        return [obj for kind in ALL_KINDS for obj in self._objects[kind].values()]
+
+
+def random_nodes(prefix: str) -> list[Manifest]:
+    return [node(f"{prefix}{i}", labels={"topology.kubernetes.io/zone": "abc"[i % 3]}) for i in range(6)]
+
+
+def test_storage_is_listed_watched_and_survives_a_killed_server(plane: ControlPlane, writer: ClusterWriter) -> None:
+    rng = random.Random(5)
+    nodes = random_nodes("st")
+    writer.create_many(nodes)
+    created = [writer.create(one) for one in random_storage(rng, nodes)]
+    check_access(api_client(plane.kubeconfig), kinds=ALL_KINDS)
+    sink = IndexedObjects()
+    timing = Timing(backoff=Backoff(first=0.05, longest=0.3))
+    source = KubernetesSource(api_client(plane.kubeconfig), sink, kinds=ALL_KINDS, page_size=5, timing=timing)
+    source.start()
+    try:
+        assert source.wait_synced(15)
+        assert sink.equals_server(writer)
+        for kind in STORAGE_KINDS:
+            if kind is not Kind.STORAGE_CAPACITIES:
+                assert sink.names(kind), kind
+        volume = next(one for one in created if one["metadata"]["name"].startswith("free-"))
+        claim = next(one for one in created if one["metadata"]["name"] == "pending")
+        writer.patch(claim, {"metadata": {"annotations": {"pv.kubernetes.io/bind-completed": "yes"}}})
+        writer.patch(claim, {"spec": {"volumeName": volume["metadata"]["name"]}})
+        writer.patch_status(volume, {"phase": "Bound"})
+
+        def bound() -> bool:
+            seen = sink.get(Kind.CLAIMS, "pending"), sink.get(Kind.VOLUMES, volume["metadata"]["name"])
+            match seen:
+                case (ClaimInfo(is_bound=True), VolumeInfo(is_available=False)):
+                    return True
+            return False
+
+        assert eventually(bound)
+        plane.api_server.kill()
+        plane.etcd.compact()
+        plane.api_server.start()
+        with ClusterWriter(plane) as again:
+            for one in created:
+                if one["kind"] not in CHANGING and rng.random() < 0.5:
+                    again.delete(one)
+            assert eventually(lambda: sink.equals_server(again))
+            slow = SlowCluster.of(sink.objects())
+            probes = [probe(random_volumes(rng, created)) for _ in range(40)]
+            with sink.index_lock:
+                assert differences(sink.cluster, slow, probes) == []
+    finally:
+        source.stop()
+
+
+def probe(volumes: Sequence[Manifest]) -> Manifest:
+    return {"kind": "Pod", "metadata": {"name": "probe"}, "spec": {"containers": [], "volumes": list(volumes)}}
+
+
+def test_what_the_server_exports_is_read_from_a_file(plane: ControlPlane, writer: ClusterWriter) -> None:
+    nodes = random_nodes("file")
+    writer.create_many(nodes)
+    for one in random_storage(random.Random(7), nodes, namespaces=["kube-system"]):
+        if one["kind"] == "PersistentVolumeClaim":
+            writer.create(one)
+    items: list[dict[str, Any]] = []
+    for kind in Kind:
+        for one in writer.list_all(kind.value):
+            group = {"nodes": "v1", "pods": "v1", "replicasets": "apps/v1", "jobs": "batch/v1", "namespaces": "v1"}
+            version = "v1" if kind.value.startswith("persistent") else group.get(kind.value, "storage.k8s.io/v1")
+            items.append({"kind": kind.singular, "apiVersion": version} | one)
+    objects = parse_cluster(json.dumps({"kind": "List", "items": items}).encode())
+    assert objects.skipped == {}
+    assert len(objects.others[Kind.CLAIMS]) == len(writer.list_all("persistentvolumeclaims")) > 5
+    assert {one.name for one in objects.others[Kind.NAMESPACES]} >= {"default", "kube-system"}
