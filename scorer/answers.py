@@ -59,12 +59,14 @@ class Peak:
 class Scored:
     """One pod's score on every node asked for, 0..100, higher is better; unknown nodes got the neutral score.
 
+    ranking : (n_nodes,) the scores with predicted peaks that are not cut at 0 and 100, for sums without such limits
     level   : of the cluster as a whole; reasons: why it is not FRESH
     weights : of the scores that were summed
     """
 
     nodes: Sequence[str]
     scores: Floats
+    ranking: Floats
     level: Level
     reasons: tuple[str, ...]
     model_version: str | None
@@ -300,6 +302,9 @@ class ScorerApi(Protocol):
         self, pod: PodInfo, nodes: Sequence[str] | None = None, weights: Mapping[str, float] | None = None
     ) -> Scored:
         """Score a pod on nodes; None = all nodes, None = the configured weights."""
+
+    def charge_provisionally(self, pod: PodInfo, node: str, seconds: float = 2.0) -> bool:
+        """Reckon with a pod on a node until its binding is seen or the time is over; False = no such node."""
 
     def explain(
         self,

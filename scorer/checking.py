@@ -121,7 +121,7 @@ def _load_drifts(load: LoadSnapshot, placed: Mapping[str, PlacedPod], names: tup
     n_nodes, n_resources, n_points = load.share.shape
     n_profiles = len(load.usage)
     counted = [pod for pod in placed.values() if pod.weight]
-    node = np.array([pod.node for pod in counted], dtype=np.int64)
+    node = np.array([pod.counts_on for pod in counted], dtype=np.int64)
     profile = np.array([pod.profile for pod in counted], dtype=np.int64)
     weight = np.array([pod.weight for pod in counted], dtype=np.float32)
     pods = csr_array((weight, (node, profile)), shape=(n_nodes, max(n_profiles, 1)))
@@ -140,7 +140,7 @@ def _sum_drifts(sums: Sums, placed: Mapping[str, PlacedPod], names: tuple[str, .
         if pod.present:
             now[pod.node] += sums.use_now[pod.profile]
         if pod.weight:
-            memory[pod.node, pod.qos] += pod.weight * sums.memory_peak[pod.profile]
+            memory[pod.counts_on, pod.qos] += pod.weight * sums.memory_peak[pod.profile]
             unknown += not sums.known[pod.profile]
     for what, expected, found in (("usage now", now, sums.now), ("memory by QoS class", memory, sums.qos_memory)):
         scale = np.maximum(np.abs(expected).max(axis=0, initial=0.0), 1e-9)

@@ -9,7 +9,9 @@ import numpy as np
 
 from forecast.arrays import Floats
 from forecast.resources import RESOURCES
+from forecast.service_key import ServiceKey
 from scorer.answers import ModelStatus, NodeFigures, Status, VirtualAvailability
+from scorer.cluster.objects import PodInfo
 from scorer.degradation import level_of_nodes
 from scorer.live_tables import LiveTables
 from scorer.predicted.horizon import Horizon
@@ -83,6 +85,27 @@ class Figures(LiveTables):
         if self._model is None:
             return {}
         return published_losses(self._model.loaded.backtest, self._model.loaded.model.info)
+
+    def ages(self) -> tuple[float | None, float | None]:
+        """Seconds since the model was made and since the newest measurement; None = there is none."""
+        with self._lock:
+            return self._model_age(), self._metrics_age()
+
+    def service_of(self, pod: PodInfo) -> ServiceKey:
+        """The service a pod belongs to, be it in the cluster or not."""
+        with self._lock:
+            return self._cluster.state.service_key(pod)
+
+    def peak_share(self, pod: PodInfo, node: str) -> float | None:
+        """Share of its capacity that a node's fullest resource is predicted to use at its peak with the pod.
+
+        None without a model, or for a node of which no capacity is known.
+        """
+        with self._lock, self._cluster.without(pod.uid):
+            predicted, row = self._cluster.predicted, self._cluster.state.row_of.get(node)
+            if predicted is None or row is None or row >= predicted.load.n_nodes or not predicted.load.known[row]:
+                return None
+            return float(predicted.load.peaks_with(self._cluster.profile(pod), np.array([row])).max())
 
     def status(self) -> Status:
         """The state of the scorer."""

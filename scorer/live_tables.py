@@ -129,7 +129,11 @@ class LiveTables:
             with self._lock:
                 follower.replace(kind, objects)
             return
-        self._follow_changes(lambda: self._cluster.state.replace(kind, objects))
+        if kind is Kind.PODS:
+            pods = [one for one in objects if isinstance(one, PodInfo)]
+            self._follow_changes(lambda: self._cluster.replace_pods(pods))
+        else:
+            self._follow_changes(lambda: self._cluster.apply(self._cluster.state.replace(kind, objects)))
 
     def put(self, kind: Kind, item: ApiObject) -> None:
         """An object was added or modified."""
@@ -180,13 +184,17 @@ class LiveTables:
             self._cluster.now = self._clock()
             self._cluster.measured(measured)
 
-    def charge_provisionally(self, pod: PodInfo, node: str, seconds: float = 2.0) -> None:
-        """The pod will probably be bound to the node: charge it until the watch says so, or the time is over."""
+    def charge_provisionally(self, pod: PodInfo, node: str, seconds: float = 2.0) -> bool:
+        """The pod will probably be bound to the node: reckon with it until the watch says so, or the time is over.
+
+        Returns whether there is such a node.
+        """
         with self._lock:
             row = self._cluster.state.row_of.get(node)
             if row is not None:
-                until = self._clock() + seconds
-                self._cluster.charges.charge_provisionally(pod.uid, row, self._cluster.expected_use(pod).amount, until)
+                self._cluster.now = self._clock()
+                self._cluster.assume(pod, node, self._clock() + seconds)
+            return row is not None
 
     @property
     def synced(self) -> bool:
@@ -276,31 +284,31 @@ class LiveTables:
 
     # Inside
 
-    def _put(self, item: ApiObject) -> list[Change]:
-        state = self._cluster.state
+    def _put(self, item: ApiObject) -> None:
+        cluster, state = self._cluster, self._cluster.state
         match item:
             case NodeInfo():
-                return state.put_node(item)
+                cluster.apply(state.put_node(item))
             case PodInfo():
-                return state.put_pod(item)
+                cluster.put_pod(item)
             case ReplicaSetInfo():
-                return state.put_replica_set(item)
+                cluster.apply(state.put_replica_set(item))
             case JobInfo():
-                return state.put_job(item)
+                cluster.apply(state.put_job(item))
             case _:
                 raise ValueError(f"nobody follows {type(item).__name__}")
 
-    def _delete(self, item: ApiObject) -> list[Change]:
-        state = self._cluster.state
+    def _delete(self, item: ApiObject) -> None:
+        cluster, state = self._cluster, self._cluster.state
         match item:
             case NodeInfo():
-                return state.delete_node(item.name)
+                cluster.apply(state.delete_node(item.name))
             case PodInfo():
-                return state.delete_pod(item.uid)
+                cluster.delete_pod(item.uid)
             case ReplicaSetInfo():
-                return state.delete_replica_set(item.uid)
+                cluster.apply(state.delete_replica_set(item.uid))
             case JobInfo():
-                return state.delete_job(item.uid)
+                cluster.apply(state.delete_job(item.uid))
             case _:
                 raise ValueError(f"nobody follows {type(item).__name__}")
 
@@ -331,12 +339,12 @@ class LiveTables:
             # What is long-lived now need not be searched for cycles again: that stops every thread for seconds.
             gc.freeze()
 
-    def _follow_changes(self, change: Callable[[], list[Change]]) -> None:
+    def _follow_changes(self, change: Callable[[], None]) -> None:
         """Let all tables follow a change of the cluster's; when one of them cannot, all are made anew."""
         with self._lock:
             self._cluster.now = self._clock()
             try:
-                self._cluster.apply(change())
+                change()
             except BaseException:
                 self._rebuild_wanted = True
                 raise

@@ -8,7 +8,7 @@ from scorer.predicted.capacity import KnownCapacities
 from scorer.predicted.cluster import PredictedCluster
 from scorer.predicted.horizon import Horizon
 from scorer.predicted.profiles import Profiles
-from scorer.tracking import Snapshot
+from scorer.snapshot import Snapshot
 
 __all__ = ["predict"]
 
@@ -22,5 +22,6 @@ def predict(profiles: Profiles, capacities: KnownCapacities, snapshot: Snapshot,
     predicted.add_services(tuple(services), snapshot.replicas)
     for uid, seat in snapshot.seats.items():
         key = snapshot.services[seat.service]
-        predicted.place(snapshot.pods[uid], key, seat.node, seat.weight, snapshot.replicas.get(key, 0.0))
+        replicas, shadow = snapshot.replicas.get(key, 0.0), snapshot.shadows.get(uid)
+        predicted.place(snapshot.pods[uid], key, seat.node, seat.weight, replicas, shadow=shadow)
     return predicted

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
-from forecast.arrays import Ints
+from forecast.arrays import Floats, Ints
 from forecast.errors import InputError, UnknownName
 from forecast.resources import RESOURCES, resource_index
 from forecast.service_key import ServiceKey
@@ -59,18 +59,22 @@ class Scorer(Figures):
     def score(
         self, pod: PodInfo, nodes: Sequence[str] | None = None, weights: Mapping[str, float] | None = None
     ) -> Scored:
-        """Score a pod on nodes; None = all nodes, None = the configured weights."""
+        """Score a pod on nodes; None = all nodes, None = the configured weights.
+
+        Who asks about a pod again has not bound it: that it was assumed to be somewhere is forgotten.
+        """
+        with self._lock:
+            self._cluster.forget(pod.uid)
         with self._lock, self._cluster.without(pod.uid):
             level, reasons = self._level()
             names, at, rows = self._rows(nodes)
             scored = self._score(pod, rows, weights, level)
             version = None if scored.profile is None else self._version()
-        total = np.full(len(names), float(np.median(scored.total)) if len(rows) else NEUTRAL_SCORE)
-        total[at] = scored.total
+        total, ranking = (_spread_out(of, at, len(names)) for of in (scored.total, scored.ranking))
         unknown = _without(names, at)
         if _opts_out(pod):
             reasons = (*reasons, "the pod has opted out")
-        return Scored(names, total, level, reasons, version, scored.weights, unknown)
+        return Scored(names, total, ranking, level, reasons, version, scored.weights, unknown)
 
     def explain(
         self,
@@ -267,6 +271,13 @@ class Scorer(Figures):
         there[there] = state.alive[found[there]]
         at = np.flatnonzero(there)
         return nodes, at, found[at]
+
+
+def _spread_out(of_known: Floats, at: Ints, n_nodes: int) -> Floats:
+    """Values of the known nodes in their places, (n_nodes,); the others get the median."""
+    values = np.full(n_nodes, float(np.median(of_known)) if len(of_known) else NEUTRAL_SCORE)
+    values[at] = of_known
+    return values
 
 
 def _without(names: Sequence[str], at: Ints) -> tuple[str, ...]:

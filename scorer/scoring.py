@@ -18,6 +18,7 @@ from scorer.scores.catalogue import RegisteredScore, combine
 from scorer.scores.columns import ClusterFigures, NodeColumns, PodColumns
 from scorer.scores.energy import best_nodes
 from scorer.scores.predicted_peak import BEST_NODES, MEMORY_LIMIT
+from scorer.scores.predicted_peak_score import predicted_peak_ranking
 from scorer.tracking import TrackedCluster
 
 __all__ = ["PodScores", "score_pod", "weights_without_model"]
@@ -33,6 +34,7 @@ class PodScores:
 
     rows    : (n_nodes,) rows scored
     total   : (n_nodes,) weighted mean, 0..100
+    ranking : (n_nodes,) the same with predicted peaks that are not cut at the ends of that range
     parts   : each score that counts, (n_nodes,)
     weights : those used, which differ from those asked for where there is no model
     levels  : (n_nodes,) rung of the degradation ladder
@@ -44,6 +46,7 @@ class PodScores:
 
     rows: Ints
     total: Floats
+    ranking: Floats
     parts: Mapping[str, Floats]
     weights: Mapping[str, float]
     levels: Ints
@@ -81,7 +84,7 @@ def score_pod(
     nobody: Bools = np.zeros(len(rows), dtype=bool)
     if level == Level.NEUTRAL:
         neutral = np.full(len(rows), NEUTRAL_SCORE)
-        return PodScores(rows, neutral, {}, {}, levels, nobody, ~nobody, nobody, None, None)
+        return PodScores(rows, neutral, neutral, {}, {}, levels, nobody, ~nobody, nobody, None, None)
     used = dict(weights)
     profile = None
     if level == Level.REQUESTS or cluster.predicted is None:
@@ -105,8 +108,14 @@ def score_pod(
         if full.all():
             full = nobody  # there is no other to go to
         total = np.where(full, 0.0, total)
+    ranking = total
+    if profile is not None and "predicted_peak" in parts:
+        uncut = predicted_peak_ranking(columns.predicted_share, columns.exact_cost, columns.out_of_memory)
+        known_share = np.isfinite(uncut)
+        uncut = np.where(known_share, uncut, np.median(uncut[known_share]) if known_share.any() else NEUTRAL_SCORE)
+        ranking = combine({**parts, "predicted_peak": uncut}, used)
     known = columns.known if profile is None else np.isfinite(columns.predicted_share)
-    return PodScores(rows, total, parts, used, levels, full, known, columns.out_of_memory, profile, request)
+    return PodScores(rows, total, ranking, parts, used, levels, full, known, columns.out_of_memory, profile, request)
 
 
 def _node_columns(

@@ -10,18 +10,18 @@ Objects and measurements go in, tables follow. No threads, no clock, no I/O: `sc
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 
 import numpy as np
 
 from forecast.arrays import Bools, Floats
 from forecast.calendar import SLOT_MINUTES
 from forecast.resources import RESOURCES
-from forecast.service_key import ServiceKey
+from scorer.assumed import AssumedPods
 from scorer.cluster.changes import Change, NodeAdded, NodeChanged, NodeRemoved, PodChange, Seat
-from scorer.cluster.objects import NodeInfo, PodInfo, QosClass
+from scorer.cluster.decoding import Kind
+from scorer.cluster.objects import PodInfo, QosClass
 from scorer.cluster.seating import FINISHED
 from scorer.cluster.state import ClusterState
 from scorer.live.charges import Charges
@@ -34,32 +34,15 @@ from scorer.predicted.capacity import KnownCapacities
 from scorer.predicted.cluster import PredictedCluster
 from scorer.predicted.growing import grown
 from scorer.scores.spread_or_stack import next_stack_weight, water_level
+from scorer.snapshot import Snapshot
 
-__all__ = ["LIVE_HALF_LIFE_SLOTS", "Snapshot", "TrackedCluster"]
+__all__ = ["LIVE_HALF_LIFE_SLOTS", "TrackedCluster"]
 
 LIVE_HALF_LIFE_SLOTS = 12
 """What a node uses beyond its forecast is halved every six hours: by tomorrow it says nothing."""
 
 
 _SLOT_SECONDS = 60.0 * SLOT_MINUTES
-
-
-@dataclass(frozen=True, slots=True)
-class Snapshot:
-    """The cluster as a rebuild needs it.
-
-    nodes    : rows and their nodes
-    seats    : by pod UID, as `pods`; services: by the index that seats name
-    replicas : pods that share the load of each service
-    changed  : UIDs of pods that changed since, in order
-    """
-
-    nodes: tuple[tuple[int, NodeInfo], ...]
-    pods: Mapping[str, PodInfo]
-    seats: Mapping[str, Seat]
-    services: tuple[ServiceKey, ...]
-    replicas: Mapping[ServiceKey, float]
-    changed: dict[str, None]
 
 
 class TrackedCluster:
@@ -81,6 +64,8 @@ class TrackedCluster:
         self._usage = np.full((0, len(RESOURCES)), np.nan)
         self._sampled = np.full(0, np.nan)
         self._live_nodes: Bools = np.zeros(0, dtype=bool)
+        self.assumed = AssumedPods()
+        self._shadows: dict[str, int] = {}  # pods that are predicted on the node of another row than theirs
         self._following: Snapshot | None = None  # somebody makes tables from it at this moment
 
     # Columns
@@ -124,6 +109,7 @@ class TrackedCluster:
                 case NodeAdded(row) | NodeChanged(row):
                     self._node_changed(row)
                 case NodeRemoved(row):
+                    self._end_shadows_on(row)
                     self._node_changed(row)
                     self._usage[row], self._sampled[row] = np.nan, np.nan
                 case _:
@@ -155,6 +141,8 @@ class TrackedCluster:
         self.now = now
         self.apply(self.state.expire(now))
         self.charges.expire(now)
+        for uid in self.assumed.over(now):
+            self.forget(uid)
         self.departed.forget(now)
         changed = self.state.take_changed_services()
         if self.predicted is not None:
@@ -201,6 +189,7 @@ class TrackedCluster:
             seats=dict(state.seat_of),
             services=tuple(state.services),
             replicas={key: state.replicas(service) for key, service in state.service_of.items()},
+            shadows=dict(self._shadows),
             changed={},
         )
         return self._following
@@ -214,10 +203,61 @@ class TrackedCluster:
                 predicted.remove(uid)
             else:
                 key = state.services[seat.service]
-                predicted.place(state.pods[uid], key, seat.node, seat.weight, state.replicas(seat.service))
+                replicas, shadow = state.replicas(seat.service), self._shadows.get(uid)
+                predicted.place(state.pods[uid], key, seat.node, seat.weight, replicas, shadow=shadow)
         for key, service in state.service_of.items():
             predicted.set_replicas(key, state.replicas(service))
         self._following = None
+
+    def put_pod(self, pod: PodInfo) -> None:
+        """The watch says that a pod is new or has changed."""
+        pod, was_assumed = self.assumed.seen(pod)
+        self.apply(self.state.put_pod(pod) or (self._confirmed(pod) if was_assumed else ()))
+
+    def delete_pod(self, uid: str) -> None:
+        """The watch says that a pod is gone."""
+        self.assumed.gone(uid)
+        self.apply(self.state.delete_pod(uid))
+
+    def replace_pods(self, pods: Sequence[PodInfo]) -> None:
+        """A complete list of pods."""
+        confirmed: list[Change] = []
+        as_assumed = []
+        for pod in pods:
+            now, was_assumed = self.assumed.seen(pod)
+            as_assumed.append(now)
+            if was_assumed and self.state.pods.get(pod.uid) == now:
+                confirmed += self._confirmed(now)
+        for uid in set(self.assumed.uids()).difference(pod.uid for pod in pods):
+            self.assumed.gone(uid)
+        self.apply([*self.state.replace(Kind.PODS, as_assumed), *confirmed])
+
+    def assume(self, pod: PodInfo, node: str, until: float) -> None:
+        """The pod will probably be bound to the node: reckon with it until the watch says so, or `until`."""
+        assumed = self.assumed.assume(pod, self.state.pods.get(pod.uid), node, until)
+        if assumed is not None:
+            self.apply(self.state.put_pod(assumed))
+
+    def forget(self, uid: str) -> None:
+        """The pod was not bound after all, as far as is known; nothing if it was not assumed."""
+        if uid in self.assumed:
+            pod = self.assumed.forget(uid)
+            self.apply(self.state.delete_pod(uid) if pod is None else self.state.put_pod(pod))
+
+    def believe(self, uid: str, row: int) -> None:
+        """Predict as if a bound pod sat on the node of another row, until it or that node is gone.
+
+        For a shadow: its next advice has to reckon with where its earlier advice would have led, or it gives the same
+        again and again. What is measured, requested and charged stays where it is. Nothing for a pod that is not bound.
+        """
+        seat = self.state.seat_of.get(uid)
+        if seat is None:
+            return
+        if row == seat.node:
+            self._shadows.pop(uid, None)
+        else:
+            self._shadows[uid] = row
+        self._place(uid, seat)
 
     @contextmanager
     def without(self, uid: str) -> Iterator[None]:
@@ -226,11 +266,11 @@ class TrackedCluster:
         if self.predicted is None or placed is None or not placed.weight:
             yield
             return
-        self.predicted.load.add(placed.profile, placed.node, -placed.weight)
+        self.predicted.load.add(placed.profile, placed.counts_on, -placed.weight)
         try:
             yield
         finally:
-            self.predicted.load.add(placed.profile, placed.node, placed.weight)
+            self.predicted.load.add(placed.profile, placed.counts_on, placed.weight)
 
     def expected_use(self, pod: PodInfo, profile: int | None = None) -> VirtualRequest:
         """What a pod is taken to use now. profile: of the pod, where it is known already."""
@@ -253,6 +293,11 @@ class TrackedCluster:
 
     # Inside
 
+    def _confirmed(self, pod: PodInfo) -> list[Change]:
+        """What is to be told of a pod that turned out to be just where it was assumed: nothing else changes."""
+        seat = self.state.seat_of.get(pod.uid)
+        return [] if seat is None else [PodChange(pod, seat, seat)]
+
     def _pod_changed(self, change: PodChange) -> None:
         pod, after = change.pod, change.after
         if self._following is not None:
@@ -261,16 +306,32 @@ class TrackedCluster:
             if change.before is not None or pod.uid not in self.state.pods or pod.phase in FINISHED:
                 self._pod_left(pod)
             return  # else it still waits to be bound, and may be charged provisionally
-        key = self.state.services[after.service]
-        if self.predicted is not None:
-            if change.before is not None and change.before.node != after.node:
-                self._departs(pod)
-            self.predicted.place(pod, key, after.node, after.weight, self.state.replicas(after.service))
+        if change.before is not None and change.before.node != after.node:
+            self._departs(pod)
+            self._shadows.pop(pod.uid, None)
+        self._place(pod.uid, after, pod)
         if not self.charges.knows(pod.uid, after.node, pod.started):
             self.charges.charge(pod.uid, after.node, self.expected_use(pod).amount, pod.started, self.now)
 
+    def _place(self, uid: str, seat: Seat, pod: PodInfo | None = None) -> None:
+        """Let the predicted load have a pod on its seat, or where it is believed to be. pod: None = as it is known."""
+        if self._following is not None:
+            self._following.changed[uid] = None
+        if self.predicted is not None:
+            key, replicas = self.state.services[seat.service], self.state.replicas(seat.service)
+            pod, shadow = pod or self.state.pods[uid], self._shadows.get(uid)
+            self.predicted.place(pod, key, seat.node, seat.weight, replicas, shadow=shadow)
+
+    def _end_shadows_on(self, row: int) -> None:
+        """The node is gone: what was believed to be there counts where it is."""
+        for uid in [uid for uid, believed in self._shadows.items() if believed == row]:
+            del self._shadows[uid]
+            if (seat := self.state.seat_of.get(uid)) is not None:
+                self._place(uid, seat)
+
     def _pod_left(self, pod: PodInfo) -> None:
         self._departs(pod)
+        self._shadows.pop(pod.uid, None)
         if self.predicted is not None:
             self.predicted.remove(pod.uid)
         self.charges.release(pod.uid)

@@ -7,17 +7,15 @@ A rate over the last w seconds knows only part of a pod that started less than w
 coverage and ends once it is whole; the pod is never charged again as long as it stays where it is.
 
     (bound) --> charged --> seen            a sample a window after its start
-       ^           |          |
-       |           v          v
-    provisional   gone      gone            deleted, finished, or expired before it was bound
+                   |          |
+                   v          v
+                 gone       gone            deleted or finished
 
-Provisional charges are for pods whose binding was only advised (an extender is not told the decision): the watch event
-replaces them, or they are dropped after a while.
+A pod that is only assumed to be bound (scorer/assumed.py) is charged like one that is.
 """
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -30,13 +28,12 @@ __all__ = ["Charges"]
 
 @dataclass(frozen=True, slots=True)
 class _Charge:
-    """started: unix seconds, None = not yet; left: share still charged; until: of a provisional one."""
+    """started: unix seconds, None = not yet; left: share still charged."""
 
     node: int
     amount: Floats
     started: float | None
     left: float
-    until: float | None = None
 
 
 class Charges:
@@ -50,7 +47,6 @@ class Charges:
         self._window, self._grace = window_seconds, grace_seconds
         self._charges: dict[str, _Charge] = {}
         self._seen: dict[str, int] = {}  # node where it was seen
-        self._expired_at = -math.inf
         self._total = np.zeros((0, n_resources))
         self._n_on = np.zeros(0, dtype=np.int64)
 
@@ -69,22 +65,22 @@ class Charges:
         return 0.0 if charge is None else charge.left
 
     def open(self) -> dict[str, tuple[int, float]]:
-        """Node and share left of every charge that is no provisional one."""
-        return {uid: (charge.node, charge.left) for uid, charge in self._charges.items() if charge.until is None}
+        """Node and share left of every charge."""
+        return {uid: (charge.node, charge.left) for uid, charge in self._charges.items()}
 
     def knows(self, uid: str, node: int, started: float | None) -> bool:
         """Whether charging the pod again would change nothing."""
         charge = self._charges.get(uid)
         if charge is None:
             return self._seen.get(uid) == node
-        return charge.until is None and charge.node == node and (charge.started is not None or started is None)
+        return charge.node == node and (charge.started is not None or started is None)
 
     def charge(self, uid: str, node: int, amount: AnyFloats, started: float | None, now: float) -> None:
         """A pod is on a node. Said again it changes only what is new: its start, or another node."""
         if self.knows(uid, node, started):
             return
         before = self._charges.get(uid)
-        if before is not None and before.node == node and before.until is None:
+        if before is not None and before.node == node:
             self._put(uid, replace(before, started=started))
             return
         self.release(uid)
@@ -99,13 +95,6 @@ class Charges:
         if charge is not None:
             self._put(uid, replace(charge, amount=np.asarray(amount, dtype=np.float64)))
 
-    def charge_provisionally(self, uid: str, node: int, amount: AnyFloats, until: float) -> None:
-        """A pod will probably be bound to a node; nothing if it is known to sit somewhere already."""
-        before = self._charges.get(uid)
-        if uid in self._seen or (before is not None and before.until is None):
-            return
-        self._put(uid, _Charge(node, np.asarray(amount, dtype=np.float64), None, 1.0, until))
-
     def release(self, uid: str) -> None:
         """The pod is gone; harmless if it was never charged."""
         self._seen.pop(uid, None)
@@ -117,7 +106,7 @@ class Charges:
         sampled : (n_nodes,) unix seconds of each node's last sample; NaN = it was not measured
         """
         for uid, charge in list(self._charges.items()):
-            if charge.started is None or charge.until is not None or charge.node >= len(sampled):
+            if charge.started is None or charge.node >= len(sampled):
                 continue
             covered = (sampled[charge.node] - charge.started) / self._window
             if not covered > 1 - charge.left:  # coverage only grows; NaN = not measured
@@ -129,16 +118,9 @@ class Charges:
                 self._put(uid, replace(charge, left=float(1 - covered)))
 
     def expire(self, now: float) -> None:
-        """Drop provisional charges whose time is over, and those of pods that run far longer than the window.
-
-        When the clock is set back all provisional ones go: nobody knows how long they are to last.
-        """
-        set_back, self._expired_at = now < self._expired_at, now
+        """Drop charges of pods that run far longer than the window."""
         for uid, charge in list(self._charges.items()):
-            if charge.until is not None:
-                if set_back or now >= charge.until:
-                    self._take(uid)
-            elif charge.started is not None and now - charge.started > self._window + self._grace:
+            if charge.started is not None and now - charge.started > self._window + self._grace:
                 self._take(uid)
                 self._seen[uid] = charge.node
 

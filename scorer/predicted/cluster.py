@@ -37,6 +37,7 @@ class PlacedPod:
 
     weight  : 1 = counts in what is predicted, 0 = does not (terminating, superseded, part of the node's base)
     present : it uses something now, whether or not it will be there in the evening; False = part of the base
+    shadow  : row of the node on which its curve counts instead; what it uses now it uses on `node`. None = no other
     """
 
     node: int
@@ -44,6 +45,12 @@ class PlacedPod:
     weight: float
     present: bool
     qos: int
+    shadow: int | None = None
+
+    @property
+    def counts_on(self) -> int:
+        """Row of the node whose predicted load it adds to."""
+        return self.node if self.shadow is None else self.shadow
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,17 +117,20 @@ class PredictedCluster:
 
     # Pods
 
-    def place(self, pod: PodInfo, service: ServiceKey, node: int, weight: float, replicas: float) -> None:
-        """The pod is on a node, whatever was known of it before."""
+    def place(
+        self,
+        pod: PodInfo,
+        service: ServiceKey,
+        node: int,
+        weight: float,
+        replicas: float,
+        *,
+        shadow: int | None = None,
+    ) -> None:
+        """The pod is on a node, whatever was known of it before. shadow: see PlacedPod."""
         profile = self.profile(pod, service, replicas)
-        placed = PlacedPod(node, profile, weight, not service.belongs_to_node, int(pod.qos))
-        before = self.placed.get(pod.uid)
-        if before == placed:
-            return
-        if before is not None:
-            self._count(before, -1)
-        self.placed[pod.uid] = placed
-        self._count(placed, +1)
+        present = not service.belongs_to_node
+        self._place(pod.uid, PlacedPod(node, profile, weight, present, int(pod.qos), shadow=shadow))
 
     def remove(self, uid: str) -> None:
         """The pod is gone; harmless if it was never there."""
@@ -254,6 +264,15 @@ class PredictedCluster:
 
     # Inside
 
+    def _place(self, uid: str, placed: PlacedPod) -> None:
+        before = self.placed.get(uid)
+        if before == placed:
+            return
+        if before is not None:
+            self._count(before, -1)
+        self.placed[uid] = placed
+        self._count(placed, +1)
+
     def _give_row_to(self, key: ProfileKey, replicas: float) -> int:
         """Let a new profile take the place of the one that nobody has used for longest."""
         profile = next(iter(self._idle))
@@ -267,7 +286,8 @@ class PredictedCluster:
         return profile
 
     def _count(self, placed: PlacedPod, sign: int) -> None:
-        self._ensure(placed.node)
+        row = placed.counts_on
+        self._ensure(max(placed.node, row))
         users = self._users[placed.profile] = self._users[placed.profile] + sign
         if users:
             self._idle.pop(placed.profile, None)
@@ -284,11 +304,11 @@ class PredictedCluster:
         if not placed.weight:
             return
         pods = sign * placed.weight
-        self.load.add(placed.profile, placed.node, pods)
-        if self.load.pods_on(placed.node):
-            self._qos_memory[placed.node, placed.qos] += pods * self._memory_peak[placed.profile]
+        self.load.add(placed.profile, row, pods)
+        if self.load.pods_on(row):
+            self._qos_memory[row, placed.qos] += pods * self._memory_peak[placed.profile]
         else:
-            self._qos_memory[placed.node] = 0.0  # an empty node carries no rounding errors on
+            self._qos_memory[row] = 0.0  # an empty node carries no rounding errors on
 
     def _add_profiles(self, keys: Sequence[ProfileKey], replicas: Floats) -> int:
         """Returns the number of the first."""

@@ -245,6 +245,12 @@ class PredictedLoad:
         of_pod = self._usage[profile, resource, self._counted].max(initial=0.0)
         return np.asarray(values + of_pod * self._per_capacity[: self.n_nodes, resource], dtype=np.float64)
 
+    def peaks_with(self, profile: int, nodes: Ints) -> Floats:
+        """The highest share of each resource with one more pod of a profile: (len(nodes), n_resources)."""
+        pod = self._usage[profile] * self._per_capacity[nodes][:, :, None]
+        with_pod = (self.share(nodes) + pod)[:, :, self._counted]
+        return np.asarray(with_pod.max(axis=2, initial=0.0), dtype=np.float64)
+
     def share(self, nodes: Ints | slice) -> Floats32:
         """Predicted share of capacity, live error included: (len(nodes), n_resources, n_points), at least 0.
 

@@ -12,7 +12,7 @@ from forecast.arrays import AnyFloats, Bools, Floats, Ints
 from scorer.scores import MAX_NODE_SCORE
 from scorer.scores.capacity import neutral_score_where_unknown
 
-__all__ = ["points_of_share", "predicted_peak_score"]
+__all__ = ["points_of_share", "predicted_peak_ranking", "predicted_peak_score"]
 
 _BEND = 0.9  # share of capacity from which the line bends, so that an overloaded node still differs from a worse one
 
@@ -49,13 +49,35 @@ def predicted_peak_score(share: AnyFloats, exact: AnyFloats, out_of_memory: Bool
     """
     known = np.isfinite(share)
     points = np.where(known, points_of_share(share), 0.0)
+    points = _by_exact_cost(points, exact, known, out_of_memory, worst=0.0)
+    return neutral_score_where_unknown(points, known)
+
+
+def predicted_peak_ranking(share: AnyFloats, exact: AnyFloats, out_of_memory: Bools) -> Floats:
+    """The same as points of unlimited range: 100 (1 - share) whatever the share, so that an overloaded node is told
+    from a worse one by what lies between them. For sums that are not cut at 0 and 100.
+
+    Nodes predicted to run out of memory come 10 points after the worst of the others.
+    Returns (n_nodes,), NaN = unknown.
+    """
+    known = np.isfinite(share)
+    points = MAX_NODE_SCORE * (1.0 - np.maximum(np.where(known, share, 0.0), 0.0))
+    safe = known & ~out_of_memory
+    worst = points[safe].min(initial=MAX_NODE_SCORE) - 10.0
+    points = _by_exact_cost(points, exact, known, out_of_memory, worst=worst)
+    return np.where(known, points, np.nan)
+
+
+def _by_exact_cost(points: Floats, exact: AnyFloats, known: Bools, out_of_memory: Bools, *, worst: float) -> Floats:
+    """Points after steps 2 and 3 of `predicted_peak_score`."""
+    points = points.copy()
     passed_over = known & out_of_memory
     if passed_over.sum() == known.sum():
         passed_over = np.zeros_like(known)
-    points[passed_over] = 0.0
+    points[passed_over] = worst
     short_list = np.flatnonzero(np.isfinite(exact) & known & ~passed_over)
     points[short_list] = _dealt(points[short_list], exact[short_list])
-    return neutral_score_where_unknown(points, known)
+    return points
 
 
 def _dealt(points: Floats, cost: AnyFloats) -> Floats:

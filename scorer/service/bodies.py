@@ -12,6 +12,8 @@ from typing import Annotated
 from msgspec import UNSET, Meta, Raw, Struct, UnsetType, field
 
 __all__ = [
+    "ChargeBody",
+    "ChargeRequest",
     "CurveBody",
     "DayPeakBody",
     "ErrorBody",
@@ -59,6 +61,21 @@ class ScoresRequest(Struct, forbid_unknown_fields=True):
     pod: Raw
     nodes: list[str] | None = None
     weights: dict[str, float] | None = None
+    ranking: bool = False
+
+
+class ChargeRequest(Struct, forbid_unknown_fields=True):
+    """A pod will probably be bound to a node: reckon with it until its binding is seen, or for so many seconds."""
+
+    pod: Raw
+    node: str
+    seconds: Annotated[float, Meta(gt=0, le=60)] = 2.0
+
+
+class ChargeBody(Struct):
+    """Whether the node is known, and so was charged."""
+
+    charged: bool
 
 
 class ExplainRequest(Struct, forbid_unknown_fields=True):
@@ -80,7 +97,10 @@ class PodReference(Struct):
 
 
 class ScoresBody(Struct):
-    """Scores 0..100 by node, higher is better; nodes not known to the scorer get a neutral score."""
+    """Scores 0..100 by node, higher is better; nodes not known to the scorer get a neutral score.
+
+    `ranking`, where it was asked for, is the same without the limits: overloaded nodes go on falling below 0.
+    """
 
     scores: dict[str, float]
     level: LevelNumber
@@ -88,6 +108,7 @@ class ScoresBody(Struct):
     model: Annotated[str | None, Meta(description="Version of the model; null = none is in use.")]
     weights: dict[str, float]
     unknown_nodes: list[str]
+    ranking: dict[str, float] | UnsetType = UNSET
 
 
 class PeakBody(Struct):

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Protocol
 
 import msgspec
 from fastapi import FastAPI, Request
@@ -21,7 +21,7 @@ from starlette.responses import Response
 
 from forecast.errors import ForecastError, InputError
 
-__all__ = ["Refusal", "add_error_handlers", "error_response", "json_response", "query_error"]
+__all__ = ["ErrorAnswer", "Refusal", "add_error_handlers", "error_response", "json_response", "query_error"]
 
 logger = logging.getLogger(__name__)
 
@@ -47,6 +47,13 @@ def error_response(status: int, message: str, headers: Mapping[str, str] | None 
     return json_response({"error": message}, status, extra | dict(headers or {}))
 
 
+class ErrorAnswer(Protocol):
+    """How an error is written: error_response, or that of a service with another protocol."""
+
+    def __call__(self, status: int, message: str, headers: Mapping[str, str] | None = None, /) -> Response:
+        """An error as an answer."""
+
+
 def query_error(errors: Sequence[Any]) -> str:
     """What FastAPI found wrong with path or query parameters, in one sentence."""
     first = errors[0]
@@ -54,22 +61,22 @@ def query_error(errors: Sequence[Any]) -> str:
     return f"{where}: {first.get('msg', 'not usable')}; /openapi.json says what is allowed"
 
 
-def add_error_handlers(app: FastAPI) -> None:
+def add_error_handlers(app: FastAPI, answer: ErrorAnswer = error_response) -> None:
     """Translate exceptions to answers."""
 
     async def refused(request: Request, error: Exception) -> Response:
         assert isinstance(error, Refusal)
-        return error_response(error.status, error.message, error.headers)
+        return answer(error.status, error.message, error.headers)
 
     async def input_error(request: Request, error: Exception) -> Response:
-        return error_response(422, str(error))
+        return answer(422, str(error))
 
     async def unavailable(request: Request, error: Exception) -> Response:
-        return error_response(503, str(error))
+        return answer(503, str(error))
 
     async def bad_parameters(request: Request, error: Exception) -> Response:
         assert isinstance(error, RequestValidationError)
-        return error_response(422, query_error(error.errors()))
+        return answer(422, query_error(error.errors()))
 
     async def http_error(request: Request, error: Exception) -> Response:
         assert isinstance(error, HTTPException)
@@ -77,7 +84,7 @@ def add_error_handlers(app: FastAPI) -> None:
             404: f"there is nothing at {request.url.path}: /openapi.json lists the paths",
             405: f"{request.method} is not allowed at {request.url.path}: /openapi.json lists the methods",
         }.get(error.status_code, str(error.detail))
-        return error_response(error.status_code, message, error.headers)
+        return answer(error.status_code, message, error.headers)
 
     app.add_exception_handler(Refusal, refused)
     app.add_exception_handler(InputError, input_error)

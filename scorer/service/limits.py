@@ -15,7 +15,7 @@ from collections.abc import Callable
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from scorer.service.errors import error_response
+from scorer.service.errors import ErrorAnswer, error_response
 
 __all__ = ["BodyLimit", "Busy", "Deadline", "Guard"]
 
@@ -30,8 +30,8 @@ _NEVER_BUSY = ("/healthz", "/readyz")  # a busy scorer is alive: restarting it w
 class Guard:
     """Answers 500 to what nobody expected, logs it, and reports every request to `observe`."""
 
-    def __init__(self, app: ASGIApp, observe: Observe) -> None:
-        self._app, self._observe = app, observe
+    def __init__(self, app: ASGIApp, observe: Observe, answer: ErrorAnswer = error_response) -> None:
+        self._app, self._observe, self._answer = app, observe, answer
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Run the rest of the application."""
@@ -51,7 +51,7 @@ class Guard:
         except Exception:
             logger.exception("%s %s failed", scope["method"], scope["path"])
             if status == 0:
-                response = error_response(500, "an error inside the scorer: its log says more; please report it")
+                response = self._answer(500, "an error inside the service: its log says more; please report it")
                 await response(scope, receive, watched_send)
         finally:
             # The route's pattern, not the path: a path with a node's name in it would be a series per node.
@@ -62,8 +62,8 @@ class Guard:
 class Busy:
     """So many requests at once. More are told to come back rather than queued until nobody waits for them any more."""
 
-    def __init__(self, app: ASGIApp, max_concurrent: int) -> None:
-        self._app, self._max, self._now = app, max_concurrent, 0
+    def __init__(self, app: ASGIApp, max_concurrent: int, answer: ErrorAnswer = error_response) -> None:
+        self._app, self._max, self._now, self._answer = app, max_concurrent, 0, answer
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass on or answer 503."""
@@ -72,7 +72,7 @@ class Busy:
             return
         if self._now >= self._max:
             message = f"{self._max} requests are at work already: ask again after Retry-After seconds"
-            await error_response(503, message, {"Connection": "close"})(scope, receive, send)
+            await self._answer(503, message, {"Connection": "close"})(scope, receive, send)
             return
         self._now += 1
         try:
@@ -113,8 +113,8 @@ class Deadline:
 class BodyLimit:
     """Reads the body before the routes see it: at most `max_bytes`, within `seconds`."""
 
-    def __init__(self, app: ASGIApp, max_bytes: int, seconds: float) -> None:
-        self._app, self._max, self._seconds = app, max_bytes, seconds
+    def __init__(self, app: ASGIApp, max_bytes: int, seconds: float, answer: ErrorAnswer = error_response) -> None:
+        self._app, self._max, self._seconds, self._answer = app, max_bytes, seconds, answer
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass on with the whole body, or answer 413 or 408."""
@@ -126,11 +126,11 @@ class BodyLimit:
                 body = await self._read(scope, receive)
         except TimeoutError:
             message = f"the body did not arrive within {self._seconds:g} s: send it in one go"
-            await error_response(408, message, {"Connection": "close"})(scope, receive, send)
+            await self._answer(408, message, {"Connection": "close"})(scope, receive, send)
             return
         if body is None:
             message = f"the body is larger than {self._max} bytes: name fewer nodes, or raise the limit"
-            await error_response(413, message, {"Connection": "close"})(scope, receive, send)
+            await self._answer(413, message, {"Connection": "close"})(scope, receive, send)
             return
         sent = False
 

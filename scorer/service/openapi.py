@@ -28,6 +28,7 @@ _EXAMPLES: dict[str, dict[str, Any]] = {
         "a pod of the cluster, on all nodes": {"value": {"pod": {"namespace": "shop", "name": "cart-7d9c5b6f4-x2x7p"}}},
         "other weights": {"value": {"pod": _POD, "nodes": ["node-1"], "weights": {"predicted_peak": 1}}},
     },
+    "ChargeRequest": {"the node ranked first": {"value": {"pod": _POD, "node": "node-1", "seconds": 2}}},
     "ExplainRequest": {"the three best nodes": {"value": {"pod": _POD, "top": 3}}},
 }
 

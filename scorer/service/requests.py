@@ -9,14 +9,15 @@ import msgspec
 from scorer.answers import ScorerApi
 from scorer.cluster.decoding import decode_pod
 from scorer.cluster.objects import PodInfo
-from scorer.service.bodies import ExplainRequest, PodReference, ScoresRequest
+from scorer.service.bodies import ChargeRequest, ExplainRequest, PodReference, ScoresRequest
 from scorer.service.errors import Refusal
 
-__all__ = ["decode_explain", "decode_scores", "pod_of"]
+__all__ = ["decode_charge", "decode_explain", "decode_scores", "pod_of"]
 
-Body = TypeVar("Body", ScoresRequest, ExplainRequest, PodReference)
+Body = TypeVar("Body", ScoresRequest, ChargeRequest, ExplainRequest, PodReference)
 
 _SCORES = msgspec.json.Decoder(ScoresRequest)
+_CHARGE = msgspec.json.Decoder(ChargeRequest)
 _EXPLAIN = msgspec.json.Decoder(ExplainRequest)
 _POD = msgspec.json.Decoder(PodReference)
 
@@ -24,6 +25,11 @@ _POD = msgspec.json.Decoder(PodReference)
 def decode_scores(body: bytes, max_nodes: int) -> ScoresRequest:
     """Body of POST /v1/scores. Raises Refusal."""
     return _checked(_decode(_SCORES, body), max_nodes)
+
+
+def decode_charge(body: bytes) -> ChargeRequest:
+    """Body of POST /v1/charges. Raises Refusal."""
+    return _decode(_CHARGE, body)
 
 
 def decode_explain(body: bytes, max_nodes: int) -> ExplainRequest:

@@ -15,7 +15,7 @@ from pathlib import Path
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from forecast.errors import InputError
-from scorer.service.errors import error_response
+from scorer.service.errors import ErrorAnswer, error_response
 from scorer.service.routes.page import PAGE_FILES
 
 __all__ = ["Authentication", "BearerTokens", "SecurityHeaders"]
@@ -88,8 +88,10 @@ def _stamp(path: Path) -> Stamp:
 class Authentication:
     """ASGI: no token, no answer, but for the open paths."""
 
-    def __init__(self, app: ASGIApp, tokens: BearerTokens, *, metrics_open: bool) -> None:
-        self._app, self._tokens = app, tokens
+    def __init__(
+        self, app: ASGIApp, tokens: BearerTokens, *, metrics_open: bool, answer: ErrorAnswer = error_response
+    ) -> None:
+        self._app, self._tokens, self._answer = app, tokens, answer
         self._open = OPEN_PATHS | ({"/metrics"} if metrics_open else set())
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -103,7 +105,7 @@ class Authentication:
                     else "a token is needed: send Authorization: Bearer TOKEN"
                 )
                 challenge = 'Bearer realm="forecast-scheduler"' + (', error="invalid_token"' if given else "")
-                response = error_response(401, message, {"WWW-Authenticate": challenge, "Connection": "close"})
+                response = self._answer(401, message, {"WWW-Authenticate": challenge, "Connection": "close"})
                 await response(scope, receive, send)
                 return
         await self._app(scope, receive, send)

@@ -156,7 +156,9 @@ class ScorerServer:
             server_header=False,
             proxy_headers=False,
             limit_concurrency=MAX_CONNECTIONS,
-            timeout_keep_alive=75,  # above the 60 s after which common load balancers close idle connections themselves
+            # Above the 60 s after which common load balancers, and the 90 s after which Go's clients (kube-scheduler is
+            # one) close idle connections themselves: a request that meets our closing would be lost.
+            timeout_keep_alive=120,
             timeout_graceful_shutdown=max(1, round(self.options.shutdown_seconds)),
             ssl_context_factory=None if certificates is None else lambda config, default: certificates.context,
         )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any, cast
 
+import msgspec
 import numpy as np
 
 from forecast.arrays import AnyFloats
@@ -29,15 +30,17 @@ __all__ = [
 DIGITS = 7
 
 
-def scores_body(scored: answers.Scored) -> bodies.ScoresBody:
-    """Scores by node."""
+def scores_body(scored: answers.Scored, *, ranking: bool = False) -> bodies.ScoresBody:
+    """Scores by node, and the ranking where it was asked for."""
+    scores, ranks = (np.round(values, 4).tolist() for values in (scored.scores, scored.ranking))
     return bodies.ScoresBody(
-        scores=dict(zip(scored.nodes, np.round(scored.scores, 4).tolist(), strict=True)),
+        scores=dict(zip(scored.nodes, scores, strict=True)),
         level=int(scored.level),
         reasons=list(scored.reasons),
         model=scored.model_version,
         weights=dict(scored.weights),
         unknown_nodes=[str(name) for name in scored.unknown_nodes],
+        ranking=dict(zip(scored.nodes, ranks, strict=True)) if ranking else msgspec.UNSET,
     )
 
 

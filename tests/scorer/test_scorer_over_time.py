@@ -126,7 +126,7 @@ def test_a_new_half_hour_moves_what_is_expected_now() -> None:
 def test_a_change_that_could_not_be_followed_is_made_good(monkeypatch: pytest.MonkeyPatch) -> None:
     tested = LiveScorer(pods=PODS)
 
-    def fail(*arguments: object) -> None:
+    def fail(*arguments: object, **named: object) -> None:
         raise RuntimeError("out of order")
 
     monkeypatch.setattr(PredictedCluster, "place", fail)

@@ -5,9 +5,10 @@ from __future__ import annotations
 from fastapi import APIRouter, Request
 from starlette.responses import Response
 
+from scorer.service.bodies import ChargeBody
 from scorer.service.errors import json_response
 from scorer.service.openapi import answer, body
-from scorer.service.requests import decode_explain, decode_scores, pod_of
+from scorer.service.requests import decode_charge, decode_explain, decode_scores, pod_of
 from scorer.service.state import ReadyService
 from scorer.service.translation import explanation_body, scores_body
 
@@ -22,7 +23,8 @@ async def scores(request: Request, service: ReadyService) -> Response:
 
     `pod` is a Kubernetes Pod object (it need not exist yet) or the namespace and name of one that does. `nodes` are
     the nodes to score, all if left out. `weights` replace the configured ones for this request. Nodes that the scorer
-    does not know get a neutral score and are named in `unknown_nodes`.
+    does not know get a neutral score and are named in `unknown_nodes`. With `ranking` the answer has the scores once
+    more without the limits 0 and 100, which tells overloaded nodes apart.
     """
     # Straight on the event loop: scoring takes a fraction of a millisecond, a hop to a thread as long again.
     with service.metrics.stage("decode"):
@@ -31,7 +33,19 @@ async def scores(request: Request, service: ReadyService) -> Response:
     with service.metrics.stage("score"):
         scored = service.scorer.score(pod, asked.nodes, asked.weights)
     with service.metrics.stage("encode"):
-        return json_response(scores_body(scored))
+        return json_response(scores_body(scored, ranking=asked.ranking))
+
+
+@router.post("/charges", responses=answer("ChargeBody", 400, 408, 413, 422), openapi_extra=body("ChargeRequest"))
+async def charges(request: Request, service: ReadyService) -> Response:
+    """Reckon with a pod on a node before its binding is seen, for `seconds` at most.
+
+    For an extender elsewhere, which is not told kube-scheduler's decision: without this, pods that follow each other
+    quickly are all sent to the same node. A node that is not known is not charged.
+    """
+    asked = decode_charge(await request.body())
+    charged = service.scorer.charge_provisionally(pod_of(asked.pod, service.scorer), asked.node, asked.seconds)
+    return json_response(ChargeBody(charged))
 
 
 @router.post("/explain", responses=answer("ExplanationBody", 400, 408, 413, 422), openapi_extra=body("ExplainRequest"))

@@ -58,7 +58,6 @@ def test_a_pod_that_was_seen_is_never_charged_again_where_it_is() -> None:
     tested.measured(np.array([T0 + 301]))
     for started in (T0, T0 + 400, None):
         tested.charge("a", 0, ONE, started, T0 + 400)
-    tested.charge_provisionally("a", 1, ONE, T0 + 500)
     assert not tested.total(2).any()
     assert tested.knows("a", 0, T0)
     tested.charge("a", 1, ONE, T0 + 400, T0 + 400)  # another node: another process
@@ -80,51 +79,6 @@ def test_without_measurements_a_charge_ends_a_grace_after_its_window() -> None:
     tested.expire(T0 + WINDOW + GRACE + 1)
     assert len(tested) == 0
     assert tested.knows("a", 0, T0)
-
-
-def test_a_provisional_charge_is_replaced_by_the_watch_event_wherever_the_pod_went() -> None:
-    for node in (0, 1):
-        tested = charges()
-        tested.charge_provisionally("a", 0, ONE, T0 + 2)
-        assert not tested.knows("a", 0, None)
-        assert tested.open() == {}
-        tested.charge("a", node, 3 * ONE, None, T0 + 1)
-        expected = np.zeros((2, 2))
-        expected[node] = 3 * ONE
-        np.testing.assert_array_equal(tested.total(2), expected)
-        tested.expire(T0 + 100)
-        np.testing.assert_array_equal(tested.total(2), expected)
-        assert tested.open() == {"a": (node, 1.0)}
-
-
-def test_a_provisional_charge_is_dropped_when_its_time_is_over_and_leaves_no_trace() -> None:
-    tested = charges()
-    tested.charge_provisionally("a", 0, ONE, T0 + 2)
-    tested.expire(T0 + 1.9)
-    assert len(tested) == 1
-    tested.measured(np.array([T0 + 5000]))  # which says nothing of a pod that may not be there
-    assert tested.left("a") == 1.0
-    tested.expire(T0 + 2)
-    assert len(tested) == 0
-    assert not tested.knows("a", 0, None)
-
-
-def test_the_advice_given_last_is_the_one_that_is_charged() -> None:
-    tested = charges()
-    tested.charge_provisionally("a", 0, ONE, T0 + 2)
-    tested.charge_provisionally("a", 1, ONE, T0 + 3)
-    np.testing.assert_array_equal(tested.total(2), [0 * ONE, ONE])
-    tested.charge("b", 0, ONE, None, T0)
-    tested.charge_provisionally("b", 1, ONE, T0 + 3)  # it is known to sit elsewhere
-    np.testing.assert_array_equal(tested.total(2), [ONE, ONE])
-
-
-def test_provisional_charges_do_not_outlive_a_clock_that_is_set_back() -> None:
-    tested = charges()
-    tested.expire(T0)
-    tested.charge_provisionally("a", 0, ONE, T0 + 2)
-    tested.expire(T0 - 7200)
-    assert len(tested) == 0
 
 
 def test_releasing_what_was_never_charged_is_harmless() -> None:
@@ -156,7 +110,7 @@ class Step:
 
 STEPS = st.builds(
     Step,
-    st.sampled_from(["charge", "charge", "start", "measure", "release", "expire", "provisional"]),
+    st.sampled_from(["charge", "charge", "start", "measure", "release", "expire"]),
     st.sampled_from("abcde"),
     st.integers(0, 2),
     st.sampled_from([-7200.0, -400.0, -1.0, 0.0, 1.0, 2.0, 60.0, 150.0, 299.0, 300.0, 421.0, 4000.0]),
@@ -196,10 +150,6 @@ def test_whatever_happens_in_whatever_order_the_sums_are_those_of_what_is_open(s
                 seen.pop(step.uid, None)
             case "expire":
                 tested.expire(now)
-            case "provisional":
-                tested.charge_provisionally(step.uid, step.node, amount, now + 2)
-                if step.uid in seen:
-                    assert tested.left(step.uid) == 0.0
         for uid in "abcde":
             for node in range(3):
                 if tested.left(uid) == 0.0 and tested.knows(uid, node, now):
@@ -209,8 +159,7 @@ def test_whatever_happens_in_whatever_order_the_sums_are_those_of_what_is_open(s
         open_total = np.zeros(3)
         for node, left in tested.open().values():
             open_total[node] += left
-        assert (tested.total(3)[:, 1] >= open_total - 1e-9).all()  # the rest is provisional
-        assert len(tested) >= len(tested.open())
+        np.testing.assert_allclose(tested.total(3)[:, 1], open_total, atol=1e-9)
     for uid in "abcde":
         tested.release(uid)
     assert len(tested) == 0

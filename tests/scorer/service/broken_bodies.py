@@ -1,11 +1,11 @@
-"""A body of POST /v1/scores, broken at random."""
+"""Bodies of requests, broken at random."""
 
 from __future__ import annotations
 
 import json
 import random
 
-__all__ = ["BODY", "mutated"]
+__all__ = ["BODY", "broken", "mutated"]
 
 POD = {"metadata": {"namespace": "shop", "name": "cart-1"}, "spec": {"containers": [{"name": "cart"}]}}
 BODY = json.dumps({"pod": POD, "nodes": ["node-01", "node-02"], "weights": {"predicted_peak": 1}}).encode()
@@ -13,7 +13,12 @@ BODY = json.dumps({"pod": POD, "nodes": ["node-01", "node-02"], "weights": {"pre
 
 def mutated(rng: random.Random) -> bytes:
     """The body above, broken in one to four places."""
-    body = bytearray(BODY)
+    return broken(BODY, rng)
+
+
+def broken(whole: bytes, rng: random.Random) -> bytes:
+    """A body, broken in one to four places."""
+    body = bytearray(whole)
     for _ in range(rng.randint(1, 4)):
         at = rng.randrange(len(body))
         match rng.randrange(5):

@@ -48,6 +48,7 @@ class FakeScorer:
         self.last_check: answers.SelfCheck | None = None
         self.fail: Callable[[], None] = lambda: None
         self.asked: list[PodInfo] = []
+        self.charged: list[tuple[str, str, float]] = []
         rng = np.random.default_rng(5)
         self.size = rng.uniform(0.35, 0.75, n_nodes)  # share of CPU at the evening's height
         self.size[:3] = (1.04, 0.93, 0.86)[: min(3, n_nodes)]
@@ -82,12 +83,18 @@ class FakeScorer:
         return answers.Scored(
             nodes=asked,
             scores=np.array([known.get(name, 50.0) for name in asked], dtype=np.float64),
+            ranking=np.array([2 * known.get(name, 50.0) - 100 for name in asked], dtype=np.float64),
             level=self.level,
             reasons=self.reasons,
             model_version="20260311-0200",
             weights=dict(weights or {"predicted_peak": 1.0}),
             unknown_nodes=tuple(name for name in asked if name not in known),
         )
+
+    def charge_provisionally(self, pod: PodInfo, node: str, seconds: float = 2.0) -> bool:
+        self.fail()
+        self.charged.append((pod.name, node, seconds))
+        return node in self.names
 
     def explain(
         self,

@@ -19,7 +19,7 @@ def _commands() -> list[list[str]]:
 
 def test_every_example_runs(client: AppClient) -> None:
     commands = _commands()
-    assert len(commands) == 8
+    assert len(commands) == 9
     for _, _, address, *rest in commands:
         path = address.removeprefix("$SCORER")
         answer = client.post(path, content=rest[1].encode()) if rest else client.get(path)

@@ -31,7 +31,7 @@ CHECKS: Any = [
     response_schema_conformance,
     unsupported_method,
 ]
-OPERATIONS = 13
+OPERATIONS = 14
 
 
 @pytest.fixture(scope="module")

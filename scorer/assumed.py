@@ -1,0 +1,91 @@
+"""Pods that are assumed to be bound to a node before the watch says so.
+
+    waiting --assume--> assumed --watch: bound, here or elsewhere--> bound
+                           |
+                           +--watch: still waiting--> assumed, as it is now
+                           +--expired, forgotten----> waiting, as the watch last had it
+                           +--watch: deleted--------> gone
+
+As in kube-scheduler's own cache (pkg/scheduler/backend/cache/interface.go) an assumed pod is in all tables like one
+that is bound. Here is only kept what the watch said, so that it can be taken back.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from scorer.cluster.objects import PodInfo
+from scorer.cluster.seating import waits
+
+__all__ = ["AssumedPods"]
+
+_LONGEST = 600.0
+"""Seconds. What seems to last longer was assumed before the clock was set back."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Assumed:
+    """pod: as the watch last had it, None = it has not come yet."""
+
+    node: str
+    until: float
+    pod: PodInfo | None
+
+
+class AssumedPods:
+    """By UID. Decides; whoever holds the tables puts pods in and out."""
+
+    def __init__(self) -> None:
+        self._assumed: dict[str, _Assumed] = {}
+
+    def __len__(self) -> int:
+        """Pods assumed at the moment."""
+        return len(self._assumed)
+
+    def __contains__(self, uid: str) -> bool:
+        """Whether a pod is assumed to be where it is, rather than known."""
+        return uid in self._assumed
+
+    def assume(self, pod: PodInfo, known: PodInfo | None, node: str, until: float) -> PodInfo | None:
+        """The pod as it is to be put into the tables; None = it sits somewhere already.
+
+        known : as the tables have it, None = not at all
+        until : unix seconds
+        """
+        earlier = self._assumed.get(pod.uid)
+        if earlier is not None:
+            known = earlier.pod
+        elif known is not None and not waits(known):
+            return None
+        self._assumed[pod.uid] = _Assumed(node, until, known)
+        return replace(known or pod, node=node)
+
+    def seen(self, pod: PodInfo) -> tuple[PodInfo, bool]:
+        """What the watch says of a pod -> the pod as it is to be put into the tables, and whether the wait is over."""
+        assumed = self._assumed.get(pod.uid)
+        if assumed is None:
+            return pod, False
+        if not waits(pod):
+            del self._assumed[pod.uid]
+            return pod, True
+        self._assumed[pod.uid] = replace(assumed, pod=pod)
+        return replace(pod, node=assumed.node), False
+
+    def gone(self, uid: str) -> None:
+        """The pod was deleted."""
+        self._assumed.pop(uid, None)
+
+    def forget(self, uid: str) -> PodInfo | None:
+        """Take the assumption back: the pod as the watch had it, None = it is not to be in the tables at all.
+
+        Raises KeyError for a pod that is not assumed.
+        """
+        return self._assumed.pop(uid).pod
+
+    def over(self, now: float) -> list[str]:
+        """UIDs of pods that were assumed for long enough."""
+        return [uid for uid, one in self._assumed.items() if not now < one.until < now + _LONGEST]
+
+    def uids(self) -> list[str]:
+        """Of all."""
+        return list(self._assumed)

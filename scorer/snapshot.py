@@ -1,0 +1,32 @@
+"""The tracked cluster as it was at one moment, for tables that are made from it without its lock."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from forecast.service_key import ServiceKey
+from scorer.cluster.changes import Seat
+from scorer.cluster.objects import NodeInfo, PodInfo
+
+__all__ = ["Snapshot"]
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """The cluster as a rebuild needs it.
+
+    nodes    : rows and their nodes
+    seats    : by pod UID, as `pods`; services: by the index that seats name
+    replicas : pods that share the load of each service
+    shadows  : by pod UID, see TrackedCluster.believe
+    changed  : UIDs of pods that changed since, in order
+    """
+
+    nodes: tuple[tuple[int, NodeInfo], ...]
+    pods: Mapping[str, PodInfo]
+    seats: Mapping[str, Seat]
+    services: tuple[ServiceKey, ...]
+    replicas: Mapping[ServiceKey, float]
+    shadows: Mapping[str, int]
+    changed: dict[str, None]
