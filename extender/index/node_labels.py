@@ -49,10 +49,16 @@ class NodeLabels:
         """nodes: by row, a live view that grows with the cluster."""
         self._nodes = nodes
         self._columns: dict[str, LabelColumn] = {}
+        self._keys_of: dict[int, tuple[str, ...]] = {}
+        self._nodes_with: dict[str, int] = {}
+        for row in range(len(nodes)):
+            self._count(row)
 
     def column(self, key: str) -> LabelColumn:
-        """The column of a key."""
+        """The column of a key. One that no node has costs next to nothing: a pod may name thousands of these."""
         column = self._columns.get(key)
+        if column is None and key not in self._nodes_with:
+            return LabelColumn(np.full(len(self._nodes), ABSENT, dtype=np.int64))
         if column is None:
             column = LabelColumn(np.full(0, ABSENT, dtype=np.int64))
             for row in range(len(self._nodes)):
@@ -66,10 +72,26 @@ class NodeLabels:
 
     def node_changed(self, row: int) -> None:
         """The node of a row came, changed or went."""
+        self._count(row)
         for key, column in list(self._columns.items()):
             self._set(column, key, row)
             if len(column.names) > 4 * len(self._nodes) + 1024:
                 del self._columns[key]  # mostly values of nodes that went: made anew without them
+
+    def _count(self, row: int) -> None:
+        node = self._nodes[row]
+        keys = () if node is None else tuple(node.labels)
+        before = self._keys_of.pop(row, ())
+        if keys:
+            self._keys_of[row] = keys
+        if keys == before:
+            return
+        for key in keys:
+            self._nodes_with[key] = self._nodes_with.get(key, 0) + 1
+        for key in before:
+            self._nodes_with[key] -= 1
+            if not self._nodes_with[key]:
+                del self._nodes_with[key]
 
     def _set(self, column: LabelColumn, key: str, row: int) -> None:
         if row >= len(column.values):

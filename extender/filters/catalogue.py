@@ -1,0 +1,71 @@
+"""All filters of kube-scheduler by the name of their plugin, in the order in which it runs them (v1.36,
+apis/config/v1/default_plugins.go), with the kinds of objects that each needs beside nodes and pods."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable
+from dataclasses import dataclass
+from typing import Final
+
+from extender.filters.filter import Filter
+from extender.filters.inter_pod_affinity import InterPodAffinity
+from extender.filters.node_affinity import NodeAffinity
+from extender.filters.node_name import NodeName
+from extender.filters.node_ports import NodePorts
+from extender.filters.node_resources_fit import NodeResourcesFit
+from extender.filters.node_unschedulable import NodeUnschedulable
+from extender.filters.node_volume_limits import NodeVolumeLimits
+from extender.filters.pod_topology_spread import PodTopologySpread
+from extender.filters.scheduling_gates import SchedulingGates
+from extender.filters.taint_toleration import TaintToleration
+from extender.filters.volume_binding import VolumeBinding
+from extender.filters.volume_restrictions import VolumeRestrictions
+from extender.filters.volume_zone import VolumeZone
+from extender.index.storage import STORAGE_KINDS
+from forecast.errors import UnknownName
+from scorer.cluster.decoding import Kind
+
+__all__ = ["STANDARD_FILTERS", "kinds_read", "standard_filters"]
+
+
+@dataclass(frozen=True, slots=True)
+class StandardFilter:
+    """make: a new one; reads: kinds of objects that it needs beside nodes and pods."""
+
+    make: Callable[[], Filter]
+    reads: tuple[Kind, ...] = ()
+
+
+STANDARD_FILTERS: Final = {
+    one.make().name: one
+    for one in (
+        StandardFilter(SchedulingGates),
+        StandardFilter(NodeUnschedulable),
+        StandardFilter(NodeName),
+        StandardFilter(TaintToleration),
+        StandardFilter(NodeAffinity),
+        StandardFilter(NodePorts),
+        StandardFilter(NodeResourcesFit),
+        StandardFilter(VolumeRestrictions, STORAGE_KINDS),
+        StandardFilter(NodeVolumeLimits, STORAGE_KINDS),
+        StandardFilter(VolumeBinding, STORAGE_KINDS),
+        StandardFilter(VolumeZone, STORAGE_KINDS),
+        StandardFilter(PodTopologySpread),
+        StandardFilter(InterPodAffinity, (Kind.NAMESPACES,)),
+    )
+}
+
+
+def standard_filters(names: Iterable[str] | None = None) -> tuple[Filter, ...]:
+    """New filters of these names, in kube-scheduler's order; None = all. Raises UnknownName."""
+    wanted = STANDARD_FILTERS.keys() if names is None else set(names)
+    for name in wanted:
+        if name not in STANDARD_FILTERS:
+            raise UnknownName("filter", name, list(STANDARD_FILTERS))
+    return tuple(one.make() for name, one in STANDARD_FILTERS.items() if name in wanted)
+
+
+def kinds_read(filters: Collection[Filter]) -> tuple[Kind, ...]:
+    """Kinds of objects that these filters need beside nodes and pods."""
+    names = {one.name for one in filters}
+    return tuple(dict.fromkeys(kind for name, one in STANDARD_FILTERS.items() if name in names for kind in one.reads))

@@ -1,0 +1,35 @@
+from __future__ import annotations
+
+import pytest
+
+from extender.filters.domain import Domain
+from tests.extender.views import Verdict, node_named, passing, pod_with, verdicts, view_of
+
+KEY = "forecast-scheduler.io/domain"
+
+VIEW = view_of(
+    [
+        node_named("plain"),
+        node_named("empty", labels={KEY: ""}),
+        node_named("gpu", labels={KEY: "gpu"}),
+        node_named("job", labels={KEY: "job"}),
+    ]
+)
+
+
+@pytest.mark.parametrize(
+    ("domain", "own"), [("", {"plain", "empty"}), ("gpu", {"gpu"}), ("job", {"job"}), ("nobody's", set())]
+)
+def test_every_node_is_in_one_domain(domain: str, own: set[str]) -> None:
+    assert passing(Domain(domain), pod_with(), VIEW) == own
+
+
+def test_it_is_unresolvable() -> None:
+    assert verdicts(Domain(), pod_with(), VIEW)["gpu"] == Verdict.no("node(s) belonged to another scheduling domain")
+
+
+def test_nobody_has_the_label() -> None:
+    view = view_of([node_named("a"), node_named("b")])
+
+    assert not Domain().filter(pod_with(), view)
+    assert passing(Domain("gpu"), pod_with(), view) == set()

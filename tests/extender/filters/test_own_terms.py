@@ -1,0 +1,26 @@
+from __future__ import annotations
+
+import pytest
+
+from extender.filters.own_terms import as_read
+from scorer.cluster.constraints import LabelSelector, Operator, PodAffinityTerm, Requirement
+
+
+def term(selector: LabelSelector | None) -> PodAffinityTerm:
+    return PodAffinityTerm(LabelSelector(), "zone", frozenset({"shop"}), selector)
+
+
+def selector(*operators: Operator) -> LabelSelector:
+    return LabelSelector(tuple(Requirement("stage", one, ("prod",)) for one in operators))
+
+
+@pytest.mark.parametrize("operators", [(Operator.NOT_IN,), (Operator.DOES_NOT_EXIST, Operator.NOT_IN)])
+def test_a_namespace_selector_that_fits_no_labels_means_every_namespace(operators: tuple[Operator, ...]) -> None:
+    assert as_read(term(selector(*operators))) == term(LabelSelector())
+
+
+@pytest.mark.parametrize(
+    "said", [None, LabelSelector(), selector(Operator.IN), selector(Operator.NOT_IN, Operator.EXISTS)]
+)
+def test_other_terms_stay_as_they_are(said: LabelSelector | None) -> None:
+    assert as_read(term(said)) == term(said)
