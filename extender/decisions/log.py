@@ -1,0 +1,123 @@
+"""The decision log: one JSON object a line for each pod that was advised on and bound, to a file or standard output.
+
+Writing happens behind an outbox. A disk that is full or hangs loses lines, which are counted and said once, and nothing
+else: nobody waits for it.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import orjson
+
+from extender.decisions.decision import Binding, decision_of, slimmed
+from extender.decisions.outbox import Outbox
+from extender.decisions.rotating_file import RotatingFile
+from forecast.errors import InputError
+
+__all__ = ["STDOUT", "DecisionLog", "LogFigures", "open_decision_log"]
+
+logger = logging.getLogger(__name__)
+
+STDOUT = Path("-")
+"""The name that means standard output."""
+
+_MAX_WAITING = 2_000
+_MAX_WAITING_NODES = 500_000
+"""Node names and points held by what waits to be written, 80 MB at most; beyond it only the best two nodes are kept."""
+
+_STDOUT_DESCRIPTOR = 1
+
+
+@dataclass(frozen=True, slots=True)
+class LogFigures:
+    """Decisions since the start. dropped: the queue was full; failed: they could not be written."""
+
+    written: int
+    dropped: int
+    failed: int
+
+
+class DecisionLog:
+    """Takes bindings from any thread, writes them as lines in its own."""
+
+    def __init__(self, write: Callable[[bytes], None], *, name: str, close: Callable[[], None] = lambda: None) -> None:
+        """write: lines, raising OSError; name: of the place, for messages."""
+        self._write, self._name, self._close = write, name, close
+        self._written = self._failed = 0
+        self._failing = False
+        self._outbox: Outbox[Binding] = Outbox("decision-log", self._append, max_items=_MAX_WAITING)
+
+    def start(self) -> None:
+        """Begin to write."""
+        self._outbox.start()
+
+    def stop(self, timeout: float = 2.0) -> None:
+        """Write what waits, if that takes no longer than `timeout` seconds, and close."""
+        self._outbox.stop(timeout)
+        self._close()
+
+    def take(self, binding: Binding) -> None:
+        """Write it soon. Never waits."""
+        weight = len(binding.advice.nodes)
+        if self._outbox.weight + weight > _MAX_WAITING_NODES:
+            binding = Binding(slimmed(binding.advice), binding.node, binding.at, binding.n_nodes, binding.version)
+            weight = 0
+        self._outbox.put(binding, weight)
+
+    @property
+    def figures(self) -> LogFigures:
+        """So far."""
+        return LogFigures(self._written, self._outbox.refused, self._failed)
+
+    def _append(self, bindings: Sequence[Binding]) -> None:
+        lines = []
+        for binding in bindings:
+            try:
+                lines.append(orjson.dumps(decision_of(binding).to_json()) + b"\n")
+            except Exception as error:  # a text that is no Unicode, a time beyond the calendar
+                self._fail(1, f"a decision cannot be written as JSON: {error}")
+        if not lines:
+            return
+        try:
+            self._write(b"".join(lines))
+        except (OSError, ValueError) as error:
+            self._fail(len(lines), str(error))
+            return
+        self._written += len(lines)
+        if self._failing:
+            self._failing = False
+            logger.info("the decision log is written again", extra={"log": self._name, "lost": self._failed})
+
+    def _fail(self, n_decisions: int, why: str) -> None:
+        self._failed += n_decisions
+        if not self._failing:  # once, until it works again
+            self._failing = True
+            logger.warning("decisions are not logged, scheduling goes on", extra={"log": self._name, "why": why})
+
+
+def open_decision_log(path: Path, *, max_bytes: int = 100 << 20, keep: int = 5) -> DecisionLog:
+    """The log in a file, rotated at max_bytes (0 = never) with `keep` old files beside it, or standard output for `-`.
+
+    Raises InputError where the file cannot be written.
+    """
+    if path == STDOUT:
+        return DecisionLog(_to_stdout, name="standard output")
+    try:
+        file = RotatingFile(path, max_bytes=max_bytes, keep=keep)
+    except OSError as error:
+        raise InputError(
+            f"the decision log {path} cannot be written ({error.strerror or error}): name a file in a directory that "
+            "exists and may be written, or - for standard output"
+        ) from error
+    return DecisionLog(file.write, name=str(path), close=file.close)
+
+
+def _to_stdout(lines: bytes) -> None:
+    rest = memoryview(lines)
+    while rest:
+        rest = rest[os.write(_STDOUT_DESCRIPTOR, rest) :]

@@ -1,0 +1,70 @@
+"""What became of decisions, for /metrics. Register the collector with the registry of the service."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.registry import Collector
+
+from extender.decisions.events import EventSink
+from extender.decisions.log import DecisionLog
+from extender.decisions.recorder import DecisionRecorder
+
+__all__ = ["DecisionCollector"]
+
+
+class DecisionCollector(Collector):
+    """Reads the figures when somebody looks."""
+
+    def __init__(self, recorder: DecisionRecorder, log: DecisionLog | None, events: EventSink | None) -> None:
+        self._recorder, self._log, self._events = recorder, log, events
+
+    def describe(self) -> list[Metric]:
+        """Nothing: registering asks for no figures."""
+        return []
+
+    def collect(self) -> Iterator[Metric]:
+        """Of all three."""
+        figures = self._recorder.figures()
+        yield _counters(
+            "forecast_decisions",
+            "Pods by what became of our advice: bound as_advised or elsewhere, bound although not_advised by us, "
+            "expired without being bound, dropped because too many waited.",
+            {
+                "as_advised": figures.as_advised,
+                "elsewhere": figures.elsewhere,
+                "not_advised": figures.not_advised,
+                "expired": figures.expired,
+                "dropped": figures.dropped,
+            },
+        )
+        yield GaugeMetricFamily(
+            "forecast_decisions_pending", "Pods advised on and not yet seen bound.", value=float(figures.pending)
+        )
+        if self._log is not None:
+            log = self._log.figures
+            yield _counters(
+                "forecast_decision_log_lines",
+                "Decisions for the log: written, dropped because the disk was too slow, failed.",
+                {"written": log.written, "dropped": log.dropped, "failed": log.failed},
+            )
+        if self._events is not None:
+            events = self._events.figures
+            yield _counters(
+                "forecast_decision_events",
+                "Events on pods: posted, limited by the rate, dropped because the API server was too slow, failed.",
+                {
+                    "posted": events.posted,
+                    "limited": events.limited,
+                    "dropped": events.dropped,
+                    "failed": events.failed,
+                },
+            )
+
+
+def _counters(name: str, text: str, values: Mapping[str, int]) -> Metric:
+    family = CounterMetricFamily(name, text, labels=["outcome"])
+    for outcome, value in values.items():
+        family.add_metric([outcome], float(value))
+    return family

@@ -1,0 +1,117 @@
+"""The report on decisions for the terminal, from the same dictionaries that `--json` writes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from rich.table import Table
+
+__all__ = [
+    "AGREEMENT_HEADER",
+    "PODS",
+    "agreement_rows",
+    "agreement_table",
+    "comparison_notes",
+    "comparison_table",
+    "figure_rows",
+]
+
+AGREEMENT_HEADER = ("level", "decisions", "went to the node advised", "or to one as good", "late")
+
+LABELS = {"real": "kube-scheduler, as measured", "shadow": "forecast-scheduler, shadow"}
+
+PODS = {
+    "moved": "moved to the node advised",
+    "agrees": "went where we would have them",
+    "late": "advice was late",
+    "no_advice": "no node was advised",
+    "not_found": "not in the history",
+    "elsewhere": "on another node in the history than in the log",
+    "no_node": "on or advised to a node that is not measured or of unknown capacity",
+}
+"""What became of the pods of the log; all but the first stayed."""
+
+
+def agreement_rows(decisions: Mapping[str, Any]) -> list[tuple[str, ...]]:
+    """A row for each rung, and one for all where there are several."""
+    rows = dict(decisions["by_level"])
+    if len(rows) > 1:
+        rows["all"] = decisions["all"]
+    return [
+        (
+            level,
+            f"{figures['decisions']:,}",
+            _percent(figures["as_advised"] / figures["decisions"]),
+            _percent(figures["agreement"]),
+            f"{figures['late']:,}",
+        )
+        for level, figures in rows.items()
+    ]
+
+
+def agreement_table(decisions: Mapping[str, Any]) -> Table:
+    """How often kube-scheduler did what was advised."""
+    n_decisions, n_shadow = decisions["all"]["decisions"], decisions["shadow"]
+    mode = "shadow" if n_shadow == n_decisions else "active" if not n_shadow else f"{n_shadow:,} of them shadow"
+    table = Table(
+        title=f"{n_decisions:,} decisions ({mode}), {decisions['first']} to {decisions['last']}", title_justify="left"
+    )
+    for column, name in enumerate(AGREEMENT_HEADER):
+        table.add_column(name, justify="right" if column else "left")
+    for row in agreement_rows(decisions):
+        table.add_row(*row)
+    return table
+
+
+def figure_rows(placements: Mapping[str, Any]) -> tuple[list[str], list[list[str]]]:
+    """Header and rows: hot share, per resource that makes nodes hot its spread of peaks, highest and p99 CPU peak."""
+    real = placements["real"]
+    resources = [name for name in real["peak_cv"] if name != "memory"]
+    header = ["placement", "hot node-slots", *(f"{name} CV" for name in resources), "highest cpu peak", "p99 cpu peak"]
+    rows = []
+    for key, label in LABELS.items():
+        figures = placements[key]
+        spread = (figures["peak_cv"].get(name) for name in resources)
+        rows.append(
+            [
+                label,
+                _percent(figures["hot_share"], digits=2),
+                *("–" if value is None else f"{value:.3f}" for value in spread),
+                _percent(figures["max_peak"].get("cpu"), digits=0),
+                _percent(figures["p99_peak"].get("cpu"), digits=0),
+            ]
+        )
+    return header, rows
+
+
+def comparison_table(placements: Mapping[str, Any]) -> Table:
+    """What the nodes used, and what they would have used."""
+    first, last = placements["days"]
+    header, rows = figure_rows(placements)
+    table = Table(
+        title=f"{placements['nodes']} nodes, {placements['n_days']} days, {first} to {last}\n"
+        "CV = spread of the nodes' daily peaks",
+        title_justify="left",
+    )
+    for column, name in enumerate(header):
+        table.add_column(name, justify="right" if column else "left", no_wrap=column == 0)
+    for row, style in zip(rows, (None, "bold"), strict=True):
+        table.add_row(*row, style=style)
+    return table
+
+
+def comparison_notes(placements: Mapping[str, Any]) -> list[str]:
+    """What the figures rest on, a line each."""
+    lines = [f"{count:>7,} pods {PODS[key]}" for key, count in placements["pods"].items() if count or key == "moved"]
+    moved, measured = (_percent(placements[name]) for name in ("moved_cpu_share", "measured_share"))
+    most = f"{placements['most_on_one_node']:,}"
+    return [
+        *lines,
+        f"moved: {moved} of all CPU used, up to {most} pods to one node; {measured} of node half hours measured",
+    ]
+
+
+def _percent(share: float | None, *, digits: int = 1) -> str:
+    """Share as per cent; a dash where it is not known (None, or NaN, which is unequal to itself)."""
+    return "–" if share is None or share != share else f"{100 * share:.{digits}f} %"

@@ -1,0 +1,62 @@
+"""What `report` computes: agreement from the decision log, and with a history the shadow's nodes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from extender.decisions.agreement import agreement_by_level, agreement_of
+from extender.decisions.comparison import add_moved_usage, blank_shift, compare
+from extender.decisions.decision import Decision
+from extender.decisions.moves import moves_of, span_of
+from forecast.calendar import SLOTS_PER_DAY
+from forecast.progress import Progress
+from forecast.resources import RESOURCES
+from forecast_scheduler.history_source import open_history, tell_what_was_cleaned
+from forecast_scheduler.shell import Shell
+
+__all__ = ["decisions_json", "shadow_comparison"]
+
+_PART_BYTES = 400 << 20
+"""Usage of single pods held at a time, a day at least."""
+
+
+def decisions_json(decisions: Sequence[Decision]) -> dict[str, Any]:
+    """Counts over the whole log; at least one decision, in the order of time."""
+    first, last = (
+        f"{datetime.fromtimestamp(one.time, UTC):%Y-%m-%dT%H:%M:%SZ}" for one in (decisions[0], decisions[-1])
+    )
+    return {
+        "decisions": {
+            "first": first,
+            "last": last,
+            "shadow": sum(one.is_shadow for one in decisions),
+            "all": agreement_of(decisions).to_json(),
+            "by_level": {level: each.to_json() for level, each in agreement_by_level(decisions).items()},
+        }
+    }
+
+
+def shadow_comparison(
+    shell: Shell, directory: Path, decisions: Sequence[Decision], days: int | None, progress: Progress
+) -> dict[str, Any]:
+    """Figures of the nodes as measured, and with the pods where the decisions would have had them.
+
+    decisions : in the order of time, at least one
+    days      : only the last days of the history
+    """
+    files = open_history(shell.settings, directory, progress)
+    history = files.history(progress=progress)
+    tell_what_was_cleaned(shell, files)
+    span = span_of(history, decisions, days)
+    moves = moves_of(history, files.pods.pods, decisions, span)
+    shift = blank_shift(history, span)
+    day_bytes = max(len(files.pods.pods), 1) * len(RESOURCES) * SLOTS_PER_DAY * shift.itemsize
+    part = max(_PART_BYTES // day_bytes, 1)
+    span_days = history.days[span.first : span.first + span.n_days]
+    for begin in range(0, span.n_days if len(moves.pod) else 0, part):
+        some = span_days[begin : begin + part]
+        add_moved_usage(shift, moves, files.pod_usage(some[0], some[-1], progress=progress), history, span)
+    return compare(history, span, moves, shift).to_json()

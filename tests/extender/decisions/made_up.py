@@ -1,0 +1,70 @@
+"""Advice, decisions and pods for tests, with what the test is about said and the rest filled in."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from extender.decisions.advice import Advice
+from extender.decisions.decision import Binding, Decision, decision_of
+from forecast.service_key import NO_OWNER
+from scorer.cluster.objects import Phase, PodInfo, QosClass
+
+__all__ = ["advice", "binding", "decision", "pod"]
+
+AT = 1_790_000_000.0
+
+
+def advice(points: Mapping[str, int], nodes: Sequence[str] | None = None, **changes: Any) -> Advice:
+    """As the extender would give it: best and runner-up from the points. nodes: those that points name."""
+    names = sorted(points) if nodes is None else nodes
+    order = sorted(names, key=lambda name: (-points.get(name, 0), name))
+    best, runner_up = (order[index] if len(order) > index else None for index in range(2))
+    facts: dict[str, Any] = {
+        "uid": "uid-1",
+        "pod": "shop/cart-1",
+        "service": "shop/Deployment/cart",
+        "at": AT,
+        "nodes": names,
+        "points": points,
+        "best": best,
+        "runner_up": runner_up,
+        "margin": None if best is None or runner_up is None else points.get(best, 0) - points.get(runner_up, 0),
+        "share": 0.61,
+        "level": "fresh",
+        "reasons": (),
+        "model_version": "2026-09-20T02-00",
+        "model_age_seconds": 7200.0,
+        "metrics_age_seconds": 20.0,
+        "seconds": 0.0021,
+    }
+    return Advice(**(facts | changes))
+
+
+def binding(given: Advice, node: str, *, at: float = AT + 1) -> Binding:
+    return Binding(given, node, at, len(given.nodes), "1.2.3")
+
+
+def decision(points: Mapping[str, int], node: str, *, at: float = AT + 1, **changes: Any) -> Decision:
+    return decision_of(binding(advice(points, **changes), node, at=at))
+
+
+def pod(uid: str = "uid-1", node: str = "n1", *, created: float = AT) -> PodInfo:
+    return PodInfo(
+        uid=uid,
+        namespace="shop",
+        name="cart-1",
+        node=node,
+        labels={},
+        annotations={},
+        owner=NO_OWNER,
+        owner_uid="",
+        requests={},
+        nonzero_requests=(0.1, 2e8),
+        limits={},
+        qos=QosClass.BEST_EFFORT,
+        phase=Phase.PENDING,
+        terminating=False,
+        started=None,
+        created=created,
+    )

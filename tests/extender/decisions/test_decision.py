@@ -1,0 +1,125 @@
+"""What a decision says about the node that was chosen, and that it survives the way through the log."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import orjson
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from extender.decisions.decision import decision_of, slimmed
+from extender.decisions.log_line import decision_from_json
+from tests.extender.decisions.made_up import AT, advice, binding, decision
+
+SIX = {"n1": 12, "n2": 7, "n3": 7, "n4": 0, "n5": -3, "n6": 9}
+
+
+@pytest.mark.parametrize(
+    ("node", "points", "rank"),
+    [("n1", 12, 1), ("n6", 9, 2), ("n2", 7, 3), ("n3", 7, 3), ("n4", 0, 5), ("n5", -3, 6), ("elsewhere", None, None)],
+)
+def test_points_and_rank_of_the_node_chosen(node: str, points: int | None, rank: int | None) -> None:
+    made = decision(SIX, node)
+    assert (made.points, made.rank) == (points, rank)
+    assert (made.advised_node, made.advised_points, made.runner_up, made.margin, made.nodes) == ("n1", 12, "n6", 3, 6)
+
+
+def test_nodes_left_out_of_a_shortened_reply_have_0_points() -> None:
+    nodes = [f"n{number}" for number in range(1, 9)]
+    points = {"n1": 4, "n2": -2}
+    assert decision(points, "n8", nodes=nodes).rank == 2
+    assert decision(points, "n2", nodes=nodes).rank == 8
+    assert decision({"n2": -2}, "n3", nodes=nodes).rank == 1
+    assert decision(points, "n8", nodes=nodes).top == {"n1": 4}
+
+
+def test_the_best_five_are_named_and_equals_by_name() -> None:
+    points = {f"n{number:02d}": 5 for number in range(40)} | {"z": 9, "y": 8}
+    assert list(decision(points, "z").top.items()) == [("z", 9), ("y", 8), ("n00", 5), ("n01", 5), ("n02", 5)]
+
+
+def test_a_node_as_good_as_the_one_advised_agrees() -> None:
+    assert decision({"n1": 3, "n2": 3}, "n2").agrees
+    assert not decision({"n1": 4, "n2": 3}, "n2").agrees
+    assert not decision({"n1": 4}, "somewhere").agrees
+
+
+@pytest.mark.parametrize(("node", "rank"), [("n1", 1), ("n6", 2), ("n2", None)])
+def test_slimmed_advice_knows_the_best_two(node: str, rank: int | None) -> None:
+    whole = binding(advice(SIX), node)
+    slim = decision_of(type(whole)(slimmed(whole.advice), node, whole.at, whole.n_nodes, whole.version))
+    assert slim.rank == rank
+    assert (slim.nodes, slim.advised_points, slim.margin) == (6, 12, 3)
+
+
+def test_slimmed_advice_with_equals_gives_both_rank_1() -> None:
+    given = slimmed(advice({"n1": 3, "n2": 3, "n3": 1}))
+    assert decision_of(binding(given, "n2")).rank == 1
+
+
+def test_advice_without_nodes_or_points() -> None:
+    empty = decision({}, "n1", nodes=[])
+    assert (empty.advised_node, empty.points, empty.rank, empty.margin, dict(empty.top)) == (None, None, None, None, {})
+    neutral = decision({}, "n2", nodes=["n1", "n2"])
+    assert (neutral.advised_node, neutral.points, neutral.rank) == ("n1", 0, 1)
+
+
+def test_the_line_of_the_log() -> None:
+    made = decision(
+        SIX, "n2", reasons=("metrics are 400 s old",), level="no_live_correction", is_shadow=True, at=AT + 0.25
+    )
+    assert orjson.loads(orjson.dumps(made.to_json())) == {
+        "time": "2026-09-21T14:13:20.250Z",
+        "advised_at": "2026-09-21T14:13:20.000Z",
+        "pod": "shop/cart-1",
+        "uid": "uid-1",
+        "service": "shop/Deployment/cart",
+        "node": "n2",
+        "advised_node": "n1",
+        "points": 7,
+        "advised_points": 12,
+        "runner_up": "n6",
+        "margin": 3,
+        "rank": 3,
+        "nodes": 6,
+        "top": {"n1": 12, "n6": 9, "n2": 7, "n3": 7, "n4": 0},
+        "predicted_share": 0.61,
+        "level": "no_live_correction",
+        "reasons": ["metrics are 400 s old"],
+        "model": "2026-09-20T02-00",
+        "model_age_seconds": 7200.0,
+        "metrics_age_seconds": 20.0,
+        "seconds": 0.0021,
+        "shadow": True,
+        "late": False,
+        "version": "1.2.3",
+    }
+    assert decision_from_json(made.to_json()) == made
+
+
+def test_what_is_no_number_is_written_as_null() -> None:
+    line = decision({"n1": 1}, "n1", share=float("nan"), metrics_age_seconds=float("inf")).to_json()
+    assert line["predicted_share"] is None and line["metrics_age_seconds"] is None
+
+
+_JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
+    max_leaves=5,
+)
+
+
+@given(key=st.sampled_from(sorted(decision(SIX, "n1").to_json())), value=_JSON)
+def test_a_line_with_any_value_anywhere_is_read_or_refused(key: str, value: Any) -> None:
+    line = json.loads(json.dumps(decision(SIX, "n2").to_json() | {key: value}))
+    try:
+        read = decision_from_json(line)
+    except ValueError:
+        assert key in ("time", "advised_at", "pod", "node")
+        return
+    assert read.pod and read.node and isinstance(read.agrees, bool)
+    if key not in ("time", "advised_at"):
+        assert read.time == pytest.approx(AT + 1)
