@@ -46,7 +46,7 @@ class ExtenderApi(Protocol):
     def prioritize(self, pod: PodInfo, nodes: Sequence[str]) -> Mapping[str, int]:
         """Points by node; those that are missing have 0, which is neutral. Better nodes are positive, worse negative.
 
-        The best node is charged for the pod until its binding is seen, or for two seconds.
+        The node that kube-scheduler will probably take is charged for the pod until its binding is seen.
         """
 
     def preempt(self, pod: PodInfo, victims: Mapping[str, Victims]) -> Mapping[str, Victims]:

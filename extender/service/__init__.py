@@ -1,1 +1,1 @@
-"""The extender over HTTP."""
+"""The extender over HTTP: an application over `ExtenderApi`, its deadline, its limits and its metrics."""

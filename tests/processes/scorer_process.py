@@ -35,16 +35,23 @@ class ScorerProcess:
 
     directory : where its settings and its log go
     ready     : wait until it is
+    command   : which service it is; `scorer` or `extender`
     """
 
     def __init__(
-        self, directory: Path, *arguments: str | Path, settings: Mapping[str, Any] | None = None, ready: bool = True
+        self,
+        directory: Path,
+        *arguments: str | Path,
+        settings: Mapping[str, Any] | None = None,
+        ready: bool = True,
+        command: str = "scorer",
     ) -> None:
         directory.mkdir(parents=True, exist_ok=True)
         config = directory / "settings.yaml"
         config.write_text(yaml.safe_dump(dict(settings_of() if settings is None else settings)))
-        self._command = [sys.executable, "-m", "forecast_scheduler", "scorer", "--port", "0", "--config", str(config)]
+        self._command = [sys.executable, "-m", "forecast_scheduler", command, "--port", "0", "--config", str(config)]
         self._command += map(str, arguments)
+        self._says = f"{command}: http".encode()
         self._out, self._err, self._ready = directory / "stdout", directory / "log", ready
         self.process: subprocess.Popen[bytes] | None = None
         self.url = ""
@@ -130,7 +137,7 @@ class ScorerProcess:
         self.kill()
 
     def _listens(self) -> bool:
-        return b"scorer: http" in self._out.read_bytes()
+        return self._says in self._out.read_bytes()
 
 
 class Asker:

@@ -18,7 +18,7 @@ NUMBERS: list[Any] = ["1e999", "-1", "0.1m", "9" * 300, "1Ei", "NaN", "", "∞",
 NAMES: list[Any] = ["node-00000.cluster.example", "", "x" * 300, "\x00", "ä", "../..", None, 7, [], "a/b/c", "\ud7ff"]
 
 
-def _pod(rng: random.Random) -> dict[str, Any]:
+def bad_pod(rng: random.Random) -> dict[str, Any]:
     """A pod that may be anything in some of its fields, and is right in others."""
     container: dict[str, Any] = {
         "name": "main",
@@ -37,7 +37,7 @@ def _pod(rng: random.Random) -> dict[str, Any]:
 
 
 def _question(rng: random.Random) -> dict[str, Any]:
-    body: dict[str, Any] = {"pod": _pod(rng)}
+    body: dict[str, Any] = {"pod": bad_pod(rng)}
     if rng.random() < 0.4:
         body["nodes"] = rng.choice(NAMES) if rng.random() < 0.2 else rng.choices(NAMES, k=rng.randrange(6))
     if rng.random() < 0.4:

@@ -19,6 +19,7 @@ class TcpProxy:
     """Context manager in front of 127.0.0.1:`port`. The server's certificate stays valid: the address is the same.
 
     accepted : connections so far
+    lost     : answers lost on purpose so far
     """
 
     def __init__(self, port: int) -> None:
@@ -26,7 +27,8 @@ class TcpProxy:
         self._listener = socket.create_server(("127.0.0.1", 0))
         self.url = f"https://127.0.0.1:{self._listener.getsockname()[1]}"
         self.accepted = 0
-        self._refusing = False
+        self.lost = 0
+        self._refusing, self._to_lose = False, 0
         self._pairs: list[tuple[socket.socket, socket.socket]] = []
         self._frozen: set[socket.socket] = set()
         self._talking: set[socket.socket] = set()
@@ -66,6 +68,13 @@ class TcpProxy:
         if refusing:
             self.cut()
 
+    def lose_answers(self, count: int) -> None:
+        """The next times that the server says something its words are lost and all connections reset.
+
+        For connections that are open: on a new one the handshake would be lost, before any request was sent.
+        """
+        self._to_lose = count
+
     def freeze(self) -> None:
         """From now on today's connections carry nothing and do not end, as after a router forgot them."""
         with self._lock:
@@ -89,12 +98,16 @@ class TcpProxy:
             with self._lock:
                 self._pairs.append((client, server))
             for source, target in ((client, server), (server, client)):
-                threading.Thread(target=self._pump, args=(source, target), daemon=True).start()
+                threading.Thread(target=self._pump, args=(source, target, server), daemon=True).start()
 
-    def _pump(self, source: socket.socket, target: socket.socket) -> None:
+    def _pump(self, source: socket.socket, target: socket.socket, server: socket.socket) -> None:
         try:
             while piece := source.recv(1 << 16):
                 self._talking.add(source)
+                if source is server and self._to_lose > 0:
+                    self._to_lose, self.lost = self._to_lose - 1, self.lost + 1
+                    self.cut()
+                    return
                 if source not in self._frozen:
                     target.sendall(piece)
         except OSError:

@@ -1,0 +1,235 @@
+"""The extender: filters and points for kube-scheduler, from the scorer's tables. Implements `answers.ExtenderApi`.
+
+/filter      our filters over all nodes at once -> those asked for
+/prioritize  scores -> points around 0 -> the node that will probably be taken is charged -> advice
+watch        a pod advised on is bound -> the decision is complete (decisions/)
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+
+import numpy as np
+
+from extender.answers import Filtered, Victims
+from extender.decisions.advice import Advice
+from extender.decisions.decision import shadow_node
+from extender.decisions.recorder import DecisionRecorder
+from extender.expected_choice import expected_choice
+from extender.filters.filter import ClusterView, Filter
+from extender.index.index import INDEXED_KINDS, PlacementIndex
+from extender.options import ExtenderOptions
+from extender.points import points_of, shortened
+from extender.score_source import LocalScores, ScoreSource
+from forecast.arrays import Bools, Floats, Ints
+from scorer.answers import Scored, Status
+from scorer.cluster.changes import Change, PodChange
+from scorer.cluster.objects import PodInfo
+from scorer.scorer import Scorer
+
+__all__ = ["Extender"]
+
+
+class Extender:
+    """For any thread. Made before the scorer reads its cluster, so that its tables follow from the start."""
+
+    def __init__(
+        self,
+        scorer: Scorer,
+        options: ExtenderOptions | None = None,
+        *,
+        scores: ScoreSource | None = None,
+        recorder: DecisionRecorder | None = None,
+        clock: Callable[[], float] = time.time,
+        stopwatch: Callable[[], float] = time.perf_counter,
+    ) -> None:
+        """
+        scores   : None = the scorer's own
+        recorder : what is told of every advice and binding; None = nobody
+        clock    : unix seconds; stopwatch: seconds from any moment
+        """
+        self.options = options or ExtenderOptions()
+        self._scorer, self._scores = scorer, scores or LocalScores(scorer)
+        self._recorder, self._clock, self._stopwatch = recorder, clock, stopwatch
+        self._awaited: dict[str, str] = {}  # node to which a pod was charged whose binding was not seen, by UID
+        self._right = self._wrong = 0
+        with scorer.reading() as cluster:
+            self._view = ClusterView(cluster, PlacementIndex(cluster.state))
+            scorer.attach(INDEXED_KINDS, self._view.index)
+            cluster.listeners.append(self._notice_bindings)
+
+    def filter(self, pod: PodInfo, nodes: Sequence[str]) -> Filtered:
+        """Which of the nodes pass our filters."""
+        if self.options.is_shadow or not self.options.filters:
+            return Filtered(nodes)
+        with self._scorer.reading():
+            row_of = self._view.state.row_of
+            rows = np.array([row_of.get(node, -1) for node in nodes], dtype=np.int64)
+            reasons = self._reasons(pod, rows, self.options.filters)
+        if not reasons:
+            return Filtered(nodes)
+        failed: dict[str, str] = {}
+        unresolvable: dict[str, str] = {}
+        for position, (reason, preemptible) in reasons.items():
+            (failed if preemptible else unresolvable)[nodes[position]] = reason
+        return Filtered([n for position, n in enumerate(nodes) if position not in reasons], failed, unresolvable)
+
+    def prioritize(self, pod: PodInfo, nodes: Sequence[str]) -> Mapping[str, int]:
+        """Points of the nodes; those with 0 are left out."""
+        began = self._stopwatch()
+        scored = self._scores.score(pod, nodes)
+        known = _known(nodes, scored.unknown_nodes)
+        avoided = self._avoided(pod, nodes)
+        ranking = scored.ranking - avoided * self.options.score_per_point
+        points = points_of(ranking, known, self.options.score_per_point)
+        named = shortened(points, self.options.longest_reply)
+        reply = dict(zip([nodes[i] for i in named.tolist()], points[named].tolist(), strict=True))
+        seconds = self._stopwatch() - began
+        is_late = seconds > self.options.deadline_seconds
+        best, runner_up = _best_two(ranking, known)
+        if best is not None and self.options.charge_seconds > 0 and not is_late:
+            self._charge(pod, nodes, points, named)
+        if self._recorder is not None:
+            self._recorder.advised(
+                self._advice(pod, nodes, scored, points, reply, best, runner_up, seconds, is_late=is_late)
+            )
+        return {} if self.options.is_shadow else reply
+
+    def preempt(self, pod: PodInfo, victims: Mapping[str, Victims]) -> Mapping[str, Victims]:
+        """Nodes with victims where our filters would let the pod in, or might once the victims are gone."""
+        candidates = {node: of for node, of in victims.items() if of.pods}
+        if self.options.is_shadow or not self.options.filters:
+            return candidates
+        unresolvable = self.filter(pod, list(candidates)).unresolvable
+        return {node: of for node, of in candidates.items() if node not in unresolvable}
+
+    @property
+    def charges(self) -> tuple[int, int]:
+        """Pods bound to the node they were charged to, and to another."""
+        return self._right, self._wrong
+
+    def status(self) -> Status:
+        """The state of the scorer inside."""
+        return self._scorer.status()
+
+    # Inside
+
+    def _reasons(self, pod: PodInfo, rows: Ints, filters: Sequence[Filter]) -> dict[int, tuple[str, bool]]:
+        """Why nodes are rejected, by position in `rows`: the first reason, one that eviction cannot mend before others.
+
+        rows : (n_nodes,) -1 = not known, which passes: kube-scheduler may know the node already
+        """
+        reasons: dict[int, tuple[str, bool]] = {}
+        for one in filters:
+            for rejection in one.filter(pod, self._view):
+                hit = np.where(rows >= 0, rejection.nodes[rows], False)
+                for position in np.flatnonzero(hit).tolist():
+                    known = reasons.get(position)
+                    if known is None or (known[1] and not rejection.preemptible):
+                        reasons[position] = (rejection.reason, rejection.preemptible)
+        return reasons
+
+    def _charge(self, pod: PodInfo, nodes: Sequence[str], points: Ints, named: Ints) -> None:
+        """Reckon with the pod where kube-scheduler will probably bind it."""
+        told = np.zeros_like(points)
+        told[named] = 0 if self.options.is_shadow else points[named]
+        with self._scorer.reading():
+            row_of = self._view.state.row_of
+            rows = np.array([row_of.get(node, -1) for node in nodes], dtype=np.int64)
+            there = np.flatnonzero(rows >= 0)
+            if not len(there):
+                return
+            choice = expected_choice(pod, self._view, rows[there], told[there], self.options.weight)
+            node = nodes[int(there[choice])]
+            self._awaited[pod.uid] = node
+        self._scores.charge(pod, node, self.options.charge_seconds)
+
+    def _avoided(self, pod: PodInfo, nodes: Sequence[str]) -> Floats:
+        """Points that nodes lose because their devices are kept for others: (n_nodes,)."""
+        lost = np.zeros(len(nodes))
+        if self.options.avoided is None:
+            return lost
+        with self._scorer.reading():
+            mask = self.options.avoided.reserved_for_others(pod, self._view)
+            row_of = self._view.state.row_of
+            rows = np.array([row_of.get(node, -1) for node in nodes], dtype=np.int64)
+            lost[(rows >= 0) & mask[rows]] = self.options.avoided_points
+        return lost
+
+    def _advice(
+        self,
+        pod: PodInfo,
+        nodes: Sequence[str],
+        scored: Scored,
+        points: Ints,
+        reply: Mapping[str, int],
+        best: int | None,
+        runner_up: int | None,
+        seconds: float,
+        *,
+        is_late: bool,
+    ) -> Advice:
+        ages = self._scorer.ages()
+        return Advice(
+            uid=pod.uid,
+            pod=f"{pod.namespace}/{pod.name}",
+            service=str(self._scorer.service_of(pod)),
+            at=self._clock(),
+            nodes=nodes,
+            points=reply,
+            best=None if best is None else nodes[best],
+            runner_up=None if runner_up is None else nodes[runner_up],
+            margin=None if best is None or runner_up is None else int(points[best] - points[runner_up]),
+            share=None if best is None or scored.model_version is None else self._scorer.peak_share(pod, nodes[best]),
+            level=scored.level.name.lower(),
+            reasons=scored.reasons,
+            model_version=scored.model_version,
+            model_age_seconds=ages[0] if scored.model_version is not None else None,
+            metrics_age_seconds=ages[1],
+            seconds=seconds,
+            is_shadow=self.options.is_shadow,
+            is_late=is_late,
+        )
+
+    def _notice_bindings(self, changes: Sequence[Change]) -> None:
+        """Called under the lock for every change of the cluster: a pod that was advised on, or gets a seat, was bound.
+
+        A shadow goes on as if its advice had been followed: otherwise it would advise the same nodes again and again.
+        """
+        cluster = self._view.cluster
+        for change in changes:
+            if not isinstance(change, PodChange) or change.pod.uid in cluster.assumed:
+                continue
+            if change.after is None:
+                self._awaited.pop(change.pod.uid, None)
+                continue
+            if change.before is not None and change.pod.uid not in self._awaited:
+                continue
+            if (charged := self._awaited.pop(change.pod.uid, None)) is not None:
+                self._right += charged == change.pod.node
+                self._wrong += charged != change.pod.node
+            advice = None if self._recorder is None else self._recorder.bound(change.pod)
+            node = None if advice is None else shadow_node(advice, change.pod.node)
+            row = None if node is None else self._view.state.row_of.get(node)
+            if row is not None:
+                cluster.believe(change.pod.uid, row)
+
+
+def _known(nodes: Sequence[str], unknown: Sequence[str]) -> Bools:
+    """(n_nodes,) those that the scorer knows."""
+    if not unknown:
+        return np.ones(len(nodes), dtype=bool)
+    strangers = set(unknown)
+    return np.array([node not in strangers for node in nodes], dtype=bool)
+
+
+def _best_two(ranking: Floats, known: Bools) -> tuple[int | None, int | None]:
+    """Positions of the node ranked first and of the next; the first in the order asked among equals."""
+    candidates = np.where(known, ranking, -np.inf)
+    if not known.any():
+        return None, None
+    best = int(np.argmax(candidates))
+    candidates[best] = -np.inf
+    second = int(np.argmax(candidates)) if known.sum() > 1 else None
+    return best, second

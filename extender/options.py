@@ -1,0 +1,35 @@
+"""What can be set about the extender, apart from where it listens."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from extender.filters.filter import Filter
+from extender.filters.rare_devices import RareDevices
+
+__all__ = ["ExtenderOptions"]
+
+
+@dataclass(frozen=True, slots=True)
+class ExtenderOptions:
+    """
+    filters         : run on /filter, in this order; kube-scheduler has run its own already
+    avoided         : nodes with rare devices get fewer points for pods that do not ask for them; None = they do not
+    avoided_points  : so many fewer
+    score_per_point : see points.py
+    weight          : of the extender in the KubeSchedulerConfiguration, to tell which node will be taken
+    longest_reply   : nodes named in a reply to /prioritize; 0 = all that do not get 0 points
+    charge_seconds  : how long the node expected to be taken is charged for a pod unless its binding is seen
+    deadline_seconds : answers that took longer come too late: nothing is charged for them
+    is_shadow       : scores are computed and noted, kube-scheduler gets neutral answers
+    """
+
+    filters: tuple[Filter, ...] = ()
+    avoided: RareDevices | None = None
+    avoided_points: int = 50
+    score_per_point: float = 0.2
+    weight: int = 1
+    longest_reply: int = 500
+    charge_seconds: float = 2.0
+    deadline_seconds: float = 0.2
+    is_shadow: bool = False

@@ -1,0 +1,37 @@
+"""Where scores come from: the scorer in this process, or one elsewhere."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from scorer.answers import Scored
+from scorer.cluster.objects import PodInfo
+from scorer.scorer import Scorer
+
+__all__ = ["LocalScores", "ScoreSource"]
+
+
+class ScoreSource(Protocol):
+    """Scores of a pod, and a way to say where it will probably go."""
+
+    def score(self, pod: PodInfo, nodes: Sequence[str]) -> Scored:
+        """0..100 for each node, in the order asked. Raises ForecastError where there is no answer."""
+
+    def charge(self, pod: PodInfo, node: str, seconds: float) -> None:
+        """Reckon with the pod on that node until its binding is seen, or for so many seconds."""
+
+
+class LocalScores:
+    """The scorer in this process: no hop, and no copy of the cluster more."""
+
+    def __init__(self, scorer: Scorer) -> None:
+        self._scorer = scorer
+
+    def score(self, pod: PodInfo, nodes: Sequence[str]) -> Scored:
+        """See ScoreSource."""
+        return self._scorer.score(pod, nodes)
+
+    def charge(self, pod: PodInfo, node: str, seconds: float) -> None:
+        """See ScoreSource."""
+        self._scorer.charge_provisionally(pod, node, seconds)

@@ -1,0 +1,84 @@
+"""The application: routes, limits around them, and what they share."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from importlib.metadata import version
+from typing import Any
+
+from fastapi import FastAPI
+from prometheus_client.registry import Collector
+
+from extender.answers import ExtenderApi
+from extender.binder import Binder
+from extender.service.metrics import ServiceMetrics
+from extender.service.openapi import describe
+from extender.service.options import ServiceOptions
+from extender.service.routes import state, verbs
+from extender.service.state import Service, error_response
+from extender.service.workers import Workers
+from scorer.answers import ScorerApi
+from scorer.service.errors import add_error_handlers
+from scorer.service.limits import BodyLimit, Busy, Guard
+from scorer.service.security import Authentication, BearerTokens, SecurityHeaders
+
+__all__ = ["create_app"]
+
+
+def create_app(
+    extender: ExtenderApi,
+    options: ServiceOptions | None = None,
+    *,
+    scorer: ScorerApi | None = None,
+    binder: Binder | None = None,
+    collectors: Iterable[Collector] = (),
+) -> FastAPI:
+    """The extender as an ASGI application. Raises InputError where a token file cannot be used.
+
+    scorer     : the one inside, whose metrics are exported here; None = it runs elsewhere
+    binder     : who answers /bind; None = binding is off
+    collectors : further metrics to export
+    """
+    options = options or ServiceOptions()
+    tokens = BearerTokens(options.token_files) if options.token_files else None
+    app = FastAPI(
+        title="forecast-scheduler extender",
+        version=version("forecast-scheduler"),
+        docs_url=None,
+        redoc_url=None,
+        redirect_slashes=False,
+    )
+    metrics = ServiceMetrics(extender, options, scorer, collectors)
+    app.state.service = Service(
+        extender,
+        options,
+        metrics,
+        binder,
+        workers=Workers(options.threads, "extender"),
+        binders=Workers(options.bind_threads, "binder"),
+        renderers=Workers(1, "metrics"),
+    )
+    for router in (verbs.router, state.router):
+        app.include_router(router)
+    add_error_handlers(app, error_response)
+
+    # Starlette runs what was added last first: read this from the bottom up. The deadline is the routes' matter: it
+    # counts from the moment the body is there, and ends with an answer rather than an error.
+    app.add_middleware(
+        BodyLimit, max_bytes=options.max_body_bytes, seconds=options.receive_seconds, answer=error_response
+    )
+    app.add_middleware(Busy, max_concurrent=options.max_concurrent, answer=error_response)
+    if tokens is not None:
+        app.add_middleware(Authentication, tokens=tokens, metrics_open=options.metrics_open, answer=error_response)
+    app.add_middleware(Guard, observe=metrics.observe_request, answer=error_response)
+    app.add_middleware(SecurityHeaders)
+
+    document: dict[str, Any] = {}
+
+    def openapi() -> dict[str, Any]:
+        if not document:
+            document.update(describe(app, with_tokens=tokens is not None))
+        return document
+
+    app.openapi = openapi  # type: ignore[method-assign]
+    return app

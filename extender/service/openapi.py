@@ -1,0 +1,132 @@
+"""The OpenAPI document: paths from the routes, schemas from protocol/wire.py, examples from here."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+from fastapi import FastAPI
+from fastapi.openapi.utils import get_openapi
+
+from extender.protocol import wire
+
+__all__ = ["body", "describe", "plain_answer", "state_answer", "verb_answer"]
+
+_POD = {
+    "metadata": {"namespace": "shop", "name": "cart-7d9c5b6f4-x2x7p", "uid": "8f2f1a6e-9c0e-4b53-8a6f-1d5a4f0f2c11"},
+    "spec": {"containers": [{"name": "cart", "resources": {"requests": {"cpu": "500m", "memory": "1Gi"}}}]},
+}
+_VICTIM = {"Pods": [{"UID": "0d7f5d0c-6f0b-4f6c-9d53-2f7f0d1a9b11"}], "NumPDBViolations": 0}
+
+_EXAMPLES: dict[str, dict[str, Any]] = {
+    "ExtenderArgs": {
+        "nodeCacheCapable: true": {"value": {"Pod": _POD, "Nodes": None, "NodeNames": ["node-1", "node-2"]}}
+    },
+    "ExtenderPreemptionArgs": {
+        "nodeCacheCapable: true": {
+            "value": {"Pod": _POD, "NodeNameToVictims": None, "NodeNameToMetaVictims": {"node-1": _VICTIM}}
+        }
+    },
+    "ExtenderBindingArgs": {
+        "a pod": {
+            "value": {
+                "PodName": "cart-7d9c5b6f4-x2x7p",
+                "PodNamespace": "shop",
+                "PodUID": "8f2f1a6e-9c0e-4b53-8a6f-1d5a4f0f2c11",
+                "Node": "node-1",
+            }
+        }
+    },
+}
+
+_ERRORS = {
+    400: "Not JSON, not the protocol, or nothing that could be answered where the reply has no place for an error.",
+    401: "No token, or a wrong one (only where tokens are configured).",
+    408: "The body came too slowly.",
+    413: "The body is too large.",
+    415: "The body is not announced as application/json.",
+    500: "An error of ours; the log says more.",
+    503: "Not ready, too busy, or too slow: ask again after Retry-After seconds.",
+}
+
+_DESCRIPTION = """kube-scheduler's extender protocol v1: filters and points by what nodes will use in the coming week.
+
+Any answer but 200 is an error to kube-scheduler; its body is `{"Error": "one sentence with the way out"}`. Past the
+deadline, before the cluster was read and after an error of ours the answer is neutral: all nodes pass, none has
+points."""
+
+
+def verb_answer(schema: str) -> dict[int | str, dict[str, Any]]:
+    """`responses=` of what kube-scheduler calls."""
+    good = {"description": "The answer.", "content": {"application/json": {"schema": _ref(schema)}}}
+    return {200: good} | _error_answers(400, 408, 413, 415)
+
+
+def state_answer(*errors: int) -> dict[int | str, dict[str, Any]]:
+    """`responses=` of a probe."""
+    schema = {"type": "object", "properties": {"ok": {"type": "boolean"}}, "required": ["ok"]}
+    good = {"description": "Yes.", "content": {"application/json": {"schema": schema}}}
+    return {200: good} | _error_answers(*errors)
+
+
+def plain_answer(description: str) -> dict[int | str, dict[str, Any]]:
+    """`responses=` of a route that answers with plain text."""
+    good = {"description": description, "content": {"text/plain": {"schema": {"type": "string"}}}}
+    return {200: good} | _error_answers()
+
+
+def body(schema: str) -> dict[str, Any]:
+    """`openapi_extra=` of a route that decodes its body itself."""
+    content = {"application/json": {"schema": _ref(schema), "examples": _EXAMPLES[schema]}}
+    return {"requestBody": {"required": True, "content": content}}
+
+
+def describe(app: FastAPI, *, with_tokens: bool) -> dict[str, Any]:
+    """The document of the application."""
+    document = get_openapi(title=app.title, version=app.version, description=_DESCRIPTION, routes=app.routes)
+    components = document.setdefault("components", {})
+    components["schemas"] = _schemas()
+    if with_tokens:
+        components["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer"}}
+        document["security"] = [{"token": []}]
+    else:
+        for path in document["paths"].values():
+            for operation in path.values():
+                operation.pop("security", None)
+    return document
+
+
+def _schemas() -> dict[str, Any]:
+    types = [
+        wire.ExtenderArgs,
+        wire.ExtenderFilterResult,
+        wire.HostPriority,
+        wire.ExtenderPreemptionArgs,
+        wire.ExtenderPreemptionResult,
+        wire.ExtenderBindingArgs,
+        wire.ExtenderBindingResult,
+        wire.ErrorBody,
+    ]
+
+    def hook(kind: type) -> dict[str, Any]:
+        if kind is msgspec.Raw:
+            return {"description": "An object of the Kubernetes API.", "type": ["object", "null"]}
+        raise NotImplementedError(kind)
+
+    _, found = msgspec.json.schema_components(types, schema_hook=hook, ref_template="#/components/schemas/{name}")
+    schemas = dict(found)
+    schemas["HostPriorityList"] = {
+        "type": "array",
+        "items": _ref("HostPriority"),
+        "description": "Nodes that do not have 0 points.",
+    }
+    return schemas
+
+
+def _ref(schema: str) -> dict[str, str]:
+    return {"$ref": f"#/components/schemas/{schema}"}
+
+
+def _error_answers(*statuses: int) -> dict[int | str, dict[str, Any]]:
+    content = {"application/json": {"schema": _ref("ErrorBody")}}
+    return {s: {"description": _ERRORS[s], "content": content} for s in sorted({401, 500, 503, *statuses})}

@@ -1,0 +1,173 @@
+"""What kube-scheduler calls: its extender protocol v1."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeVar
+
+from fastapi import APIRouter, Request
+from starlette.responses import Response
+
+from extender.answers import Filtered
+from extender.binder import BindingFailed, BindingRequest
+from extender.protocol import replies
+from extender.protocol.requests import (
+    Malformed,
+    Unusable,
+    decode_asked,
+    decode_binding,
+    decode_preemption,
+    read_pod,
+)
+from extender.service.openapi import body, verb_answer
+from extender.service.state import Service, error_response, json_bytes, service_of
+from extender.service.workers import Late
+from scorer.service.errors import Refusal
+
+__all__ = ["router"]
+
+router = APIRouter(tags=["kube-scheduler"])
+
+T = TypeVar("T")
+
+_BINDING_IS_OFF = (
+    "binding by this extender is off: remove bindVerb from its entry in the KubeSchedulerConfiguration, or start the "
+    "extender with binding switched on"
+)
+
+
+@router.post("/filter", responses=verb_answer("ExtenderFilterResult"), openapi_extra=body("ExtenderArgs"))
+async def filter_nodes(request: Request) -> Response:
+    """Which of the nodes pass our filters; the others come with the reason and whether eviction could help.
+
+    Nodes that we do not know pass. With `nodeCacheCapable: true` names are exchanged; whole nodes are understood, too.
+    """
+    service = service_of(request)
+    content = await _content(request)
+    try:
+        asked = _decoded(service, "filter", decode_asked, content)
+    except Unusable as error:
+        return _refused_filter(str(error))
+
+    def work() -> bytes:
+        pod = read_pod(asked.pod)
+        with service.metrics.stage("filter"):
+            filtered = service.extender.filter(pod, asked.nodes)
+        with service.metrics.stage("encode"):
+            return replies.filter_reply(asked, filtered)
+
+    return await service.answer(
+        "filter", work, lambda: replies.filter_reply(asked, Filtered(asked.nodes)), _refused_filter
+    )
+
+
+@router.post("/prioritize", responses=verb_answer("HostPriorityList"), openapi_extra=body("ExtenderArgs"))
+async def prioritize(request: Request) -> Response:
+    """Points by node, positive for better ones, negative for worse. Nodes that are missing have 0, which is neutral."""
+    service = service_of(request)
+    content = await _content(request)
+    try:
+        asked = _decoded(service, "prioritize", decode_asked, content)
+    except Unusable as error:
+        return _refused(str(error))
+
+    def work() -> bytes:
+        pod = read_pod(asked.pod)
+        with service.metrics.stage("prioritize"):
+            points = service.extender.prioritize(pod, asked.nodes)
+        with service.metrics.stage("encode"):
+            return replies.points_reply(points)
+
+    return await service.answer("prioritize", work, lambda: replies.NO_POINTS, _refused)
+
+
+@router.post(
+    "/preempt", responses=verb_answer("ExtenderPreemptionResult"), openapi_extra=body("ExtenderPreemptionArgs")
+)
+async def preempt(request: Request) -> Response:
+    """The nodes among those with victims where our filters would let the pod in once the victims are gone."""
+    service = service_of(request)
+    content = await _content(request)
+    try:
+        asked = _decoded(service, "preempt", decode_preemption, content)
+    except Unusable as error:
+        return _refused(str(error))
+
+    def work() -> bytes:
+        pod = read_pod(asked.pod)
+        with service.metrics.stage("preempt"):
+            victims = service.extender.preempt(pod, asked.victims)
+        with service.metrics.stage("encode"):
+            return replies.victims_reply(victims)
+
+    return await service.answer("preempt", work, lambda: replies.victims_reply(asked.victims), _refused)
+
+
+@router.post("/bind", responses=verb_answer("ExtenderBindingResult"), openapi_extra=body("ExtenderBindingArgs"))
+async def bind(request: Request) -> Response:
+    """Bind a pod to a node, where that is switched on. An empty Error: the pod is bound to that node."""
+    service = service_of(request)
+    content = await _content(request)
+    try:
+        error = await _bind(service, _decoded(service, "bind", decode_binding, content))
+    except Unusable as unusable:
+        error = str(unusable)
+    return json_bytes(replies.binding_reply(error))
+
+
+async def _bind(service: Service, binding: BindingRequest) -> str:
+    """Why the pod is not known to be bound; '' = it is."""
+    binder, metrics = service.binder, service.metrics
+    if binder is None:
+        metrics.count("bind", "refused")
+        return _BINDING_IS_OFF
+
+    def work() -> None:
+        with metrics.stage("bind"):
+            binder.bind(binding)
+
+    try:
+        await service.binders.run(work, service.options.bind_seconds)
+    except BindingFailed as error:
+        metrics.count("bind", "failed")
+        return str(error)
+    except Late:
+        # If it is bound after all, kube-scheduler learns it from its watch, and a second binding is refused.
+        metrics.count("bind", "late")
+        return f"the API server did not confirm the binding within {service.options.bind_seconds:g} s"
+    except Exception as error:
+        metrics.count("bind", "failed")
+        service.say_failure("bind", error)
+        return "an error inside the extender: its log says more; please report it"
+    metrics.count("bind", "answered")
+    return ""
+
+
+async def _content(request: Request) -> bytes:
+    """The body. A page in a browser may send other types to us without asking first, JSON it may not."""
+    kind = request.headers.get("content-type", "")
+    if not kind.startswith("application/json"):
+        raise Refusal(415, f"the content type is {kind[:60]!r}: send application/json")
+    return await request.body()
+
+
+def _decoded(service: Service, verb: str, decode: Callable[[bytes], T], content: bytes) -> T:
+    """Raises Refusal for what is malformed, Unusable."""
+    try:
+        with service.metrics.stage("decode"):
+            return decode(content)
+    except Malformed as error:
+        service.metrics.count(verb, "malformed")
+        raise Refusal(400, str(error)) from error
+    except Unusable:
+        service.metrics.count(verb, "refused")
+        raise
+
+
+def _refused_filter(message: str) -> Response:
+    return json_bytes(replies.filter_error(message))
+
+
+def _refused(message: str) -> Response:
+    """The reply has no place for an error: any other status than 200 is one, and kube-scheduler goes on without us."""
+    return error_response(400, message)

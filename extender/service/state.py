@@ -1,0 +1,132 @@
+"""What the routes of one application share, and what is answered when no answer can be given in earnest.
+
+    answered   in earnest
+    late       the deadline passed            -> neutral answer
+    failed     a mistake of ours              -> neutral answer, the log says more
+    not_ready  the cluster is not read yet    -> neutral answer
+    refused    nothing that could be answered -> an error in the protocol's own terms
+    malformed  not the protocol               -> status 400
+
+Neutral: all nodes pass, none has points, victims stay as kube-scheduler chose them. So nothing that goes wrong here
+makes a pod unschedulable, whether or not the extender is configured as ignorable.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from extender.answers import ExtenderApi
+from extender.binder import Binder
+from extender.protocol.replies import error_reply
+from extender.protocol.requests import Unusable
+from extender.service.metrics import ServiceMetrics
+from extender.service.options import ServiceOptions
+from extender.service.workers import Late, Workers
+from forecast.errors import ForecastError
+
+__all__ = ["NotReady", "Service", "error_response", "json_bytes", "service_of"]
+
+logger = logging.getLogger(__name__)
+
+# Something that fails or is late does so for every pod, hundreds of times a second: the metrics count, the log tells.
+_QUIET_SECONDS = 10.0
+
+
+class NotReady(ForecastError):
+    """The cluster has not been read completely yet."""
+
+
+@dataclass(slots=True)
+class Service:
+    """The extender and how it is served.
+
+    draining : set by the server on its way out; /readyz says no from then on
+    """
+
+    extender: ExtenderApi
+    options: ServiceOptions
+    metrics: ServiceMetrics
+    binder: Binder | None
+    workers: Workers
+    binders: Workers
+    renderers: Workers
+    draining: bool = False
+    _was_ready: bool = False
+    _said: dict[str, float] = field(default_factory=dict)
+
+    def require_ready(self) -> None:
+        """Once ready, always ready: stale tables are the degradation ladder's matter. Raises NotReady."""
+        if not self._was_ready:
+            status = self.extender.status()
+            if not status.ready:
+                raise NotReady(f"not ready: {status.not_ready_because or 'starting'}")
+            self._was_ready = True
+
+    async def answer(
+        self,
+        verb: str,
+        work: Callable[[], bytes],
+        neutral: Callable[[], bytes],
+        refused: Callable[[str], Response],
+    ) -> Response:
+        """Do the work in a thread within the deadline; otherwise give the neutral answer."""
+
+        def in_earnest() -> bytes:
+            self.require_ready()
+            return work()
+
+        try:
+            reply = await self.workers.run(in_earnest, self.options.deadline_seconds)
+        except Unusable as error:
+            self.metrics.count(verb, "refused")
+            return refused(str(error))
+        except Late:
+            outcome = "late"
+            self._say(logging.WARNING, f"/{verb} was late: kube-scheduler got a neutral answer", verb)
+        except NotReady as error:
+            outcome = "not_ready"
+            self._say(logging.INFO, f"/{verb} before the extender was ready: {error}", verb)
+        except ForecastError as error:
+            outcome = "failed"
+            self._say(logging.WARNING, f"/{verb} failed, kube-scheduler got a neutral answer: {error}", verb)
+        except Exception as error:
+            outcome = "failed"
+            self.say_failure(verb, error)
+        else:
+            self.metrics.count(verb, "answered")
+            return json_bytes(reply)
+        self.metrics.count(verb, outcome)
+        return json_bytes(neutral())
+
+    def say_failure(self, verb: str, error: Exception) -> None:
+        """Log an exception that nobody expected."""
+        self._say(logging.ERROR, f"/{verb} failed, kube-scheduler got a neutral answer or an error", verb, error)
+
+    def _say(self, level: int, message: str, verb: str, error: Exception | None = None) -> None:
+        now, about = time.monotonic(), f"{verb} {level}"
+        if now - self._said.get(about, -_QUIET_SECONDS) >= _QUIET_SECONDS:
+            self._said[about] = now
+            logger.log(level, message, extra={"verb": verb}, exc_info=error)
+
+
+def service_of(request: Request) -> Service:
+    """Of this application."""
+    service: Service = request.app.state.service
+    return service
+
+
+def json_bytes(body: bytes, status: int = 200) -> Response:
+    """An answer that is JSON already."""
+    return Response(body, status, media_type="application/json")
+
+
+def error_response(status: int, message: str, headers: Mapping[str, str] | None = None) -> Response:
+    """Any answer but 200 is an error to kube-scheduler, which does not read it: the text is for people."""
+    extra = {"Retry-After": "1"} if status == 503 else {}
+    return Response(error_reply(message), status, extra | dict(headers or {}), "application/json")

@@ -1,0 +1,118 @@
+"""Work beside the event loop, by a few threads, waited for until a deadline and no longer.
+
+    queued --a thread is free--> running --> done                       the answer
+      |                             |
+      +--deadline--> never begun    +--deadline--> finished, unheard    Late
+
+Where all threads are at work that nobody waits for any more, new work is late at once: each pod would only wait for
+the deadline again. The threads are daemons, so that work that hangs does not keep the process from ending.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import threading
+import weakref
+from collections.abc import Callable
+from contextlib import suppress
+from queue import SimpleQueue
+from typing import Any, Generic, TypeVar
+
+__all__ = ["Late", "Workers"]
+
+logger = logging.getLogger(__name__)
+
+Answer = TypeVar("Answer")
+
+
+class Late(Exception):
+    """Nothing came by the deadline."""
+
+
+class _Job(Generic[Answer]):
+    """abandoned: nobody waits any more; stuck: and a thread is at it."""
+
+    __slots__ = ("abandoned", "future", "loop", "running", "stuck", "work")
+
+    def __init__(self, work: Callable[[], Answer], loop: asyncio.AbstractEventLoop) -> None:
+        self.work, self.loop = work, loop
+        self.future: asyncio.Future[Answer] = loop.create_future()
+        self.running = self.abandoned = self.stuck = False
+
+
+class Workers:
+    """At most so many threads, started with the first work. Everything but the threads runs on one event loop."""
+
+    def __init__(self, threads: int, name: str) -> None:
+        self._threads, self._name = threads, name
+        self._queue: SimpleQueue[tuple[Workers, _Job[Any]] | None] = SimpleQueue()
+        self._started = False
+        self._stuck = 0
+
+    async def run(self, work: Callable[[], Answer], seconds: float) -> Answer:
+        """What `work` returns or raises. Raises Late after so many seconds."""
+        self._start()
+        if self._stuck >= self._threads:
+            raise Late
+        loop = asyncio.get_running_loop()
+        job = _Job(work, loop)
+        timer = loop.call_later(seconds, self._give_up, job)
+        self._queue.put((self, job))
+        try:
+            return await job.future
+        finally:  # also where the client has gone
+            timer.cancel()
+            self._leave(job)
+
+    def _give_up(self, job: _Job[Any]) -> None:
+        if not job.future.done():
+            job.future.set_exception(Late())
+
+    def _leave(self, job: _Job[Any]) -> None:
+        job.abandoned = True
+        if job.running and not job.stuck:
+            job.stuck = True
+            self._stuck += 1
+
+    def _finish(self, job: _Job[Any], result: Any, error: Exception | None) -> None:
+        job.running = False
+        if job.stuck:
+            job.stuck = False
+            self._stuck -= 1
+        if job.future.done():
+            if error is not None:
+                logger.warning("work that was given up at its deadline failed later", extra={"reason": repr(error)})
+        elif error is not None:
+            job.future.set_exception(error)
+        else:
+            job.future.set_result(result)
+
+    def _start(self) -> None:
+        if self._started:
+            return
+        self._started = True
+        for number in range(self._threads):
+            threading.Thread(target=_serve, args=(self._queue,), name=f"{self._name}-{number}", daemon=True).start()
+        weakref.finalize(self, _end, self._queue, self._threads)
+
+
+def _serve(queue: SimpleQueue[tuple[Workers, _Job[Any]] | None]) -> None:
+    while (item := queue.get()) is not None:
+        workers, job = item
+        if not job.abandoned:
+            job.running = True
+            result, error = None, None
+            try:
+                result = job.work()
+            except Exception as raised:
+                error = raised
+            with suppress(RuntimeError):  # the loop has ended
+                job.loop.call_soon_threadsafe(workers._finish, job, result, error)
+            del result, error
+        del item, workers, job  # an idle thread holds on to nothing
+
+
+def _end(queue: SimpleQueue[tuple[Workers, _Job[Any]] | None], threads: int) -> None:
+    for _ in range(threads):
+        queue.put(None)

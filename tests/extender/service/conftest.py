@@ -1,0 +1,30 @@
+"""One application over a made-up extender, asked in this process."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from extender.service.app import create_app
+from extender.service.options import ServiceOptions
+from tests.extender.service.simple_extender import SimpleBinder, SimpleExtender
+from tests.scorer.service.app_client import AppClient
+
+PATIENT = ServiceOptions(deadline_seconds=20)
+
+
+@pytest.fixture
+def extender() -> SimpleExtender:
+    return SimpleExtender()
+
+
+@pytest.fixture
+def binder() -> SimpleBinder:
+    return SimpleBinder()
+
+
+@pytest.fixture
+def client(extender: SimpleExtender, binder: SimpleBinder) -> Iterator[AppClient]:
+    with AppClient(create_app(extender, PATIENT, binder=binder)) as client:
+        yield client

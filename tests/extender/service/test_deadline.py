@@ -1,0 +1,164 @@
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from collections.abc import Callable
+
+import pytest
+
+from extender.service.app import create_app
+from extender.service.options import ServiceOptions
+from extender.service.workers import Late, Workers
+from forecast.errors import InputError
+from tests.extender.service.questions import BINDING, count_of, nodes_question, victims_question
+from tests.extender.service.simple_extender import SimpleBinder, SimpleExtender
+from tests.scorer.service.app_client import AppClient
+
+SHORT = ServiceOptions(deadline_seconds=0.1, bind_seconds=0.1, threads=2)
+
+
+def _wait(condition: Callable[[], bool], seconds: float = 20) -> None:
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, "it did not come true in time"
+        time.sleep(0.01)
+
+
+@pytest.fixture
+def release(extender: SimpleExtender, binder: SimpleBinder) -> threading.Event:
+    """Answers wait for it."""
+    event = threading.Event()
+
+    def wait() -> None:
+        event.wait(60)
+
+    extender.fail = binder.fail = wait
+    return event
+
+
+def test_past_the_deadline_answers_are_neutral(extender: SimpleExtender, release: threading.Event) -> None:
+    with AppClient(create_app(extender, ServiceOptions(deadline_seconds=0.1, threads=4))) as client:
+        began = time.monotonic()
+        filtered = client.post("/filter", json=nodes_question("a", "hot-1"))
+        assert filtered.status_code == 200 and filtered.json()["NodeNames"] == ["a", "hot-1"]
+        assert client.post("/prioritize", json=nodes_question("good")).json() == []
+        kept = client.post("/preempt", json=victims_question(a=["u1"], gpu=["u2"], b=[])).json()
+        assert set(kept["NodeNameToMetaVictims"]) == {"a", "gpu"}
+        assert time.monotonic() - began < 30  # not when the work is done, a minute later
+        for verb in ("filter", "prioritize", "preempt"):
+            assert count_of(client, f'forecast_extender_late_total{{verb="{verb}"}}') == 1
+            assert count_of(client, f'forecast_extender_requests_total{{outcome="late",verb="{verb}"}}') == 1
+        release.set()
+
+
+def test_work_that_hangs_takes_a_thread_and_not_the_service(extender: SimpleExtender, release: threading.Event) -> None:
+    """With every thread hanging, answers are neutral at once and no further work begins; then all is as before."""
+    with AppClient(create_app(extender, SHORT)) as client:
+        for _ in range(5):
+            assert client.post("/filter", json=nodes_question("hot-1")).json()["NodeNames"] == ["hot-1"]
+        assert len(extender.asked) == 2  # as many as there are threads
+        assert client.get("/healthz").status_code == 200
+        assert client.get("/readyz").status_code == 503  # so that another replica is asked
+        release.set()
+        extender.fail = lambda: None
+        _wait(lambda: client.post("/filter", json=nodes_question("hot-1")).json()["NodeNames"] == [])
+        assert client.get("/readyz").status_code == 200
+        assert count_of(client, 'forecast_extender_late_total{verb="filter"}') >= 5
+
+
+def test_a_binding_that_takes_too_long_is_an_error(
+    extender: SimpleExtender, binder: SimpleBinder, release: threading.Event
+) -> None:
+    with AppClient(create_app(extender, SHORT, binder=binder)) as client:
+        answer = client.post("/bind", json=BINDING)
+        assert answer.status_code == 200 and "did not confirm the binding within 0.1 s" in answer.json()["Error"]
+        release.set()
+
+
+def test_an_api_server_that_hangs_does_not_slow_filters(
+    extender: SimpleExtender, binder: SimpleBinder, release: threading.Event
+) -> None:
+    extender.fail = lambda: None
+    options = ServiceOptions(deadline_seconds=20, bind_seconds=0.1, bind_threads=2)
+    with AppClient(create_app(extender, options, binder=binder)) as client:
+        for _ in range(4):
+            assert client.post("/bind", json=BINDING).json()["Error"]
+        assert client.post("/filter", json=nodes_question("hot-1")).json()["NodeNames"] == []
+        release.set()
+
+
+@pytest.mark.parametrize("name", ["deadline_seconds", "threads", "bind_seconds", "max_body_bytes"])
+def test_options_that_cannot_be_are_refused(name: str) -> None:
+    with pytest.raises(InputError, match=name):
+        ServiceOptions(**{name: 0})  # type: ignore[arg-type]
+
+
+def test_workers_hand_back_results_and_exceptions() -> None:
+    async def main() -> None:
+        workers = Workers(3, "test")
+
+        def fail() -> int:
+            raise KeyError("x")
+
+        assert await asyncio.gather(*(workers.run(lambda i=i: i * i, 20) for i in range(50))) == [  # type: ignore[misc]
+            i * i for i in range(50)
+        ]
+        with pytest.raises(KeyError):
+            await workers.run(fail, 20)
+        assert await workers.run(lambda: threading.current_thread().name, 20) in {f"test-{i}" for i in range(3)}
+
+    asyncio.run(main())
+
+
+def test_work_that_was_given_up_while_it_waited_is_never_begun() -> None:
+    begun: list[str] = []
+    release = threading.Event()
+
+    async def main() -> None:
+        workers = Workers(1, "test")
+        hanging = asyncio.ensure_future(workers.run(lambda: release.wait(60), 60))
+        await asyncio.sleep(0.05)
+        with pytest.raises(Late):
+            await workers.run(lambda: begun.append("late"), 0.05)
+        release.set()
+        await hanging
+        await workers.run(lambda: begun.append("next"), 20)
+
+    asyncio.run(main())
+    assert begun == ["next"]
+
+
+def test_a_client_that_leaves_gives_up_its_work() -> None:
+    begun: list[str] = []
+    release = threading.Event()
+
+    async def main() -> None:
+        workers = Workers(1, "test")
+        first = asyncio.ensure_future(workers.run(lambda: release.wait(60), 60))
+        second = asyncio.ensure_future(workers.run(lambda: begun.append("left"), 60))
+        await asyncio.sleep(0.05)
+        first.cancel()
+        second.cancel()
+        await asyncio.sleep(0)
+        with pytest.raises(Late):  # the only thread works for nobody: new work would wait for nothing
+            await workers.run(lambda: begun.append("stuck"), 20)
+        release.set()
+        while True:
+            try:
+                await workers.run(lambda: begun.append("next"), 20)
+                break
+            except Late:
+                await asyncio.sleep(0.01)
+
+    asyncio.run(main())
+    assert begun == ["next"]
+
+
+def test_threads_end_with_their_workers() -> None:
+    async def main() -> None:
+        workers = Workers(2, "short-lived")
+        await workers.run(lambda: None, 20)
+
+    asyncio.run(main())
+    _wait(lambda: not any(t.name.startswith("short-lived") for t in threading.enumerate()))

@@ -1,0 +1,85 @@
+from __future__ import annotations
+
+import gzip
+from collections.abc import Iterator
+
+from prometheus_client.core import GaugeMetricFamily, Metric
+from prometheus_client.parser import text_string_to_metric_families
+from prometheus_client.registry import Collector
+
+from extender.service.app import create_app
+from tests.extender.service.conftest import PATIENT
+from tests.extender.service.questions import BINDING, count_of, nodes_question, victims_question
+from tests.extender.service.simple_extender import SimpleBinder, SimpleExtender
+from tests.scorer.service.app_client import AppClient
+from tests.scorer.service.fake_scorer import FakeScorer
+
+
+def _samples(client: AppClient) -> dict[str, float]:
+    """By name and labels; fails where a family is there twice, which Prometheus would refuse."""
+    text = client.get("/metrics").text
+    declared = [line for line in text.splitlines() if line.startswith("# TYPE")]
+    assert len(declared) == len(set(declared))
+    found = {}
+    for family in text_string_to_metric_families(text):
+        for sample in family.samples:
+            found[f"{sample.name}{sorted(sample.labels.items())}"] = sample.value
+    return found
+
+
+def test_every_verb_is_counted_and_timed(client: AppClient) -> None:
+    client.post("/filter", json=nodes_question("a"))
+    client.post("/prioritize", json=nodes_question("a"))
+    client.post("/preempt", json=victims_question(a=["u"]))
+    client.post("/bind", json=BINDING)
+    found = _samples(client)
+    for verb in ("filter", "prioritize", "preempt", "bind"):
+        assert found[f"forecast_extender_requests_total[('outcome', 'answered'), ('verb', '{verb}')]"] == 1
+        assert found[f"forecast_extender_late_total[('verb', '{verb}')]"] == 0
+        assert found[f"forecast_scheduling_duration_seconds_count[('stage', '{verb}')]"] == 1
+        assert found[f"forecast_extender_http_requests_total[('route', '/{verb}'), ('status', '200')]"] == 1
+        assert found[f"forecast_extender_http_request_duration_seconds_count[('route', '/{verb}')]"] == 1
+    assert found["forecast_scheduling_duration_seconds_count[('stage', 'decode')]"] == 4
+    assert found["process_open_fds[]"] > 0
+
+
+def test_the_state_of_the_scorer_is_exported_without_a_scorer_inside(client: AppClient) -> None:
+    found = _samples(client)
+    assert found["forecast_ready[]"] == 1 and found["forecast_unknown_service_pods[]"] == 1
+    assert not any(name.startswith("forecast_node_predicted") for name in found)
+
+
+def test_the_series_of_a_scorer_inside_are_exported(extender: SimpleExtender) -> None:
+    with AppClient(create_app(extender, PATIENT, scorer=FakeScorer(3))) as client:
+        found = _samples(client)
+    assert (
+        sum(name.startswith("forecast_node_predicted_peak[") for name in found) == 3 * 5 * 4
+    )  # before the first midnight
+    assert any(name.startswith("forecast_service_predicted_peak") for name in found)
+    assert any(name.startswith("forecast_backtest_loss") for name in found)
+    assert "forecast_extender_late_total[('verb', 'filter')]" in found
+
+
+def test_other_parts_may_add_metrics(extender: SimpleExtender) -> None:
+    class Dropped(Collector):
+        def collect(self) -> Iterator[Metric]:
+            yield GaugeMetricFamily("forecast_decisions_dropped", "Made up.", value=7)
+
+    with AppClient(create_app(extender, PATIENT, collectors=[Dropped()])) as client:
+        assert count_of(client, "forecast_decisions_dropped") == 7
+
+
+def test_a_path_that_nobody_serves_is_no_new_series(client: AppClient) -> None:
+    for i in range(3):
+        client.get(f"/nothing/{i}")
+    found = _samples(client)
+    assert found["forecast_extender_http_requests_total[('route', 'other'), ('status', '404')]"] == 3
+    assert not any("/nothing" in name for name in found)
+
+
+def test_metrics_are_zipped_where_asked(client: AppClient, binder: SimpleBinder) -> None:
+    answer = client.get("/metrics", headers={"Accept-Encoding": "identity"})
+    assert "content-encoding" not in answer.headers
+    zipped = client.get("/metrics", headers={"Accept-Encoding": "gzip"})
+    assert zipped.headers["content-encoding"] == "gzip" and zipped.text.startswith("# HELP")
+    assert gzip.compress(zipped.content) != zipped.content

@@ -1,0 +1,96 @@
+"""Requests made from the OpenAPI document, well-formed and not: no error of ours, and every answer as documented."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import httpx
+import pytest
+import schemathesis
+from hypothesis import HealthCheck, given, settings
+from schemathesis import GenerationMode
+from schemathesis.checks import not_a_server_error
+from schemathesis.specs.openapi.checks import (
+    content_type_conformance,
+    response_schema_conformance,
+    status_code_conformance,
+    unsupported_method,
+)
+
+from extender.service.app import create_app
+from tests.extender.service.conftest import PATIENT
+from tests.extender.service.simple_extender import SimpleBinder, SimpleExtender
+from tests.scorer.service.app_client import AppClient
+from tests.scorer.service.served import served
+
+CHECKS: Any = [
+    not_a_server_error,
+    status_code_conformance,
+    content_type_conformance,
+    response_schema_conformance,
+    unsupported_method,
+]
+
+
+@pytest.fixture(scope="module")
+def url() -> Iterator[str]:
+    with served(create_app(SimpleExtender(), PATIENT, binder=SimpleBinder())) as url:
+        yield url
+
+
+def _ask(url: str, requests: int) -> int:
+    """Make requests of every operation, half of them not as documented; how many were made."""
+    made = 0
+    api: Any = schemathesis.openapi.from_url(f"{url}/openapi.json")
+    for found in api.get_all_operations():
+        operation = found.ok()
+        for mode in GenerationMode if operation.body else [GenerationMode.POSITIVE]:
+
+            @settings(max_examples=requests, deadline=None, database=None, suppress_health_check=list(HealthCheck))
+            @given(case=operation.as_strategy(generation_mode=mode))
+            def ask(case: Any) -> None:
+                nonlocal made
+                made += 1
+                case.call_and_validate(checks=CHECKS)
+
+            ask()
+    return made
+
+
+def test_a_few_hundred_requests_are_answered_as_documented(url: str) -> None:
+    assert _ask(url, 40) > 200
+    assert httpx.get(f"{url}/readyz").status_code == 200
+
+
+@pytest.mark.long
+def test_ten_thousand_requests_are_answered_as_documented(url: str) -> None:
+    assert _ask(url, 1400) > 8_000
+    assert httpx.get(f"{url}/readyz").status_code == 200
+
+
+def test_every_path_is_documented_and_nothing_else(client: AppClient) -> None:
+    document = client.get("/openapi.json").json()
+    assert set(document["paths"]) == {
+        "/filter",
+        "/prioritize",
+        "/preempt",
+        "/bind",
+        "/healthz",
+        "/readyz",
+        "/metrics",
+    }
+    for path, methods in document["paths"].items():
+        for operation in methods.values():
+            assert operation["description"] and {"200", "401", "500", "503"} <= set(operation["responses"]), path
+    schemas = document["components"]["schemas"]
+    assert set(schemas["ExtenderArgs"]["properties"]) == {"Pod", "Nodes", "NodeNames"}
+    assert "PodUID" in schemas["ExtenderBindingArgs"]["properties"]
+
+
+def test_examples_of_the_document_work(client: AppClient) -> None:
+    paths = client.get("/openapi.json").json()["paths"]
+    for path in ("/filter", "/prioritize", "/preempt", "/bind"):
+        for name, example in paths[path]["post"]["requestBody"]["content"]["application/json"]["examples"].items():
+            answer = client.post(path, json=example["value"])
+            assert answer.status_code == 200 and "cannot" not in answer.text, (path, name, answer.text)

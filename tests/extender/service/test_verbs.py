@@ -1,0 +1,183 @@
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from benchmarks.extender_echo import Echo
+from extender.binder import BindingFailed, BindingRequest
+from extender.service.app import create_app
+from tests.extender.protocol.recorded_requests import recorded
+from tests.extender.service.conftest import PATIENT
+from tests.extender.service.questions import BINDING, POD, count_of, nodes_question, victims_question
+from tests.extender.service.simple_extender import SimpleBinder, SimpleExtender
+from tests.scorer.service.app_client import AppClient
+
+JSON_TYPE = {"Content-Type": "application/json"}
+
+
+def test_filter_tells_who_passes_and_why_others_do_not(client: AppClient, extender: SimpleExtender) -> None:
+    answer = client.post("/filter", json=nodes_question("a", "hot-1", "gpu-1", "b"))
+    assert answer.status_code == 200 and answer.headers["content-type"] == "application/json"
+    assert answer.json() == {
+        "NodeNames": ["a", "b"],
+        "Nodes": None,
+        "FailedNodes": {"hot-1": "predicted peak too high"},
+        "FailedAndUnresolvableNodes": {"gpu-1": "kept for pods with GPUs"},
+        "Error": "",
+    }
+    assert extender.asked == [("filter", "shop/cart-1")]
+
+
+def test_prioritize_answers_with_a_bare_list(client: AppClient) -> None:
+    answer = client.post("/prioritize", json=nodes_question("good", "a", "bad"))
+    assert answer.status_code == 200
+    assert answer.json() == [{"Host": "good", "Score": 10}, {"Host": "bad", "Score": -10}]
+
+
+def test_preempt_keeps_nodes_where_it_helps(client: AppClient) -> None:
+    answer = client.post("/preempt", json=victims_question(a=["u1", "u2"], gpu=["u3"], b=[]))
+    assert answer.status_code == 200
+    assert answer.json() == {
+        "NodeNameToMetaVictims": {"a": {"Pods": [{"UID": "u1"}, {"UID": "u2"}], "NumPDBViolations": 0}}
+    }
+
+
+def test_what_kube_scheduler_sent_is_answered(client: AppClient, extender: SimpleExtender) -> None:
+    def post(path: str, name: str) -> object:
+        answer = client.post(path, content=recorded(name), headers=JSON_TYPE)
+        assert answer.status_code == 200
+        return answer.json()
+
+    assert post("/filter", "names-filter")["NodeNames"] == ["node-1", "node-2"]  # type: ignore[index]
+    whole = post("/filter", "nodes-filter")
+    assert whole["Nodes"]["items"] == json.loads(recorded("nodes-filter"))["Nodes"]["items"]  # type: ignore[index]
+    assert post("/prioritize", "names-filter") == []
+    assert post("/prioritize", "nodes-filter") == []
+    meta = json.loads(recorded("names-preempt"))["NodeNameToMetaVictims"]
+    assert post("/preempt", "names-preempt") == {"NodeNameToMetaVictims": meta}
+    assert set(post("/preempt", "nodes-preempt")["NodeNameToMetaVictims"]) == {"node-1", "node-2"}  # type: ignore[index]
+    assert post("/bind", "bind") == {"Error": ""}
+    assert len(extender.asked) == 6
+
+
+def test_a_pod_that_cannot_be_read_is_an_error_in_the_protocols_own_terms(
+    client: AppClient, extender: SimpleExtender
+) -> None:
+    question = nodes_question("a", pod={"metadata": {"name": "p"}, "spec": {"containers": "none"}})
+    answer = client.post("/filter", json=question)
+    assert answer.status_code == 200
+    assert answer.json()["NodeNames"] is None and "Pod cannot be read" in answer.json()["Error"]
+    for path in ("/prioritize", "/preempt"):  # their replies have no place for an error
+        answer = client.post(path, json=question)
+        assert answer.status_code == 400 and "Pod cannot be read" in answer.json()["Error"]
+    assert extender.asked == []
+    assert count_of(client, 'forecast_extender_requests_total{outcome="refused",verb="filter"}') == 1
+
+
+def test_a_request_without_nodes_says_what_to_configure(client: AppClient) -> None:
+    answer = client.post("/filter", json={"Pod": POD})
+    assert answer.status_code == 200 and "nodeCacheCapable: true" in answer.json()["Error"]
+    answer = client.post("/prioritize", json={"Pod": POD})
+    assert answer.status_code == 400 and "nodeCacheCapable: true" in answer.json()["Error"]
+
+
+@pytest.mark.parametrize("verb", ["filter", "prioritize", "preempt", "bind"])
+def test_a_malformed_request_is_status_400_with_an_error(client: AppClient, verb: str) -> None:
+    answer = client.post(f"/{verb}", content=b'{"Pod": ', headers=JSON_TYPE)
+    assert answer.status_code == 400 and "not JSON" in answer.json()["Error"]
+    assert count_of(client, f'forecast_extender_requests_total{{outcome="malformed",verb="{verb}"}}') == 1
+
+
+@pytest.mark.parametrize("verb", ["filter", "prioritize", "preempt", "bind"])
+def test_only_json_is_taken(client: AppClient, binder: SimpleBinder, extender: SimpleExtender, verb: str) -> None:
+    """A page in somebody's browser can make it send other types here without having asked first."""
+    for kind in ("text/plain", "application/x-www-form-urlencoded"):
+        answer = client.post(f"/{verb}", content=json.dumps(BINDING), headers={"Content-Type": kind})
+        assert answer.status_code == 415 and "send application/json" in answer.json()["Error"]
+    assert not binder.bound and not extender.asked
+
+
+def test_a_mistake_of_ours_makes_no_pod_unschedulable(
+    client: AppClient, extender: SimpleExtender, caplog: pytest.LogCaptureFixture
+) -> None:
+    def fail() -> None:
+        raise KeyError("a mistake")
+
+    extender.fail = fail
+    answer = client.post("/filter", json=nodes_question("a", "hot-1"))
+    assert answer.status_code == 200
+    assert answer.json()["NodeNames"] == ["a", "hot-1"] and not answer.json()["FailedNodes"]
+    assert client.post("/prioritize", json=nodes_question("good")).json() == []
+    kept = client.post("/preempt", json=victims_question(a=["u1"], gpu=["u2"], b=[])).json()
+    assert set(kept["NodeNameToMetaVictims"]) == {"a", "gpu"}
+    for verb in ("filter", "prioritize", "preempt"):
+        assert count_of(client, f'forecast_extender_requests_total{{outcome="failed",verb="{verb}"}}') == 1
+    assert caplog.text.count("a mistake") >= 3  # with where it happened
+    before = len(caplog.records)
+    client.post("/filter", json=nodes_question("a"))
+    assert len(caplog.records) == before  # the same again is counted, not told
+
+
+def test_before_the_cluster_is_read_answers_are_neutral(client: AppClient, extender: SimpleExtender) -> None:
+    extender.ready = False
+    assert client.post("/filter", json=nodes_question("hot-1")).json()["NodeNames"] == ["hot-1"]
+    assert client.post("/prioritize", json=nodes_question("good")).json() == []
+    assert extender.asked == []
+    assert client.get("/readyz").status_code == 503
+    extender.ready = True
+    assert client.post("/filter", json=nodes_question("hot-1")).json()["NodeNames"] == []
+    extender.ready = False  # once ready, always ready: the degradation ladder takes over
+    assert client.post("/filter", json=nodes_question("hot-1")).json()["NodeNames"] == []
+    assert count_of(client, 'forecast_extender_requests_total{outcome="not_ready",verb="filter"}') == 1
+
+
+def test_nothing_asked_is_nothing_answered(client: AppClient) -> None:
+    assert client.post("/filter", json=nodes_question()).json()["NodeNames"] == []
+    assert client.post("/prioritize", json=nodes_question()).json() == []
+    assert client.post("/preempt", json=victims_question()).json() == {"NodeNameToMetaVictims": {}}
+
+
+def test_bind_hands_on_what_is_asked(client: AppClient, binder: SimpleBinder) -> None:
+    answer = client.post("/bind", json=BINDING)
+    assert answer.status_code == 200 and answer.json() == {"Error": ""}
+    assert binder.bound == [BindingRequest("shop", "cart-1", "uid-1", "node-1")]
+
+
+def test_a_binding_that_fails_says_why(client: AppClient, binder: SimpleBinder) -> None:
+    def refuse() -> None:
+        raise BindingFailed("the pod is gone")
+
+    def break_down() -> None:
+        raise KeyError("inside")
+
+    for fail, says in ((refuse, "the pod is gone"), (break_down, "an error inside the extender")):
+        binder.fail = fail
+        answer = client.post("/bind", json=BINDING)
+        assert answer.status_code == 200 and says in answer.json()["Error"]
+    answer = client.post("/bind", json=BINDING | {"PodUID": ""})
+    assert answer.status_code == 200 and "PodUID" in answer.json()["Error"]
+    assert binder.bound == []
+
+
+def test_binding_is_off_unless_switched_on(extender: SimpleExtender) -> None:
+    with AppClient(create_app(extender)) as client:
+        answer = client.post("/bind", json=BINDING)
+        assert answer.status_code == 200 and "remove bindVerb" in answer.json()["Error"]
+
+
+def test_bind_works_before_the_cluster_is_read(client: AppClient, extender: SimpleExtender) -> None:
+    """The decision was made already; only the API server is needed."""
+    extender.ready = False
+    assert client.post("/bind", json=BINDING).json() == {"Error": ""}
+
+
+def test_the_echo_of_the_benchmarks_passes_all_nodes_and_gives_all_the_same() -> None:
+    with AppClient(create_app(Echo(points=3), PATIENT)) as client:
+        assert client.post("/filter", json=nodes_question("b", "a")).json()["NodeNames"] == ["b", "a"]
+        assert client.post("/prioritize", json=nodes_question("b", "a")).json() == [
+            {"Host": "b", "Score": 3},
+            {"Host": "a", "Score": 3},
+        ]
+        assert set(client.post("/preempt", json=victims_question(a=["u"])).json()["NodeNameToMetaVictims"]) == {"a"}
+        assert client.get("/readyz").status_code == 200

@@ -1,0 +1,236 @@
+"""The extender on a small cluster: filters, points, the charge, advice, shadow mode."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from extender.answers import Victims
+from extender.decisions.advice import Advice
+from extender.extender import Extender
+from extender.filters.domain import DOMAIN_LABEL, Domain
+from extender.filters.filter import ClusterView, Rejection
+from extender.filters.rare_devices import RareDevices
+from extender.options import ExtenderOptions
+from forecast.errors import ForecastError
+from scorer.answers import Scored
+from scorer.cluster.decoding import Kind
+from scorer.cluster.objects import PodInfo
+from scorer.options import ScorerOptions
+from tests.scorer.live_cluster import node, pod_of
+from tests.scorer.scorer_at import LiveScorer, shares
+
+NODES = ["node-0", "node-1", "node-2", "node-3"]
+LOADED = [pod_of(n % 6, f"p{n}", "node-0" if n < 30 else f"node-{1 + n % 2}", cpu=1.0) for n in range(50)]
+
+
+class Said:
+    """A recorder that remembers."""
+
+    def __init__(self) -> None:
+        self.advice: list[Advice] = []
+        self.bindings: list[tuple[str, str]] = []
+
+    def advised(self, advice: Advice) -> None:
+        self.advice.append(advice)
+
+    def bound(self, pod: PodInfo) -> Advice | None:
+        self.bindings.append((pod.name, pod.node))
+        return next((one for one in reversed(self.advice) if one.uid == pod.uid), None)
+
+
+class Rejects:
+    name = "Rejects"
+
+    def __init__(self, *rejections: tuple[Sequence[bool], str, bool]) -> None:
+        self.rejections = rejections
+
+    def filter(self, pod: PodInfo, view: ClusterView) -> Sequence[Rejection]:
+        return [Rejection(np.array(nodes), reason, preemptible) for nodes, reason, preemptible in self.rejections]
+
+
+def extender_of(tested: LiveScorer, **options: object) -> tuple[Extender, Said]:
+    said = Said()
+    made = Extender(tested.scorer, ExtenderOptions(**options), recorder=said, clock=tested.clock)  # type: ignore[arg-type]
+    return made, said
+
+
+def test_the_node_with_the_lowest_predicted_peak_gets_the_most_points() -> None:
+    made, said = extender_of(LiveScorer(pods=LOADED))
+    points = made.prioritize(pod_of(0, "new"), NODES)
+    assert points["node-3"] == max(points.values()) > 0
+    assert points["node-0"] == min(points.values()) < 0
+    (advice,) = said.advice
+    assert (advice.best, advice.is_shadow, advice.is_late) == ("node-3", False, False)
+    assert advice.runner_up in ("node-1", "node-2")
+    assert advice.margin == points["node-3"] - points.get(advice.runner_up, 0)
+    assert advice.share is not None
+    assert 0 < advice.share < 1
+    assert advice.service == "shop/Deployment/service-0"
+
+
+def test_points_are_fifths_of_a_percent_of_capacity() -> None:
+    tested = LiveScorer(pods=LOADED)
+    made, _ = extender_of(tested, longest_reply=0)
+    ranking = tested.scorer.score(pod_of(0, "new"), NODES).ranking
+    points = made.prioritize(pod_of(0, "new"), NODES)
+    expected = np.rint((ranking - np.median(ranking)) / 0.2)
+    assert [points.get(name, 0) for name in NODES] == expected.tolist()
+
+
+def test_equal_nodes_get_no_points_at_all() -> None:
+    made, said = extender_of(LiveScorer())
+    assert made.prioritize(pod_of(0, "new"), NODES) == {}
+    assert said.advice[0].margin == 0
+
+
+def test_a_node_nobody_knows_gets_no_points_and_is_not_advised() -> None:
+    made, said = extender_of(LiveScorer(pods=LOADED))
+    assert "stranger" not in made.prioritize(pod_of(0, "new"), ["stranger", *NODES])
+    assert said.advice[0].best == "node-3"
+    assert made.prioritize(pod_of(0, "new"), ["stranger", "another"]) == {}
+    assert said.advice[1].best is None
+
+
+def test_pods_that_follow_each_other_before_any_binding_is_seen_are_spread() -> None:
+    tested = LiveScorer()
+    made, said = extender_of(tested)
+    for n in range(8):
+        made.prioritize(pod_of(0, f"new-{n}"), NODES)
+    advised = [str(advice.best) for advice in said.advice]
+    assert sorted(advised) == sorted(NODES * 2)
+    without, said = extender_of(LiveScorer(), charge_seconds=0.0)
+    for n in range(4):
+        without.prioritize(pod_of(0, f"new-{n}"), NODES)
+    assert len({advice.best for advice in said.advice}) == 1
+
+
+def test_shadow_mode_notes_the_advice_and_answers_neutrally() -> None:
+    tested = LiveScorer(pods=LOADED)
+    made, said = extender_of(tested, is_shadow=True, filters=(Rejects(([True] * 4, "no", False)),))
+    assert made.filter(pod_of(0, "new"), NODES).nodes == NODES
+    assert made.prioritize(pod_of(0, "new"), NODES) == {}
+    assert said.advice[0].best == "node-3"
+    assert said.advice[0].is_shadow
+    victims = {"node-0": Victims(("u",))}
+    assert made.preempt(pod_of(0, "new"), victims) == victims
+
+
+def test_a_shadow_goes_on_from_where_its_advice_would_have_led() -> None:
+    tested = LiveScorer(sizes=(4.0, 4.0, 4.0, 4.0))  # a pod is more than a point of them
+    made, said = extender_of(tested, is_shadow=True)
+    for n in range(8):
+        waiting = pod_of(0, f"new-{n}")
+        tested.put(waiting)
+        made.prioritize(waiting, NODES)
+        tested.put(replace(waiting, node="node-0"))  # kube-scheduler has its own ideas
+        tested.later(3)
+    assert sorted(str(advice.best) for advice in said.advice) == sorted(NODES * 2)
+    assert tested.scorer.self_check().sound
+
+
+def test_an_answer_that_took_too_long_charges_nobody_and_says_so() -> None:
+    tested = LiveScorer(pods=LOADED)
+    before = shares(tested).copy()
+    times = iter([0.0, 0.3])
+    said = Said()
+    made = Extender(tested.scorer, ExtenderOptions(deadline_seconds=0.2), recorder=said, stopwatch=lambda: next(times))  # type: ignore[arg-type]
+    made.prioritize(pod_of(0, "new"), NODES)
+    assert said.advice[0].is_late
+    np.testing.assert_array_equal(shares(tested), before)
+
+
+def test_a_binding_is_noted_once() -> None:
+    tested = LiveScorer()
+    _, said = extender_of(tested)
+    waiting = pod_of(0, "new")
+    tested.put(waiting)
+    tested.put(replace(waiting, node="node-2"))
+    tested.put(replace(waiting, node="node-2", priority=3))
+    tested.delete(replace(waiting, node="node-2", priority=3))
+    assert said.bindings == [("new", "node-2")]
+
+
+def test_nodes_are_rejected_for_the_reason_that_counts_most() -> None:
+    first = ([True, True, False, False], "full", True)
+    second = ([False, True, True, False], "another domain", False)
+    made, _ = extender_of(LiveScorer(), filters=(Rejects(first), Rejects(second)))
+    filtered = made.filter(pod_of(0, "new"), ["node-3", "stranger", "node-2", "node-1", "node-0"])
+    assert filtered.nodes == ["node-3", "stranger"]
+    assert filtered.failed == {"node-0": "full"}
+    assert filtered.unresolvable == {"node-1": "another domain", "node-2": "another domain"}
+
+
+def test_preemption_keeps_nodes_where_eviction_can_help() -> None:
+    full = ([True, False, False, False], "full", True)
+    other = ([False, True, False, False], "another domain", False)
+    made, _ = extender_of(LiveScorer(), filters=(Rejects(full), Rejects(other)))
+    victims = {
+        "node-0": Victims(("a",)),
+        "node-1": Victims(("b",)),
+        "node-2": Victims(()),
+        "node-9": Victims(("c",), 1),
+    }
+    assert made.preempt(pod_of(0, "new"), victims) == {"node-0": Victims(("a",)), "node-9": Victims(("c",), 1)}
+
+
+def test_filters_follow_the_nodes() -> None:
+    tested = LiveScorer()
+    made, _ = extender_of(tested, filters=(Domain(),))
+    assert made.filter(pod_of(0, "new"), NODES).nodes == NODES
+    tested.scorer.put(Kind.NODES, replace(node("node-1"), labels={DOMAIN_LABEL: "gpu"}))
+    assert made.filter(pod_of(0, "new"), NODES).nodes == ["node-0", "node-2", "node-3"]
+    tested.scorer.delete(Kind.NODES, node("node-1"))
+    tested.scorer.put(Kind.NODES, node("node-1"))
+    assert made.filter(pod_of(0, "new"), NODES).nodes == NODES
+
+
+def test_rare_devices_cost_points_where_the_rule_is_soft() -> None:
+    tested = LiveScorer()
+    amounts = {"cpu": 40.0, "memory": 40.0, "pods": 110.0, "nvidia.com/gpu": 8.0}
+    tested.scorer.put(Kind.NODES, replace(node("node-2"), allocatable=amounts, capacity=amounts))
+    made, said = extender_of(tested, avoided=RareDevices(["nvidia.com/gpu"], hard=False), avoided_points=20)
+    assert made.prioritize(pod_of(0, "new"), NODES) == {"node-2": -20}
+    asks = replace(pod_of(0, "gpu"), requests={"cpu": 1.0, "nvidia.com/gpu": 1.0})
+    assert "node-2" not in made.prioritize(asks, NODES)
+    assert said.advice[0].best != "node-2"
+
+
+def test_a_pod_that_opted_out_gets_no_points() -> None:
+    made, _ = extender_of(LiveScorer(pods=LOADED))
+    assert made.prioritize(pod_of(0, "new", annotations={"forecast-scheduler.io/opt-out": "true"}), NODES) == {}
+
+
+def test_without_a_model_the_points_come_from_requests() -> None:
+    made, said = extender_of(LiveScorer(pods=LOADED, without_model=True))
+    points = made.prioritize(pod_of(0, "new"), NODES)
+    assert max(points, key=lambda name: points[name]) == "node-3"
+    assert said.advice[0].model_version is None
+    assert said.advice[0].share is None
+    assert said.advice[0].level == "requests"
+
+
+def test_a_score_source_that_fails_is_not_hidden() -> None:
+    class Down:
+        def score(self, pod: PodInfo, nodes: Sequence[str]) -> Scored:
+            raise ForecastError("the scorer is down")
+
+        def charge(self, pod: PodInfo, node: str, seconds: float) -> None:
+            raise AssertionError
+
+    made = Extender(LiveScorer().scorer, scores=Down())
+    with pytest.raises(ForecastError, match="down"):
+        made.prioritize(pod_of(0, "new"), NODES)
+
+
+def test_a_reply_can_be_shortened() -> None:
+    tested = LiveScorer(pods=LOADED, options=ScorerOptions())
+    whole, _ = extender_of(tested, longest_reply=0, charge_seconds=0.0)
+    short, _ = extender_of(tested, longest_reply=2, charge_seconds=0.0)
+    all_points = whole.prioritize(pod_of(0, "new"), NODES)
+    few = short.prioritize(pod_of(0, "new"), NODES)
+    assert set(few) == {"node-0", "node-3"}
+    assert few.items() <= all_points.items()
