@@ -25,8 +25,10 @@ from forecast.errors import ForecastError, InputError, PublishError, StoreError
 from forecast_scheduler.commands.backtest import backtest
 from forecast_scheduler.commands.demo import demo
 from forecast_scheduler.commands.explain import explain
+from forecast_scheduler.commands.extender import extender
 from forecast_scheduler.commands.models import models
 from forecast_scheduler.commands.replay import replay
+from forecast_scheduler.commands.report import report
 from forecast_scheduler.commands.rules import rules
 from forecast_scheduler.commands.scorer import scorer
 from forecast_scheduler.commands.train import train
@@ -60,7 +62,9 @@ app.command()(demo)
 app.command()(train)
 app.command()(backtest)
 app.command()(replay)
+app.command()(report)
 app.command()(scorer)
+app.command()(extender)
 app.command()(explain)
 app.command()(rules)
 app.add_typer(models, name="models")

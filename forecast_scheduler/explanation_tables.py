@@ -5,10 +5,11 @@ from __future__ import annotations
 from rich.markup import escape
 from rich.table import Table
 
+from extender.feasibility import Feasibility
 from forecast.resources import RESOURCES
 from scorer.answers import Explanation, Peak
 
-__all__ = ["amount", "explanation_tables", "remarks"]
+__all__ = ["amount", "explanation_tables", "feasibility_lines", "remarks"]
 
 _PREFIXES = ((2.0**40, "Ti"), (2.0**30, "Gi"), (2.0**20, "Mi"), (2.0**10, "ki"))
 
@@ -99,3 +100,13 @@ def _age(seconds: float | None) -> str | None:
         if seconds < 7200
         else f"{seconds / 3600:.0f} h"
     )
+
+
+def feasibility_lines(feasible: Feasibility) -> list[str]:
+    """Where the pod could go, and why not elsewhere."""
+    helps = {True: "evicting pods may help", False: "evicting pods does not help"}
+    lines = [f"{len(feasible.nodes)} of {feasible.n_nodes} nodes pass all filters"]
+    return lines + [
+        f"  {one.nodes} rejected by {one.filter}: {one.reason} ({helps[one.preemptible]})"
+        for one in feasible.rejections
+    ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
@@ -21,7 +21,7 @@ from forecast_scheduler.settings import Settings
 from forecast_scheduler.usage_sources import PrometheusUsage, RecordedUsage
 from scorer.background import Background
 from scorer.cluster.cluster_file import read_cluster_file
-from scorer.cluster.decoding import Kind
+from scorer.cluster.decoding import SCORED_KINDS, Kind
 from scorer.live.usage import UsageSource
 from scorer.model_watch import ModelWatch
 from scorer.scorer import Scorer
@@ -64,9 +64,18 @@ def clock_from(at: datetime | None, calendar: Calendar) -> Callable[[], float]:
 
 
 @contextmanager
-def open_scorer(settings: Settings, inputs: Inputs) -> Iterator[tuple[Scorer, Background]]:
+def open_scorer(
+    settings: Settings,
+    inputs: Inputs,
+    attach: Callable[[Scorer], Collection[Kind]] = lambda scorer: (),
+    *,
+    predicts: bool = True,
+) -> Iterator[tuple[Scorer, Background]]:
     """A scorer that follows its cluster while the context lasts; the background is not running yet.
 
+    attach : called before the cluster is read, for tables that follow it from the start; returns the kinds of objects
+             that those need beside the scorer's
+    predicts : whether it looks for models and measures usage; else it only knows the cluster
     Raises InputError: a file that cannot be read, an API server that cannot be reached, contradicting inputs.
     """
     _check(inputs)
@@ -80,14 +89,15 @@ def open_scorer(settings: Settings, inputs: Inputs) -> Iterator[tuple[Scorer, Ba
         usage = lambda clock: _prometheus(settings, inputs.prometheus, clock)  # noqa: E731
     clock = clock_from(inputs.at, calendar)
     options = scorer_options(settings.scorer, settings.prometheus)
-    scorer = Scorer(options, usage=usage(clock), clock=clock)
-    models = ModelWatch(open_registry(settings.models, inputs.models))
+    scorer = Scorer(options, usage=usage(clock) if predicts else None, clock=clock)
+    models = ModelWatch(open_registry(settings.models, inputs.models)) if predicts else None
     background = Background(scorer, models, clock=clock)
+    kinds = (*SCORED_KINDS, *attach(scorer))
     if inputs.cluster is not None:
-        _load_file(scorer, inputs.cluster)
+        _load_file(scorer, inputs.cluster, kinds)
         yield scorer, background
         return
-    source = _follow(scorer, inputs.kubeconfig or settings.scorer.kubeconfig)
+    source = _follow(scorer, inputs.kubeconfig or settings.scorer.kubeconfig, kinds)
     try:
         yield scorer, background
     finally:
@@ -103,8 +113,11 @@ def _check(inputs: Inputs) -> None:
         raise InputError("--history and --prometheus both say what is used now: pass one of them")
 
 
-def _load_file(scorer: Scorer, path: Path) -> None:
+def _load_file(scorer: Scorer, path: Path, kinds: Collection[Kind]) -> None:
     objects = read_cluster_file(path)
+    for kind, others in objects.others.items():
+        if kind in kinds:
+            scorer.replace(kind, others)
     scorer.replace(Kind.REPLICA_SETS, objects.replica_sets)
     scorer.replace(Kind.JOBS, objects.jobs)
     scorer.replace(Kind.NODES, objects.nodes)
@@ -113,13 +126,13 @@ def _load_file(scorer: Scorer, path: Path) -> None:
     scorer.follow(lambda: (True, None, words))
 
 
-def _follow(scorer: Scorer, kubeconfig: Path | None) -> KubernetesSource:
+def _follow(scorer: Scorer, kubeconfig: Path | None, kinds: Collection[Kind]) -> KubernetesSource:
     from scorer.cluster.kubernetes_client import api_client, check_access
     from scorer.cluster.kubernetes_source import KubernetesSource
 
     api = api_client(kubeconfig)
-    check_access(api)
-    source = KubernetesSource(api, scorer)
+    check_access(api, kinds)
+    source = KubernetesSource(api, scorer, kinds=kinds)
 
     def how_it_goes() -> tuple[bool, float | None, Mapping[str, str]]:
         status = source.status()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from forecast_scheduler.scorer_settings import ScorerSettings
+from forecast_scheduler.serving_settings import ServingSettings
 from forecast_scheduler.training_settings import PrometheusSettings
 from scorer.degradation import Ladder
 from scorer.options import ScorerOptions
@@ -61,8 +62,8 @@ def service_options(settings: ScorerSettings) -> ServiceOptions:
     )
 
 
-def server_options(settings: ScorerSettings) -> ServerOptions:
-    """Where the service listens."""
+def server_options(settings: ServingSettings) -> ServerOptions:
+    """Where a service listens."""
     return ServerOptions(
         host=settings.host,
         port=settings.port,

@@ -18,6 +18,7 @@ import yaml
 from pydantic import BaseModel, Field, ValidationError
 
 from forecast.errors import InputError
+from forecast_scheduler.extender_settings import ExtenderSettings
 from forecast_scheduler.scorer_settings import ScorerSettings
 from forecast_scheduler.setting_group import Country, SettingGroup
 from forecast_scheduler.training_settings import PrometheusSettings, TrainSettings
@@ -71,6 +72,7 @@ class Settings(SettingGroup):
     train: TrainSettings = TrainSettings()
     replay: ReplaySettings = ReplaySettings()
     scorer: ScorerSettings = ScorerSettings()
+    extender: ExtenderSettings = ExtenderSettings()
 
 
 def load_settings(config: Path | None, environment: Mapping[str, str]) -> Settings:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -32,6 +34,9 @@ NodeOption = Annotated[
     list[str] | None,
     typer.Option("--node", metavar="NAME", help="Look at these nodes only; may be given several times."),
 ]
+FiltersOption = Annotated[
+    bool, typer.Option("--filters", help="Also say which nodes all filters let it go to, and why not elsewhere.")
+]
 TopOption = Annotated[int, typer.Option("--top", metavar="N", min=1, help="How many of the best nodes to show.")]
 
 
@@ -44,6 +49,7 @@ def explain(
     at: AtOption = None,
     history: RecordedOption = None,
     node: NodeOption = None,
+    filters: FiltersOption = False,
     top: TopOption = 5,
     json: JsonOption = None,
     config: ConfigOption = None,
@@ -56,23 +62,37 @@ def explain(
 
     import msgspec
 
-    from forecast_scheduler.explanation_tables import explanation_tables, remarks
+    from forecast_scheduler.explanation_tables import explanation_tables, feasibility_lines, remarks
+    from forecast_scheduler.live_placing import open_placing
     from forecast_scheduler.live_scorer import Inputs, open_scorer
     from scorer.service.translation import explanation_body
 
     inputs = Inputs(cluster, kubeconfig, models, prometheus, history, moment)
-    with open_scorer(shell.settings, inputs) as (scorer, background):
+    feasible = None
+    with ExitStack() as stack:
+        if filters:
+            scorer, background, placing = stack.enter_context(open_placing(shell.settings, inputs))
+        else:
+            scorer, background = stack.enter_context(open_scorer(shell.settings, inputs))
+            placing = None
         background.wait_synced(_SYNC_SECONDS)
         background.look_for_model()
         scorer.measure()
         scorer.tick()
         _check_nodes(scorer, node or [])
-        explanation = scorer.explain(_pod(scorer, pod), node or None, top=top)
+        explained = _pod(scorer, pod)
+        explanation = scorer.explain(explained, node or None, top=top)
+        if placing is not None:
+            feasible = placing.feasibility(explained)
     for table in explanation_tables(explanation):
         shell.out.print(table)
     for line in remarks(explanation):
         shell.say(line)
-    write_json(json, msgspec.to_builtins(explanation_body(explanation)))
+    if feasible is not None:
+        for line in feasibility_lines(feasible):
+            shell.say(line)
+    figures = msgspec.to_builtins(explanation_body(explanation))
+    write_json(json, figures if feasible is None else figures | {"filters": asdict(feasible)})
 
 
 def _check_nodes(scorer: Scorer, named: list[str]) -> None:

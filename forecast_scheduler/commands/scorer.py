@@ -2,11 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Annotated
-
-import typer
-
 from forecast_scheduler.options import ConfigOption, ModelsOption, VerboseOption, parse_moment
 from forecast_scheduler.scorer_inputs import (
     AtOption,
@@ -15,28 +10,17 @@ from forecast_scheduler.scorer_inputs import (
     PrometheusOption,
     RecordedOption,
 )
+from forecast_scheduler.serving_options import (
+    CertOption,
+    ClientCaOption,
+    HostOption,
+    KeyOption,
+    PortOption,
+    TokenOption,
+    serving_options,
+)
 from forecast_scheduler.settings import with_options
 from forecast_scheduler.shell import open_shell
-
-HostOption = Annotated[
-    str | None, typer.Option("--host", metavar="ADDRESS", help="Where to listen.  [default: 127.0.0.1]")
-]
-PortOption = Annotated[
-    int | None, typer.Option("--port", metavar="N", min=0, max=65_535, help="0: any free one.  [default: 8080]")
-]
-TokenOption = Annotated[
-    list[Path] | None,
-    typer.Option(
-        "--token-file", metavar="FILE", help="Ask for one of these bearer tokens; may be given several times."
-    ),
-]
-CertOption = Annotated[
-    Path | None, typer.Option("--tls-cert", metavar="FILE", help="Speak HTTPS with this certificate.")
-]
-KeyOption = Annotated[Path | None, typer.Option("--tls-key", metavar="FILE", help="The certificate's key.")]
-ClientCaOption = Annotated[
-    Path | None, typer.Option("--client-ca", metavar="FILE", help="Ask clients for a certificate signed by it.")
-]
 
 
 def scorer(
@@ -60,14 +44,7 @@ def scorer(
     Ends on SIGTERM or Ctrl-C once requests under way are answered.
     """
     shell = open_shell(config, verbose=verbose, service=True)
-    options = {
-        "host": host,
-        "port": port,
-        "token_files": token_file or None,
-        "tls_cert": tls_cert,
-        "tls_key": tls_key,
-        "client_ca": client_ca,
-    }
+    options = serving_options(host, port, token_file, tls_cert, tls_key, client_ca)
     settings = with_options(shell.settings, {"scorer": options})
     moment = parse_moment(at)
 

@@ -171,3 +171,26 @@ def test_weights_of_the_settings_count(evening: Evening, tmp_path: Path, capfd: 
         "predicted_peak": 3.0,
         "least_allocated": 1.0,
     }
+
+
+def test_it_says_where_the_pod_could_go_and_why_not_elsewhere(
+    evening: Evening, capfd: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    document = json.loads(evening.cluster.read_text())
+    for item in document["items"]:
+        if item["kind"] == "Node" and item["metadata"]["name"] == "node-1":
+            item["spec"]["taints"] = [{"key": "only", "value": "batch", "effect": "NoSchedule"}]
+    cluster, manifest = tmp_path / "cluster.json", tmp_path / "pod.yaml"
+    cluster.write_text(json.dumps(document))
+    options = [str(cluster) if option == str(evening.cluster) else option for option in evening.options()]
+    found = explained(capfd, "shop/cart-0", *options, "--filters")["filters"]
+    assert found["nodes"] == ["node-0"]
+    assert [(one["filter"], one["nodes"], one["preemptible"]) for one in found["rejections"]] == [
+        ("TaintToleration", 1, False)
+    ]
+    manifest.write_text(MANIFEST.replace("cpu: 500m", "cpu: 5k"))
+    capfd.readouterr()
+    assert run(["explain", str(manifest), *options, "--filters"]) == 0
+    text = capfd.readouterr().out
+    assert "0 of 2 nodes pass all filters" in text
+    assert "2 rejected by NodeResourcesFit: Insufficient cpu (evicting pods does not help)" in text

@@ -1,0 +1,116 @@
+"""Settings of the extender: how it answers, which filters it runs, what it writes down."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from forecast_scheduler.serving_settings import ServingSettings
+from forecast_scheduler.setting_group import Duration, SettingGroup
+
+__all__ = ["DecisionSettings", "ExtenderSettings", "RareDeviceSettings", "RemoteScorerSettings"]
+
+Share = Annotated[float, Field(gt=0, le=10)]
+
+
+class RareDeviceSettings(SettingGroup):
+    """Nodes with rare devices, kept free for the pods that ask for them (docs/extender.md)."""
+
+    mode: Literal["off", "hard", "soft"] = "off"
+    """hard: other pods are filtered out; soft: such nodes get fewer points for them."""
+
+    resources: list[str] = Field(default_factory=lambda: ["nvidia.com/gpu", "amd.com/gpu", "gpu.intel.com/i915"])
+    """Extended resources that are rare."""
+
+    types: list[str] = Field(default_factory=list)
+    """Types of cards that are rare among them, for instance [H100]: their nodes are for pods that name the type."""
+
+    type_labels: list[str] = Field(default_factory=lambda: ["nvidia.com/gpu.product", "amd.com/gpu.product-name"])
+    """Node labels that name the card type; pods choose by the annotation forecast-scheduler.io/gpu-type."""
+
+    points: int = Field(default=50, ge=0, le=1000)
+    """soft: so many points fewer."""
+
+
+class RemoteScorerSettings(SettingGroup):
+    """A scorer that runs elsewhere, instead of the one inside."""
+
+    url: str | None = None
+    """For instance https://scorer.forecast-scheduler:8080. None: the scorer runs inside."""
+
+    token_file: Path | None = None
+    """File with the bearer token it asks for."""
+
+    ca: Path | None = None
+    """PEM file its certificate is checked against; None: the system's."""
+
+    client_cert: Path | None = None
+    """PEM file with the certificate to show it."""
+
+    client_key: Path | None = None
+    """PEM file with its key."""
+
+
+class DecisionSettings(SettingGroup):
+    """What is written down of each decision (docs/shadow.md)."""
+
+    log: str | None = None
+    """File of JSON lines, - for standard output. None: no log."""
+
+    max_bytes: int = Field(default=100 * 2**20, ge=0)
+    """The file is rotated at this size; 0: never."""
+
+    keep: int = Field(default=5, ge=0)
+    """Rotated files kept."""
+
+    events: bool = True
+    """Write an event for the pod; never in shadow mode."""
+
+    events_per_second: float = Field(default=5.0, gt=0)
+    """More decisions than this get no event."""
+
+
+class ExtenderSettings(ServingSettings):
+    """How `extender` runs. It has its scorer inside: the settings under `scorer` count, too, but for serving."""
+
+    port: int = Field(default=8888, ge=0, le=65_535)
+    """0: any free one, which is printed."""
+
+    max_body_bytes: int = Field(default=16 * 2**20, gt=0)
+    """Of a request."""
+
+    deadline: Duration = Field(default=0.2, gt=0)
+    """Past it the answer is neutral: all nodes pass, all get 0 points."""
+
+    shadow: bool = False
+    """Compute and write down what would have been advised, and answer neutrally."""
+
+    bind: bool = False
+    """Answer /bind; only where bindVerb is set in the KubeSchedulerConfiguration."""
+
+    score_per_point: float = Field(default=0.2, gt=0, le=100)
+    """With the default weights: percent of a node's capacity that one point stands for."""
+
+    weight: int = Field(default=1, ge=1)
+    """Of the extender in the KubeSchedulerConfiguration, to tell which node kube-scheduler will take."""
+
+    longest_reply: int = Field(default=500, ge=0)
+    """Nodes named in a reply to /prioritize: the best and the worst; others get 0 points. 0: all that differ from 0."""
+
+    charge: Duration = Field(default=2, ge=0, le=60)
+    """How long the node expected to be taken is charged for a pod whose binding is not seen."""
+
+    domain: str = ""
+    """Nodes whose label forecast-scheduler.io/domain says something else are filtered out."""
+
+    standard_filters: list[str] = Field(default_factory=list)
+    """Filters of kube-scheduler to run once more, by plugin name; it has run its own before it asks."""
+
+    highest_peaks: dict[str, Share] = Field(default_factory=dict)
+    """By resource: share of capacity that a node's predicted peak must not pass, for instance {cpu: 0.9}."""
+
+    rare_devices: RareDeviceSettings = RareDeviceSettings()
+    scorer: RemoteScorerSettings = RemoteScorerSettings()
+    decisions: DecisionSettings = DecisionSettings()

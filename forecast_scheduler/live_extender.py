@@ -1,0 +1,105 @@
+"""An extender put together from settings: its scorer, filters, decision log, events, and whoever binds."""
+
+from __future__ import annotations
+
+import socket
+import time
+from collections.abc import Collection, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+
+from prometheus_client.registry import Collector
+
+from extender.binder import Binder
+from extender.binding import ApiServerBinder
+from extender.charge_metrics import ChargeCollector
+from extender.decisions.events import EventSink, api_server_post
+from extender.decisions.log import DecisionLog, open_decision_log
+from extender.decisions.metrics import DecisionCollector
+from extender.decisions.recorder import DecisionRecorder
+from extender.extender import Extender
+from extender.filters.catalogue import kinds_read
+from extender.remote_scores import RemoteScores
+from forecast.errors import InputError
+from forecast_scheduler.extender_options import extender_options, remote_scorer
+from forecast_scheduler.extender_settings import DecisionSettings
+from forecast_scheduler.live_scorer import Inputs, open_scorer
+from forecast_scheduler.settings import Settings
+from scorer.background import Background, Every
+from scorer.cluster.decoding import Kind
+from scorer.cluster.kubernetes_client import api_client
+from scorer.scorer import Scorer
+
+__all__ = ["LiveExtender", "open_extender"]
+
+_EXPIRE_SECONDS = 60.0
+_BINDINGS_AT_ONCE = 32
+
+
+@dataclass(frozen=True, slots=True)
+class LiveExtender:
+    """scorer: the one inside, None where scores come from elsewhere; binder: None = /bind is off."""
+
+    extender: Extender
+    scorer: Scorer | None
+    background: Background
+    binder: Binder | None
+    collectors: tuple[Collector, ...]
+
+
+@contextmanager
+def open_extender(settings: Settings, inputs: Inputs) -> Iterator[LiveExtender]:
+    """An extender that follows its cluster while the context lasts; the background is not running yet.
+
+    Raises InputError, see open_scorer.
+    """
+    ours = settings.extender
+    options, remote = extender_options(ours), remote_scorer(ours)
+    kubeconfig = inputs.kubeconfig or settings.scorer.kubeconfig
+    if inputs.cluster is not None and ours.bind:
+        raise InputError("--bind needs an API server, --cluster names a file: leave one of them out")
+    with ExitStack() as stack:
+        writes_events = ours.decisions.events and not ours.shadow and inputs.cluster is None
+        recorder, collector = _recorder(ours.decisions, stack, kubeconfig if writes_events else None, writes_events)
+        made: list[Extender] = []
+
+        def attach(scorer: Scorer) -> Collection[Kind]:
+            scores = None if remote is None else RemoteScores(remote)
+            made.append(Extender(scorer, options, scores=scores, recorder=recorder))
+            return kinds_read(options.filters)
+
+        scorer, background = stack.enter_context(open_scorer(settings, inputs, attach, predicts=remote is None))
+        binder = ApiServerBinder(api_client(kubeconfig)) if ours.bind else None
+        yield LiveExtender(
+            made[0], scorer if remote is None else None, background, binder, (collector, ChargeCollector(made[0]))
+        )
+
+
+def _recorder(
+    settings: DecisionSettings, stack: ExitStack, kubeconfig: Path | None, writes_events: bool
+) -> tuple[DecisionRecorder, DecisionCollector]:
+    """Whoever is told of decisions, running while the stack is open."""
+    log: DecisionLog | None = None
+    events: EventSink | None = None
+    if settings.log is not None:
+        log = open_decision_log(Path(settings.log), max_bytes=settings.max_bytes, keep=settings.keep)
+        log.start()
+        stack.callback(log.stop)
+    if writes_events:
+        events = EventSink(
+            api_server_post(api_client(kubeconfig)),
+            instance=socket.gethostname(),
+            rate=settings.events_per_second,
+            burst=10 * settings.events_per_second,
+        )
+        events.start()
+        stack.callback(events.stop)
+    recorder = DecisionRecorder(
+        [sink for sink in (log, events) if sink is not None], version=version("forecast-scheduler")
+    )
+    every = Every("expire-decisions", _EXPIRE_SECONDS, lambda: recorder.expire(time.time()))
+    every.start()
+    stack.callback(every.stop)
+    return recorder, DecisionCollector(recorder, log, events)
