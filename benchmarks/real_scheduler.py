@@ -1,0 +1,115 @@
+"""The real kube-scheduler on a real API server, with or without the extender, for benchmarks and tests."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from benchmarks.evening_rollout import EveningRollout
+from forecast.arrays import Ints
+from forecast.model_artefact import artefact_of
+from forecast.registry import Registry
+from forecast.resources import RESOURCES
+from tests.processes.scorer_process import ScorerProcess
+from tests.servers.cluster_objects import ClusterWriter, Manifest
+from tests.servers.control_plane.control_plane import ControlPlane
+from tests.servers.control_plane.kube_scheduler import KubeScheduler, extender
+from tests.servers.prometheus import PrometheusServer
+
+__all__ = ["Cluster", "node_usage_rules", "shipped_extender", "wait_until_bound"]
+
+ROOT = Path(__file__).parents[1]
+
+
+def shipped_extender(url: str, **fields: Any) -> dict[str, Any]:
+    """The extender's entry of deploy/kube-scheduler/scheduler-config.yaml, for an extender at `url` without TLS."""
+    document = yaml.safe_load((ROOT / "deploy/kube-scheduler/scheduler-config.yaml").read_text())
+    entry = dict(document["extenders"][0])
+    del entry["tlsConfig"]
+    return extender(url, **(entry | {"urlPrefix": url, "enableHTTPS": False} | fields))
+
+
+def node_usage_rules(path: Path, usage: Mapping[str, Sequence[float]]) -> Path:
+    """Recording rules that give every node a usage of all resources, each second: as fresh as if it were scraped."""
+    rules = [
+        {
+            "record": "forecast:node_usage",
+            "labels": {"node": node, "resource": resource.name},
+            "expr": f"vector({float(amount)!r})",
+        }
+        for node, amounts in usage.items()
+        for resource, amount in zip(RESOURCES, amounts, strict=True)
+    ]
+    path.write_text(yaml.safe_dump({"groups": [{"name": "usage", "interval": "1s", "rules": rules}]}))
+    return path
+
+
+def wait_until_bound(
+    writer: ClusterWriter, n_pods: int, seconds: float, end_of_log: Callable[[], str]
+) -> dict[str, str]:
+    """Node by pod name, once `n_pods` are bound. Raises TimeoutError with what the scheduler said last."""
+    deadline = time.monotonic() + seconds
+    while True:
+        listed = writer.list_all("pods")
+        bound = {one["metadata"]["name"]: one["spec"]["nodeName"] for one in listed if one["spec"].get("nodeName")}
+        if len(bound) >= n_pods:
+            return bound
+        if time.monotonic() > deadline:
+            raise TimeoutError(f"{len(bound)} of {n_pods} pods were bound in {seconds:.0f} s: {end_of_log()}")
+        time.sleep(0.2)
+
+
+@dataclass
+class Cluster:
+    """A control plane with the nodes of a rollout, and a Prometheus that measures them; use as a context manager.
+
+    directory : for models, rules, logs
+    """
+
+    rollout: EveningRollout
+    directory: Path
+
+    def __enter__(self) -> Cluster:
+        self._stack = ExitStack()
+        self.plane = self._stack.enter_context(ControlPlane())
+        self.writer = self._stack.enter_context(ClusterWriter(self.plane))
+        self.directory.mkdir(parents=True, exist_ok=True)
+        self.models = self.directory / "models"
+        Registry(str(self.models)).publish(artefact_of(self.rollout.model, datetime.now(UTC)))
+        for namespace in sorted({key.namespace for key in self.rollout.keys} - {"default"}):
+            self.writer.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}})
+        self.writer.create_many(self.rollout.nodes())
+        self.sets: list[Manifest] = self.writer.create_many(self.rollout.replica_sets())
+        idle = dict(zip(self.rollout.node_names, (0.02 * self.rollout.capacity).tolist(), strict=True))
+        rules = node_usage_rules(self.directory / "usage.yaml", idle)
+        self.prometheus = self._stack.enter_context(PrometheusServer(self.directory / "data", rule_files=[rules]))
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._stack.close()
+
+    def extender(self, name: str, *arguments: str, **settings: Any) -> ScorerProcess:
+        """The command `extender` for this cluster, not started yet; settings: of the group `extender`."""
+        quick = {"usage_every": "1s", "model_every": "1s", "overview_every": "60s"}
+        return ScorerProcess(
+            self.directory / name,
+            "--kubeconfig", self.plane.kubeconfig, "--models", self.models, "--prometheus", self.prometheus.url,
+            *arguments,
+            settings={"scorer": quick, "extender": settings},
+            command="extender",
+        )  # fmt: skip
+
+    def place(self, extenders: Sequence[Mapping[str, Any]], seconds: float = 120) -> Ints:
+        """Schedule all pods of the rollout, (n_pods,) row of the node of each; they are gone afterwards."""
+        with KubeScheduler(self.plane, extenders) as scheduler:
+            made = self.writer.create_many(self.rollout.pods(self.sets))
+            bound = wait_until_bound(self.writer, len(made), seconds, scheduler.end_of_log)
+        self.writer.delete_many(made)
+        return self.rollout.placement(bound)
