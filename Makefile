@@ -55,6 +55,11 @@ bench: $(VENV)/.installed-bench  ## the figures in the README
 	$(BIN)/python -m benchmarks.burst
 	$(BIN)/python -m benchmarks.scorer_service
 	$(BIN)/python -m benchmarks.first_sync
+	$(BIN)/python -m benchmarks.inter_pod_affinity
+	$(BIN)/python -m benchmarks.placement_latency
+	$(BIN)/python -m benchmarks.real_rollout
+	$(BIN)/python -m benchmarks.real_burst
+	$(BIN)/python -m benchmarks.extender_throughput
 
 clean:  ## remove the environment and all caches
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -40,6 +40,9 @@ class Echo:
         """As kube-scheduler chose them."""
         return victims
 
+    def settle(self) -> None:
+        """Nothing is put off."""
+
     def status(self) -> Status:
         """Ready, and knows nothing."""
         return Status(

@@ -1,9 +1,9 @@
 """A rollout through the real kube-scheduler, with and without the extender, and the evenings that followed.
 
-python -m benchmarks.real_rollout [--seeds N] [--weights 1,5] [--points 0.2,1]
+python -m benchmarks.real_rollout [--seeds N] [--weights 1,3] [--points 0.2,1]
 
 300 pods of the sample on 60 nodes of ratio 1 : 2 : 4 (benchmarks/evening_rollout.py): kube-scheduler alone, the same
-with the extender as shipped, and an oracle that knows the week. Node-half-hours from 17:00 to 23:00 over seven days in
+with the extender as shipped, and an oracle that knows the week. Node-half-hours from 17:00 to 23:00 over six days in
 which a node is over 80 % of its CPU, disk, network or log capacity.
 """
 
@@ -11,52 +11,95 @@ from __future__ import annotations
 
 import argparse
 import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from benchmarks.evening_rollout import Outcome, evening_rollout
-from benchmarks.real_scheduler import Cluster, shipped_extender
-from forecast.arrays import Ints
+import httpx
 
-__all__ = ["main"]
+from benchmarks.evening_rollout import EveningRollout, Outcome, evening_rollout
+from benchmarks.real_scheduler import Cluster, shipped_extender
+
+__all__ = ["RolloutOutcome", "gap_closed", "main", "roll_out"]
+
+_NEUTRAL = ('outcome="late"', 'outcome="failed"', 'outcome="not_ready"')
+
+
+@dataclass(frozen=True, slots=True)
+class RolloutOutcome:
+    """One rollout by three schedulers.
+
+    neutral_answers : times that the extender did not answer in earnest
+    charged         : pods charged to the node that kube-scheduler took, and to another
+    """
+
+    native: Outcome
+    extender: Outcome
+    oracle: Outcome
+    neutral_answers: int
+    charged: tuple[int, int]
+
+
+def roll_out(of: EveningRollout, directory: Path, *, weight: int = 1, point: float = 0.2) -> RolloutOutcome:
+    """Place the pods by kube-scheduler alone, and with the extender. The defaults are those that are shipped."""
+    with Cluster(of, directory) as cluster:
+        native = of.outcome(cluster.place([]))
+        with cluster.extender("extender", score_per_point=point, weight=weight) as process:
+            placed = of.outcome(cluster.place([shipped_extender(process.url, weight=weight)]))
+            neutral, charged = _figures(process.http)
+    return RolloutOutcome(native, placed, of.outcome(of.oracle()), neutral, charged)
+
+
+def gap_closed(outcomes: Sequence[RolloutOutcome]) -> float:
+    """Share of the way from kube-scheduler alone to the oracle, by all hot evening half hours together."""
+    native, ours, oracle = (
+        sum(getattr(one, rule).hot for one in outcomes) for rule in ("native", "extender", "oracle")
+    )
+    return float((native - ours) / (native - oracle))
 
 
 def main() -> None:
     """Print the figures."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--seeds", type=int, default=3, help="rollouts of different services")
+    parser.add_argument("--seeds", type=int, default=4, help="rollouts of different services")
     parser.add_argument("--weights", default="1", help="weights of the extender to try, by commas")
     parser.add_argument("--points", default="0.2", help="score_per_point to try, by commas")
     asked = parser.parse_args()
-    print(f"{'':>28}  hot evening   hot all day   CV of CPU peaks   gap closed")
-    for seed in range(asked.seeds):
-        rollout = evening_rollout(datetime.now(UTC).date(), seed=seed)
-        with tempfile.TemporaryDirectory() as scratch, Cluster(rollout, Path(scratch)) as cluster:
-            oracle = rollout.outcome(rollout.oracle())
-            native = rollout.outcome(cluster.place([]))
-            _show(f"seed {seed}: kube-scheduler", native, native, oracle)
-            for weight in map(int, asked.weights.split(",")):
-                for point in map(float, asked.points.split(",")):
-                    placed = _with_extender(cluster, weight, point)
-                    _show(f"+ extender, weight {weight}, {point:g} %", rollout.outcome(placed), native, oracle)
-            _show("oracle", oracle, native, oracle)
+    print(f"{'':>34}  hot evening   hot all day   CV of CPU peaks   gap closed")
+    for weight in map(int, asked.weights.split(",")):
+        for point in map(float, asked.points.split(",")):
+            outcomes = []
+            for seed in range(asked.seeds):
+                of = evening_rollout(datetime.now(UTC).date(), seed=seed)
+                with tempfile.TemporaryDirectory() as scratch:
+                    outcomes.append(roll_out(of, Path(scratch), weight=weight, point=point))
+                _show(seed, f"weight {weight}, {point:g} %", outcomes[-1])
+            print(
+                f"weight {weight}, {point:g} %, all together: {gap_closed(outcomes):.1%} of the gap closed", flush=True
+            )
 
 
-def _with_extender(cluster: Cluster, weight: int, point: float) -> Ints:
-    with cluster.extender(f"extender-{weight}-{point}", score_per_point=point, weight=weight) as process:
-        placed = cluster.place([shipped_extender(process.url, weight=weight)])
-        for line in process.http.get("/metrics").text.splitlines():
-            if line.startswith(
-                ("forecast_extender_requests_total", "forecast_extender_charges_total")
-            ) and not line.endswith(" 0.0"):
-                print(line)
-        return placed
+def _show(seed: int, what: str, one: RolloutOutcome) -> None:
+    lines = {"kube-scheduler": one.native, f"+ extender, {what}": one.extender, "oracle": one.oracle}
+    for name, outcome in lines.items():
+        figures = f"{outcome.hot:10.2%}   {outcome.hot_all:10.2%}   {outcome.cpu_peak_variation:14.3f}"
+        closed = f"   {gap_closed([one]):9.1%}" if outcome is one.extender else ""
+        print(f"{f'seed {seed}: {name}':>34}  {figures}{closed}")
+    right, wrong = one.charged
+    print(f"{'':>34}  {right} pods charged rightly, {wrong} wrongly; {one.neutral_answers} neutral answers", flush=True)
 
 
-def _show(what: str, outcome: Outcome, native: Outcome, oracle: Outcome) -> None:
-    closed = (native.hot - outcome.hot) / (native.hot - oracle.hot) if native.hot > oracle.hot else float("nan")
-    figures = f"{outcome.hot:10.2%}   {outcome.hot_all:10.2%}   {outcome.cpu_peak_variation:14.3f}   {closed:9.1%}"
-    print(f"{what:>28}  {figures}", flush=True)
+def _figures(http: httpx.Client) -> tuple[int, tuple[int, int]]:
+    """Neutral answers, and charges that were right and wrong."""
+    values = {}
+    for line in http.get("/metrics").raise_for_status().text.splitlines():
+        if line.startswith(("forecast_extender_requests_total{", "forecast_extender_charges_total{")):
+            name, _, value = line.rpartition(" ")
+            values[name] = int(float(value))
+    neutral = sum(value for name, value in values.items() if any(one in name for one in _NEUTRAL))
+    right, wrong = (values[f'forecast_extender_charges_total{{outcome="{one}"}}'] for one in ("right", "wrong"))
+    return neutral, (right, wrong)
 
 
 if __name__ == "__main__":

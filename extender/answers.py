@@ -46,8 +46,12 @@ class ExtenderApi(Protocol):
     def prioritize(self, pod: PodInfo, nodes: Sequence[str]) -> Mapping[str, int]:
         """Points by node; those that are missing have 0, which is neutral. Better nodes are positive, worse negative.
 
-        The node that kube-scheduler will probably take is charged for the pod until its binding is seen.
+        The node that kube-scheduler will probably take is charged for the pod until its binding is seen: by `settle`,
+        or at the latest before the next pod is judged.
         """
+
+    def settle(self) -> None:
+        """Do what was put off until the reply to /prioritize is out. Harmless where nothing was."""
 
     def preempt(self, pod: PodInfo, victims: Mapping[str, Victims]) -> Mapping[str, Victims]:
         """The nodes among those with victims where the pod could go by our filters once the victims are gone."""

@@ -11,12 +11,7 @@ from typing import Final
 import numpy as np
 
 from extender.filters.filter import ClusterView
-from extender.scores.image_locality import ImageLocality
-from extender.scores.inter_pod_affinity import InterPodAffinity
-from extender.scores.node_affinity import NodeAffinity
-from extender.scores.pod_topology_spread import PodTopologySpread
-from extender.scores.standard_score import StandardScore
-from extender.scores.taint_toleration import TaintToleration
+from extender.scores.catalogue import STANDARD_SCORES
 from forecast.arrays import Ints
 from scorer.cluster.objects import PodInfo
 from scorer.scores.balanced_allocation import balanced_allocation_score
@@ -26,15 +21,6 @@ __all__ = ["POINT_VALUE", "default_scores", "expected_choice"]
 
 POINT_VALUE: Final = 10
 """What one point is worth beside kube-scheduler's scores, at weight 1: MaxNodeScore / MaxExtenderPriority."""
-
-_WEIGHTS: Final[tuple[tuple[StandardScore, int], ...]] = (
-    (TaintToleration(), 3),
-    (NodeAffinity(), 2),
-    (PodTopologySpread(), 2),
-    (InterPodAffinity(), 2),
-    (ImageLocality(), 1),
-)
-"""apis/config/v1/default_plugins.go; NodeResourcesFit and NodeResourcesBalancedAllocation weigh 1 each."""
 
 
 def default_scores(pod: PodInfo, view: ClusterView, rows: Ints) -> Ints:
@@ -46,7 +32,7 @@ def default_scores(pod: PodInfo, view: ClusterView, rows: Ints) -> Ints:
     allocatable = state.allocatable[rows, :2]  # cpu and memory come first
     total = least_allocated_score(state.requested_nonzero[rows], np.array(pod.nonzero_requests), allocatable)
     total = total + balanced_allocation_score(state.requested[rows, :2], state.request_vector(pod)[:2], allocatable)
-    for score, weight in _WEIGHTS:
+    for score, weight in STANDARD_SCORES:
         total = total + weight * score.score(pod, view, rows)
     return np.asarray(total)
 

@@ -7,8 +7,11 @@ watch        a pod advised on is bound -> the decision is complete (decisions/)
 
 from __future__ import annotations
 
+import threading
 import time
+from collections import deque
 from collections.abc import Callable, Mapping, Sequence
+from itertools import repeat
 
 import numpy as np
 
@@ -17,7 +20,8 @@ from extender.decisions.advice import Advice
 from extender.decisions.decision import shadow_node
 from extender.decisions.recorder import DecisionRecorder
 from extender.expected_choice import expected_choice
-from extender.filters.filter import ClusterView, Filter
+from extender.filters.filter import ClusterView, Rejection
+from extender.filters.rare_devices import RareDevices
 from extender.index.index import INDEXED_KINDS, PlacementIndex
 from extender.options import ExtenderOptions
 from extender.points import points_of, shortened
@@ -54,6 +58,8 @@ class Extender:
         self._recorder, self._clock, self._stopwatch = recorder, clock, stopwatch
         self._awaited: dict[str, str] = {}  # node to which a pod was charged whose binding was not seen, by UID
         self._right = self._wrong = 0
+        self._put_off: deque[Callable[[], None]] = deque()
+        self._settling = threading.Lock()
         with scorer.reading() as cluster:
             self._view = ClusterView(cluster, PlacementIndex(cluster.state))
             scorer.attach(INDEXED_KINDS, self._view.index)
@@ -64,9 +70,10 @@ class Extender:
         if self.options.is_shadow or not self.options.filters:
             return Filtered(nodes)
         with self._scorer.reading():
-            row_of = self._view.state.row_of
-            rows = np.array([row_of.get(node, -1) for node in nodes], dtype=np.int64)
-            reasons = self._reasons(pod, rows, self.options.filters)
+            rejections = [found for one in self.options.filters for found in one.filter(pod, self._view)]
+            if not rejections:
+                return Filtered(nodes)
+            reasons = _reasons(rejections, self._rows(nodes))
         if not reasons:
             return Filtered(nodes)
         failed: dict[str, str] = {}
@@ -78,23 +85,25 @@ class Extender:
     def prioritize(self, pod: PodInfo, nodes: Sequence[str]) -> Mapping[str, int]:
         """Points of the nodes; those with 0 are left out."""
         began = self._stopwatch()
+        self.settle()
         scored = self._scores.score(pod, nodes)
         known = _known(nodes, scored.unknown_nodes)
-        avoided = self._avoided(pod, nodes)
-        ranking = scored.ranking - avoided * self.options.score_per_point
+        ranking = scored.ranking
+        if self.options.avoided is not None:
+            ranking = ranking - self._avoided(pod, nodes, self.options.avoided) * self.options.score_per_point
         points = points_of(ranking, known, self.options.score_per_point)
         named = shortened(points, self.options.longest_reply)
         reply = dict(zip([nodes[i] for i in named.tolist()], points[named].tolist(), strict=True))
         seconds = self._stopwatch() - began
-        is_late = seconds > self.options.deadline_seconds
-        best, runner_up = _best_two(ranking, known)
-        if best is not None and self.options.charge_seconds > 0 and not is_late:
-            self._charge(pod, nodes, points, named)
-        if self._recorder is not None:
-            self._recorder.advised(
-                self._advice(pod, nodes, scored, points, reply, best, runner_up, seconds, is_late=is_late)
-            )
+        # kube-scheduler waits for the reply, and for nothing of this.
+        self._put_off.append(lambda: self._note(pod, nodes, scored, ranking, known, points, reply, seconds))
         return {} if self.options.is_shadow else reply
+
+    def settle(self) -> None:
+        """Do what was put off until the reply to /prioritize is out."""
+        with self._settling:
+            while self._put_off:
+                self._put_off.popleft()()
 
     def preempt(self, pod: PodInfo, victims: Mapping[str, Victims]) -> Mapping[str, Victims]:
         """Nodes with victims where our filters would let the pod in, or might once the victims are gone."""
@@ -115,47 +124,50 @@ class Extender:
 
     # Inside
 
-    def _reasons(self, pod: PodInfo, rows: Ints, filters: Sequence[Filter]) -> dict[int, tuple[str, bool]]:
-        """Why nodes are rejected, by position in `rows`: the first reason, one that eviction cannot mend before others.
+    def _note(
+        self,
+        pod: PodInfo,
+        nodes: Sequence[str],
+        scored: Scored,
+        ranking: Floats,
+        known: Bools,
+        points: Ints,
+        reply: Mapping[str, int],
+        seconds: float,
+    ) -> None:
+        """Charge the node that will probably be taken, and tell the recorder."""
+        is_late = seconds > self.options.deadline_seconds
+        best, runner_up = _best_two(ranking, known)
+        if self._recorder is not None:
+            advice = self._advice(pod, nodes, scored, points, reply, best, runner_up, seconds, is_late=is_late)
+            self._recorder.advised(advice)
+        if best is not None and self.options.charge_seconds > 0 and not is_late:
+            self._charge(pod, nodes, reply)
 
-        rows : (n_nodes,) -1 = not known, which passes: kube-scheduler may know the node already
-        """
-        reasons: dict[int, tuple[str, bool]] = {}
-        for one in filters:
-            for rejection in one.filter(pod, self._view):
-                hit = np.where(rows >= 0, rejection.nodes[rows], False)
-                for position in np.flatnonzero(hit).tolist():
-                    known = reasons.get(position)
-                    if known is None or (known[1] and not rejection.preemptible):
-                        reasons[position] = (rejection.reason, rejection.preemptible)
-        return reasons
-
-    def _charge(self, pod: PodInfo, nodes: Sequence[str], points: Ints, named: Ints) -> None:
+    def _charge(self, pod: PodInfo, nodes: Sequence[str], reply: Mapping[str, int]) -> None:
         """Reckon with the pod where kube-scheduler will probably bind it."""
-        told = np.zeros_like(points)
-        told[named] = 0 if self.options.is_shadow else points[named]
+        told: Mapping[str, int] = {} if self.options.is_shadow else reply
         with self._scorer.reading():
-            row_of = self._view.state.row_of
-            rows = np.array([row_of.get(node, -1) for node in nodes], dtype=np.int64)
+            rows = self._rows(nodes)
             there = np.flatnonzero(rows >= 0)
             if not len(there):
                 return
-            choice = expected_choice(pod, self._view, rows[there], told[there], self.options.weight)
+            points = np.fromiter(map(told.get, nodes, repeat(0)), dtype=np.int64, count=len(nodes))
+            choice = expected_choice(pod, self._view, rows[there], points[there], self.options.weight)
             node = nodes[int(there[choice])]
             self._awaited[pod.uid] = node
         self._scores.charge(pod, node, self.options.charge_seconds)
 
-    def _avoided(self, pod: PodInfo, nodes: Sequence[str]) -> Floats:
+    def _avoided(self, pod: PodInfo, nodes: Sequence[str], devices: RareDevices) -> Floats:
         """Points that nodes lose because their devices are kept for others: (n_nodes,)."""
-        lost = np.zeros(len(nodes))
-        if self.options.avoided is None:
-            return lost
         with self._scorer.reading():
-            mask = self.options.avoided.reserved_for_others(pod, self._view)
-            row_of = self._view.state.row_of
-            rows = np.array([row_of.get(node, -1) for node in nodes], dtype=np.int64)
-            lost[(rows >= 0) & mask[rows]] = self.options.avoided_points
-        return lost
+            mask = devices.reserved_for_others(pod, self._view)
+            rows = self._rows(nodes)
+            return np.where((rows >= 0) & mask[rows], float(self.options.avoided_points), 0.0)
+
+    def _rows(self, nodes: Sequence[str]) -> Ints:
+        """(n_nodes,) rows of nodes, -1 = not known."""
+        return np.fromiter(map(self._view.state.row_of.get, nodes, repeat(-1)), dtype=np.int64, count=len(nodes))
 
     def _advice(
         self,
@@ -214,6 +226,21 @@ class Extender:
             row = None if node is None else self._view.state.row_of.get(node)
             if row is not None:
                 cluster.believe(change.pod.uid, row)
+
+
+def _reasons(rejections: Sequence[Rejection], rows: Ints) -> dict[int, tuple[str, bool]]:
+    """Why nodes are rejected, by position in `rows`: the first reason, one that eviction cannot mend before others.
+
+    rows : (n_nodes,) -1 = not known, which passes: kube-scheduler may know the node already
+    """
+    reasons: dict[int, tuple[str, bool]] = {}
+    for rejection in rejections:
+        hit = np.where(rows >= 0, rejection.nodes[rows], False)
+        for position in np.flatnonzero(hit).tolist():
+            known = reasons.get(position)
+            if known is None or (known[1] and not rejection.preemptible):
+                reasons[position] = (rejection.reason, rejection.preemptible)
+    return reasons
 
 
 def _known(nodes: Sequence[str], unknown: Sequence[str]) -> Bools:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import ssl
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -20,6 +21,8 @@ from scorer.degradation import Level
 from scorer.service.bodies import ScoresBody
 
 __all__ = ["RemoteScorer", "RemoteScores", "ScorerUnavailable"]
+
+logger = logging.getLogger(__name__)
 
 _SCORES = msgspec.json.Decoder(ScoresBody)
 _CONNECTIONS = 16
@@ -54,14 +57,21 @@ class RemoteScores:
     def __init__(self, remote: RemoteScorer) -> None:
         """Raises InputError: a URL or file that cannot be used."""
         self._remote = remote
-        if not remote.url.startswith(("http://", "https://")):
+        self._charges_fail = False
+        if not _is_url(remote.url):
             raise InputError(f"scorer {remote.url!r} is not a URL: write for instance http://scorer:8080")
+        try:
+            self._headers()
+        except (OSError, ValueError) as error:
+            raise InputError(
+                f"the token file for the scorer {remote.url} cannot be used: {_one_line(error)}"
+            ) from error
         self._pool = urllib3.PoolManager(
             maxsize=_CONNECTIONS,
             block=False,
             retries=False,
             timeout=urllib3.Timeout(total=remote.seconds),
-            ssl_context=_tls(remote) if remote.url.startswith("https://") else None,
+            ssl_context=_tls(remote) if remote.url.lower().startswith("https://") else None,
         )
 
     def score(self, pod: PodInfo, nodes: Sequence[str]) -> Scored:
@@ -79,23 +89,42 @@ class RemoteScores:
         return Scored(nodes, scores, ranking, level, reasons, body.model, body.weights, unknown)
 
     def charge(self, pod: PodInfo, node: str, seconds: float) -> None:
-        """Tell it where the pod will probably go. Raises ScorerUnavailable."""
-        self._post("/v1/charges", {"pod": pod_json(pod), "node": node, "seconds": seconds})
+        """Tell it where the pod will probably go. A scorer that cannot be told costs no answer: its scores are good."""
+        try:
+            self._post("/v1/charges", {"pod": pod_json(pod), "node": node, "seconds": seconds})
+        except ScorerUnavailable as error:
+            if not self._charges_fail:  # once, until it works again
+                logger.warning("pods are placed without a provisional charge", extra={"why": str(error)})
+            self._charges_fail = True
+        else:
+            self._charges_fail = False
 
     def _post(self, path: str, body: dict[str, Any]) -> bytes:
         url = self._remote.url.rstrip("/") + path
-        headers = {"Content-Type": "application/json"}
         try:
-            if self._remote.token_file is not None:
-                headers["Authorization"] = f"Bearer {self._remote.token_file.read_text(encoding='utf-8').strip()}"
-            response = self._pool.request("POST", url, body=msgspec.json.encode(body), headers=headers)
-        except (urllib3.exceptions.HTTPError, OSError, UnicodeDecodeError) as error:
+            response = self._pool.request("POST", url, body=msgspec.json.encode(body), headers=self._headers())
+        except (urllib3.exceptions.HTTPError, OSError, ValueError) as error:  # ValueError: a token that is no header
             raise ScorerUnavailable(f"the scorer {self._remote.url} does not answer: {_one_line(error)}") from error
         if response.status != 200:
             raise ScorerUnavailable(
                 f"the scorer {self._remote.url} answered {response.status}: {response.data[:200]!r}"
             )
         return response.data
+
+    def _headers(self) -> dict[str, str]:
+        """Raises OSError, ValueError: the token cannot be read."""
+        headers = {"Content-Type": "application/json"}
+        if self._remote.token_file is not None:
+            headers["Authorization"] = f"Bearer {self._remote.token_file.read_text(encoding='utf-8').strip()}"
+        return headers
+
+
+def _is_url(text: str) -> bool:
+    try:
+        url = urllib3.util.parse_url(text)
+    except urllib3.exceptions.LocationParseError:
+        return False
+    return url.scheme in ("http", "https") and bool(url.host) and not any(map(str.isspace, text))
 
 
 def _tls(remote: RemoteScorer) -> ssl.SSLContext:

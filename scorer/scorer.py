@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
+from itertools import repeat
 
 import numpy as np
 
@@ -266,15 +267,19 @@ class Scorer(Figures):
             all_names = state.names
             return [all_names[row] for row in rows.tolist()], np.arange(len(rows)), rows
         row_of = state.row_of
-        found = np.array([row_of.get(name, -1) for name in nodes], dtype=np.int64)
+        found = np.fromiter(map(row_of.get, nodes, repeat(-1)), dtype=np.int64, count=len(nodes))
         there = found >= 0
         there[there] = state.alive[found[there]]
+        if there.all():
+            return nodes, np.arange(len(found)), found
         at = np.flatnonzero(there)
         return nodes, at, found[at]
 
 
 def _spread_out(of_known: Floats, at: Ints, n_nodes: int) -> Floats:
     """Values of the known nodes in their places, (n_nodes,); the others get the median."""
+    if len(of_known) == n_nodes:
+        return of_known
     values = np.full(n_nodes, float(np.median(of_known)) if len(of_known) else NEUTRAL_SCORE)
     values[at] = of_known
     return values

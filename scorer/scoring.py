@@ -112,7 +112,8 @@ def score_pod(
     if profile is not None and "predicted_peak" in parts:
         uncut = predicted_peak_ranking(columns.predicted_share, columns.exact_cost, columns.out_of_memory)
         known_share = np.isfinite(uncut)
-        uncut = np.where(known_share, uncut, np.median(uncut[known_share]) if known_share.any() else NEUTRAL_SCORE)
+        if not known_share.all():
+            uncut = np.where(known_share, uncut, np.median(uncut[known_share]) if known_share.any() else NEUTRAL_SCORE)
         ranking = combine({**parts, "predicted_peak": uncut}, used)
     known = columns.known if profile is None else np.isfinite(columns.predicted_share)
     return PodScores(rows, total, ranking, parts, used, levels, full, known, columns.out_of_memory, profile, request)
@@ -164,8 +165,8 @@ def _predicted(
     if load.n_nodes < cluster.state.n_rows:  # the last rows have neither a node nor pods yet
         inside = np.flatnonzero(rows < load.n_nodes)
         at = rows[inside]
-    share[inside] = np.where(load.known[at], load.mean_share(profile)[at], np.nan)
-    out_of_memory[inside] = load.peak_with(profile, MEMORY)[at] > MEMORY_LIMIT
+    share[inside] = np.where(load.known[at], load.mean_share(profile, at), np.nan)
+    out_of_memory[inside] = load.peak_with(profile, MEMORY, at) > MEMORY_LIMIT
     known = np.isfinite(share)
     safe = known & ~out_of_memory
     few = best_nodes(share, safe if safe.any() else known, BEST_NODES)

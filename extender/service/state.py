@@ -74,15 +74,17 @@ class Service:
         work: Callable[[], bytes],
         neutral: Callable[[], bytes],
         refused: Callable[[str], Response],
+        *,
+        after: Callable[[], None] | None = None,
     ) -> Response:
-        """Do the work in a thread within the deadline; otherwise give the neutral answer."""
+        """Do the work in a thread within the deadline; otherwise give the neutral answer. after: once it is out."""
 
         def in_earnest() -> bytes:
             self.require_ready()
             return work()
 
         try:
-            reply = await self.workers.run(in_earnest, self.options.deadline_seconds)
+            reply = await self.workers.run(in_earnest, self.options.deadline_seconds, after=after)
         except Unusable as error:
             self.metrics.count(verb, "refused")
             return refused(str(error))

@@ -13,6 +13,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import threading
+import time
 import weakref
 from collections.abc import Callable
 from contextlib import suppress
@@ -23,6 +24,9 @@ __all__ = ["Late", "Workers"]
 
 logger = logging.getLogger(__name__)
 
+_OUT_SECONDS = 0.0005
+"""What the loop needs to write an answer to its socket."""
+
 Answer = TypeVar("Answer")
 
 
@@ -31,12 +35,14 @@ class Late(Exception):
 
 
 class _Job(Generic[Answer]):
-    """abandoned: nobody waits any more; stuck: and a thread is at it."""
+    """after: what is left to do once the answer is out. abandoned: nobody waits any more; stuck: a thread is at it."""
 
-    __slots__ = ("abandoned", "future", "loop", "running", "stuck", "work")
+    __slots__ = ("abandoned", "after", "future", "loop", "running", "stuck", "work")
 
-    def __init__(self, work: Callable[[], Answer], loop: asyncio.AbstractEventLoop) -> None:
-        self.work, self.loop = work, loop
+    def __init__(
+        self, work: Callable[[], Answer], after: Callable[[], None] | None, loop: asyncio.AbstractEventLoop
+    ) -> None:
+        self.work, self.after, self.loop = work, after, loop
         self.future: asyncio.Future[Answer] = loop.create_future()
         self.running = self.abandoned = self.stuck = False
 
@@ -50,13 +56,18 @@ class Workers:
         self._started = False
         self._stuck = 0
 
-    async def run(self, work: Callable[[], Answer], seconds: float) -> Answer:
-        """What `work` returns or raises. Raises Late after so many seconds."""
+    async def run(
+        self, work: Callable[[], Answer], seconds: float, *, after: Callable[[], None] | None = None
+    ) -> Answer:
+        """What `work` returns or raises. Raises Late after so many seconds.
+
+        after : done by the same thread once the answer had time to go out
+        """
         self._start()
         if self._stuck >= self._threads:
             raise Late
         loop = asyncio.get_running_loop()
-        job = _Job(work, loop)
+        job = _Job(work, after, loop)
         timer = loop.call_later(seconds, self._give_up, job)
         self._queue.put((self, job))
         try:
@@ -109,8 +120,18 @@ def _serve(queue: SimpleQueue[tuple[Workers, _Job[Any]] | None]) -> None:
                 error = raised
             with suppress(RuntimeError):  # the loop has ended
                 job.loop.call_soon_threadsafe(workers._finish, job, result, error)
+            if job.after is not None:
+                _do_after(job.after)
             del result, error
         del item, workers, job  # an idle thread holds on to nothing
+
+
+def _do_after(after: Callable[[], None]) -> None:
+    time.sleep(_OUT_SECONDS)  # the interpreter is the loop's meanwhile
+    try:
+        after()
+    except Exception:
+        logger.exception("what was left to do after an answer failed")
 
 
 def _end(queue: SimpleQueue[tuple[Workers, _Job[Any]] | None], threads: int) -> None:

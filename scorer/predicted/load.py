@@ -209,21 +209,21 @@ class PredictedLoad:
         """(n_nodes,) whether a node has the capacity of at least one resource."""
         return self._terms.known
 
-    def growth(self, profile: int) -> Floats:
-        """Energy growth with one more pod of a profile: (n_nodes,), lower is better (scorer.scores.energy)."""
+    def growth(self, profile: int, nodes: Ints | slice = slice(None)) -> Floats:
+        """Energy growth with one more pod of a profile: (len(nodes),), lower is better (scorer.scores.energy)."""
         column = self._column(profile)
         n = self.n_nodes
         dot = self._up_to_date(column.dot, (self._version,), lambda rows: self._flat(rows) @ column.q)
         fading = column.q.reshape(self._share.shape[1:]) @ self._fading  # (n_resources,)
-        cost = 2 * dot + self._per_capacity[:n] @ column.alone + 2 * (self._error[:n] @ fading)
-        return neutral_where_unknown(cost.astype(np.float64), self.known)
+        cost = 2 * dot[nodes] + self._per_capacity[:n][nodes] @ column.alone + 2 * (self._error[:n][nodes] @ fading)
+        return neutral_where_unknown(cost.astype(np.float64), self.known[nodes])
 
-    def mean_share(self, profile: int) -> Floats:
-        """The same as a share of capacity, 0 = empty: the node's mean share when and where the pod uses it: (n_nodes,).
+    def mean_share(self, profile: int, nodes: Ints | slice = slice(None)) -> Floats:
+        """The same as a share of capacity, 0 = empty: nodes' mean share when and where the pod uses it: (len(nodes),).
 
         The pod itself is counted half.
         """
-        return self.growth(profile) / (2 * self._column(profile).mass)
+        return self.growth(profile, nodes) / (2 * self._column(profile).mass)
 
     def power_growth(self, profile: int, nodes: Ints) -> Floats:
         """Exact cost of one more pod on each of `nodes`: (len(nodes),), lower is better (scorer.scores.predicted_peak).
@@ -234,8 +234,8 @@ class PredictedLoad:
         growth = power_growth(self.share(nodes), pod, self._point_weights, self._terms.node_weights[nodes])
         return neutral_where_unknown(growth, self.known[nodes])
 
-    def peak_with(self, profile: int, resource: int) -> Floats:
-        """At most this share of a resource is used at the peak with one more pod of a profile: (n_nodes,).
+    def peak_with(self, profile: int, resource: int, nodes: Ints | slice = slice(None)) -> Floats:
+        """At most this share of a resource is used at the peak with one more pod of a profile: (len(nodes),).
 
         The sum of both peaks, which need not coincide; 0 where capacity is no limit.
         """
@@ -243,7 +243,8 @@ class PredictedLoad:
         version = (self._version, self._error_version)
         values = self._up_to_date(peak, version, lambda rows: self._highest(rows, resource))
         of_pod = self._usage[profile, resource, self._counted].max(initial=0.0)
-        return np.asarray(values + of_pod * self._per_capacity[: self.n_nodes, resource], dtype=np.float64)
+        per_capacity = self._per_capacity[: self.n_nodes, resource][nodes]
+        return np.asarray(values[nodes] + of_pod * per_capacity, dtype=np.float64)
 
     def peaks_with(self, profile: int, nodes: Ints) -> Floats:
         """The highest share of each resource with one more pod of a profile: (len(nodes), n_resources)."""

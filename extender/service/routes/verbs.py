@@ -78,7 +78,8 @@ async def prioritize(request: Request) -> Response:
         with service.metrics.stage("encode"):
             return replies.points_reply(points)
 
-    return await service.answer("prioritize", work, lambda: replies.NO_POINTS, _refused)
+    after = service.extender.settle
+    return await service.answer("prioritize", work, lambda: replies.NO_POINTS, _refused, after=after)
 
 
 @router.post(

@@ -44,6 +44,9 @@ class SimpleExtender:
         self._ask("preempt", pod)
         return {name: of for name, of in victims.items() if "gpu" not in name}
 
+    def settle(self) -> None:
+        pass
+
     def status(self) -> Status:
         return Status(
             ready=self.ready,
