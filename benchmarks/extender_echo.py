@@ -9,6 +9,7 @@ is what filters and scores cost. All nodes are named in the reply, as an extende
 from __future__ import annotations
 
 import argparse
+import math
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 
@@ -32,13 +33,16 @@ class Echo:
         """All pass."""
         return Filtered(nodes)
 
-    def prioritize(self, pod: PodInfo, nodes: Sequence[str]) -> Mapping[str, int]:
+    def prioritize(self, pod: PodInfo, nodes: Sequence[str], *, due: float = math.inf) -> Mapping[str, int]:
         """All are equal."""
         return dict.fromkeys(nodes, self._points)
 
     def preempt(self, pod: PodInfo, victims: Mapping[str, Victims]) -> Mapping[str, Victims]:
         """As kube-scheduler chose them."""
         return victims
+
+    def prepare(self, pod: PodInfo, nodes: Sequence[str]) -> None:
+        """Nothing is prepared."""
 
     def settle(self) -> None:
         """Nothing is put off."""

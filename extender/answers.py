@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
@@ -43,12 +44,17 @@ class ExtenderApi(Protocol):
     def filter(self, pod: PodInfo, nodes: Sequence[str]) -> Filtered:
         """Which nodes pass our filters."""
 
-    def prioritize(self, pod: PodInfo, nodes: Sequence[str]) -> Mapping[str, int]:
+    def prioritize(self, pod: PodInfo, nodes: Sequence[str], *, due: float = math.inf) -> Mapping[str, int]:
         """Points by node; those that are missing have 0, which is neutral. Better nodes are positive, worse negative.
+
+        due : time.perf_counter() by which the reply is heard
 
         The node that kube-scheduler will probably take is charged for the pod until its binding is seen: by `settle`,
         or at the latest before the next pod is judged.
         """
+
+    def prepare(self, pod: PodInfo, nodes: Sequence[str]) -> None:
+        """Called once the reply to /filter is out, with the nodes that passed: /prioritize usually follows."""
 
     def settle(self) -> None:
         """Do what was put off until the reply to /prioritize is out. Harmless where nothing was."""

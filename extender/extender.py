@@ -7,10 +7,13 @@ watch        a pod advised on is bound -> the decision is complete (decisions/)
 
 from __future__ import annotations
 
+import logging
+import math
 import threading
 import time
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import repeat
 
 import numpy as np
@@ -27,12 +30,45 @@ from extender.options import ExtenderOptions
 from extender.points import points_of, shortened
 from extender.score_source import LocalScores, ScoreSource
 from forecast.arrays import Bools, Floats, Ints
+from forecast.errors import ForecastError
 from scorer.answers import Scored, Status
 from scorer.cluster.changes import Change, PodChange
 from scorer.cluster.objects import PodInfo
+from scorer.opt_out import opts_out
 from scorer.scorer import Scorer
 
 __all__ = ["Extender"]
+
+logger = logging.getLogger(__name__)
+
+
+_FRESH_SECONDS = 0.1
+"""kube-scheduler asks for scores some milliseconds after the filters; what is older was for another attempt."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Prepared:
+    """Scores of a pod made after its filters. at: by the stopwatch."""
+
+    pod: PodInfo
+    nodes: Sequence[str]
+    scored: Scored
+    at: float
+
+
+@dataclass(frozen=True, slots=True)
+class _Judged:
+    """One pod that was replied on. ranking, known, points: (n_nodes,), as `nodes`."""
+
+    pod: PodInfo
+    nodes: Sequence[str]
+    scored: Scored
+    ranking: Floats
+    known: Bools
+    points: Ints
+    reply: Mapping[str, int]
+    seconds: float
+    is_late: bool
 
 
 class Extender:
@@ -58,9 +94,11 @@ class Extender:
         self._recorder, self._clock, self._stopwatch = recorder, clock, stopwatch
         self._awaited: dict[str, str] = {}  # node to which a pod was charged whose binding was not seen, by UID
         self._right = self._wrong = 0
-        self._put_off: deque[Callable[[], None]] = deque()
-        self._settling = threading.Lock()
+        self._put_off: deque[_Judged] = deque()
+        self._prepared: _Prepared | None = None
+        self._one_pod = threading.Lock()
         with scorer.reading() as cluster:
+            self._tables = cluster
             self._view = ClusterView(cluster, PlacementIndex(cluster.state))
             scorer.attach(INDEXED_KINDS, self._view.index)
             cluster.listeners.append(self._notice_bindings)
@@ -69,7 +107,9 @@ class Extender:
         """Which of the nodes pass our filters."""
         if self.options.is_shadow or not self.options.filters:
             return Filtered(nodes)
+        self.settle()  # the pod before this one counts
         with self._scorer.reading():
+            self._scorer.forget(pod.uid)  # asked about again, it was not bound: it must not count against itself
             rejections = [found for one in self.options.filters for found in one.filter(pod, self._view)]
             if not rejections:
                 return Filtered(nodes)
@@ -82,28 +122,37 @@ class Extender:
             (failed if preemptible else unresolvable)[nodes[position]] = reason
         return Filtered([n for position, n in enumerate(nodes) if position not in reasons], failed, unresolvable)
 
-    def prioritize(self, pod: PodInfo, nodes: Sequence[str]) -> Mapping[str, int]:
-        """Points of the nodes; those with 0 are left out."""
+    def prioritize(self, pod: PodInfo, nodes: Sequence[str], *, due: float = math.inf) -> Mapping[str, int]:
+        """Points of the nodes; those with 0 are left out. due: by the stopwatch; a later reply is not heard."""
         began = self._stopwatch()
-        self.settle()
-        scored = self._scores.score(pod, nodes)
+        with self._one_pod:
+            self._settle()
+            self._scorer.forget(pod.uid)
+            scored = self._prepared_for(pod, nodes) or self._scores.score(pod, nodes)
         known = _known(nodes, scored.unknown_nodes)
         ranking = scored.ranking
-        if self.options.avoided is not None:
+        if self.options.avoided is not None and not opts_out(pod):
             ranking = ranking - self._avoided(pod, nodes, self.options.avoided) * self.options.score_per_point
         points = points_of(ranking, known, self.options.score_per_point)
         named = shortened(points, self.options.longest_reply)
         reply = dict(zip([nodes[i] for i in named.tolist()], points[named].tolist(), strict=True))
-        seconds = self._stopwatch() - began
-        # kube-scheduler waits for the reply, and for nothing of this.
-        self._put_off.append(lambda: self._note(pod, nodes, scored, ranking, known, points, reply, seconds))
+        now = self._stopwatch()
+        judged = _Judged(pod, nodes, scored, ranking, known, points, reply, now - began, is_late=now > due)
+        self._put_off.append(judged)  # kube-scheduler waits for the reply, and for nothing of this
         return {} if self.options.is_shadow else reply
+
+    def prepare(self, pod: PodInfo, nodes: Sequence[str]) -> None:
+        """Score ahead: kube-scheduler is busy with its own scores before it asks for ours."""
+        if len(nodes) < 2:
+            return  # it will not ask
+        with self._one_pod:
+            self._settle()
+            self._prepared = _Prepared(pod, nodes, self._scores.score(pod, nodes), self._stopwatch())
 
     def settle(self) -> None:
         """Do what was put off until the reply to /prioritize is out."""
-        with self._settling:
-            while self._put_off:
-                self._put_off.popleft()()
+        with self._one_pod:
+            self._settle()
 
     def preempt(self, pod: PodInfo, victims: Mapping[str, Victims]) -> Mapping[str, Victims]:
         """Nodes with victims where our filters would let the pod in, or might once the victims are gone."""
@@ -124,64 +173,73 @@ class Extender:
 
     # Inside
 
-    def _note(
-        self,
-        pod: PodInfo,
-        nodes: Sequence[str],
-        scored: Scored,
-        ranking: Floats,
-        known: Bools,
-        points: Ints,
-        reply: Mapping[str, int],
-        seconds: float,
-    ) -> None:
-        """Charge the node that will probably be taken, and tell the recorder."""
-        is_late = seconds > self.options.deadline_seconds
-        best, runner_up = _best_two(ranking, known)
-        if self._recorder is not None:
-            advice = self._advice(pod, nodes, scored, points, reply, best, runner_up, seconds, is_late=is_late)
-            self._recorder.advised(advice)
-        if best is not None and self.options.charge_seconds > 0 and not is_late:
-            self._charge(pod, nodes, reply)
+    def _settle(self) -> None:
+        while self._put_off:
+            judged = self._put_off.popleft()
+            try:
+                self._note(judged)
+            except ForecastError as error:  # of a scorer elsewhere; nobody waits for this
+                logger.debug("a charge was not heard", extra={"pod": judged.pod.name, "reason": str(error)})
+            except Exception:  # it is no fault of the pod that comes next
+                logger.exception("what follows a reply could not be done", extra={"pod": judged.pod.name})
 
-    def _charge(self, pod: PodInfo, nodes: Sequence[str], reply: Mapping[str, int]) -> None:
+    def _prepared_for(self, pod: PodInfo, nodes: Sequence[str]) -> Scored | None:
+        """Scores made ahead, if they are of that very pod and those nodes and not a moment too old; used once."""
+        prepared, self._prepared = self._prepared, None
+        if prepared is None or prepared.pod != pod or self._stopwatch() - prepared.at > _FRESH_SECONDS:
+            return None
+        return prepared.scored if list(prepared.nodes) == list(nodes) else None
+
+    def _note(self, judged: _Judged) -> None:
+        """Charge the node that will probably be taken, and tell the recorder."""
+        best, runner_up = _best_two(judged.ranking, judged.known)
+        if self._recorder is not None:
+            advice = self._advice(judged, best, runner_up)
+            bound_to = self._recorder.advised(advice)
+            if bound_to is not None:  # a watch that was quick
+                with self._scorer.reading():
+                    self._believe(advice, judged.pod.uid, bound_to)
+        if best is not None and self.options.charge_seconds > 0 and not judged.is_late:
+            self._charge(judged)
+
+    def _charge(self, judged: _Judged) -> None:
         """Reckon with the pod where kube-scheduler will probably bind it."""
-        told: Mapping[str, int] = {} if self.options.is_shadow else reply
-        with self._scorer.reading():
+        pod, nodes = judged.pod, judged.nodes
+        told: Mapping[str, int] = {} if self.options.is_shadow else judged.reply
+        with self._scorer.reading() as cluster:
             rows = self._rows(nodes)
             there = np.flatnonzero(rows >= 0)
-            if not len(there):
+            if not len(there) or pod.uid in cluster.state.seat_of:
                 return
             points = np.fromiter(map(told.get, nodes, repeat(0)), dtype=np.int64, count=len(nodes))
             choice = expected_choice(pod, self._view, rows[there], points[there], self.options.weight)
             node = nodes[int(there[choice])]
-            self._awaited[pod.uid] = node
+            self._scorer.charge_provisionally(pod, node, self.options.charge_seconds)
+            if pod.uid in cluster.assumed:
+                self._awaited[pod.uid] = node
         self._scores.charge(pod, node, self.options.charge_seconds)
+
+    def _believe(self, advice: Advice, uid: str, node: str) -> None:
+        """A shadow goes on as if its advice had been followed: otherwise it would advise the same nodes again."""
+        believed = shadow_node(advice, node)
+        row = None if believed is None else self._view.state.row_of.get(believed)
+        if row is not None:
+            self._tables.believe(uid, row)
 
     def _avoided(self, pod: PodInfo, nodes: Sequence[str], devices: RareDevices) -> Floats:
         """Points that nodes lose because their devices are kept for others: (n_nodes,)."""
         with self._scorer.reading():
             mask = devices.reserved_for_others(pod, self._view)
-            rows = self._rows(nodes)
-            return np.where((rows >= 0) & mask[rows], float(self.options.avoided_points), 0.0)
+            reserved = _at(mask, self._rows(nodes))
+            return np.where(reserved, float(self.options.avoided_points), 0.0)
 
     def _rows(self, nodes: Sequence[str]) -> Ints:
         """(n_nodes,) rows of nodes, -1 = not known."""
         return np.fromiter(map(self._view.state.row_of.get, nodes, repeat(-1)), dtype=np.int64, count=len(nodes))
 
-    def _advice(
-        self,
-        pod: PodInfo,
-        nodes: Sequence[str],
-        scored: Scored,
-        points: Ints,
-        reply: Mapping[str, int],
-        best: int | None,
-        runner_up: int | None,
-        seconds: float,
-        *,
-        is_late: bool,
-    ) -> Advice:
+    def _advice(self, judged: _Judged, best: int | None, runner_up: int | None) -> Advice:
+        pod, nodes, points = judged.pod, judged.nodes, judged.points
+        version = judged.scored.model_version
         ages = self._scorer.ages()
         return Advice(
             uid=pod.uid,
@@ -189,43 +247,38 @@ class Extender:
             service=str(self._scorer.service_of(pod)),
             at=self._clock(),
             nodes=nodes,
-            points=reply,
+            points=judged.reply,
             best=None if best is None else nodes[best],
             runner_up=None if runner_up is None else nodes[runner_up],
             margin=None if best is None or runner_up is None else int(points[best] - points[runner_up]),
-            share=None if best is None or scored.model_version is None else self._scorer.peak_share(pod, nodes[best]),
-            level=scored.level.name.lower(),
-            reasons=scored.reasons,
-            model_version=scored.model_version,
-            model_age_seconds=ages[0] if scored.model_version is not None else None,
+            share=None if best is None or version is None else self._scorer.peak_share(pod, nodes[best]),
+            level=judged.scored.level.name.lower(),
+            reasons=judged.scored.reasons,
+            model_version=version,
+            model_age_seconds=ages[0] if version is not None else None,
             metrics_age_seconds=ages[1],
-            seconds=seconds,
+            seconds=judged.seconds,
             is_shadow=self.options.is_shadow,
-            is_late=is_late,
+            is_late=judged.is_late,
         )
 
     def _notice_bindings(self, changes: Sequence[Change]) -> None:
-        """Called under the lock for every change of the cluster: a pod that was advised on, or gets a seat, was bound.
-
-        A shadow goes on as if its advice had been followed: otherwise it would advise the same nodes again and again.
-        """
-        cluster = self._view.cluster
+        """Called under the lock for every change of the cluster: a pod that was charged, or gets a seat, was bound."""
         for change in changes:
-            if not isinstance(change, PodChange) or change.pod.uid in cluster.assumed:
+            uid = change.pod.uid if isinstance(change, PodChange) else ""
+            if not isinstance(change, PodChange) or uid in self._tables.assumed:
                 continue
             if change.after is None:
-                self._awaited.pop(change.pod.uid, None)
+                self._awaited.pop(uid, None)
                 continue
-            if change.before is not None and change.pod.uid not in self._awaited:
+            if change.before is not None and uid not in self._awaited:
                 continue
-            if (charged := self._awaited.pop(change.pod.uid, None)) is not None:
+            if (charged := self._awaited.pop(uid, None)) is not None:
                 self._right += charged == change.pod.node
                 self._wrong += charged != change.pod.node
             advice = None if self._recorder is None else self._recorder.bound(change.pod)
-            node = None if advice is None else shadow_node(advice, change.pod.node)
-            row = None if node is None else self._view.state.row_of.get(node)
-            if row is not None:
-                cluster.believe(change.pod.uid, row)
+            if advice is not None:
+                self._believe(advice, uid, change.pod.node)
 
 
 def _reasons(rejections: Sequence[Rejection], rows: Ints) -> dict[int, tuple[str, bool]]:
@@ -235,12 +288,19 @@ def _reasons(rejections: Sequence[Rejection], rows: Ints) -> dict[int, tuple[str
     """
     reasons: dict[int, tuple[str, bool]] = {}
     for rejection in rejections:
-        hit = np.where(rows >= 0, rejection.nodes[rows], False)
-        for position in np.flatnonzero(hit).tolist():
+        for position in np.flatnonzero(_at(rejection.nodes, rows)).tolist():
             known = reasons.get(position)
             if known is None or (known[1] and not rejection.preemptible):
                 reasons[position] = (rejection.reason, rejection.preemptible)
     return reasons
+
+
+def _at(mask: Bools, rows: Ints) -> Bools:
+    """(n_nodes,) values of a mask, (n_rows,), at rows; false where a row is -1."""
+    there = rows >= 0
+    values = np.zeros(len(rows), dtype=bool)
+    values[there] = mask[rows[there]]
+    return values
 
 
 def _known(nodes: Sequence[str], unknown: Sequence[str]) -> Bools:

@@ -20,7 +20,6 @@ class ExtenderOptions:
     weight          : of the extender in the KubeSchedulerConfiguration, to tell which node will be taken
     longest_reply   : nodes named in a reply to /prioritize; 0 = all that do not get 0 points
     charge_seconds  : how long the node expected to be taken is charged for a pod unless its binding is seen
-    deadline_seconds : answers that took longer come too late: nothing is charged for them
     is_shadow       : scores are computed and noted, kube-scheduler gets neutral answers
     """
 
@@ -31,5 +30,4 @@ class ExtenderOptions:
     weight: int = 1
     longest_reply: int = 500
     charge_seconds: float = 2.0
-    deadline_seconds: float = 0.2
     is_shadow: bool = False

@@ -39,7 +39,7 @@ class RemoteScorer:
     url        : for instance https://scorer.forecast-scheduler:8080
     token_file : file with a bearer token, read again for every request; None = none is asked for
     ca         : PEM file its certificate is checked against; None = the system's
-    client_cert, client_key : PEM files to show where it asks for a certificate
+    client_cert, client_key : PEM files to show where it asks for a certificate; the key may be in the certificate's
     seconds    : an answer must come within
     """
 
@@ -60,6 +60,13 @@ class RemoteScores:
         self._charges_fail = False
         if not _is_url(remote.url):
             raise InputError(f"scorer {remote.url!r} is not a URL: write for instance http://scorer:8080")
+        secured = remote.url.lower().startswith("https://")
+        if not secured and any((remote.ca, remote.client_cert, remote.client_key)):
+            raise InputError(
+                f"the scorer {remote.url} is asked without TLS, and TLS files are named: write https://..."
+            )
+        if remote.client_key is not None and remote.client_cert is None:
+            raise InputError(f"client_key is set for the scorer {remote.url} without client_cert: name both")
         try:
             self._headers()
         except (OSError, ValueError) as error:
@@ -71,7 +78,7 @@ class RemoteScores:
             block=False,
             retries=False,
             timeout=urllib3.Timeout(total=remote.seconds),
-            ssl_context=_tls(remote) if remote.url.lower().startswith("https://") else None,
+            ssl_context=_tls(remote) if secured else None,
         )
 
     def score(self, pod: PodInfo, nodes: Sequence[str]) -> Scored:

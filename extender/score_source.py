@@ -19,7 +19,7 @@ class ScoreSource(Protocol):
         """0..100 for each node, in the order asked. Raises ForecastError where there is no answer."""
 
     def charge(self, pod: PodInfo, node: str, seconds: float) -> None:
-        """Reckon with the pod on that node until its binding is seen, or for so many seconds."""
+        """Tell a scorer elsewhere to reckon with the pod on that node, too. Raises ForecastError."""
 
 
 class LocalScores:
@@ -33,5 +33,4 @@ class LocalScores:
         return self._scorer.score(pod, nodes)
 
     def charge(self, pod: PodInfo, node: str, seconds: float) -> None:
-        """See ScoreSource."""
-        self._scorer.charge_provisionally(pod, node, seconds)
+        """The tables are those of the scorer inside, which knows."""

@@ -40,7 +40,6 @@ def extender_options(settings: ExtenderSettings) -> ExtenderOptions:
         weight=settings.weight,
         longest_reply=settings.longest_reply,
         charge_seconds=settings.charge,
-        deadline_seconds=settings.deadline,
         is_shadow=settings.shadow,
     )
 

@@ -81,6 +81,9 @@ class ExtenderSettings(ServingSettings):
     max_body_bytes: int = Field(default=16 * 2**20, gt=0)
     """Of a request."""
 
+    max_concurrent: int = Field(default=512, gt=0)
+    """Requests at work at once; more are turned away with 503. Bindings wait for the API server, many at a time."""
+
     deadline: Duration = Field(default=0.2, gt=0)
     """Past it the answer is neutral: all nodes pass, all get 0 points."""
 

@@ -71,7 +71,7 @@ def open_extender(settings: Settings, inputs: Inputs) -> Iterator[LiveExtender]:
             return kinds_read(options.filters)
 
         scorer, background = stack.enter_context(open_scorer(settings, inputs, attach, predicts=remote is None))
-        binder = ApiServerBinder(api_client(kubeconfig)) if ours.bind else None
+        binder = ApiServerBinder(api_client(kubeconfig, connections=_BINDINGS_AT_ONCE)) if ours.bind else None
         yield LiveExtender(
             made[0], scorer if remote is None else None, background, binder, (collector, ChargeCollector(made[0]))
         )

@@ -14,17 +14,17 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Protocol
 
 import numpy as np
 
 from forecast.errors import ForecastError
 from scorer.answers import SelfCheck
+from scorer.assuming import AssumingCluster
 from scorer.checking import check
-from scorer.cluster.changes import Change
 from scorer.cluster.decoding import ApiObject, Kind
 from scorer.cluster.objects import JobInfo, NodeInfo, PodInfo, ReplicaSetInfo
 from scorer.degradation import Level, level_and_reasons, widening
+from scorer.follower import Follower
 from scorer.live.usage import UsageSource
 from scorer.model_watch import LoadedModel
 from scorer.options import ScorerOptions
@@ -35,9 +35,9 @@ from scorer.predicted.node_curves import gather, node_curves
 from scorer.predicted.profiles import Profiles
 from scorer.predicting import predict
 from scorer.scale_out import expected_scale_out
-from scorer.tracking import LIVE_HALF_LIFE_SLOTS, TrackedCluster
+from scorer.tracking import LIVE_HALF_LIFE_SLOTS
 
-__all__ = ["Follower", "LiveTables", "ModelInUse"]
+__all__ = ["LiveTables", "ModelInUse"]
 
 logger = logging.getLogger(__name__)
 
@@ -54,22 +54,6 @@ class ModelInUse:
     loaded: LoadedModel
     profiles: Profiles
     capacities: KnownCapacities
-
-
-class Follower(Protocol):
-    """Tables that follow the cluster beside the scorer's own, called under the scorer's lock."""
-
-    def apply(self, changes: Sequence[Change]) -> None:
-        """What happened to nodes and pods, after the scorer's tables have followed."""
-
-    def replace(self, kind: Kind, objects: Sequence[ApiObject]) -> None:
-        """These are all objects of a kind that was attached."""
-
-    def put(self, kind: Kind, item: ApiObject) -> None:
-        """An object is new or has changed."""
-
-    def delete(self, kind: Kind, item: ApiObject) -> None:
-        """An object is gone."""
 
 
 class LiveTables:
@@ -89,7 +73,7 @@ class LiveTables:
         self.options = options or ScorerOptions()
         self._clock, self._usage_source = clock, usage
         self._lock = threading.RLock()
-        self._cluster = TrackedCluster(self.options, now=clock())
+        self._cluster = AssumingCluster(self.options, now=clock())
         self._model: ModelInUse | None = None
         self._refused: str | None = None
         self._model_awaited = False
@@ -102,6 +86,8 @@ class LiveTables:
         self._refreshing = threading.Lock()
         self._last_check: SelfCheck | None = None
         self._followers: dict[Kind, Follower] = {}
+        self._attached: list[Follower] = []
+        self._followers_wrong = False
         # How the state is kept up to date: synced, unix seconds of the last contact, and words for /v1/status.
         self._state_source: Callable[[], tuple[bool, float | None, Mapping[str, str]]] = lambda: (False, None, {})
 
@@ -115,10 +101,11 @@ class LiveTables:
         """Let further tables follow the cluster under the same lock; kinds: objects that only they need."""
         with self._lock:
             self._cluster.listeners.append(follower.apply)
+            self._attached.append(follower)
             self._followers.update(dict.fromkeys(kinds, follower))
 
     @contextmanager
-    def reading(self) -> Iterator[TrackedCluster]:
+    def reading(self) -> Iterator[AssumingCluster]:
         """The tables, which nobody changes meanwhile: for a few milliseconds at most."""
         with self._lock:
             yield self._cluster
@@ -131,9 +118,11 @@ class LiveTables:
             return
         if kind is Kind.PODS:
             pods = [one for one in objects if isinstance(one, PodInfo)]
-            self._follow_changes(lambda: self._cluster.replace_pods(pods))
+            with self._changing():
+                self._cluster.replace_pods(pods)
         else:
-            self._follow_changes(lambda: self._cluster.apply(self._cluster.state.replace(kind, objects)))
+            with self._changing():
+                self._cluster.apply(self._cluster.state.replace(kind, objects))
 
     def put(self, kind: Kind, item: ApiObject) -> None:
         """An object was added or modified."""
@@ -141,7 +130,8 @@ class LiveTables:
             with self._lock:
                 follower.put(kind, item)
             return
-        self._follow_changes(lambda: self._put(item))
+        with self._changing():
+            self._put(item)
 
     def delete(self, kind: Kind, item: ApiObject) -> None:
         """An object is gone."""
@@ -149,7 +139,8 @@ class LiveTables:
             with self._lock:
                 follower.delete(kind, item)
             return
-        self._follow_changes(lambda: self._delete(item))
+        with self._changing():
+            self._delete(item)
 
     def install(self, loaded: LoadedModel) -> None:
         """Use a model from now on. Takes seconds; the one before stays in use meanwhile."""
@@ -189,12 +180,18 @@ class LiveTables:
 
         Returns whether there is such a node.
         """
-        with self._lock:
+        with self._changing():
             row = self._cluster.state.row_of.get(node)
             if row is not None:
-                self._cluster.now = self._clock()
                 self._cluster.assume(pod, node, self._clock() + seconds)
             return row is not None
+
+    def forget(self, uid: str) -> None:
+        """The pod is not to be reckoned with where it was charged; nothing if it is bound, or was not charged."""
+        with self._lock:
+            if uid in self._cluster.assumed:
+                with self._changing():
+                    self._cluster.forget(uid)
 
     @property
     def synced(self) -> bool:
@@ -205,7 +202,7 @@ class LiveTables:
 
     def tick(self) -> None:
         """Let time pass: every second or so."""
-        with self._lock:
+        with self._changing():
             self._cluster.tick(self._clock())
             predicted = self._cluster.predicted
             if predicted is None:
@@ -222,12 +219,20 @@ class LiveTables:
             return
         self._rebuild_wanted = False
         try:
+            self._rebuild_followers()
             self._predict_anew()
         except BaseException:
             self._rebuild_wanted = True
             raise
         self.share_out_scale_out()
         self.refresh_overview()
+
+    def _rebuild_followers(self) -> None:
+        with self._lock:
+            if self._followers_wrong:
+                for follower in self._attached:
+                    follower.rebuild()
+                self._followers_wrong = False
 
     def share_out_scale_out(self) -> None:
         """Keep room for replicas that autoscaled services are expected to add."""
@@ -339,14 +344,15 @@ class LiveTables:
             # What is long-lived now need not be searched for cycles again: that stops every thread for seconds.
             gc.freeze()
 
-    def _follow_changes(self, change: Callable[[], None]) -> None:
-        """Let all tables follow a change of the cluster's; when one of them cannot, all are made anew."""
+    @contextmanager
+    def _changing(self) -> Iterator[None]:
+        """Tables change inside, under the lock; when one of them cannot follow, all are made anew."""
         with self._lock:
             self._cluster.now = self._clock()
             try:
-                change()
+                yield
             except BaseException:
-                self._rebuild_wanted = True
+                self._rebuild_wanted = self._followers_wrong = True
                 raise
 
     def _level(self) -> tuple[Level, tuple[str, ...]]:

@@ -20,12 +20,13 @@ from scorer.answers import (
     ServiceSummary,
     UsageForecast,
 )
-from scorer.cluster.objects import ANNOTATION_PREFIX, PodInfo
+from scorer.cluster.objects import PodInfo
 from scorer.degradation import Level, level_of_nodes
 from scorer.explaining import explained_nodes, gather_peaks, peaks_before_and_with
 from scorer.figures import Figures
 from scorer.forecasting import node_usage_forecast, service_usage_forecast
 from scorer.live.usage import UsageSource
+from scorer.opt_out import opts_out
 from scorer.options import ScorerOptions
 from scorer.overview import heat_map_of, summary_peaks
 from scorer.predicted.node_curves import gather
@@ -33,10 +34,7 @@ from scorer.scores.capacity import NEUTRAL_SCORE
 from scorer.scores.catalogue import check_weights, scores
 from scorer.scoring import PodScores, score_pod
 
-__all__ = ["OPT_OUT_ANNOTATION", "Scorer"]
-
-OPT_OUT_ANNOTATION = ANNOTATION_PREFIX + "opt-out"
-"""A pod with this set to "true" gets the same score on every node: the other schedulers' scores decide alone."""
+__all__ = ["Scorer"]
 
 
 class Scorer(Figures):
@@ -64,8 +62,7 @@ class Scorer(Figures):
 
         Who asks about a pod again has not bound it: that it was assumed to be somewhere is forgotten.
         """
-        with self._lock:
-            self._cluster.forget(pod.uid)
+        self.forget(pod.uid)
         with self._lock, self._cluster.without(pod.uid):
             level, reasons = self._level()
             names, at, rows = self._rows(nodes)
@@ -73,7 +70,7 @@ class Scorer(Figures):
             version = None if scored.profile is None else self._version()
         total, ranking = (_spread_out(of, at, len(names)) for of in (scored.total, scored.ranking))
         unknown = _without(names, at)
-        if _opts_out(pod):
+        if opts_out(pod):
             reasons = (*reasons, "the pod has opted out")
         return Scored(names, total, ranking, level, reasons, version, scored.weights, unknown)
 
@@ -107,7 +104,7 @@ class Scorer(Figures):
         found = [] if peaks is None else peaks_before_and_with(peaks, widen)
         if request.mistake is not None:
             reasons = (*reasons, f"virtual-request of the pod is ignored: {request.mistake}")
-        if _opts_out(pod):
+        if opts_out(pod):
             reasons = (*reasons, "the pod has opted out")
         top_two = scored.total[order[:2]]
         return Explanation(
@@ -256,7 +253,7 @@ class Scorer(Figures):
         wanted = self.options.weights if weights is None else weights
         if weights is not None:
             check_weights(weights, self._scores)
-        level = Level.NEUTRAL if _opts_out(pod) else level
+        level = Level.NEUTRAL if opts_out(pod) else level
         return score_pod(self._cluster, pod, rows, wanted, self._scores, level)
 
     def _rows(self, nodes: Sequence[str] | None) -> tuple[Sequence[str], Ints, Ints]:
@@ -291,7 +288,3 @@ def _without(names: Sequence[str], at: Ints) -> tuple[str, ...]:
         return ()
     left_out = set(at.tolist())
     return tuple(name for position, name in enumerate(names) if position not in left_out)
-
-
-def _opts_out(pod: PodInfo) -> bool:
-    return pod.annotations.get(OPT_OUT_ANNOTATION, "").lower() == "true"

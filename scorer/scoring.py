@@ -14,7 +14,7 @@ from scorer.cluster.objects import PodInfo, QosClass
 from scorer.degradation import Level, level_of_nodes
 from scorer.live.virtual_request import VirtualRequest
 from scorer.scores.capacity import NEUTRAL_SCORE, limited
-from scorer.scores.catalogue import RegisteredScore, combine
+from scorer.scores.catalogue import RegisteredScore, combine, weighted_mean
 from scorer.scores.columns import ClusterFigures, NodeColumns, PodColumns
 from scorer.scores.energy import best_nodes
 from scorer.scores.predicted_peak import BEST_NODES, MEMORY_LIMIT
@@ -28,13 +28,18 @@ FULL = 1.0
 0.95 on was worse than not looking at all, from 1.0 on it cost nothing (docs/placement.md)."""
 
 
+FULL_PENALTY = 20.0
+"""Points of the ranking that a full node loses."""
+
+
 @dataclass(frozen=True, slots=True)
 class PodScores:
     """Scores of one pod on some of the cluster's rows.
 
     rows    : (n_nodes,) rows scored
     total   : (n_nodes,) weighted mean, 0..100
-    ranking : (n_nodes,) the same with predicted peaks that are not cut at the ends of that range
+    ranking : (n_nodes,) the same with predicted peaks that are not cut at the ends of that range; without a model for
+              them equal for all but full nodes
     parts   : each score that counts, (n_nodes,)
     weights : those used, which differ from those asked for where there is no model
     levels  : (n_nodes,) rung of the degradation ladder
@@ -109,12 +114,15 @@ def score_pod(
             full = nobody  # there is no other to go to
         total = np.where(full, 0.0, total)
     ranking = total
+    if profile is None and weights.get("predicted_peak", 0.0) > 0:
+        # Requests are weighed by whoever adds this to scores of his own: only nodes without room are to be avoided.
+        ranking = np.where(full, NEUTRAL_SCORE - FULL_PENALTY, NEUTRAL_SCORE)
     if profile is not None and "predicted_peak" in parts:
         uncut = predicted_peak_ranking(columns.predicted_share, columns.exact_cost, columns.out_of_memory)
         known_share = np.isfinite(uncut)
         if not known_share.all():
             uncut = np.where(known_share, uncut, np.median(uncut[known_share]) if known_share.any() else NEUTRAL_SCORE)
-        ranking = combine({**parts, "predicted_peak": uncut}, used)
+        ranking = weighted_mean({**parts, "predicted_peak": uncut}, used)
     known = columns.known if profile is None else np.isfinite(columns.predicted_share)
     return PodScores(rows, total, ranking, parts, used, levels, full, known, columns.out_of_memory, profile, request)
 

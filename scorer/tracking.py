@@ -18,9 +18,7 @@ import numpy as np
 from forecast.arrays import Bools, Floats
 from forecast.calendar import SLOT_MINUTES
 from forecast.resources import RESOURCES
-from scorer.assumed import AssumedPods
 from scorer.cluster.changes import Change, NodeAdded, NodeChanged, NodeRemoved, PodChange, Seat
-from scorer.cluster.decoding import Kind
 from scorer.cluster.objects import PodInfo, QosClass
 from scorer.cluster.seating import FINISHED
 from scorer.cluster.state import ClusterState
@@ -64,7 +62,6 @@ class TrackedCluster:
         self._usage = np.full((0, len(RESOURCES)), np.nan)
         self._sampled = np.full(0, np.nan)
         self._live_nodes: Bools = np.zeros(0, dtype=bool)
-        self.assumed = AssumedPods()
         self._shadows: dict[str, int] = {}  # pods that are predicted on the node of another row than theirs
         self._following: Snapshot | None = None  # somebody makes tables from it at this moment
 
@@ -107,6 +104,8 @@ class TrackedCluster:
                 case PodChange():
                     self._pod_changed(change)
                 case NodeAdded(row) | NodeChanged(row):
+                    if self.state.nodes[row] is None:
+                        self._end_shadows_on(row)
                     self._node_changed(row)
                 case NodeRemoved(row):
                     self._end_shadows_on(row)
@@ -141,8 +140,6 @@ class TrackedCluster:
         self.now = now
         self.apply(self.state.expire(now))
         self.charges.expire(now)
-        for uid in self.assumed.over(now):
-            self.forget(uid)
         self.departed.forget(now)
         changed = self.state.take_changed_services()
         if self.predicted is not None:
@@ -209,41 +206,6 @@ class TrackedCluster:
             predicted.set_replicas(key, state.replicas(service))
         self._following = None
 
-    def put_pod(self, pod: PodInfo) -> None:
-        """The watch says that a pod is new or has changed."""
-        pod, was_assumed = self.assumed.seen(pod)
-        self.apply(self.state.put_pod(pod) or (self._confirmed(pod) if was_assumed else ()))
-
-    def delete_pod(self, uid: str) -> None:
-        """The watch says that a pod is gone."""
-        self.assumed.gone(uid)
-        self.apply(self.state.delete_pod(uid))
-
-    def replace_pods(self, pods: Sequence[PodInfo]) -> None:
-        """A complete list of pods."""
-        confirmed: list[Change] = []
-        as_assumed = []
-        for pod in pods:
-            now, was_assumed = self.assumed.seen(pod)
-            as_assumed.append(now)
-            if was_assumed and self.state.pods.get(pod.uid) == now:
-                confirmed += self._confirmed(now)
-        for uid in set(self.assumed.uids()).difference(pod.uid for pod in pods):
-            self.assumed.gone(uid)
-        self.apply([*self.state.replace(Kind.PODS, as_assumed), *confirmed])
-
-    def assume(self, pod: PodInfo, node: str, until: float) -> None:
-        """The pod will probably be bound to the node: reckon with it until the watch says so, or `until`."""
-        assumed = self.assumed.assume(pod, self.state.pods.get(pod.uid), node, until)
-        if assumed is not None:
-            self.apply(self.state.put_pod(assumed))
-
-    def forget(self, uid: str) -> None:
-        """The pod was not bound after all, as far as is known; nothing if it was not assumed."""
-        if uid in self.assumed:
-            pod = self.assumed.forget(uid)
-            self.apply(self.state.delete_pod(uid) if pod is None else self.state.put_pod(pod))
-
     def believe(self, uid: str, row: int) -> None:
         """Predict as if a bound pod sat on the node of another row, until it or that node is gone.
 
@@ -292,11 +254,6 @@ class TrackedCluster:
         return self.predicted.profile(pod, key, replicas)
 
     # Inside
-
-    def _confirmed(self, pod: PodInfo) -> list[Change]:
-        """What is to be told of a pod that turned out to be just where it was assumed: nothing else changes."""
-        seat = self.state.seat_of.get(pod.uid)
-        return [] if seat is None else [PodChange(pod, seat, seat)]
 
     def _pod_changed(self, change: PodChange) -> None:
         pod, after = change.pod, change.after

@@ -15,7 +15,7 @@ class Advice:
     pod, service : namespace/name, and namespace/Kind/name of the top owner
     at           : unix seconds
     nodes        : names of all nodes asked for; points: by name, those missing have 0
-    best         : the node with the most points (the least name among equals); None with no node
+    best         : the node with the most points, by the unrounded ranking among equals; None with no node
     runner_up    : the next; None with one node
     margin       : points between them
     share        : predicted share of the best node's capacity at its peak with the pod, None without a forecast

@@ -4,9 +4,8 @@ The measured usage of a pod is moved from the node it ran on to the node advised
 stays as it was measured: pods that are not in the log, usage that was not measured per pod, pods that ran where we
 would have had them, and pods whose advice was late (kube-scheduler would have been given neutral scores).
 
-What this cannot show: each piece of advice was given for the cluster as it really was, with earlier pods where
-kube-scheduler had put them and not where we would have. Several pods may thus be advised to one node that none of them
-really went to, and the shadow looks worse than the scheduler it stands for; `most_on_one_node` tells how far.
+A shadow believes its own advice (Extender._believe), so that later advice reckons with it; a restart forgets. Where
+`most_on_one_node` is far more than a node usually holds, the log spans restarts.
 """
 
 from __future__ import annotations

@@ -67,8 +67,6 @@ def _facts(decision: Decision) -> list[str]:
         facts.append("the advice came too late and was not used")
     if decision.predicted_share is not None:
         facts.append(f"predicted peak {decision.predicted_share:.0%} of capacity".replace("%", " %"))
-    else:
-        facts.append("no predicted peak")
     if decision.node == decision.advised_node:
         if decision.margin is not None and decision.runner_up is not None:
             facts.append(f"{_points(decision.margin)} ahead of {decision.runner_up}")
@@ -76,7 +74,7 @@ def _facts(decision: Decision) -> list[str]:
         facts.append(f"{_points(decision.advised_points - decision.points)} ahead of {decision.node}")
     model = "no model" if decision.model_version is None else f"model {decision.model_version}"
     age = decision.metrics_age_seconds
-    facts.append(f"{model}, {'no metrics' if age is None else f'metrics {age:.0f} s old'}")
+    facts.append(model if age is None else f"{model}, metrics {age:.0f} s old")
     facts.extend(decision.reasons)
     return facts
 

@@ -97,8 +97,11 @@ class DecisionRecorder:
         self._early: OrderedDict[str, tuple[str, float]] = OrderedDict()  # bound before the advice was told: node, at
         self._advised = self._as_advised = self._elsewhere = self._not_advised = self._expired = self._dropped = 0
 
-    def advised(self, advice: Advice) -> None:
-        """Keep what kube-scheduler was told, or in shadow mode would have been. Its lists must not change any more."""
+    def advised(self, advice: Advice) -> str | None:
+        """Keep what kube-scheduler was told, or in shadow mode would have been. Its lists must not change any more.
+
+        Returns the node where the pod is already, None = it is not bound yet.
+        """
         now = self._clock()
         with self._lock:
             self._advised += 1
@@ -106,8 +109,11 @@ class DecisionRecorder:
             early = self._early.pop(advice.uid, None)
             if early is None:
                 self._keep(advice, now)
-        if early is not None:  # an answer that was late, or a watch that was quick
-            self._hand_on(Binding(advice, early[0], early[1], len(advice.nodes), self._version))
+        if early is None:
+            return None
+        # An answer that was late, or a watch that was quick.
+        self._hand_on(Binding(advice, early[0], early[1], len(advice.nodes), self._version))
+        return early[0]
 
     def bound(self, pod: PodInfo) -> Advice | None:
         """The pod is on a node now; to be called once for each pod. Returns what was advised, if anything was."""

@@ -6,12 +6,11 @@ from typing import Final
 
 from scorer.cluster.objects import ANNOTATION_PREFIX, PodInfo
 
-__all__ = ["GPU_TYPE", "MACHINE_GROUP", "OPT_OUT", "comes_with_node", "names_in"]
+__all__ = ["GPU_TYPE", "MACHINE_GROUP", "comes_with_node", "names_in"]
 
 GPU_TYPE: Final = ANNOTATION_PREFIX + "gpu-type"
 MACHINE_GROUP: Final = ANNOTATION_PREFIX + "machine-group"
 """Annotation of pods and label of nodes."""
-OPT_OUT: Final = ANNOTATION_PREFIX + "opt-out"
 
 _MOST_NAMES: Final = 64
 """Each is held against every distinct label of the nodes, and anybody may write thousands."""

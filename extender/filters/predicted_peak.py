@@ -12,12 +12,13 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from extender.filters.annotations import OPT_OUT, comes_with_node
+from extender.filters.annotations import comes_with_node
 from extender.filters.filter import ClusterView, Rejection
 from extender.filters.found import found
 from forecast.errors import InputError
 from forecast.resources import resource_index
 from scorer.cluster.objects import PodInfo
+from scorer.opt_out import opts_out
 
 __all__ = ["PredictedPeak"]
 
@@ -49,7 +50,7 @@ class PredictedPeak:
     def filter(self, pod: PodInfo, view: ClusterView) -> Sequence[Rejection]:
         """One rejection per resource."""
         predicted = view.cluster.predicted
-        if not self.thresholds or predicted is None or comes_with_node(pod) or pod.annotations.get(OPT_OUT) == "true":
+        if not self.thresholds or predicted is None or comes_with_node(pod) or opts_out(pod):
             return ()
         profile = view.cluster.profile(pod)
         rejections: list[Rejection] = []

@@ -34,7 +34,7 @@ INDEXED_KINDS: Final = (Kind.NAMESPACES, *STORAGE_KINDS)
 
 
 class PlacementIndex:
-    """Implements scorer.live_tables.Follower. All that is public is to be read only.
+    """Implements scorer.follower.Follower. All that is public is to be read only.
 
     state : the cluster's own tables, whose rows are used here
     """
@@ -42,10 +42,22 @@ class PlacementIndex:
     def __init__(self, state: ClusterState) -> None:
         """Starts from what the state holds now."""
         self.state = state
-        self.labels, self.taints, self.images = NodeLabels(state.nodes), NodeTaints(), NodeImages()
         self.namespaces, self.storage = Namespaces(), Storage()
-        self.groups, self.terms, self.ports = PodGroups(), AffinityTerms(), HostPorts()
         self._counted: dict[str, tuple[int, PodInfo]] = {}
+        self._make()
+
+    def rebuild(self) -> None:
+        """Make all but namespaces and storage objects anew from the state."""
+        for row, pod in self._counted.values():
+            if pod.volumes:
+                self.storage.count(row, pod, -1)
+        self._make()
+
+    def _make(self) -> None:
+        state = self.state
+        self.labels, self.taints, self.images = NodeLabels(state.nodes), NodeTaints(), NodeImages()
+        self.groups, self.terms, self.ports = PodGroups(), AffinityTerms(), HostPorts()
+        self._counted = {}
         for row in range(state.n_rows):
             self._node_changed(row)
         for uid, seat in state.seat_of.items():

@@ -34,7 +34,7 @@ class ServiceOptions:
     max_concurrent: int = 512
     receive_seconds: float = 5.0
     deadline_seconds: float = 0.2
-    threads: int = 4
+    threads: int = 2
     bind_seconds: float = 4.0
     bind_threads: int = 32
     node_metrics: bool = True

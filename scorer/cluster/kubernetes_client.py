@@ -126,8 +126,8 @@ def _refuse(status: int, kind: Kind, body: bytes) -> None:
         )
     if status == 403:
         raise InputError(
-            f"the API server forbids to list {kind.value} in all namespaces (403): grant get, list and watch on them with "
-            "a ClusterRole, as on nodes, pods, replicasets.apps and jobs.batch"
+            f"the API server forbids to list {kind.value} in all namespaces (403): grant get, list and watch on them "
+            "with a ClusterRole, as on nodes, pods, replicasets.apps and jobs.batch"
         )
     if status >= 300:
         raise UnreachableApiServer(f"the API server answered {status} to a list of {kind.value}: {body[:200]!r}")

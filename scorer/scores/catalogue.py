@@ -42,6 +42,7 @@ __all__ = [
     "check_weights",
     "combine",
     "scores",
+    "weighted_mean",
 ]
 
 DEFAULT_WEIGHTS: Mapping[str, float] = MappingProxyType({"predicted_peak": 1.0})
@@ -180,9 +181,14 @@ def combine(computed: Mapping[str, Floats], weights: Mapping[str, float]) -> Flo
     """
     counted = {name: weight for name, weight in weights.items() if weight != 0}
     check_weights(counted, computed)
-    weight_sum = sum(counted.values())
-    total = np.add.reduce([(weight / weight_sum) * computed[name] for name, weight in counted.items()])
-    return np.asarray(np.clip(total, 0.0, MAX_NODE_SCORE))
+    return np.asarray(np.clip(weighted_mean(computed, counted), 0.0, MAX_NODE_SCORE))
+
+
+def weighted_mean(computed: Mapping[str, Floats], weights: Mapping[str, float]) -> Floats:
+    """The same of values of any range: (n_nodes,). weights: 0 or more, at least one above."""
+    weight_sum = sum(weights.values())
+    counted = [(weight / weight_sum) * computed[name] for name, weight in weights.items() if weight]
+    return np.asarray(np.add.reduce(counted))
 
 
 def _score(

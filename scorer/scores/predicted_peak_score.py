@@ -49,7 +49,7 @@ def predicted_peak_score(share: AnyFloats, exact: AnyFloats, out_of_memory: Bool
     """
     known = np.isfinite(share)
     points = np.where(known, points_of_share(share), 0.0)
-    points = _by_exact_cost(points, exact, known, out_of_memory, worst=0.0)
+    points = _by_exact_cost(points, exact, known, out_of_memory, worst=np.zeros(len(points)))
     return neutral_score_where_unknown(points, known)
 
 
@@ -57,24 +57,24 @@ def predicted_peak_ranking(share: AnyFloats, exact: AnyFloats, out_of_memory: Bo
     """The same as points of unlimited range: 100 (1 - share) whatever the share, so that an overloaded node is told
     from a worse one by what lies between them. For sums that are not cut at 0 and 100.
 
-    Nodes predicted to run out of memory come 10 points after the worst of the others.
+    Nodes predicted to run out of memory lose 10 points and come after the worst of the others.
     Returns (n_nodes,), NaN = unknown.
     """
     known = np.isfinite(share)
     points = MAX_NODE_SCORE * (1.0 - np.maximum(np.where(known, share, 0.0), 0.0))
     safe = known & ~out_of_memory
-    worst = points[safe].min(initial=MAX_NODE_SCORE) - 10.0
+    worst = np.minimum(points, points[safe].min(initial=MAX_NODE_SCORE)) - 10.0
     points = _by_exact_cost(points, exact, known, out_of_memory, worst=worst)
     return np.where(known, points, np.nan)
 
 
-def _by_exact_cost(points: Floats, exact: AnyFloats, known: Bools, out_of_memory: Bools, *, worst: float) -> Floats:
-    """Points after steps 2 and 3 of `predicted_peak_score`."""
+def _by_exact_cost(points: Floats, exact: AnyFloats, known: Bools, out_of_memory: Bools, *, worst: Floats) -> Floats:
+    """Points after steps 2 and 3 of `predicted_peak_score`. worst: (n_nodes,) of nodes that run out of memory."""
     points = points.copy()
     passed_over = known & out_of_memory
     if passed_over.sum() == known.sum():
         passed_over = np.zeros_like(known)
-    points[passed_over] = worst
+    points[passed_over] = worst[passed_over]
     short_list = np.flatnonzero(np.isfinite(exact) & known & ~passed_over)
     points[short_list] = _dealt(points[short_list], exact[short_list])
     return points

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
@@ -10,13 +11,19 @@ import pytest
 
 from extender.answers import Victims
 from extender.decisions.advice import Advice
+from extender.decisions.recorder import DecisionRecorder
 from extender.extender import Extender
 from extender.filters.domain import DOMAIN_LABEL, Domain
 from extender.filters.filter import ClusterView, Rejection
+from extender.filters.node_ports import NodePorts
+from extender.filters.node_resources_fit import NodeResourcesFit
 from extender.filters.rare_devices import RareDevices
+from extender.index.pod_groups import PodGroups
 from extender.options import ExtenderOptions
+from extender.score_source import LocalScores
 from forecast.errors import ForecastError
 from scorer.answers import Scored
+from scorer.cluster.constraints import HostPort
 from scorer.cluster.decoding import Kind
 from scorer.cluster.objects import PodInfo
 from scorer.options import ScorerOptions
@@ -55,8 +62,8 @@ class Rejects:
 class AtOnce(Extender):
     """Puts nothing off, so that a test sees what a reply leads to."""
 
-    def prioritize(self, pod: PodInfo, nodes: Sequence[str]) -> Mapping[str, int]:
-        reply = super().prioritize(pod, nodes)
+    def prioritize(self, pod: PodInfo, nodes: Sequence[str], *, due: float = math.inf) -> Mapping[str, int]:
+        reply = super().prioritize(pod, nodes, due=due)
         self.settle()
         return reply
 
@@ -141,15 +148,17 @@ def test_a_shadow_goes_on_from_where_its_advice_would_have_led() -> None:
     assert tested.scorer.self_check().sound
 
 
-def test_an_answer_that_took_too_long_charges_nobody_and_says_so() -> None:
-    tested = LiveScorer(pods=LOADED)
+def test_a_reply_that_came_too_late_charges_nobody_and_says_so() -> None:
+    tested, times = LiveScorer(pods=LOADED), [10.0]
     before = shares(tested).copy()
-    times = iter([0.0, 0.3])
     said = Said()
-    made = AtOnce(tested.scorer, ExtenderOptions(deadline_seconds=0.2), recorder=said, stopwatch=lambda: next(times))  # type: ignore[arg-type]
-    made.prioritize(pod_of(0, "new"), NODES)
+    made = AtOnce(tested.scorer, recorder=said, stopwatch=lambda: times[0])  # type: ignore[arg-type]
+    made.prioritize(pod_of(0, "late"), NODES, due=9.9)
     assert said.advice[0].is_late
     np.testing.assert_array_equal(shares(tested), before)
+    made.prioritize(pod_of(0, "in time"), NODES, due=10.1)
+    assert not said.advice[1].is_late
+    assert (shares(tested) != before).any()
 
 
 def test_a_binding_is_noted_once() -> None:
@@ -213,10 +222,13 @@ def test_a_pod_that_opted_out_gets_no_points() -> None:
     assert made.prioritize(pod_of(0, "new", annotations={"forecast-scheduler.io/opt-out": "true"}), NODES) == {}
 
 
-def test_without_a_model_the_points_come_from_requests() -> None:
-    made, said = extender_of(LiveScorer(pods=LOADED, without_model=True))
-    points = made.prioritize(pod_of(0, "new"), NODES)
-    assert max(points, key=lambda name: points[name]) == "node-3"
+def test_without_a_model_kube_scheduler_weighs_requests_itself_and_only_full_nodes_are_avoided() -> None:
+    tested = LiveScorer(pods=LOADED, without_model=True)
+    made, said = extender_of(tested)
+    assert made.prioritize(pod_of(0, "new"), NODES) == {}
+    tested.measure({"node-0": 10.0, "node-1": 10.0, "node-2": 41.0, "node-3": 10.0})
+    points = made.prioritize(pod_of(0, "other"), NODES)  # node-0 is full of pods that no metric has seen
+    assert points["node-1"] == points["node-3"] == points["node-0"] + 100 == points["node-2"] + 100
     assert said.advice[0].model_version is None
     assert said.advice[0].share is None
     assert said.advice[0].level == "requests"
@@ -257,3 +269,111 @@ def test_the_charge_is_put_off_until_the_reply_is_out_but_not_past_the_next_pod(
     made.settle()
     made.settle()
     assert len({advice.best for advice in said.advice}) == len(said.advice) == 2
+
+
+def test_scores_made_ahead_are_used_once_for_that_pod_on_those_nodes() -> None:
+    asked: list[str] = []
+
+    class Counting(LocalScores):
+        def score(self, pod: PodInfo, nodes: Sequence[str]) -> Scored:
+            asked.append(pod.name)
+            return super().score(pod, nodes)
+
+    tested, times = LiveScorer(pods=LOADED), [0.0]
+    made = Extender(tested.scorer, scores=Counting(tested.scorer), stopwatch=lambda: times[0])
+    first = made.prioritize(pod_of(0, "a"), NODES)
+    made.prepare(pod_of(0, "b"), NODES)
+    assert asked == ["a", "b"]
+    made.prioritize(pod_of(0, "b"), NODES)
+    assert asked == ["a", "b"]
+    made.prioritize(pod_of(0, "b"), NODES)
+    made.prepare(pod_of(0, "c"), NODES)
+    made.prioritize(pod_of(0, "c"), NODES[:2])
+    made.prepare(pod_of(0, "d"), NODES)
+    times[0] += 1.0
+    made.prioritize(pod_of(0, "d"), NODES)
+    made.prepare(pod_of(0, "e"), NODES[:1])
+    assert asked == ["a", "b", "b", "c", "c", "d", "d"]
+    assert first
+
+
+def test_overloaded_nodes_are_told_apart_beyond_their_capacity() -> None:
+    crowd = [pod_of(n % 6, f"p{n}", f"node-{0 if n < 260 else 1}", cpu=0.01) for n in range(460)]
+    made, _ = extender_of(LiveScorer(pods=crowd), longest_reply=0)
+    points = made.prioritize(pod_of(0, "new"), NODES)
+    assert points["node-0"] < points["node-1"] < -500  # more than a hundred percent of capacity below the others
+
+
+def test_a_pod_asked_about_again_does_not_count_against_itself() -> None:
+    tested = LiveScorer()
+    made, _ = extender_of(tested, filters=(NodeResourcesFit(),))
+    large = pod_of(0, "large", cpu=30.0)
+    tested.put(large)
+    made.prioritize(large, NODES)
+    assert made.filter(large, NODES).nodes == NODES
+    made.prioritize(large, NODES)
+    assert len(made.filter(pod_of(0, "another", cpu=30.0), NODES).nodes) == 3
+
+
+def test_a_binding_seen_before_its_advice_is_believed_by_the_shadow_and_counted_once() -> None:
+    tested = LiveScorer(sizes=(4.0, 4.0, 4.0, 4.0), pods=[pod_of(1, "old", "node-0")])
+    recorder = DecisionRecorder((), version="1", clock=tested.clock)
+    shadow = Extender(tested.scorer, ExtenderOptions(is_shadow=True), recorder=recorder, clock=tested.clock)
+    waiting = replace(pod_of(0, "quick"), created=tested.clock.now)
+    tested.put(waiting)
+    shadow.prioritize(waiting, NODES)
+    tested.put(replace(waiting, node="node-0"))
+    shadow.settle()
+    with tested.scorer.reading() as cluster:
+        assert cluster.predicted is not None
+        assert cluster.predicted.placed[waiting.uid].shadow is not None
+    assert shadow.charges == (0, 0)
+    assert recorder.figures().elsewhere == 1
+    assert tested.scorer.self_check().sound
+
+
+def test_asking_about_pods_that_do_not_exist_leaves_the_tables_as_they_are() -> None:
+    tested = LiveScorer(pods=LOADED)
+    made, _ = extender_of(tested)
+    with tested.scorer.reading() as cluster:
+        kinds = len(cluster.state.kinds)
+    odd = replace(pod_of(0, "odd"), requests={"cpu": 1.0, **{f"made.up/{n}": 1.0 for n in range(500)}})
+    made.prioritize(odd, NODES)
+    double = replace(LOADED[0], uid="another", node="", created=LOADED[0].created + 100)
+    made.prioritize(double, NODES)
+    with tested.scorer.reading() as cluster:
+        assert len(cluster.state.kinds) == kinds
+        assert cluster.state.pods[LOADED[0].uid] == LOADED[0]
+    tested.later(3)
+    assert tested.scorer.self_check().sound
+    made.prioritize(pod_of(0, "x"), [])
+    empty, _ = extender_of(
+        LiveScorer(sizes=()), avoided=RareDevices(["nvidia.com/gpu"], hard=False), filters=(Domain(),)
+    )
+    assert empty.prioritize(pod_of(0, "x"), NODES) == {}
+    assert empty.filter(pod_of(0, "x"), NODES).nodes == NODES
+
+
+def test_what_fails_after_a_reply_does_not_harm_the_next_pod() -> None:
+    class Forgetful(Said):
+        def advised(self, advice: Advice) -> None:
+            raise RuntimeError("no memory")
+
+    made = Extender(LiveScorer(pods=LOADED).scorer, recorder=Forgetful())  # type: ignore[arg-type]
+    assert made.prioritize(pod_of(0, "a"), NODES)
+    assert made.prioritize(pod_of(0, "b"), NODES)
+
+
+def test_an_index_that_could_not_follow_is_made_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    tested = LiveScorer()
+    made, _ = extender_of(tested, filters=(NodePorts(),))
+    port = replace(pod_of(0, "ported"), host_ports=(HostPort("0.0.0.0", "TCP", 80),))
+    monkeypatch.setattr(PodGroups, "count", lambda *arguments: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        tested.put(replace(port, node="node-0"))
+    monkeypatch.undo()
+    tested.later(1)
+    another = replace(port, uid="another", name="another")
+    assert made.filter(another, NODES).nodes == NODES[1:]
+    tested.delete(replace(port, node="node-0"))
+    assert made.filter(another, NODES).nodes == NODES

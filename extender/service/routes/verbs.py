@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 from fastapi import APIRouter, Request
@@ -22,6 +23,7 @@ from extender.protocol.requests import (
 from extender.service.openapi import body, verb_answer
 from extender.service.state import Service, error_response, json_bytes, service_of
 from extender.service.workers import Late
+from scorer.cluster.objects import PodInfo
 from scorer.service.errors import Refusal
 
 __all__ = ["router"]
@@ -49,22 +51,32 @@ async def filter_nodes(request: Request) -> Response:
     except Unusable as error:
         return _refused_filter(str(error))
 
+    passed: list[tuple[PodInfo, Sequence[str]]] = []
+
     def work() -> bytes:
         pod = read_pod(asked.pod)
         with service.metrics.stage("filter"):
             filtered = service.extender.filter(pod, asked.nodes)
+        passed.append((pod, filtered.nodes))
         with service.metrics.stage("encode"):
             return replies.filter_reply(asked, filtered)
 
-    return await service.answer(
-        "filter", work, lambda: replies.filter_reply(asked, Filtered(asked.nodes)), _refused_filter
-    )
+    def after() -> None:
+        for pod, nodes in passed:
+            with service.metrics.stage("prepare"):
+                service.extender.prepare(pod, nodes)
+
+    def neutral() -> bytes:
+        return replies.filter_reply(asked, Filtered(asked.nodes))
+
+    return await service.answer("filter", work, neutral, _refused_filter, after=after)
 
 
 @router.post("/prioritize", responses=verb_answer("HostPriorityList"), openapi_extra=body("ExtenderArgs"))
 async def prioritize(request: Request) -> Response:
     """Points by node, positive for better ones, negative for worse. Nodes that are missing have 0, which is neutral."""
     service = service_of(request)
+    due = time.perf_counter() + service.options.deadline_seconds
     content = await _content(request)
     try:
         asked = _decoded(service, "prioritize", decode_asked, content)
@@ -74,7 +86,7 @@ async def prioritize(request: Request) -> Response:
     def work() -> bytes:
         pod = read_pod(asked.pod)
         with service.metrics.stage("prioritize"):
-            points = service.extender.prioritize(pod, asked.nodes)
+            points = service.extender.prioritize(pod, asked.nodes, due=due)
         with service.metrics.stage("encode"):
             return replies.points_reply(points)
 

@@ -39,7 +39,7 @@ class Server:
         ("n1", {}, f"node n1 of 3: {PEAK}; 3 points ahead of n7; {MODEL}"),
         ("n1", {"is_shadow": True}, f"shadow mode: node n1 of 3: {PEAK}; 3 points ahead of n7; {MODEL}"),
         ("n2", {}, f"node n2, rank 3 of 3, n1 was advised: {PEAK}; 5 points ahead of n2; {MODEL}"),
-        ("n1", NOTHING_KNOWN, "node n1 of 3: no predicted peak; 3 points ahead of n7; no model, no metrics; no model"),
+        ("n1", NOTHING_KNOWN, "node n1 of 3: 3 points ahead of n7; no model; no model"),
         (
             "n2",
             {"is_late": True},

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
@@ -36,13 +37,16 @@ class SimpleExtender:
             unresolvable={name: "kept for pods with GPUs" for name in nodes if "gpu" in name},
         )
 
-    def prioritize(self, pod: PodInfo, nodes: Sequence[str]) -> Mapping[str, int]:
+    def prioritize(self, pod: PodInfo, nodes: Sequence[str], *, due: float = math.inf) -> Mapping[str, int]:
         self._ask("prioritize", pod)
         return {name: 10 if "good" in name else -10 for name in nodes if "good" in name or "bad" in name}
 
     def preempt(self, pod: PodInfo, victims: Mapping[str, Victims]) -> Mapping[str, Victims]:
         self._ask("preempt", pod)
         return {name: of for name, of in victims.items() if "gpu" not in name}
+
+    def prepare(self, pod: PodInfo, nodes: Sequence[str]) -> None:
+        pass
 
     def settle(self) -> None:
         pass

@@ -1,0 +1,30 @@
+"""Tables of others that follow the cluster beside the scorer's own."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from scorer.cluster.changes import Change
+from scorer.cluster.decoding import ApiObject, Kind
+
+__all__ = ["Follower"]
+
+
+class Follower(Protocol):
+    """Called under the scorer's lock."""
+
+    def apply(self, changes: Sequence[Change]) -> None:
+        """What happened to nodes and pods, after the scorer's tables have followed."""
+
+    def replace(self, kind: Kind, objects: Sequence[ApiObject]) -> None:
+        """These are all objects of a kind that was attached."""
+
+    def put(self, kind: Kind, item: ApiObject) -> None:
+        """An object is new or has changed."""
+
+    def delete(self, kind: Kind, item: ApiObject) -> None:
+        """An object is gone."""
+
+    def rebuild(self) -> None:
+        """Make anew what is made from nodes and pods: a change could not be followed."""
