@@ -42,7 +42,7 @@ class ServiceMetrics:
             buckets=_STAGES,
             registry=self.registry,
         )
-        self._stages = {stage: stages.labels(stage) for stage in ("decode", "encode", *VERBS)}
+        self._stages = {stage: stages.labels(stage) for stage in ("decode", "encode", "prepare", *VERBS)}
         requests = Counter(
             "forecast_extender_requests",
             "Requests of kube-scheduler by verb and outcome; late, failed and not_ready ones got a neutral answer.",

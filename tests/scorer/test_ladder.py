@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from scorer.degradation import Ladder, Level, level_of_nodes, level_without_live
-from scorer.scorer import OPT_OUT_ANNOTATION
+from scorer.opt_out import OPT_OUT_ANNOTATION
 from scorer.scoring import weights_without_model
 from tests.scorer.live_cluster import loaded, model, pod_of
 from tests.scorer.scorer_at import LiveScorer

@@ -1,8 +1,10 @@
 from __future__ import annotations
 
 import gzip
+import time
 from collections.abc import Iterator
 
+import pytest
 from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.parser import text_string_to_metric_families
 from prometheus_client.registry import Collector
@@ -83,3 +85,13 @@ def test_metrics_are_zipped_where_asked(client: AppClient, binder: SimpleBinder)
     zipped = client.get("/metrics", headers={"Accept-Encoding": "gzip"})
     assert zipped.headers["content-encoding"] == "gzip" and zipped.text.startswith("# HELP")
     assert gzip.compress(zipped.content) != zipped.content
+
+
+def test_what_is_done_after_an_answer_is_done_and_timed(client: AppClient, caplog: pytest.LogCaptureFixture) -> None:
+    client.post("/filter", json=nodes_question("a", "b"))
+    client.post("/prioritize", json=nodes_question("a", "b"))
+    deadline = time.monotonic() + 5
+    while _samples(client)["forecast_scheduling_duration_seconds_count[('stage', 'prepare')]"] < 1:
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    assert not [record for record in caplog.records if record.levelname == "ERROR"]
