@@ -147,7 +147,11 @@ class Extender:
             return  # it will not ask
         with self._one_pod:
             self._settle()
-            self._prepared = _Prepared(pod, nodes, self._scores.score(pod, nodes), self._stopwatch())
+            try:
+                scored = self._scores.score(pod, nodes)
+            except ForecastError:  # /prioritize asks once more, and says so
+                return
+            self._prepared = _Prepared(pod, nodes, scored, self._stopwatch())
 
     def settle(self) -> None:
         """Do what was put off until the reply to /prioritize is out."""
@@ -178,8 +182,6 @@ class Extender:
             judged = self._put_off.popleft()
             try:
                 self._note(judged)
-            except ForecastError as error:  # of a scorer elsewhere; nobody waits for this
-                logger.debug("a charge was not heard", extra={"pod": judged.pod.name, "reason": str(error)})
             except Exception:  # it is no fault of the pod that comes next
                 logger.exception("what follows a reply could not be done", extra={"pod": judged.pod.name})
 

@@ -19,7 +19,7 @@ class ScoreSource(Protocol):
         """0..100 for each node, in the order asked. Raises ForecastError where there is no answer."""
 
     def charge(self, pod: PodInfo, node: str, seconds: float) -> None:
-        """Tell a scorer elsewhere to reckon with the pod on that node, too. Raises ForecastError."""
+        """Tell a scorer elsewhere to reckon with the pod on that node, too. Where it cannot be told nothing is lost."""
 
 
 class LocalScores:

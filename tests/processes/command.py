@@ -1,0 +1,18 @@
+"""One command line of `forecast-scheduler`, run to its end in a process of its own."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+from tests.processes.scorer_process import ROOT
+
+__all__ = ["command"]
+
+
+def command(*arguments: object) -> subprocess.CompletedProcess[str]:
+    """Its exit status and what it said."""
+    return subprocess.run(
+        [sys.executable, "-m", "forecast_scheduler", *map(str, arguments)],
+        cwd=ROOT, capture_output=True, text=True, timeout=120, stdin=subprocess.DEVNULL, check=False,
+    )  # fmt: skip
