@@ -50,6 +50,7 @@ def test_a_wrong_choice_is_told(backend: str | None, scheduler: str | None, mess
         pass
 
 
+@pytest.mark.long  # it waits for one
 def test_a_cluster_that_is_not_there_is_told(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     history = small_tables().write(tmp_path / "history")
     command = ["train", "--history", str(history), "--models", str(tmp_path / "models"), "--backend", "dask"]

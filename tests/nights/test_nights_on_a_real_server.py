@@ -166,7 +166,7 @@ def test_a_server_that_misbehaves_and_restarts_in_the_middle_gives_the_same_mode
     alike(model_at(tmp_path / "m"), expected)
 
 
-@pytest.mark.parametrize("seconds", [1.5, 4.0])
+@pytest.mark.parametrize("seconds", [1.5, pytest.param(4.0, marks=pytest.mark.long)])
 def test_a_run_that_is_killed_is_made_good_by_the_next(
     seconds: float, server: PrometheusServer, tmp_path: Path, expected: PeakModel
 ) -> None:

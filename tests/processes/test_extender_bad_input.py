@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import yaml
 
-from tests.processes.command import command
+from forecast_scheduler.cli import run
 from tests.servers.cluster_objects import node
 
 
@@ -32,7 +32,11 @@ from tests.servers.cluster_objects import node
     ids=lambda value: " ".join(value) if isinstance(value, list) else None,
 )
 def test_what_cannot_work_is_refused_in_one_line(
-    settings: dict[str, Any], arguments: list[str], says: str, tmp_path: Path
+    settings: dict[str, Any],
+    arguments: list[str],
+    says: str,
+    tmp_path: Path,
+    capfd: pytest.CaptureFixture[str],
 ) -> None:
     config, objects = tmp_path / "settings.yaml", tmp_path / "cluster.json"
     config.write_text(yaml.safe_dump({"extender": settings}))
@@ -40,9 +44,11 @@ def test_what_cannot_work_is_refused_in_one_line(
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = str(taken.getsockname()[1])
         usual = ["--config", config, "--cluster", objects, "--models", tmp_path / "models", "--port", "0"]
-        ended = command("extender", *usual, *(argument.replace("TAKEN", port) for argument in arguments))
-    assert ended.returncode == 2, ended.stderr
-    complaint = ended.stderr.splitlines()[-1]
+        asked = [str(one) for one in usual] + [argument.replace("TAKEN", port) for argument in arguments]
+        status = run(["extender", *asked])
+    said = capfd.readouterr()
+    assert status == 2, said.err
+    complaint = said.err.splitlines()[-1]
     assert says in complaint
-    assert [line for line in ended.stderr.splitlines() if " INFO " not in line] == [complaint]
-    assert ended.stdout == ""
+    assert [line for line in said.err.splitlines() if " INFO " not in line] == [complaint]
+    assert said.out == ""

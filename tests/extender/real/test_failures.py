@@ -125,7 +125,10 @@ def test_an_extender_that_talks_garbage_is_gone_without(plane: ControlPlane, wri
         assert len(placed(writer, scheduler, _names("cart"))) == 5
 
 
-@pytest.mark.parametrize("ignorable", [True, False], ids=["ignorable", "not ignorable"])
+@pytest.mark.parametrize(
+    "ignorable",
+    [pytest.param(True, id="ignorable"), pytest.param(False, id="not ignorable", marks=pytest.mark.long)],
+)
 def test_no_pod_is_lost_or_bound_twice_where_bindings_fail_half_way(
     plane: ControlPlane, writer: ClusterWriter, ignorable: bool
 ) -> None:

@@ -29,7 +29,7 @@ def objective(load: Floats, point_weights: Floats, capacity: Floats) -> float:
     return total
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(seed=st.integers(0, 10_000))
 def test_whatever_comes_and_goes_the_table_agrees_with_the_definitions(seed: int) -> None:
     rng = np.random.default_rng(seed)
