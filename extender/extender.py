@@ -46,6 +46,11 @@ _FRESH_SECONDS = 0.1
 """kube-scheduler asks for scores some milliseconds after the filters; what is older was for another attempt."""
 
 
+_PATIENCE_SECONDS = 0.02
+"""A filter waits so long for the books on the pod before: a scorer elsewhere that hangs must not make filters late, for
+a late filter lets everything pass."""
+
+
 @dataclass(frozen=True, slots=True)
 class _Prepared:
     """Scores of a pod made after its filters. at: by the stopwatch."""
@@ -96,7 +101,7 @@ class Extender:
         self._right = self._wrong = 0
         self._put_off: deque[_Judged] = deque()
         self._prepared: _Prepared | None = None
-        self._one_pod = threading.Lock()
+        self._scoring, self._settling = threading.Lock(), threading.Lock()
         with scorer.reading() as cluster:
             self._tables = cluster
             self._view = ClusterView(cluster, PlacementIndex(cluster.state))
@@ -107,7 +112,7 @@ class Extender:
         """Which of the nodes pass our filters."""
         if self.options.is_shadow or not self.options.filters:
             return Filtered(nodes)
-        self.settle()  # the pod before this one counts
+        self._settle(_PATIENCE_SECONDS)  # the pod before this one counts
         with self._scorer.reading():
             self._scorer.forget(pod.uid)  # asked about again, it was not bound: it must not count against itself
             rejections = [found for one in self.options.filters for found in one.filter(pod, self._view)]
@@ -125,7 +130,7 @@ class Extender:
     def prioritize(self, pod: PodInfo, nodes: Sequence[str], *, due: float = math.inf) -> Mapping[str, int]:
         """Points of the nodes; those with 0 are left out. due: by the stopwatch; a later reply is not heard."""
         began = self._stopwatch()
-        with self._one_pod:
+        with self._scoring:
             self._settle()
             self._scorer.forget(pod.uid)
             scored = self._prepared_for(pod, nodes) or self._scores.score(pod, nodes)
@@ -145,7 +150,7 @@ class Extender:
         """Score ahead: kube-scheduler is busy with its own scores before it asks for ours."""
         if len(nodes) < 2:
             return  # it will not ask
-        with self._one_pod:
+        with self._scoring:
             self._settle()
             try:
                 scored = self._scores.score(pod, nodes)
@@ -155,8 +160,7 @@ class Extender:
 
     def settle(self) -> None:
         """Do what was put off until the reply to /prioritize is out."""
-        with self._one_pod:
-            self._settle()
+        self._settle()
 
     def preempt(self, pod: PodInfo, victims: Mapping[str, Victims]) -> Mapping[str, Victims]:
         """Nodes with victims where our filters would let the pod in, or might once the victims are gone."""
@@ -177,13 +181,19 @@ class Extender:
 
     # Inside
 
-    def _settle(self) -> None:
-        while self._put_off:
-            judged = self._put_off.popleft()
-            try:
-                self._note(judged)
-            except Exception:  # it is no fault of the pod that comes next
-                logger.exception("what follows a reply could not be done", extra={"pod": judged.pod.name})
+    def _settle(self, patience: float = -1) -> None:
+        """patience: seconds to wait for whoever is at it; -1 = until it is done."""
+        if not self._settling.acquire(timeout=patience):
+            return
+        try:
+            while self._put_off:
+                judged = self._put_off.popleft()
+                try:
+                    self._note(judged)
+                except Exception:  # it is no fault of the pod that comes next
+                    logger.exception("what follows a reply could not be done", extra={"pod": judged.pod.name})
+        finally:
+            self._settling.release()
 
     def _prepared_for(self, pod: PodInfo, nodes: Sequence[str]) -> Scored | None:
         """Scores made ahead, if they are of that very pod and those nodes and not a moment too old; used once."""

@@ -61,18 +61,20 @@ class AssumedPods:
         return replace(known or pod, node=node)
 
     def seen(self, pod: PodInfo) -> tuple[PodInfo, bool]:
-        """What the watch says of a pod -> the pod as it is to be put into the tables, and whether the wait is over."""
+        """What the watch says of a pod -> the pod as it is to be put into the tables, and whether the wait is over.
+
+        When it is, the pod stays assumed until `gone`.
+        """
         assumed = self._assumed.get(pod.uid)
         if assumed is None:
             return pod, False
         if not waits(pod):
-            del self._assumed[pod.uid]
             return pod, True
         self._assumed[pod.uid] = replace(assumed, pod=pod)
         return replace(pod, node=assumed.node), False
 
     def gone(self, uid: str) -> None:
-        """The pod was deleted."""
+        """The pod was deleted, or the wait for its binding is over."""
         self._assumed.pop(uid, None)
 
     def forget(self, uid: str) -> PodInfo | None:

@@ -32,7 +32,7 @@ class AssumingCluster(TrackedCluster):
         """The watch says that a pod is new or has changed."""
         seen, was_assumed = self.assumed.seen(pod)
         if was_assumed:
-            self._unseat_if_elsewhere(seen)
+            self._end_wait(seen)
         elif seen is not pod:
             seen = self._without_new_kinds(seen)
         self.apply(self.state.put_pod(seen) or (self._confirmed(seen) if was_assumed else ()))
@@ -49,7 +49,7 @@ class AssumingCluster(TrackedCluster):
         for pod in pods:
             now, was_assumed = self.assumed.seen(pod)
             if was_assumed:
-                self._unseat_if_elsewhere(now)
+                self._end_wait(now)
             elif now is not pod:
                 now = self._without_new_kinds(now)
             as_assumed.append(now)
@@ -76,11 +76,13 @@ class AssumingCluster(TrackedCluster):
 
     # Inside
 
-    def _unseat_if_elsewhere(self, pod: PodInfo) -> None:
-        """It never ran where it was assumed: leaving there must not look like the departure of a running pod."""
+    def _end_wait(self, pod: PodInfo) -> None:
+        """It is bound. Where that is elsewhere it never ran where it was assumed: leaving there must neither look like
+        the departure of a running pod nor be told as anything but the end of an assumption."""
         known = self.state.pods[pod.uid]
         if known.node != pod.node:
             self.apply(self.state.put_pod(replace(known, node="")))
+        self.assumed.gone(pod.uid)
 
     def _without_new_kinds(self, pod: PodInfo) -> PodInfo:
         """Anybody may ask about a pod with thousands of made-up resources: none of them gets a column for that."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
@@ -377,3 +378,45 @@ def test_an_index_that_could_not_follow_is_made_anew(monkeypatch: pytest.MonkeyP
     assert made.filter(another, NODES).nodes == NODES[1:]
     tested.delete(replace(port, node="node-0"))
     assert made.filter(another, NODES).nodes == NODES
+
+
+@pytest.mark.parametrize(("node", "right", "wrong"), [("node-3", 1, 0), ("node-0", 0, 1)])
+def test_it_is_counted_whether_the_node_that_was_charged_was_taken(node: str, right: int, wrong: int) -> None:
+    tested = LiveScorer(pods=LOADED)
+    made, said = extender_of(tested)
+    waiting = pod_of(0, "new")
+    tested.put(waiting)
+    made.prioritize(waiting, NODES)
+    tested.put(replace(waiting, node=node))
+    assert made.charges == (right, wrong)
+    assert said.bindings == [("new", node)]
+    tested.put(replace(waiting, node=node, priority=1))
+    assert made.charges == (right, wrong)
+    tested.scorer.replace(Kind.PODS, LOADED)
+    another = pod_of(0, "listed")
+    tested.put(another)
+    made.prioritize(another, NODES)
+    tested.scorer.replace(Kind.PODS, [*LOADED, replace(another, node=node)])
+    assert made.charges == (2 * right, 2 * wrong)
+    assert tested.scorer.self_check().sound
+
+
+def test_a_scorer_elsewhere_that_hangs_does_not_hold_up_filters() -> None:
+    hangs, go_on = threading.Event(), threading.Event()
+
+    class Hanging(LocalScores):
+        def score(self, pod: PodInfo, nodes: Sequence[str]) -> Scored:
+            hangs.set()
+            go_on.wait(30)
+            return super().score(pod, nodes)
+
+    tested = LiveScorer()
+    tested.scorer.put(Kind.NODES, replace(node("node-1"), labels={DOMAIN_LABEL: "gpu"}))
+    made = Extender(tested.scorer, ExtenderOptions(filters=(Domain(),)), scores=Hanging(tested.scorer))
+    busy = threading.Thread(target=made.prepare, args=(pod_of(0, "a"), NODES))
+    busy.start()
+    assert hangs.wait(30)
+    assert made.filter(pod_of(0, "b"), NODES).nodes == ["node-0", "node-2", "node-3"]
+    assert not go_on.is_set()
+    go_on.set()
+    busy.join(30)
