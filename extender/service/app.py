@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from importlib.metadata import version
-from typing import Any
 
 from fastapi import FastAPI
 from prometheus_client.registry import Collector
@@ -18,6 +16,7 @@ from extender.service.routes import state, verbs
 from extender.service.state import Service, error_response
 from extender.service.workers import Workers
 from scorer.answers import ScorerApi
+from scorer.service.documents import bare_app, serve_document
 from scorer.service.errors import add_error_handlers
 from scorer.service.limits import BodyLimit, Busy, Guard
 from scorer.service.security import Authentication, BearerTokens, SecurityHeaders
@@ -41,13 +40,7 @@ def create_app(
     """
     options = options or ServiceOptions()
     tokens = BearerTokens(options.token_files) if options.token_files else None
-    app = FastAPI(
-        title="forecast-scheduler extender",
-        version=version("forecast-scheduler"),
-        docs_url=None,
-        redoc_url=None,
-        redirect_slashes=False,
-    )
+    app = bare_app("forecast-scheduler extender")
     metrics = ServiceMetrics(extender, options, scorer, collectors)
     app.state.service = Service(
         extender,
@@ -73,12 +66,5 @@ def create_app(
     app.add_middleware(Guard, observe=metrics.observe_request, answer=error_response)
     app.add_middleware(SecurityHeaders)
 
-    document: dict[str, Any] = {}
-
-    def openapi() -> dict[str, Any]:
-        if not document:
-            document.update(describe(app, with_tokens=tokens is not None))
-        return document
-
-    app.openapi = openapi  # type: ignore[method-assign]
+    serve_document(app, lambda: describe(app, with_tokens=tokens is not None))
     return app

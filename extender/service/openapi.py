@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-import msgspec
 from fastapi import FastAPI
-from fastapi.openapi.utils import get_openapi
 
 from extender.protocol import wire
+from scorer.service.documents import Document, ref
 
 __all__ = ["body", "describe", "plain_answer", "state_answer", "verb_answer"]
 
@@ -56,77 +55,40 @@ deadline, before the cluster was read and after an error of ours the answer is n
 points."""
 
 
+_DOCUMENT = Document(_DESCRIPTION, _ERRORS, _EXAMPLES)
+body, plain_answer = _DOCUMENT.body, _DOCUMENT.plain_answer
+
+_TYPES = (
+    wire.ExtenderArgs,
+    wire.ExtenderFilterResult,
+    wire.HostPriority,
+    wire.ExtenderPreemptionArgs,
+    wire.ExtenderPreemptionResult,
+    wire.ExtenderBindingArgs,
+    wire.ExtenderBindingResult,
+    wire.ErrorBody,
+)
+_RAW = {"description": "An object of the Kubernetes API.", "type": ["object", "null"]}
+
+
 def verb_answer(schema: str) -> dict[int | str, dict[str, Any]]:
     """`responses=` of what kube-scheduler calls."""
-    good = {"description": "The answer.", "content": {"application/json": {"schema": _ref(schema)}}}
-    return {200: good} | _error_answers(400, 408, 413, 415)
+    return _DOCUMENT.answer(schema, 400, 408, 413, 415)
 
 
 def state_answer(*errors: int) -> dict[int | str, dict[str, Any]]:
     """`responses=` of a probe."""
     schema = {"type": "object", "properties": {"ok": {"type": "boolean"}}, "required": ["ok"]}
     good = {"description": "Yes.", "content": {"application/json": {"schema": schema}}}
-    return {200: good} | _error_answers(*errors)
-
-
-def plain_answer(description: str) -> dict[int | str, dict[str, Any]]:
-    """`responses=` of a route that answers with plain text."""
-    good = {"description": description, "content": {"text/plain": {"schema": {"type": "string"}}}}
-    return {200: good} | _error_answers()
-
-
-def body(schema: str) -> dict[str, Any]:
-    """`openapi_extra=` of a route that decodes its body itself."""
-    content = {"application/json": {"schema": _ref(schema), "examples": _EXAMPLES[schema]}}
-    return {"requestBody": {"required": True, "content": content}}
+    return {200: good} | _DOCUMENT.error_answers(*errors)
 
 
 def describe(app: FastAPI, *, with_tokens: bool) -> dict[str, Any]:
     """The document of the application."""
-    document = get_openapi(title=app.title, version=app.version, description=_DESCRIPTION, routes=app.routes)
-    components = document.setdefault("components", {})
-    components["schemas"] = _schemas()
-    if with_tokens:
-        components["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer"}}
-        document["security"] = [{"token": []}]
-    else:
-        for path in document["paths"].values():
-            for operation in path.values():
-                operation.pop("security", None)
-    return document
-
-
-def _schemas() -> dict[str, Any]:
-    types = [
-        wire.ExtenderArgs,
-        wire.ExtenderFilterResult,
-        wire.HostPriority,
-        wire.ExtenderPreemptionArgs,
-        wire.ExtenderPreemptionResult,
-        wire.ExtenderBindingArgs,
-        wire.ExtenderBindingResult,
-        wire.ErrorBody,
-    ]
-
-    def hook(kind: type) -> dict[str, Any]:
-        if kind is msgspec.Raw:
-            return {"description": "An object of the Kubernetes API.", "type": ["object", "null"]}
-        raise NotImplementedError(kind)
-
-    _, found = msgspec.json.schema_components(types, schema_hook=hook, ref_template="#/components/schemas/{name}")
-    schemas = dict(found)
-    schemas["HostPriorityList"] = {
+    document = _DOCUMENT.describe(app, _TYPES, _RAW, with_tokens=with_tokens)
+    document["components"]["schemas"]["HostPriorityList"] = {
         "type": "array",
-        "items": _ref("HostPriority"),
+        "items": ref("HostPriority"),
         "description": "Nodes that do not have 0 points.",
     }
-    return schemas
-
-
-def _ref(schema: str) -> dict[str, str]:
-    return {"$ref": f"#/components/schemas/{schema}"}
-
-
-def _error_answers(*statuses: int) -> dict[int | str, dict[str, Any]]:
-    content = {"application/json": {"schema": _ref("ErrorBody")}}
-    return {s: {"description": _ERRORS[s], "content": content} for s in sorted({401, 500, 503, *statuses})}
+    return document

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from importlib.metadata import version
-from typing import Any
-
 from fastapi import FastAPI
 
 from scorer.answers import ScorerApi
+from scorer.service.documents import bare_app, serve_document
 from scorer.service.errors import add_error_handlers
 from scorer.service.limits import BodyLimit, Busy, Deadline, Guard
 from scorer.service.metrics import ServiceMetrics
@@ -22,19 +20,10 @@ __all__ = ["create_app"]
 
 
 def create_app(scorer: ScorerApi, options: ServiceOptions | None = None) -> FastAPI:
-    """The scorer as an ASGI application. Raises InputError where a token file cannot be used.
-
-    FastAPI's own /docs and /redoc load their scripts from elsewhere and are off; /openapi.json is there.
-    """
+    """The scorer as an ASGI application. Raises InputError where a token file cannot be used."""
     options = options or ServiceOptions()
     tokens = BearerTokens(options.token_files) if options.token_files else None
-    app = FastAPI(
-        title="forecast-scheduler scorer",
-        version=version("forecast-scheduler"),
-        docs_url=None,
-        redoc_url=None,
-        redirect_slashes=False,
-    )
+    app = bare_app("forecast-scheduler scorer")
     metrics = ServiceMetrics(scorer, options)
     app.state.service = Service(scorer, options, metrics)
     for router in (scores.router, forecasts.router, state.router, page_router()):
@@ -50,12 +39,5 @@ def create_app(scorer: ScorerApi, options: ServiceOptions | None = None) -> Fast
     app.add_middleware(Guard, observe=metrics.observe_request)
     app.add_middleware(SecurityHeaders)
 
-    document: dict[str, Any] = {}
-
-    def openapi() -> dict[str, Any]:
-        if not document:
-            document.update(describe(app, with_tokens=tokens is not None))
-        return document
-
-    app.openapi = openapi  # type: ignore[method-assign]
+    serve_document(app, lambda: describe(app, with_tokens=tokens is not None))
     return app
