@@ -33,9 +33,10 @@ class TcpProxy:
         self._frozen: set[socket.socket] = set()
         self._talking: set[socket.socket] = set()
         self._lock = threading.Lock()
+        self._accepting = threading.Thread(target=self._accept, daemon=True)
 
     def __enter__(self) -> Self:
-        threading.Thread(target=self._accept, daemon=True).start()
+        self._accepting.start()
         return self
 
     def __exit__(
@@ -43,6 +44,7 @@ class TcpProxy:
     ) -> None:
         with suppress(OSError):
             self._listener.shutdown(socket.SHUT_RDWR)  # wakes the thread in accept()
+        self._accepting.join()  # the connection it was just making is among those to cut
         self._listener.close()
         self.cut()
 
@@ -88,15 +90,19 @@ class TcpProxy:
                 return
             self.accepted += 1
             try:
-                if self._refusing:
-                    raise ConnectionRefusedError
                 server = socket.create_connection(self._upstream, timeout=5)
             except OSError:
                 client.close()
                 continue
             server.settimeout(None)
-            with self._lock:
-                self._pairs.append((client, server))
+            with self._lock:  # either refuse() cuts this one, or it is seen here
+                refused = self._refusing
+                if not refused:
+                    self._pairs.append((client, server))
+            if refused:
+                client.close()
+                server.close()
+                continue
             for source, target in ((client, server), (server, client)):
                 threading.Thread(target=self._pump, args=(source, target, server), daemon=True).start()
 
