@@ -14,6 +14,9 @@ SOURCES := $(wildcard forecast trainer scorer extender forecast_scheduler tests 
 TRACES ?=
 # `make demo DEMO="--serve-seconds 30"`: the scorer ends by itself, for scripts.
 DEMO ?=
+# Tests wait for real servers most of their time: two at a time take half as long. Those of one file stay together.
+WORKERS ?= 2
+PYTEST := $(BIN)/python -m pytest --numprocesses $(WORKERS) --dist loadfile
 PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
 .PHONY: help setup setup-bench demo test lint types test-long bench clean
@@ -29,7 +32,7 @@ demo: $(VENV)/.installed  ## train on the sample, backtest, replay, then serve t
 	$(BIN)/forecast-scheduler demo $(DEMO)
 
 test: lint types  ## ruff, mypy and all tests but the long ones (CI)
-	$(BIN)/python -m pytest -m "not long"
+	$(PYTEST) -m "not long"
 
 lint: $(VENV)/.installed-test
 	$(BIN)/ruff check .
@@ -38,7 +41,7 @@ types: $(VENV)/.installed-test
 	$(BIN)/mypy $(SOURCES)
 
 test-long: $(VENV)/.installed-test  ## the long tests too: soak runs, thousands of random cases
-	$(BIN)/python -m pytest --hypothesis-profile=long
+	$(PYTEST) --hypothesis-profile=long
 
 bench: $(VENV)/.installed-bench  ## the figures in the README
 	$(BIN)/python -m benchmarks.backtest $(if $(TRACES),--traces $(TRACES))

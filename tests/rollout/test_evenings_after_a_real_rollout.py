@@ -5,8 +5,6 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from pathlib import Path
 
-import numpy as np
-
 from benchmarks.evening_rollout import evening_rollout
 from benchmarks.real_burst import CHARGES, burst, cpu_peaks, place_burst
 from benchmarks.real_rollout import RolloutOutcome, gap_closed, roll_out
@@ -33,4 +31,3 @@ def test_a_burst_within_one_metric_interval_does_not_pile_up(tmp_path: Path) -> 
         without, shipped = (cpu_peaks(of, place_burst(cluster, charge)) for charge in CHARGES.values())
     assert shipped.std() / shipped.mean() < 0.7 * without.std() / without.mean()
     assert shipped.max() < 1.0 < without.max()
-    assert np.isclose(shipped.mean(), without.mean(), rtol=0.1)
