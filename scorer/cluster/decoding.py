@@ -6,14 +6,12 @@ Only the fields that matter are decoded, straight into typed structures (wire.py
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from enum import Enum
 from typing import Any, Final, Protocol, TypeVar
 
 import msgspec
 from msgspec import Raw
 
-from forecast.errors import InputError
 from scorer.cluster import wire, wire_storage
 from scorer.cluster.object_decoding import job_info, namespace_info, node_info, pod_info, replica_set_info
 from scorer.cluster.objects import JobInfo, NamespaceInfo, NodeInfo, PodInfo, ReplicaSetInfo
@@ -27,9 +25,21 @@ from scorer.cluster.storage_decoding import (
     volume_info,
 )
 from scorer.cluster.storage_objects import StorageObject
+from scorer.cluster.watched import (
+    REFUSED,
+    EventType,
+    ListPage,
+    UndecodableObject,
+    Watched,
+    WatchEvent,
+    decode_page,
+    decode_watch_line,
+    decoded,
+)
 
 __all__ = [
     "SCORED_KINDS",
+    "WATCHED",
     "ApiObject",
     "EventType",
     "Kind",
@@ -44,25 +54,10 @@ __all__ = [
 
 ApiObject = NodeInfo | PodInfo | ReplicaSetInfo | JobInfo | NamespaceInfo | StorageObject
 
-T = TypeVar("T")
-
 _POD = msgspec.json.Decoder(wire.PodJson)
 _METADATA_ONLY = msgspec.json.Decoder(wire.MetadataOnly)
-_LIST = msgspec.json.Decoder(wire.ListJson)
-_WATCH = msgspec.json.Decoder(wire.WatchJson)
-_STATUS = msgspec.json.Decoder(wire.StatusJson)
-_BOOKMARK = msgspec.json.Decoder(wire.ListMetadata)
 
-_REFUSED = (msgspec.DecodeError, RecursionError, UnicodeDecodeError, InputError)
 _UNWRITABLE = (msgspec.EncodeError, TypeError, ValueError, OverflowError, RecursionError)
-
-
-class UndecodableObject(InputError):
-    """The JSON is not such an object. reason: what is wrong, and where."""
-
-    def __init__(self, what: str, reason: str) -> None:
-        self.what, self.reason = what, reason
-        super().__init__(f"{what} cannot be read: {reason}")
 
 
 class Kind(Enum):
@@ -122,15 +117,13 @@ class _Whole(Protocol):
 W = TypeVar("W", bound=_Whole)
 
 
-def _whole(
-    structure: type[W], make: Callable[[W], ApiObject]
-) -> Callable[[bytes | Raw], tuple[ApiObject, wire.Metadata]]:
+def _whole(structure: type[W], make: Callable[[W], ApiObject]) -> Callable[[bytes | Raw], tuple[ApiObject, str]]:
     """How an object is decoded of which more than metadata is read."""
     decoder = msgspec.json.Decoder(structure)
 
-    def decode(body: bytes | Raw) -> tuple[ApiObject, wire.Metadata]:
-        decoded = decoder.decode(body)
-        return make(decoded), decoded.metadata
+    def decode(body: bytes | Raw) -> tuple[ApiObject, str]:
+        whole = decoder.decode(body)
+        return make(whole), whole.metadata.resource_version or ""
 
     return decode
 
@@ -148,86 +141,55 @@ _FROM_WHOLE: Final = {
 }
 
 
-class EventType(Enum):
-    """`type` of a watch event. https://kubernetes.io/docs/reference/using-api/api-concepts/#efficient-detection-of-changes"""
+def _from_metadata(make: Callable[[wire.Metadata], ApiObject]) -> Callable[[bytes | Raw], tuple[ApiObject, str]]:
+    """How an object is decoded of which only metadata is read."""
 
-    ADDED = "ADDED"
-    MODIFIED = "MODIFIED"
-    DELETED = "DELETED"
-    BOOKMARK = "BOOKMARK"
-    ERROR = "ERROR"
+    def decode(body: bytes | Raw) -> tuple[ApiObject, str]:
+        metadata = _METADATA_ONLY.decode(body).metadata
+        return make(metadata), metadata.resource_version or ""
 
-
-@dataclass(frozen=True, slots=True)
-class ListPage:
-    """One page of a list.
-
-    continue_token : '' = the last page
-    undecodable    : why items were left out, one sentence each
-    """
-
-    objects: list[ApiObject]
-    resource_version: str
-    continue_token: str
-    undecodable: tuple[str, ...] = ()
+    return decode
 
 
-@dataclass(frozen=True, slots=True)
-class WatchEvent:
-    """One line of a watch. object is None for BOOKMARK and ERROR; code, message: of the Status an ERROR carries."""
-
-    type: EventType
-    object: ApiObject | None
-    resource_version: str
-    code: int = 0
-    message: str = ""
+def _watched(kind: Kind, group: str) -> Watched[ApiObject]:
+    # A ReplicaSet carries a whole pod template: without what is not read a list is several times smaller.
+    make = _FROM_METADATA.get(kind)
+    decode = _FROM_WHOLE[kind] if make is None else _from_metadata(make)
+    return Watched(kind.value, kind.singular, f"{group}/{kind.value}", decode, metadata_only=make is not None)
 
 
-def decode_list(kind: Kind, body: bytes) -> ListPage:
-    """A page of a list. One bad item does not cost the others; UndecodableObject if it is no list at all."""
-    page = _decode(_LIST, body, f"list of {kind.value}")
-    objects: list[ApiObject] = []
-    undecodable: list[str] = []
-    for item in page.items or ():
-        try:
-            objects.append(decode_object(kind, item)[0])
-        except UndecodableObject as error:
-            undecodable.append(str(error))
-    metadata = page.metadata or wire.ListMetadata()
-    return ListPage(objects, metadata.resource_version, metadata.continue_ or "", tuple(undecodable))
+_GROUPS: Final = {
+    "/api/v1": (Kind.NODES, Kind.PODS, Kind.NAMESPACES, Kind.VOLUMES, Kind.CLAIMS),
+    "/apis/apps/v1": (Kind.REPLICA_SETS,),
+    "/apis/batch/v1": (Kind.JOBS,),
+    "/apis/storage.k8s.io/v1": (
+        Kind.STORAGE_CLASSES,
+        Kind.CSI_NODES,
+        Kind.CSI_DRIVERS,
+        Kind.STORAGE_CAPACITIES,
+        Kind.VOLUME_ATTACHMENTS,
+    ),
+}
+
+WATCHED: Final[Mapping[Kind, Watched[ApiObject]]] = {
+    kind: _watched(kind, group) for group, kinds in _GROUPS.items() for kind in kinds
+}
+"""Where each kind is found, and how it is decoded."""
 
 
-def decode_event(kind: Kind, line: bytes) -> WatchEvent:
-    """One line of a watch. Raises UndecodableObject."""
-    event = _decode(_WATCH, line, f"watch event of {kind.value}")
-    try:
-        event_type = EventType(event.type)
-    except ValueError as error:
-        raise UndecodableObject(
-            f"watch event of {kind.value}",
-            f"its type is {event.type[:40]!r}, known are {', '.join(t.value for t in EventType)}",
-        ) from error
-    if event_type is EventType.ERROR:
-        status = _decode(_STATUS, event.object, "status of a watch error")
-        return WatchEvent(event_type, None, "", status.code, status.message or status.reason)
-    if event_type is EventType.BOOKMARK:
-        status = _decode(_STATUS, event.object, f"bookmark of {kind.value}")
-        bookmark = _decode(_BOOKMARK, status.metadata, f"bookmark of {kind.value}")
-        return WatchEvent(event_type, None, bookmark.resource_version)
-    decoded, resource_version = decode_object(kind, event.object)
-    return WatchEvent(event_type, decoded, resource_version)
+def decode_list(kind: Kind, body: bytes) -> ListPage[ApiObject]:
+    """A page of a list, see `watched.decode_page`."""
+    return decode_page(WATCHED[kind], body)
+
+
+def decode_event(kind: Kind, line: bytes) -> WatchEvent[ApiObject]:
+    """One line of a watch, see `watched.decode_watch_line`."""
+    return decode_watch_line(WATCHED[kind], line)
 
 
 def decode_object(kind: Kind, body: bytes | Raw) -> tuple[ApiObject, str]:
     """One object of a kind, and its resourceVersion. Raises UndecodableObject."""
-    try:
-        if (decode := _FROM_WHOLE.get(kind)) is not None:
-            decoded, metadata = decode(body)
-            return decoded, metadata.resource_version or ""
-        metadata = _METADATA_ONLY.decode(body).metadata
-        return _FROM_METADATA[kind](metadata), metadata.resource_version or ""
-    except _REFUSED as error:
-        raise UndecodableObject(_name_of(kind, body), str(error)) from error
+    return WATCHED[kind].decoded(body)
 
 
 def decode_pod(body: bytes | Mapping[str, Any]) -> PodInfo:
@@ -240,26 +202,10 @@ def decode_pod(body: bytes | Mapping[str, Any]) -> PodInfo:
             body = msgspec.json.encode(body)
         except _UNWRITABLE as error:
             raise UndecodableObject("Pod", str(error)) from error
-    pod = _decode(_POD, body, "Pod")
+    pod = decoded(_POD, body, "Pod")
     if pod.kind not in (None, "", "Pod"):
         raise UndecodableObject("Pod", f"the object is a {pod.kind[:40]}; send the Pod itself")
     try:
         return pod_info(pod)
-    except _REFUSED as error:
+    except REFUSED as error:
         raise UndecodableObject(f"Pod {pod.metadata.name}", str(error)) from error
-
-
-def _decode(decoder: msgspec.json.Decoder[T], body: bytes | Raw, what: str) -> T:
-    try:
-        return decoder.decode(body)
-    except _REFUSED as error:
-        raise UndecodableObject(what, str(error)) from error
-
-
-def _name_of(kind: Kind, body: bytes | Raw) -> str:
-    """The object's kind and, where that much can be read, its namespace and name, for the error."""
-    try:
-        metadata = _METADATA_ONLY.decode(body).metadata
-    except _REFUSED:
-        return kind.singular
-    return f"{kind.singular} {metadata.namespace or ''}{'/' if metadata.namespace else ''}{metadata.name}"

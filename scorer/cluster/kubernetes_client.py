@@ -16,7 +16,7 @@ from kubernetes import client, config
 from kubernetes.config.config_exception import ConfigException
 
 from forecast.errors import ForecastError, InputError
-from scorer.cluster.decoding import SCORED_KINDS, Kind
+from scorer.cluster.decoding import SCORED_KINDS, WATCHED, Kind
 from scorer.cluster.kubernetes_requests import Request, list_request
 
 __all__ = ["UnreachableApiServer", "api_client", "authorization", "check_access", "open_request"]
@@ -108,7 +108,7 @@ def check_access(api: client.ApiClient, kinds: Iterable[Kind] = SCORED_KINDS) ->
     """
     for kind in kinds:
         try:
-            answer = open_request(api, list_request(kind, limit=1), read_seconds=_CONNECT_SECONDS)
+            answer = open_request(api, list_request(WATCHED[kind], limit=1), read_seconds=_CONNECT_SECONDS)
             body = answer.data
             answer.release_conn()
         except (urllib3.exceptions.HTTPError, OSError) as error:

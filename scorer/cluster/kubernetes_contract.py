@@ -1,19 +1,34 @@
-"""What the source of the live cluster needs and shows: where objects go, its waiting times, how it is doing."""
+"""What the sources of the live cluster need and show: where objects go, their waiting times, how they are doing."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 from scorer.cluster.decoding import ApiObject, Kind
 from scorer.cluster.kubernetes_steps import Backoff
 
-__all__ = ["KindStatus", "Sink", "Timing"]
+__all__ = ["ResourceSink", "Sink", "Timing", "WatchStatus"]
+
+T_contra = TypeVar("T_contra", contravariant=True)
+
+
+class ResourceSink(Protocol[T_contra]):
+    """Where the objects of one resource go. Called from one thread; an exception makes them be listed again."""
+
+    def replace(self, objects: Sequence[T_contra]) -> None:
+        """These are all; what is not among them is gone."""
+
+    def put(self, obj: T_contra) -> None:
+        """An object is new or has changed."""
+
+    def delete(self, obj: T_contra) -> None:
+        """An object is gone; this was its last state."""
 
 
 class Sink(Protocol):
-    """Where objects go. Called from one thread per kind; an exception makes the kind be listed again."""
+    """Where objects of several kinds go. Called from one thread per kind; an exception makes it be listed again."""
 
     def replace(self, kind: Kind, objects: Sequence[ApiObject]) -> None:
         """These are all objects of the kind; what is not among them is gone."""
@@ -44,9 +59,10 @@ class Timing:
 
 
 @dataclass(frozen=True, slots=True)
-class KindStatus:
-    """How the watch of one kind is doing.
+class WatchStatus:
+    """How the watch of one resource is doing.
 
+    plural           : its name
     synced           : a complete list has been applied
     last_contact     : unix seconds when the server last sent something usable, None = never
     lists, watches   : complete lists applied, streams opened
@@ -55,7 +71,7 @@ class KindStatus:
     failures         : attempts since something last went well; last_error: why the latest failed, '' if none did
     """
 
-    kind: Kind
+    plural: str
     synced: bool = False
     last_contact: float | None = None
     lists: int = 0

@@ -1,26 +1,87 @@
-"""The live cluster: nodes, pods, ReplicaSets and Jobs from the API server into a sink, one thread per kind."""
+"""Objects from the API server into sinks, one thread per resource; the live cluster: nodes, pods and other kinds."""
 
 from __future__ import annotations
 
 import random
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
 
 from kubernetes.client import ApiClient
 
-from scorer.cluster.decoding import SCORED_KINDS, Kind
-from scorer.cluster.kubernetes_contract import KindStatus, Sink, Timing
-from scorer.cluster.kubernetes_watcher import KindWatcher
+from scorer.cluster.decoding import SCORED_KINDS, WATCHED, ApiObject, Kind
+from scorer.cluster.kubernetes_contract import Sink, Timing, WatchStatus
+from scorer.cluster.kubernetes_watcher import ResourceWatcher
 
-__all__ = ["KindStatus", "KubernetesSource", "Sink", "Timing"]
+__all__ = ["KubernetesSource", "ResourceSource", "Sink", "Timing", "WatchStatus"]
 
 
-class KubernetesSource:
+class ResourceSource:
     """List and watch, resumed after disconnects, restarts of the API server and forgotten history.
 
-    Each kind is replaced by complete lists and changed event by event in the server's order; between kinds there is no
-    order: a pod may come before its node or its ReplicaSet.
+    Each resource is replaced by complete lists and changed event by event in the server's order; between resources
+    there is no order: a pod may come before its node or its ReplicaSet.
+    """
+
+    def __init__(self, watchers: Iterable[ResourceWatcher[Any]]) -> None:
+        self._watchers = tuple(watchers)
+        self._threads: list[threading.Thread] = []
+
+    def start(self) -> None:
+        """Begin to list. Once only: make a new source to start over."""
+        if self._threads:
+            raise RuntimeError("this source has been started already")
+        self._threads = [
+            threading.Thread(target=watcher.run, name=f"watch-{watcher.watched.plural}", daemon=True)
+            for watcher in self._watchers
+        ]
+        for thread in self._threads:
+            thread.start()
+
+    def stop(self, timeout: float = 5.0) -> None:
+        """End all threads; one that is just connecting is left behind as a daemon after `timeout` seconds."""
+        for watcher in self._watchers:
+            watcher.stop()
+        deadline = time.monotonic() + timeout
+        for thread in self._threads:
+            thread.join(max(0.0, deadline - time.monotonic()))
+
+    @property
+    def synced(self) -> bool:
+        """Whether a complete list of everything has been applied; it stays true from then on."""
+        return all(watcher.synced.is_set() for watcher in self._watchers)
+
+    def wait_synced(self, timeout: float) -> bool:
+        """Wait until `synced`, at most `timeout` seconds; returns it."""
+        deadline = time.monotonic() + timeout
+        return all(watcher.synced.wait(max(0.0, deadline - time.monotonic())) for watcher in self._watchers)
+
+    def statuses(self) -> dict[str, WatchStatus]:
+        """How the watch of each resource is doing, by plural name."""
+        return {watcher.watched.plural: watcher.status() for watcher in self._watchers}
+
+
+@dataclass(frozen=True, slots=True)
+class _OfKind:
+    """The part of a sink that one kind goes to."""
+
+    sink: Sink
+    kind: Kind
+
+    def replace(self, objects: Sequence[ApiObject]) -> None:
+        self.sink.replace(self.kind, objects)
+
+    def put(self, obj: ApiObject) -> None:
+        self.sink.put(self.kind, obj)
+
+    def delete(self, obj: ApiObject) -> None:
+        self.sink.delete(self.kind, obj)
+
+
+class KubernetesSource(ResourceSource):
+    """The kinds that schedulers know, into one sink.
 
     page_size : objects per page of a list
     clock     : unix seconds
@@ -39,49 +100,21 @@ class KubernetesSource:
         rng: random.Random | None = None,
     ) -> None:
         seeds = rng or random.Random()
-        self._watchers = {
-            kind: KindWatcher(
+        self._kinds = tuple(kinds)
+        super().__init__(
+            ResourceWatcher(
                 api_client,
-                sink,
-                kind,
+                _OfKind(sink, kind),
+                WATCHED[kind],
                 page_size=page_size,
-                timing=timing or Timing(),
+                timing=timing,
                 clock=clock,
                 rng=random.Random(seeds.getrandbits(64)),
             )
-            for kind in kinds
-        }
-        self._threads: list[threading.Thread] = []
+            for kind in self._kinds
+        )
 
-    def start(self) -> None:
-        """Begin to list. Once only: make a new source to start over."""
-        if self._threads:
-            raise RuntimeError("this source has been started already")
-        self._threads = [
-            threading.Thread(target=watcher.run, name=f"watch-{kind.value}", daemon=True)
-            for kind, watcher in self._watchers.items()
-        ]
-        for thread in self._threads:
-            thread.start()
-
-    def stop(self, timeout: float = 5.0) -> None:
-        """End all threads; one that is just connecting is left behind as a daemon after `timeout` seconds."""
-        for watcher in self._watchers.values():
-            watcher.stop()
-        deadline = time.monotonic() + timeout
-        for thread in self._threads:
-            thread.join(max(0.0, deadline - time.monotonic()))
-
-    @property
-    def synced(self) -> bool:
-        """Whether a complete list of every kind has been applied; it stays true from then on."""
-        return all(watcher.synced.is_set() for watcher in self._watchers.values())
-
-    def wait_synced(self, timeout: float) -> bool:
-        """Wait until `synced`, at most `timeout` seconds; returns it."""
-        deadline = time.monotonic() + timeout
-        return all(watcher.synced.wait(max(0.0, deadline - time.monotonic())) for watcher in self._watchers.values())
-
-    def status(self) -> dict[Kind, KindStatus]:
+    def status(self) -> dict[Kind, WatchStatus]:
         """How the watch of each kind is doing."""
-        return {kind: watcher.status() for kind, watcher in self._watchers.items()}
+        statuses = self.statuses()
+        return {kind: statuses[kind.value] for kind in self._kinds}

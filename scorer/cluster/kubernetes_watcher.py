@@ -1,4 +1,4 @@
-"""Keeps one kind of object up to date in a sink: lists it, then watches it, for ever.
+"""Keeps the objects of one resource up to date in a sink: lists them, then watches them, for ever.
 
 This is the shell: what to ask for is in kubernetes_requests.py, what to do after which answer in kubernetes_steps.py.
 """
@@ -8,47 +8,53 @@ from __future__ import annotations
 import logging
 import random
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from typing import Generic, TypeVar
 
 import urllib3
 from kubernetes.client import ApiClient
 
-from scorer.cluster.decoding import ApiObject, EventType, Kind, UndecodableObject, decode_event, decode_list
 from scorer.cluster.kubernetes_client import open_request
-from scorer.cluster.kubernetes_contract import KindStatus, Sink, Timing
+from scorer.cluster.kubernetes_contract import ResourceSink, Timing, WatchStatus
 from scorer.cluster.kubernetes_lines import LineSplitter
 from scorer.cluster.kubernetes_requests import Request, list_request, watch_request
 from scorer.cluster.kubernetes_steps import Action, Outcome, Result, Step, next_step, result_of_status
+from scorer.cluster.watched import EventType, UndecodableObject, Watched, decode_page, decode_watch_line
 
-__all__ = ["KindWatcher"]
+__all__ = ["ResourceWatcher"]
 
 logger = logging.getLogger(__name__)
+
+T = TypeVar("T")
 
 _LONGEST_RETRY_AFTER = 60.0
 _CHUNK_BYTES = 1 << 16
 
 
-class KindWatcher:
-    """One kind. `run` blocks until `stop`; `status` may be called from any thread.
+class ResourceWatcher(Generic[T]):
+    """One resource. `run` blocks until `stop`; `status` may be called from any thread.
 
-    clock : unix seconds, as time.time
+    page_size : objects per page of a list
+    clock     : unix seconds, as time.time
+    rng       : for the pauses and the lengths of streams
     """
 
     def __init__(
         self,
         api: ApiClient,
-        sink: Sink,
-        kind: Kind,
+        sink: ResourceSink[T],
+        watched: Watched[T],
         *,
-        page_size: int,
-        timing: Timing,
-        clock: Callable[[], float],
-        rng: random.Random,
+        page_size: int = 500,
+        timing: Timing | None = None,
+        clock: Callable[[], float] = time.time,
+        rng: random.Random | None = None,
     ) -> None:
-        self.kind, self.synced = kind, threading.Event()
-        self._api, self._sink, self._page_size, self._timing = api, sink, page_size, timing
-        self._clock, self._rng = clock, rng
+        self.watched, self.synced = watched, threading.Event()
+        self._api, self._sink, self._page_size, self._timing = api, sink, page_size, timing or Timing()
+        self._clock, self._rng = clock, rng or random.Random()
         self._stopping = threading.Event()
         self._answer: urllib3.BaseHTTPResponse | None = None
         self._last_contact: float | None = None
@@ -57,10 +63,10 @@ class KindWatcher:
         self._relist_at: float | None = None
         self._progressed = False  # of the current list or watch
 
-    def status(self) -> KindStatus:
+    def status(self) -> WatchStatus:
         """As it is now. Written by one thread: the figures may be an event apart from each other."""
-        return KindStatus(
-            kind=self.kind,
+        return WatchStatus(
+            plural=self.watched.plural,
             synced=self.synced.is_set(),
             last_contact=self._last_contact,
             lists=self._lists,
@@ -97,7 +103,7 @@ class KindWatcher:
                 outcome = self._failed(Result.UNUSABLE, str(error))
             except Exception as error:
                 # Whatever the sink or we did wrong: a fresh list mends it, a dead thread would go unnoticed.
-                logger.exception("%s could not be applied, they are listed again", self.kind.value)
+                logger.exception("%s could not be applied, they are listed again", self.watched.plural)
                 outcome = self._failed(Result.UNUSABLE, f"{type(error).__name__}: {error}", log=False)
             if outcome.result is Result.ENDED and self._is_relist_due():
                 outcome = Outcome(Result.UNUSABLE, progressed=True)
@@ -106,16 +112,16 @@ class KindWatcher:
 
     def _list(self, step: Step) -> Outcome:
         """All pages, applied at once when the last has come."""
-        objects: list[ApiObject] = []
+        objects: list[T] = []
         undecodable: tuple[str, ...] = ()
         token, limit = "", self._page_size if step.in_pages else 0
         while True:
-            request = list_request(self.kind, limit=limit, continue_token=token)
+            request = list_request(self.watched, limit=limit, continue_token=token)
             with self._opened(request, self._timing.list_read_seconds) as answer:
                 body = answer.data
                 if result := result_of_status(answer.status):
                     return self._refused(result, answer, body)
-            page = decode_list(self.kind, body)
+            page = decode_page(self.watched, body)
             del body
             self._last_contact = self._clock()
             objects += page.objects
@@ -125,22 +131,22 @@ class KindWatcher:
             token = page.continue_token
             if not token:
                 break
-        self._sink.replace(self.kind, objects)
+        self._sink.replace(objects)
         self._relist_at = None
         for reason in undecodable[:1]:
-            logger.error("%d %s left out, the first: %s", len(undecodable), self.kind.value, reason)
+            logger.error("%d %s left out, the first: %s", len(undecodable), self.watched.plural, reason)
         self._undecodable += len(undecodable)
         self._resource_version = page.resource_version
         self._lists += 1
         self._last_error = ""
         self.synced.set()
-        logger.info("listed %d %s at %s", len(objects), self.kind.value, page.resource_version)
+        logger.info("listed %d %s at %s", len(objects), self.watched.plural, page.resource_version)
         return Outcome(Result.LISTED)
 
     def _watch(self) -> Outcome:
         """One stream, until it ends."""
         seconds = self._rng.randint(*self._timing.watch_seconds)
-        request = watch_request(self.kind, self._resource_version, timeout_seconds=seconds)
+        request = watch_request(self.watched, self._resource_version, timeout_seconds=seconds)
         with self._opened(request, self._timing.watch_read_seconds) as answer:
             if result := result_of_status(answer.status):
                 return self._refused(result, answer, answer.data)
@@ -160,19 +166,19 @@ class KindWatcher:
     def _apply(self, line: bytes) -> Outcome | None:
         """One event; an outcome if the stream cannot go on."""
         try:
-            event = decode_event(self.kind, line)
+            event = decode_watch_line(self.watched, line)
         except UndecodableObject as error:
             self._undecodable += 1
             if self._relist_at is None:
                 self._relist_at = self._clock() + self._timing.relist_after
-                logger.error("%s; %s are listed again later", error, self.kind.value)
+                logger.error("%s; %s are listed again later", error, self.watched.plural)
             return None
         if event.type is EventType.ERROR:
             result = Result.EXPIRED if event.code == 410 else Result.UNUSABLE
             return self._failed(result, f"watch error {event.code}: {event.message}")
         if event.object is not None:
             apply = self._sink.delete if event.type is EventType.DELETED else self._sink.put
-            apply(self.kind, event.object)
+            apply(event.object)
             self._events += 1
         self._resource_version = event.resource_version or self._resource_version
         self._progressed, self._failures, self._last_error = True, 0, ""
@@ -213,7 +219,7 @@ class KindWatcher:
         if log and (self._failures & (self._failures + 1)) == 0:
             # An old resource version is the normal end of a long interruption.
             level = logging.INFO if result is Result.EXPIRED else logging.WARNING
-            logger.log(level, "list or watch of %s: %s", self.kind.value, self._last_error)
+            logger.log(level, "list or watch of %s: %s", self.watched.plural, self._last_error)
         return Outcome(result, self._progressed)
 
     def _is_relist_due(self) -> bool:

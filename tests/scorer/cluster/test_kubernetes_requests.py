@@ -2,19 +2,22 @@ from __future__ import annotations
 
 import pytest
 
-from scorer.cluster.decoding import Kind
+from scorer.cluster.decoding import WATCHED, Kind
 from scorer.cluster.kubernetes_requests import list_request, watch_request
 
 
 def test_a_list_is_asked_for_in_pages_of_all_namespaces() -> None:
-    first = list_request(Kind.PODS, limit=500)
+    first = list_request(WATCHED[Kind.PODS], limit=500)
     assert (first.path, first.query, first.accept) == ("/api/v1/pods", {"limit": "500"}, "application/json")
-    assert list_request(Kind.PODS, limit=500, continue_token="abc").query == {"limit": "500", "continue": "abc"}
-    assert list_request(Kind.NODES, limit=0).query == {}
+    assert list_request(WATCHED[Kind.PODS], limit=500, continue_token="abc").query == {
+        "limit": "500",
+        "continue": "abc",
+    }
+    assert list_request(WATCHED[Kind.NODES], limit=0).query == {}
 
 
 def test_a_watch_names_where_it_resumes_and_asks_for_bookmarks() -> None:
-    assert watch_request(Kind.NODES, "77", timeout_seconds=300).query == {
+    assert watch_request(WATCHED[Kind.NODES], "77", timeout_seconds=300).query == {
         "watch": "true",
         "resourceVersion": "77",
         "allowWatchBookmarks": "true",
@@ -24,16 +27,16 @@ def test_a_watch_names_where_it_resumes_and_asks_for_bookmarks() -> None:
 
 @pytest.mark.parametrize("kind", [Kind.REPLICA_SETS, Kind.JOBS])
 def test_of_owners_only_metadata_is_asked_for(kind: Kind) -> None:
-    assert "as=PartialObjectMetadataList;g=meta.k8s.io;v=v1" in list_request(kind, limit=1).accept
-    assert "as=PartialObjectMetadata;" in watch_request(kind, "1", timeout_seconds=1).accept
+    assert "as=PartialObjectMetadataList;g=meta.k8s.io;v=v1" in list_request(WATCHED[kind], limit=1).accept
+    assert "as=PartialObjectMetadata;" in watch_request(WATCHED[kind], "1", timeout_seconds=1).accept
 
 
 def test_every_kind_has_a_path_that_ends_with_its_name() -> None:
     for kind in Kind:
-        path = list_request(kind, limit=1).path
+        path = list_request(WATCHED[kind], limit=1).path
         assert path.startswith(("/api/v1/", "/apis/")) and path.endswith(f"/{kind.value}")
 
 
 def test_of_storage_more_than_metadata_is_asked_for() -> None:
     for kind in (Kind.VOLUMES, Kind.CLAIMS, Kind.STORAGE_CLASSES, Kind.CSI_NODES, Kind.VOLUME_ATTACHMENTS):
-        assert list_request(kind, limit=1).accept == "application/json"
+        assert list_request(WATCHED[kind], limit=1).accept == "application/json"

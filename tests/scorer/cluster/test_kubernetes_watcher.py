@@ -13,7 +13,7 @@ import pytest
 
 from scorer.cluster.decoding import ApiObject, Kind
 from scorer.cluster.kubernetes_client import api_client
-from scorer.cluster.kubernetes_source import KindStatus, KubernetesSource, Timing
+from scorer.cluster.kubernetes_source import KubernetesSource, Timing, WatchStatus
 from scorer.cluster.kubernetes_steps import Backoff
 from tests.cluster.stored_objects import StoredObjects, eventually
 from tests.scorer.cluster.scripted_server import Answer, ScriptedServer, bookmark, event, page, pod_json
@@ -27,7 +27,7 @@ Script = Callable[[int, dict[str, str]], Answer]
 @contextmanager
 def pods_from(
     script: Script, directory: Path, sink: StoredObjects, timing: Timing = QUICK, clock: Callable[[], float] = float
-) -> Iterator[tuple[ScriptedServer, Callable[[], KindStatus]]]:
+) -> Iterator[tuple[ScriptedServer, Callable[[], WatchStatus]]]:
     with ScriptedServer(script) as server:
         source = KubernetesSource(
             api_client(server.kubeconfig(directory)), sink, kinds=[Kind.PODS], page_size=2, timing=timing, clock=clock
