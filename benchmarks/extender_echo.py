@@ -47,6 +47,10 @@ class Echo:
     def settle(self) -> None:
         """Nothing is put off."""
 
+    def deadline_seconds(self, pod: PodInfo) -> float | None:
+        """As about any other pod."""
+        return None
+
     def status(self) -> Status:
         """Ready, and knows nothing."""
         return Status(

@@ -34,6 +34,7 @@ from extender.scores.taint_toleration import TaintToleration
 from forecast.arrays import Bools
 from scorer.cluster.objects import PodInfo
 from scorer.degradation import Level
+from scorer.policy import ScoringPolicy
 from scorer.scores.catalogue import SCORES
 from scorer.scoring import score_pod
 from tests.extender.filters import per_node
@@ -41,7 +42,7 @@ from tests.extender.filters import per_node
 __all__ = ["main"]
 
 _LIMIT = 10e-3
-_WEIGHTS = {"predicted_peak": 1.0}
+_POLICY = ScoringPolicy("measured", {"predicted_peak": 1.0}, SCORES)
 _STANDARD_SCORES: tuple[Callable[[], StandardScore], ...] = (
     TaintToleration,
     NodeAffinity,
@@ -92,7 +93,7 @@ class Placer:
             now = time.perf_counter()
             seconds[f"score {score.name}"].append(now - last)
             last = now
-        scored = score_pod(view.cluster, pod, rows, _WEIGHTS, SCORES, Level.NO_LIVE_CORRECTION)
+        scored = score_pod(view.cluster, pod, rows, _POLICY, Level.NO_LIVE_CORRECTION)
         ended = time.perf_counter()
         seconds["score predicted_peak"].append(ended - last)
         seconds["all"].append(ended - began)

@@ -30,6 +30,7 @@ from scorer.cluster.decoding import Kind
 from scorer.cluster.objects import PodInfo
 from scorer.degradation import Level
 from scorer.options import ScorerOptions
+from scorer.policy import ScoringPolicy
 from scorer.predicted.capacity import KnownCapacities
 from scorer.predicted.profiles import Profiles
 from scorer.predicting import predict
@@ -70,7 +71,7 @@ class Scheduler:
     def place(self, pod: PodInfo, weights: dict[str, float]) -> int:
         """The row chosen."""
         began = time.perf_counter()
-        scored = score_pod(self.cluster, pod, self.rows, weights, SCORES, Level.FRESH)
+        scored = score_pod(self.cluster, pod, self.rows, ScoringPolicy("measured", weights, SCORES), Level.FRESH)
         row = int(self.rows[int(scored.total.argmax())])
         scored_at = time.perf_counter()
         bound = replace(pod, node=self.cluster.state.names[row])

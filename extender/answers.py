@@ -62,5 +62,8 @@ class ExtenderApi(Protocol):
     def preempt(self, pod: PodInfo, victims: Mapping[str, Victims]) -> Mapping[str, Victims]:
         """The nodes among those with victims where the pod could go by our filters once the victims are gone."""
 
+    def deadline_seconds(self, pod: PodInfo) -> float | None:
+        """By when, after its coming, a question about the pod must be answered; None = as about any other."""
+
     def status(self) -> Status:
         """The state of the scorer inside: ready, level, ages."""

@@ -28,6 +28,7 @@ from extender.filters.rare_devices import RareDevices
 from extender.index.index import INDEXED_KINDS, PlacementIndex
 from extender.options import ExtenderOptions
 from extender.points import points_of, shortened
+from extender.policies.policy import Chosen, OnePolicy, Policies, Policy
 from extender.score_source import LocalScores, ScoreSource
 from forecast.arrays import Bools, Floats, Ints
 from forecast.errors import ForecastError
@@ -35,6 +36,7 @@ from scorer.answers import Scored, Status
 from scorer.cluster.changes import Change, PodChange
 from scorer.cluster.objects import PodInfo
 from scorer.opt_out import opts_out
+from scorer.policy import scoring_policy
 from scorer.scorer import Scorer
 
 __all__ = ["Extender"]
@@ -57,6 +59,7 @@ class _Prepared:
 
     pod: PodInfo
     nodes: Sequence[str]
+    policy: Policy
     scored: Scored
     at: float
 
@@ -67,6 +70,7 @@ class _Judged:
 
     pod: PodInfo
     nodes: Sequence[str]
+    chosen: Chosen
     scored: Scored
     ranking: Floats
     known: Bools
@@ -85,18 +89,21 @@ class Extender:
         options: ExtenderOptions | None = None,
         *,
         scores: ScoreSource | None = None,
+        policies: Policies | None = None,
         recorder: DecisionRecorder | None = None,
         clock: Callable[[], float] = time.time,
         stopwatch: Callable[[], float] = time.perf_counter,
     ) -> None:
         """
         scores   : None = the scorer's own
+        policies : which pod is placed how; None = all as the options say
         recorder : what is told of every advice and binding; None = nobody
         clock    : unix seconds; stopwatch: seconds from any moment
         """
         self.options = options or ExtenderOptions()
         self._scorer, self._scores = scorer, scores or LocalScores(scorer)
         self._recorder, self._clock, self._stopwatch = recorder, clock, stopwatch
+        self._policies = policies or OnePolicy(self.options.policy(scoring_policy(scorer.options)))
         self._awaited: dict[str, str] = {}  # node to which a pod was charged whose binding was not seen, by UID
         self._right = self._wrong = 0
         self._put_off: deque[_Judged] = deque()
@@ -110,12 +117,13 @@ class Extender:
 
     def filter(self, pod: PodInfo, nodes: Sequence[str]) -> Filtered:
         """Which of the nodes pass our filters."""
-        if self.options.is_shadow or not self.options.filters:
+        filters = self._policies.choose(pod).policy.filters
+        if self.options.is_shadow or not filters:
             return Filtered(nodes)
         self._settle(_PATIENCE_SECONDS)  # the pod before this one counts
         with self._scorer.reading():
             self._scorer.forget(pod.uid)  # asked about again, it was not bound: it must not count against itself
-            rejections = [found for one in self.options.filters for found in one.filter(pod, self._view)]
+            rejections = [found for one in filters for found in one.filter(pod, self._view)]
             if not rejections:
                 return Filtered(nodes)
             reasons = _reasons(rejections, self._rows(nodes))
@@ -133,16 +141,19 @@ class Extender:
         with self._scoring:
             self._settle()
             self._scorer.forget(pod.uid)
-            scored = self._prepared_for(pod, nodes) or self._scores.score(pod, nodes)
+            chosen = self._policies.choose(pod)
+            policy = chosen.policy
+            scored = self._prepared_for(pod, nodes, policy) or self._scores.score(pod, nodes, policy.scoring)
         known = _known(nodes, scored.unknown_nodes)
         ranking = scored.ranking
-        if self.options.avoided is not None and not opts_out(pod):
-            ranking = ranking - self._avoided(pod, nodes, self.options.avoided) * self.options.score_per_point
+        if policy.avoided is not None and not opts_out(pod):
+            lost = self._avoided(pod, nodes, policy.avoided, policy.avoided_points)
+            ranking = ranking - lost * self.options.score_per_point
         points = points_of(ranking, known, self.options.score_per_point)
         named = shortened(points, self.options.longest_reply)
         reply = dict(zip([nodes[i] for i in named.tolist()], points[named].tolist(), strict=True))
         now = self._stopwatch()
-        judged = _Judged(pod, nodes, scored, ranking, known, points, reply, now - began, is_late=now > due)
+        judged = _Judged(pod, nodes, chosen, scored, ranking, known, points, reply, now - began, is_late=now > due)
         self._put_off.append(judged)  # kube-scheduler waits for the reply, and for nothing of this
         return {} if self.options.is_shadow else reply
 
@@ -152,11 +163,12 @@ class Extender:
             return  # it will not ask
         with self._scoring:
             self._settle()
+            policy = self._policies.choose(pod).policy
             try:
-                scored = self._scores.score(pod, nodes)
+                scored = self._scores.score(pod, nodes, policy.scoring)
             except ForecastError:  # /prioritize asks once more, and says so
                 return
-            self._prepared = _Prepared(pod, nodes, scored, self._stopwatch())
+            self._prepared = _Prepared(pod, nodes, policy, scored, self._stopwatch())
 
     def settle(self) -> None:
         """Do what was put off until the reply to /prioritize is out."""
@@ -165,7 +177,7 @@ class Extender:
     def preempt(self, pod: PodInfo, victims: Mapping[str, Victims]) -> Mapping[str, Victims]:
         """Nodes with victims where our filters would let the pod in, or might once the victims are gone."""
         candidates = {node: of for node, of in victims.items() if of.pods}
-        if self.options.is_shadow or not self.options.filters:
+        if self.options.is_shadow:
             return candidates
         unresolvable = self.filter(pod, list(candidates)).unresolvable
         return {node: of for node, of in candidates.items() if node not in unresolvable}
@@ -174,6 +186,10 @@ class Extender:
     def charges(self) -> tuple[int, int]:
         """Pods bound to the node they were charged to, and to another."""
         return self._right, self._wrong
+
+    def deadline_seconds(self, pod: PodInfo) -> float | None:
+        """By when an answer about the pod is of use; None = as about any other."""
+        return self._policies.choose(pod).policy.deadline_seconds
 
     def status(self) -> Status:
         """The state of the scorer inside."""
@@ -195,10 +211,12 @@ class Extender:
         finally:
             self._settling.release()
 
-    def _prepared_for(self, pod: PodInfo, nodes: Sequence[str]) -> Scored | None:
-        """Scores made ahead, if they are of that very pod and those nodes and not a moment too old; used once."""
+    def _prepared_for(self, pod: PodInfo, nodes: Sequence[str], policy: Policy) -> Scored | None:
+        """Scores made ahead, if they are of that very pod, nodes and policy and not a moment too old; used once."""
         prepared, self._prepared = self._prepared, None
-        if prepared is None or prepared.pod != pod or self._stopwatch() - prepared.at > _FRESH_SECONDS:
+        if prepared is None or prepared.pod != pod or prepared.policy is not policy:
+            return None
+        if self._stopwatch() - prepared.at > _FRESH_SECONDS:
             return None
         return prepared.scored if list(prepared.nodes) == list(nodes) else None
 
@@ -238,12 +256,12 @@ class Extender:
         if row is not None:
             self._tables.believe(uid, row)
 
-    def _avoided(self, pod: PodInfo, nodes: Sequence[str], devices: RareDevices) -> Floats:
+    def _avoided(self, pod: PodInfo, nodes: Sequence[str], devices: RareDevices, points: int) -> Floats:
         """Points that nodes lose because their devices are kept for others: (n_nodes,)."""
         with self._scorer.reading():
             mask = devices.reserved_for_others(pod, self._view)
             reserved = _at(mask, self._rows(nodes))
-            return np.where(reserved, float(self.options.avoided_points), 0.0)
+            return np.where(reserved, float(points), 0.0)
 
     def _rows(self, nodes: Sequence[str]) -> Ints:
         """(n_nodes,) rows of nodes, -1 = not known."""
@@ -272,6 +290,8 @@ class Extender:
             seconds=judged.seconds,
             is_shadow=self.options.is_shadow,
             is_late=judged.is_late,
+            policy=judged.chosen.policy.name,
+            policy_because=judged.chosen.because,
         )
 
     def _notice_bindings(self, changes: Sequence[Change]) -> None:

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 
 from extender.filters.filter import Filter
 from extender.filters.rare_devices import RareDevices
+from extender.policies.policy import Policy
+from scorer.policy import ScoringPolicy
 
 __all__ = ["ExtenderOptions"]
 
@@ -13,7 +15,8 @@ __all__ = ["ExtenderOptions"]
 @dataclass(frozen=True, slots=True)
 class ExtenderOptions:
     """
-    filters         : run on /filter, in this order; kube-scheduler has run its own already
+    filters         : run on /filter, in this order; kube-scheduler has run its own already. These and what nodes with
+                      rare devices lose are the settings' policy; others may say otherwise (policies/)
     avoided         : nodes with rare devices get fewer points for pods that do not ask for them; None = they do not
     avoided_points  : so many fewer
     score_per_point : see points.py
@@ -31,3 +34,7 @@ class ExtenderOptions:
     longest_reply: int = 500
     charge_seconds: float = 2.0
     is_shadow: bool = False
+
+    def policy(self, scoring: ScoringPolicy) -> Policy:
+        """That of the settings: of all pods for which nothing else chooses one."""
+        return Policy(scoring, self.filters, self.avoided, self.avoided_points)

@@ -18,6 +18,7 @@ from scorer.answers import Scored
 from scorer.cluster.objects import PodInfo
 from scorer.cluster.pod_json import pod_json
 from scorer.degradation import Level
+from scorer.policy import ScoringPolicy
 from scorer.service.bodies import ScoresBody
 
 __all__ = ["RemoteScorer", "RemoteScores", "ScorerUnavailable"]
@@ -81,8 +82,8 @@ class RemoteScores:
             ssl_context=_tls(remote) if secured else None,
         )
 
-    def score(self, pod: PodInfo, nodes: Sequence[str]) -> Scored:
-        """Ask for the scores. Raises ScorerUnavailable."""
+    def score(self, pod: PodInfo, nodes: Sequence[str], policy: ScoringPolicy | None = None) -> Scored:
+        """Ask for the scores, which are by that scorer's own policy for the pod. Raises ScorerUnavailable."""
         answer = self._post("/v1/scores", {"pod": pod_json(pod), "nodes": list(nodes), "ranking": True})
         try:
             body = _SCORES.decode(answer)
@@ -93,7 +94,7 @@ class RemoteScores:
         except (msgspec.DecodeError, KeyError, ValueError) as error:
             raise ScorerUnavailable(f"the scorer {self._remote.url} did not answer with scores: {error}") from error
         reasons, unknown = tuple(body.reasons), tuple(body.unknown_nodes)
-        return Scored(nodes, scores, ranking, level, reasons, body.model, body.weights, unknown)
+        return Scored(nodes, scores, ranking, level, reasons, body.model, body.weights, unknown, body.policy)
 
     def charge(self, pod: PodInfo, node: str, seconds: float) -> None:
         """Tell it where the pod will probably go. A scorer that cannot be told costs no answer: its scores are good."""

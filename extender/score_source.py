@@ -7,6 +7,7 @@ from typing import Protocol
 
 from scorer.answers import Scored
 from scorer.cluster.objects import PodInfo
+from scorer.policy import ScoringPolicy
 from scorer.scorer import Scorer
 
 __all__ = ["LocalScores", "ScoreSource"]
@@ -15,8 +16,11 @@ __all__ = ["LocalScores", "ScoreSource"]
 class ScoreSource(Protocol):
     """Scores of a pod, and a way to say where it will probably go."""
 
-    def score(self, pod: PodInfo, nodes: Sequence[str]) -> Scored:
-        """0..100 for each node, in the order asked. Raises ForecastError where there is no answer."""
+    def score(self, pod: PodInfo, nodes: Sequence[str], policy: ScoringPolicy | None = None) -> Scored:
+        """0..100 for each node, in the order asked. Raises ForecastError where there is no answer.
+
+        policy : None = the one chosen for the pod. A scorer elsewhere chooses itself, from the same document
+        """
 
     def charge(self, pod: PodInfo, node: str, seconds: float) -> None:
         """Tell a scorer elsewhere to reckon with the pod on that node, too. Where it cannot be told nothing is lost."""
@@ -28,9 +32,9 @@ class LocalScores:
     def __init__(self, scorer: Scorer) -> None:
         self._scorer = scorer
 
-    def score(self, pod: PodInfo, nodes: Sequence[str]) -> Scored:
+    def score(self, pod: PodInfo, nodes: Sequence[str], policy: ScoringPolicy | None = None) -> Scored:
         """See ScoreSource."""
-        return self._scorer.score(pod, nodes)
+        return self._scorer.score(pod, nodes, policy=policy)
 
     def charge(self, pod: PodInfo, node: str, seconds: float) -> None:
         """The tables are those of the scorer inside, which knows."""

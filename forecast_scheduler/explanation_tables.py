@@ -70,6 +70,8 @@ def remarks(explanation: Explanation) -> list[str]:
     lines.append(f"{model}; usage {'measured ' + measured + ' ago' if measured else 'not measured'}")
     lines.append(f"degradation level {int(explanation.level)} ({explanation.level.name.lower()})")
     lines += [f"  {reason}" for reason in explanation.reasons]
+    if explanation.policy_because:
+        lines.append(f"policy {explanation.policy} ({explanation.policy_because})")
     if not explanation.service_known:
         lines.append("the model does not know this service: predicted from its requests")
     units = {resource.name: resource.unit for resource in RESOURCES}

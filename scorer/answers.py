@@ -62,6 +62,7 @@ class Scored:
     ranking : (n_nodes,) the scores with predicted peaks that are not cut at 0 and 100, for sums without such limits
     level   : of the cluster as a whole; reasons: why it is not FRESH
     weights : of the scores that were summed
+    policy  : that these belong to; '' = not said
     """
 
     nodes: Sequence[str]
@@ -72,6 +73,7 @@ class Scored:
     model_version: str | None
     weights: Mapping[str, float]
     unknown_nodes: tuple[str, ...] = ()
+    policy: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +107,7 @@ class Explanation:
     margin       : points between the best and the runner-up, None with one node
     virtual_request : what the pod is taken to use now, by resource name, and where that is known from
     unknown_nodes   : asked for, but not in the cluster
+    policy, policy_because : that the pod is placed by, and what chose it; '' = there is no other
     """
 
     pod: str
@@ -122,6 +125,8 @@ class Explanation:
     virtual_request: Mapping[str, float]
     virtual_request_source: str
     unknown_nodes: tuple[str, ...] = ()
+    policy: str = ""
+    policy_because: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from itertools import repeat
 
 import numpy as np
@@ -29,9 +30,9 @@ from scorer.live.usage import UsageSource
 from scorer.opt_out import opts_out
 from scorer.options import ScorerOptions
 from scorer.overview import heat_map_of, summary_peaks
+from scorer.policy import OnePolicy, ScoringPolicies, ScoringPolicy, scoring_policy
 from scorer.predicted.node_curves import gather
 from scorer.scores.capacity import NEUTRAL_SCORE
-from scorer.scores.catalogue import check_weights, scores
 from scorer.scoring import PodScores, score_pod
 
 __all__ = ["Scorer"]
@@ -45,20 +46,25 @@ class Scorer(Figures):
         options: ScorerOptions | None = None,
         *,
         usage: UsageSource | None = None,
+        policies: ScoringPolicies | None = None,
         clock: Callable[[], float] = time.time,
     ) -> None:
         """
-        usage : None = nobody measures
-        clock : unix seconds
+        usage    : None = nobody measures
+        policies : which pod is scored how; None = all as the options say
+        clock    : unix seconds
         """
         super().__init__(options, usage=usage, clock=clock)
-        self._scores = scores(self.options.parameters)
-        check_weights(self.options.weights, self._scores)
+        self._policies = policies or OnePolicy(scoring_policy(self.options))
 
     def score(
-        self, pod: PodInfo, nodes: Sequence[str] | None = None, weights: Mapping[str, float] | None = None
+        self,
+        pod: PodInfo,
+        nodes: Sequence[str] | None = None,
+        weights: Mapping[str, float] | None = None,
+        policy: ScoringPolicy | None = None,
     ) -> Scored:
-        """Score a pod on nodes; None = all nodes, None = the configured weights.
+        """Score a pod on nodes; None = all nodes, the weights of its policy, the policy that is chosen for it.
 
         Who asks about a pod again has not bound it: that it was assumed to be somewhere is forgotten.
         """
@@ -66,13 +72,14 @@ class Scorer(Figures):
         with self._lock, self._cluster.without(pod.uid):
             level, reasons = self._level()
             names, at, rows = self._rows(nodes)
-            scored = self._score(pod, rows, weights, level)
+            used = (policy or self._policies.scoring(pod).policy).weighing(weights)
+            scored = self._score(pod, rows, used, level)
             version = None if scored.profile is None else self._version()
         total, ranking = (_spread_out(of, at, len(names)) for of in (scored.total, scored.ranking))
         unknown = _without(names, at)
         if opts_out(pod):
             reasons = (*reasons, "the pod has opted out")
-        return Scored(names, total, ranking, level, reasons, version, scored.weights, unknown)
+        return Scored(names, total, ranking, level, reasons, version, scored.weights, unknown, used.name)
 
     def explain(
         self,
@@ -88,7 +95,8 @@ class Scorer(Figures):
         with self._lock, self._cluster.without(pod.uid):
             level, reasons = self._level()
             asked, at, rows = self._rows(nodes)
-            scored = self._score(pod, rows, weights, level)
+            chosen = self._policies.scoring(pod)
+            scored = self._score(pod, rows, chosen.policy.weighing(weights), level)
             order = np.argsort(-scored.total, kind="stable")
             best = order[:top]
             names = [self._cluster.state.names[row] for row in rows[order[: max(top, 2)]]]
@@ -123,6 +131,8 @@ class Scorer(Figures):
             virtual_request={r.name: float(v) for r, v in zip(RESOURCES, request.amount, strict=True)},
             virtual_request_source=request.source,
             unknown_nodes=_without(asked, at),
+            policy=chosen.policy.name,
+            policy_because=chosen.because,
         )
 
     def find_pod(self, namespace: str, name: str) -> PodInfo:
@@ -232,10 +242,14 @@ class Scorer(Figures):
             level, _ = self._level()
             now = self._now()
             requests = (0.0, 0.0)
+            remarks: tuple[str, ...] = ()
             if pods:
+                chosen = self._policies.scoring(pods[0])
+                if chosen.because:
+                    remarks = (f"policy {chosen.policy.name} ({chosen.because})",)
                 requests = (pods[0].requests.get("cpu", 0.0), pods[0].requests.get("memory", 0.0))
         profiles = None if self._model is None else self._model.profiles
-        return service_usage_forecast(
+        forecast = service_usage_forecast(
             key,
             [pod.name for pod in pods],
             replicas,
@@ -246,15 +260,12 @@ class Scorer(Figures):
             self._version(),
             self._usage_source,
         )
+        return replace(forecast, notes=(*forecast.notes, *remarks))
 
     # Inside
 
-    def _score(self, pod: PodInfo, rows: Ints, weights: Mapping[str, float] | None, level: Level) -> PodScores:
-        wanted = self.options.weights if weights is None else weights
-        if weights is not None:
-            check_weights(weights, self._scores)
-        level = Level.NEUTRAL if opts_out(pod) else level
-        return score_pod(self._cluster, pod, rows, wanted, self._scores, level)
+    def _score(self, pod: PodInfo, rows: Ints, policy: ScoringPolicy, level: Level) -> PodScores:
+        return score_pod(self._cluster, pod, rows, policy, Level.NEUTRAL if opts_out(pod) else level)
 
     def _rows(self, nodes: Sequence[str] | None) -> tuple[Sequence[str], Ints, Ints]:
         """Names asked for, positions among them of nodes that are known, and their rows."""

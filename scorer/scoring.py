@@ -13,8 +13,10 @@ from forecast.resources import MEMORY, RESOURCES
 from scorer.cluster.objects import PodInfo, QosClass
 from scorer.degradation import Level, level_of_nodes
 from scorer.live.virtual_request import VirtualRequest
+from scorer.policy import ScoringPolicy
+from scorer.predicted.load import ResourceWeights
 from scorer.scores.capacity import NEUTRAL_SCORE, limited
-from scorer.scores.catalogue import RegisteredScore, combine, weighted_mean
+from scorer.scores.catalogue import combine, weighted_mean
 from scorer.scores.columns import ClusterFigures, NodeColumns, PodColumns
 from scorer.scores.energy import best_nodes
 from scorer.scores.predicted_peak import BEST_NODES, MEMORY_LIMIT
@@ -74,12 +76,12 @@ def score_pod(
     cluster: TrackedCluster,
     pod: PodInfo,
     rows: Ints,
-    weights: Mapping[str, float],
-    scores: Mapping[str, RegisteredScore],
+    policy: ScoringPolicy,
     level: Level,
 ) -> PodScores:
     """Score a pod on rows of the cluster.
 
+    policy : what counts
     level : of nodes that nobody measures (scorer.degradation.level_without_live)
     """
     n = cluster.state.n_rows
@@ -90,6 +92,7 @@ def score_pod(
     if level == Level.NEUTRAL:
         neutral = np.full(len(rows), NEUTRAL_SCORE)
         return PodScores(rows, neutral, neutral, {}, {}, levels, nobody, ~nobody, nobody, None, None)
+    scores, weights = policy.scores, policy.weights
     used = dict(weights)
     profile = None
     if level == Level.REQUESTS or cluster.predicted is None:
@@ -100,7 +103,7 @@ def score_pod(
     needed = frozenset().union(*(scores[name].reads for name, weight in used.items() if weight > 0))
     if profile is None:
         needed |= {"virtual_available", "capacity"}  # to tell which nodes are full
-    columns = _node_columns(cluster, rows, at, profile, needed)
+    columns = _node_columns(cluster, rows, at, profile, needed, policy.resource_weights)
     pod_columns = _pod_columns(cluster, pod, request)
     figures = _cluster_figures(cluster, needed)
     parts = {name: scores[name].compute(columns, pod_columns, figures) for name, weight in used.items() if weight > 0}
@@ -128,7 +131,12 @@ def score_pod(
 
 
 def _node_columns(
-    cluster: TrackedCluster, rows: Ints, at: Ints | slice, profile: int | None, needed: frozenset[str]
+    cluster: TrackedCluster,
+    rows: Ints,
+    at: Ints | slice,
+    profile: int | None,
+    needed: frozenset[str],
+    weights: ResourceWeights | None,
 ) -> NodeColumns:
     """Columns of the rows; those that no score needs are left empty (NaN). at: the rows once more, to index with."""
     state, n = cluster.state, len(rows)
@@ -136,7 +144,7 @@ def _node_columns(
     def column(name: str, make: Callable[[], Floats], *shape: int) -> Floats:
         return make()[at] if name in needed else _empty(n, *shape)
 
-    share, exact, out_of_memory = _predicted(cluster, rows, at, profile)
+    share, exact, out_of_memory = _predicted(cluster, rows, at, profile, weights)
     return NodeColumns(
         kinds=tuple(state.kinds),
         allocatable=column("allocatable", lambda: state.allocatable, len(state.kinds)),
@@ -160,7 +168,7 @@ def _empty(*shape: int) -> Floats:
 
 
 def _predicted(
-    cluster: TrackedCluster, rows: Ints, at: Ints | slice, profile: int | None
+    cluster: TrackedCluster, rows: Ints, at: Ints | slice, profile: int | None, weights: ResourceWeights | None
 ) -> tuple[Floats, Floats, Bools]:
     """Mean share, exact cost of the short list, and where memory would run out: (n_nodes,) each."""
     n, predicted = len(rows), cluster.predicted
@@ -173,13 +181,13 @@ def _predicted(
     if load.n_nodes < cluster.state.n_rows:  # the last rows have neither a node nor pods yet
         inside = np.flatnonzero(rows < load.n_nodes)
         at = rows[inside]
-    share[inside] = np.where(load.known[at], load.mean_share(profile, at), np.nan)
+    share[inside] = np.where(load.known[at], load.mean_share(profile, at, weights), np.nan)
     out_of_memory[inside] = load.peak_with(profile, MEMORY, at) > MEMORY_LIMIT
     known = np.isfinite(share)
     safe = known & ~out_of_memory
     few = best_nodes(share, safe if safe.any() else known, BEST_NODES)
     if len(few):
-        exact[few] = load.power_growth(profile, rows[few])
+        exact[few] = load.power_growth(profile, rows[few], weights)
     return share, exact, out_of_memory
 
 

@@ -24,6 +24,7 @@ class Advice:
     seconds      : that the answer took
     is_shadow    : kube-scheduler was not told
     is_late      : the deadline had passed, kube-scheduler got neutral scores instead
+    policy       : by which the pod is placed; policy_because: what chose it
     """
 
     uid: str
@@ -44,3 +45,5 @@ class Advice:
     seconds: float
     is_shadow: bool = False
     is_late: bool = False
+    policy: str = ""
+    policy_because: str = ""

@@ -76,6 +76,8 @@ class Decision:
     is_shadow: bool
     is_late: bool
     version: str
+    policy: str = ""
+    policy_because: str = ""
 
     @property
     def agrees(self) -> bool:
@@ -109,6 +111,8 @@ class Decision:
             "shadow": self.is_shadow,
             "late": self.is_late,
             "version": self.version,
+            "policy": self.policy,
+            "policy_because": self.policy_because,
         }
 
 
@@ -159,6 +163,8 @@ def decision_of(binding: Binding) -> Decision:
         is_shadow=advice.is_shadow,
         is_late=advice.is_late,
         version=binding.version,
+        policy=advice.policy,
+        policy_because=advice.policy_because,
     )
 
 

@@ -1,13 +1,10 @@
-"""A decision in one sentence, as an Event on the pod: what `kubectl describe pod` shows.
-
-https://kubernetes.io/docs/reference/kubernetes-api/cluster-resources/event-v1/
-"""
+"""A decision in one sentence, as an Event on the pod: what `kubectl describe pod` shows."""
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
 from typing import Any
 
+from extender.decisions.api_event import EventSource, api_event, clipped_note
 from extender.decisions.decision import Decision
 
 __all__ = ["REASON", "SHADOW_REASON", "event_of", "note_of"]
@@ -17,40 +14,23 @@ REASON, SHADOW_REASON = "ForecastScheduled", "ForecastShadow"
 _CONTROLLER = "forecast-scheduler.io/extender"
 _ACTION = "Scheduling"
 
-# What pkg/apis/core/validation/events.go of Kubernetes 1.36 lets through, in bytes.
-_LONGEST_NOTE = 1024
-_LONGEST_INSTANCE = 128
-_LONGEST_NAME = 253
-
 
 def event_of(decision: Decision, *, instance: str) -> dict[str, Any]:
     """The Event, ready to be posted to the pod's namespace. instance: which of our replicas says so."""
     namespace, _, name = decision.pod.partition("/")
-    moment = datetime.fromtimestamp(decision.time, UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
-    # As client-go names events: the object, and a number that the next one does not have.
-    suffix = f"{int(decision.time * 1e6):x}"
-    return {
-        "apiVersion": "events.k8s.io/v1",
-        "kind": "Event",
-        "metadata": {
-            "namespace": namespace,
-            "name": f"{name[: _LONGEST_NAME - len(suffix) - 1].rstrip('-.')}.{suffix}",
-        },
-        "eventTime": moment,
-        "reportingController": _CONTROLLER,
-        "reportingInstance": instance[:_LONGEST_INSTANCE] or "unknown",
-        "action": _ACTION,
-        "reason": SHADOW_REASON if decision.is_shadow else REASON,
-        "type": "Normal",
-        "regarding": {"apiVersion": "v1", "kind": "Pod", "namespace": namespace, "name": name, "uid": decision.uid},
-        "note": note_of(decision),
-    }
+    return api_event(
+        {"apiVersion": "v1", "kind": "Pod", "namespace": namespace, "name": name, "uid": decision.uid},
+        reason=SHADOW_REASON if decision.is_shadow else REASON,
+        note=note_of(decision),
+        at=decision.time,
+        source=EventSource(_CONTROLLER, instance, _ACTION),
+    )
 
 
 def note_of(decision: Decision) -> str:
     """node n1 of 60: predicted peak 61 % of capacity; 3 points ahead of n7; model 2026-11-21, metrics 20 s old"""
     words = f"{'shadow mode: ' if decision.is_shadow else ''}{_placed(decision)}: {'; '.join(_facts(decision))}"
-    return words.encode()[:_LONGEST_NOTE].decode(errors="ignore")
+    return clipped_note(words)
 
 
 def _placed(decision: Decision) -> str:
@@ -75,6 +55,8 @@ def _facts(decision: Decision) -> list[str]:
     model = "no model" if decision.model_version is None else f"model {decision.model_version}"
     age = decision.metrics_age_seconds
     facts.append(model if age is None else f"{model}, metrics {age:.0f} s old")
+    if decision.policy_because:
+        facts.append(f"policy {decision.policy} ({decision.policy_because})")
     facts.extend(decision.reasons)
     return facts
 

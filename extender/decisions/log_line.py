@@ -47,6 +47,8 @@ def decision_from_json(line: Mapping[str, Any]) -> Decision:
         is_shadow=line.get("shadow") is True,
         is_late=line.get("late") is True,
         version=_str(line.get("version")) or "",
+        policy=_str(line.get("policy")) or "",
+        policy_because=_str(line.get("policy_because")) or "",
     )
 
 

@@ -27,7 +27,7 @@ from extender.protocol.replies import error_reply
 from extender.protocol.requests import Unusable
 from extender.service.metrics import ServiceMetrics
 from extender.service.options import ServiceOptions
-from extender.service.workers import Late, Workers
+from extender.service.workers import Deadline, Late, Workers
 from forecast.errors import ForecastError
 
 __all__ = ["NotReady", "Service", "error_response", "json_bytes", "service_of"]
@@ -71,6 +71,7 @@ class Service:
     async def answer(
         self,
         verb: str,
+        deadline: Deadline,
         work: Callable[[], bytes],
         neutral: Callable[[], bytes],
         refused: Callable[[str], Response],
@@ -84,7 +85,7 @@ class Service:
             return work()
 
         try:
-            reply = await self.workers.run(in_earnest, self.options.deadline_seconds, after=after)
+            reply = await self.workers.run(in_earnest, deadline, after=after)
         except Unusable as error:
             self.metrics.count(verb, "refused")
             return refused(str(error))

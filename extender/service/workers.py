@@ -20,7 +20,7 @@ from contextlib import suppress
 from queue import SimpleQueue
 from typing import Any, Generic, TypeVar
 
-__all__ = ["Late", "Workers"]
+__all__ = ["Deadline", "Late", "Workers"]
 
 logger = logging.getLogger(__name__)
 
@@ -34,10 +34,35 @@ class Late(Exception):
     """Nothing came by the deadline."""
 
 
+class Deadline:
+    """By when an answer must be there. The work itself may move it, once it knows what it is about.
+
+    due : by time.perf_counter()
+    """
+
+    __slots__ = ("_began", "_moved", "due")
+
+    def __init__(self, seconds: float) -> None:
+        self._began = time.perf_counter()
+        self.due = self._began + seconds
+        self._moved: Callable[[], None] | None = None
+
+    def move(self, seconds: float) -> None:
+        """To so many seconds after the question came. For any thread."""
+        self.due = self._began + seconds
+        moved = self._moved
+        if moved is not None:
+            moved()
+
+    def on_move(self, moved: Callable[[], None] | None) -> None:
+        """Whom to tell, from whatever thread moves it; None = nobody any more."""
+        self._moved = moved
+
+
 class _Job(Generic[Answer]):
     """after: what is left to do once the answer is out. abandoned: nobody waits any more; stuck: a thread is at it."""
 
-    __slots__ = ("abandoned", "after", "future", "loop", "running", "stuck", "work")
+    __slots__ = ("abandoned", "after", "future", "loop", "running", "stuck", "timer", "work")
 
     def __init__(
         self, work: Callable[[], Answer], after: Callable[[], None] | None, loop: asyncio.AbstractEventLoop
@@ -45,6 +70,7 @@ class _Job(Generic[Answer]):
         self.work, self.after, self.loop = work, after, loop
         self.future: asyncio.Future[Answer] = loop.create_future()
         self.running = self.abandoned = self.stuck = False
+        self.timer: asyncio.TimerHandle | None = None
 
 
 class Workers:
@@ -57,9 +83,9 @@ class Workers:
         self._stuck = 0
 
     async def run(
-        self, work: Callable[[], Answer], seconds: float, *, after: Callable[[], None] | None = None
+        self, work: Callable[[], Answer], deadline: Deadline, *, after: Callable[[], None] | None = None
     ) -> Answer:
-        """What `work` returns or raises. Raises Late after so many seconds.
+        """What `work` returns or raises. Raises Late at the deadline.
 
         after : done by the same thread once the answer had time to go out
         """
@@ -68,13 +94,22 @@ class Workers:
             raise Late
         loop = asyncio.get_running_loop()
         job = _Job(work, after, loop)
-        timer = loop.call_later(seconds, self._give_up, job)
+        deadline.on_move(lambda: _soon(loop, self._set_timer, job, deadline))
+        self._set_timer(job, deadline)
         self._queue.put((self, job))
         try:
             return await job.future
         finally:  # also where the client has gone
-            timer.cancel()
+            deadline.on_move(None)
+            if job.timer is not None:
+                job.timer.cancel()
             self._leave(job)
+
+    def _set_timer(self, job: _Job[Any], deadline: Deadline) -> None:
+        if job.timer is not None:
+            job.timer.cancel()
+        if not job.abandoned:
+            job.timer = job.loop.call_later(deadline.due - time.perf_counter(), self._give_up, job)
 
     def _give_up(self, job: _Job[Any]) -> None:
         if not job.future.done():
@@ -118,12 +153,16 @@ def _serve(queue: SimpleQueue[tuple[Workers, _Job[Any]] | None]) -> None:
                 result = job.work()
             except Exception as raised:
                 error = raised
-            with suppress(RuntimeError):  # the loop has ended
-                job.loop.call_soon_threadsafe(workers._finish, job, result, error)
+            _soon(job.loop, workers._finish, job, result, error)
             if job.after is not None:
                 _do_after(job.after)
             del result, error
         del item, workers, job  # an idle thread holds on to nothing
+
+
+def _soon(loop: asyncio.AbstractEventLoop, what: Callable[..., None], *arguments: Any) -> None:
+    with suppress(RuntimeError):  # the loop has ended
+        loop.call_soon_threadsafe(what, *arguments)
 
 
 def _do_after(after: Callable[[], None]) -> None:

@@ -20,10 +20,16 @@ from scorer.predicted.growing import grown
 from scorer.scores.capacity import any_limit, limited, neutral_where_unknown
 from scorer.scores.predicted_peak import power_growth
 
-__all__ = ["LoadSnapshot", "PredictedLoad"]
+__all__ = ["LoadSnapshot", "PredictedLoad", "ResourceWeights"]
+
+ResourceWeights = tuple[float, ...]
+"""(n_resources,) how much each resource counts. Profiles that are weighed in several ways have a column for each."""
 
 _MOST_COLUMNS = 256
-"""Profiles whose column is kept: those scheduled last. 256 columns of 20,000 nodes are 20 MB."""
+"""Columns that are kept: those asked for last. 256 of 20,000 nodes are 20 MB."""
+
+_MOST_TERMS = 64
+"""Ways of weighing whose terms are kept: those made last."""
 
 _IDLE = 1e-9
 """A pod that uses nothing costs nothing anywhere. It is taken to use this share of a mean node, so that it still goes
@@ -91,9 +97,9 @@ class PredictedLoad:
     def __init__(self, point_weights: AnyFloats, resource_weights: AnyFloats) -> None:
         """
         point_weights    : (n_points,)
-        resource_weights : (n_resources,)
+        resource_weights : (n_resources,) that count unless others are asked for
         """
-        self._resource_weights = np.asarray(resource_weights, dtype=np.float64)
+        self._resource_weights: ResourceWeights = tuple(np.asarray(resource_weights, dtype=np.float64).tolist())
         n_resources, n_points = len(self._resource_weights), len(point_weights)
         self.n_nodes, self.n_profiles = 0, 0
         # One row per node or profile, more rows than used: grown by halves.
@@ -110,8 +116,8 @@ class PredictedLoad:
         self._changed = ChangedRows()
         self._version = 0  # of what every column depends on: weights, capacities
         self._error_version = 0
-        self._terms_made: _Terms | None = None
-        self._columns: dict[int, _Column] = {}
+        self._terms_made: dict[ResourceWeights, _Terms] = {}
+        self._columns: dict[tuple[int, ResourceWeights], _Column] = {}
         self._peaks: dict[int, _ByNode] = {}
         self._set_point_weights(point_weights)
 
@@ -153,7 +159,8 @@ class PredictedLoad:
         new = np.asarray(usage, dtype=np.float32)
         difference = new - self._usage[profile]
         self._usage[profile] = new
-        self._columns.pop(profile, None)
+        for column in [column for column in self._columns if column[0] == profile]:
+            del self._columns[column]
         for node, pods in self._nodes_of[profile].items():
             self._add_to_row(node, difference, pods)
 
@@ -207,31 +214,38 @@ class PredictedLoad:
     @property
     def known(self) -> Bools:
         """(n_nodes,) whether a node has the capacity of at least one resource."""
-        return self._terms.known
+        return self._terms(self._resource_weights).known
 
-    def growth(self, profile: int, nodes: Ints | slice = slice(None)) -> Floats:
-        """Energy growth with one more pod of a profile: (len(nodes),), lower is better (scorer.scores.energy)."""
-        column = self._column(profile)
+    def growth(self, profile: int, nodes: Ints | slice = slice(None), weights: ResourceWeights | None = None) -> Floats:
+        """Energy growth with one more pod of a profile: (len(nodes),), lower is better (scorer.scores.energy).
+
+        weights : of the resources; None = the usual ones
+        """
+        column = self._column(profile, weights or self._resource_weights)
         n = self.n_nodes
         dot = self._up_to_date(column.dot, (self._version,), lambda rows: self._flat(rows) @ column.q)
         fading = column.q.reshape(self._share.shape[1:]) @ self._fading  # (n_resources,)
         cost = 2 * dot[nodes] + self._per_capacity[:n][nodes] @ column.alone + 2 * (self._error[:n][nodes] @ fading)
         return neutral_where_unknown(cost.astype(np.float64), self.known[nodes])
 
-    def mean_share(self, profile: int, nodes: Ints | slice = slice(None)) -> Floats:
+    def mean_share(
+        self, profile: int, nodes: Ints | slice = slice(None), weights: ResourceWeights | None = None
+    ) -> Floats:
         """The same as a share of capacity, 0 = empty: nodes' mean share when and where the pod uses it: (len(nodes),).
 
         The pod itself is counted half.
         """
-        return self.growth(profile, nodes) / (2 * self._column(profile).mass)
+        mass = self._column(profile, weights or self._resource_weights).mass
+        return self.growth(profile, nodes, weights) / (2 * mass)
 
-    def power_growth(self, profile: int, nodes: Ints) -> Floats:
+    def power_growth(self, profile: int, nodes: Ints, weights: ResourceWeights | None = None) -> Floats:
         """Exact cost of one more pod on each of `nodes`: (len(nodes),), lower is better (scorer.scores.predicted_peak).
 
         A node without any known capacity costs as much as the median of the others among `nodes`.
         """
         pod = self._usage[profile] * self._per_capacity[nodes][:, :, None]
-        growth = power_growth(self.share(nodes), pod, self._point_weights, self._terms.node_weights[nodes])
+        node_weights = self._terms(weights or self._resource_weights).node_weights[nodes]
+        growth = power_growth(self.share(nodes), pod, self._point_weights, node_weights)
         return neutral_where_unknown(growth, self.known[nodes])
 
     def peak_with(self, profile: int, resource: int, nodes: Ints | slice = slice(None)) -> Floats:
@@ -251,6 +265,10 @@ class PredictedLoad:
         pod = self._usage[profile] * self._per_capacity[nodes][:, :, None]
         with_pod = (self.share(nodes) + pod)[:, :, self._counted]
         return np.asarray(with_pod.max(axis=2, initial=0.0), dtype=np.float64)
+
+    def peaks(self, nodes: Ints) -> Floats:
+        """The highest share of each resource as things are: (len(nodes), n_resources)."""
+        return np.asarray(self.share(nodes)[:, :, self._counted].max(axis=2, initial=0.0), dtype=np.float64)
 
     def share(self, nodes: Ints | slice) -> Floats32:
         """Predicted share of capacity, live error included: (len(nodes), n_resources, n_points), at least 0.
@@ -308,30 +326,32 @@ class PredictedLoad:
 
     def _capacities_changed(self) -> None:
         self._version += 1
-        self._terms_made = None
+        self._terms_made.clear()
 
-    @property
-    def _terms(self) -> _Terms:
+    def _terms(self, weights: ResourceWeights) -> _Terms:
         """Made when first needed after capacities changed."""
-        if self._terms_made is None:
-            self._terms_made = _terms(self._capacity[: self.n_nodes], self._resource_weights)
-        return self._terms_made
+        terms = self._terms_made.get(weights)
+        if terms is None:
+            terms = self._terms_made[weights] = _terms(self._capacity[: self.n_nodes], np.array(weights))
+            if len(self._terms_made) > _MOST_TERMS:
+                del self._terms_made[next(iter(self._terms_made))]
+        return terms
 
-    def _column(self, profile: int) -> _Column:
-        column = self._columns.pop(profile, None)
+    def _column(self, profile: int, weights: ResourceWeights) -> _Column:
+        column = self._columns.pop((profile, weights), None)
         if column is None or column.dot.version != (self._version,):
-            column = self._new_column(profile)
-        self._columns[profile] = column  # last = asked for last
+            column = self._new_column(profile, weights)
+        self._columns[profile, weights] = column  # last = asked for last
         if len(self._columns) > _MOST_COLUMNS:
             del self._columns[next(iter(self._columns))]
         return column
 
-    def _new_column(self, profile: int) -> _Column:
+    def _new_column(self, profile: int, weights: ResourceWeights) -> _Column:
         usage = self._usage[profile].astype(np.float64)
-        weighted = usage * self._point_weights * self._terms.per_mean[:, None]  # (n_resources, n_points)
+        weighted = usage * self._point_weights * self._terms(weights).per_mean[:, None]  # (n_resources, n_points)
         alone = (weighted * usage).sum(axis=1)
         if not weighted.any():
-            weighted = _IDLE * self._resource_weights[:, None] * self._point_weights
+            weighted = _IDLE * np.array(weights)[:, None] * self._point_weights
         mass = float(weighted.sum())
         q = weighted.astype(np.float32).ravel()
         values = np.asarray(self._flat(slice(None)) @ q)

@@ -108,6 +108,7 @@ class ScoresBody(Struct):
     model: Annotated[str | None, Meta(description="Version of the model; null = none is in use.")]
     weights: dict[str, float]
     unknown_nodes: list[str]
+    policy: Annotated[str, Meta(description="By which the pod was scored.")] = ""
     ranking: dict[str, float] | UnsetType = UNSET
 
 
@@ -163,6 +164,8 @@ class ExplanationBody(Struct):
     virtual_request: Annotated[dict[str, float], Meta(description="What the pod is taken to use now.")]
     virtual_request_source: str
     unknown_nodes: list[str]
+    policy: Annotated[str, Meta(description="By which the pod is placed.")]
+    policy_because: Annotated[str, Meta(description="What chose that policy; empty = there is no other.")]
 
 
 class NodeBody(Struct):

@@ -40,6 +40,7 @@ def scores_body(scored: answers.Scored, *, ranking: bool = False) -> bodies.Scor
         model=scored.model_version,
         weights=dict(scored.weights),
         unknown_nodes=[str(name) for name in scored.unknown_nodes],
+        policy=scored.policy,
         ranking=dict(zip(scored.nodes, ranks, strict=True)) if ranking else msgspec.UNSET,
     )
 
@@ -77,6 +78,8 @@ def explanation_body(explanation: answers.Explanation) -> bodies.ExplanationBody
         virtual_request={name: float(value) for name, value in explanation.virtual_request.items()},
         virtual_request_source=explanation.virtual_request_source,
         unknown_nodes=list(explanation.unknown_nodes),
+        policy=explanation.policy,
+        policy_because=explanation.policy_because,
     )
 
 

@@ -28,6 +28,7 @@ from scorer.cluster.constraints import HostPort
 from scorer.cluster.decoding import Kind
 from scorer.cluster.objects import PodInfo
 from scorer.options import ScorerOptions
+from scorer.policy import ScoringPolicy
 from tests.scorer.live_cluster import node, pod_of
 from tests.scorer.scorer_at import LiveScorer, shares
 
@@ -237,7 +238,7 @@ def test_without_a_model_kube_scheduler_weighs_requests_itself_and_only_full_nod
 
 def test_a_score_source_that_fails_is_not_hidden() -> None:
     class Down:
-        def score(self, pod: PodInfo, nodes: Sequence[str]) -> Scored:
+        def score(self, pod: PodInfo, nodes: Sequence[str], policy: ScoringPolicy | None = None) -> Scored:
             raise ForecastError("the scorer is down")
 
         def charge(self, pod: PodInfo, node: str, seconds: float) -> None:
@@ -276,9 +277,9 @@ def test_scores_made_ahead_are_used_once_for_that_pod_on_those_nodes() -> None:
     asked: list[str] = []
 
     class Counting(LocalScores):
-        def score(self, pod: PodInfo, nodes: Sequence[str]) -> Scored:
+        def score(self, pod: PodInfo, nodes: Sequence[str], policy: ScoringPolicy | None = None) -> Scored:
             asked.append(pod.name)
-            return super().score(pod, nodes)
+            return super().score(pod, nodes, policy)
 
     tested, times = LiveScorer(pods=LOADED), [0.0]
     made = Extender(tested.scorer, scores=Counting(tested.scorer), stopwatch=lambda: times[0])
@@ -405,10 +406,10 @@ def test_a_scorer_elsewhere_that_hangs_does_not_hold_up_filters() -> None:
     hangs, go_on = threading.Event(), threading.Event()
 
     class Hanging(LocalScores):
-        def score(self, pod: PodInfo, nodes: Sequence[str]) -> Scored:
+        def score(self, pod: PodInfo, nodes: Sequence[str], policy: ScoringPolicy | None = None) -> Scored:
             hangs.set()
             go_on.wait(30)
-            return super().score(pod, nodes)
+            return super().score(pod, nodes, policy)
 
     tested = LiveScorer()
     tested.scorer.put(Kind.NODES, replace(node("node-1"), labels={DOMAIN_LABEL: "gpu"}))

@@ -16,6 +16,7 @@ from scorer.cluster.objects import PodInfo
 from scorer.live.usage import NodeUsage
 from scorer.model_watch import LoadedModel
 from scorer.options import ScorerOptions
+from scorer.policy import ScoringPolicies
 from scorer.predicted.cluster import PredictedCluster
 from scorer.scorer import Scorer
 from tests.scorer.live_cluster import N_RESOURCES, at, loaded, measured, node
@@ -60,10 +61,11 @@ class LiveScorer:
         model: LoadedModel | None = None,
         without_model: bool = False,
         options: ScorerOptions | None = None,
+        policies: ScoringPolicies | None = None,
         sizes: Sequence[float] = (40.0, 40.0, 40.0, 40.0),
     ) -> None:
         self.clock, self.usage = Clock(at(hour)), SetUsage()
-        self.scorer = Scorer(options, usage=self.usage, clock=self.clock)
+        self.scorer = Scorer(options, usage=self.usage, policies=policies, clock=self.clock)
         self.contact: float | None = self.clock.now
         self.scorer.follow(lambda: (True, self.contact, {}))
         self.scorer.replace(Kind.NODES, [node(f"node-{i}", size) for i, size in enumerate(sizes)])

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 from fastapi import APIRouter, Request
+from msgspec import Raw
 from starlette.responses import Response
 
 from extender.answers import Filtered
@@ -22,7 +22,7 @@ from extender.protocol.requests import (
 )
 from extender.service.openapi import body, verb_answer
 from extender.service.state import Service, error_response, json_bytes, service_of
-from extender.service.workers import Late
+from extender.service.workers import Deadline, Late
 from scorer.cluster.objects import PodInfo
 from scorer.service.errors import Refusal
 
@@ -46,6 +46,7 @@ async def filter_nodes(request: Request) -> Response:
     """
     service = service_of(request)
     content = await _content(request)
+    deadline = Deadline(service.options.deadline_seconds)
     try:
         asked = _decoded(service, "filter", decode_asked, content)
     except Unusable as error:
@@ -54,7 +55,7 @@ async def filter_nodes(request: Request) -> Response:
     passed: list[tuple[PodInfo, Sequence[str]]] = []
 
     def work() -> bytes:
-        pod = read_pod(asked.pod)
+        pod = _pod(service, asked.pod, deadline)
         with service.metrics.stage("filter"):
             filtered = service.extender.filter(pod, asked.nodes)
         passed.append((pod, filtered.nodes))
@@ -69,29 +70,29 @@ async def filter_nodes(request: Request) -> Response:
     def neutral() -> bytes:
         return replies.filter_reply(asked, Filtered(asked.nodes))
 
-    return await service.answer("filter", work, neutral, _refused_filter, after=after)
+    return await service.answer("filter", deadline, work, neutral, _refused_filter, after=after)
 
 
 @router.post("/prioritize", responses=verb_answer("HostPriorityList"), openapi_extra=body("ExtenderArgs"))
 async def prioritize(request: Request) -> Response:
     """Points by node, positive for better ones, negative for worse. Nodes that are missing have 0, which is neutral."""
     service = service_of(request)
-    due = time.perf_counter() + service.options.deadline_seconds
     content = await _content(request)
+    deadline = Deadline(service.options.deadline_seconds)
     try:
         asked = _decoded(service, "prioritize", decode_asked, content)
     except Unusable as error:
         return _refused(str(error))
 
     def work() -> bytes:
-        pod = read_pod(asked.pod)
+        pod = _pod(service, asked.pod, deadline)
         with service.metrics.stage("prioritize"):
-            points = service.extender.prioritize(pod, asked.nodes, due=due)
+            points = service.extender.prioritize(pod, asked.nodes, due=deadline.due)
         with service.metrics.stage("encode"):
             return replies.points_reply(points)
 
     after = service.extender.settle
-    return await service.answer("prioritize", work, lambda: replies.NO_POINTS, _refused, after=after)
+    return await service.answer("prioritize", deadline, work, lambda: replies.NO_POINTS, _refused, after=after)
 
 
 @router.post(
@@ -101,19 +102,20 @@ async def preempt(request: Request) -> Response:
     """The nodes among those with victims where our filters would let the pod in once the victims are gone."""
     service = service_of(request)
     content = await _content(request)
+    deadline = Deadline(service.options.deadline_seconds)
     try:
         asked = _decoded(service, "preempt", decode_preemption, content)
     except Unusable as error:
         return _refused(str(error))
 
     def work() -> bytes:
-        pod = read_pod(asked.pod)
+        pod = _pod(service, asked.pod, deadline)
         with service.metrics.stage("preempt"):
             victims = service.extender.preempt(pod, asked.victims)
         with service.metrics.stage("encode"):
             return replies.victims_reply(victims)
 
-    return await service.answer("preempt", work, lambda: replies.victims_reply(asked.victims), _refused)
+    return await service.answer("preempt", deadline, work, lambda: replies.victims_reply(asked.victims), _refused)
 
 
 @router.post("/bind", responses=verb_answer("ExtenderBindingResult"), openapi_extra=body("ExtenderBindingArgs"))
@@ -140,7 +142,7 @@ async def _bind(service: Service, binding: BindingRequest) -> str:
             binder.bind(binding)
 
     try:
-        await service.binders.run(work, service.options.bind_seconds)
+        await service.binders.run(work, Deadline(service.options.bind_seconds))
     except BindingFailed as error:
         metrics.count("bind", "failed")
         return str(error)
@@ -154,6 +156,15 @@ async def _bind(service: Service, binding: BindingRequest) -> str:
         return "an error inside the extender: its log says more; please report it"
     metrics.count("bind", "answered")
     return ""
+
+
+def _pod(service: Service, pod: Raw, deadline: Deadline) -> PodInfo:
+    """The pod, from whose policy the deadline is known. Raises Unusable."""
+    read = read_pod(pod)
+    seconds = service.extender.deadline_seconds(read)
+    if seconds is not None:
+        deadline.move(seconds)
+    return read
 
 
 async def _content(request: Request) -> bytes:

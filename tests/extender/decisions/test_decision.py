@@ -69,7 +69,14 @@ def test_advice_without_nodes_or_points() -> None:
 
 def test_the_line_of_the_log() -> None:
     made = decision(
-        SIX, "n2", reasons=("metrics are 400 s old",), level="no_live_correction", is_shadow=True, at=AT + 0.25
+        SIX,
+        "n2",
+        reasons=("metrics are 400 s old",),
+        level="no_live_correction",
+        is_shadow=True,
+        at=AT + 0.25,
+        policy="batch",
+        policy_because="rule 2",
     )
     assert orjson.loads(orjson.dumps(made.to_json())) == {
         "time": "2026-09-21T14:13:20.250Z",
@@ -96,6 +103,8 @@ def test_the_line_of_the_log() -> None:
         "shadow": True,
         "late": False,
         "version": "1.2.3",
+        "policy": "batch",
+        "policy_because": "rule 2",
     }
     assert decision_from_json(made.to_json()) == made
 

@@ -20,12 +20,14 @@ class SimpleExtender:
     """Implements ExtenderApi. `fail` is called at the start of every question, to raise or to wait.
 
     Nodes with "hot" in their name are rejected, with "gpu" rejected for good; "good" has 10 points, "bad" -10.
+    deadlines : seconds of pods by name
     asked : (verb, namespace/name of the pod) in the order they came
     """
 
     def __init__(self) -> None:
         self.fail: Callable[[], None] = lambda: None
         self.ready = True
+        self.deadlines: dict[str, float] = {}
         self.asked: list[tuple[str, str]] = []
         self._lock = threading.Lock()
 
@@ -50,6 +52,9 @@ class SimpleExtender:
 
     def settle(self) -> None:
         pass
+
+    def deadline_seconds(self, pod: PodInfo) -> float | None:
+        return self.deadlines.get(pod.name)
 
     def status(self) -> Status:
         return Status(

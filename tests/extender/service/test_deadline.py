@@ -9,9 +9,9 @@ import pytest
 
 from extender.service.app import create_app
 from extender.service.options import ServiceOptions
-from extender.service.workers import Late, Workers
+from extender.service.workers import Deadline, Late, Workers
 from forecast.errors import InputError
-from tests.extender.service.questions import BINDING, count_of, nodes_question, victims_question
+from tests.extender.service.questions import BINDING, POD, count_of, nodes_question, victims_question
 from tests.extender.service.simple_extender import SimpleBinder, SimpleExtender
 from tests.scorer.service.app_client import AppClient
 
@@ -50,6 +50,41 @@ def test_past_the_deadline_answers_are_neutral(extender: SimpleExtender, release
             assert count_of(client, f'forecast_extender_late_total{{verb="{verb}"}}') == 1
             assert count_of(client, f'forecast_extender_requests_total{{outcome="late",verb="{verb}"}}') == 1
         release.set()
+
+
+def test_a_pod_may_have_a_shorter_deadline_of_its_own(extender: SimpleExtender, release: threading.Event) -> None:
+    extender.deadlines[POD["metadata"]["name"]] = 0.05
+    with AppClient(create_app(extender, ServiceOptions(deadline_seconds=600, threads=4))) as client:
+        assert client.post("/filter", json=nodes_question("hot-1")).json()["NodeNames"] == ["hot-1"]  # neutral
+        assert client.post("/prioritize", json=nodes_question("good")).json() == []
+        assert client.post("/preempt", json=victims_question(gpu=["u2"])).json()["NodeNameToMetaVictims"]
+        release.set()
+
+
+def test_a_deadline_may_be_moved_while_the_work_is_under_way() -> None:
+    """Later, as for a pod whose policy takes its time; and earlier, to a moment that has passed."""
+
+    async def main() -> None:
+        workers = Workers(1, "test")
+        deadline = Deadline(2)
+
+        def long_work() -> str:
+            deadline.move(600)
+            time.sleep(2.2)
+            return "done"
+
+        assert await workers.run(long_work, deadline) == "done"
+        short, ended = Deadline(600), threading.Event()
+
+        def hanging_work() -> None:
+            short.move(0)
+            ended.wait(60)
+
+        with pytest.raises(Late):
+            await workers.run(hanging_work, short)
+        ended.set()
+
+    asyncio.run(main())
 
 
 def test_work_that_hangs_takes_a_thread_and_not_the_service(extender: SimpleExtender, release: threading.Event) -> None:
@@ -101,12 +136,13 @@ def test_workers_hand_back_results_and_exceptions() -> None:
         def fail() -> int:
             raise KeyError("x")
 
-        assert await asyncio.gather(*(workers.run(lambda i=i: i * i, 20) for i in range(50))) == [  # type: ignore[misc]
+        assert await asyncio.gather(*(workers.run(lambda i=i: i * i, Deadline(20)) for i in range(50))) == [  # type: ignore[misc]
             i * i for i in range(50)
         ]
         with pytest.raises(KeyError):
-            await workers.run(fail, 20)
-        assert await workers.run(lambda: threading.current_thread().name, 20) in {f"test-{i}" for i in range(3)}
+            await workers.run(fail, Deadline(20))
+        name = await workers.run(lambda: threading.current_thread().name, Deadline(20))
+        assert name in {f"test-{i}" for i in range(3)}
 
     asyncio.run(main())
 
@@ -117,13 +153,13 @@ def test_work_that_was_given_up_while_it_waited_is_never_begun() -> None:
 
     async def main() -> None:
         workers = Workers(1, "test")
-        hanging = asyncio.ensure_future(workers.run(lambda: release.wait(60), 60))
+        hanging = asyncio.ensure_future(workers.run(lambda: release.wait(60), Deadline(60)))
         await asyncio.sleep(0.05)
         with pytest.raises(Late):
-            await workers.run(lambda: begun.append("late"), 0.05)
+            await workers.run(lambda: begun.append("late"), Deadline(0.05))
         release.set()
         await hanging
-        await workers.run(lambda: begun.append("next"), 20)
+        await workers.run(lambda: begun.append("next"), Deadline(20))
 
     asyncio.run(main())
     assert begun == ["next"]
@@ -135,18 +171,18 @@ def test_a_client_that_leaves_gives_up_its_work() -> None:
 
     async def main() -> None:
         workers = Workers(1, "test")
-        first = asyncio.ensure_future(workers.run(lambda: release.wait(60), 60))
-        second = asyncio.ensure_future(workers.run(lambda: begun.append("left"), 60))
+        first = asyncio.ensure_future(workers.run(lambda: release.wait(60), Deadline(60)))
+        second = asyncio.ensure_future(workers.run(lambda: begun.append("left"), Deadline(60)))
         await asyncio.sleep(0.05)
         first.cancel()
         second.cancel()
         await asyncio.sleep(0)
         with pytest.raises(Late):  # the only thread works for nobody: new work would wait for nothing
-            await workers.run(lambda: begun.append("stuck"), 20)
+            await workers.run(lambda: begun.append("stuck"), Deadline(20))
         release.set()
         while True:
             try:
-                await workers.run(lambda: begun.append("next"), 20)
+                await workers.run(lambda: begun.append("next"), Deadline(20))
                 break
             except Late:
                 await asyncio.sleep(0.01)
@@ -158,7 +194,7 @@ def test_a_client_that_leaves_gives_up_its_work() -> None:
 def test_threads_end_with_their_workers() -> None:
     async def main() -> None:
         workers = Workers(2, "short-lived")
-        await workers.run(lambda: None, 20)
+        await workers.run(lambda: None, Deadline(20))
 
     asyncio.run(main())
     _wait(lambda: not any(t.name.startswith("short-lived") for t in threading.enumerate()))

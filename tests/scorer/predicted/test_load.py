@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -16,7 +18,12 @@ WEIGHTS = np.array([1.0, 0.25, 2.0])
 CAPACITY = np.outer([1.0, 2.0, 4.0, 1.0, 2.0, 4.0], [8.0, 100.0, 50.0])
 
 
-def objective(load: Floats, point_weights: Floats, capacity: Floats) -> float:
+OTHER_WEIGHTS = [(1.0, 0.0, 0.0), (0.0, 3.0, 0.5)]
+
+
+def objective(
+    load: Floats, point_weights: Floats, capacity: Floats, weights: Sequence[float] = tuple(WEIGHTS)
+) -> float:
     """sum of w C / mean C * x^4, x = load / C, one number at a time."""
     total = 0.0
     for node in range(len(load)):
@@ -25,7 +32,7 @@ def objective(load: Floats, point_weights: Floats, capacity: Floats) -> float:
                 continue
             for point, weight in enumerate(point_weights):
                 share = load[node, r, point] / capacity[node, r]
-                total += WEIGHTS[r] * weight * capacity[node, r] / np.nanmean(capacity[:, r]) * share**4
+                total += weights[r] * weight * capacity[node, r] / np.nanmean(capacity[:, r]) * share**4
     return total
 
 
@@ -62,6 +69,7 @@ def test_whatever_comes_and_goes_the_table_agrees_with_the_definitions(seed: int
             usage[profile] = rng.gamma(1.0, 1.0, (N_RESOURCES, N_POINTS))
             table.set_profile(profile, usage[profile])
         else:
+            error[node, np.isnan(capacity[node])] = 0.0  # without a limit nothing was known of it
             capacity[node] = CAPACITY[node] * rng.uniform(0.5, 2)
             base[node] = rng.uniform(0, 1, base[node].shape)
             table.set_node(node, capacity[node], base[node])
@@ -70,6 +78,9 @@ def test_whatever_comes_and_goes_the_table_agrees_with_the_definitions(seed: int
         load = np.einsum("np,prt->nrt", counts, usage) + base + error[:, :, None] * fading
         expected = energy_growth(load, usage[asked], point_weights, capacity, WEIGHTS)
         np.testing.assert_allclose(table.growth(asked), expected, rtol=2e-4, atol=1e-4)
+        others = OTHER_WEIGHTS[int(rng.integers(len(OTHER_WEIGHTS)))]
+        expected = energy_growth(load, usage[asked], point_weights, capacity, np.array(others))
+        np.testing.assert_allclose(table.growth(asked, weights=others), expected, rtol=2e-4, atol=1e-4)
         load = np.maximum(load, 0.0)  # an error that has not faded yet may be more than there will be
         few = rng.permutation(N_NODES)[:3]
         exact = []
@@ -78,6 +89,10 @@ def test_whatever_comes_and_goes_the_table_agrees_with_the_definitions(seed: int
             after[candidate] += usage[asked]
             exact.append(objective(after, point_weights, capacity) - objective(load, point_weights, capacity))
         np.testing.assert_allclose(table.power_growth(asked, few), exact, rtol=1e-3, atol=1e-3)
+        after = load.copy()
+        after[few[0]] += usage[asked]
+        growth = objective(after, point_weights, capacity, others) - objective(load, point_weights, capacity, others)
+        np.testing.assert_allclose(table.power_growth(asked, few, others)[0], growth, rtol=1e-3, atol=1e-3)
         counted = point_weights > 0
         peak = np.nan_to_num((load + usage[asked])[:, 0, counted].max(axis=1, initial=0.0) / capacity[:, 0])
         assert (table.peak_with(asked, 0) >= peak - 1e-5).all()

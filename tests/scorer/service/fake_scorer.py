@@ -89,6 +89,7 @@ class FakeScorer:
             model_version="20260311-0200",
             weights=dict(weights or {"predicted_peak": 1.0}),
             unknown_nodes=tuple(name for name in asked if name not in known),
+            policy="settings",
         )
 
     def charge_provisionally(self, pod: PodInfo, node: str, seconds: float = 2.0) -> bool:

@@ -1,0 +1,65 @@
+"""What a policy is, once it is read and checked, and who says which pod is of which."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final, Protocol
+
+from extender.filters.filter import Filter
+from extender.filters.rare_devices import RareDevices
+from scorer.cluster.objects import ANNOTATION_PREFIX, PodInfo
+from scorer.policy import ScoringPolicy
+
+__all__ = ["POLICY_ANNOTATION", "Chosen", "OnePolicy", "Policies", "Policy"]
+
+POLICY_ANNOTATION: Final = ANNOTATION_PREFIX + "policy"
+"""A pod chooses its policy by name; it wins over every rule."""
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """How pods of one policy are placed: by the extender, and by every loop of our own.
+
+    scoring          : which scores count, with which weights and parameters; its name is the policy's
+    filters          : run in this order
+    avoided          : nodes with rare devices get fewer points for pods that do not ask for them; None = they do not
+    avoided_points   : so many fewer
+    deadline_seconds : an answer about such a pod is neutral past it; None = the service's own deadline
+    """
+
+    scoring: ScoringPolicy
+    filters: tuple[Filter, ...] = ()
+    avoided: RareDevices | None = None
+    avoided_points: int = 50
+    deadline_seconds: float | None = None
+
+    @property
+    def name(self) -> str:
+        """As in the file, or SETTINGS_POLICY."""
+        return self.scoring.name
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """The policy of a pod, and what chose it, for people: "its annotation", "rule 2: batch namespaces"."""
+
+    policy: Policy
+    because: str = ""
+
+
+class Policies(Protocol):
+    """Which policy a pod is placed by. For any thread; quick, and waits for nothing."""
+
+    def choose(self, pod: PodInfo) -> Chosen:
+        """By the set of policies in effect now. One pod may meet two sets in its /filter and its /prioritize."""
+
+
+class OnePolicy:
+    """The same for every pod. Implements Policies."""
+
+    def __init__(self, policy: Policy) -> None:
+        self._chosen = Chosen(policy)
+
+    def choose(self, pod: PodInfo) -> Chosen:
+        """See Policies."""
+        return self._chosen

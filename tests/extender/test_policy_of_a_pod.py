@@ -1,0 +1,104 @@
+"""The extender places each pod by the policy that is chosen for it, and writes down by which."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from extender.answers import Victims
+from extender.extender import Extender
+from extender.filters.domain import DOMAIN_LABEL, Domain
+from extender.filters.rare_devices import RareDevices
+from extender.options import ExtenderOptions
+from extender.policies.policy import Chosen, Policy
+from scorer.cluster.decoding import Kind
+from scorer.cluster.objects import PodInfo
+from scorer.options import ScorerOptions
+from scorer.policy import SETTINGS_POLICY, ScoringPolicy, scoring_policy
+from scorer.scores.catalogue import SCORES
+from tests.extender.test_extender import LOADED, NODES, AtOnce, Said
+from tests.scorer.live_cluster import node, pod_of
+from tests.scorer.scorer_at import LiveScorer
+
+USUAL = Policy(scoring_policy(ScorerOptions()))
+STACK = ScoringPolicy("stack", {"most_allocated": 1.0}, SCORES)
+
+
+class Table:
+    """A policy by the name of the pod; what it says may be changed at any time."""
+
+    def __init__(self, policies: Mapping[str, Policy]) -> None:
+        self.policies = dict(policies)
+
+    def choose(self, pod: PodInfo) -> Chosen:
+        policy = self.policies.get(pod.name)
+        return Chosen(USUAL) if policy is None else Chosen(policy, "its name")
+
+
+def extender_of(tested: LiveScorer, policies: Table, **options: object) -> tuple[Extender, Said]:
+    said = Said()
+    made = AtOnce(
+        tested.scorer,
+        ExtenderOptions(**options),  # type: ignore[arg-type]
+        policies=policies,
+        recorder=said,  # type: ignore[arg-type]
+        clock=tested.clock,
+    )
+    return made, said
+
+
+def test_filters_are_those_of_the_policy() -> None:
+    tested = LiveScorer()
+    tested.scorer.put(Kind.NODES, replace(node("node-1"), labels={DOMAIN_LABEL: "batch"}))
+    table = Table({"strict": Policy(STACK, (Domain(),))})
+    made, _ = extender_of(tested, table)
+    assert made.filter(pod_of(0, "strict"), NODES).nodes == ["node-0", "node-2", "node-3"]
+    assert made.filter(pod_of(0, "other"), NODES).nodes == NODES
+    table.policies.clear()
+    assert made.filter(pod_of(0, "strict"), NODES).nodes == NODES
+
+
+def test_points_are_by_the_scores_of_the_policy_and_the_advice_names_it() -> None:
+    made, said = extender_of(LiveScorer(pods=LOADED), Table({"stack": Policy(STACK)}))
+    stacked, usual = (made.prioritize(pod_of(0, name), NODES) for name in ("stack", "other"))
+    assert stacked["node-0"] == max(stacked.values()) > 0
+    assert usual["node-0"] == min(usual.values()) < 0
+    assert [(one.policy, one.policy_because) for one in said.advice] == [("stack", "its name"), (SETTINGS_POLICY, "")]
+
+
+def test_scores_made_ahead_by_another_policy_are_not_used() -> None:
+    table = Table({})
+    made, _ = extender_of(LiveScorer(pods=LOADED), table)
+    pod = pod_of(0, "stack")
+    made.prepare(pod, NODES)
+    table.policies["stack"] = Policy(STACK)
+    points = made.prioritize(pod, NODES)
+    assert points["node-0"] == max(points.values()) > 0
+
+
+def test_rare_devices_are_kept_free_as_the_policy_says() -> None:
+    devices = RareDevices(["nvidia.com/gpu"], hard=False)
+    avoids = Policy(scoring_policy(ScorerOptions()), avoided=devices, avoided_points=7)
+    points = []
+    for name in ("other", "soft"):
+        tested = LiveScorer()
+        gpus = {**node("node-1").allocatable, "nvidia.com/gpu": 8.0}
+        tested.scorer.put(Kind.NODES, replace(node("node-1"), allocatable=gpus))
+        made, _ = extender_of(tested, Table({"soft": avoids}))
+        points.append(made.prioritize(pod_of(0, name), NODES).get("node-1", 0))
+    assert points[1] == points[0] - 7
+
+
+def test_its_deadline_is_told() -> None:
+    made, _ = extender_of(LiveScorer(), Table({"hurried": Policy(STACK, deadline_seconds=0.05)}))
+    assert made.deadline_seconds(pod_of(0, "hurried")) == 0.05
+    assert made.deadline_seconds(pod_of(0, "other")) is None
+
+
+def test_a_victim_is_kept_where_the_policy_of_the_pod_lets_it_in() -> None:
+    tested = LiveScorer()
+    tested.scorer.put(Kind.NODES, replace(node("node-1"), labels={DOMAIN_LABEL: "batch"}))
+    made, _ = extender_of(tested, Table({"strict": Policy(STACK, (Domain(),))}))
+    victims = {name: Victims(("u1",)) for name in ("node-0", "node-1")}
+    assert made.preempt(pod_of(0, "strict"), victims).keys() == {"node-0"}
+    assert made.preempt(pod_of(0, "other"), victims).keys() == {"node-0", "node-1"}
