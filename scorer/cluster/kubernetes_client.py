@@ -6,6 +6,7 @@ and memory of the fields that matter.
 
 from __future__ import annotations
 
+import os
 import socket
 from collections.abc import Iterable
 from pathlib import Path
@@ -14,6 +15,7 @@ from typing import Any
 import urllib3
 from kubernetes import client, config
 from kubernetes.config.config_exception import ConfigException
+from kubernetes.config.kube_config import KUBE_CONFIG_DEFAULT_LOCATION
 
 from forecast.errors import ForecastError, InputError
 from scorer.cluster.decoding import SCORED_KINDS, WATCHED, Kind
@@ -32,27 +34,42 @@ class UnreachableApiServer(ForecastError):
 
 
 def api_client(kubeconfig: Path | None = None, *, connections: int | None = None) -> client.ApiClient:
-    """A client for the current context of a kubeconfig file, or for the cluster this process runs in (None).
+    """A client for the current context of a kubeconfig file; None = for the cluster this process runs in, else for what
+    kubectl would talk to: $KUBECONFIG or ~/.kube/config.
 
     connections : to one server, kept open for the next request; None = a few
 
     Tokens are read again as they rotate. Nothing is sent yet. Raises InputError.
     """
     configuration = client.Configuration()
-    try:
-        if kubeconfig is None:
+    found: str | Path | None = kubeconfig
+    if found is None:
+        try:
             config.load_incluster_config(client_configuration=configuration)  # type: ignore[no-untyped-call]
-        else:
+        except ConfigException as error:
+            found = _kubectls_own()
+            if found is None:
+                raise InputError(
+                    f"this process does not run in a Kubernetes cluster ({error}), there is no $KUBECONFIG and no "
+                    "~/.kube/config: name a kubeconfig with --kubeconfig, or give the cluster as a file with --cluster"
+                ) from error
+    if found is not None:
+        _load(found, configuration)
+    if connections is not None:
+        configuration.connection_pool_maxsize = connections
+    configuration.socket_options = [*urllib3.connection.HTTPConnection.default_socket_options, *_keep_alive_options()]
+    return client.ApiClient(configuration)
+
+
+def _load(kubeconfig: str | Path, configuration: client.Configuration) -> None:
+    """kubeconfig: several files are separated as in $KUBECONFIG. Raises InputError."""
+    try:
+        if isinstance(kubeconfig, Path):
             _require_file(kubeconfig)
-            config.load_kube_config(  # type: ignore[no-untyped-call]
-                config_file=str(kubeconfig), client_configuration=configuration, persist_config=False
-            )
+        config.load_kube_config(  # type: ignore[no-untyped-call]
+            config_file=str(kubeconfig), client_configuration=configuration, persist_config=False
+        )
     except ConfigException as error:
-        if kubeconfig is None:
-            raise InputError(
-                f"this process does not run in a Kubernetes cluster ({error}): name a kubeconfig with --kubeconfig, "
-                "or give the cluster as a file with --cluster"
-            ) from error
         raise InputError(
             f"kubeconfig {kubeconfig} cannot be used ({_one_line(error)}): `kubectl --kubeconfig {kubeconfig} config "
             "get-contexts` shows what it has, `kubectl config use-context` sets the current one"
@@ -64,10 +81,12 @@ def api_client(kubeconfig: Path | None = None, *, connections: int | None = None
         if type(error).__module__.partition(".")[0] != "yaml":
             raise
         raise InputError(f"kubeconfig {kubeconfig} is not YAML: {_one_line(error)}") from error
-    if connections is not None:
-        configuration.connection_pool_maxsize = connections
-    configuration.socket_options = [*urllib3.connection.HTTPConnection.default_socket_options, *_keep_alive_options()]
-    return client.ApiClient(configuration)
+
+
+def _kubectls_own() -> str | None:
+    """What kubectl reads where it is told nothing, if there is any such file."""
+    files = KUBE_CONFIG_DEFAULT_LOCATION.split(os.pathsep)
+    return KUBE_CONFIG_DEFAULT_LOCATION if any(Path(file).expanduser().is_file() for file in files) else None
 
 
 def open_request(

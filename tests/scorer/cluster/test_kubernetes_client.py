@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from forecast.errors import InputError
+from scorer.cluster import kubernetes_client
 from scorer.cluster.kubernetes_client import UnreachableApiServer, api_client, check_access
 from tests.servers.prometheus import free_port
 
@@ -35,8 +36,19 @@ def test_a_missing_file_is_named(tmp_path: Path) -> None:
         api_client(tmp_path / "absent")
 
 
-def test_outside_a_cluster_the_ways_out_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_outside_a_cluster_it_is_what_kubectl_would_talk_to(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("KUBERNETES_SERVICE_HOST", raising=False)
+    kubeconfig(tmp_path / "config")
+    monkeypatch.setattr(kubernetes_client, "KUBE_CONFIG_DEFAULT_LOCATION", f"{tmp_path}/absent:{tmp_path}/config")
+    assert api_client().configuration.auth_settings()["BearerToken"]["value"] == "Bearer secret"
+    (tmp_path / "config").write_text("just text")
+    with pytest.raises(InputError, match=r"kubeconfig .*config"):
+        api_client()
+
+
+def test_outside_a_cluster_the_ways_out_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("KUBERNETES_SERVICE_HOST", raising=False)
+    monkeypatch.setattr(kubernetes_client, "KUBE_CONFIG_DEFAULT_LOCATION", str(tmp_path / "absent"))
     with pytest.raises(InputError, match=r"does not run in a Kubernetes cluster .*--kubeconfig.*--cluster"):
         api_client()
 
