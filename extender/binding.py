@@ -28,7 +28,7 @@ import urllib3
 from kubernetes import client
 
 from extender.binder import BindingFailed, BindingRequest
-from scorer.cluster.kubernetes_client import authorization
+from scorer.cluster.kubernetes_client import send
 
 __all__ = ["ApiServerBinder"]
 
@@ -101,18 +101,8 @@ class ApiServerBinder:
     def _send(self, method: str, path: str, body: bytes, deadline: float) -> _Answer:
         """One request; no answer is status _NO_ANSWER."""
         seconds = max(0.05, min(self._attempt_seconds, deadline - self._clock()))
-        pool: urllib3.PoolManager = self._api.rest_client.pool_manager
-        headers = {"Accept": "application/json", "User-Agent": "forecast-scheduler"} | authorization(self._api)
         try:
-            answer = pool.request(
-                method,
-                self._api.configuration.host + path,
-                body=body or None,
-                headers=headers | ({"Content-Type": "application/json"} if body else {}),
-                retries=False,
-                redirect=False,
-                timeout=urllib3.Timeout(total=seconds),
-            )
+            answer = send(self._api, method, path, body or None, seconds=seconds)
         except (urllib3.exceptions.HTTPError, OSError) as error:
             return _Answer(_NO_ANSWER, b"", " ".join(f"no answer: {error}".split())[:300])
         return _Answer(answer.status, answer.data, _message(answer.status, answer.data))

@@ -21,7 +21,7 @@ from forecast.errors import ForecastError, InputError
 from scorer.cluster.decoding import SCORED_KINDS, WATCHED, Kind
 from scorer.cluster.kubernetes_requests import Request, list_request
 
-__all__ = ["UnreachableApiServer", "api_client", "authorization", "check_access", "open_request"]
+__all__ = ["UnreachableApiServer", "api_client", "authorization", "check_access", "open_request", "send"]
 
 _CONNECT_SECONDS = 10.0
 
@@ -108,6 +108,32 @@ def open_request(
         retries=False,
         redirect=False,
         timeout=urllib3.Timeout(connect=connect_seconds, read=read_seconds),
+    )
+
+
+def send(
+    api: client.ApiClient,
+    method: str,
+    path: str,
+    body: bytes | None = None,
+    *,
+    content_type: str = "application/json",
+    seconds: float,
+) -> urllib3.BaseHTTPResponse:
+    """One request, and its whole answer whatever the status, within so many seconds.
+
+    No retries and no redirects: whoever writes must know what became of it. Raises urllib3's HTTPError and OSError.
+    """
+    headers = {"Accept": "application/json", "User-Agent": "forecast-scheduler"} | authorization(api)
+    pool: urllib3.PoolManager = api.rest_client.pool_manager
+    return pool.request(
+        method,
+        api.configuration.host + path,
+        body=body,
+        headers=headers if body is None else headers | {"Content-Type": content_type},
+        retries=False,
+        redirect=False,
+        timeout=urllib3.Timeout(total=seconds),
     )
 
 

@@ -120,6 +120,9 @@ class ResourceWatcher(Generic[T]):
             with self._opened(request, self._timing.list_read_seconds) as answer:
                 body = answer.data
                 if result := result_of_status(answer.status):
+                    if answer.status == 404 and self.watched.optional:
+                        self._sink.replace([])
+                        self.synced.set()
                     return self._refused(result, answer, body)
             page = decode_page(self.watched, body)
             del body

@@ -58,6 +58,7 @@ class Watched(Generic[T]):
     decode           : one object -> what matters of it, and its resourceVersion; raises DecodeError, InputError
     metadata_only    : nothing but metadata is read, so nothing else is asked for
     query            : what narrows the list, such as {"fieldSelector": "metadata.name=policies"}
+    optional         : the resource may not be installed: where its list is not found, there are no objects
     """
 
     plural: str
@@ -66,6 +67,7 @@ class Watched(Generic[T]):
     decode: Callable[[bytes | Raw], tuple[T, str]]
     metadata_only: bool = False
     query: Mapping[str, str] = field(default_factory=dict)
+    optional: bool = False
 
     def decoded(self, body: bytes | Raw) -> tuple[T, str]:
         """One object, and its resourceVersion. Raises UndecodableObject, which names the object."""

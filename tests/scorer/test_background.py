@@ -12,7 +12,8 @@ import pytest
 from forecast.errors import InputError
 from forecast.model_artefact import artefact_of
 from forecast.registry import Registry
-from scorer.background import Background, Every
+from scorer.background import Background
+from scorer.every import Every
 from scorer.model_watch import LoadedModel, ModelWatch
 from scorer.options import ScorerOptions
 from scorer.scorer import Scorer

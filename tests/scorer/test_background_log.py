@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from scorer.background import Every
+from scorer.every import Every
 
 
 def test_a_job_that_fails_every_time_is_logged_less_and_less_often(caplog: pytest.LogCaptureFixture) -> None:

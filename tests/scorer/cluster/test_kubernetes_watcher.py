@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import logging
+import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
 
-from scorer.cluster.decoding import ApiObject, Kind
+from scorer.cluster.decoding import WATCHED, ApiObject, Kind, decode_pod
 from scorer.cluster.kubernetes_client import api_client
-from scorer.cluster.kubernetes_source import KubernetesSource, Timing, WatchStatus
+from scorer.cluster.kubernetes_source import KubernetesSource, ResourceSource, Timing, WatchStatus
 from scorer.cluster.kubernetes_steps import Backoff
+from scorer.cluster.kubernetes_watcher import ResourceWatcher
 from tests.cluster.stored_objects import StoredObjects, eventually
 from tests.scorer.cluster.scripted_server import Answer, ScriptedServer, bookmark, event, page, pod_json
 
@@ -44,6 +46,22 @@ def in_order(*answers: Answer) -> Script:
     return lambda number, query: answers[number] if number < len(answers) else IDLE
 
 
+@dataclass(frozen=True)
+class OneKind:
+    """The pods of a sink."""
+
+    sink: StoredObjects
+
+    def replace(self, objects: Sequence[ApiObject]) -> None:
+        self.sink.replace(Kind.PODS, objects)
+
+    def put(self, obj: ApiObject) -> None:
+        self.sink.put(Kind.PODS, obj)
+
+    def delete(self, obj: ApiObject) -> None:
+        self.sink.delete(Kind.PODS, obj)
+
+
 def names(sink: StoredObjects) -> set[str]:
     return sink.names(Kind.PODS)
 
@@ -57,6 +75,32 @@ def test_pages_are_applied_as_one_list(tmp_path: Path) -> None:
         assert server.queries[1] == {"limit": "2", "continue": "next"}
         assert server.queries[2]["resourceVersion"] == "7"
         assert eventually(lambda: status().resource_version == "99")
+
+
+def test_a_resource_that_need_not_be_installed_has_no_objects_while_it_is_not(tmp_path: Path) -> None:
+    """Synced all the same; and back again once it is installed."""
+    sink = StoredObjects()
+    sink.put(Kind.PODS, decode_pod(pod_json("stale")))
+    watched = replace(WATCHED[Kind.PODS], optional=True)
+    installed = threading.Event()
+
+    def script(number: int, query: dict[str, str]) -> Answer:
+        if query.get("watch"):
+            return IDLE
+        return page(pod_json("a")) if installed.is_set() else Answer(404, [b"{}"])
+
+    with ScriptedServer(script) as server:
+        only_pods = OneKind(sink)
+        watcher = ResourceWatcher(api_client(server.kubeconfig(tmp_path)), only_pods, watched, timing=QUICK)
+        source = ResourceSource([watcher])
+        source.start()
+        try:
+            assert source.wait_synced(30)
+            assert names(sink) == set()
+            installed.set()
+            assert eventually(lambda: names(sink) == {"a"})
+        finally:
+            source.stop()
 
 
 def test_an_expired_continue_token_starts_a_list_without_pages(tmp_path: Path) -> None:
