@@ -28,7 +28,7 @@ from extender.filters.rare_devices import RareDevices
 from extender.index.index import INDEXED_KINDS, PlacementIndex
 from extender.options import ExtenderOptions
 from extender.points import points_of, shortened
-from extender.policies.policy import Chosen, OnePolicy, Policies, Policy
+from extender.policies.policy import Chosen, OnePolicy, Policies, Policy, shortened_name
 from extender.score_source import LocalScores, ScoreSource
 from forecast.arrays import Bools, Floats, Ints
 from forecast.errors import ForecastError
@@ -191,6 +191,10 @@ class Extender:
         """By when an answer about the pod is of use; None = as about any other."""
         return self._policies.choose(pod).policy.deadline_seconds
 
+    def labels_of(self, namespace: str) -> Mapping[str, str] | None:
+        """Labels of a namespace, None = not known. For any thread."""
+        return self._view.index.namespaces.labels_of(namespace)
+
     def status(self) -> Status:
         """The state of the scorer inside."""
         return self._scorer.status()
@@ -227,6 +231,7 @@ class Extender:
             advice = self._advice(judged, best, runner_up)
             bound_to = self._recorder.advised(advice)
             if bound_to is not None:  # a watch that was quick
+                self._policies.count(advice.policy)
                 with self._scorer.reading():
                     self._believe(advice, judged.pod.uid, bound_to)
         if best is not None and self.options.charge_seconds > 0 and not judged.is_late:
@@ -283,7 +288,7 @@ class Extender:
             margin=None if best is None or runner_up is None else int(points[best] - points[runner_up]),
             share=None if best is None or version is None else self._scorer.peak_share(pod, nodes[best]),
             level=judged.scored.level.name.lower(),
-            reasons=judged.scored.reasons,
+            reasons=_reasons_of(judged.scored, judged.chosen),
             model_version=version,
             model_age_seconds=ages[0] if version is not None else None,
             metrics_age_seconds=ages[1],
@@ -310,7 +315,15 @@ class Extender:
                 self._wrong += charged != change.pod.node
             advice = None if self._recorder is None else self._recorder.bound(change.pod)
             if advice is not None:
+                self._policies.count(advice.policy)
                 self._believe(advice, uid, change.pod.node)
+
+
+def _reasons_of(scored: Scored, chosen: Chosen) -> tuple[str, ...]:
+    """Also where a scorer elsewhere, which reads the policies itself, chose another: its document is not ours."""
+    if scored.policy in ("", chosen.policy.name):
+        return scored.reasons
+    return (*scored.reasons, f"the scorer elsewhere scored by policy {shortened_name(scored.policy)}")
 
 
 def _reasons(rejections: Sequence[Rejection], rows: Ints) -> dict[int, tuple[str, bool]]:

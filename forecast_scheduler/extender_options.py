@@ -2,46 +2,59 @@
 
 from __future__ import annotations
 
-from extender.filters.catalogue import standard_filters
-from extender.filters.domain import Domain
-from extender.filters.filter import Filter
-from extender.filters.machine_group import MachineGroup
-from extender.filters.predicted_peak import PredictedPeak
-from extender.filters.rare_devices import RareDevices
 from extender.options import ExtenderOptions
+from extender.policies.compiling import PolicyDefaults
+from extender.policies.filter_choice import (
+    FilterOptions,
+    RareDeviceMode,
+    RareDeviceOptions,
+    avoided_devices,
+    chosen_filters,
+)
 from extender.remote_scores import RemoteScorer
 from extender.service.options import ServiceOptions
-from forecast.errors import InputError
 from forecast_scheduler.extender_settings import ExtenderSettings
+from forecast_scheduler.scorer_options import scorer_options
 from forecast_scheduler.scorer_settings import ScorerSettings
+from forecast_scheduler.settings import Settings
 
-__all__ = ["extender_options", "extender_service_options", "remote_scorer"]
+__all__ = ["extender_options", "extender_service_options", "filter_options", "policy_defaults", "remote_scorer"]
 
 
 def extender_options(settings: ExtenderSettings) -> ExtenderOptions:
     """What the extender does. Raises InputError where filters or resources are misnamed."""
-    rare = settings.rare_devices
-    devices = RareDevices(rare.resources, types=rare.types, type_labels=rare.type_labels, hard=rare.mode == "hard")
-    filters: list[Filter] = [Domain(settings.domain), MachineGroup()]
-    if rare.mode != "off":
-        filters.append(devices)
-    if settings.highest_peaks:
-        if settings.scorer.url is not None:
-            raise InputError(
-                "extender.highest_peaks needs the forecast in this process, extender.scorer.url has it elsewhere: "
-                "leave one of them out"
-            )
-        filters.append(PredictedPeak(settings.highest_peaks))
+    options = filter_options(settings)
     return ExtenderOptions(
-        filters=(*filters, *standard_filters(settings.standard_filters)),
-        avoided=devices if rare.mode == "soft" else None,
-        avoided_points=rare.points,
+        filters=chosen_filters(options),
+        avoided=avoided_devices(options.rare_devices),
+        avoided_points=options.rare_devices.points,
         score_per_point=settings.score_per_point,
         weight=settings.weight,
         longest_reply=settings.longest_reply,
         charge_seconds=settings.charge,
         is_shadow=settings.shadow,
     )
+
+
+def filter_options(settings: ExtenderSettings) -> FilterOptions:
+    """What the filters go by; policies may say otherwise."""
+    rare = settings.rare_devices
+    return FilterOptions(
+        domain=settings.domain,
+        rare_devices=RareDeviceOptions(
+            RareDeviceMode(rare.mode), tuple(rare.resources), tuple(rare.types), tuple(rare.type_labels), rare.points
+        ),
+        highest_peaks=settings.highest_peaks,
+        standard=tuple(settings.standard_filters),
+        predicts=settings.scorer.url is None,
+    )
+
+
+def policy_defaults(settings: Settings) -> PolicyDefaults:
+    """What policies leave out, they have from here."""
+    scorer, extender = scorer_options(settings.scorer, settings.prometheus), settings.extender
+    longest = None if extender.scorer.url is None else extender.deadline
+    return PolicyDefaults(scorer.weights, scorer.parameters, filter_options(extender), longest)
 
 
 def extender_service_options(settings: ExtenderSettings, scorer: ScorerSettings) -> ServiceOptions:

@@ -2,53 +2,135 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
+
+import numpy as np
 
 from extender.feasibility import Feasibility, feasibility
-from extender.filters.catalogue import kinds_read, standard_filters
-from extender.filters.filter import ClusterView
+from extender.filters.catalogue import STANDARD_FILTERS, kinds_read, standard_filters
+from extender.filters.filter import ClusterView, Filter
 from extender.index.index import INDEXED_KINDS, PlacementIndex
+from extender.points import points_of
+from extender.policies.policy import Policy
+from extender.policies.provider import PolicyProvider
 from forecast_scheduler.extender_options import extender_options
 from forecast_scheduler.live_scorer import Inputs, open_scorer
 from forecast_scheduler.settings import Settings
 from scorer.background import Background
 from scorer.cluster.decoding import Kind
 from scorer.cluster.objects import PodInfo
+from scorer.opt_out import opts_out
 from scorer.scorer import Scorer
 
-__all__ = ["Placing", "open_placing"]
+__all__ = ["BestNode", "Placing", "open_placing"]
+
+
+@dataclass(frozen=True, slots=True)
+class BestNode:
+    """Where a pod would go.
+
+    node       : the one with the most points; None = no node passes the filters
+    peak_share : of its fullest resource, predicted at the peak with the pod; None without a forecast
+    feasible   : nodes that pass all filters
+    why_not    : what keeps the others out, as in kube-scheduler's events
+    """
+
+    node: str | None
+    peak_share: float | None
+    feasible: int
+    why_not: str
 
 
 class Placing:
-    """kube-scheduler's filters, and those that the settings of the extender switch on."""
+    """kube-scheduler's filters, and ours as the settings of the extender or a policy have them."""
 
     def __init__(self, scorer: Scorer, settings: Settings) -> None:
         self._scorer = scorer
-        standard = standard_filters()
-        names = {one.name for one in standard}
-        ours = [one for one in extender_options(settings.extender).filters if one.name not in names]
-        self.filters = (*standard, *ours)
+        options = extender_options(settings.extender)
+        self._standard = standard_filters()
+        self.filters = (*self._standard, *(one for one in options.filters if one.name not in STANDARD_FILTERS))
+        self._score_per_point = options.score_per_point
         with scorer.reading() as cluster:
             self._view = ClusterView(cluster, PlacementIndex(cluster.state))
             scorer.attach(INDEXED_KINDS, self._view.index)
 
-    def feasibility(self, pod: PodInfo) -> Feasibility:
-        """Where the pod could go if it had to be placed now. One that sits somewhere is taken away first, for good."""
-        self._scorer.delete(Kind.PODS, pod)
-        with self._scorer.reading():
-            return feasibility(replace(pod, node=""), self._view, self.filters)
+    def feasibility(self, pod: PodInfo, policy: Policy | None = None) -> Feasibility:
+        """Where the pod could go if it had to be placed now. policy: None = that of the settings."""
+        with self.unbound(pod) as waiting:
+            return feasibility(waiting, self._view, self.filters if policy is None else self._filters_of(policy))
+
+    def best_node(self, pod: PodInfo, policy: Policy, *, rather: str = "") -> BestNode:
+        """Where kube-scheduler's filters and the policy would have the pod if it had to be placed now.
+
+        rather : taken among nodes with as many points, which are the same to us; else the first by name
+        """
+        with self.unbound(pod) as waiting:
+            feasible = feasibility(waiting, self._view, self._filters_of(policy))
+            if not feasible.nodes:
+                return BestNode(None, None, 0, str(feasible))
+            points = self._points(waiting, feasible.nodes, policy)
+            most = max(points.values())
+            node = rather if points.get(rather) == most else min(name for name, of in points.items() if of == most)
+            return BestNode(node, self._scorer.peak_share(waiting, node), len(feasible.nodes), "")
+
+    def labels_of(self, namespace: str) -> Mapping[str, str] | None:
+        """Labels of a namespace, None = not known."""
+        return self._view.index.namespaces.labels_of(namespace)
+
+    def pods(self) -> tuple[PodInfo, ...]:
+        """All pods of the cluster, by name."""
+        with self._scorer.reading() as cluster:
+            return tuple(sorted(cluster.state.pods.values(), key=lambda pod: (pod.namespace, pod.name)))
+
+    @contextmanager
+    def unbound(self, pod: PodInfo) -> Iterator[PodInfo]:
+        """The pod as if it had just been created, in tables where it sits nowhere: it must not count against itself.
+
+        Nobody else sees them so: they are locked until it is back. It stays a replica of its service.
+        """
+        with self._scorer.reading() as cluster:
+            known = cluster.state.pods.get(pod.uid)
+            waiting = replace(known or pod, node="", started=None, created=cluster.now)
+            if known is None or not known.node:
+                yield waiting
+                return
+            self._scorer.put(Kind.PODS, waiting)
+            try:
+                yield waiting
+            finally:
+                self._scorer.put(Kind.PODS, known)
+
+    def _filters_of(self, policy: Policy) -> tuple[Filter, ...]:
+        # kube-scheduler runs all of its own whatever a policy says.
+        return (*self._standard, *(one for one in policy.filters if one.name not in STANDARD_FILTERS))
+
+    def _points(self, pod: PodInfo, nodes: Collection[str], policy: Policy) -> dict[str, int]:
+        """As the extender gives them."""
+        names = list(nodes)
+        ranking = self._scorer.score(pod, names, policy=policy.scoring).ranking
+        if policy.avoided is not None and not opts_out(pod):
+            rows = [self._view.state.row_of[name] for name in names]
+            avoided = policy.avoided.reserved_for_others(pod, self._view)[rows]
+            ranking = ranking - avoided * policy.avoided_points * self._score_per_point
+        known = np.ones(len(names), dtype=bool)
+        return dict(zip(names, points_of(ranking, known, self._score_per_point).tolist(), strict=True))
 
 
 @contextmanager
-def open_placing(settings: Settings, inputs: Inputs) -> Iterator[tuple[Scorer, Background, Placing]]:
-    """See open_scorer."""
+def open_placing(
+    settings: Settings, inputs: Inputs, policies: PolicyProvider | None = None
+) -> Iterator[tuple[Scorer, Background, Placing]]:
+    """See open_scorer. policies: which pod is placed how; None = all as the settings say."""
     made: list[Placing] = []
 
     def attach(scorer: Scorer) -> Collection[Kind]:
         made.append(Placing(scorer, settings))
-        return kinds_read(made[0].filters)
+        if policies is None:
+            return kinds_read(made[0].filters)
+        policies.read_labels_with(made[0].labels_of)
+        return INDEXED_KINDS
 
-    with open_scorer(settings, inputs, attach) as (scorer, background):
+    with open_scorer(settings, inputs, attach, policies=policies) as (scorer, background):
         yield scorer, background, made[0]

@@ -24,6 +24,7 @@ from scorer.cluster.cluster_file import read_cluster_file
 from scorer.cluster.decoding import SCORED_KINDS, Kind
 from scorer.live.usage import UsageSource
 from scorer.model_watch import ModelWatch
+from scorer.policy import ScoringPolicies
 from scorer.scorer import Scorer
 from trainer.prometheus.live_usage import LiveUsage
 from trainer.prometheus.log_source import LogSource
@@ -70,12 +71,14 @@ def open_scorer(
     attach: Callable[[Scorer], Collection[Kind]] = lambda scorer: (),
     *,
     predicts: bool = True,
+    policies: ScoringPolicies | None = None,
 ) -> Iterator[tuple[Scorer, Background]]:
     """A scorer that follows its cluster while the context lasts; the background is not running yet.
 
     attach : called before the cluster is read, for tables that follow it from the start; returns the kinds of objects
              that those need beside the scorer's
     predicts : whether it looks for models and measures usage; else it only knows the cluster
+    policies : which pod is scored how; None = all as the settings say
     Raises InputError: a file that cannot be read, an API server that cannot be reached, contradicting inputs.
     """
     _check(inputs)
@@ -89,7 +92,7 @@ def open_scorer(
         usage = lambda clock: _prometheus(settings, inputs.prometheus, clock)  # noqa: E731
     clock = clock_from(inputs.at, calendar)
     options = scorer_options(settings.scorer, settings.prometheus)
-    scorer = Scorer(options, usage=usage(clock) if predicts else None, clock=clock)
+    scorer = Scorer(options, usage=usage(clock) if predicts else None, policies=policies, clock=clock)
     models = ModelWatch(open_registry(settings.models, inputs.models)) if predicts else None
     background = Background(scorer, models, clock=clock)
     kinds = (*SCORED_KINDS, *attach(scorer))

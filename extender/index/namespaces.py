@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from extender.selectors import selector_matches
 from scorer.cluster.constraints import PodAffinityTerm
@@ -34,6 +34,11 @@ class Namespaces:
         """One is gone."""
         if self._of.pop(namespace.name, None) is not None:
             self.version += 1
+
+    def labels_of(self, namespace: str) -> Mapping[str, str] | None:
+        """None = it is not known. For any thread."""
+        known = self._of.get(namespace)
+        return None if known is None else known.labels
 
     def meant_by(self, term: PodAffinityTerm, namespace: str) -> bool:
         """Whether a term means pods of a namespace (AffinityTerm.Matches in pkg/scheduler/framework/types.go)."""

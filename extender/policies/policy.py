@@ -10,10 +10,18 @@ from extender.filters.rare_devices import RareDevices
 from scorer.cluster.objects import ANNOTATION_PREFIX, PodInfo
 from scorer.policy import ScoringPolicy
 
-__all__ = ["POLICY_ANNOTATION", "Chosen", "OnePolicy", "Policies", "Policy"]
+__all__ = ["POLICY_ANNOTATION", "Chosen", "OnePolicy", "Policies", "Policy", "shortened_name"]
 
 POLICY_ANNOTATION: Final = ANNOTATION_PREFIX + "policy"
 """A pod chooses its policy by name; it wins over every rule."""
+
+
+_LONGEST_NAME: Final = 63
+
+
+def shortened_name(name: str) -> str:
+    """As much as a name of a policy may have: what an annotation names may be 256 KiB long."""
+    return name if len(name) <= _LONGEST_NAME else f"{name[:_LONGEST_NAME]}..."
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +61,9 @@ class Policies(Protocol):
     def choose(self, pod: PodInfo) -> Chosen:
         """By the set of policies in effect now. One pod may meet two sets in its /filter and its /prioritize."""
 
+    def count(self, policy: str) -> None:
+        """A pod was placed by the policy of this name."""
+
 
 class OnePolicy:
     """The same for every pod. Implements Policies."""
@@ -63,3 +74,6 @@ class OnePolicy:
     def choose(self, pod: PodInfo) -> Chosen:
         """See Policies."""
         return self._chosen
+
+    def count(self, policy: str) -> None:
+        """There is nothing to tell apart."""

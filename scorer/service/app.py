@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from fastapi import FastAPI
+from prometheus_client.registry import Collector
 
 from scorer.answers import ScorerApi
 from scorer.service.documents import bare_app, serve_document
@@ -19,12 +22,17 @@ from scorer.service.state import Service
 __all__ = ["create_app"]
 
 
-def create_app(scorer: ScorerApi, options: ServiceOptions | None = None) -> FastAPI:
-    """The scorer as an ASGI application. Raises InputError where a token file cannot be used."""
+def create_app(
+    scorer: ScorerApi, options: ServiceOptions | None = None, *, collectors: Iterable[Collector] = ()
+) -> FastAPI:
+    """The scorer as an ASGI application. Raises InputError where a token file cannot be used.
+
+    collectors : further metrics to export
+    """
     options = options or ServiceOptions()
     tokens = BearerTokens(options.token_files) if options.token_files else None
     app = bare_app("forecast-scheduler scorer")
-    metrics = ServiceMetrics(scorer, options)
+    metrics = ServiceMetrics(scorer, options, collectors)
     app.state.service = Service(scorer, options, metrics)
     for router in (scores.router, forecasts.router, state.router, page_router()):
         app.include_router(router)

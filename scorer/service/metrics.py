@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
 from prometheus_client import CollectorRegistry, Counter, Histogram, ProcessCollector, generate_latest
+from prometheus_client.registry import Collector
 
 from scorer.answers import ScorerApi
 from scorer.service.options import ServiceOptions
@@ -22,7 +23,8 @@ _METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"
 class ServiceMetrics:
     """What is counted while serving, and what is read from the scorer when somebody looks."""
 
-    def __init__(self, scorer: ScorerApi, options: ServiceOptions) -> None:
+    def __init__(self, scorer: ScorerApi, options: ServiceOptions, more: Iterable[Collector] = ()) -> None:
+        """more: further metrics to export"""
         self._scorer, self._options = scorer, options
         self.registry = CollectorRegistry()
         self._stages = Histogram(
@@ -48,6 +50,8 @@ class ServiceMetrics:
             registry=self.registry,
         )
         self.registry.register(StateCollector(scorer.status, scorer.backtest_loss))
+        for collector in more:
+            self.registry.register(collector)
         ProcessCollector(registry=self.registry)
 
     @contextmanager

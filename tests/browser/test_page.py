@@ -132,6 +132,7 @@ def test_a_service_is_chosen_by_name_and_a_resource_for_the_heat_map(browser: Br
         page.press("Enter")
         page.wait_for("document.querySelector('#charts').dataset.ready === 'shop/Deployment/cart'")
         assert "no capacity" in page.text("[data-resource=cpu]")
+        assert "policy batch (rule 2: reports)" in page.text("#curves-about")
         before = page.run("document.querySelector('#heat').dataset.colours")
         page.run(
             "(s => { s.value = 'memory'; s.dispatchEvent(new Event('change')); })"

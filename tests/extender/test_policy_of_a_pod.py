@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from extender.answers import Victims
@@ -11,6 +12,8 @@ from extender.filters.domain import DOMAIN_LABEL, Domain
 from extender.filters.rare_devices import RareDevices
 from extender.options import ExtenderOptions
 from extender.policies.policy import Chosen, Policy
+from extender.score_source import LocalScores
+from scorer.answers import Scored
 from scorer.cluster.decoding import Kind
 from scorer.cluster.objects import PodInfo
 from scorer.options import ScorerOptions
@@ -29,10 +32,14 @@ class Table:
 
     def __init__(self, policies: Mapping[str, Policy]) -> None:
         self.policies = dict(policies)
+        self.placed = Counter[str]()
 
     def choose(self, pod: PodInfo) -> Chosen:
         policy = self.policies.get(pod.name)
         return Chosen(USUAL) if policy is None else Chosen(policy, "its name")
+
+    def count(self, policy: str) -> None:
+        self.placed[policy] += 1
 
 
 def extender_of(tested: LiveScorer, policies: Table, **options: object) -> tuple[Extender, Said]:
@@ -64,6 +71,41 @@ def test_points_are_by_the_scores_of_the_policy_and_the_advice_names_it() -> Non
     assert stacked["node-0"] == max(stacked.values()) > 0
     assert usual["node-0"] == min(usual.values()) < 0
     assert [(one.policy, one.policy_because) for one in said.advice] == [("stack", "its name"), (SETTINGS_POLICY, "")]
+
+
+class Elsewhere(LocalScores):
+    """A scorer that reads other policies."""
+
+    def score(self, pod: PodInfo, nodes: Sequence[str], policy: ScoringPolicy | None = None) -> Scored:
+        return replace(super().score(pod, nodes), policy=pod.name)
+
+
+def test_the_advice_says_where_a_scorer_elsewhere_goes_by_another_policy() -> None:
+    tested, said = LiveScorer(), Said()
+    made = AtOnce(
+        tested.scorer,
+        scores=Elsewhere(tested.scorer),
+        policies=Table({"stack": Policy(STACK), "x" * 99: Policy(STACK)}),
+        recorder=said,  # type: ignore[arg-type]
+        clock=tested.clock,
+    )
+    for name in ("stack", "other", "x" * 99, ""):
+        made.prioritize(pod_of(0, name), NODES)
+    told = [[reason for reason in one.reasons if "elsewhere" in reason] for one in said.advice]
+    by = "the scorer elsewhere scored by policy "
+    assert told == [[], [by + "other"], [by + "x" * 63 + "..."], []]
+
+
+def test_pods_are_counted_by_policy_once_they_are_bound() -> None:
+    tested, table = LiveScorer(), Table({"stack": Policy(STACK)})
+    made, _ = extender_of(tested, table)
+    for name in ("stack", "other"):
+        made.prioritize(pod_of(0, name), NODES)
+    assert not table.placed
+    tested.put(pod_of(0, "stack", "node-1"))
+    tested.put(pod_of(0, "other", "node-2"))
+    tested.put(pod_of(0, "stack", "node-1"))
+    assert table.placed == {"stack": 1, SETTINGS_POLICY: 1}
 
 
 def test_scores_made_ahead_by_another_policy_are_not_used() -> None:

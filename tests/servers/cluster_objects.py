@@ -23,6 +23,7 @@ _PATHS = {
     "Pod": "/api/v1/namespaces/{namespace}/pods",
     "ReplicaSet": "/apis/apps/v1/namespaces/{namespace}/replicasets",
     "Job": "/apis/batch/v1/namespaces/{namespace}/jobs",
+    "ConfigMap": "/api/v1/namespaces/{namespace}/configmaps",
     "PersistentVolume": "/api/v1/persistentvolumes",
     "PersistentVolumeClaim": "/api/v1/namespaces/{namespace}/persistentvolumeclaims",
     "StorageClass": "/apis/storage.k8s.io/v1/storageclasses",

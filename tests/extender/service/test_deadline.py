@@ -11,7 +11,7 @@ from extender.service.app import create_app
 from extender.service.options import ServiceOptions
 from extender.service.workers import Deadline, Late, Workers
 from forecast.errors import InputError
-from tests.extender.service.questions import BINDING, POD, count_of, nodes_question, victims_question
+from tests.extender.service.questions import BINDING, count_of, nodes_question, victims_question
 from tests.extender.service.simple_extender import SimpleBinder, SimpleExtender
 from tests.scorer.service.app_client import AppClient
 
@@ -53,7 +53,7 @@ def test_past_the_deadline_answers_are_neutral(extender: SimpleExtender, release
 
 
 def test_a_pod_may_have_a_shorter_deadline_of_its_own(extender: SimpleExtender, release: threading.Event) -> None:
-    extender.deadlines[POD["metadata"]["name"]] = 0.05
+    extender.deadlines["cart-1"] = 0.05
     with AppClient(create_app(extender, ServiceOptions(deadline_seconds=600, threads=4))) as client:
         assert client.post("/filter", json=nodes_question("hot-1")).json()["NodeNames"] == ["hot-1"]  # neutral
         assert client.post("/prioritize", json=nodes_question("good")).json() == []

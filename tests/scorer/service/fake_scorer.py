@@ -228,7 +228,7 @@ class FakeScorer:
             level=self.level,
             model_version="20260311-0200",
             pods=14,
-            notes=("log is not measured here: predicted only",),
+            notes=("log is not measured here: predicted only", "policy batch (rule 2: reports)"),
         )
 
     def virtual_available(self) -> answers.VirtualAvailability:

@@ -1,0 +1,156 @@
+"""Best nodes of pods that sit somewhere: none counts against itself, and everything is as it was afterwards."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from extender.filters.machine_group import MachineGroup
+from extender.filters.rare_devices import RareDevices
+from extender.policies.policy import Policy
+from forecast_scheduler.live_placing import Placing, open_placing
+from forecast_scheduler.live_scorer import Inputs
+from forecast_scheduler.settings import Settings
+from scorer.options import ScorerOptions
+from scorer.policy import scoring_policy
+from scorer.scorer import Scorer
+from tests.forecast_scheduler.recorded_evening import MOMENT, recorded_evening
+from tests.servers.cluster_objects import node, pod, running
+
+PLAIN = Policy(scoring_policy(ScorerOptions()))
+CARD = "nvidia.com/gpu"
+
+
+def policy(**weights: float) -> Policy:
+    return Policy(scoring_policy(ScorerOptions(weights=weights)))
+
+
+def by_hand(*manifests: dict[str, Any]) -> list[dict[str, Any]]:
+    """What the API server would have filled in."""
+    for one in manifests:
+        one["metadata"] |= {"uid": one["metadata"]["name"], "creationTimestamp": "2026-01-01T00:00:00Z"}
+    return list(manifests)
+
+
+@pytest.fixture
+def cluster(tmp_path: Path) -> Iterator[tuple[Scorer, Placing]]:
+    """`large` fills most of node a, `port` takes a port there, `small` sits on b."""
+    port = pod("port", node="a", cpu="1", status=running())
+    port["spec"]["containers"][0]["ports"] = [{"containerPort": 80, "hostPort": 80}]
+    apart = {"labelSelector": {"matchLabels": {"app": "small"}}, "topologyKey": "kubernetes.io/hostname"}
+    small = pod("small", node="b", cpu="1", labels={"app": "small"}, status=running())
+    small["spec"]["affinity"] = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [apart]}}
+    items = by_hand(
+        node("a", cpu="16"),
+        node("b", cpu="16", extended={CARD: "1"}),
+        pod("large", node="a", cpu="12", status=running()),
+        port,
+        small,
+    )
+    path = tmp_path / "cluster.json"
+    path.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": items}))
+    inputs = Inputs(cluster=path, models=str(tmp_path / "models"))
+    with open_placing(Settings(), inputs) as (scorer, background, placing):
+        background.look_for_model()
+        scorer.tick()
+        yield scorer, placing
+
+
+def test_no_pod_counts_against_itself(cluster: tuple[Scorer, Placing]) -> None:
+    scorer, placing = cluster
+    for name in ("large", "port", "small"):
+        assert placing.feasibility(scorer.find_pod("default", name)).nodes == ("a", "b"), name
+
+
+def test_afterwards_the_tables_are_as_they_were(cluster: tuple[Scorer, Placing]) -> None:
+    scorer, placing = cluster
+
+    def tables() -> list[Any]:
+        with scorer.reading() as found:
+            state, uids = found.state, ("large", "port", "small")
+            return [
+                state.requested.tolist(),
+                state.pod_count.tolist(),
+                state.qos_pods.tolist(),
+                {uid: state.pods[uid] for uid in uids},
+                {uid: state.seat_of.get(uid) for uid in uids},
+                replicas(),
+                found.charges.open(),
+                found.virtual_available().tolist(),
+            ]
+
+    def replicas() -> list[float]:
+        with scorer.reading() as found:
+            return [found.state.replicas(service) for service in range(len(found.state.services))]
+
+    before = tables()
+    for name in ("large", "port", "small"):
+        one = scorer.find_pod("default", name)
+        with placing.unbound(one) as waiting:
+            assert waiting.node == "" and str(tables()) != str(before)
+            assert replicas() == [1, 1, 1]  # it is still one of its service's
+        with pytest.raises(RuntimeError, match="whatever"), placing.unbound(one):
+            raise RuntimeError("whatever")
+        placing.best_node(one, PLAIN)
+    assert str(tables()) == str(before)  # NaN is unequal to itself
+    assert scorer.self_check().sound
+
+
+def test_the_filters_of_a_policy_join_those_of_kube_scheduler(cluster: tuple[Scorer, Placing]) -> None:
+    scorer, placing = cluster
+    large = scorer.find_pod("default", "large")
+    kept_free = Policy(PLAIN.scoring, (MachineGroup(), RareDevices([CARD])))
+    assert placing.best_node(large, PLAIN, rather="b").node == "b"  # nothing else tells them apart
+    best = placing.best_node(large, kept_free, rather="b")
+    assert (best.node, best.feasible) == ("a", 1)
+    with scorer.reading() as found:  # and those of kube-scheduler hold whatever the policy says
+        found.apply(found.state.delete_node("a"))
+    nowhere = placing.best_node(large, kept_free)
+    assert (nowhere.node, nowhere.peak_share, nowhere.feasible) == (None, None, 0)
+    assert nowhere.why_not == "0/1 nodes are available: 1 node(s) were kept free for pods that ask for their devices"
+
+
+def test_scores_and_avoided_devices_decide(cluster: tuple[Scorer, Placing]) -> None:
+    scorer, placing = cluster
+    large = scorer.find_pod("default", "large")  # without it, a and b have one pod of a core each
+    small = scorer.find_pod("default", "small")
+    assert placing.best_node(small, policy(least_allocated=1)).node == "b"
+    assert placing.best_node(small, policy(most_allocated=1)).node == "a"
+    soft = Policy(policy(least_allocated=1).scoring, avoided=RareDevices([CARD], hard=False), avoided_points=1000)
+    assert placing.best_node(small, soft).node == "a"
+    for rather in ("a", "b"):
+        assert placing.best_node(large, PLAIN, rather=rather).node == rather
+    assert placing.best_node(large, PLAIN, rather="c").node == "a"  # the first by name
+
+
+def test_a_pod_that_is_not_in_the_cluster_has_a_best_node_too(cluster: tuple[Scorer, Placing]) -> None:
+    scorer, placing = cluster
+    stranger = scorer.find_pod("default", "small")
+    with scorer.reading() as found:
+        found.delete_pod("small")
+    assert placing.best_node(stranger, policy(least_allocated=1)).node == "b"
+    with scorer.reading() as found:
+        assert "small" not in found.state.pods
+
+
+def test_the_forecast_leaves_the_pod_out_once(tmp_path: Path) -> None:
+    evening = recorded_evening(tmp_path)
+    inputs = Inputs(cluster=evening.cluster, models=str(evening.models), at=datetime.fromisoformat(MOMENT))
+    with open_placing(Settings(), inputs) as (scorer, background, placing):
+        background.look_for_model()
+        scorer.tick()
+        for name in ("cart-0", "cart-1", "search-0", "mail-0"):
+            one = scorer.find_pod("shop", name)
+            shares = {node: scorer.peak_share(one, node) for node in ("node-0", "node-1")}  # by another way
+            assert len(set(shares.values())) == 2
+            for node in shares:
+                found = placing.best_node(one, policy(qos_balance=1), rather=node)
+                assert found.node == node
+                assert found.peak_share == pytest.approx(shares[node], rel=1e-4)
+            assert scorer.peak_share(one, "node-0") == pytest.approx(shares["node-0"], rel=1e-4)
+        assert scorer.self_check().sound
