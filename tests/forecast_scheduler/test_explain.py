@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -194,3 +195,50 @@ def test_it_says_where_the_pod_could_go_and_why_not_elsewhere(
     text = capfd.readouterr().out
     assert "0 of 2 nodes pass all filters" in text
     assert "2 rejected by NodeResourcesFit: Insufficient cpu (evicting pods does not help)" in text
+
+
+POLICIES = """
+policies:
+  cold: {filters: [PredictedPeak], highest_peaks: {cpu: 0.001}, scores: {weights: {most_allocated: 1}}}
+rules:
+  - {policy: cold, description: web, namespace_selector: {matchLabels: {team: web}}}
+"""
+
+
+def test_the_policy_is_named_and_its_filters_count(
+    evening: Evening, tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "250")
+    policies = tmp_path / "policies.yaml"
+    policies.write_text(POLICIES)
+    document = json.loads(evening.cluster.read_text())
+    document["items"].append(
+        {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "shop", "labels": {"team": "web"}}}
+    )
+    (tmp_path / "cluster.json").write_text(json.dumps(document))
+    known = replace(evening, cluster=tmp_path / "cluster.json").options()
+    asked = ("shop/cart-0", "--policies", str(policies))
+    for filters in ((), ("--filters",)):  # which bring labels of namespaces in different ways
+        found = explained(capfd, *asked, *known, *filters)
+        assert (found["policy"], found["policy_because"]) == ("cold", "rule 1: web")
+        assert found["namespaces_not_known"] == {"count": 0, "first": []}
+        assert {part["name"] for node in found["nodes"] for part in node["contributions"]} == {"most_allocated"}
+    assert found["filters"]["nodes"] == []
+    assert run(["explain", *asked, *known]) == 0
+    assert "cold" in capfd.readouterr().out
+    found = explained(capfd, *asked, *evening.options())
+    assert (found["policy"], found["policy_because"]) == ("settings", "no rule holds")
+    assert found["namespaces_not_known"] == {"count": 1, "first": ["shop"]}
+
+
+@pytest.mark.parametrize(("text", "says"), [(None, "cannot be read"), ("default: x", "there is no policy 'x'")])
+def test_policies_that_are_missing_or_broken_are_refused(
+    evening: Evening, tmp_path: Path, capfd: pytest.CaptureFixture[str], text: str | None, says: str
+) -> None:
+    policies = tmp_path / "policies.yaml"
+    if text is not None:
+        policies.write_text(text)
+    capfd.readouterr()
+    assert run(["explain", "shop/cart-0", "--policies", str(policies), *evening.options()]) == 2
+    said = capfd.readouterr()
+    assert says in said.err and said.err.count("\n") == 1 and said.out == ""

@@ -67,7 +67,7 @@ def test_an_empty_file_means_the_defaults(config: Path) -> None:
         ("replay: {days: many}", r"sets 'replay.days' to 'many': input should be a valid integer"),
         ("replay: {days: 0}", r"sets 'replay.days' to 0: input should be greater than or equal to 1"),
         ("prometheus: {step: 7m}", r"sets 'prometheus.step' to '7m': it must divide an hour"),
-        ("prometheus: {step: soon}", r"sets 'prometheus.step' to 'soon': write a duration such as 30s, 5m or 1h30m"),
+        ("prometheus: {step: soon}", r"sets 'prometheus.step' to 'soon': write a duration such as 200ms, 30s"),
         ("prometheus: {log_source: loki}", r"sets 'prometheus.log_source' to 'loki': input should be 'auto', 'vector'"),
         ("replay: 7", r"sets 'replay' to 7: input should be"),
         ("- a\n- b", r"holds a list: write `key: value` lines"),
@@ -120,6 +120,12 @@ def test_options_of_the_command_line_are_checked_like_settings() -> None:
 def test_durations_are_written_as_in_prometheus(text: str, seconds: float, config: Path) -> None:
     config.write_text(f"prometheus: {{step: {text}}}\n")
     assert load_settings(config, {}).prometheus.step == seconds
+
+
+def test_a_duration_may_be_in_milliseconds(config: Path) -> None:
+    config.write_text("extender: {deadline: 250ms, charge: 1s500ms}\n")
+    settings = load_settings(config, {}).extender
+    assert (settings.deadline, settings.charge) == (0.25, 1.5)
 
 
 def test_a_missing_file_is_named(tmp_path: Path) -> None:

@@ -1,0 +1,99 @@
+"""What templates make of pods, on a real API server: it never refuses a shaped pod that it took unshaped."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from tests.cluster.custom_resources import CustomResources
+from tests.extender.templates.manifests import Manifest, template_set
+from tests.extender.templates.random_templates import random_manifests, random_pod
+from tests.extender.templates.shaping_pods import ALL_OUT, applied_to_pod, shaped
+from tests.servers.control_plane.control_plane import ControlPlane
+
+
+@pytest.fixture(scope="module")
+def resources(plane: ControlPlane) -> Iterator[CustomResources]:
+    with CustomResources(plane) as resources:
+        resources.install()
+        yield resources
+
+
+def test_shaped_pods_are_accepted(resources: CustomResources) -> None:
+    _try(resources, seeds=range(300))
+
+
+@pytest.mark.long
+def test_thousands_of_shaped_pods_are_accepted(resources: CustomResources) -> None:
+    _try(resources, seeds=range(1000, 9000))
+
+
+def test_label_keys_need_a_selector_though_it_selects_nothing_itself(resources: CustomResources) -> None:
+    """Why a term of nothing but matchLabelKeys is written with an empty labelSelector."""
+    term: dict[str, Any] = {"topologyKey": "zone", "matchLabelKeys": ["app"]}
+    answers = [
+        resources.create(
+            {
+                "apiVersion": "v1",
+                "kind": "Pod",
+                "metadata": {"name": "pod", "namespace": "default", "labels": {"app": "cart"}},
+                "spec": {
+                    "containers": [{"name": "main", "image": "app:1"}],
+                    "affinity": {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [one]}},
+                },
+            },
+            dry_run=True,
+        )
+        for one in (term, {**term, "labelSelector": {}})
+    ]
+    assert [one.status for one in answers] == [422, 201] and "labelSelector is not set" in answers[0].message
+    affinity = answers[1].body["spec"]["affinity"]["podAntiAffinity"]
+    (stored,) = affinity["requiredDuringSchedulingIgnoredDuringExecution"]
+    assert stored["labelSelector"] == {"matchExpressions": [{"key": "app", "operator": "In", "values": ["cart"]}]}
+
+
+def test_random_templates_are_accepted(resources: CustomResources) -> None:
+    """Else pods shaped by them would say nothing."""
+    manifests = [one for seed in range(20) for one in random_manifests(random.Random(seed))]
+    answers = resources.create_many(manifests, dry_run=True)
+    assert {one.status for one in answers} == {201}, [one.message for one in answers if one.status != 201]
+
+
+def _try(resources: CustomResources, seeds: range) -> None:
+    """Create each pod unshaped and shaped, as dry runs. What is stored of the shaped one needs no more shaping."""
+    n_shaped = 0
+    for start in range(seeds.start, seeds.stop, 500):
+        rngs = [random.Random(seed) for seed in range(start, min(start + 500, seeds.stop))]
+        sets = [template_set(*random_manifests(rng)) for rng in rngs]
+        pods = [random_pod(rng) for rng in rngs]
+        results = [shaped(pod, templates) for pod, templates in zip(pods, sets, strict=True)]
+        sent = [applied_to_pod(pod, result) for pod, result in zip(pods, results, strict=True)]
+        unshaped = resources.create_many(pods, dry_run=True)
+        answers = resources.create_many(sent, dry_run=True)
+        assert {one.status for one in unshaped} == {201}, [one.message for one in unshaped if one.status != 201][:3]
+        assert {one.status for one in answers} == {201}, [one.message for one in answers if one.status != 201][:3]
+        assert {one.warnings for one in answers} == {()}
+        for pod, result, answer, templates in zip(sent, results, answers, sets, strict=True):
+            n_shaped += result.affinity is not None
+            if result.affinity is not None:
+                assert _without_merged_keys(answer.body) == _without_merged_keys(pod)
+            again = shaped(answer.body, templates, ALL_OUT)
+            assert (again.affinity, again.annotations) == (None, {}), answer.body["spec"]["affinity"]
+    assert n_shaped > len(seeds) / 3, "most of the pods must have been shaped for this to say anything"
+
+
+def _without_merged_keys(pod: Manifest) -> Manifest:
+    """The affinity less what the API server adds for matchLabelKeys (KEP-3633)."""
+    affinity = dict(pod["spec"]["affinity"])
+    for part in ("podAffinity", "podAntiAffinity"):
+        for terms in affinity.get(part, {}).values():
+            for weighted in terms:
+                term = weighted.get("podAffinityTerm", weighted)
+                keys = term.get("matchLabelKeys", ())
+                selector = term["labelSelector"]
+                left = [one for one in selector.get("matchExpressions", ()) if one["key"] not in keys]
+                term["labelSelector"] = {**selector, "matchExpressions": left}
+    return affinity
