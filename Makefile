@@ -60,6 +60,8 @@ bench: $(VENV)/.installed-bench  ## the figures in the README
 	$(BIN)/python -m benchmarks.first_sync
 	$(BIN)/python -m benchmarks.inter_pod_affinity
 	$(BIN)/python -m benchmarks.placement_latency
+	$(BIN)/python -m benchmarks.policy_choice
+	$(BIN)/python -m benchmarks.webhook_latency
 	$(BIN)/python -m benchmarks.real_rollout
 	$(BIN)/python -m benchmarks.real_burst
 	$(BIN)/python -m benchmarks.extender_throughput

@@ -23,15 +23,19 @@ import typer
 
 from forecast.errors import ForecastError, InputError, PublishError, StoreError
 from forecast_scheduler.commands.backtest import backtest
+from forecast_scheduler.commands.canary import canary
 from forecast_scheduler.commands.demo import demo
 from forecast_scheduler.commands.explain import explain
 from forecast_scheduler.commands.extender import extender
 from forecast_scheduler.commands.models import models
+from forecast_scheduler.commands.policy import policy
+from forecast_scheduler.commands.render import render
 from forecast_scheduler.commands.replay import replay
 from forecast_scheduler.commands.report import report
 from forecast_scheduler.commands.rules import rules
 from forecast_scheduler.commands.scorer import scorer
 from forecast_scheduler.commands.train import train
+from forecast_scheduler.commands.webhook import webhook
 
 __all__ = ["app", "main", "run"]
 
@@ -67,7 +71,11 @@ app.command()(scorer)
 app.command()(extender)
 app.command()(explain)
 app.command()(rules)
+app.command()(render)
+app.command()(canary)
+app.command()(webhook)
 app.add_typer(models, name="models")
+app.add_typer(policy, name="policy")
 
 
 def main() -> None:

@@ -21,15 +21,20 @@ from extender.decisions.metrics import DecisionCollector
 from extender.decisions.recorder import DecisionRecorder
 from extender.extender import Extender
 from extender.filters.catalogue import kinds_read
+from extender.index.index import INDEXED_KINDS
 from extender.remote_scores import RemoteScores
+from extender.templates.effect_metrics import EffectCollector
+from extender.templates.shaped_pods import shaped_pods
 from forecast.errors import InputError
 from forecast_scheduler.extender_options import extender_options, remote_scorer
 from forecast_scheduler.extender_settings import DecisionSettings
+from forecast_scheduler.live_policies import open_policies
 from forecast_scheduler.live_scorer import Inputs, open_scorer
 from forecast_scheduler.settings import Settings
-from scorer.background import Background, Every
+from scorer.background import Background
 from scorer.cluster.decoding import Kind
 from scorer.cluster.kubernetes_client import api_client
+from scorer.every import Every
 from scorer.scorer import Scorer
 
 __all__ = ["LiveExtender", "open_extender"]
@@ -61,20 +66,33 @@ def open_extender(settings: Settings, inputs: Inputs) -> Iterator[LiveExtender]:
     if inputs.cluster is not None and ours.bind:
         raise InputError("--bind needs an API server, --cluster names a file: leave one of them out")
     with ExitStack() as stack:
+        tells_pods = inputs.cluster is None and not ours.shadow  # a shadow leaves no traces on pods
+        policies = stack.enter_context(open_policies(settings, kubeconfig, has_api_server=tells_pods))
+        provider = None if policies is None else policies.provider
         writes_events = ours.decisions.events and not ours.shadow and inputs.cluster is None
         recorder, collector = _recorder(ours.decisions, stack, kubeconfig if writes_events else None, writes_events)
         made: list[Extender] = []
 
         def attach(scorer: Scorer) -> Collection[Kind]:
             scores = None if remote is None else RemoteScores(remote)
-            made.append(Extender(scorer, options, scores=scores, recorder=recorder))
-            return kinds_read(options.filters)
+            made.append(Extender(scorer, options, scores=scores, policies=provider, recorder=recorder))
+            if provider is None:
+                return kinds_read(options.filters)
+            provider.read_labels_with(made[0].labels_of)
+            return INDEXED_KINDS  # whichever filters a policy names tomorrow
 
-        scorer, background = stack.enter_context(open_scorer(settings, inputs, attach, predicts=remote is None))
-        binder = ApiServerBinder(api_client(kubeconfig, connections=_BINDINGS_AT_ONCE)) if ours.bind else None
-        yield LiveExtender(
-            made[0], scorer if remote is None else None, background, binder, (collector, ChargeCollector(made[0]))
+        scorer, background = stack.enter_context(
+            open_scorer(settings, inputs, attach, predicts=remote is None, policies=provider)
         )
+        binder = ApiServerBinder(api_client(kubeconfig, connections=_BINDINGS_AT_ONCE)) if ours.bind else None
+        collectors: list[Collector] = [
+            collector,
+            ChargeCollector(made[0]),
+            EffectCollector(scorer, shaped_pods(scorer)),
+        ]
+        if policies is not None:
+            collectors.append(policies.collector)
+        yield LiveExtender(made[0], scorer if remote is None else None, background, binder, tuple(collectors))
 
 
 def _recorder(

@@ -23,7 +23,11 @@ HostOption = Annotated[
 PortOption = Annotated[
     int | None,
     typer.Option(
-        "--port", metavar="N", min=0, max=65_535, help="0: any free one. Default: 8080, of the extender 8888."
+        "--port",
+        metavar="N",
+        min=0,
+        max=65_535,
+        help="0: any free one. Default: 8080, of the extender 8888, of the webhook 8443.",
     ),
 ]
 TokenOption = Annotated[

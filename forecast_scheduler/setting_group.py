@@ -9,7 +9,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict
 
 __all__ = ["Country", "Duration", "SettingGroup"]
 
-_SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
+_SECONDS = {"ms": 0.001, "s": 1, "m": 60, "h": 3600, "d": 86_400}
 
 
 class SettingGroup(BaseModel):
@@ -24,12 +24,12 @@ def _undo_the_norway_problem(value: Any) -> Any:
 
 
 def _seconds(value: Any) -> Any:
-    """Seconds of "30s", "5m", "1h30m" or a number."""
+    """Seconds of "200ms", "30s", "5m", "1h30m" or a number."""
     if not isinstance(value, str) or re.fullmatch(r"\d+(\.\d+)?", value):
         return value
-    if not re.fullmatch(r"(\d+[smhd])+", value):
-        raise ValueError("write a duration such as 30s, 5m or 1h30m")
-    return sum(int(number) * _SECONDS[unit] for number, unit in re.findall(r"(\d+)([smhd])", value))
+    if not re.fullmatch(r"(\d+(ms|[smhd]))+", value):
+        raise ValueError("write a duration such as 200ms, 30s, 5m or 1h30m")
+    return sum(int(number) * _SECONDS[unit] for number, unit in re.findall(r"(\d+)(ms|[smhd])", value))
 
 
 Country = Annotated[str, BeforeValidator(_undo_the_norway_problem)]

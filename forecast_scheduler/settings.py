@@ -19,9 +19,11 @@ from pydantic import BaseModel, Field, ValidationError
 
 from forecast.errors import InputError
 from forecast_scheduler.extender_settings import ExtenderSettings
+from forecast_scheduler.policy_settings import PolicySettings
 from forecast_scheduler.scorer_settings import ScorerSettings
 from forecast_scheduler.setting_group import Country, SettingGroup
 from forecast_scheduler.training_settings import PrometheusSettings, TrainSettings
+from forecast_scheduler.webhook_settings import WebhookSettings
 
 __all__ = ["ENVIRONMENT_PREFIX", "ModelsSettings", "ReplaySettings", "Settings", "load_settings", "with_options"]
 
@@ -73,6 +75,8 @@ class Settings(SettingGroup):
     replay: ReplaySettings = ReplaySettings()
     scorer: ScorerSettings = ScorerSettings()
     extender: ExtenderSettings = ExtenderSettings()
+    policies: PolicySettings = PolicySettings()
+    webhook: WebhookSettings = WebhookSettings()
 
 
 def load_settings(config: Path | None, environment: Mapping[str, str]) -> Settings:

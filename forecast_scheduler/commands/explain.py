@@ -11,6 +11,7 @@ import typer
 
 from forecast.errors import InputError, UnknownName
 from forecast_scheduler.options import ConfigOption, JsonOption, ModelsOption, VerboseOption, parse_moment
+from forecast_scheduler.policy_options import PoliciesOption, policies_option
 from forecast_scheduler.scorer_inputs import (
     AtOption,
     ClusterOption,
@@ -18,6 +19,7 @@ from forecast_scheduler.scorer_inputs import (
     PrometheusOption,
     RecordedOption,
 )
+from forecast_scheduler.settings import with_options
 from forecast_scheduler.shell import check_writable, open_shell, write_json
 
 if TYPE_CHECKING:
@@ -50,6 +52,7 @@ def explain(
     history: RecordedOption = None,
     node: NodeOption = None,
     filters: FiltersOption = False,
+    policies: PoliciesOption = None,
     top: TopOption = 5,
     json: JsonOption = None,
     config: ConfigOption = None,
@@ -64,16 +67,21 @@ def explain(
 
     from forecast_scheduler.explanation_tables import explanation_tables, feasibility_lines, remarks
     from forecast_scheduler.live_placing import open_placing
+    from forecast_scheduler.live_policies import read_policies, scored_by_policy
     from forecast_scheduler.live_scorer import Inputs, open_scorer
+    from forecast_scheduler.policy_check_tables import unread_json, unread_lines
     from scorer.service.translation import explanation_body
 
     inputs = Inputs(cluster, kubeconfig, models, prometheus, history, moment)
     feasible = None
+    settings = with_options(shell.settings, {"policies": policies_option(policies)})
+    provider = read_policies(settings, kubeconfig)
     with ExitStack() as stack:
         if filters:
-            scorer, background, placing = stack.enter_context(open_placing(shell.settings, inputs))
+            scorer, background, placing = stack.enter_context(open_placing(settings, inputs, provider))
         else:
-            scorer, background = stack.enter_context(open_scorer(shell.settings, inputs))
+            opened = open_scorer(settings, inputs, scored_by_policy(provider), policies=provider)
+            scorer, background = stack.enter_context(opened)
             placing = None
         background.wait_synced(_SYNC_SECONDS)
         background.look_for_model()
@@ -82,17 +90,23 @@ def explain(
         _check_nodes(scorer, node or [])
         explained = _pod(scorer, pod)
         explanation = scorer.explain(explained, node or None, top=top)
+        unread = () if provider is None else provider.unread([explained.namespace])
         if placing is not None:
-            feasible = placing.feasibility(explained)
+            feasible = placing.feasibility(explained, None if provider is None else provider.choose(explained).policy)
     for table in explanation_tables(explanation):
         shell.out.print(table)
     for line in remarks(explanation):
         shell.say(line)
+    for line in unread_lines(unread):
+        shell.say(line)
+    figures = msgspec.to_builtins(explanation_body(explanation))
+    if provider is not None:
+        figures["namespaces_not_known"] = unread_json(unread)
     if feasible is not None:
         for line in feasibility_lines(feasible):
             shell.say(line)
-    figures = msgspec.to_builtins(explanation_body(explanation))
-    write_json(json, figures if feasible is None else figures | {"filters": asdict(feasible)})
+        figures["filters"] = asdict(feasible)
+    write_json(json, figures)
 
 
 def _check_nodes(scorer: Scorer, named: list[str]) -> None:

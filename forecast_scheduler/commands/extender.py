@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from forecast_scheduler.options import ConfigOption, ModelsOption, VerboseOption, parse_moment
+from forecast_scheduler.policy_options import PoliciesOption, policies_option
 from forecast_scheduler.scorer_inputs import (
     AtOption,
     ClusterOption,
@@ -55,6 +56,7 @@ def extender(
     shadow: ShadowOption = None,
     decisions: DecisionsOption = None,
     bind: BindOption = None,
+    policies: PoliciesOption = None,
     host: HostOption = None,
     port: PortOption = None,
     token_file: TokenOption = None,
@@ -76,7 +78,7 @@ def extender(
         "scorer": None if scorer is None else {"url": scorer},
         "decisions": None if decisions is None else {"log": decisions},
     }
-    settings = with_options(shell.settings, {"extender": options})
+    settings = with_options(shell.settings, {"extender": options, "policies": policies_option(policies)})
     moment = parse_moment(at)
 
     from extender.service.app import create_app

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
+
 from forecast_scheduler.options import ConfigOption, ModelsOption, VerboseOption, parse_moment
+from forecast_scheduler.policy_options import PoliciesOption, policies_option
 from forecast_scheduler.scorer_inputs import (
     AtOption,
     ClusterOption,
@@ -30,6 +33,7 @@ def scorer(
     cluster: ClusterOption = None,
     at: AtOption = None,
     history: RecordedOption = None,
+    policies: PoliciesOption = None,
     host: HostOption = None,
     port: PortOption = None,
     token_file: TokenOption = None,
@@ -45,17 +49,22 @@ def scorer(
     """
     shell = open_shell(config, verbose=verbose, service=True)
     options = serving_options(host, port, token_file, tls_cert, tls_key, client_ca)
-    settings = with_options(shell.settings, {"scorer": options})
+    settings = with_options(shell.settings, {"scorer": options, "policies": policies_option(policies)})
     moment = parse_moment(at)
 
+    from forecast_scheduler.live_policies import open_policies, scored_by_policy
     from forecast_scheduler.live_scorer import Inputs, open_scorer
     from forecast_scheduler.scorer_options import server_options, service_options
     from scorer.service.app import create_app
     from scorer.service.server import ScorerServer
 
     inputs = Inputs(cluster, kubeconfig, models, prometheus, history, moment)
-    with open_scorer(settings, inputs) as (live, background):
-        app = create_app(live, service_options(settings.scorer))
+    with ExitStack() as stack:
+        named = stack.enter_context(open_policies(settings, kubeconfig, has_api_server=cluster is None))
+        provider, collectors = (None, ()) if named is None else (named.provider, (named.collector,))
+        opened = open_scorer(settings, inputs, scored_by_policy(provider), policies=provider)
+        live, background = stack.enter_context(opened)
+        app = create_app(live, service_options(settings.scorer), collectors=collectors)
         server = ScorerServer(app, server_options(settings.scorer), on_started=lambda url: shell.say(f"scorer: {url}"))
         with background:
             server.run()

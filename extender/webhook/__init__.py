@@ -1,0 +1,1 @@
+"""The mutating admission webhook: templates into pods as they are created, and how that went into statuses."""

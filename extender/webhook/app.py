@@ -1,0 +1,57 @@
+"""The application: routes, limits around them, and what they share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from fastapi import FastAPI
+from prometheus_client.registry import Collector
+
+from extender.webhook import routes
+from extender.webhook.admission import Answer
+from extender.webhook.metrics import WebhookMetrics
+from extender.webhook.openapi import describe
+from extender.webhook.options import WebhookOptions
+from extender.webhook.state import InEffect, WebhookService, error_response
+from scorer.service.documents import bare_app, serve_document
+from scorer.service.errors import add_error_handlers
+from scorer.service.limits import BodyLimit, Busy, Guard
+from scorer.service.security import Authentication, BearerTokens, SecurityHeaders
+
+__all__ = ["create_app"]
+
+
+def create_app(
+    review: Callable[[bytes], Answer],
+    store: InEffect,
+    options: WebhookOptions | None = None,
+    *,
+    collectors: Iterable[Collector] = (),
+) -> FastAPI:
+    """The webhook as an ASGI application. Raises InputError where a token file cannot be used.
+
+    review     : body of an AdmissionReview -> answer, as Reviewer.review
+    store      : what is in effect, for probes and metrics
+    collectors : further metrics to export
+    """
+    options = options or WebhookOptions()
+    tokens = BearerTokens(options.token_files) if options.token_files else None
+    app = bare_app("forecast-scheduler webhook")
+    metrics = WebhookMetrics(collectors)
+    app.state.service = WebhookService(review, store, metrics)
+    app.include_router(routes.router)
+    add_error_handlers(app, error_response)
+
+    # Starlette runs what was added last first: read this from the bottom up. There is no deadline: the API server has
+    # one of its own (timeoutSeconds), and a review waits for nobody.
+    app.add_middleware(
+        BodyLimit, max_bytes=options.max_body_bytes, seconds=options.receive_seconds, answer=error_response
+    )
+    app.add_middleware(Busy, max_concurrent=options.max_concurrent, answer=error_response)
+    if tokens is not None:
+        app.add_middleware(Authentication, tokens=tokens, metrics_open=options.metrics_open, answer=error_response)
+    app.add_middleware(Guard, observe=metrics.observe_request, answer=error_response)
+    app.add_middleware(SecurityHeaders)
+
+    serve_document(app, lambda: describe(app, with_tokens=tokens is not None))
+    return app

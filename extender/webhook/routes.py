@@ -1,0 +1,72 @@
+"""The endpoints of the webhook. A route translates, nothing more."""
+
+from __future__ import annotations
+
+from fastapi import APIRouter, Request
+from prometheus_client import CONTENT_TYPE_PLAIN_0_0_4
+from starlette.responses import Response
+
+from extender.webhook.admission import Outcome
+from extender.webhook.metrics import MUTATE
+from extender.webhook.openapi import body, plain_answer, review_answer, state_answer
+from extender.webhook.protocol import Malformed
+from extender.webhook.state import error_response, json_bytes, service_of
+from scorer.service.errors import Refusal
+
+__all__ = ["router"]
+
+router = APIRouter()
+
+_OK = b'{"ok":true}'
+_NOT_READY = "not ready: templates and bindings are being read; ask again in a moment"
+
+
+@router.post(MUTATE, responses=review_answer(), openapi_extra=body("AdmissionReview"), tags=["API server"])
+async def mutate(request: Request) -> Response:
+    """Shape a pod that is about to be created: affinity by the bindings that mean it, and a record of them.
+
+    Everything else passes as it is. The answer to the same question is the same; a dry run only leaves no traces here.
+    """
+    service = service_of(request)
+    kind = request.headers.get("content-type", "")
+    if not kind.startswith("application/json"):
+        raise Refusal(415, f"the content type is {kind[:60]!r}: send application/json")
+    content = await request.body()
+    if not service.store.ready:
+        service.metrics.count(Outcome.NOT_READY)
+        return error_response(503, _NOT_READY)
+    # On the event loop: a review takes a fraction of a millisecond, and handing it to a thread costs as much again.
+    try:
+        answer = service.review(content)
+    except Malformed as error:
+        service.metrics.count(Outcome.MALFORMED)
+        return error_response(400, str(error))
+    except Exception as error:
+        service.metrics.count(Outcome.FAILED)
+        service.say_failure(error)
+        return error_response(500, "an error inside the webhook: its log says more; please report it")
+    service.metrics.count(answer.outcome, answer.applied)
+    return json_bytes(answer.body)
+
+
+@router.get("/healthz", responses=state_answer(), openapi_extra={"security": []}, tags=["state"])
+async def healthz() -> Response:
+    """The process answers. Liveness probe."""
+    return json_bytes(_OK)
+
+
+@router.get("/readyz", responses=state_answer(503), openapi_extra={"security": []}, tags=["state"])
+async def readyz(request: Request) -> Response:
+    """200 once templates and bindings were read, 503 before and while shutting down. Readiness probe."""
+    service = service_of(request)
+    if service.draining:
+        return error_response(503, "the webhook is shutting down: another replica answers")
+    return json_bytes(_OK) if service.store.ready else error_response(503, _NOT_READY)
+
+
+@router.get("/metrics", responses=plain_answer("Prometheus text format 0.0.4."), tags=["state"])
+def metrics(request: Request) -> Response:
+    """The metrics, for Prometheus; docs/webhook.md lists them."""
+    service = service_of(request)
+    text = service.metrics.render(service.store.templates, service.store.ready)
+    return Response(text, media_type=CONTENT_TYPE_PLAIN_0_0_4)

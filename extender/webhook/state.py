@@ -1,0 +1,72 @@
+"""What the routes of the webhook share, and how an error is answered.
+
+Any answer but 200 is a failed call to the API server: failurePolicy decides what becomes of the pod, and the text is
+part of what whoever creates it reads where that is Fail.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from extender.templates.template_set import TemplateSet
+from extender.webhook.admission import Answer
+from extender.webhook.metrics import WebhookMetrics
+from extender.webhook.protocol import error_reply
+
+__all__ = ["InEffect", "WebhookService", "error_response", "json_bytes", "service_of"]
+
+logger = logging.getLogger(__name__)
+
+_QUIET_SECONDS = 10.0
+
+
+class InEffect(Protocol):
+    """The templates that pods are shaped by; ready: they have been read."""
+
+    @property
+    def templates(self) -> TemplateSet: ...
+
+    @property
+    def ready(self) -> bool: ...
+
+
+@dataclass(slots=True)
+class WebhookService:
+    """draining : set by the server on its way out; /readyz says no from then on"""
+
+    review: Callable[[bytes], Answer]
+    store: InEffect
+    metrics: WebhookMetrics
+    draining: bool = False
+    _said: float = field(default=-_QUIET_SECONDS)
+
+    def say_failure(self, error: Exception) -> None:
+        """Log an exception that nobody expected: what fails does so for every pod, the metrics count."""
+        now = time.monotonic()
+        if now - self._said >= _QUIET_SECONDS:
+            self._said = now
+            logger.error("a pod could not be reviewed, failurePolicy decides what becomes of it", exc_info=error)
+
+
+def service_of(request: Request) -> WebhookService:
+    """Of this application."""
+    service: WebhookService = request.app.state.service
+    return service
+
+
+def json_bytes(body: bytes, status: int = 200) -> Response:
+    """An answer that is JSON already."""
+    return Response(body, status, media_type="application/json")
+
+
+def error_response(status: int, message: str, headers: Mapping[str, str] | None = None) -> Response:
+    """One sentence with the way out."""
+    extra = {"Retry-After": "1"} if status == 503 else {}
+    return Response(error_reply(message), status, extra | dict(headers or {}), "application/json")

@@ -1,0 +1,135 @@
+"""A webhook put together from settings: templates to follow, certificates to show, statuses to write."""
+
+from __future__ import annotations
+
+import gc
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from fastapi import FastAPI
+from kubernetes.client import ApiClient
+from prometheus_client.registry import Collector
+
+from extender.certificates.metrics import CertificateCollector
+from extender.certificates.opening import open_certificates
+from extender.webhook.admission import Reviewer
+from extender.webhook.app import create_app
+from extender.webhook.last_errors import LastErrors
+from extender.webhook.options import WebhookOptions
+from extender.webhook.recorded_pods import POD_RECORDS, RecordedPods
+from extender.webhook.status_writer import StatusWriter, api_server_patch
+from extender.webhook.store import WEBHOOK_TIMING, TemplateStore, watchers
+from forecast.errors import InputError
+from forecast_scheduler.certificate_settings import certificate_options
+from forecast_scheduler.scorer_options import server_options
+from forecast_scheduler.webhook_settings import WebhookSettings
+from scorer.cluster.decoding import Kind
+from scorer.cluster.kubernetes_client import api_client, check_access
+from scorer.cluster.kubernetes_source import ResourceSource
+from scorer.cluster.kubernetes_watcher import ResourceWatcher
+from scorer.every import Every
+from scorer.service.certificates import CertificateFiles
+from scorer.service.server import ServerOptions
+
+__all__ = ["LiveWebhook", "open_webhook"]
+
+_STATUS_SECONDS = 1.0
+_FREEZE_SECONDS = 600.0
+
+
+@dataclass(frozen=True, slots=True)
+class LiveWebhook:
+    """The application, and where to serve it."""
+
+    app: FastAPI
+    server: ServerOptions
+
+
+@contextmanager
+def open_webhook(settings: WebhookSettings, kubeconfig: Path | None = None) -> Iterator[LiveWebhook]:
+    """A webhook that follows its API server while the context lasts.
+
+    kubeconfig : None = as the settings say
+    Raises InputError: no certificate, or two; an API server that refuses.
+    """
+    _check(settings)
+    api = api_client(kubeconfig or settings.kubeconfig)
+    check_access(api, (Kind.NAMESPACES, Kind.PODS) if settings.statuses else (Kind.NAMESPACES,))
+    with ExitStack() as stack:
+        store, errors = TemplateStore(), LastErrors()
+        source = ResourceSource(watchers(api, store))
+        store.follow(lambda: source.synced, _freezing())
+        store.start()
+        stack.callback(store.stop)
+        source.start()
+        stack.callback(source.stop)
+        if settings.statuses:
+            _write_statuses(api, store, errors, stack)
+        server, collectors = _server(settings, api, stack)
+        options = WebhookOptions(
+            token_files=tuple(settings.token_files),
+            metrics_open=settings.metrics_open,
+            max_body_bytes=settings.max_body_bytes,
+            max_concurrent=settings.max_concurrent,
+        )
+        reviewer = Reviewer(store, errors)
+        yield LiveWebhook(create_app(reviewer.review, store, options, collectors=collectors), server)
+
+
+def _check(settings: WebhookSettings) -> None:
+    managed = settings.certificates.managed
+    for name in ("tls_cert", "tls_key"):
+        if managed and getattr(settings, name) is not None:
+            raise InputError(
+                f"webhook.certificates.managed and webhook.{name} (--{name.replace('_', '-')}) both say which "
+                "certificate to show: leave one of them out"
+            )
+    if not managed and settings.tls_cert is None:
+        raise InputError(
+            "the API server calls webhooks by HTTPS only, and there is no certificate: pass --tls-cert and --tls-key, "
+            "or set webhook.certificates.managed: true and it makes its own (docs/certificates.md)"
+        )
+
+
+def _server(settings: WebhookSettings, api: ApiClient, stack: ExitStack) -> tuple[ServerOptions, tuple[Collector, ...]]:
+    """Where to serve and with which certificate, and the metrics of that."""
+    if not settings.certificates.managed:
+        assert settings.tls_cert is not None  # _check
+        collector = CertificateCollector(CertificateFiles(settings.tls_cert, settings.tls_key))
+        return server_options(settings), (collector,)
+    managed = stack.enter_context(open_certificates(certificate_options(settings.certificates), api))
+    # Options are checked as a whole: a client_ca asks for a certificate.
+    files = {"tls_cert": managed.files.certificate, "tls_key": managed.files.key}
+    return server_options(settings.model_copy(update=files)), (managed.collector,)
+
+
+def _write_statuses(api: ApiClient, store: TemplateStore, errors: LastErrors, stack: ExitStack) -> None:
+    pods = RecordedPods()
+    watcher = ResourceWatcher(api, pods, POD_RECORDS, timing=WEBHOOK_TIMING)
+    source = ResourceSource([watcher])
+    source.start()
+    stack.callback(source.stop)
+    writer = StatusWriter(api_server_patch(api), store, pods, errors, synced=lambda: source.synced)
+    every = Every("webhook-statuses", _STATUS_SECONDS, writer.step)
+    every.start()
+    stack.callback(every.stop)
+
+
+def _freezing() -> Callable[[], None]:
+    """What is long-lived by now need not be searched for cycles again: that stops all answers for 0.1 s.
+
+    Not done after every change of a template: what happens to be garbage at that moment stays for ever.
+    """
+    due = 0.0
+
+    def freeze() -> None:
+        nonlocal due
+        if time.monotonic() >= due:
+            due = time.monotonic() + _FREEZE_SECONDS
+            gc.collect()
+            gc.freeze()
+
+    return freeze

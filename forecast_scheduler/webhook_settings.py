@@ -1,0 +1,35 @@
+"""Settings of the webhook: where it listens, with which certificate, what it writes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from pydantic import Field, field_validator
+
+from forecast_scheduler.certificate_settings import CertificateSettings
+from forecast_scheduler.serving_settings import ServingSettings
+
+__all__ = ["WebhookSettings"]
+
+
+class WebhookSettings(ServingSettings):
+    """How `webhook` runs (docs/webhook.md)."""
+
+    port: int = Field(default=8443, ge=0, le=65_535)
+    """0: any free one, which is printed."""
+
+    max_concurrent: int = Field(default=256, gt=0)
+    """Requests at work at once; more are turned away with 503, and failurePolicy decides."""
+
+    kubeconfig: Path | None = None
+    """Which API server to follow. None: the cluster this runs in, else kubectl's default."""
+
+    statuses: bool = True
+    """Write the statuses of templates and bindings, and watch pods for the figures in them."""
+
+    certificates: CertificateSettings = CertificateSettings()
+
+    @field_validator("kubeconfig")
+    @classmethod
+    def _expand(cls, path: Path | None) -> Path | None:
+        return None if path is None else path.expanduser()
