@@ -32,7 +32,8 @@ demo: $(VENV)/.installed  ## train on the sample, backtest, replay, then serve t
 	$(BIN)/forecast-scheduler demo $(DEMO)
 
 test: lint types  ## ruff, mypy and all tests but the long ones (CI)
-	$(PYTEST) -m "not long"
+	$(PYTEST) -m "not long and not alone"
+	$(BIN)/python -m pytest -m "not long and alone"
 
 lint: $(VENV)/.installed-test
 	$(BIN)/ruff check .
@@ -41,7 +42,8 @@ types: $(VENV)/.installed-test
 	$(BIN)/mypy $(SOURCES)
 
 test-long: $(VENV)/.installed-test  ## the long tests too: soak runs, thousands of random cases
-	$(PYTEST) --hypothesis-profile=long
+	$(PYTEST) --hypothesis-profile=long -m "not alone"
+	$(BIN)/python -m pytest -m alone
 
 bench: $(VENV)/.installed-bench  ## the figures in the README
 	$(BIN)/python -m benchmarks.backtest $(if $(TRACES),--traces $(TRACES))

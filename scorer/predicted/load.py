@@ -28,8 +28,7 @@ ResourceWeights = tuple[float, ...]
 _MOST_COLUMNS = 256
 """Columns that are kept: those asked for last. 256 of 20,000 nodes are 20 MB."""
 
-_MOST_TERMS = 64
-"""Ways of weighing whose terms are kept: those made last."""
+_MOST_TERMS = 64  # ways of weighing whose terms are kept: those made last
 
 _IDLE = 1e-9
 """A pod that uses nothing costs nothing anywhere. It is taken to use this share of a mean node, so that it still goes

@@ -5,10 +5,15 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from pathlib import Path
 
+import numpy as np
+import pytest
+
 from benchmarks.evening_rollout import evening_rollout
 from benchmarks.real_burst import CHARGES, burst, cpu_peaks, place_burst
 from benchmarks.real_rollout import RolloutOutcome, gap_closed, roll_out
 from benchmarks.real_scheduler import Cluster
+
+pytestmark = pytest.mark.alone
 
 BATCHES = [(0, 1), (2, 3), (0, 1, 2, 3)]
 """Seeds. One rollout is up to chance: kube-scheduler draws lots among equal nodes, and one pod too many makes a node
@@ -26,8 +31,15 @@ def test_most_of_the_gap_to_those_who_know_the_future_is_closed(tmp_path: Path) 
 
 
 def test_a_burst_within_one_metric_interval_does_not_pile_up(tmp_path: Path) -> None:
-    of = burst()
-    with Cluster(of, tmp_path) as cluster:
-        without, shipped = (cpu_peaks(of, place_burst(cluster, charge)) for charge in CHARGES.values())
-    assert shipped.std() / shipped.mean() < 0.7 * without.std() / without.mean()
-    assert shipped.max() < 1.0 < without.max()
+    """Medians of three bursts: where a single one ends is up to chance, without the charge above all."""
+    variation, highest = np.empty((3, 2)), np.empty((3, 2))  # by round; without the charge, as shipped
+    for number in range(3):
+        of = burst(number)
+        with Cluster(of, tmp_path / str(number)) as cluster:
+            for kind, charge in enumerate(CHARGES.values()):
+                peaks = cpu_peaks(of, place_burst(cluster, charge))
+                variation[number, kind], highest[number, kind] = peaks.std() / peaks.mean(), peaks.max()
+    without, shipped = np.median(variation, axis=0)
+    assert shipped < 0.7 * without, variation
+    without, shipped = np.median(highest, axis=0)
+    assert shipped < 1.0 < without, highest
