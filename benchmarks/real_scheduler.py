@@ -95,12 +95,17 @@ class Cluster:
     def __exit__(self, *error: object) -> None:
         self._stack.close()
 
-    def extender(self, name: str, *arguments: str, **settings: Any) -> ScorerProcess:
-        """The command `extender` for this cluster, not started yet; settings: of the group `extender`."""
+    def extender(self, name: str, *arguments: str, url: str = "", **settings: Any) -> ScorerProcess:
+        """The command `extender` for this cluster, not started yet.
+
+        url      : of a proxy to the API server; "" = it talks to the API server itself
+        settings : of the group `extender`
+        """
+        kubeconfig = self.plane.write_kubeconfig("admin", self.plane.token, url=url)
         quick = {"usage_every": "1s", "model_every": "1s", "overview_every": "60s"}
         return ScorerProcess(
             self.directory / name,
-            "--kubeconfig", self.plane.kubeconfig, "--models", self.models, "--prometheus", self.prometheus.url,
+            "--kubeconfig", kubeconfig, "--models", self.models, "--prometheus", self.prometheus.url,
             *arguments,
             settings={"scorer": quick, "extender": settings},
             command="extender",

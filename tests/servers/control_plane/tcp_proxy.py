@@ -1,35 +1,54 @@
-"""A TCP proxy on loopback whose connections a test can reset, refuse or freeze."""
+"""A TCP proxy on loopback whose connections a test can reset, refuse, freeze or delay."""
 
 from __future__ import annotations
 
 import socket
 import struct
 import threading
+import time
+from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import partial
+from queue import SimpleQueue
 from types import TracebackType
-from typing import Self
+from typing import Self, TypeAlias
 
 __all__ = ["TcpProxy"]
 
 # Closing with a linger time of 0 sends a reset instead of an orderly end.
 _RESET = struct.pack("ii", 1, 0)
 
+_Pieces: TypeAlias = SimpleQueue[tuple[float, bytes]]
+"""Of what the server says, with when each is due."""
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class _Connection:
+    """is_cut: nothing that is still on its way is to arrive."""
+
+    client: socket.socket
+    server: socket.socket
+    is_cut: threading.Event = field(default_factory=threading.Event)
+
 
 class TcpProxy:
     """Context manager in front of 127.0.0.1:`port`. The server's certificate stays valid: the address is the same.
 
-    accepted : connections so far
-    lost     : answers lost on purpose so far
+    lag_seconds : all that the server says arrives so much later, also the end; as much at once as without a lag
+    accepted    : connections so far
+    lost        : answers lost on purpose so far
     """
 
-    def __init__(self, port: int) -> None:
+    def __init__(self, port: int, *, lag_seconds: float = 0.0) -> None:
+        self._lag = lag_seconds
         self._upstream = ("127.0.0.1", port)
         self._listener = socket.create_server(("127.0.0.1", 0))
         self.url = f"https://127.0.0.1:{self._listener.getsockname()[1]}"
         self.accepted = 0
         self.lost = 0
         self._refusing, self._to_lose = False, 0
-        self._pairs: list[tuple[socket.socket, socket.socket]] = []
+        self._connections: list[_Connection] = []
         self._frozen: set[socket.socket] = set()
         self._talking: set[socket.socket] = set()
         self._lock = threading.Lock()
@@ -51,14 +70,15 @@ class TcpProxy:
     def cut(self) -> None:
         """Reset all connections now, wherever in a message they are."""
         with self._lock:
-            pairs, self._pairs = self._pairs, []
+            connections, self._connections = self._connections, []
             talking, self._talking, self._frozen = self._talking, set(), set()
-        for pair in pairs:
-            for end in pair:
+        for connection in connections:
+            connection.is_cut.set()
+            for end in (connection.client, connection.server):
                 # A reset before the first byte makes Python's ssl.SSLSocket._create leave a socket to the garbage
                 # collector, which our tests take for a leak of ours: such connections end in good order.
                 with suppress(OSError):
-                    if pair[0] in talking:
+                    if connection.client in talking:
                         end.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET)
                 with suppress(OSError):
                     end.shutdown(socket.SHUT_RD)  # wakes the thread in recv(), sends nothing
@@ -80,7 +100,7 @@ class TcpProxy:
     def freeze(self) -> None:
         """From now on today's connections carry nothing and do not end, as after a router forgot them."""
         with self._lock:
-            self._frozen |= {end for pair in self._pairs for end in pair}
+            self._frozen |= {end for one in self._connections for end in (one.client, one.server)}
 
     def _accept(self) -> None:
         while True:
@@ -98,26 +118,54 @@ class TcpProxy:
             with self._lock:  # either refuse() cuts this one, or it is seen here
                 refused = self._refusing
                 if not refused:
-                    self._pairs.append((client, server))
+                    connection = _Connection(client, server)
+                    self._connections.append(connection)
             if refused:
                 client.close()
                 server.close()
                 continue
-            for source, target in ((client, server), (server, client)):
-                threading.Thread(target=self._pump, args=(source, target, server), daemon=True).start()
+            to_server, to_client = partial(self._say, client, server), partial(self._say, server, client)
+            if self._lag > 0:
+                later: _Pieces = SimpleQueue()
+                self._run(self._deliver, later, to_client, connection)
+                to_client = partial(self._put_off, later)
+            self._run(self._pump, client, to_server, False)
+            self._run(self._pump, server, to_client, True)
 
-    def _pump(self, source: socket.socket, target: socket.socket, server: socket.socket) -> None:
-        try:
+    def _run(self, target: Callable[..., None], *args: object) -> None:
+        threading.Thread(target=target, args=args, daemon=True).start()
+
+    def _pump(self, source: socket.socket, say: Callable[[bytes], None], is_server: bool) -> None:
+        """What `source` says piece by piece, then b"" for its end."""
+        with suppress(OSError):  # a reset on one side ends the other below
             while piece := source.recv(1 << 16):
                 self._talking.add(source)
-                if source is server and self._to_lose > 0:
+                if is_server and self._to_lose > 0:
                     self._to_lose, self.lost = self._to_lose - 1, self.lost + 1
                     self.cut()
+                    break
+                say(piece)
+        with suppress(OSError):
+            say(b"")
+
+    def _say(self, source: socket.socket, target: socket.socket, piece: bytes) -> None:
+        if source in self._frozen:
+            return
+        if piece:
+            target.sendall(piece)
+        else:
+            target.shutdown(socket.SHUT_WR)
+
+    def _put_off(self, later: _Pieces, piece: bytes) -> None:
+        later.put((time.monotonic() + self._lag, piece))
+
+    def _deliver(self, later: _Pieces, say: Callable[[bytes], None], connection: _Connection) -> None:
+        """Until the end, which also follows a cut."""
+        with suppress(OSError):
+            while True:
+                due, piece = later.get()
+                if connection.is_cut.wait(max(0.0, due - time.monotonic())):
                     return
-                if source not in self._frozen:
-                    target.sendall(piece)
-        except OSError:
-            pass  # a reset on one side ends the other below
-        if source not in self._frozen:
-            with suppress(OSError):
-                target.shutdown(socket.SHUT_WR)
+                say(piece)
+                if not piece:
+                    return
