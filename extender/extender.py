@@ -300,7 +300,10 @@ class Extender:
         )
 
     def _notice_bindings(self, changes: Sequence[Change]) -> None:
-        """Called under the lock for every change of the cluster: a pod that was charged, or gets a seat, was bound."""
+        """Called under the lock for every change of the cluster: a pod that was charged, or gets a seat, was bound.
+
+        Not those of many pods at once: they are assumed to be bound.
+        """
         for change in changes:
             uid = change.pod.uid if isinstance(change, PodChange) else ""
             if not isinstance(change, PodChange) or uid in self._tables.assumed:

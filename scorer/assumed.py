@@ -12,10 +12,14 @@ that is bound. Here is only kept what the watch said, so that it can be taken ba
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import repeat
 
 from scorer.cluster.objects import PodInfo
+from scorer.cluster.pod_shape import on_node, on_nodes
 from scorer.cluster.seating import waits
+from scorer.many_records import many_records
 
 __all__ = ["AssumedPods"]
 
@@ -58,7 +62,16 @@ class AssumedPods:
         elif known is not None and not waits(known):
             return None
         self._assumed[pod.uid] = _Assumed(node, until, known)
-        return replace(known or pod, node=node)
+        return on_node(known or pod, node)
+
+    def assume_all(self, like: PodInfo, pods: Sequence[PodInfo], nodes: Sequence[str], until: float) -> list[PodInfo]:
+        """The same for pods as the tables have them, which wait and are alike, each on its node.
+
+        like : what is to be in the tables of all of them, but for UID, name, age and node
+        """
+        assumed = many_records(_Assumed, len(pods), node=nodes, until=repeat(until), pod=pods)
+        self._assumed.update(zip([pod.uid for pod in pods], assumed, strict=True))
+        return on_nodes(like, pods, nodes)
 
     def seen(self, pod: PodInfo) -> tuple[PodInfo, bool]:
         """What the watch says of a pod -> the pod as it is to be put into the tables, and whether the wait is over.
@@ -70,8 +83,8 @@ class AssumedPods:
             return pod, False
         if not waits(pod):
             return pod, True
-        self._assumed[pod.uid] = replace(assumed, pod=pod)
-        return replace(pod, node=assumed.node), False
+        self._assumed[pod.uid] = _Assumed(assumed.node, assumed.until, pod)
+        return on_node(pod, assumed.node), False
 
     def gone(self, uid: str) -> None:
         """The pod was deleted, or the wait for its binding is over."""
@@ -83,6 +96,12 @@ class AssumedPods:
         Raises KeyError for a pod that is not assumed.
         """
         return self._assumed.pop(uid).pod
+
+    def keep(self, uid: str, until: float) -> None:
+        """It is to last until then (unix seconds); nothing if the pod is not assumed."""
+        assumed = self._assumed.get(uid)
+        if assumed is not None:
+            self._assumed[uid] = _Assumed(assumed.node, until, assumed.pod)
 
     def over(self, now: float) -> list[str]:
         """UIDs of pods that were assumed for long enough."""

@@ -2,31 +2,58 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 from scorer.assumed import AssumedPods
 from scorer.cluster.changes import Change, PodChange
 from scorer.cluster.decoding import Kind
 from scorer.cluster.objects import PodInfo
+from scorer.cluster.pod_shape import on_node, shape_of
+from scorer.cluster.seating import waits
 from scorer.options import ScorerOptions
 from scorer.tracking import TrackedCluster
 
 __all__ = ["AssumingCluster"]
 
 
+@dataclass(slots=True)
+class _Run:
+    """Alike pods that are assumed at once, by UID and in order. services: their indexes, all of one kind."""
+
+    shape: tuple[Any, ...] = ()
+    kind: tuple[int, bool] | None = None
+    services: set[int] = field(default_factory=set)
+    pods: dict[str, PodInfo] = field(default_factory=dict)
+    rows: list[int] = field(default_factory=list)
+
+    def add(self, pod: PodInfo, row: int, service: int) -> None:
+        self.services.add(service)
+        self.pods[pod.uid] = pod
+        self.rows.append(row)
+
+
 class AssumingCluster(TrackedCluster):
-    """What the watch says of pods comes in here."""
+    """What the watch says of pods comes in here.
+
+    on_overdue : told with every tick the UIDs of all pods that were assumed for long enough, whoever assumed them;
+                 each is to be kept or forgotten. Under the lock, by any thread. None = they are forgotten
+    """
 
     def __init__(self, options: ScorerOptions, *, now: float) -> None:
         super().__init__(options, now=now)
         self.assumed = AssumedPods()
+        self.on_overdue: Callable[[Sequence[str]], None] | None = None
 
     def tick(self, now: float) -> None:
         """Time has passed (or was set back)."""
         super().tick(now)
-        for uid in self.assumed.over(now):
-            self.forget(uid)
+        overdue = self.assumed.over(now)
+        if self.on_overdue is None:
+            self.forget_all(overdue)
+        elif overdue:
+            self.on_overdue(overdue)
 
     def put_pod(self, pod: PodInfo) -> None:
         """The watch says that a pod is new or has changed."""
@@ -68,6 +95,40 @@ class AssumingCluster(TrackedCluster):
         if assumed is not None:
             self.apply(self.state.put_pod(self._without_new_kinds(assumed)))
 
+    def assume_all(self, pods: Sequence[PodInfo], rows: Sequence[int], until: float) -> None:
+        """The same as `assume` of each in this order, and much faster for pods that wait here and are alike.
+
+        rows : (n_pods,) of the nodes they are to go to, all in use
+        """
+        run = _Run()
+        for pod, row in zip(pods, rows, strict=True):
+            uid, known = pod.uid, self.state.pods.get(pod.uid)
+            is_known = known is pod or (known is not None and _name(known) == _name(pod))
+            if known is not None and is_known and uid not in run.pods:
+                service, shape = self.state.service_index(uid), shape_of(known)
+                if shape == run.shape and (service in run.services or self._kind(known, service) == run.kind):
+                    run.add(known, row, service)
+                    continue
+                kind = self._kind(known, service) if waits(known) and known.started is None else None
+                if kind is not None:
+                    self._assume_run(run, until)
+                    run = _Run(shape, kind)
+                    run.add(known, row, service)
+                    continue
+            self._assume_run(run, until)
+            run = _Run()
+            self.assume(pod, self.state.names[row], until)
+        self._assume_run(run, until)
+
+    def keep(self, uid: str, until: float) -> None:
+        """What was assumed is to last until then (unix seconds); nothing if it was not."""
+        self.assumed.keep(uid, until)
+
+    def forget_all(self, uids: Sequence[str]) -> None:
+        """`forget` each."""
+        for uid in uids:
+            self.forget(uid)
+
     def forget(self, uid: str) -> None:
         """The pod was not bound after all, as far as is known; nothing if it was not assumed."""
         if uid in self.assumed:
@@ -76,12 +137,30 @@ class AssumingCluster(TrackedCluster):
 
     # Inside
 
+    def _kind(self, pod: PodInfo, service: int) -> tuple[int, bool] | None:
+        """What pods must have in common, beside being alike, to be placed at once: profile, and whether they come with
+        the node. None = its profile is still to be made, by the replicas that there are when its turn comes."""
+        key = self.state.services[service]
+        if self.predicted is None:
+            return -1, key.belongs_to_node
+        profile = self.predicted.known_profile(pod, key)
+        return None if profile is None else (profile, key.belongs_to_node)
+
+    def _assume_run(self, run: _Run, until: float) -> None:
+        if not run.pods:
+            return
+        pods, names = list(run.pods.values()), self.state.names
+        assumed = self.assumed.assume_all(
+            self._without_new_kinds(pods[0]), pods, [names[row] for row in run.rows], until
+        )
+        self.apply([self.state.seat_all(assumed, run.rows)])
+
     def _end_wait(self, pod: PodInfo) -> None:
         """It is bound. Where that is elsewhere it never ran where it was assumed: leaving there must neither look like
         the departure of a running pod nor be told as anything but the end of an assumption."""
         known = self.state.pods[pod.uid]
         if known.node != pod.node:
-            self.apply(self.state.put_pod(replace(known, node="")))
+            self.apply(self.state.put_pod(on_node(known, "")))
         self.assumed.gone(pod.uid)
 
     def _without_new_kinds(self, pod: PodInfo) -> PodInfo:
@@ -95,3 +174,7 @@ class AssumingCluster(TrackedCluster):
         """What is to be told of a pod that turned out to be just where it was assumed: nothing else changes."""
         seat = self.state.seat_of.get(pod.uid)
         return [] if seat is None else [PodChange(pod, seat, seat)]
+
+
+def _name(pod: PodInfo) -> tuple[str, str]:
+    return pod.namespace, pod.name

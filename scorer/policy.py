@@ -12,7 +12,7 @@ from typing import Final, Protocol
 
 from scorer.cluster.objects import PodInfo
 from scorer.options import ScorerOptions
-from scorer.predicted.load import ResourceWeights
+from scorer.predicted.growth_columns import ResourceWeights
 from scorer.scores.catalogue import RegisteredScore, check_weights, scores
 
 __all__ = ["SETTINGS_POLICY", "ChosenScoring", "OnePolicy", "ScoringPolicies", "ScoringPolicy", "scoring_policy"]

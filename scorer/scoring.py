@@ -14,7 +14,7 @@ from scorer.cluster.objects import PodInfo, QosClass
 from scorer.degradation import Level, level_of_nodes
 from scorer.live.virtual_request import VirtualRequest
 from scorer.policy import ScoringPolicy
-from scorer.predicted.load import ResourceWeights
+from scorer.predicted.growth_columns import ResourceWeights
 from scorer.scores.capacity import NEUTRAL_SCORE, limited
 from scorer.scores.catalogue import combine, weighted_mean
 from scorer.scores.columns import ClusterFigures, NodeColumns, PodColumns

@@ -18,7 +18,7 @@ import numpy as np
 from forecast.arrays import Bools, Floats
 from forecast.calendar import SLOT_MINUTES
 from forecast.resources import RESOURCES
-from scorer.cluster.changes import Change, NodeAdded, NodeChanged, NodeRemoved, PodChange, Seat
+from scorer.cluster.changes import Change, NodeAdded, NodeChanged, NodeRemoved, PodChange, PodsSeated, Seat
 from scorer.cluster.objects import PodInfo, QosClass
 from scorer.cluster.seating import FINISHED
 from scorer.cluster.state import ClusterState
@@ -29,7 +29,7 @@ from scorer.live.virtual_available import live_error, virtual_available
 from scorer.live.virtual_request import VirtualRequest, virtual_request
 from scorer.options import ScorerOptions
 from scorer.predicted.capacity import KnownCapacities
-from scorer.predicted.cluster import PredictedCluster
+from scorer.predicted.cluster import PlacedPod, PredictedCluster
 from scorer.predicted.growing import grown
 from scorer.scores.spread_or_stack import next_stack_weight, water_level
 from scorer.snapshot import Snapshot
@@ -103,6 +103,8 @@ class TrackedCluster:
             match change:
                 case PodChange():
                     self._pod_changed(change)
+                case PodsSeated():
+                    self._pods_seated(change)
                 case NodeAdded(row) | NodeChanged(row):
                     if self.state.nodes[row] is None:
                         self._end_shadows_on(row)
@@ -267,17 +269,34 @@ class TrackedCluster:
             self._departs(pod)
             self._shadows.pop(pod.uid, None)
         self._place(pod.uid, after, pod)
-        if not self.charges.knows(pod.uid, after.node, pod.started):
+        known = self.charges.knows(pod.uid, after.node, pod.started)
+        if not known and not self.charges.start(pod.uid, after.node, pod.started):
             self.charges.charge(pod.uid, after.node, self.expected_use(pod).amount, pod.started, self.now)
+
+    def _pods_seated(self, change: PodsSeated) -> None:
+        """As `_pod_changed` of each. Pods that wait are in no other table, these have not started, and the profile of
+        the first is that of all."""
+        pod, seat = change.pods[0], change.seats[0]
+        uids, nodes = [one.uid for one in change.pods], [one.node for one in change.seats]
+        if self._following is not None:
+            self._following.changed.update(dict.fromkeys(uids))
+        profile = None
+        if self.predicted is not None:
+            key = self.state.services[seat.service]
+            profile = self.predicted.profile(pod, key, self.state.replicas(seat.service))
+            like = PlacedPod(seat.node, profile, seat.weight, not key.belongs_to_node, int(pod.qos))
+            self.predicted.place_all(uids, nodes, like)
+        self.charges.charge_all(uids, nodes, self.expected_use(pod, profile).amount)
 
     def _place(self, uid: str, seat: Seat, pod: PodInfo | None = None) -> None:
         """Let the predicted load have a pod on its seat, or where it is believed to be. pod: None = as it is known."""
         if self._following is not None:
             self._following.changed[uid] = None
         if self.predicted is not None:
-            key, replicas = self.state.services[seat.service], self.state.replicas(seat.service)
-            pod, shadow = pod or self.state.pods[uid], self._shadows.get(uid)
-            self.predicted.place(pod, key, seat.node, seat.weight, replicas, shadow=shadow)
+            key, pod, shadow = self.state.services[seat.service], pod or self.state.pods[uid], self._shadows.get(uid)
+            if not self.predicted.has_placed(pod, key, seat.node, seat.weight, shadow):
+                replicas = self.state.replicas(seat.service)
+                self.predicted.place(pod, key, seat.node, seat.weight, replicas, shadow=shadow)
 
     def _end_shadows_on(self, row: int) -> None:
         """The node is gone: what was believed to be there counts where it is."""

@@ -7,13 +7,14 @@ one.
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
 from extender.index.namespaces import Namespaces
 from extender.index.topology import PodsByRow, pods_by_row
 from extender.selectors import selector_matches
-from scorer.cluster.constraints import Operator, PodAffinityTerm
+from scorer.cluster.constraints import Operator, PodAffinityTerm, PodConstraints
 from scorer.cluster.objects import PodInfo
 
 __all__ = ["HARD_POD_AFFINITY_WEIGHT", "AffinityTerms", "SittingTerm", "TermTable", "means"]
@@ -81,6 +82,19 @@ class TermTable:
                 if not self._at[place]:
                     del self._at[place]
 
+    def add_all(self, term: PodAffinityTerm, rows: Sequence[int], amount: int) -> None:
+        """A pod on each row says this from now on."""
+        if term.selector is None or not amount:
+            return
+        known: SittingTerm | None = None
+        for row in rows:
+            total = 0 if known is None else known.by_row.get(row, 0) + amount
+            if known is not None and total:
+                known.by_row[row] = total
+            else:  # a new term, or weights that cancel out
+                self.add(term, row, amount)
+                known = self._terms.get(term)
+
     def meaning(self, pod: PodInfo, namespaces: Namespaces) -> list[SittingTerm]:
         """The terms that mean a pod, in no particular order."""
         if not self._terms:
@@ -126,12 +140,21 @@ class AffinityTerms:
 
     def count(self, row: int, pod: PodInfo, sign: int) -> None:
         """A pod sits on the node of a row (1), or no longer does, exactly as it was counted (-1)."""
-        said = pod.constraints
-        for term in said.anti_affinity:
-            self.anti_affinity.add(term, row, sign)
-        for term in said.affinity:
-            self.preferences.add(term, row, sign * HARD_POD_AFFINITY_WEIGHT)
-        for preferred in said.preferred_affinity:
-            self.preferences.add(preferred.term, row, sign * preferred.weight)
-        for preferred in said.preferred_anti_affinity:
-            self.preferences.add(preferred.term, row, -sign * preferred.weight)
+        for table, term, amount in self._said(pod.constraints):
+            table.add(term, row, sign * amount)
+
+    def count_all(self, rows: Sequence[int], pod: PodInfo) -> None:
+        """Such a pod sits on the node of each row from now on; a row may be named more than once."""
+        for table, term, amount in self._said(pod.constraints):
+            table.add_all(term, rows, amount)
+
+    def _said(self, by: PodConstraints) -> Iterator[tuple[TermTable, PodAffinityTerm, int]]:
+        """Terms, where each of them belongs, and what it counts as there."""
+        for term in by.anti_affinity:
+            yield self.anti_affinity, term, 1
+        for term in by.affinity:
+            yield self.preferences, term, HARD_POD_AFFINITY_WEIGHT
+        for preferred in by.preferred_affinity:
+            yield self.preferences, preferred.term, preferred.weight
+        for preferred in by.preferred_anti_affinity:
+            yield self.preferences, preferred.term, -preferred.weight

@@ -11,8 +11,9 @@ Everything is called under the lock of the scorer's tables.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Final
+from collections.abc import Callable, Sequence
+from operator import attrgetter
+from typing import Any, Final
 
 from extender.index.affinity_terms import AffinityTerms
 from extender.index.host_ports import HostPorts
@@ -22,7 +23,7 @@ from extender.index.node_labels import NodeLabels
 from extender.index.node_taints import NodeTaints
 from extender.index.pod_groups import PodGroups
 from extender.index.storage import STORAGE_KINDS, Storage
-from scorer.cluster.changes import Change, NodeAdded, NodeChanged, NodeRemoved, PodChange
+from scorer.cluster.changes import Change, NodeAdded, NodeChanged, NodeRemoved, PodChange, PodsSeated
 from scorer.cluster.decoding import ApiObject, Kind
 from scorer.cluster.objects import NamespaceInfo, PodInfo
 from scorer.cluster.state import ClusterState
@@ -69,6 +70,8 @@ class PlacementIndex:
             match change:
                 case PodChange(pod, _, after):
                     self._pod_changed(pod.uid, None if after is None else after.node, pod)
+                case PodsSeated(pods, seats):
+                    self._pods_seated(pods, [seat.node for seat in seats])
                 case NodeAdded(row) | NodeChanged(row) | NodeRemoved(row):
                     self._node_changed(row)
                 case _:
@@ -105,11 +108,26 @@ class PlacementIndex:
     def _pod_changed(self, uid: str, row: int | None, pod: PodInfo) -> None:
         """Count a pod where it sits now, and no longer where, and as what, it was counted before."""
         before = self._counted.pop(uid, None)
+        if before is not None and before[0] == row and counts_the_same(before[1], pod):
+            self._counted[uid] = (row, pod)
+            return
         if before is not None:
             self._count(*before, -1)
         if row is not None:
             self._counted[uid] = (row, pod)
             self._count(row, pod, 1)
+
+    def _pods_seated(self, pods: Sequence[PodInfo], rows: Sequence[int]) -> None:
+        """Count alike pods, of which none is counted yet, where they sit from now on."""
+        self._counted.update(zip([pod.uid for pod in pods], zip(rows, pods, strict=True), strict=True))
+        like = pods[0]
+        self.groups.count_all(rows, like)
+        if like.constraints.affects_others:
+            self.terms.count_all(rows, like)
+        for row, pod in zip(rows, pods, strict=True) if like.host_ports or like.volumes else ():
+            self.ports.count(row, pod, 1)
+            if pod.volumes:
+                self.storage.count(row, pod, 1)
 
     def _count(self, row: int, pod: PodInfo, sign: int) -> None:
         self.groups.count(row, pod, sign)
@@ -119,3 +137,14 @@ class PlacementIndex:
             self.ports.count(row, pod, sign)
         if pod.volumes:
             self.storage.count(row, pod, sign)
+
+
+def counts_the_same(a: PodInfo, b: PodInfo) -> bool:
+    """Whether two states of a pod count as the same in all tables of a node."""
+    return bool(_counted_as(a) == _counted_as(b))
+
+
+_counted_as: Final[Callable[[PodInfo], tuple[Any, ...]]] = attrgetter(
+    "labels", "namespace", "terminating", "owner_uid", "owner", "constraints", "host_ports", "volumes"
+)
+"""All that `_count` reads of a pod."""

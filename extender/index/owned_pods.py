@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 from extender.index.topology import NO_PODS, PodsByRow, pods_by_row
@@ -40,6 +41,14 @@ class OwnedPods:
             del by_row[row]
             if not by_row:
                 del self._pods[pod.owner_uid]
+
+    def count_all(self, rows: Sequence[int], pod: PodInfo) -> None:
+        """Such a pod sits on the node of each row from now on."""
+        if pod.terminating or not is_spread_by_default(pod):
+            return
+        by_row = self._pods.setdefault(pod.owner_uid, {})
+        for row in rows:
+            by_row[row] = by_row.get(row, 0) + 1
 
     def pods_of(self, owner_uid: str) -> PodsByRow:
         """Pods of one controller."""

@@ -6,6 +6,7 @@ Selectors see namespace and labels only, so they are held against groups, of whi
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -77,6 +78,20 @@ class PodGroups:
                 self._drop_group(group)
         self.owned.count(row, pod, sign)
 
+    def count_all(self, rows: Sequence[int], pod: PodInfo) -> None:
+        """Such a pod sits on the node of each row from now on; a row may be named more than once."""
+        key = (pod.namespace, frozenset(pod.labels.items()))
+        group = self._group_of.get(key) or self._new_group(key, pod)
+        cells = group.cells
+        for row in rows:
+            if row not in cells:
+                cells[row] = self._new_cell(group.number, row)
+        counted = np.fromiter(map(cells.__getitem__, rows), dtype=np.int64, count=len(rows))
+        np.add.at(self._pods, counted, 1)
+        if pod.terminating:
+            np.add.at(self._leaving, counted, 1)
+        self.owned.count_all(rows, pod)
+
     def meant_by(self, term: PodAffinityTerm, namespaces: Namespaces) -> Ints:
         """Numbers of the groups that an affinity term means, ascending."""
         if term.namespace_selector is None:
@@ -130,8 +145,9 @@ class PodGroups:
         else:
             cell = self._n_cells
             self._n_cells += 1
-            self._group, self._row, self._pods, self._leaving = (
-                grown(table, cell + 1) for table in (self._group, self._row, self._pods, self._leaving)
-            )
+            if cell == len(self._group):
+                self._group, self._row, self._pods, self._leaving = (
+                    grown(table, cell + 1) for table in (self._group, self._row, self._pods, self._leaving)
+                )
         self._group[cell], self._row[cell] = group, row
         return cell

@@ -6,12 +6,15 @@
     CSINodes                 --> limits of nodes
 
 What a claim counts as follows from the claim, its volume and its class: when one of these changes it is counted anew.
+
+Who is about to write a claim or a volume has it here as it will be (`assume`), so that everybody reckons with it; the
+next state that the watch brings takes its place, as in assume_cache.go of kube-scheduler.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, TypeVar
 
 from extender.index.attached_volumes import AttachedVolumes
@@ -25,6 +28,7 @@ from extender.index.csi_translation import (
 from extender.index.disk_users import ClaimUsers, DiskUsers
 from extender.index.free_volumes import FreeVolumes
 from extender.index.node_storage import NodeStorage
+from extender.index.provisioning_failures import ProvisioningFailures
 from extender.index.topology_pool import TopologyPool
 from forecast.arrays import Bools, Ints
 from scorer.cluster.constraints import NodeSelectorTerm
@@ -64,6 +68,8 @@ class Storage:
     claims                    : by namespace and name
     free                      : volumes that claims may get
     disks, users              : pods that sit, by the disks they name and the claims they use
+    listeners                 : told of every claim and volume that is new, changed or gone, once it is in the tables
+    failures                  : where claims could not be provisioned; None = nobody keeps count
     """
 
     def __init__(self) -> None:
@@ -72,6 +78,9 @@ class Storage:
         self.classes: dict[str, StorageClassInfo] = {}
         self.drivers: dict[str, CsiDriverInfo] = {}
         self.free, self.disks, self.users = FreeVolumes(), DiskUsers(), ClaimUsers()
+        self.listeners: list[Callable[[ClaimInfo | VolumeInfo], None]] = []
+        self.failures: ProvisioningFailures | None = None
+        self._assumed: dict[tuple[type, object], ClaimInfo | VolumeInfo] = {}  # as the watch brought them
         self._csi_nodes: dict[str, CsiNodeInfo] = {}
         self._attachments: dict[str, VolumeAttachmentInfo] = {}
         self._capacities: dict[tuple[str, str], StorageCapacityInfo] = {}
@@ -95,13 +104,12 @@ class Storage:
 
     def put(self, kind: Kind, item: ApiObject) -> None:
         """An object is new or has changed."""
+        if isinstance(item, ClaimInfo | VolumeInfo):
+            self._seen(item)
+            return
         if self._objects(kind).get(_key(item)) == item:
             return
         match item:
-            case VolumeInfo():
-                self._set_volume(item.name, item)
-            case ClaimInfo():
-                self._set_claim((item.namespace, item.name), item)
             case StorageClassInfo():
                 self._set_class(item.name, item)
             case CsiDriverInfo():
@@ -120,9 +128,13 @@ class Storage:
         """An object is gone."""
         match item:
             case VolumeInfo():
+                self._assumed.pop((VolumeInfo, item.name), None)
                 self._set_volume(item.name, None)
+                self._tell(item)
             case ClaimInfo():
+                self._assumed.pop((ClaimInfo, _key(item)), None)
                 self._set_claim((item.namespace, item.name), None)
+                self._tell(item)
             case StorageClassInfo():
                 self._set_class(item.name, None)
             case CsiDriverInfo():
@@ -136,6 +148,30 @@ class Storage:
                 self._set_attachment(item.name, None)
             case _:
                 pass
+
+    # What is being written
+
+    def assume(self, item: ClaimInfo | VolumeInfo) -> None:
+        """Somebody writes this: reckon with it until the watch brings another state, or `revert`."""
+        known = self._known(item)
+        if known is not None:
+            self._assumed.setdefault((type(item), _key(item)), known)
+            self._set(item)
+
+    def revert(self, item: ClaimInfo | VolumeInfo) -> None:
+        """It was not written after all; nothing if it is not assumed any more."""
+        if self._known(item) is item:
+            self._set(self._assumed.pop((type(item), _key(item)), item))
+
+    def claim_as_seen(self, key: ClaimKey) -> ClaimInfo | None:
+        """A claim as the watch brought it last."""
+        seen = self._assumed.get((ClaimInfo, key))
+        return seen if isinstance(seen, ClaimInfo) else self.claims.get(key)
+
+    def volume_as_seen(self, name: str) -> VolumeInfo | None:
+        """A volume as the watch brought it last."""
+        seen = self._assumed.get((VolumeInfo, name))
+        return seen if isinstance(seen, VolumeInfo) else self.volumes.get(name)
 
     # Pods
 
@@ -200,7 +236,7 @@ class Storage:
     def is_empty(self) -> bool:
         """Whether nothing is left of objects and pods that went, for checks."""
         kept = (self.volumes, self.claims, self.classes, self.drivers, self._csi_nodes, self._attachments)
-        derived = (self._capacities, self._rooms, self._claims_of, self._attachments_of, self._counted)
+        derived = (self._capacities, self._rooms, self._claims_of, self._attachments_of, self._counted, self._assumed)
         parts = (self.free, self.disks, self.users, self._attached)
         return not any(kept) and not any(derived) and all(part.is_empty() for part in parts)
 
@@ -217,6 +253,39 @@ class Storage:
             Kind.VOLUME_ATTACHMENTS: _view(self._attachments),
         }
         return tables.get(kind, {})
+
+    def _known(self, item: ClaimInfo | VolumeInfo) -> ClaimInfo | VolumeInfo | None:
+        """The entry of a claim or volume."""
+        if isinstance(item, ClaimInfo):
+            return self.claims.get((item.namespace, item.name))
+        return self.volumes.get(item.name)
+
+    def _seen(self, item: ClaimInfo | VolumeInfo) -> None:
+        """The watch brings a claim or volume. One that comes again as it was does not end what is assumed of it."""
+        key = (type(item), _key(item))
+        before = self._assumed.get(key)
+        if before is not None:
+            if before == item and before.resource_version == item.resource_version:
+                return
+            del self._assumed[key]
+        if self._known(item) == item:
+            if isinstance(item, ClaimInfo):
+                self.claims[item.namespace, item.name] = item
+            else:
+                self.volumes[item.name] = item
+        else:
+            self._set(item)
+        self._tell(item)
+
+    def _set(self, item: ClaimInfo | VolumeInfo) -> None:
+        if isinstance(item, ClaimInfo):
+            self._set_claim((item.namespace, item.name), item)
+        else:
+            self._set_volume(item.name, item)
+
+    def _tell(self, item: ClaimInfo | VolumeInfo) -> None:
+        for listener in self.listeners:
+            listener(item)
 
     def _set_volume(self, name: str, volume: VolumeInfo | None) -> None:
         before = _put_or_pop(self.volumes, name, volume)

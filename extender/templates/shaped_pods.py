@@ -15,7 +15,7 @@ import numpy as np
 from extender.templates.effects import Group, SeatedPods
 from extender.templates.record import pod_record
 from forecast.arrays import Floats, Ints
-from scorer.cluster.changes import Change, PodChange
+from scorer.cluster.changes import Change, PodChange, PodsSeated
 from scorer.cluster.decoding import ApiObject, Kind
 from scorer.cluster.objects import PodInfo
 from scorer.cluster.state import ClusterState
@@ -58,6 +58,9 @@ class ShapedPods:
         for change in changes:
             if isinstance(change, PodChange):
                 self._pod_changed(change.pod, None if change.after is None else change.after.node)
+            elif isinstance(change, PodsSeated) and groups_of(change.pods[0]):  # they are alike
+                for pod, seat in zip(change.pods, change.seats, strict=True):
+                    self._pod_changed(pod, seat.node)
 
     def replace(self, kind: Kind, objects: Sequence[ApiObject]) -> None:
         """Nothing: it is attached for no further kinds."""

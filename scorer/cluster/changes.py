@@ -1,7 +1,7 @@
 """What happened to the tables of a ClusterState, one record each, in the order in which it took effect.
 
 A listener that starts from `ClusterState.seats()` and from then on subtracts `before` and adds `after` of every
-PodChange holds the same sums as a rebuild.
+PodChange (`one_by_one`) holds the same sums as a rebuild.
 
 Rows and service indexes mean what they meant at that moment: one that is given up may be used again later in the same
 list, and by the time the list is read the ClusterState knows only the last meaning.
@@ -9,7 +9,7 @@ list, and by the time the list is read the ClusterState knows only the last mean
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,7 +17,18 @@ import numpy as np
 from forecast.arrays import Floats, Ints
 from scorer.cluster.objects import PodInfo
 
-__all__ = ["Change", "NodeAdded", "NodeChanged", "NodeRemoved", "PodChange", "Seat", "Seats", "ServiceAdded"]
+__all__ = [
+    "Change",
+    "NodeAdded",
+    "NodeChanged",
+    "NodeRemoved",
+    "PodChange",
+    "PodsSeated",
+    "Seat",
+    "Seats",
+    "ServiceAdded",
+    "one_by_one",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +73,22 @@ class PodChange:
 
 
 @dataclass(frozen=True, slots=True)
+class PodsSeated:
+    """Pods that waited, all alike (pod_shape.py) and of one weight, were assumed to be bound, each to the node of its
+    seat.
+
+    pods, seats : as they are now, in the order in which they took their seats
+    """
+
+    pods: tuple[PodInfo, ...]
+    seats: tuple[Seat, ...]
+
+    def changes(self) -> Iterator[PodChange]:
+        """The same told pod by pod, for whoever has nothing to gain from pods that are alike."""
+        return (PodChange(pod, None, seat) for pod, seat in zip(self.pods, self.seats, strict=True))
+
+
+@dataclass(frozen=True, slots=True)
 class NodeAdded:
     """A row is in use from now on, by a Node object or because a pod names the node."""
 
@@ -89,4 +116,13 @@ class ServiceAdded:
     service: int
 
 
-Change = PodChange | NodeAdded | NodeChanged | NodeRemoved | ServiceAdded
+Change = PodChange | PodsSeated | NodeAdded | NodeChanged | NodeRemoved | ServiceAdded
+
+
+def one_by_one(changes: Iterable[Change]) -> Iterator[Change]:
+    """The same changes, those of many pods at once told pod by pod."""
+    for change in changes:
+        if isinstance(change, PodsSeated):
+            yield from change.changes()
+        else:
+            yield change

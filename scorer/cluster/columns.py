@@ -23,6 +23,8 @@ NODE_KINDS: Final = ("cpu", "memory", "pods", "ephemeral-storage")
 
 _PODS: Final = NODE_KINDS.index("pods")
 
+_NONZERO_SCALE: Final = np.array([1000.0, 1.0])
+
 _MOST_UNITS = 10**15  # per pod: a petabyte, or a million million cores; thousands of such pods still add up exactly
 
 Scalar = TypeVar("Scalar", bound=np.generic)
@@ -184,6 +186,19 @@ class NodeColumns:
     def remove_pod(self, row: int, pod: PodInfo) -> None:
         """Undo `add_pod` of the very same pod."""
         self._count(row, pod, -1)
+
+    def add_pods(self, rows: Ints, pod: PodInfo) -> None:
+        """Count one such pod on the node of each row; a row may be named more than once."""
+        at, pods = np.unique(rows, return_counts=True)
+        for kind, amount in pod.requests.items():
+            column = self._column(kind)
+            self._units[at, column] += pods * request_units(kind, amount)
+            self._requested[at, column] = self._units[at, column] / self._scale[column]
+        self._nonzero_units[at] += pods[:, None] * np.array(nonzero_units(pod), dtype=np.int64)
+        self._nonzero[at] = self._nonzero_units[at] / _NONZERO_SCALE
+        self._pod_count[at] += pods
+        self._requested[at, _PODS] = self._pod_count[at]
+        self._qos_pods[at, pod.qos] += pods
 
     def _count(self, row: int, pod: PodInfo, sign: int) -> None:
         for kind, amount in pod.requests.items():

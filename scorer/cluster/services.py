@@ -51,6 +51,12 @@ class Services:
         if not self.pods[index]:
             self._empty[index] = None
 
+    def turn(self, index: int, *, served: bool, serves: bool) -> None:
+        """A pod stays, and serves from now on or no longer does."""
+        if served or serves:
+            self.serving[index] += serves - served
+            self._changed.add(index)
+
     def mark_changed(self, key: ServiceKey) -> None:
         """Its replicas may be others now."""
         index = self.index_of.get(key)

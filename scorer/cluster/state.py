@@ -15,15 +15,28 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+import numpy as np
+
 from forecast.arrays import Bools, Floats, Ints
 from forecast.service_key import ServiceKey, service_of_pod
-from scorer.cluster.changes import Change, NodeAdded, NodeChanged, NodeRemoved, PodChange, Seat, Seats, ServiceAdded
+from scorer.cluster.changes import (
+    Change,
+    NodeAdded,
+    NodeChanged,
+    NodeRemoved,
+    PodChange,
+    PodsSeated,
+    Seat,
+    Seats,
+    ServiceAdded,
+)
 from scorer.cluster.columns import NodeColumns
 from scorer.cluster.decoding import ApiObject, Kind
 from scorer.cluster.objects import JobInfo, NodeInfo, PodInfo, ReplicaSetInfo
 from scorer.cluster.rollout import Rollouts, replicas_wanted
 from scorer.cluster.seating import same_requests, seat_weight, serves, sits, waits
 from scorer.cluster.services import Services
+from scorer.many_records import many_records
 
 __all__ = [
     "Change",
@@ -32,6 +45,7 @@ __all__ = [
     "NodeChanged",
     "NodeRemoved",
     "PodChange",
+    "PodsSeated",
     "Seat",
     "Seats",
     "ServiceAdded",
@@ -210,16 +224,48 @@ class ClusterState:
         if known is not None:
             if known == pod:
                 return changes
-            self._forget_names(known)
+            if not _same_names(known, pod):
+                self._forget_names(known)
         self.pods[pod.uid] = pod
         if waits(pod):
             self._waiting[pod.uid] = None
         else:
             self._waiting.pop(pod.uid, None)
-        self._uid_of[pod.namespace, pod.name] = pod.uid
-        if pod.owner_uid:
-            self._owned.setdefault(pod.owner_uid, {})[pod.uid] = None
+        if known is None or not _same_names(known, pod):
+            self._uid_of[pod.namespace, pod.name] = pod.uid
+            if pod.owner_uid:
+                self._owned.setdefault(pod.owner_uid, {})[pod.uid] = None
         return changes + self._settle(pod.uid, known, pod)
+
+    def service_index(self, uid: str) -> int:
+        """Index of the service of a pod that is here."""
+        return self._standing[uid][0]
+
+    def seat_all(self, pods: Sequence[PodInfo], rows: Sequence[int]) -> PodsSeated:
+        """Pods that wait here are bound now, as if each had been put, in this order; all are alike but for their nodes.
+
+        pods : as they are now, each on the node of its row
+        rows : (n_pods,) in use
+        """
+        serves_now = self._serves(pods[0])
+        weights: dict[int, float] = {}
+        services: list[int] = []
+        uids = [pod.uid for pod in pods]
+        for uid in uids:
+            # Its service is the one it waited in, see _settle.
+            service, served = self._standing[uid]
+            self._services.turn(service, served=served, serves=serves_now)
+            if served != serves_now:
+                self._standing[uid] = (service, serves_now)
+            if service not in weights:
+                weights[service] = seat_weight(self.services[service], serves=serves_now)
+            services.append(service)
+            del self._waiting[uid]
+        seats = many_records(Seat, len(pods), node=rows, service=services, weight=map(weights.__getitem__, services))
+        self.pods.update(zip(uids, pods, strict=True))
+        self.seat_of.update(zip(uids, seats, strict=True))
+        self._columns.add_pods(np.array(rows, dtype=np.int64), pods[0])
+        return PodsSeated(tuple(pods), tuple(seats))
 
     def delete_pod(self, uid: str) -> list[Change]:
         """A Pod is gone."""
@@ -281,11 +327,16 @@ class ClusterState:
         before, after = self.seat_of.get(uid), None
         standing = self._standing.pop(uid, None)
         if pod is not None:
-            key = self.service_key(pod)
             pod_serves = self._serves(pod)
-            service, is_new = self._services.join(key, serves=pod_serves)
-            if is_new:
-                changes.append(ServiceAdded(service))
+            if standing is not None and known is not pod and _same_service(known, pod):
+                service, key = standing[0], self.services[standing[0]]
+                self._services.turn(service, served=standing[1], serves=pod_serves)
+                standing = None
+            else:
+                key = self.service_key(pod)
+                service, is_new = self._services.join(key, serves=pod_serves)
+                if is_new:
+                    changes.append(ServiceAdded(service))
             self._standing[uid] = (service, pod_serves)
             if sits(pod):
                 row, is_new = self._columns.take_row(pod.node)
@@ -323,3 +374,13 @@ class ClusterState:
             owned.pop(pod.uid, None)
             if not owned:
                 del self._owned[pod.owner_uid]
+
+
+def _same_names(a: PodInfo, b: PodInfo) -> bool:
+    """Whether two states of a pod are found under the same names."""
+    return a.name == b.name and a.namespace == b.namespace and a.owner_uid == b.owner_uid
+
+
+def _same_service(a: PodInfo | None, b: PodInfo) -> bool:
+    """Whether two states of a pod belong to the same service: what else could change that settles the pod by itself."""
+    return a is not None and _same_names(a, b) and a.owner == b.owner and a.labels == b.labels

@@ -67,6 +67,7 @@ def volume_info(volume: wire_storage.VolumeObjectJson) -> VolumeInfo:
         terminating=metadata.deletion_timestamp is not None,
         node_terms=None if required is None else tuple(map(node_selector_term, required.node_selector_terms or ())),
         source=_source(spec),
+        resource_version=metadata.resource_version or "",
     )
 
 
@@ -90,6 +91,7 @@ def claim_info(claim: wire_storage.ClaimObjectJson) -> ClaimInfo:
         is_lost=claim.status is not None and claim.status.phase == "Lost",
         terminating=metadata.deletion_timestamp is not None,
         selected_node=annotations.get(_SELECTED_NODE),
+        resource_version=metadata.resource_version or "",
     )
 
 

@@ -6,7 +6,7 @@ Source: https://kubernetes.io/docs/reference/kubernetes-api/config-and-storage-r
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 
 from scorer.cluster.constraints import LabelSelector, NodeSelectorTerm
@@ -66,6 +66,7 @@ class VolumeInfo:
     attributes_class : name of its VolumeAttributesClass, '' = none
     is_available     : its phase is Available
     node_terms       : one of them must match the labels of the node; None = any node
+    resource_version : of the object, for whoever writes it; says nothing about the volume
     """
 
     name: str
@@ -80,19 +81,21 @@ class VolumeInfo:
     terminating: bool = False
     node_terms: tuple[NodeSelectorTerm, ...] | None = None
     source: VolumeSource = VolumeSource()
+    resource_version: str = field(default="", compare=False)
 
 
 @dataclass(frozen=True, slots=True)
 class ClaimInfo:
     """A PersistentVolumeClaim.
 
-    owner_uid     : UID of its controller; of an ephemeral volume's claim this is the pod
-    requested     : bytes; None = not said
-    volume        : name of the volume it is bound or to be bound to, '' = none
-    is_bound      : volume and claim have been bound completely
-    is_lost       : its volume is gone
-    selector      : of volumes by label, None = any
-    selected_node : the node it is provisioned for, None = not yet
+    owner_uid        : UID of its controller; of an ephemeral volume's claim this is the pod
+    requested        : bytes; None = not said
+    volume           : name of the volume it is bound or to be bound to, '' = none
+    is_bound         : volume and claim have been bound completely
+    is_lost          : its volume is gone
+    selector         : of volumes by label, None = any
+    selected_node    : the node it is provisioned for, None = not yet
+    resource_version : of the object, for whoever writes it; says nothing about the claim
     """
 
     namespace: str
@@ -110,6 +113,7 @@ class ClaimInfo:
     is_lost: bool = False
     terminating: bool = False
     selected_node: str | None = None
+    resource_version: str = field(default="", compare=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,12 +16,16 @@ A pod that is only assumed to be bound (scorer/assumed.py) is charged like one t
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import repeat
 
 import numpy as np
 
 from forecast.arrays import AnyFloats, Floats
+from scorer.many_records import many_records
 from scorer.predicted.growing import grown
+from scorer.predicted.repeated_rows import add_to_rows
 
 __all__ = ["Charges"]
 
@@ -79,15 +83,33 @@ class Charges:
         """A pod is on a node. Said again it changes only what is new: its start, or another node."""
         if self.knows(uid, node, started):
             return
-        before = self._charges.get(uid)
-        if before is not None and before.node == node:
-            self._put(uid, replace(before, started=started))
+        if self.start(uid, node, started):
             return
         self.release(uid)
         if started is not None and now - started > self._window + self._grace:
             self._seen[uid] = node  # it has run for long: whoever measures the node has seen it
             return
         self._put(uid, _Charge(node, np.asarray(amount, dtype=np.float64), started, 1.0))
+
+    def start(self, uid: str, node: int, started: float | None) -> bool:
+        """Whether a pod is charged on the node already; when it started, which alone is new then, is noted."""
+        before = self._charges.get(uid)
+        if before is None or before.node != node:
+            return False
+        self._charges[uid] = replace(before, started=started)
+        return True
+
+    def charge_all(self, uids: Sequence[str], nodes: Sequence[int], amount: AnyFloats) -> None:
+        """Pods of which none is known here, and which have not started, are on nodes: each is charged the same."""
+        amount = np.asarray(amount, dtype=np.float64)
+        rows = np.array(nodes, dtype=np.int64)
+        self._ensure(int(rows.max(initial=-1)) + 1)
+        charges = many_records(
+            _Charge, len(uids), node=nodes, amount=repeat(amount), started=repeat(None), left=repeat(1.0)
+        )
+        self._charges.update(zip(uids, charges, strict=True))
+        add_to_rows(self._total, rows, amount)
+        np.add.at(self._n_on, rows, 1)
 
     def reprice(self, uid: str, amount: AnyFloats) -> None:
         """Another model takes the pod to use something else; nothing if it is not charged."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import repeat
 
 import numpy as np
 
@@ -16,12 +17,14 @@ from forecast.calendar import SLOTS_PER_DAY
 from forecast.resources import CPU, MEMORY, RESOURCES
 from forecast.service_key import ServiceKey
 from scorer.cluster.objects import PodInfo
+from scorer.many_records import many_records
 from scorer.predicted.base import NodeBases
 from scorer.predicted.capacity import LARGEST
 from scorer.predicted.growing import grown
 from scorer.predicted.horizon import Horizon
 from scorer.predicted.load import PredictedLoad
 from scorer.predicted.profiles import ProfileKey, Profiles
+from scorer.predicted.repeated_rows import add_to_rows
 from scorer.scores.predicted_peak import RESOURCE_WEIGHTS
 
 __all__ = ["PlacedPod", "PredictedCluster", "Sums"]
@@ -132,6 +135,38 @@ class PredictedCluster:
         present = not service.belongs_to_node
         self._place(pod.uid, PlacedPod(node, profile, weight, present, int(pod.qos), shadow=shadow))
 
+    def has_placed(self, pod: PodInfo, service: ServiceKey, node: int, weight: float, shadow: int | None) -> bool:
+        """Whether placing the pod so would change nothing."""
+        placed = self.placed.get(pod.uid)
+        if placed is None or (placed.node, placed.weight, placed.qos, placed.shadow) != (node, weight, pod.qos, shadow):
+            return False
+        key = self.keys[placed.profile]
+        if key.service is not None:
+            return key.service == service
+        return placed.present != service.belongs_to_node and key == self._key(pod, service)
+
+    def place_all(self, uids: Sequence[str], nodes: Sequence[int], like: PlacedPod) -> None:
+        """Pods of which none is known here are on nodes, as if each had been placed, in this order.
+
+        like : what holds for all of them, its node left aside; no shadow
+        """
+        rows, profile = np.array(nodes, dtype=np.int64), like.profile
+        self._ensure(int(rows.max()))
+        shared = {name: repeat(getattr(like, name)) for name in ("profile", "weight", "present", "qos", "shadow")}
+        self.placed.update(zip(uids, many_records(PlacedPod, len(uids), node=nodes, **shared), strict=True))
+        self._users[profile] += len(uids)
+        self._idle.pop(profile, None)
+        if self.keys[profile].service is None and like.weight:
+            self.unknown_pods += len(uids)
+        if like.present:
+            present = self._present[profile]
+            for node in nodes:
+                present[node] = present.get(node, 0) + 1
+            add_to_rows(self._pods_today, rows, self._today[profile])
+        if like.weight:
+            self.load.add_many(profile, nodes)  # their weight is 1 each
+            add_to_rows(self._qos_memory[:, like.qos], rows, self._memory_peak[profile])
+
     def remove(self, uid: str) -> None:
         """The pod is gone; harmless if it was never there."""
         placed = self.placed.pop(uid, None)
@@ -140,11 +175,7 @@ class PredictedCluster:
 
     def profile(self, pod: PodInfo, service: ServiceKey, replicas: float) -> int:
         """The profile of a pod, made if it is new."""
-        if self.profiles.knows(service):
-            key = ProfileKey(service)
-        else:
-            cores, memory = pod.requests.get("cpu", 0.0), pod.requests.get("memory", 0.0)
-            key = ProfileKey(None, min(cores, float(LARGEST[CPU])), min(memory, float(LARGEST[MEMORY])))
+        key = self._key(pod, service)
         known = self._profile_of.get(key)
         if known is not None:
             if known in self._idle:
@@ -156,6 +187,10 @@ class PredictedCluster:
         profile = self._add_profiles([key], np.array([replicas]))
         self._idle[profile] = None
         return profile
+
+    def known_profile(self, pod: PodInfo, service: ServiceKey) -> int | None:
+        """The profile of a pod if there is one already."""
+        return self._profile_of.get(self._key(pod, service))
 
     def add_services(self, services: Sequence[ServiceKey], replicas: Mapping[ServiceKey, float]) -> None:
         """Make the profiles of many services at once, which is much faster than one by one; their pods follow."""
@@ -263,6 +298,12 @@ class PredictedCluster:
         return self._names.get(row, "")
 
     # Inside
+
+    def _key(self, pod: PodInfo, service: ServiceKey) -> ProfileKey:
+        if self.profiles.knows(service):
+            return ProfileKey(service)
+        cores, memory = pod.requests.get("cpu", 0.0), pod.requests.get("memory", 0.0)
+        return ProfileKey(None, min(cores, float(LARGEST[CPU])), min(memory, float(LARGEST[MEMORY])))
 
     def _place(self, uid: str, placed: PlacedPod) -> None:
         before = self.placed.get(uid)

@@ -1,75 +1,42 @@
 """Predicted load of every node over the coming days, as shares of capacity, and what one more pod costs there.
 
 A *profile* is the usage curve of one pod, a *point* a half hour to come. Applying a pod touches one row of the table:
-O(resources x points), whatever the number of nodes. A score reads a column: the energy growth of one profile on all
-nodes is a matrix-vector product when first asked for and is mended afterwards in the rows that changed since.
-Live error (usage now beyond what was predicted) has one shape over time for all nodes, so it is kept as a number per
-node and resource and joins when a column is read.
+O(resources x points), whatever the number of nodes. A score reads a column (growth_columns.py), which a landing pod
+changes by one number. Live error (usage now beyond what was predicted) has one shape over time for all nodes, so it is
+kept as a number per node and resource and joins when a column is read.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from forecast.arrays import AnyFloats, Bools, Floats, Floats32, Ints
-from scorer.predicted.changed_rows import ChangedRows
-from scorer.predicted.growing import grown
-from scorer.scores.capacity import any_limit, limited, neutral_where_unknown
+from scorer.predicted.growth_columns import GrowthColumn, GrowthColumns, ResourceWeights
+from scorer.predicted.load_ahead import LoadAhead
+from scorer.predicted.load_changes import ANYTHING
+from scorer.predicted.load_tables import LoadTables
+from scorer.scores.capacity import limited, neutral_where_unknown
 from scorer.scores.predicted_peak import power_growth
 
 __all__ = ["LoadSnapshot", "PredictedLoad", "ResourceWeights"]
 
-ResourceWeights = tuple[float, ...]
-"""(n_resources,) how much each resource counts. Profiles that are weighed in several ways have a column for each."""
-
-_MOST_COLUMNS = 256
-"""Columns that are kept: those asked for last. 256 of 20,000 nodes are 20 MB."""
-
-_MOST_TERMS = 64  # ways of weighing whose terms are kept: those made last
-
-_IDLE = 1e-9
-"""A pod that uses nothing costs nothing anywhere. It is taken to use this share of a mean node, so that it still goes
-where there is most room."""
-
-
 _LARGE = 8.0
 """Shares of capacity that, taken away again, leave rounding errors behind that matter: the row is summed anew."""
 
-
-@dataclass(slots=True)
-class _ByNode:
-    """One number per node, derived from its row; valid for `version`, up to `position` of the log of changed rows."""
-
-    values: Floats32
-    version: tuple[int, ...]
-    position: int
-
-
-@dataclass(frozen=True, slots=True)
-class _Terms:
-    """What all columns share.
-
-    per_mean     : (n_resources,) w_r / mean C_r
-    node_weights : (n_nodes, n_resources) w_r * C[n, r] / mean C_r, 0 where capacity is no limit
-    known        : (n_nodes,)
-    """
-
-    per_mean: Floats
-    node_weights: Floats
-    known: Bools
+_ROWS_AT_ONCE = 128
+"""Rows that pods are added to together: 860 kB, which stay in the processor's cache."""
 
 
 @dataclass(slots=True)
-class _Column:
-    """The terms of one profile: q weighs a node's shares (n_resources * n_points), `alone` its own square."""
+class _Highest:
+    """The highest share of one resource on each node, of the table as it was at `position` of the log."""
 
-    q: Floats32
-    alone: Floats32
-    mass: float
-    dot: _ByNode
+    values: Floats32 = field(default_factory=lambda: np.empty(0, dtype=np.float32))
+    version: tuple[int, int] = (-1, -1)
+    position: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,26 +66,22 @@ class PredictedLoad:
         resource_weights : (n_resources,) that count unless others are asked for
         """
         self._resource_weights: ResourceWeights = tuple(np.asarray(resource_weights, dtype=np.float64).tolist())
-        n_resources, n_points = len(self._resource_weights), len(point_weights)
-        self.n_nodes, self.n_profiles = 0, 0
-        # One row per node or profile, more rows than used: grown by halves.
-        self._share = np.zeros((0, n_resources, n_points), dtype=np.float32)
-        self._base = np.zeros_like(self._share)
-        self._soft = np.zeros_like(self._share)
-        self._usage = np.zeros_like(self._share)
-        self._capacity = np.full((0, n_resources), np.nan)
-        self._per_capacity = np.zeros((0, n_resources), dtype=np.float32)
-        self._error = np.zeros((0, n_resources), dtype=np.float32)
-        self._fading = np.zeros(n_points, dtype=np.float32)
+        self._tables = LoadTables(len(self._resource_weights), len(point_weights))
+        self._columns = GrowthColumns(self._tables)
         self._pods_on: list[dict[int, float]] = []
         self._nodes_of: list[dict[int, float]] = []
-        self._changed = ChangedRows()
-        self._version = 0  # of what every column depends on: weights, capacities
-        self._error_version = 0
-        self._terms_made: dict[ResourceWeights, _Terms] = {}
-        self._columns: dict[tuple[int, ResourceWeights], _Column] = {}
-        self._peaks: dict[int, _ByNode] = {}
+        self._highest_of: dict[int, _Highest] = {}
         self._set_point_weights(point_weights)
+
+    @property
+    def n_nodes(self) -> int:
+        """Rows of nodes, those without one included."""
+        return self._tables.n_nodes
+
+    @property
+    def n_profiles(self) -> int:
+        """Profiles made known."""
+        return self._tables.n_profiles
 
     # What changes
 
@@ -129,39 +92,37 @@ class PredictedLoad:
         base     : (n_resources, n_points) load beside the pods that are added, base units
         """
         self._ensure_node(node)
-        if not np.array_equal(self._capacity[node], capacity, equal_nan=True):
-            self._capacity[node] = capacity
-            self._capacities_changed()
-        limits = limited(capacity)
-        self._error[node] /= np.where(self._per_capacity[node] > 0, self._per_capacity[node], 1.0)
-        self._per_capacity[node] = np.where(limits, 1 / np.where(limits, np.nan_to_num(capacity), 1.0), 0.0)
-        self._soft[node] = 0.0  # until it is shared out again
-        self._error[node] *= self._per_capacity[node]
-        self._base[node] = base * self._per_capacity[node][:, None]
+        tables = self._tables
+        if not np.array_equal(tables.capacity[node], capacity, equal_nan=True):
+            tables.capacity[node] = capacity
+            tables.capacities_changed()
+        limits, before = limited(capacity), tables.per_capacity[node].copy()
+        tables.per_capacity[node] = np.where(limits, 1 / np.where(limits, np.nan_to_num(capacity), 1.0), 0.0)
+        tables.error[node] = tables.error[node] / np.where(before > 0, before, 1.0) * tables.per_capacity[node]
+        tables.soft[node] = 0.0  # until it is shared out again
+        tables.base[node] = base * tables.per_capacity[node][:, None]
         self._rebuild_row(node)
 
     def clear_node(self, node: int) -> None:
         """The node is gone. Pods that are still said to be on it stay counted, in case it comes back."""
-        self.set_node(node, np.full(self._capacity.shape[1], np.nan), np.zeros(self._base.shape[1:]))
+        tables = self._tables
+        self.set_node(node, np.full(tables.capacity.shape[1], np.nan), np.zeros(tables.base.shape[1:]))
 
     def add_profile(self, usage: AnyFloats) -> int:
         """Make a new profile known, (n_resources, n_points) in base units; returns its number."""
         profile = self.n_profiles
-        self._usage = grown(self._usage, profile + 1)
-        self._usage[profile] = usage
+        self._tables.set_usage(profile, usage)
         self._nodes_of.append({})
-        self.n_profiles += 1
         return profile
 
     def set_profile(self, profile: int, usage: AnyFloats) -> None:
         """The pods of a profile use something else than was thought: all of them, wherever they are."""
         new = np.asarray(usage, dtype=np.float32)
-        difference = new - self._usage[profile]
-        self._usage[profile] = new
-        for column in [column for column in self._columns if column[0] == profile]:
-            del self._columns[column]
+        difference = new - self._tables.usage[profile]
+        self._tables.set_usage(profile, new)
+        self._columns.forget(profile)
         for node, pods in self._nodes_of[profile].items():
-            self._add_to_row(node, difference, pods)
+            self._add_to_row(node, difference, pods, ANYTHING)
 
     def add(self, profile: int, node: int, pods: float = 1.0) -> None:
         """`pods` more pods of a profile on a node; negative takes them away."""
@@ -173,29 +134,43 @@ class PredictedLoad:
         else:
             self._pods_on[node][profile] = self._nodes_of[profile][node] = left
         if self._pods_on[node]:
-            self._add_to_row(node, self._usage[profile], pods)
+            self._add_to_row(node, self._tables.usage[profile], pods, self._tables.curve_of[profile])
         else:
             self._rebuild_row(node)  # an empty node carries no rounding errors on
 
+    def add_many(self, profile: int, nodes: Sequence[int]) -> None:
+        """One more pod of a profile on each of these nodes, which may occur several times: as `add` one by one."""
+        tables, nodes_of = self._tables, self._nodes_of[profile]
+        if not len(nodes):
+            return
+        self._ensure_node(max(nodes))
+        times: list[list[int]] = []  # the nodes that occur a first time, a second time, ...
+        came: dict[int, int] = {}
+        for node in nodes:
+            on = self._pods_on[node]
+            on[profile] = nodes_of[node] = on.get(profile, 0.0) + 1.0
+            nth = came[node] = came.get(node, -1) + 1
+            if nth == len(times):
+                times.append([])
+            times[nth].append(node)
+        usage = tables.usage[profile]
+        for once in times:
+            for start in range(0, len(once), _ROWS_AT_ONCE):
+                rows = np.array(once[start : start + _ROWS_AT_ONCE])
+                tables.share[rows] += tables.per_capacity[rows][:, :, None] * usage
+        tables.changes.extend(nodes, longest=self.n_nodes, curve=tables.curve_of[profile])
+
     def set_base(self, base: AnyFloats) -> None:
         """Replace the load beside the added pods: (n_nodes, n_resources, n_points) in base units, all nodes at once."""
-        new = np.asarray(base * self._per_capacity[: self.n_nodes, :, None], dtype=np.float32)
-        self._share[: self.n_nodes] += new - self._base[: self.n_nodes]
-        self._base[: self.n_nodes] = new
-        self._version += 1
+        self._replace_part(self._tables.base, base)
 
     def set_soft_load(self, load: AnyFloats) -> None:
         """Replace what is kept free beside base and pods: (n_nodes, n_resources, n_points) in base units."""
-        n = self.n_nodes
-        new = np.asarray(load * self._per_capacity[:n, :, None], dtype=np.float32)
-        self._share[:n] += new - self._soft[:n]
-        self._soft[:n] = new
-        self._version += 1
+        self._replace_part(self._tables.soft, load)
 
     def set_weights(self, point_weights: AnyFloats) -> None:
         """Weigh the points anew, (n_points,): 0 for those that are over, which then are no peak either."""
         self._set_point_weights(point_weights)
-        self._version += 1
 
     def set_live_error(self, error: AnyFloats, fading: AnyFloats) -> None:
         """Usage beyond what was predicted, which the points to come inherit in part.
@@ -203,29 +178,40 @@ class PredictedLoad:
         error  : (n_nodes, n_resources) base units, NaN = not known
         fading : (n_points,) share of it that is left at each point
         """
-        per_capacity = self._per_capacity[: self.n_nodes]
-        self._error[: self.n_nodes] = np.nan_to_num(np.asarray(error)) * per_capacity
-        self._fading = np.asarray(fading, dtype=np.float32)
-        self._error_version += 1
+        tables = self._tables
+        per_capacity = tables.per_capacity[: self.n_nodes]
+        tables.error[: self.n_nodes] = np.nan_to_num(np.asarray(error)) * per_capacity
+        tables.fading = np.asarray(fading, dtype=np.float32)
+        tables.error_version += 1
 
     # What is asked
 
     @property
     def known(self) -> Bools:
         """(n_nodes,) whether a node has the capacity of at least one resource."""
-        return self._terms(self._resource_weights).known
+        return self._columns.terms(self._resource_weights).known
+
+    def column(self, profile: int, weights: ResourceWeights | None = None) -> GrowthColumn:
+        """What one more pod of a profile costs on all nodes, to be read only. weights: None = the usual ones."""
+        return self._columns.column(profile, weights or self._resource_weights)
+
+    def ahead(self, profile: int, weights: ResourceWeights | None = None) -> LoadAhead:
+        """Rows as they will be with more pods of a profile."""
+        node_weights = self._columns.terms(weights or self._resource_weights).node_weights
+        return LoadAhead(self._tables, profile, node_weights, self._counted)
+
+    def own_growth(self, column: GrowthColumn, profile: int) -> Floats32:
+        """(n_nodes,) what one more pod of the profile, landing there, adds to `column.dot`."""
+        return self._columns.own_growth(column, profile)
 
     def growth(self, profile: int, nodes: Ints | slice = slice(None), weights: ResourceWeights | None = None) -> Floats:
         """Energy growth with one more pod of a profile: (len(nodes),), lower is better (scorer.scores.energy).
 
         weights : of the resources; None = the usual ones
         """
-        column = self._column(profile, weights or self._resource_weights)
-        n = self.n_nodes
-        dot = self._up_to_date(column.dot, (self._version,), lambda rows: self._flat(rows) @ column.q)
-        fading = column.q.reshape(self._share.shape[1:]) @ self._fading  # (n_resources,)
-        cost = 2 * dot[nodes] + self._per_capacity[:n][nodes] @ column.alone + 2 * (self._error[:n][nodes] @ fading)
-        return neutral_where_unknown(cost.astype(np.float64), self.known[nodes])
+        column = self.column(profile, weights)
+        cost = (2 * column.dot[nodes] + column.rest[nodes]).astype(np.float64)
+        return neutral_where_unknown(cost, self.known[nodes])
 
     def mean_share(
         self, profile: int, nodes: Ints | slice = slice(None), weights: ResourceWeights | None = None
@@ -234,17 +220,17 @@ class PredictedLoad:
 
         The pod itself is counted half.
         """
-        mass = self._column(profile, weights or self._resource_weights).mass
-        return self.growth(profile, nodes, weights) / (2 * mass)
+        column = self.column(profile, weights)
+        return neutral_where_unknown(column.share(column.dot[nodes], column.rest[nodes]), self.known[nodes])
 
     def power_growth(self, profile: int, nodes: Ints, weights: ResourceWeights | None = None) -> Floats:
         """Exact cost of one more pod on each of `nodes`: (len(nodes),), lower is better (scorer.scores.predicted_peak).
 
         A node without any known capacity costs as much as the median of the others among `nodes`.
         """
-        pod = self._usage[profile] * self._per_capacity[nodes][:, :, None]
-        node_weights = self._terms(weights or self._resource_weights).node_weights[nodes]
-        growth = power_growth(self.share(nodes), pod, self._point_weights, node_weights)
+        pod = self._of_pod(profile, nodes)
+        node_weights = self._columns.terms(weights or self._resource_weights).node_weights[nodes]
+        growth = power_growth(self.share(nodes), pod, self._tables.point_weights, node_weights)
         return neutral_where_unknown(growth, self.known[nodes])
 
     def peak_with(self, profile: int, resource: int, nodes: Ints | slice = slice(None)) -> Floats:
@@ -252,17 +238,24 @@ class PredictedLoad:
 
         The sum of both peaks, which need not coincide; 0 where capacity is no limit.
         """
-        peak = self._peaks.setdefault(resource, _ByNode(np.empty(0, dtype=np.float32), (), 0))
-        version = (self._version, self._error_version)
-        values = self._up_to_date(peak, version, lambda rows: self._highest(rows, resource))
-        of_pod = self._usage[profile, resource, self._counted].max(initial=0.0)
-        per_capacity = self._per_capacity[: self.n_nodes, resource][nodes]
-        return np.asarray(values[nodes] + of_pod * per_capacity, dtype=np.float64)
+        values, per_capacity = self._highest(resource), self._tables.per_capacity[: self.n_nodes, resource]
+        return np.asarray(values[nodes] + self.peak_of_pod(profile, resource) * per_capacity[nodes], dtype=np.float64)
+
+    def highest(self, resource: int, nodes: Ints | slice = slice(None)) -> Floats32:
+        """The highest share of a resource as things are: (len(nodes),)."""
+        return self._highest(resource)[nodes]
+
+    def per_capacity(self, nodes: Ints) -> Floats32:
+        """(len(nodes), n_resources) 1 / capacity, 0 where it is no limit."""
+        return self._tables.per_capacity[nodes]
+
+    def peak_of_pod(self, profile: int, resource: int) -> np.float32:
+        """What one pod of a profile uses of a resource at its own peak, base units."""
+        return np.float32(self._tables.usage[profile, resource, self._counted].max(initial=0.0))
 
     def peaks_with(self, profile: int, nodes: Ints) -> Floats:
         """The highest share of each resource with one more pod of a profile: (len(nodes), n_resources)."""
-        pod = self._usage[profile] * self._per_capacity[nodes][:, :, None]
-        with_pod = (self.share(nodes) + pod)[:, :, self._counted]
+        with_pod = (self.share(nodes) + self._of_pod(profile, nodes))[:, :, self._counted]
         return np.asarray(with_pod.max(axis=2, initial=0.0), dtype=np.float64)
 
     def peaks(self, nodes: Ints) -> Floats:
@@ -274,12 +267,25 @@ class PredictedLoad:
 
         A node that is idle now may lack more than it will use at night, when the error has not faded yet.
         """
-        return np.maximum(self._share[nodes] + self._error[nodes][:, :, None] * self._fading, np.float32(0))
+        tables = self._tables
+        with_error = tables.share[nodes] + tables.error[nodes][:, :, None] * tables.fading
+        return np.asarray(np.maximum(with_error, np.float32(0)))
+
+    def share_between(self, resource: int, first: int, end: int, nodes: Ints | slice = slice(None)) -> Floats32:
+        """`share` of one resource at the points from `first` to before `end`: (len(nodes), end - first)."""
+        tables = self._tables
+        share = tables.share[: self.n_nodes, resource, first:end][nodes]
+        error = tables.error[: self.n_nodes, resource][nodes]
+        return np.asarray(np.maximum(share + error[:, None] * tables.fading[first:end], np.float32(0)))
+
+    def usage_of(self, profile: int) -> Floats32:
+        """What one pod of a profile is taken to use: (n_resources, n_points) base units, to be read only."""
+        return np.asarray(self._tables.usage[profile])
 
     def live_error(self, nodes: Sequence[int]) -> Floats:
         """The live error of some nodes as it was set: (len(nodes), n_resources) base units, 0 = not known."""
-        per_capacity = self._per_capacity[list(nodes)].astype(np.float64)
-        return np.asarray(self._error[list(nodes)] / np.where(per_capacity > 0, per_capacity, 1.0))
+        per_capacity = self._tables.per_capacity[list(nodes)].astype(np.float64)
+        return np.asarray(self._tables.error[list(nodes)] / np.where(per_capacity > 0, per_capacity, 1.0))
 
     def pods_on(self, node: int) -> dict[int, float]:
         """Pods of each profile on a node."""
@@ -287,114 +293,73 @@ class PredictedLoad:
 
     def snapshot(self) -> LoadSnapshot:
         """Copies of the table and of the curves it was made from."""
-        n = self.n_nodes
+        tables, n = self._tables, self.n_nodes
         return LoadSnapshot(
-            share=self._share[:n].copy(),
-            base=self._base[:n] + self._soft[:n],
-            usage=self._usage[: self.n_profiles].copy(),
-            per_capacity=self._per_capacity[:n].copy(),
+            share=tables.share[:n].copy(),
+            base=tables.base[:n] + tables.soft[:n],
+            usage=tables.usage[: self.n_profiles].copy(),
+            per_capacity=tables.per_capacity[:n].copy(),
         )
 
     # Inside
 
     def _ensure_node(self, node: int) -> None:
-        if node < self.n_nodes:
-            return
-        n = node + 1
-        self._share, self._base, self._soft = grown(self._share, n), grown(self._base, n), grown(self._soft, n)
-        self._capacity = grown(self._capacity, n, fill=np.nan)
-        self._per_capacity, self._error = grown(self._per_capacity, n), grown(self._error, n)
-        self._pods_on += [{} for _ in range(n - self.n_nodes)]
-        self.n_nodes = n
-        self._capacities_changed()
+        if self._tables.ensure_node(node):
+            self._pods_on += [{} for _ in range(node + 1 - len(self._pods_on))]
 
-    def _add_to_row(self, node: int, usage: Floats32, pods: float) -> None:
-        change = np.float32(pods) * self._per_capacity[node][:, None] * usage
+    def _add_to_row(self, node: int, usage: Floats32, pods: float, curve: int) -> None:
+        tables = self._tables
+        change = np.float32(pods) * tables.per_capacity[node][:, None] * usage
         if change.min(initial=0.0) < -_LARGE:
             self._rebuild_row(node)
             return
-        self._share[node] += change
-        self._changed.append(node, longest=self.n_nodes)
+        tables.share[node] += change
+        tables.changes.append(node, longest=self.n_nodes, curve=curve, pods=pods)
 
     def _rebuild_row(self, node: int) -> None:
-        row = self._base[node].astype(np.float64) + self._soft[node]
+        tables = self._tables
+        row = tables.base[node].astype(np.float64) + tables.soft[node]
         for profile, pods in self._pods_on[node].items():
-            row += pods * self._per_capacity[node][:, None] * self._usage[profile]
-        self._share[node] = row
-        self._changed.append(node, longest=self.n_nodes)
+            row += pods * tables.per_capacity[node][:, None] * tables.usage[profile]
+        tables.share[node] = row
+        tables.changes.append(node, longest=self.n_nodes)
 
-    def _capacities_changed(self) -> None:
-        self._version += 1
-        self._terms_made.clear()
+    def _replace_part(self, part: Floats32, load: AnyFloats) -> None:
+        tables, n = self._tables, self.n_nodes
+        new = np.asarray(load * tables.per_capacity[:n, :, None], dtype=np.float32)
+        tables.share[:n] += new - part[:n]
+        part[:n] = new
+        tables.version += 1
 
-    def _terms(self, weights: ResourceWeights) -> _Terms:
-        """Made when first needed after capacities changed."""
-        terms = self._terms_made.get(weights)
-        if terms is None:
-            terms = self._terms_made[weights] = _terms(self._capacity[: self.n_nodes], np.array(weights))
-            if len(self._terms_made) > _MOST_TERMS:
-                del self._terms_made[next(iter(self._terms_made))]
-        return terms
+    def _of_pod(self, profile: int, nodes: Ints) -> Floats32:
+        """What one more pod adds to each of `nodes`: (len(nodes), n_resources, n_points)."""
+        tables = self._tables
+        return np.asarray(tables.usage[profile] * tables.per_capacity[nodes][:, :, None])
 
-    def _column(self, profile: int, weights: ResourceWeights) -> _Column:
-        column = self._columns.pop((profile, weights), None)
-        if column is None or column.dot.version != (self._version,):
-            column = self._new_column(profile, weights)
-        self._columns[profile, weights] = column  # last = asked for last
-        if len(self._columns) > _MOST_COLUMNS:
-            del self._columns[next(iter(self._columns))]
-        return column
-
-    def _new_column(self, profile: int, weights: ResourceWeights) -> _Column:
-        usage = self._usage[profile].astype(np.float64)
-        weighted = usage * self._point_weights * self._terms(weights).per_mean[:, None]  # (n_resources, n_points)
-        alone = (weighted * usage).sum(axis=1)
-        if not weighted.any():
-            weighted = _IDLE * np.array(weights)[:, None] * self._point_weights
-        mass = float(weighted.sum())
-        q = weighted.astype(np.float32).ravel()
-        values = np.asarray(self._flat(slice(None)) @ q)
-        dot = _ByNode(values, (self._version,), self._changed.position)
-        return _Column(q, alone.astype(np.float32), mass if mass > 0 else 1.0, dot)
-
-    def _up_to_date(
-        self, derived: _ByNode, version: tuple[int, ...], compute: Callable[[Ints | slice], Floats32]
-    ) -> Floats32:
-        """The values of all nodes, those of changed rows computed again."""
-        rows = None
-        if derived.version == version and len(derived.values) == self.n_nodes:
-            rows = self._changed.since(derived.position)
+    def _highest(self, resource: int) -> Floats32:
+        """(n_nodes,) the highest share of a resource among the points that count, those of changed rows made again."""
+        tables = self._tables
+        highest = self._highest_of.setdefault(resource, _Highest())
+        version = (tables.version, tables.error_version)
+        rows = tables.changes.rows_since(highest.position) if highest.version == version else None
         if rows is None:
-            derived.values = compute(slice(None))
+            highest.values = self._highest_at(slice(0, self.n_nodes), resource)
         elif len(rows):
-            derived.values[rows] = compute(rows)
-        derived.version, derived.position = version, self._changed.position
-        return derived.values
+            highest.values[rows] = self._highest_at(rows, resource)
+        highest.version, highest.position = version, tables.changes.position
+        return highest.values
 
-    def _flat(self, rows: Ints | slice) -> Floats32:
-        """Rows of the table as vectors: (n_rows, n_resources * n_points)."""
-        table = self._share[: self.n_nodes]
-        return table[rows].reshape(-1, table.shape[1] * table.shape[2])
-
-    def _highest(self, rows: Ints | slice, resource: int) -> Floats32:
-        """The highest share of a resource among the points that count: (n_rows,)."""
-        by_point = self._share[: self.n_nodes, resource][rows][:, self._counted]
-        error = self._error[: self.n_nodes, resource][rows]
+    def _highest_at(self, rows: Ints | slice, resource: int) -> Floats32:
+        tables = self._tables
+        by_point = tables.share[rows, resource][:, self._counted]
+        error = tables.error[rows, resource]
         if error.any():
-            by_point = by_point + error[:, None] * self._fading[self._counted]
+            by_point = by_point + error[:, None] * tables.fading[self._counted]
         return np.asarray(by_point.max(axis=1, initial=0.0), dtype=np.float32)
 
     def _set_point_weights(self, point_weights: AnyFloats) -> None:
-        self._point_weights = np.asarray(point_weights, dtype=np.float32)
-        counted = np.flatnonzero(self._point_weights > 0)
+        self._tables.set_point_weights(point_weights)
+        counted = np.flatnonzero(self._tables.point_weights > 0)
         contiguous = len(counted) > 0 and counted[-1] - counted[0] + 1 == len(counted)
         # A slice is read in place where an index array would copy.
         self._counted: slice | Ints = slice(int(counted[0]), int(counted[-1]) + 1) if contiguous else counted
-
-
-def _terms(capacity: Floats, resource_weights: Floats) -> _Terms:
-    limits = limited(capacity)
-    known = np.where(limits, np.nan_to_num(capacity), 0.0)
-    mean = known.sum(axis=0) / np.maximum(limits.sum(axis=0), 1)
-    per_mean = np.where(mean > 0, resource_weights / np.where(mean > 0, mean, 1.0), 0.0)
-    return _Terms(per_mean, known * per_mean, any_limit(capacity))

@@ -42,8 +42,11 @@ def energy_growth(
 
 
 def best_nodes(cost: Floats, feasible: Bools, n_best: int) -> Ints:
-    """The `n_best` feasible nodes of lowest cost, in no particular order."""
+    """The `n_best` feasible nodes of lowest cost, in no particular order; of equal ones the first."""
     among = np.flatnonzero(feasible)
     if len(among) <= n_best:
         return among
-    return among[np.argpartition(cost[among], n_best - 1)[:n_best]]
+    costs = cost[among]
+    limit = np.partition(costs, n_best - 1)[n_best - 1]
+    below = among[costs < limit]
+    return np.concatenate([below, among[costs == limit][: n_best - len(below)]])

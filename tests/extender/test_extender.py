@@ -421,3 +421,15 @@ def test_a_scorer_elsewhere_that_hangs_does_not_hold_up_filters() -> None:
     assert not go_on.is_set()
     go_on.set()
     busy.join(30)
+
+
+def test_pods_that_others_assume_at_once_are_not_taken_for_bound() -> None:
+    waiting = [replace(pod_of(0, f"new-{n}"), node="") for n in range(4)]
+    tested = LiveScorer(pods=[*LOADED, *waiting])
+    _, said = extender_of(tested)
+    with tested.scorer.reading() as cluster:
+        cluster.assume_all(waiting, [3, 3, 2, 3], tested.clock.now + 60)
+        assert len(cluster.assumed) == 4
+    assert said.bindings == []
+    tested.put(pod_of(0, "hand-placed", "node-3"))
+    assert said.bindings == [("hand-placed", "node-3")]

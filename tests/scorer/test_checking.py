@@ -22,11 +22,11 @@ def predicted(cluster: TrackedCluster) -> PredictedCluster:
 
 
 def spoil_share(cluster: TrackedCluster) -> None:
-    predicted(cluster).load._share[1, 0, 40] += 0.01
+    predicted(cluster).load._tables.share[1, 0, 40] += 0.01
 
 
 def spoil_share_with_nan(cluster: TrackedCluster) -> None:
-    predicted(cluster).load._share[1, 0, 40] = np.nan
+    predicted(cluster).load._tables.share[1, 0, 40] = np.nan
 
 
 def forget_a_pod(cluster: TrackedCluster) -> None:

@@ -63,7 +63,7 @@ def test_replicas_that_come_take_the_place_of_the_room_kept_for_them() -> None:
         tested.put(pod_of(5, f"p{i}", f"node-{i % 4}", cpu=1.0))
     tested.scorer.share_out_scale_out()
     load = tested.scorer._cluster.predicted.load  # type: ignore[union-attr]
-    np.testing.assert_allclose(load._soft, 0, atol=1e-6)
+    np.testing.assert_allclose(load._tables.soft, 0, atol=1e-6)
     assert expected_scale_out(tested.scorer._cluster) is None
     assert tested.scorer.self_check().sound
 

@@ -114,3 +114,29 @@ def test_terms_are_found_whatever_their_selector_and_namespaces() -> None:
     for one in (*found, *others):
         table.add(one, 0, -1)
     assert not len(table) and not table._at
+
+
+@pytest.mark.parametrize("weight", [3, 5])
+def test_many_alike_pods_say_what_they_say_one_by_one(weight: int) -> None:
+    near, far = term("zone", is_in("app", "web")), term("zone", is_in("app", "db"))
+    shuns = pod_of("shuns", constraints=PodConstraints(preferred_anti_affinity=(PreferredPodTerm(5, near),)))
+    said = PodConstraints(
+        affinity=(far,),
+        anti_affinity=(far,),
+        preferred_affinity=(PreferredPodTerm(weight, near), PreferredPodTerm(0, near)),
+        preferred_anti_affinity=(PreferredPodTerm(2, far),),
+    )
+    many, single = AffinityTerms(), AffinityTerms()
+    rows = [1, 0, 0, 1, 2]  # on row 0 weights of 5 cancel out half way
+    for terms in (many, single):
+        terms.count(0, shuns, 1)
+    many.count_all(rows, pod_of("like", constraints=said))
+    for row in rows:
+        single.count(row, pod_of("like", constraints=said), 1)
+    for app in ("web", "db"):
+        probe = pod_of("new", {"app": app})
+        assert met(many.anti_affinity, probe) == met(single.anti_affinity, probe)
+        assert met(many.preferences, probe) == met(single.preferences, probe)
+    assert met(many.preferences, pod_of("new", {"app": "web"})) == [
+        (near, {0: 2 * weight - 5, 1: 2 * weight, 2: weight})
+    ]

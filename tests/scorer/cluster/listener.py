@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from forecast.service_key import ServiceKey
+from scorer.cluster.changes import one_by_one
 from scorer.cluster.state import (
     Change,
     ClusterState,
@@ -27,7 +28,7 @@ class Listener:
         self.services: dict[int, ServiceKey] = {}
 
     def hear(self, changes: Iterable[Change]) -> None:
-        for change in changes:
+        for change in one_by_one(changes):
             match change:
                 case PodChange(pod, before, after):
                     assert self.seats.pop(pod.uid, None) == before

@@ -214,7 +214,7 @@ def test_nodes_may_come_in_any_order_go_and_come_back() -> None:
 
 
 def test_more_profiles_than_are_kept_in_columns_stay_right(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("scorer.predicted.load._MOST_COLUMNS", 2)
+    monkeypatch.setattr("scorer.predicted.growth_columns._MOST_COLUMNS", 2)
     rng = np.random.default_rng(0)
     usage = rng.random((6, 1, 5))
     table = predicted_load(usage, np.ones(5), np.zeros((2, 1, 5)), np.ones((2, 1)), np.ones(1))
@@ -224,3 +224,62 @@ def test_more_profiles_than_are_kept_in_columns_stay_right(monkeypatch: pytest.M
         np.testing.assert_allclose(table.growth(profile), expected, rtol=1e-5)
         table.add(profile, 0)
         load[0] += usage[profile]
+
+
+@settings(max_examples=25, deadline=None)
+@given(seed=st.integers(0, 10_000))
+def test_many_pods_at_once_are_one_by_one_to_the_last_bit(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    usage = rng.gamma(1.0, 1.0, (N_PROFILES, N_RESOURCES, N_POINTS))
+    base = rng.uniform(0, 1, (N_NODES, N_RESOURCES, N_POINTS))
+    tables = [predicted_load(usage, np.ones(N_POINTS), base, CAPACITY, WEIGHTS) for _ in range(2)]
+    together, alone = tables
+    nodes = rng.integers(N_NODES, size=int(rng.integers(0, 30))).tolist()
+    for table in tables:
+        table.set_live_error(rng.normal(0, 0.1, (N_NODES, N_RESOURCES)) * 0 + 0.05, 0.9 ** np.arange(N_POINTS))
+        table.growth(0)  # a column that is mended, not made
+    ahead = together.ahead(1)
+    costs = {}
+    for node in nodes:
+        ahead.land(node)
+        costs[node] = float(ahead.power_growth([node, 0])[0])
+        alone.add(1, node)
+        # Whoever reckons ahead gets what the tables have by then.
+        assert costs[node] == alone.power_growth(1, np.array([node]))[0]
+        assert ahead.highest(node, 0) == alone.highest(0, np.array([node]))[0]
+        alone.growth(0)
+    together.add_many(1, nodes)
+    np.testing.assert_array_equal(together.share(slice(0, N_NODES)), alone.share(slice(0, N_NODES)))
+    for profile in range(N_PROFILES):
+        assert together.pods_on(profile) == alone.pods_on(profile)
+    np.testing.assert_array_equal(together.growth(0), alone.growth(0))
+    np.testing.assert_array_equal(together.peak_with(2, 1), alone.peak_with(2, 1))
+
+
+def test_a_column_knows_what_another_pod_of_its_own_adds() -> None:
+    rng = np.random.default_rng(5)
+    usage = rng.gamma(1.0, 1.0, (N_PROFILES, N_RESOURCES, N_POINTS))
+    table = predicted_load(usage, np.ones(N_POINTS), np.zeros((N_NODES, N_RESOURCES, N_POINTS)), CAPACITY, WEIGHTS)
+    column = table.column(0)
+    expected = column.dot.copy()
+    own = table.own_growth(column, 0)
+    for node in (3, 3, 1):
+        expected[node] += own[node]
+        table.add(0, node)
+    np.testing.assert_array_equal(table.column(0).dot, expected)
+
+
+def test_a_profile_that_changes_between_two_looks_is_seen_whole() -> None:
+    """Pods of its old curve came and went meanwhile: what they added is known no more, so their rows are read again."""
+    rng = np.random.default_rng(6)
+    usage = rng.gamma(1.0, 1.0, (N_PROFILES, N_RESOURCES, N_POINTS))
+    table = predicted_load(usage, np.ones(N_POINTS), np.zeros((N_NODES, N_RESOURCES, N_POINTS)), CAPACITY, WEIGHTS)
+    table.add(1, 2)
+    table.growth(0)
+    table.add(1, 2, -1.0)
+    table.add(1, 4)
+    table.set_profile(1, 3 * usage[1])
+    fresh = predicted_load(usage, np.ones(N_POINTS), np.zeros((N_NODES, N_RESOURCES, N_POINTS)), CAPACITY, WEIGHTS)
+    fresh.set_profile(1, 3 * usage[1])
+    fresh.add(1, 4)
+    np.testing.assert_allclose(table.growth(0), fresh.growth(0), rtol=1e-5)

@@ -1,0 +1,215 @@
+"""What one more pod of a profile costs on every node: a column per profile, mended as pods come and go.
+
+    growth[n] = 2 <share_n, q> + <own, own>_n + 2 <error_n, q>          (scorer/scores/energy.py)
+
+with q the profile's curve, weighted. A pod of any curve v that lands on n adds <v / C_n, q>, a sum over resources of
+inner products <v, q>_r that do not depend on the node: a landing costs a column one number, not a look at the row.
+The rest of a column (its own square, the live error) changes only with capacities and measurements.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from forecast.arrays import Bools, Floats, Floats32
+from scorer.predicted.load_changes import ANYTHING, RowChanges
+from scorer.predicted.load_tables import LoadTables
+from scorer.scores.capacity import any_limit, limited
+
+__all__ = ["GrowthColumn", "GrowthColumns", "ResourceWeights"]
+
+ResourceWeights = tuple[float, ...]
+"""(n_resources,) how much each resource counts. Profiles that are weighed in several ways have a column for each."""
+
+_MOST_COLUMNS = 512
+"""Columns that are kept: those asked for last. 512 of 20,000 nodes are 80 MB."""
+
+_MOST_TERMS = 64  # ways of weighing whose terms are kept: those made last
+
+_IDLE = 1e-9
+"""A pod that uses nothing costs nothing anywhere. It is taken to use this share of a mean node, so that it still goes
+where there is most room."""
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """What all columns share.
+
+    per_mean     : (n_resources,) w_r / mean C_r
+    node_weights : (n_nodes, n_resources) w_r * C[n, r] / mean C_r, 0 where capacity is no limit
+    known        : (n_nodes,)
+    """
+
+    per_mean: Floats
+    node_weights: Floats
+    known: Bools
+
+
+@dataclass(slots=True)
+class GrowthColumn:
+    """All of float32, so that whoever reckons ahead gets the very numbers that the tables will have.
+
+    q     : (n_resources, n_points) weighs a node's shares
+    alone : (n_resources,) the profile's own square
+    mass  : half of growth / mass is a share of capacity
+    dot   : (n_nodes,) <share_n, q>, without live error
+    rest  : (n_nodes,) growth = 2 * dot + rest
+    """
+
+    q: Floats32
+    alone: Floats32
+    mass: float
+    dot: Floats32
+    rest: Floats32
+    version: int
+    rest_version: tuple[int, int]
+    position: int
+    _inner: dict[int, Floats32] = field(default_factory=dict)  # by curve: (n_resources,) its inner product with q
+
+    def share(self, dot: Floats32, rest: Floats32) -> Floats:
+        """Mean share of capacity, any shape: 0 = empty, the pod itself counted half."""
+        return np.asarray((2 * dot + rest).astype(np.float64) / (2 * self.mass))
+
+    def share_of(self, dot: np.float32, rest: np.float32) -> float:
+        """The same of one node."""
+        return float(2 * dot + rest) / (2 * self.mass)
+
+
+class GrowthColumns:
+    """Reads the tables; whoever changes them says so in their log and versions."""
+
+    def __init__(self, tables: LoadTables) -> None:
+        self._tables = tables
+        self._columns: dict[tuple[int, ResourceWeights], GrowthColumn] = {}
+        self._terms: dict[ResourceWeights, Terms] = {}
+        self._terms_version = -1
+
+    def forget(self, profile: int) -> None:
+        """The profile's curve is another."""
+        for column in [column for column in self._columns if column[0] == profile]:
+            del self._columns[column]
+
+    def terms(self, weights: ResourceWeights) -> Terms:
+        """Made when first needed after capacities changed."""
+        tables = self._tables
+        if self._terms_version != tables.capacity_version:
+            self._terms.clear()
+            self._terms_version = tables.capacity_version
+        terms = self._terms.get(weights)
+        if terms is None:
+            terms = self._terms[weights] = _terms(tables.capacity[: tables.n_nodes], np.array(weights))
+            if len(self._terms) > _MOST_TERMS:
+                del self._terms[next(iter(self._terms))]
+        return terms
+
+    def column(self, profile: int, weights: ResourceWeights) -> GrowthColumn:
+        """The column as the tables are now; its arrays are to be read only."""
+        column = self._columns.pop((profile, weights), None)
+        if column is None or column.version != self._tables.version:
+            column = self._new(profile, weights)
+        else:
+            self._mend(column)
+        self._columns[profile, weights] = column  # last = asked for last
+        if len(self._columns) > _MOST_COLUMNS:
+            del self._columns[next(iter(self._columns))]
+        return column
+
+    def own_growth(self, column: GrowthColumn, profile: int) -> Floats32:
+        """(n_nodes,) what `dot` grows by on each node with one more pod of the profile."""
+        tables = self._tables
+        inner = self._inner_product(column, tables.curve_of[profile])
+        return _over_resources(tables.per_capacity[: tables.n_nodes], inner)
+
+    # Inside
+
+    def _new(self, profile: int, weights: ResourceWeights) -> GrowthColumn:
+        tables = self._tables
+        usage = tables.usage[profile].astype(np.float64)
+        weighted = usage * tables.point_weights * self.terms(weights).per_mean[:, None]  # (n_resources, n_points)
+        alone = (weighted * usage).sum(axis=1)
+        if not weighted.any():
+            weighted = _IDLE * np.array(weights)[:, None] * tables.point_weights
+        mass = float(weighted.sum())
+        q = weighted.astype(np.float32)
+        dot = np.asarray(tables.flat(slice(None)) @ q.ravel())
+        column = GrowthColumn(
+            q=q,
+            alone=alone.astype(np.float32),
+            mass=mass if mass > 0 else 1.0,
+            dot=dot,
+            rest=dot,  # made below
+            version=tables.version,
+            rest_version=(-1, -1),
+            position=tables.changes.position,
+        )
+        self._mend_rest(column)
+        return column
+
+    def _mend(self, column: GrowthColumn) -> None:
+        tables = self._tables
+        if len(column._inner) > 2 * tables.n_profiles + 64:  # most are of curves that are no longer in use
+            column._inner.clear()
+        changes = tables.changes.since(column.position)
+        if changes is None:
+            column.dot = np.asarray(tables.flat(slice(None)) @ column.q.ravel())
+        elif len(changes.rows):
+            self._follow(column, changes)
+        column.position = tables.changes.position
+        self._mend_rest(column)
+
+    def _follow(self, column: GrowthColumn, changes: RowChanges) -> None:
+        """Add what came, change by change; read the rows again of which more is to be known."""
+        tables = self._tables
+        current, inner = tables.profile_of_curve, column._inner
+        again: set[int] = set()
+        for row, curve in zip(changes.rows, changes.curves, strict=True):
+            if curve not in inner:
+                if curve == ANYTHING or curve not in current:  # or of a curve that is no longer known
+                    again.add(row)
+                else:
+                    self._inner_product(column, curve)
+        added = [at for at, row in enumerate(changes.rows) if row not in again] if again else range(len(changes.rows))
+        if len(added):
+            rows = np.array([changes.rows[at] for at in added])
+            pods = np.array([changes.pods[at] for at in added], dtype=np.float32)
+            products = np.array([inner[changes.curves[at]] for at in added])  # (n_changes, n_resources)
+            # One after the other where a row occurs twice: the sums are those of changes that are followed one by one.
+            np.add.at(column.dot, rows, pods * _over_resources(tables.per_capacity[rows], products))
+        if again:
+            rows = np.fromiter(again, dtype=np.int64, count=len(again))
+            column.dot[rows] = tables.flat(rows) @ column.q.ravel()
+
+    def _inner_product(self, column: GrowthColumn, curve: int) -> Floats32:
+        known = column._inner.get(curve)
+        if known is None:
+            usage = self._tables.usage[self._tables.profile_of_curve[curve]].astype(np.float64)
+            known = (usage * column.q).sum(axis=1).astype(np.float32)
+            column._inner[curve] = known
+        return known
+
+    def _mend_rest(self, column: GrowthColumn) -> None:
+        tables = self._tables
+        version = (tables.capacity_version, tables.error_version)
+        if column.rest_version == version:
+            return
+        n = tables.n_nodes
+        fading = column.q @ tables.fading  # (n_resources,)
+        own = _over_resources(tables.per_capacity[:n], column.alone)
+        column.rest = own + 2 * _over_resources(tables.error[:n], fading)
+        column.rest_version = version
+
+
+def _over_resources(per_node: Floats32, factors: Floats32) -> Floats32:
+    """Sum over resources, in their order: (n_nodes,). Not a matrix product, whose rounding depends on how many rows
+    there are."""
+    return np.asarray((per_node * factors).sum(axis=1))
+
+
+def _terms(capacity: Floats, resource_weights: Floats) -> Terms:
+    limits = limited(capacity)
+    known = np.where(limits, np.nan_to_num(capacity), 0.0)
+    mean = known.sum(axis=0) / np.maximum(limits.sum(axis=0), 1)
+    per_mean = np.where(mean > 0, resource_weights / np.where(mean > 0, mean, 1.0), 0.0)
+    return Terms(per_mean, known * per_mean, any_limit(capacity))
