@@ -23,15 +23,13 @@ from scorer.many_records import many_records
 
 __all__ = ["AssumedPods"]
 
-_LONGEST = 600.0
-"""Seconds. What seems to last longer was assumed before the clock was set back."""
-
 
 @dataclass(frozen=True, slots=True)
 class _Assumed:
-    """pod: as the watch last had it, None = it has not come yet."""
+    """since, until: unix seconds; pod: as the watch last had it, None = it has not come yet."""
 
     node: str
+    since: float
     until: float
     pod: PodInfo | None
 
@@ -50,26 +48,29 @@ class AssumedPods:
         """Whether a pod is assumed to be where it is, rather than known."""
         return uid in self._assumed
 
-    def assume(self, pod: PodInfo, known: PodInfo | None, node: str, until: float) -> PodInfo | None:
+    def assume(self, pod: PodInfo, known: PodInfo | None, node: str, until: float, *, now: float) -> PodInfo | None:
         """The pod as it is to be put into the tables; None = it sits somewhere already.
 
-        known : as the tables have it, None = not at all
-        until : unix seconds
+        known      : as the tables have it, None = not at all
+        until, now : unix seconds
         """
         earlier = self._assumed.get(pod.uid)
         if earlier is not None:
             known = earlier.pod
         elif known is not None and not waits(known):
             return None
-        self._assumed[pod.uid] = _Assumed(node, until, known)
+        self._assumed[pod.uid] = _Assumed(node, now, until, known)
         return on_node(known or pod, node)
 
-    def assume_all(self, like: PodInfo, pods: Sequence[PodInfo], nodes: Sequence[str], until: float) -> list[PodInfo]:
+    def assume_all(
+        self, like: PodInfo, pods: Sequence[PodInfo], nodes: Sequence[str], until: float, *, now: float
+    ) -> list[PodInfo]:
         """The same for pods as the tables have them, which wait and are alike, each on its node.
 
         like : what is to be in the tables of all of them, but for UID, name, age and node
         """
-        assumed = many_records(_Assumed, len(pods), node=nodes, until=repeat(until), pod=pods)
+        times = {"since": repeat(now), "until": repeat(until)}
+        assumed = many_records(_Assumed, len(pods), node=nodes, pod=pods, **times)
         self._assumed.update(zip([pod.uid for pod in pods], assumed, strict=True))
         return on_nodes(like, pods, nodes)
 
@@ -83,7 +84,7 @@ class AssumedPods:
             return pod, False
         if not waits(pod):
             return pod, True
-        self._assumed[pod.uid] = _Assumed(assumed.node, assumed.until, pod)
+        self._assumed[pod.uid] = _Assumed(assumed.node, assumed.since, assumed.until, pod)
         return on_node(pod, assumed.node), False
 
     def gone(self, uid: str) -> None:
@@ -97,15 +98,16 @@ class AssumedPods:
         """
         return self._assumed.pop(uid).pod
 
-    def keep(self, uid: str, until: float) -> None:
-        """It is to last until then (unix seconds); nothing if the pod is not assumed."""
+    def keep(self, uid: str, until: float, *, now: float) -> None:
+        """It is to last until then; nothing if the pod is not assumed. until, now: unix seconds."""
         assumed = self._assumed.get(uid)
         if assumed is not None:
-            self._assumed[uid] = _Assumed(assumed.node, until, assumed.pod)
+            self._assumed[uid] = _Assumed(assumed.node, now, until, assumed.pod)
 
     def over(self, now: float) -> list[str]:
-        """UIDs of pods that were assumed for long enough."""
-        return [uid for uid, one in self._assumed.items() if not now < one.until < now + _LONGEST]
+        """UIDs of pods that were assumed for long enough, or before the clock was set back to `now`: how long ago that
+        is, nobody knows."""
+        return [uid for uid, one in self._assumed.items() if not one.since <= now < one.until]
 
     def uids(self) -> list[str]:
         """Of all."""

@@ -8,8 +8,8 @@ from typing import Any
 
 from scorer.assumed import AssumedPods
 from scorer.cluster.changes import Change, PodChange
-from scorer.cluster.decoding import Kind
-from scorer.cluster.objects import PodInfo
+from scorer.cluster.decoding import ApiObject, Kind
+from scorer.cluster.objects import JobInfo, NodeInfo, PodInfo, ReplicaSetInfo
 from scorer.cluster.pod_shape import on_node, shape_of
 from scorer.cluster.seating import waits
 from scorer.options import ScorerOptions
@@ -55,6 +55,34 @@ class AssumingCluster(TrackedCluster):
         elif overdue:
             self.on_overdue(overdue)
 
+    def put(self, item: ApiObject) -> None:
+        """The watch says that an object is new or has changed."""
+        match item:
+            case NodeInfo():
+                self.apply(self.state.put_node(item))
+            case PodInfo():
+                self.put_pod(item)
+            case ReplicaSetInfo():
+                self.apply(self.state.put_replica_set(item))
+            case JobInfo():
+                self.apply(self.state.put_job(item))
+            case _:
+                raise ValueError(f"nobody follows {type(item).__name__}")
+
+    def delete(self, item: ApiObject) -> None:
+        """The watch says that an object is gone."""
+        match item:
+            case NodeInfo():
+                self.apply(self.state.delete_node(item.name))
+            case PodInfo():
+                self.delete_pod(item.uid)
+            case ReplicaSetInfo():
+                self.apply(self.state.delete_replica_set(item.uid))
+            case JobInfo():
+                self.apply(self.state.delete_job(item.uid))
+            case _:
+                raise ValueError(f"nobody follows {type(item).__name__}")
+
     def put_pod(self, pod: PodInfo) -> None:
         """The watch says that a pod is new or has changed."""
         seen, was_assumed = self.assumed.seen(pod)
@@ -91,7 +119,7 @@ class AssumingCluster(TrackedCluster):
         namesake = self.state.find_pod(pod.namespace, pod.name)
         if namesake is not None and namesake.uid != pod.uid:
             return  # whoever asks must not drive out a pod that is there
-        assumed = self.assumed.assume(pod, self.state.pods.get(pod.uid), node, until)
+        assumed = self.assumed.assume(pod, self.state.pods.get(pod.uid), node, until, now=self.now)
         if assumed is not None:
             self.apply(self.state.put_pod(self._without_new_kinds(assumed)))
 
@@ -122,7 +150,7 @@ class AssumingCluster(TrackedCluster):
 
     def keep(self, uid: str, until: float) -> None:
         """What was assumed is to last until then (unix seconds); nothing if it was not."""
-        self.assumed.keep(uid, until)
+        self.assumed.keep(uid, until, now=self.now)
 
     def forget_all(self, uids: Sequence[str]) -> None:
         """`forget` each."""
@@ -151,7 +179,7 @@ class AssumingCluster(TrackedCluster):
             return
         pods, names = list(run.pods.values()), self.state.names
         assumed = self.assumed.assume_all(
-            self._without_new_kinds(pods[0]), pods, [names[row] for row in run.rows], until
+            self._without_new_kinds(pods[0]), pods, [names[row] for row in run.rows], until, now=self.now
         )
         self.apply([self.state.seat_all(assumed, run.rows)])
 

@@ -42,7 +42,7 @@ class Figures(LiveTables):
         """Figures of all nodes, for the metrics endpoint; may be a minute old."""
         with self._lock:
             available = self.virtual_available()
-            level, _ = self._level()
+            level, _ = self.level()
             slot = 0 if self._cluster.predicted is None else self._cluster.predicted.horizon.slot
             levels = level_of_nodes(level, self._cluster.measured_nodes())
             of_nodes = np.array([levels[self._cluster.state.row_of[name]] for name in available.nodes], dtype=np.int64)
@@ -112,7 +112,7 @@ class Figures(LiveTables):
         synced, _, words = self._state_source()
         with self._lock:
             awaited = synced and self._awaits_model()
-            level, reasons = self._level()
+            level, reasons = self.level()
             state = self._cluster.state
             predicted = self._cluster.predicted
             n_nodes, n_pods = int(state.alive.sum()), len(state.pods)

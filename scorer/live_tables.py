@@ -22,7 +22,7 @@ from scorer.answers import SelfCheck
 from scorer.assuming import AssumingCluster
 from scorer.checking import check
 from scorer.cluster.decoding import ApiObject, Kind
-from scorer.cluster.objects import JobInfo, NodeInfo, PodInfo, ReplicaSetInfo
+from scorer.cluster.objects import PodInfo
 from scorer.degradation import Level, level_and_reasons, widening
 from scorer.follower import Follower
 from scorer.live.usage import UsageSource
@@ -90,12 +90,25 @@ class LiveTables:
         self._followers_wrong = False
         # How the state is kept up to date: synced, unix seconds of the last contact, and words for /v1/status.
         self._state_source: Callable[[], tuple[bool, float | None, Mapping[str, str]]] = lambda: (False, None, {})
+        self._read_again: Callable[[], Callable[[], bool]] = lambda: lambda: True
 
     # What goes in
 
-    def follow(self, source: Callable[[], tuple[bool, float | None, Mapping[str, str]]]) -> None:
-        """Say who keeps the cluster up to date: whether all of it was read, when it was last heard of, and words."""
-        self._state_source = source
+    def follow(
+        self,
+        source: Callable[[], tuple[bool, float | None, Mapping[str, str]]],
+        read_again: Callable[[], Callable[[], bool]] = lambda: lambda: True,
+    ) -> None:
+        """Say who keeps the cluster up to date: whether all of it was read, when it was last heard of, and words.
+
+        read_again : reads nodes and pods anew, and returns what tells whether that is done
+        """
+        self._state_source, self._read_again = source, read_again
+
+    def read_again(self) -> Callable[[], bool]:
+        """Have nodes and pods read anew, consistently; what is returned tells whether the tables know all that was
+        written before this moment."""
+        return self._read_again()
 
     def attach(self, kinds: Collection[Kind], follower: Follower) -> None:
         """Let further tables follow the cluster under the same lock; kinds: objects that only they need."""
@@ -108,6 +121,12 @@ class LiveTables:
     def reading(self) -> Iterator[AssumingCluster]:
         """The tables, which nobody changes meanwhile: for a few milliseconds at most."""
         with self._lock:
+            yield self._cluster
+
+    @contextmanager
+    def changing(self) -> Iterator[AssumingCluster]:
+        """The tables, for whoever assumes pods in them. Where a table cannot follow all are made anew."""
+        with self._changing():
             yield self._cluster
 
     def replace(self, kind: Kind, objects: Sequence[ApiObject]) -> None:
@@ -131,7 +150,7 @@ class LiveTables:
                 follower.put(kind, item)
             return
         with self._changing():
-            self._put(item)
+            self._cluster.put(item)
 
     def delete(self, kind: Kind, item: ApiObject) -> None:
         """An object is gone."""
@@ -140,7 +159,7 @@ class LiveTables:
                 follower.delete(kind, item)
             return
         with self._changing():
-            self._delete(item)
+            self._cluster.delete(item)
 
     def install(self, loaded: LoadedModel) -> None:
         """Use a model from now on. Takes seconds; the one before stays in use meanwhile."""
@@ -289,34 +308,6 @@ class LiveTables:
 
     # Inside
 
-    def _put(self, item: ApiObject) -> None:
-        cluster, state = self._cluster, self._cluster.state
-        match item:
-            case NodeInfo():
-                cluster.apply(state.put_node(item))
-            case PodInfo():
-                cluster.put_pod(item)
-            case ReplicaSetInfo():
-                cluster.apply(state.put_replica_set(item))
-            case JobInfo():
-                cluster.apply(state.put_job(item))
-            case _:
-                raise ValueError(f"nobody follows {type(item).__name__}")
-
-    def _delete(self, item: ApiObject) -> None:
-        cluster, state = self._cluster, self._cluster.state
-        match item:
-            case NodeInfo():
-                cluster.apply(state.delete_node(item.name))
-            case PodInfo():
-                cluster.delete_pod(item.uid)
-            case ReplicaSetInfo():
-                cluster.apply(state.delete_replica_set(item.uid))
-            case JobInfo():
-                cluster.apply(state.delete_job(item.uid))
-            case _:
-                raise ValueError(f"nobody follows {type(item).__name__}")
-
     def _awaits_model(self) -> bool:
         if not self._model_awaited:
             return False
@@ -355,8 +346,8 @@ class LiveTables:
                 self._rebuild_wanted = self._followers_wrong = True
                 raise
 
-    def _level(self) -> tuple[Level, tuple[str, ...]]:
-        """The level of the cluster as a whole, and why it is not FRESH."""
+    def level(self) -> tuple[Level, tuple[str, ...]]:
+        """The rung of the degradation ladder of the cluster as a whole, and why it is not FRESH; under the lock."""
         return level_and_reasons(
             self.options.ladder,
             model_age=self._model_age(),

@@ -70,7 +70,7 @@ class Scorer(Figures):
         """
         self.forget(pod.uid)
         with self._lock, self._cluster.without(pod.uid):
-            level, reasons = self._level()
+            level, reasons = self.level()
             names, at, rows = self._rows(nodes)
             used = (policy or self._policies.scoring(pod).policy).weighing(weights)
             scored = self._score(pod, rows, used, level)
@@ -93,7 +93,7 @@ class Scorer(Figures):
         if top < 1:
             raise InputError(f"top is {top}: at least 1 node is needed to explain anything")
         with self._lock, self._cluster.without(pod.uid):
-            level, reasons = self._level()
+            level, reasons = self.level()
             asked, at, rows = self._rows(nodes)
             chosen = self._policies.scoring(pod)
             scored = self._score(pod, rows, chosen.policy.weighing(weights), level)
@@ -150,7 +150,7 @@ class Scorer(Figures):
         """All nodes by name."""
         with self._lock:
             state = self._cluster.state
-            level, _ = self._level()
+            level, _ = self.level()
             levels = level_of_nodes(level, self._cluster.measured_nodes())
             ages = self._cluster.now - self._cluster.sampled
             rows = sorted(np.flatnonzero(state.alive).tolist(), key=lambda row: state.names[row])
@@ -216,7 +216,7 @@ class Scorer(Figures):
                 known = sorted(name for name in state.row_of if state.nodes[state.row_of[name]] is not None)
                 raise UnknownName("node", node, known)
             info = state.nodes[row]
-            level, _ = self._level()
+            level, _ = self.level()
             level = Level(int(level_of_nodes(level, self._cluster.measured_nodes())[row]))
             predicted = self._cluster.predicted
             inputs = None if predicted is None else gather(predicted, [row])
@@ -239,7 +239,7 @@ class Scorer(Figures):
                 raise UnknownName("service", str(key), sorted(map(str, state.service_of)))
             pods = [state.pods[uid] for uid, seat in state.seat_of.items() if seat.service == service]
             replicas = 0.0 if service is None else state.replicas(service)
-            level, _ = self._level()
+            level, _ = self.level()
             now = self._now()
             requests = (0.0, 0.0)
             remarks: tuple[str, ...] = ()

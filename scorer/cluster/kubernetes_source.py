@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 import threading
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -57,6 +57,12 @@ class ResourceSource:
         """Wait until `synced`, at most `timeout` seconds; returns it."""
         deadline = time.monotonic() + timeout
         return all(watcher.synced.wait(max(0.0, deadline - time.monotonic())) for watcher in self._watchers)
+
+    def list_again(self, plurals: Collection[str]) -> Callable[[], bool]:
+        """List these resources now, whatever their watches are at. Returns what tells whether lists that began after
+        this moment have been applied: consistent ones, so that nothing is missed that was written before."""
+        done = [watcher.list_again() for watcher in self._watchers if watcher.watched.plural in plurals]
+        return lambda: all(one() for one in done)
 
     def statuses(self) -> dict[str, WatchStatus]:
         """How the watch of each resource is doing, by plural name."""

@@ -55,7 +55,8 @@ class ResourceWatcher(Generic[T]):
         self.watched, self.synced = watched, threading.Event()
         self._api, self._sink, self._page_size, self._timing = api, sink, page_size, timing or Timing()
         self._clock, self._rng = clock, rng or random.Random()
-        self._stopping = threading.Event()
+        self._stopping, self._wake = threading.Event(), threading.Event()
+        self._lists_asked = self._lists_answered = 0  # see `list_again`
         self._answer: urllib3.BaseHTTPResponse | None = None
         self._last_contact: float | None = None
         self._lists = self._watches = self._events = self._undecodable = self._failures = 0
@@ -81,6 +82,18 @@ class ResourceWatcher(Generic[T]):
     def stop(self) -> None:
         """Make `run` return soon, also out of a read that blocks."""
         self._stopping.set()
+        self._interrupt()
+
+    def list_again(self) -> Callable[[], bool]:
+        """Drop the stream, or the pause before the next try, and list now. Returns what tells whether a list that began
+        after this moment has been applied. For any thread."""
+        self._lists_asked += 1
+        asked = self._lists_asked
+        self._interrupt()
+        return lambda: self._lists_answered >= asked
+
+    def _interrupt(self) -> None:
+        self._wake.set()
         if (answer := self._answer) is not None:
             with suppress(OSError, ValueError, RuntimeError):  # it has just ended by itself
                 answer.shutdown()
@@ -88,7 +101,13 @@ class ResourceWatcher(Generic[T]):
     def run(self) -> None:
         """List, watch, and go on after whatever happens."""
         step = Step()
-        while not self._stopping.wait(step.wait_seconds):
+        while True:
+            self._wake.wait(step.wait_seconds)
+            self._wake.clear()
+            if self._stopping.is_set():
+                return
+            if self._is_list_asked_for():
+                step = Step()
             self._progressed = False
             try:
                 outcome = self._list(step) if step.action is Action.LIST else self._watch()
@@ -98,6 +117,8 @@ class ResourceWatcher(Generic[T]):
                 is_mute = step.action is Action.WATCH and not self._progressed
                 outcome = self._failed(Result.UNUSABLE if is_mute else Result.FAILED, f"silence: {error}")
             except (urllib3.exceptions.HTTPError, OSError) as error:
+                if step.action is Action.WATCH and self._is_list_asked_for():
+                    continue  # by `list_again`, which ended the stream
                 outcome = self._failed(Result.FAILED, f"{type(error).__name__}: {error}")
             except UndecodableObject as error:
                 outcome = self._failed(Result.UNUSABLE, str(error))
@@ -112,6 +133,7 @@ class ResourceWatcher(Generic[T]):
 
     def _list(self, step: Step) -> Outcome:
         """All pages, applied at once when the last has come."""
+        asked = self._lists_asked
         objects: list[T] = []
         undecodable: tuple[str, ...] = ()
         token, limit = "", self._page_size if step.in_pages else 0
@@ -122,6 +144,7 @@ class ResourceWatcher(Generic[T]):
                 if result := result_of_status(answer.status):
                     if answer.status == 404 and self.watched.optional:
                         self._sink.replace([])
+                        self._lists_answered = asked
                         self.synced.set()
                     return self._refused(result, answer, body)
             page = decode_page(self.watched, body)
@@ -141,6 +164,7 @@ class ResourceWatcher(Generic[T]):
         self._undecodable += len(undecodable)
         self._resource_version = page.resource_version
         self._lists += 1
+        self._lists_answered = asked
         self._last_error = ""
         self.synced.set()
         logger.info("listed %d %s at %s", len(objects), self.watched.plural, page.resource_version)
@@ -157,12 +181,12 @@ class ResourceWatcher(Generic[T]):
             self._last_contact, self._last_error = self._clock(), ""
             lines = LineSplitter()
             # One piece per write of the server, so an event is seen as soon as it is sent.
-            for chunk in answer.stream(_CHUNK_BYTES):
+            while chunk := answer.read1(_CHUNK_BYTES):
                 for line in lines.feed(chunk):
                     if outcome := self._apply(line):
                         return outcome
                 self._last_contact = self._clock()
-                if self._stopping.is_set() or self._is_relist_due():
+                if self._stopping.is_set() or self._is_relist_due() or self._is_list_asked_for():
                     break
         return Outcome(Result.ENDED, self._progressed)
 
@@ -224,6 +248,9 @@ class ResourceWatcher(Generic[T]):
             level = logging.INFO if result is Result.EXPIRED else logging.WARNING
             logger.log(level, "list or watch of %s: %s", self.watched.plural, self._last_error)
         return Outcome(result, self._progressed)
+
+    def _is_list_asked_for(self) -> bool:
+        return self._lists_answered < self._lists_asked
 
     def _is_relist_due(self) -> bool:
         return self._relist_at is not None and self._clock() >= self._relist_at

@@ -9,12 +9,13 @@ The rest of a column (its own square, the live error) changes only with capaciti
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from forecast.arrays import Bools, Floats, Floats32
-from scorer.predicted.load_changes import ANYTHING, RowChanges
+from scorer.predicted.load_changes import RowChanges
 from scorer.predicted.load_tables import LoadTables
 from scorer.scores.capacity import any_limit, limited
 
@@ -25,6 +26,8 @@ ResourceWeights = tuple[float, ...]
 
 _MOST_COLUMNS = 512
 """Columns that are kept: those asked for last. 512 of 20,000 nodes are 80 MB."""
+
+_MOST_PRODUCTS = 512  # inner products kept by a column: 200 bytes each, and quick to make again
 
 _MOST_TERMS = 64  # ways of weighing whose terms are kept: those made last
 
@@ -56,6 +59,7 @@ class GrowthColumn:
     mass  : half of growth / mass is a share of capacity
     dot   : (n_nodes,) <share_n, q>, without live error
     rest  : (n_nodes,) growth = 2 * dot + rest
+    inner : by curve, (n_resources,) its inner product with q
     """
 
     q: Floats32
@@ -66,7 +70,7 @@ class GrowthColumn:
     version: int
     rest_version: tuple[int, int]
     position: int
-    _inner: dict[int, Floats32] = field(default_factory=dict)  # by curve: (n_resources,) its inner product with q
+    inner: dict[int, Floats32] = field(default_factory=dict)
 
     def share(self, dot: Floats32, rest: Floats32) -> Floats:
         """Mean share of capacity, any shape: 0 = empty, the pod itself counted half."""
@@ -119,8 +123,9 @@ class GrowthColumns:
     def own_growth(self, column: GrowthColumn, profile: int) -> Floats32:
         """(n_nodes,) what `dot` grows by on each node with one more pod of the profile."""
         tables = self._tables
-        inner = self._inner_product(column, tables.curve_of[profile])
-        return _over_resources(tables.per_capacity[: tables.n_nodes], inner)
+        curve = tables.curve_of[profile]
+        self._multiply(column, [curve])
+        return _over_resources(tables.per_capacity[: tables.n_nodes], column.inner[curve])
 
     # Inside
 
@@ -149,8 +154,8 @@ class GrowthColumns:
 
     def _mend(self, column: GrowthColumn) -> None:
         tables = self._tables
-        if len(column._inner) > 2 * tables.n_profiles + 64:  # most are of curves that are no longer in use
-            column._inner.clear()
+        if len(column.inner) > _MOST_PRODUCTS:  # some are of curves that are no longer in use
+            column.inner.clear()
         changes = tables.changes.since(column.position)
         if changes is None:
             column.dot = np.asarray(tables.flat(slice(None)) @ column.q.ravel())
@@ -162,32 +167,33 @@ class GrowthColumns:
     def _follow(self, column: GrowthColumn, changes: RowChanges) -> None:
         """Add what came, change by change; read the rows again of which more is to be known."""
         tables = self._tables
-        current, inner = tables.profile_of_curve, column._inner
-        again: set[int] = set()
-        for row, curve in zip(changes.rows, changes.curves, strict=True):
-            if curve not in inner:
-                if curve == ANYTHING or curve not in current:  # or of a curve that is no longer known
-                    again.add(row)
-                else:
-                    self._inner_product(column, curve)
-        added = [at for at, row in enumerate(changes.rows) if row not in again] if again else range(len(changes.rows))
-        if len(added):
-            rows = np.array([changes.rows[at] for at in added])
-            pods = np.array([changes.pods[at] for at in added], dtype=np.float32)
-            products = np.array([inner[changes.curves[at]] for at in added])  # (n_changes, n_resources)
+        curves, which = np.unique(changes.curves, return_inverse=True)
+        self._multiply(column, curves.tolist())
+        inner = [column.inner.get(curve) for curve in curves.tolist()]
+        rows, pods = changes.rows, changes.pods
+        is_known = np.array([one is not None for one in inner], dtype=bool)
+        again = np.zeros(0, dtype=np.int64)
+        if not is_known.all():
+            again = np.unique(rows[~is_known[which]])
+            added = ~np.isin(rows, again)
+            rows, pods, which = rows[added], pods[added], which[added]
+        if len(rows):
+            none = np.zeros(len(column.alone), dtype=np.float32)
+            products = np.array([none if one is None else one for one in inner])[which]  # (n_changes, n_resources)
             # One after the other where a row occurs twice: the sums are those of changes that are followed one by one.
             np.add.at(column.dot, rows, pods * _over_resources(tables.per_capacity[rows], products))
-        if again:
-            rows = np.fromiter(again, dtype=np.int64, count=len(again))
-            column.dot[rows] = tables.flat(rows) @ column.q.ravel()
+        if len(again):
+            column.dot[again] = tables.flat(again) @ column.q.ravel()
 
-    def _inner_product(self, column: GrowthColumn, curve: int) -> Floats32:
-        known = column._inner.get(curve)
-        if known is None:
-            usage = self._tables.usage[self._tables.profile_of_curve[curve]].astype(np.float64)
-            known = (usage * column.q).sum(axis=1).astype(np.float32)
-            column._inner[curve] = known
-        return known
+    def _multiply(self, column: GrowthColumn, curves: Sequence[int]) -> None:
+        """Have the inner products of these curves with q, as far as anybody knows the curves."""
+        current = self._tables.profile_of_curve
+        new = [curve for curve in curves if curve not in column.inner and curve in current]
+        if not new:
+            return
+        usage = self._tables.usage[[current[curve] for curve in new]].astype(np.float64)
+        products = np.einsum("prt,rt->pr", usage, column.q.astype(np.float64)).astype(np.float32)
+        column.inner.update(zip(new, products, strict=True))
 
     def _mend_rest(self, column: GrowthColumn) -> None:
         tables = self._tables

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from typing import Any
 
-from fastapi import FastAPI
+from fastapi import APIRouter, FastAPI
 from prometheus_client.registry import Collector
 
 from scorer.answers import ScorerApi
@@ -19,7 +20,7 @@ from scorer.service.routes.page import page_router
 from scorer.service.security import Authentication, BearerTokens, SecurityHeaders
 from scorer.service.state import Service
 
-__all__ = ["create_app"]
+__all__ = ["assembled", "create_app"]
 
 
 def create_app(
@@ -30,11 +31,23 @@ def create_app(
     collectors : further metrics to export
     """
     options = options or ServiceOptions()
+    service = Service(scorer, options, ServiceMetrics(scorer, options, collectors))
+    routers = (scores.router, scores.explaining, forecasts.router, state.probes, state.router, page_router())
+    return assembled("forecast-scheduler scorer", service, routers, describe)
+
+
+def assembled(
+    title: str, service: Service, routers: Iterable[APIRouter], describe: Callable[..., dict[str, Any]]
+) -> FastAPI:
+    """An application of these routes within the limits of the service. Raises InputError as create_app does.
+
+    describe : its OpenAPI document, of the application and `with_tokens`
+    """
+    options, metrics = service.options, service.metrics
     tokens = BearerTokens(options.token_files) if options.token_files else None
-    app = bare_app("forecast-scheduler scorer")
-    metrics = ServiceMetrics(scorer, options, collectors)
-    app.state.service = Service(scorer, options, metrics)
-    for router in (scores.router, forecasts.router, state.router, page_router()):
+    app = bare_app(title)
+    app.state.service = service
+    for router in routers:
         app.include_router(router)
     add_error_handlers(app)
 

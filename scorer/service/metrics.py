@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 
 from prometheus_client import CollectorRegistry, Counter, Histogram, ProcessCollector, generate_latest
@@ -13,27 +13,43 @@ from scorer.answers import ScorerApi
 from scorer.service.options import ServiceOptions
 from scorer.service.state_metrics import StateCollector, scorer_series
 
-__all__ = ["ServiceMetrics"]
+__all__ = ["ServiceMetrics", "stage_histogram"]
 
 _STAGES = (0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1.0)
 _REQUESTS = (0.001, 0.0025, 0.005, 0.01, 0.015, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0)
 _METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 
 
+def stage_histogram(buckets: Sequence[float] = _STAGES) -> Histogram:
+    """forecast_scheduling_duration_seconds, of which a process has one; it is in no registry yet."""
+    return Histogram(
+        "forecast_scheduling_duration_seconds",
+        "Time that one stage of scheduling a pod, or of an answer to a scheduler, took.",
+        ["stage"],
+        buckets=buckets,
+        registry=None,
+    )
+
+
 class ServiceMetrics:
     """What is counted while serving, and what is read from the scorer when somebody looks."""
 
-    def __init__(self, scorer: ScorerApi, options: ServiceOptions, more: Iterable[Collector] = ()) -> None:
-        """more: further metrics to export"""
+    def __init__(
+        self,
+        scorer: ScorerApi,
+        options: ServiceOptions,
+        more: Iterable[Collector] = (),
+        *,
+        stages: Histogram | None = None,
+    ) -> None:
+        """
+        more   : further metrics to export
+        stages : where others of this process note their stages, too; None = nobody does
+        """
         self._scorer, self._options = scorer, options
         self.registry = CollectorRegistry()
-        self._stages = Histogram(
-            "forecast_scheduling_duration_seconds",
-            "Time that one stage of an answer to a scheduler took.",
-            ["stage"],
-            buckets=_STAGES,
-            registry=self.registry,
-        )
+        self._stages = stage_histogram() if stages is None else stages
+        self.registry.register(self._stages)
         for stage in ("decode", "score", "encode", "explain"):
             self._stages.labels(stage)
         self._requests = Counter(

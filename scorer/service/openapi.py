@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from fastapi import FastAPI
@@ -55,7 +56,7 @@ answer, body, plain_answer = _DOCUMENT.answer, _DOCUMENT.body, _DOCUMENT.plain_a
 _RAW = {"type": "object", "description": "A Kubernetes Pod object, or the namespace and name of a pod of the cluster."}
 
 
-def describe(app: FastAPI, *, with_tokens: bool) -> dict[str, Any]:
-    """The document of the application."""
-    types = [getattr(bodies, name) for name in bodies.__all__ if name != "PodReference"]
+def describe(app: FastAPI, *, with_tokens: bool, more: Iterable[type] = ()) -> dict[str, Any]:
+    """The document of the application. more: bodies beside the scorer's."""
+    types = [*(getattr(bodies, name) for name in bodies.__all__ if name != "PodReference"), *more]
     return _DOCUMENT.describe(app, types, _RAW, with_tokens=with_tokens)

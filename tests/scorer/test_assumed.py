@@ -132,14 +132,49 @@ def test_those_who_follow_are_told_of_a_binding_even_where_nothing_else_changes(
 
 def test_what_the_watch_says_is_kept_to_be_taken_back() -> None:
     tested = AssumedPods()
-    assert tested.assume(WAITING, None, "n", 10.0) == replace(WAITING, node="n")
+    assert tested.assume(WAITING, None, "n", 10.0, now=0.0) == replace(WAITING, node="n")
     later = replace(WAITING, priority=3)
     assert tested.seen(later) == (replace(later, node="n"), False)
-    assert tested.assume(WAITING, replace(later, node="n"), "m", 12.0) == replace(later, node="m")
+    assert tested.assume(WAITING, replace(later, node="n"), "m", 12.0, now=0.0) == replace(later, node="m")
     assert tested.over(11.9) == []
     assert tested.over(12.0) == [WAITING.uid]
     assert tested.forget(WAITING.uid) == later
     assert len(tested) == 0
     bound: PodInfo = replace(WAITING, node="elsewhere")
-    assert tested.assume(WAITING, bound, "n", 20.0) is None
+    assert tested.assume(WAITING, bound, "n", 20.0, now=0.0) is None
     assert tested.seen(bound) == (bound, False)
+
+
+def test_an_assumption_may_last_as_long_as_volumes_take() -> None:
+    tested = AssumedPods()
+    tested.assume(WAITING, None, "n", 60.0, now=0.0)
+    tested.keep(WAITING.uid, 661.0, now=1.0)
+    assert tested.over(1.0) == tested.over(660.9) == []
+    assert tested.over(661.0) == [WAITING.uid]
+
+
+@pytest.mark.parametrize("how", ["one", "many", "kept", "seen"])
+def test_what_was_assumed_before_the_clock_was_set_back_is_over(how: str) -> None:
+    tested = AssumedPods()
+    if how == "many":
+        tested.assume_all(WAITING, [WAITING], ["n"], 160.0, now=100.0)
+    else:
+        tested.assume(WAITING, None, "n", 160.0, now=100.0 if how != "kept" else 0.0)
+    if how == "kept":
+        tested.keep(WAITING.uid, 160.0, now=100.0)
+    if how == "seen":
+        tested.seen(replace(WAITING, priority=3))
+    assert tested.over(100.0) == []
+    assert tested.over(99.9) == [WAITING.uid]
+
+
+def test_a_pod_whose_volumes_are_awaited_is_not_overdue_at_the_next_tick() -> None:
+    tested = assumed_on("node-1")
+    with tested.scorer.reading() as cluster:
+        cluster.keep(WAITING.uid, cluster.now + 660)
+    tested.later(1)
+    assert requested(tested) == [0, 2.0, 0, 0]
+    tested.later(658)
+    assert requested(tested) == [0, 2.0, 0, 0]
+    tested.later(2)
+    assert requested(tested) == [0, 0, 0, 0]

@@ -12,9 +12,13 @@ from scorer.service.requests import decode_charge, decode_explain, decode_scores
 from scorer.service.state import ReadyService
 from scorer.service.translation import explanation_body, scores_body
 
-__all__ = ["router"]
+__all__ = ["explaining", "router"]
 
 router = APIRouter(prefix="/v1", tags=["placement"])
+"""Who asks for scores, or charges a pod, speaks for the scheduler of that pod: what is assumed of it changes."""
+
+explaining = APIRouter(prefix="/v1", tags=["placement"])
+"""Changes nothing."""
 
 
 @router.post("/scores", responses=answer("ScoresBody", 400, 408, 413, 422), openapi_extra=body("ScoresRequest"))
@@ -48,7 +52,9 @@ async def charges(request: Request, service: ReadyService) -> Response:
     return json_response(ChargeBody(charged))
 
 
-@router.post("/explain", responses=answer("ExplanationBody", 400, 408, 413, 422), openapi_extra=body("ExplainRequest"))
+@explaining.post(
+    "/explain", responses=answer("ExplanationBody", 400, 408, 413, 422), openapi_extra=body("ExplainRequest")
+)
 async def explain(request: Request, service: ReadyService) -> Response:
     """Score nodes for a pod and say why, for the best `top` of them.
 

@@ -14,12 +14,15 @@ from scorer.service.openapi import answer, plain_answer
 from scorer.service.state import ReadyService, TheService
 from scorer.service.translation import self_check_body, status_body
 
-__all__ = ["router"]
+__all__ = ["probes", "router"]
+
+probes = APIRouter(tags=["state"])
+"""What a process that does more than score answers in its own way."""
 
 router = APIRouter(tags=["state"])
 
 
-@router.get("/v1/status", responses=answer("StatusBody"))
+@probes.get("/v1/status", responses=answer("StatusBody"))
 async def status(service: TheService) -> Response:
     """Level of degradation and why, model, ages of what the scorer knows. Answers before it is ready."""
     found = await service.in_thread(service.scorer.status)
@@ -32,13 +35,13 @@ async def self_check(service: ReadyService) -> Response:
     return json_response(self_check_body(await service.in_thread(service.scorer.self_check)))
 
 
-@router.get("/healthz", responses=answer("HealthBody"), openapi_extra={"security": []})
+@probes.get("/healthz", responses=answer("HealthBody"), openapi_extra={"security": []})
 async def healthz() -> Response:
     """The process answers. Liveness probe."""
     return json_response(HealthBody(ok=True))
 
 
-@router.get("/readyz", responses=answer("HealthBody"), openapi_extra={"security": []})
+@probes.get("/readyz", responses=answer("HealthBody"), openapi_extra={"security": []})
 async def readyz(service: TheService) -> Response:
     """200 once the cluster was read completely, 503 before and while shutting down. Readiness probe."""
     if service.draining:

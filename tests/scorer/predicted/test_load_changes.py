@@ -41,8 +41,9 @@ def test_what_came_to_a_row_is_told_in_order() -> None:
     log.append(2, longest=10, curve=7, pods=-1.0)
     told_in_order = log.since(0)
     assert told_in_order is not None
-    assert (told_in_order.rows, told_in_order.curves) == ([4, 2, 4, 2], [ANYTHING, 7, 7, 7])
-    assert told_in_order.pods == [0.0, 1.0, 1.0, -1.0]
+    assert told_in_order.rows.tolist() == [4, 2, 4, 2]
+    assert told_in_order.curves.tolist() == [ANYTHING, 7, 7, 7]
+    assert told_in_order.pods.tolist() == [0.0, 1.0, 1.0, -1.0]
     assert log.since(log.position - 1) is not None
 
 
@@ -51,3 +52,22 @@ def test_many_changes_at_once_are_cut_as_well() -> None:
     log.extend(range(1000), longest=10, curve=1)
     assert log.since(0) is None
     assert log.position == 1000
+
+
+def test_what_is_remembered_is_what_happened_last() -> None:
+    log = LoadChanges()
+    all_of_them: list[int] = []
+    for count in (3, 90, 1, 70, 200, 5, 64, 130, 2):
+        rows = [(len(all_of_them) + i) % 11 for i in range(count)]
+        if count % 2:
+            for row in rows:
+                log.append(row, longest=10, curve=count)
+        else:
+            log.extend(rows, longest=10, curve=count)
+        all_of_them += rows
+        assert log.position == len(all_of_them)
+        for back in (0, 1, 5, 60):
+            told_since = log.since(log.position - back)
+            if back <= 60 and log.position >= back:
+                assert told_since is not None
+                assert told_since.rows.tolist() == all_of_them[len(all_of_them) - back :]
