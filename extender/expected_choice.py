@@ -11,30 +11,14 @@ from typing import Final
 import numpy as np
 
 from extender.filters.filter import ClusterView
-from extender.scores.catalogue import STANDARD_SCORES
+from extender.scores.default_scores import default_scores
 from forecast.arrays import Ints
 from scorer.cluster.objects import PodInfo
-from scorer.scores.balanced_allocation import balanced_allocation_score
-from scorer.scores.least_allocated import least_allocated_score
 
-__all__ = ["POINT_VALUE", "default_scores", "expected_choice"]
+__all__ = ["POINT_VALUE", "expected_choice"]
 
 POINT_VALUE: Final = 10
 """What one point is worth beside kube-scheduler's scores, at weight 1: MaxNodeScore / MaxExtenderPriority."""
-
-
-def default_scores(pod: PodInfo, view: ClusterView, rows: Ints) -> Ints:
-    """Sum of kube-scheduler's scores with their default weights: (n_nodes,), 0 to 1,200.
-
-    rows : (n_nodes,) nodes that passed all filters
-    """
-    state = view.state
-    allocatable = state.allocatable[rows, :2]  # cpu and memory come first
-    total = least_allocated_score(state.requested_nonzero[rows], np.array(pod.nonzero_requests), allocatable)
-    total = total + balanced_allocation_score(state.requested[rows, :2], state.request_vector(pod)[:2], allocatable)
-    for score, weight in STANDARD_SCORES:
-        total = total + weight * score.score(pod, view, rows)
-    return np.asarray(total)
 
 
 def expected_choice(pod: PodInfo, view: ClusterView, rows: Ints, points: Ints, weight: int) -> int:

@@ -7,10 +7,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from extender.filters.filter import ClusterView, Filter
+from extender.filters.filter import ClusterView, Filter, Rejection
+from forecast.arrays import Bools
 from scorer.cluster.objects import PodInfo
 
-__all__ = ["Feasibility", "RejectionCount", "feasibility"]
+__all__ = ["Feasibility", "RejectionCount", "Verdict", "feasibility", "verdict"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,16 +40,40 @@ class Feasibility:
         return f"{text}: {', '.join(f'{one.nodes} {one.reason}' for one in self.rejections)}"
 
 
-def feasibility(pod: PodInfo, view: ClusterView, filters: Sequence[Filter]) -> Feasibility:
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What filters say of all rows.
+
+    passes     : (n_rows,) nodes that pass everything
+    rejections : with the name of the filter, in the order in which they ran
+    """
+
+    passes: Bools
+    rejections: tuple[tuple[str, Rejection], ...]
+
+    def feasibility(self, view: ClusterView) -> Feasibility:
+        """The same in words; valid while the tables are as they were."""
+        alive = view.state.alive
+        counts = [
+            RejectionCount(name, rejection.reason, n_nodes, rejection.preemptible)
+            for name, rejection in self.rejections
+            if (n_nodes := int((rejection.nodes & alive).sum()))
+        ]
+        names = tuple(sorted(view.state.names[row] for row in np.flatnonzero(self.passes).tolist()))
+        return Feasibility(names, int(alive.sum()), tuple(sorted(counts, key=lambda count: -count.nodes)))
+
+
+def verdict(pod: PodInfo, view: ClusterView, filters: Sequence[Filter]) -> Verdict:
     """Run the filters over all nodes. The pod must not sit anywhere: it would count against itself."""
-    alive = view.state.alive
-    passes = alive.copy()
-    counts: list[RejectionCount] = []
+    passes = view.state.alive.copy()
+    rejections: list[tuple[str, Rejection]] = []
     for one in filters:
         for rejection in one.filter(pod, view):
-            hit = rejection.nodes & alive
-            passes &= ~hit
-            if n_nodes := int(hit.sum()):
-                counts.append(RejectionCount(one.name, rejection.reason, n_nodes, rejection.preemptible))
-    names = tuple(sorted(view.state.names[row] for row in np.flatnonzero(passes).tolist()))
-    return Feasibility(names, int(alive.sum()), tuple(sorted(counts, key=lambda count: -count.nodes)))
+            passes &= ~rejection.nodes
+            rejections.append((one.name, rejection))
+    return Verdict(passes, tuple(rejections))
+
+
+def feasibility(pod: PodInfo, view: ClusterView, filters: Sequence[Filter]) -> Feasibility:
+    """Run the filters over all nodes and say in words what they found; see `verdict`."""
+    return verdict(pod, view, filters).feasibility(view)

@@ -1,22 +1,24 @@
 """Filter Domain: nodes that belong to another scheduler.
 
 The API server does not check fit on binding: two independent schedulers on one node can overcommit it. Node label
-`forecast-scheduler.io/domain` parts the nodes among them; every node is in exactly one domain.
+`forecast-scheduler.io/domain` parts the nodes among them; every node is in exactly one domain. Domains that are shared
+on purpose are let through as well (docs/sharing-nodes.md).
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Final
 
 import numpy as np
 
 from extender.filters.filter import ClusterView, Rejection
 from extender.filters.found import found
-from extender.index.node_labels import ABSENT
+from extender.index.node_labels import ABSENT, NodeLabels
+from forecast.arrays import Bools
 from scorer.cluster.objects import ANNOTATION_PREFIX, PodInfo
 
-__all__ = ["DOMAIN_LABEL", "Domain"]
+__all__ = ["DOMAIN_LABEL", "Domain", "nodes_in"]
 
 DOMAIN_LABEL: Final = ANNOTATION_PREFIX + "domain"
 _REASON: Final = "node(s) belonged to another scheduling domain"
@@ -27,14 +29,23 @@ class Domain:
 
     name = "Domain"
 
-    def __init__(self, domain: str = "") -> None:
-        """domain: of this scheduler; '' = nodes without the label, or with an empty one"""
-        self.domain = domain
+    def __init__(self, domain: str = "", shared: Collection[str] = ()) -> None:
+        """
+        domain : of this scheduler; '' = nodes without the label, or with an empty one
+        shared : further domains, where another scheduler places pods, too
+        """
+        self.domain, self.shared = domain, frozenset(shared)
 
     def filter(self, pod: PodInfo, view: ClusterView) -> Sequence[Rejection]:
-        """One comparison per node."""
-        column = view.index.labels.column(DOMAIN_LABEL)
-        own = np.asarray(column.values == column.number_of.get(self.domain, len(column.names)))
-        if not self.domain:
-            own |= column.values == ABSENT
+        """One comparison per node and domain."""
+        own = nodes_in(view.index.labels, {self.domain, *self.shared})
         return found(~own, view, _REASON, preemptible=False)
+
+
+def nodes_in(labels: NodeLabels, domains: Collection[str]) -> Bools:
+    """(n_rows,) nodes of these domains; rows without a node count as without the label."""
+    column = labels.column(DOMAIN_LABEL)
+    nodes = np.zeros(len(column.values), dtype=bool)
+    for domain in domains:
+        nodes |= column.values == column.number_of.get(domain, len(column.names))
+    return nodes | (column.values == ABSENT) if "" in domains else nodes

@@ -52,7 +52,7 @@ class NodeResourcesFit:
         allocatable, requested = state.allocatable_units, state.requested_units
         most_pods = allocatable[:, state.kinds["pods"]]
         rejections = list(found(state.pod_count >= most_pods, view, "Too many pods", preemptible=True))
-        for kind, wanted in self._wanted(pod):
+        for kind, wanted in self.wanted(pod):
             column = state.kinds.get(kind)
             if column is not None:
                 rejections += self._insufficient(kind, wanted, allocatable[:, column], requested[:, column], view)
@@ -60,13 +60,16 @@ class NodeResourcesFit:
                 rejections += every_node(view, f"Insufficient {kind}")  # nobody here has ever named it
         return rejections
 
-    def _wanted(self, pod: PodInfo) -> Iterator[tuple[str, int]]:
+    def wanted(self, pod: PodInfo) -> Iterator[tuple[str, int]]:
         """Resources and whole units that count: CPU, memory, storage, then what is scalar to kube-scheduler."""
         for kind in sorted(pod.requests, key=_upstream_order):
             wanted = whole_units(kind, pod.requests[kind])
-            if wanted <= 0 or not (kind in _PLAIN or _is_scalar(kind)) or self._is_ignored(kind):
-                continue
-            yield kind, wanted
+            if wanted > 0 and self.counts(kind):
+                yield kind, wanted
+
+    def counts(self, kind: str) -> bool:
+        """Whether requests for a resource are held against what the node has."""
+        return (kind in _PLAIN or _is_scalar(kind)) and not self._is_ignored(kind)
 
     def _is_ignored(self, kind: str) -> bool:
         if not (self.ignored_resources or self.ignored_groups) or not _is_extended(kind):

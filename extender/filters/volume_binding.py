@@ -1,7 +1,7 @@
 """VolumeBinding: volumes that are bound must be reachable from the node, those that are not must be to be had there.
 
 Source: framework/plugins/volumebinding/volume_binding.go and binder.go, with the default feature gates. What binding a
-pod's claims would change (assumed volumes) is not followed: the next pod sees it once the API server does.
+pod's claims changes is seen by the next pod where our loops bind it (framework/volumes); else once the API server does.
 """
 
 from __future__ import annotations
@@ -15,14 +15,15 @@ import numpy as np
 
 from extender.filters.filter import ClusterView, Rejection
 from extender.filters.pod_claims import claim_of, not_found, nowhere, owner_mistake, quoted
+from extender.filters.volume_matching import VolumeMatching, smallest_first
 from extender.index.csi_translation import translated_terms
 from extender.index.label_terms import rows_with_labels
 from extender.index.topology_pool import NONE
-from forecast.arrays import Bools, Ints
+from forecast.arrays import Bools
 from scorer.cluster.objects import PodInfo
 from scorer.cluster.storage_objects import BindingMode, ClaimInfo, StorageClassInfo, VolumeInfo
 
-__all__ = ["VolumeBinding"]
+__all__ = ["VolumeBinding", "is_waiting", "reachable"]
 
 _NODE_CONFLICT: Final = "node(s) didn't match PersistentVolume's node affinity"
 _BIND_CONFLICT: Final = "node(s) didn't find available persistent volumes to bind"
@@ -57,8 +58,8 @@ class VolumeBinding:
             storage_class = view.index.storage.classes.get(claim.storage_class)
             if claim.is_bound:
                 bound[claim.name] = claim
-            elif storage_class is None or storage_class.binding_mode is BindingMode.IMMEDIATE or claim.volume:
-                immediate = True  # a volume that is named but not bound yet is for the controller to bind
+            elif storage_class is None or not is_waiting(claim, storage_class):
+                immediate = True
             elif storage_class.binding_mode is None:
                 return nowhere(view, f"VolumeBindingMode not set for StorageClass {quoted(claim.storage_class)}")
             else:
@@ -73,6 +74,13 @@ class VolumeBinding:
         if waiting:
             _find_or_provision(waiting, view, found)
         return found.rejections()
+
+
+def is_waiting(claim: ClaimInfo, storage_class: StorageClassInfo | None) -> bool:
+    """Whether a claim gets its volume once a pod that uses it has a node."""
+    # A volume that is named but not bound yet is for the controller to bind.
+    is_immediate = storage_class is None or storage_class.binding_mode is BindingMode.IMMEDIATE
+    return not (claim.is_bound or claim.volume or is_immediate)
 
 
 @dataclass(slots=True)
@@ -119,20 +127,20 @@ def _check_bound(claims: Iterable[ClaimInfo], view: ClusterView, found: _Found) 
         if volume is None:
             found.reject(undecided, _VOLUME_MISSING)
             return
-        reachable = _reachable(volume, view)
-        found.reject(undecided & ~reachable, _NODE_CONFLICT)
-        undecided &= reachable
+        near = reachable(volume, view)
+        found.reject(undecided & ~near, _NODE_CONFLICT)
+        undecided &= near
 
 
-def _reachable(volume: VolumeInfo, view: ClusterView) -> Bools:
+def reachable(volume: VolumeInfo, view: ClusterView) -> Bools:
     """(n_rows,) nodes from which a bound volume can be reached; where its plugin is migrated, by the driver's terms."""
     labels, n_rows = view.index.labels, view.n_rows
-    reachable = rows_with_labels(volume.node_terms, labels, n_rows)
+    near = rows_with_labels(volume.node_terms, labels, n_rows)
     if (terms := translated_terms(volume)) != volume.node_terms:
         migrated = view.index.storage.migrated(volume.source.plugin, view.state.names)
         if migrated.any():
-            reachable = np.where(migrated, rows_with_labels(terms, labels, n_rows), reachable)
-    return reachable
+            near = np.where(migrated, rows_with_labels(terms, labels, n_rows), near)
+    return near
 
 
 def _find_or_provision(waiting: Sequence[tuple[ClaimInfo, StorageClassInfo]], view: ClusterView, found: _Found) -> None:
@@ -152,52 +160,31 @@ def _find_or_provision(waiting: Sequence[tuple[ClaimInfo, StorageClassInfo]], vi
         candidates &= only
         to_provision.append((claim, storage_class, only))
     found.reject(~candidates, _BIND_CONFLICT)
-    matching = _Matching(view, candidates)
-    for claim, storage_class in sorted(to_match, key=lambda one: one[0].requested or 0.0):
-        to_provision.append((claim, storage_class, ~matching.match(claim)))
+    matching = VolumeMatching(view, candidates)
+    class_of = {claim.name: storage_class for claim, storage_class in to_match}
+    in_order = smallest_first(claim for claim, _ in to_match)
+    to_provision += [(claim, class_of[claim.name], ~matching.match(claim)) for claim in in_order]
     undecided = candidates
     for claim, storage_class, nodes in to_provision:
         wanting = undecided & nodes
         if not wanting.any():
             continue
         can = _provisions(storage_class, view)
-        found.reject(wanting & ~can, _BIND_CONFLICT)
         has_room = _has_room(claim, storage_class, view)
+        can = can & ~_failed_before(claim, wanting & can & has_room, view)
+        found.reject(wanting & ~can, _BIND_CONFLICT)
         found.reject(wanting & can & ~has_room, _NOT_ENOUGH_SPACE)
         undecided = undecided & ~(wanting & ~(can & has_room))
 
 
-class _Matching:
-    """Free volumes for claims, one after the other; what one has got on a node the next does not get there.
-
-    candidates : (n_rows,) nodes that matter
-    """
-
-    def __init__(self, view: ClusterView, candidates: Bools) -> None:
-        self._view, self._candidates = view, candidates
-        self._kept_taken: dict[str, Bools] = {}
-        self._taken: dict[str, list[Ints]] = {}
-
-    def match(self, claim: ClaimInfo) -> Bools:
-        """(n_rows,) nodes where there is a volume for the claim (FindMatchingVolume, see free_volumes.py)."""
-        free, labels, n_rows = self._view.index.storage.free, self._view.index.labels, self._view.n_rows
-        matched, undecided = np.zeros(n_rows, dtype=bool), self._candidates
-        for volume in free.kept_for(claim):
-            taken = self._kept_taken.get(volume.name, np.zeros(n_rows, dtype=bool))
-            here = undecided & ~taken
-            reachable = here & rows_with_labels(volume.node_terms, labels, n_rows)
-            self._kept_taken[volume.name] = taken | reachable
-            matched |= reachable
-            # A volume kept for the claim is the only one, be it out of reach.
-            undecided = undecided & ~here
-        pool = free.pool(claim.storage_class)
-        if pool is None or not undecided.any():
-            return matched
-        taken_before = self._taken.setdefault(claim.storage_class, [])
-        slots = pool.smallest(free.suiting(pool, claim), labels, n_rows, taken_before)
-        slots = np.where(undecided, slots, NONE)
-        taken_before.append(slots)
-        return np.asarray(matched | (slots != NONE))
+def _failed_before(claim: ClaimInfo, possible: Bools, view: ClusterView) -> Bools:
+    """(n_rows,) nodes where making its volume failed lately, as long as there are others among `possible` (n_rows,)."""
+    failed = np.zeros(view.n_rows, dtype=bool)
+    failures, row_of = view.index.storage.failures, view.state.row_of
+    for name in () if failures is None else failures.nodes(claim.uid):
+        if (row := row_of.get(name)) is not None:
+            failed[row] = True
+    return failed if (possible & ~failed).any() else np.zeros_like(failed)
 
 
 def _provisions(storage_class: StorageClassInfo, view: ClusterView) -> Bools:

@@ -17,7 +17,7 @@ _MOST_NODES: Final = 1_000
 
 
 class ProvisioningFailures:
-    """Under the lock of the tables. seconds: how long a failure counts; clock: seconds, monotonic."""
+    """Under the lock of the tables. seconds: how long a failure counts; clock: seconds."""
 
     def __init__(self, *, seconds: float, clock: Callable[[], float]) -> None:
         self._seconds, self._clock = seconds, clock

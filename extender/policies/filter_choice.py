@@ -53,6 +53,7 @@ class RareDeviceOptions:
 class FilterOptions:
     """
     domain        : of this scheduler, the same for every pod: it says who owns which node
+    shared        : further domains, where another scheduler places pods, too
     highest_peaks : by resource, see PredictedPeak; none = it does not run
     standard      : filters of kube-scheduler to run, by plugin name
     predicts      : whether the forecast is in this process, which PredictedPeak needs
@@ -63,6 +64,7 @@ class FilterOptions:
     highest_peaks: Mapping[str, float] = field(default_factory=dict)
     standard: tuple[str, ...] = ()
     predicts: bool = True
+    shared: tuple[str, ...] = ()
 
 
 def chosen_filters(options: FilterOptions, names: Collection[str] | None = None) -> tuple[Filter, ...]:
@@ -75,7 +77,7 @@ def chosen_filters(options: FilterOptions, names: Collection[str] | None = None)
         names = _switched_on(options)
     for name in names:
         check_filter(name)
-    ours: list[Filter] = [Domain(options.domain)]
+    ours: list[Filter] = [Domain(options.domain, options.shared)]
     if MachineGroup.name in names:
         ours.append(MachineGroup())
     if RareDevices.name in names:

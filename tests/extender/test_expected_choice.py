@@ -6,9 +6,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from extender.expected_choice import default_scores, expected_choice
+from extender.expected_choice import expected_choice
 from extender.filters.filter import ClusterView
 from extender.index.index import PlacementIndex
+from extender.scores.default_scores import default_scores
 from forecast.service_key import Owner
 from scorer.cluster.decoding import Kind
 from scorer.cluster.objects import NodeInfo, PodInfo, Taint

@@ -20,8 +20,8 @@ from extender.filters.pod_topology_spread import PodTopologySpread
 from extender.filters.taint_toleration import tolerated
 from extender.index.owned_pods import is_spread_by_default
 from extender.scores.inter_pod_affinity import InterPodAffinity as InterPodAffinityScore
-from extender.scores.pod_topology_spread import SYSTEM_DEFAULTS
 from extender.scores.pod_topology_spread import PodTopologySpread as PodTopologySpreadScore
+from extender.scores.soft_spread import SYSTEM_DEFAULTS
 from scorer.cluster.constraints import LabelSelector, Operator, Requirement
 from scorer.cluster.decoding import Kind, decode_object
 from scorer.cluster.objects import NodeInfo, PodInfo

@@ -32,12 +32,13 @@ _PATHS = {
     "CSIStorageCapacity": "/apis/storage.k8s.io/v1/namespaces/{namespace}/csistoragecapacities",
     "VolumeAttachment": "/apis/storage.k8s.io/v1/volumeattachments",
     "PriorityClass": "/apis/scheduling.k8s.io/v1/priorityclasses",
+    "PodDisruptionBudget": "/apis/policy/v1/namespaces/{namespace}/poddisruptionbudgets",
     "RuntimeClass": "/apis/node.k8s.io/v1/runtimeclasses",
     "ClusterRole": "/apis/rbac.authorization.k8s.io/v1/clusterroles",
     "ClusterRoleBinding": "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings",
 }
 _KINDS = {path.rpartition("/")[2]: kind for kind, path in _PATHS.items()}
-_WITH_STATUS = ("Node", "Pod", "PersistentVolume", "PersistentVolumeClaim")
+_WITH_STATUS = ("Node", "Pod", "PersistentVolume", "PersistentVolumeClaim", "PodDisruptionBudget")
 
 
 def node(

@@ -24,6 +24,19 @@ def test_every_node_is_in_one_domain(domain: str, own: set[str]) -> None:
     assert passing(Domain(domain), pod_with(), VIEW) == own
 
 
+@pytest.mark.parametrize(
+    ("domain", "shared", "passing_nodes"),
+    [
+        ("gpu", ("",), {"gpu", "plain", "empty"}),
+        ("gpu", ("job",), {"gpu", "job"}),
+        ("", ("job", "nobody's"), {"plain", "empty", "job"}),
+        ("gpu", ("", "job"), {"gpu", "plain", "empty", "job"}),
+    ],
+)
+def test_domains_that_are_shared(domain: str, shared: tuple[str, ...], passing_nodes: set[str]) -> None:
+    assert passing(Domain(domain, shared), pod_with(), VIEW) == passing_nodes
+
+
 def test_it_is_unresolvable() -> None:
     assert verdicts(Domain(), pod_with(), VIEW)["gpu"] == Verdict.no("node(s) belonged to another scheduling domain")
 

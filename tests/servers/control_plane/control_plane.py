@@ -106,7 +106,8 @@ class Etcd:
 class ApiServer:
     """kube-apiserver. Port, certificate and tokens stay the same over stop(), kill() and start()."""
 
-    def __init__(self, directory: Path, etcd_url: str, tokens: Path) -> None:
+    def __init__(self, directory: Path, etcd_url: str, tokens: Path, arguments: Sequence[str] = ()) -> None:
+        """arguments: further flags; of one that is given twice the last counts."""
         self.port = free_port()
         self.url = f"https://127.0.0.1:{self.port}"
         self.ca_file = self_signed(directory)  # the certificate of the server and of who signed it, with its key
@@ -135,6 +136,7 @@ class ApiServer:
                 "--max-requests-inflight=3000",
                 "--max-mutating-requests-inflight=3000",
                 "--profiling=false",
+                *arguments,
             ],
             directory / "kube-apiserver.log",
         )
@@ -171,13 +173,14 @@ class ControlPlane:
     kubeconfig       : file with address, authority and the administrator's token
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, api_server_arguments: Sequence[str] = ()) -> None:
+        """api_server_arguments: further flags of kube-apiserver."""
         self.directory = Path(tempfile.mkdtemp(prefix="control-plane-"))
         self.token, self.powerless_token = secrets.token_hex(16), secrets.token_hex(16)
         tokens = self.directory / "tokens.csv"
         tokens.write_text(f'{self.token},admin,admin,"system:masters"\n{self.powerless_token},nobody,nobody\n')
         self.etcd = Etcd(self.directory)
-        self.api_server = ApiServer(self.directory, self.etcd.url, tokens)
+        self.api_server = ApiServer(self.directory, self.etcd.url, tokens, api_server_arguments)
         self.url, self.ca_file = self.api_server.url, self.api_server.ca_file
         self.kubeconfig = self.write_kubeconfig("admin", self.token)
 

@@ -23,12 +23,13 @@ _Pieces: TypeAlias = SimpleQueue[tuple[float, bytes]]
 """Of what the server says, with when each is due."""
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@dataclass(eq=False, slots=True)
 class _Connection:
     """is_cut: nothing that is still on its way is to arrive."""
 
     client: socket.socket
     server: socket.socket
+    lag_seconds: float
     is_cut: threading.Event = field(default_factory=threading.Event)
 
 
@@ -102,6 +103,19 @@ class TcpProxy:
         with self._lock:
             self._frozen |= {end for one in self._connections for end in (one.client, one.server)}
 
+    def lag_open_connections(self, seconds: float) -> None:
+        """From now on today's connections lag by so much: watches do, and requests on new connections do not.
+
+        For a proxy that was made with a lag, if ever so short.
+        """
+        with self._lock:
+            for one in self._connections:
+                one.lag_seconds = seconds
+
+    def lag_new_connections(self, seconds: float) -> None:
+        """Connections from now on lag by so much: requests do, and watches that are open do not."""
+        self._lag = seconds
+
     def _accept(self) -> None:
         while True:
             try:
@@ -118,7 +132,7 @@ class TcpProxy:
             with self._lock:  # either refuse() cuts this one, or it is seen here
                 refused = self._refusing
                 if not refused:
-                    connection = _Connection(client, server)
+                    connection = _Connection(client, server, self._lag)
                     self._connections.append(connection)
             if refused:
                 client.close()
@@ -128,7 +142,7 @@ class TcpProxy:
             if self._lag > 0:
                 later: _Pieces = SimpleQueue()
                 self._run(self._deliver, later, to_client, connection)
-                to_client = partial(self._put_off, later)
+                to_client = partial(self._put_off, connection, later)
             self._run(self._pump, client, to_server, False)
             self._run(self._pump, server, to_client, True)
 
@@ -156,8 +170,8 @@ class TcpProxy:
         else:
             target.shutdown(socket.SHUT_WR)
 
-    def _put_off(self, later: _Pieces, piece: bytes) -> None:
-        later.put((time.monotonic() + self._lag, piece))
+    def _put_off(self, connection: _Connection, later: _Pieces, piece: bytes) -> None:
+        later.put((time.monotonic() + connection.lag_seconds, piece))
 
     def _deliver(self, later: _Pieces, say: Callable[[bytes], None], connection: _Connection) -> None:
         """Until the end, which also follows a cut."""

@@ -1,0 +1,95 @@
+"""What the API server answered to one request, for whoever has to find out what became of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import msgspec
+
+__all__ = ["NOT_SENT", "NO_ANSWER", "Answer", "answered", "is_gone", "not_sent", "unanswered"]
+
+NO_ANSWER: Final = 0
+NOT_SENT: Final = -1
+
+_LONGEST_RETRY_AFTER_SECONDS: Final = 30.0
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """
+    status              : NO_ANSWER: none came, the request may or may not have been carried out; NOT_SENT: it was not
+    text                : of a failure, in one line
+    retry_after_seconds : how long the server asks to be left alone, bounded; 0 = it does not
+    """
+
+    status: int
+    body: bytes = b""
+    text: str = ""
+    retry_after_seconds: float = 0.0
+
+    @property
+    def is_success(self) -> bool:
+        """Whether it was carried out."""
+        return 200 <= self.status < 300
+
+
+class _Cause(msgspec.Struct):
+    field: str = ""
+
+
+class _Details(msgspec.Struct):
+    causes: list[_Cause] | None = None
+
+
+class _Status(msgspec.Struct):
+    message: str = ""
+    details: _Details | None = None
+
+
+def answered(status: int, body: bytes, retry_after: str = "") -> Answer:
+    """retry_after: the header of that name; only its form in seconds is understood."""
+    if status < 300:
+        return Answer(status, body)
+    digits = retry_after.strip()
+    # isdigit alone lets other scripts' digits through, and a number of thousands of digits cannot be converted.
+    asked = float(digits) if digits.isascii() and digits.isdigit() and len(digits) < 9 else 0.0
+    return Answer(status, body, _message(status, body), min(asked, _LONGEST_RETRY_AFTER_SECONDS))
+
+
+def unanswered(error: BaseException) -> Answer:
+    """The connection failed, or time was up."""
+    words = str(error) or type(error).__name__
+    return Answer(NO_ANSWER, text=" ".join(f"no answer: {words}".split())[:300])
+
+
+def not_sent(why: str) -> Answer:
+    """It was not even tried."""
+    return Answer(NOT_SENT, text=why)
+
+
+def is_gone(answer: Answer) -> bool:
+    """Whether the object that a request means, by name and UID, is no more: there is none, or one of another UID.
+
+    The precondition of a DELETE fails as a conflict; a patch that names another UID would change it, which is invalid
+    (as seen of Kubernetes 1.36). Other conflicts and other mistakes in a patch have the same statuses.
+    """
+    if answer.status not in (404, 409, 422):
+        return False
+    said = _said(answer.body)
+    if answer.status == 409:
+        return any(words in said.message for words in ("UID in the precondition", "UID in precondition"))
+    causes = (said.details.causes if said.details is not None else None) or ()
+    return answer.status == 404 or any(cause.field == "metadata.uid" for cause in causes)
+
+
+def _message(status: int, body: bytes) -> str:
+    """What the API server says about a failure, in one line."""
+    return " ".join(f"{status} {_said(body).message}".split())[:400]
+
+
+def _said(body: bytes) -> _Status:
+    try:
+        return msgspec.json.decode(body, type=_Status)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return _Status(body[:200].decode(errors="replace"))

@@ -1,0 +1,79 @@
+"""How aiohttp is to speak to an API server, from what the official client loaded: TLS, proxy, who asks."""
+
+from __future__ import annotations
+
+import ssl
+from dataclasses import dataclass
+from typing import Any
+
+import aiohttp
+from kubernetes import client
+from urllib3.util.ssl_ import create_urllib3_context
+
+from forecast.errors import InputError
+
+__all__ = ["Connection", "connection_of", "session_of"]
+
+
+@dataclass(frozen=True, slots=True)
+class Connection:
+    """
+    host      : scheme, name and port, perhaps a path, without a slash at its end
+    tls       : None = plain HTTP
+    arguments : of every request
+    """
+
+    host: str
+    tls: ssl.SSLContext | None
+    arguments: dict[str, Any]
+
+
+def connection_of(configuration: client.Configuration) -> Connection:
+    """Raises InputError where a certificate cannot be read."""
+    host = str(configuration.host).rstrip("/")
+    arguments: dict[str, Any] = {"allow_redirects": False}
+    if configuration.tls_server_name:
+        arguments["server_hostname"] = configuration.tls_server_name
+    if configuration.proxy:
+        arguments["proxy"] = configuration.proxy
+        if configuration.proxy_headers:
+            arguments["proxy_headers"] = configuration.proxy_headers
+    try:
+        tls = _tls(configuration) if host.startswith("https:") else None
+    except (OSError, ValueError) as error:  # ssl.SSLError is an OSError
+        files = ", ".join(str(f) for f in (configuration.ssl_ca_cert, configuration.cert_file) if f)
+        raise InputError(
+            f"the certificates for {host} cannot be used ({files}: {error}): `kubectl config view` shows what is set"
+        ) from error
+    return Connection(host, tls, arguments)
+
+
+def _tls(configuration: client.Configuration) -> ssl.SSLContext:
+    """As urllib3 makes it for the official client: both must trust the same servers."""
+    context = create_urllib3_context(cert_reqs=ssl.CERT_REQUIRED if configuration.verify_ssl else ssl.CERT_NONE)
+    if configuration.assert_hostname is False:
+        context.check_hostname = False
+    if configuration.ssl_ca_cert or configuration.ca_cert_data:
+        context.load_verify_locations(cafile=configuration.ssl_ca_cert, cadata=configuration.ca_cert_data)
+    else:
+        context.load_default_certs()
+    if configuration.cert_file:
+        context.load_cert_chain(configuration.cert_file, configuration.key_file)
+    return context
+
+
+def session_of(connection: Connection, *, connections: int) -> aiohttp.ClientSession:
+    """To be called in the event loop. connections: open at once; a request beyond them waits for one."""
+    connector = aiohttp.TCPConnector(
+        limit=connections,
+        ssl=connection.tls if connection.tls is not None else True,
+        keepalive_timeout=60.0,  # bursts come minutes apart, a handshake costs more than a binding
+        ttl_dns_cache=60,
+    )
+    return aiohttp.ClientSession(
+        connector=connector,
+        cookie_jar=aiohttp.DummyCookieJar(),
+        timeout=aiohttp.ClientTimeout(total=None),
+        auto_decompress=False,
+        skip_auto_headers=("Accept-Encoding", "User-Agent"),
+    )

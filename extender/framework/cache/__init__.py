@@ -1,0 +1,1 @@
+"""Pods that were given a node and are not seen there yet."""

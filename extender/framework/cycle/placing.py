@@ -1,0 +1,153 @@
+"""Where the pods of a unit go: like pods in batches, others one by one, each assumed on its node at once.
+
+Everything happens in memory, under the lock of the tables. A batch gives what one by one would give.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from extender.feasibility import Verdict, verdict
+from extender.filters.filter import ClusterView, Filter
+from extender.framework.cycle.batch_plan import BatchPlan, Ranking
+from extender.framework.cycle.dependence import is_asked_once
+from extender.framework.cycle.peak_ranking import PeakRanking
+from extender.framework.cycle.plain_ranking import PlainRanking
+from extender.framework.cycle.totals import candidates, lost_ranking, node_totals
+from extender.framework.plugins import PreScore, Score
+from extender.framework.profile import SchedulingProfile
+from extender.framework.status import Code
+from extender.policies.policy import Policy
+from forecast.arrays import Floats, Ints
+from scorer.assuming import AssumingCluster
+from scorer.cluster.objects import PodInfo
+from scorer.cluster.pod_shape import is_like
+from scorer.degradation import Level
+from scorer.opt_out import opts_out
+
+__all__ = ["Placed", "Placer", "like_pods"]
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """Of like pods the first `len(rows)` got a node each.
+
+    why_not : what the filters said when the next one was looked at; None = all have a node
+    """
+
+    rows: tuple[int, ...]
+    why_not: Verdict | None
+
+
+def like_pods(pods: Sequence[PodInfo]) -> Iterator[slice]:
+    """Runs of like pods, in order."""
+    start = 0
+    for at in range(1, len(pods) + 1):
+        if at == len(pods) or not is_like(pods[start], pods[at]):
+            yield slice(start, at)
+            start = at
+
+
+@dataclass(slots=True)
+class Placer:
+    """For one cycle, while the lock is held.
+
+    level           : rung of the degradation ladder
+    until           : unix seconds until which pods are assumed
+    score_per_point : as of the extender: what a point of its protocol stands for
+    bounded_scan    : look at as many nodes as there are pods in the batch and so many more; 0 = at all nodes
+    scan_from       : row at which a bounded scan begins; where it ended is where the next one does
+    one_by_one      : every pod by itself: for tests and benchmarks, the result is the same
+    scores          : further Score plugins with their weights; pre_scores may silence them. See `use`
+    """
+
+    view: ClusterView
+    cluster: AssumingCluster
+    level: Level
+    until: float
+    score_per_point: float = 0.2
+    bounded_scan: int = 0
+    scan_from: int = 0
+    one_by_one: bool = False
+    scores: Sequence[tuple[Score, int]] = ()
+    pre_scores: Sequence[PreScore] = ()
+
+    def use(self, profile: SchedulingProfile) -> None:
+        """The pods that follow are of this profile."""
+        self.score_per_point = profile.score_per_point
+        self.scores, self.pre_scores = profile.scores, profile.pre_scores
+
+    def place(self, pods: Sequence[PodInfo], filters: Sequence[Filter], policy: Policy) -> Placed:
+        """Like pods, as many as there is room for: assumed in the tables on return."""
+        placed: list[int] = []
+        while len(placed) < len(pods):
+            rest = pods[len(placed) :]
+            found = verdict(rest[0], self.view, filters)
+            rows = candidates(found.passes, rest[0], self.view, self.level)
+            if not len(rows):
+                return Placed(tuple(placed), found)
+            placed += self._place_some(rest, filters, policy, self._scanned(rows, len(rest)))
+        return Placed(tuple(placed), None)
+
+    def _place_some(
+        self, pods: Sequence[PodInfo], filters: Sequence[Filter], policy: Policy, rows: Ints
+    ) -> Sequence[int]:
+        """At least the first pod."""
+        pod = pods[0]
+        nominated = self.view.state.row_of.get(pod.nominated_node) if pod.nominated_node else None
+        if nominated is not None and nominated in rows:  # room was made there, at the expense of others
+            self.cluster.assume(pod, pod.nominated_node, self.until)
+            return [nominated]
+        ranking = None
+        if not self.one_by_one and len(pods) > 1 and self._is_unmoved(pod, filters):
+            ranking = self._ranking(pod, policy, rows)
+        if ranking is None:
+            totals = node_totals(pod, self.view, rows, policy, self.level, self.score_per_point)
+            row = int(rows[int((totals + self._further(pod, rows)).argmax())])  # of equal ones the first
+            self.cluster.assume(pod, self.view.state.names[row], self.until)
+            return [row]
+        lost = lost_ranking(pod, self.view, rows, policy, self.score_per_point)
+        plan = BatchPlan(pod, self.view, filters, rows, ranking, lost, self.score_per_point)
+        chosen: list[int] = []
+        while len(chosen) < len(pods) and (best := plan.place()) is not None:
+            chosen.append(best)
+        self.cluster.assume_all(pods[: len(chosen)], chosen, self.until)
+        return chosen
+
+    def _is_unmoved(self, pod: PodInfo, filters: Sequence[Filter]) -> bool:
+        """Whether like pods that land change nothing but what a plan keeps up to date."""
+        return not self.scores and not pod.constraints.affects_others and is_asked_once(filters, pod, self.view)
+
+    def _ranking(self, pod: PodInfo, policy: Policy, rows: Ints) -> Ranking | None:
+        """What a plan can go by; None = scores that have to be made again for each pod."""
+        if self.level == Level.NEUTRAL or opts_out(pod):
+            return PlainRanking(pod, self.cluster, rows, is_neutral=True)
+        if {name for name, weight in policy.scoring.weights.items() if weight > 0} != {"predicted_peak"}:
+            return None
+        predicted = self.cluster.predicted
+        if predicted is None or self.level == Level.REQUESTS:
+            return PlainRanking(pod, self.cluster, rows, is_neutral=False)
+        is_known = int(rows[-1]) < predicted.load.n_nodes and bool(predicted.load.known[rows].all())
+        return PeakRanking(pod, self.cluster, rows, policy) if is_known else None
+
+    def _further(self, pod: PodInfo, rows: Ints) -> Floats:
+        """(n_nodes,) sum of the further Score plugins that have something to say."""
+        total = np.zeros(len(rows))
+        for score, weight in self.scores:
+            asked = [one for one in self.pre_scores if one.name == score.name]
+            if all(one.pre_score(pod, self.view, rows).code is not Code.SKIP for one in asked):
+                total += weight * score.score(pod, self.view, rows)
+        return total
+
+    def _scanned(self, rows: Ints, n_pods: int) -> Ints:
+        """All rows, or the next few from where the last scan ended, in ascending order."""
+        most = n_pods + self.bounded_scan
+        if not self.bounded_scan or len(rows) <= most:
+            return rows
+        first = int(np.searchsorted(rows, self.scan_from)) % len(rows)
+        chosen = np.concatenate([rows[first : first + most], rows[: max(0, first + most - len(rows))]])
+        self.scan_from = int(chosen[-1]) + 1
+        return np.sort(chosen)

@@ -1,0 +1,38 @@
+"""How the attempts to place a complete group went, and when it is its turn again.
+
+    --failed--> trying --failed, timeout is over--> paused --pause is over--> tried once --failed--> paused ...
+
+Placed, changed, or incomplete: as if it had never been tried. While a group is paused, smaller ones behind it are tried
+on the room that it waits for; it holds nothing meanwhile, as it never does.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Final
+
+__all__ = ["UNTRIED", "Attempts"]
+
+
+@dataclass(frozen=True, slots=True)
+class Attempts:
+    """first_failed: unix seconds, None = no attempt failed; message: of the last; paused_at: unix seconds."""
+
+    first_failed: float | None = None
+    message: str = ""
+    is_late: bool = False
+    paused_at: float | None = None
+
+    def failed(self, now: float, message: str, *, timeout: float) -> Attempts:
+        """One more."""
+        # A clock that was set back begins anew.
+        first = now if self.first_failed is None else min(self.first_failed, now)
+        is_late = self.is_late or now - first >= timeout
+        return replace(self, first_failed=first, message=message, is_late=is_late, paused_at=now if is_late else None)
+
+    def is_paused(self, now: float, *, pause: float) -> bool:
+        """Whether others go first."""
+        return self.paused_at is not None and 0 <= now - self.paused_at < pause
+
+
+UNTRIED: Final = Attempts()

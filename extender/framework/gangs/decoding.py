@@ -1,0 +1,89 @@
+"""JSON of a PodGroup -> pod_group.py. What can be listed and watched, and how it is decoded.
+
+The definition in deploy/crds/podgroups and that of kubernetes-sigs/scheduler-plugins (apis/scheduling/v1alpha1) are
+read alike. One whose spec or annotation is mistaken is a group with a problem: its members wait, and are told why.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Final
+
+import msgspec
+from msgspec import Meta, Raw
+
+from extender.framework.gangs.minima import Minima
+from extender.framework.gangs.pod_group import PodGroupInfo, PodGroupStatus
+from extender.framework.gangs.role_minima import of_annotations
+from forecast.errors import InputError
+from scorer.cluster import wire
+from scorer.cluster.shared_pieces import own_annotations
+from scorer.cluster.watched import REFUSED, Watched
+from scorer.cluster.wire_base import NOTHING, Int32, Wire
+
+__all__ = ["PATH", "POD_GROUPS"]
+
+PATH: Final = "/apis/scheduling.x-k8s.io/v1alpha1"
+
+
+class MetadataJson(wire.Metadata):
+    """metadata, with the number of the spec's version."""
+
+    generation: int | None = None
+
+
+class PodGroupJson(Wire):
+    """A PodGroup; spec and status are decoded apart, so that one with a bad spec still has a name."""
+
+    metadata: MetadataJson
+    spec: Raw = NOTHING
+    status: Raw = NOTHING
+
+
+class SpecJson(Wire):
+    """spec. minResources is skipped: what the members themselves request is what counts."""
+
+    min_member: Annotated[int, Meta(ge=0, lt=2**31)] | None = None
+    schedule_timeout_seconds: Int32 | None = None
+
+
+_OBJECT: Final = msgspec.json.Decoder(PodGroupJson)
+_SPEC: Final = msgspec.json.Decoder(SpecJson | None)
+_STATUS: Final = msgspec.json.Decoder(PodGroupStatus | None)
+
+
+def _decode(body: bytes | Raw) -> tuple[PodGroupInfo, str]:
+    decoded = _OBJECT.decode(body)
+    metadata = decoded.metadata
+    minima, timeout, problem = Minima(), None, ""
+    try:
+        spec = _SPEC.decode(decoded.spec) or SpecJson()
+        minima = Minima(max(1, spec.min_member or 0), of_annotations(own_annotations(metadata.annotations)))
+        if spec.schedule_timeout_seconds is not None:
+            timeout = float(max(0, spec.schedule_timeout_seconds))
+    except REFUSED as error:
+        problem = str(error) if isinstance(error, InputError) else f"spec: {error}"
+    namespace = metadata.namespace or "default"
+    made = PodGroupInfo(
+        namespace=namespace,
+        name=metadata.name,
+        uid=metadata.uid or f"{namespace}/{metadata.name}",
+        generation=metadata.generation or 0,
+        created=metadata.creation_timestamp.timestamp() if metadata.creation_timestamp else 0.0,
+        minima=minima,
+        timeout_seconds=timeout,
+        problem=problem[:1024],
+        status=_status(decoded.status),
+        version=metadata.resource_version or "",
+    )
+    return made, made.version
+
+
+def _status(body: Raw) -> PodGroupStatus:
+    """Anybody who may write statuses may write anything: what cannot be read is as if it were not there."""
+    try:
+        return _STATUS.decode(body) or PodGroupStatus()
+    except REFUSED:
+        return PodGroupStatus()
+
+
+POD_GROUPS: Final = Watched("podgroups", "PodGroup", f"{PATH}/podgroups", _decode, optional=True)

@@ -1,0 +1,382 @@
+"""Who is in which gang, and whether it is complete: follows the tables and the PodGroups, and answers the queue, the
+cycle and preemption.
+
+    tables --PodChange--> GangDirectory <--PodGroupSink-- PodGroups
+                               |--> unit_of, gate                          the queue
+                               |--> in_placing_order, shortfall            the cycle
+                               |--> sitting, minimum, breaks_without       preemption
+                               '--> report                                 the status writer
+
+The tables' lock is held wherever something changes. The queue also asks under its own lock alone: hence one more lock,
+under which nobody else is called.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Collection, Iterable, Sequence
+from typing import Final
+
+from extender.framework.gangs.attempts import UNTRIED
+from extender.framework.gangs.known_gang import KnownGang
+from extender.framework.gangs.labels import group_of, role_of
+from extender.framework.gangs.members import Member, Members, Standing, sizes_of, standing_of
+from extender.framework.gangs.minima import Count, are_met, placing_order, shortfall
+from extender.framework.gangs.options import GangOptions
+from extender.framework.gangs.pod_group import PodGroupInfo
+from extender.framework.gangs.report import Report, report_on
+from extender.framework.gangs.verdict import (
+    Reason,
+    Verdict,
+    passes,
+    reason_of,
+    timeout_of,
+    verdict_on,
+    verdict_without_group,
+)
+from extender.framework.queue.unit import UnitOf, unit_by_owner
+from extender.framework.status import SUCCESS, Code, Status
+from scorer.cluster.changes import Change, PodChange, one_by_one
+from scorer.cluster.decoding import ApiObject, Kind
+from scorer.cluster.objects import PodInfo
+from scorer.cluster.state import ClusterState
+
+__all__ = ["GATE", "GangDirectory"]
+
+GATE = "Gang"
+"""Name of the plugin."""
+
+_COUNTED: Final = frozenset({Standing.SITS, Standing.WAITS})
+
+
+class GangDirectory:
+    """Implements the queue's Units and scorer.follower.Follower.
+
+    listeners : told the key of a group of which the gate may say something else now, as the queue's wake_units wants
+                them. Called with the locks that the caller holds; keep it quick
+    """
+
+    def __init__(
+        self,
+        state: ClusterState,
+        *,
+        options: GangOptions | None = None,
+        is_ours: Callable[[PodInfo], bool] = lambda pod: True,
+        is_assumed: Callable[[str], bool] = lambda uid: False,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        """Starts from what the state holds now.
+
+        is_ours    : whether a pod that waits is ours to place
+        is_assumed : whether the pod of this UID is only assumed to sit where the state has it
+        clock      : unix seconds
+        """
+        self.listeners: list[Callable[[str], None]] = []
+        self._state, self._options, self._clock = state, options or GangOptions(), clock
+        self._is_ours, self._is_assumed = is_ours, is_assumed
+        self._lock = threading.Lock()
+        self._gangs: dict[str, KnownGang] = {}
+        self._member_of: dict[str, tuple[str, Member]] = {}  # pod UID -> its group, and as what it was counted
+        self._synced = False
+        self._later: set[str] = set()  # told an older message, or paused
+        self._changed: set[str] = set()  # since `take_changed`
+        self.rebuild()
+
+    # What happens
+
+    def apply(self, changes: Sequence[Change]) -> None:
+        """Follow what happened to pods."""
+        pods = [change.pod for change in one_by_one(changes) if isinstance(change, PodChange)]
+        uids = [pod.uid for pod in pods if self._concerns(pod)]
+        if uids:
+            with self._lock:
+                touched = dict.fromkeys(key for uid in uids for key in self._follow(uid))
+            self._settle(touched)
+
+    def rebuild(self) -> None:
+        """Count all pods anew."""
+        with self._lock:
+            for gang in self._gangs.values():
+                gang.members = Members()
+            touched = dict.fromkeys(self._gangs)
+            self._member_of.clear()
+            for uid in self._state.pods:
+                touched.update(dict.fromkeys(self._count(uid)))
+        self._settle(touched)
+
+    def replace(self, kind: Kind, objects: Sequence[ApiObject]) -> None:
+        """Nothing: PodGroups come by `replace_groups`."""
+
+    def put(self, kind: Kind, item: ApiObject) -> None:
+        """Nothing."""
+
+    def delete(self, kind: Kind, item: ApiObject) -> None:
+        """Nothing."""
+
+    def replace_groups(self, groups: Sequence[PodGroupInfo]) -> None:
+        """These are all PodGroups."""
+        with self._lock:
+            there = {group.key for group in groups}
+            touched = dict.fromkeys(key for key, gang in self._gangs.items() if gang.info and key not in there)
+            for key in touched:
+                self._set_info(key, None)
+            for group in groups:
+                if self._set_info(group.key, group):
+                    touched[group.key] = None
+            if not self._synced:
+                self._synced = True
+                touched.update(dict.fromkeys(self._gangs))
+        self._settle(touched)
+
+    def put_group(self, group: PodGroupInfo) -> None:
+        """A PodGroup is new or has changed."""
+        with self._lock:
+            differs = self._set_info(group.key, group)
+        if differs:
+            self._settle([group.key])
+
+    def delete_group(self, group: PodGroupInfo) -> None:
+        """A PodGroup is gone."""
+        with self._lock:
+            self._set_info(group.key, None)
+        self._settle([group.key])
+
+    def tick(self) -> None:
+        """Time has passed: every second or so. Tells of pauses that are over, and of messages that are out of date."""
+        with self._lock:
+            later, self._later = self._later, set()
+        self._settle(later, with_words=True)
+
+    def scheduled(self, group: str, n: int) -> None:
+        """So many members have just been given a node."""
+        with self._lock:
+            gang = self._gangs.get(group)
+            if gang is None or n <= 0:
+                return
+            gang.attempts = UNTRIED
+        self._settle([group])
+
+    def attempt_failed(self, group: str, message: str, diagnosis: str = "") -> None:
+        """The group could not be placed as a whole.
+
+        message   : how far it came: "8 of 16 members fit"
+        diagnosis : why no further: "0/100 nodes are available: ..."
+
+        Nothing, where only members beyond the minimum did not fit.
+        """
+        with self._lock:
+            gang = self._gangs.get(group)
+            if gang is None or gang.info is None:
+                return
+            text = ": ".join(filter(None, (message, diagnosis)))
+            now = self._clock()
+            gang.attempts = gang.attempts.failed(now, text, timeout=timeout_of(gang.info, self._options))
+        self._settle([group])
+
+    # The queue
+
+    def group_of(self, pod: PodInfo) -> str | None:
+        """ "namespace/name" of the PodGroup that its label names."""
+        return group_of(pod)
+
+    def unit_of(self, pod: PodInfo) -> UnitOf:
+        """A gang, the pods of one controller, or the pod alone. Keys of gangs are those of their groups."""
+        group = group_of(pod)
+        if group is not None:
+            gang = self._gangs.get(group)
+            info = None if gang is None else gang.info
+            return UnitOf(group, None if info is None else info.created, True)
+        return unit_by_owner(pod)
+
+    def gate(self, pod: PodInfo) -> Status:
+        """Whether the pod's group, if it is in one, has all members that it needs."""
+        group = group_of(pod)
+        if group is None:
+            return SUCCESS
+        with self._lock:
+            gang = self._gangs.get(group)
+            if gang is not None:
+                return self._answer(group, gang)
+            return Status(Code.UNRESOLVABLE, GATE, verdict_without_group(group, synced=self._synced).message)
+
+    # The cycle
+
+    def in_placing_order(self, group: str, pods: Sequence[PodInfo]) -> list[int]:
+        """Positions of pods to be placed; those that fill the minimum of a role before others, see placing_order."""
+        with self._lock:
+            gang = self._gangs.get(group)
+            if gang is None or gang.info is None:
+                return list(range(len(pods)))
+            return placing_order(gang.info.minima, self._seated(gang), [role_of(pod) for pod in pods], sizes_of(pods))
+
+    def shortfall(self, group: str, placed: Sequence[PodInfo]) -> str:
+        """'' = the members that sit and these meet the minima; else what falls short: "3 of 4 members"."""
+        with self._lock:
+            gang = self._gangs.get(group)
+            if gang is None or gang.info is None:
+                return verdict_without_group(group, synced=self._synced).message
+            if gang.info.problem:
+                return self._verdict(group, gang).message
+            sitting = gang.members.sitting
+            new = {pod.uid: role_of(pod) for pod in placed if pod.uid not in sitting}  # assumed ones sit already
+            return shortfall(gang.info.minima, self._seated(gang).plus(list(new.values())))
+
+    # Preemption
+
+    def sitting(self, group: str) -> Sequence[PodInfo]:
+        """Members that have a node, assumed ones included, terminating ones not."""
+        with self._lock:
+            gang = self._gangs.get(group)
+            return [] if gang is None else list(gang.members.sitting.values())
+
+    def minimum(self, group: str) -> int:
+        """The fewest members that can run; 0 = there is no such PodGroup, or it cannot be used."""
+        with self._lock:
+            gang = self._gangs.get(group)
+            return 0 if gang is None or gang.info is None or gang.info.problem else gang.info.minima.needed
+
+    def breaks_without(self, group: str, uids: Collection[str]) -> bool:
+        """Whether what is left of the group without these members is less than it needs; no, if none of them sits."""
+        with self._lock:
+            gang = self._gangs.get(group)
+            if gang is None or gang.info is None or gang.info.problem:
+                return False
+            gone = [uid for uid in dict.fromkeys(uids) if uid in gang.members.sitting]
+            if not gone:
+                return False
+            minima = gang.info.minima
+            return bool(shortfall(minima, gang.members.without([self._member_of[uid][1].role for uid in gone], minima)))
+
+    # Status
+
+    def take_changed(self) -> set[str]:
+        """Groups whose report may be another one since the last call."""
+        with self._lock:
+            changed, self._changed = self._changed, set()
+            return changed
+
+    def report(self, group: str) -> Report | None:
+        """What there is to say of a group; None = there is no such PodGroup."""
+        with self._lock:
+            gang = self._gangs.get(group)
+            if gang is None or gang.info is None:
+                return None
+            return report_on(gang.info, gang.members, self._verdict(group, gang), complete_since=gang.complete_since)
+
+    def __len__(self) -> int:
+        """Groups that exist or that pods name."""
+        return len(self._gangs)
+
+    # Inside
+
+    def _concerns(self, pod: PodInfo) -> bool:
+        return pod.uid in self._member_of or group_of(pod) is not None
+
+    def _follow(self, uid: str) -> list[str]:
+        """Count a pod that has changed. With one more member another part of the group may fit."""
+        before = self._member_of.get(uid)
+        touched = self._count(uid)
+        now = self._member_of.get(uid)
+        if now is not None and now[1].standing is Standing.WAITS:
+            has_come = before is None or before[0] != now[0] or before[1].standing not in _COUNTED
+            if has_come:
+                self._gangs[now[0]].attempts = UNTRIED
+        return touched
+
+    def _count(self, uid: str) -> list[str]:
+        """Count a pod as it is now, or no longer; the groups whose members have changed by that."""
+        touched = []
+        before = self._member_of.pop(uid, None)
+        if before is not None:
+            key, member = before
+            self._gangs[key].members.remove(member)
+            touched.append(key)
+        pod = self._state.pods.get(uid)
+        group = None if pod is None else group_of(pod)
+        if pod is not None and group is not None:
+            standing = standing_of(pod, sits=uid in self._state.seat_of, is_ours=self._is_ours(pod))
+            member = Member(pod, role_of(pod), standing, self._is_assumed(uid))
+            self._gangs.setdefault(group, KnownGang()).members.add(member)
+            self._member_of[uid] = (group, member)
+            touched.append(group)
+        return touched
+
+    def _set_info(self, key: str, info: PodGroupInfo | None) -> bool:
+        """Whether it asks for something else than before."""
+        if info is None and key not in self._gangs:
+            return False
+        gang = self._gangs.setdefault(key, KnownGang())
+        before, gang.info = gang.info, info
+        self._changed.add(key)
+        if info is not None and info.says_the_same(before):
+            return False
+        gang.attempts = UNTRIED
+        if before is None or info is None or before.uid != info.uid:
+            gang.complete_since = None
+        return True
+
+    def _settle(self, keys: Iterable[str], *, with_words: bool = False) -> None:
+        """Find out what is so of these groups now, and tell who has to know.
+
+        with_words : also where nothing but the words has changed; else those wait for `tick`, so that members that come
+                     one by one are not all asked about again each time
+        """
+        tell = []
+        with self._lock:
+            for key in keys:
+                gang = self._gangs.get(key)
+                if gang is None:
+                    continue
+                self._changed.add(key)
+                if gang.info is None and not len(gang.members):
+                    del self._gangs[key]
+                    continue
+                self._look(gang)
+                kind = None if self._passes(gang) else gang.reason
+                is_new = kind is not gang.told_kind
+                if is_new or (with_words and self._answer(key, gang).reason != gang.told_words):
+                    gang.told_kind, gang.told_words = kind, self._answer(key, gang).reason
+                    tell.append(key)
+                elif kind is not None and not with_words:
+                    self._later.add(key)
+                if kind is Reason.TIMEOUT:
+                    self._later.add(key)  # until the pause is over
+        for key in tell:
+            for listener in self.listeners:
+                listener(key)
+
+    def _look(self, gang: KnownGang) -> None:
+        """After each change. Attempts are those of a complete group that does not sit yet."""
+        gang.closed, info = None, gang.info
+        if info is None:
+            gang.reason = Reason.MISSING if self._synced else Reason.NOT_READ
+            return
+        is_seated = are_met(info.minima, self._seated(gang))
+        is_complete = is_seated or are_met(info.minima, gang.members.present(info.minima))
+        if not is_complete or (is_seated and are_met(info.minima, gang.members.confirmed(info.minima))):
+            gang.attempts = UNTRIED  # those that are assumed may be given back before anybody has bound them
+        if is_complete and gang.complete_since is None and not info.problem:
+            gang.complete_since = self._clock()
+        gang.reason = reason_of(info, gang.attempts, is_seated=is_seated, is_complete=is_complete)
+
+    def _passes(self, gang: KnownGang) -> bool:
+        return passes(gang.reason, gang.attempts, self._options, self._clock())
+
+    def _answer(self, key: str, gang: KnownGang) -> Status:
+        """The gate's."""
+        if self._passes(gang):
+            return SUCCESS
+        if gang.closed is None:
+            gang.closed = Status(Code.UNRESOLVABLE, GATE, self._verdict(key, gang).message)
+        return gang.closed
+
+    def _verdict(self, key: str, gang: KnownGang) -> Verdict:
+        if gang.info is None:
+            return verdict_without_group(key, synced=self._synced)
+        return verdict_on(gang.reason, gang.info, gang.members, gang.attempts, self._options, self._clock())
+
+    @staticmethod
+    def _seated(gang: KnownGang) -> Count:
+        assert gang.info is not None
+        return gang.members.seated(gang.info.minima)

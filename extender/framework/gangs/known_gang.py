@@ -1,0 +1,35 @@
+"""What the directory knows of one group."""
+
+from __future__ import annotations
+
+from extender.framework.gangs.attempts import UNTRIED, Attempts
+from extender.framework.gangs.members import Members
+from extender.framework.gangs.pod_group import PodGroupInfo
+from extender.framework.gangs.verdict import Reason
+from extender.framework.status import Status
+
+__all__ = ["KnownGang"]
+
+
+class KnownGang:
+    """Guarded by the directory's lock.
+
+    info           : None = pods name it, and there is no such PodGroup
+    complete_since : unix seconds, None = never was
+    reason         : what is so, as of `_look`; closed: what the gate says by that, None = not put into words yet
+    told_kind      : why the gate was closed when listeners were last told, None = it was not; told_words: what it said
+    """
+
+    __slots__ = (
+        "attempts", "closed", "complete_since", "info", "members", "reason", "told_kind", "told_words",
+    )  # fmt: skip
+
+    def __init__(self) -> None:
+        self.info: PodGroupInfo | None = None
+        self.members = Members()
+        self.attempts: Attempts = UNTRIED
+        self.complete_since: float | None = None
+        self.reason = Reason.MISSING
+        self.closed: Status | None = None
+        self.told_kind: Reason | None = None
+        self.told_words = ""

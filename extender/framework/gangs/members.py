@@ -1,0 +1,177 @@
+"""Who is in a group, and which of them count: kept in sums, so that a group of thousands costs no walk over it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from enum import Enum, auto
+from typing import TypeVar
+
+from extender.framework.gangs.minima import Count, Minima
+from scorer.cluster.objects import Phase, PodInfo
+
+__all__ = ["Member", "Members", "Standing", "sizes_of", "standing_of"]
+
+K = TypeVar("K", bound=Hashable)
+
+
+class Standing(Enum):
+    """What a member is to its group.
+
+    SITS      : has a node, or is assumed to; the group can count on it
+    WAITS     : may be placed by us
+    GATED     : is held back by a scheduling gate
+    FOREIGN   : waits for another scheduler
+    LEAVING   : has been told to go
+    SUCCEEDED : has done its part
+    FAILED
+    """
+
+    SITS = auto()
+    WAITS = auto()
+    GATED = auto()
+    FOREIGN = auto()
+    LEAVING = auto()
+    SUCCEEDED = auto()
+    FAILED = auto()
+
+
+_LIVING = frozenset({Standing.SITS, Standing.WAITS, Standing.GATED, Standing.FOREIGN})
+
+
+def standing_of(pod: PodInfo, *, sits: bool, is_ours: bool) -> Standing:
+    """sits: it has a seat in the tables, bound or assumed; is_ours: by its scheduler name."""
+    if pod.phase is Phase.SUCCEEDED:
+        return Standing.SUCCEEDED
+    if pod.phase is Phase.FAILED:
+        return Standing.FAILED
+    if pod.terminating:
+        return Standing.LEAVING
+    if sits:
+        return Standing.SITS
+    if not is_ours:
+        return Standing.FOREIGN
+    return Standing.GATED if pod.gates else Standing.WAITS
+
+
+def sizes_of(pods: Sequence[PodInfo]) -> list[float]:
+    """Of each pod the sum of its shares of the most that one of them requests, resource by resource."""
+    most: dict[str, float] = {}
+    for pod in pods:
+        for kind, amount in pod.requests.items():
+            most[kind] = max(most.get(kind, 0.0), amount)
+    return [sum(amount / most[kind] for kind, amount in pod.requests.items() if most[kind] > 0) for pod in pods]
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """A pod as it was counted. is_assumed: it sits, and the watch has not said so yet."""
+
+    pod: PodInfo
+    role: str
+    standing: Standing
+    is_assumed: bool = False
+
+
+class Members:
+    """Of one group.
+
+    sitting : by UID
+    """
+
+    def __init__(self) -> None:
+        self.sitting: dict[str, PodInfo] = {}
+        self._members: Counter[Standing] = Counter()
+        self._by_role: Counter[tuple[Standing, str]] = Counter()
+        self._running = 0
+        self._assumed: Counter[str] = Counter()  # of those that sit, by role
+        # A pod that has succeeded counts while a living one of its controller is there: the same run, in which a
+        # member that failed is made again. What an earlier run left behind does not.
+        self._living: Counter[str] = Counter()
+        self._succeeded: dict[str, Counter[str]] = {}
+
+    def __len__(self) -> int:
+        """Pods, whatever they are up to."""
+        return self._members.total()
+
+    def add(self, member: Member) -> None:
+        """A pod is in the group."""
+        if member.standing is Standing.SITS:
+            self.sitting[member.pod.uid] = member.pod
+        self._count(member, 1)
+
+    def remove(self, member: Member) -> None:
+        """Undo `add` of the very same."""
+        self.sitting.pop(member.pod.uid, None)
+        self._count(member, -1)
+
+    def number(self, standing: Standing) -> int:
+        """Of members."""
+        return self._members[standing]
+
+    @property
+    def running(self) -> int:
+        """Those that sit whose phase is Running."""
+        return self._running
+
+    def seated(self, minima: Minima) -> Count:
+        """What meets the minima now: members that sit, and have succeeded."""
+        return self._total((Standing.SITS,), minima)
+
+    def confirmed(self, minima: Minima) -> Count:
+        """`seated` without those that are only assumed to sit."""
+        count, assumed = self.seated(minima), self._assumed
+        if not assumed:
+            return count
+        by_role = {role: number - assumed[role] for role, number in count.by_role.items()}
+        return Count(count.members - assumed.total(), by_role)
+
+    def present(self, minima: Minima) -> Count:
+        """What may meet the minima: those, and the ones that wait for us."""
+        return self._total((Standing.SITS, Standing.WAITS), minima)
+
+    def without(self, roles: Sequence[str], minima: Minima) -> Count:
+        """`seated` without members of these roles that sit."""
+        count, gone = self.seated(minima), Counter(roles)
+        by_role = {role: number - gone[role] for role, number in count.by_role.items()}
+        return Count(count.members - len(roles), by_role)
+
+    def _total(self, standings: tuple[Standing, ...], minima: Minima) -> Count:
+        found, by_role = self._members.get, {}
+        members = sum([found(one, 0) for one in standings])
+        if minima.by_role:
+            of = self._by_role.get
+            by_role = {role: sum([of((one, role), 0) for one in standings]) for role in minima.by_role}
+        for owner, succeeded in self._succeeded.items():
+            if owner in self._living:
+                members += succeeded.total()
+                for role in by_role:
+                    by_role[role] += succeeded[role]
+        return Count(members, by_role)
+
+    def _count(self, member: Member, sign: int) -> None:
+        standing, role, owner = member.standing, member.role, member.pod.owner_uid
+        _add(self._members, standing, sign)
+        if role:
+            _add(self._by_role, (standing, role), sign)
+        if standing is Standing.SITS and member.pod.phase is Phase.RUNNING:
+            self._running += sign
+        if standing is Standing.SITS and member.is_assumed:
+            _add(self._assumed, role, sign)
+        if not owner:
+            return
+        if standing in _LIVING:
+            _add(self._living, owner, sign)
+        elif standing is Standing.SUCCEEDED:
+            succeeded = self._succeeded.setdefault(owner, Counter())
+            _add(succeeded, role, sign)
+            if not succeeded:
+                del self._succeeded[owner]
+
+
+def _add(counter: Counter[K], key: K, sign: int) -> None:
+    """Without keys of nothing: roles and owners are whatever people write."""
+    counter[key] += sign
+    if not counter[key]:
+        del counter[key]

@@ -1,0 +1,33 @@
+"""PodGroups from the watch into the directory, under the lock of the tables."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+
+from extender.framework.gangs.directory import GangDirectory
+from extender.framework.gangs.pod_group import PodGroupInfo
+
+__all__ = ["PodGroupSink"]
+
+
+class PodGroupSink:
+    """Implements ResourceSink. reading: takes the lock of the tables, as LiveTables.reading."""
+
+    def __init__(self, directory: GangDirectory, reading: Callable[[], AbstractContextManager[object]]) -> None:
+        self._directory, self._reading = directory, reading
+
+    def replace(self, objects: Sequence[PodGroupInfo]) -> None:
+        """These are all."""
+        with self._reading():
+            self._directory.replace_groups(objects)
+
+    def put(self, obj: PodGroupInfo) -> None:
+        """One is new or has changed."""
+        with self._reading():
+            self._directory.put_group(obj)
+
+    def delete(self, obj: PodGroupInfo) -> None:
+        """One is gone."""
+        with self._reading():
+            self._directory.delete_group(obj)

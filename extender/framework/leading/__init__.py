@@ -1,0 +1,1 @@
+"""One replica leads at a time: a Lease says which."""

@@ -1,0 +1,231 @@
+"""Extension points of a scheduling cycle, with the vocabulary of the Kubernetes scheduling framework
+(https://kubernetes.io/docs/concepts/scheduling-eviction/scheduling-framework/).
+
+    queue      QueueSort  PreEnqueue
+    cycle      PreFilter -> Filter -> PostFilter (nothing fits)
+                         -> PreScore -> Score -> Reserve               in memory, under the lock of the tables
+    binding    Permit -> PreBind -> Bind -> PostBind                   slow, many at a time
+               Unreserve after any failure from Reserve on
+
+Filters and scores look at all nodes at once: arrays with one entry per row of the tables, not a call per node. A plugin
+is stateless or guards itself; everything of the cycle is called by one thread. A plugin that raises fails the pod, not
+the scheduler.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import Protocol, runtime_checkable
+
+from extender.filters.filter import ClusterView, Filter, Rejection
+from extender.framework.events import ClusterEvent, EventKind
+from extender.framework.status import Status
+from forecast.arrays import Bools, Ints
+from scorer.cluster.objects import PodInfo
+
+__all__ = [
+    "AwaitedPreBind",
+    "Bind",
+    "EnqueueExtensions",
+    "Filter",
+    "Hint",
+    "NodesOrStatus",
+    "Nomination",
+    "Permit",
+    "PostBind",
+    "PostFilter",
+    "PreBind",
+    "PreEnqueue",
+    "PreFilter",
+    "PreScore",
+    "QueueSort",
+    "Reserve",
+    "Score",
+    "SortedUnit",
+]
+
+
+class Hint(Enum):
+    """Whether an event may let a pod in that a plugin rejected (QueueingHint, KEP-4247)."""
+
+    QUEUE = "Queue"
+    SKIP = "QueueSkip"
+
+
+@runtime_checkable
+class EnqueueExtensions(Protocol):
+    """A plugin that rejects says what may change its mind; one that does not say is woken by everything."""
+
+    @property
+    def name(self) -> str:
+        """Of the plugin."""
+
+    def hint(self, pod: PodInfo, event: ClusterEvent) -> Hint:
+        """Whether the event may make the plugin accept the pod. Quick: asked under the lock of the tables."""
+
+    @property
+    def woken_by(self) -> frozenset[EventKind]:
+        """Kinds of events worth asking about."""
+
+
+@dataclass(frozen=True, slots=True)
+class SortedUnit:
+    """What units are sorted by. since: unix seconds of its oldest waiting pod, or of its PodGroup's creation."""
+
+    priority: int
+    since: float
+    key: str
+
+
+class QueueSort(Protocol):
+    """One per scheduler: all profiles share one queue."""
+
+    def key(self, unit: SortedUnit) -> tuple[float, ...]:
+        """Units of the lowest key come first; equal ones by `SortedUnit.key`."""
+
+
+class PreEnqueue(Protocol):
+    """Asked before a pod enters the active queue, and again whenever it or what it waits for changes."""
+
+    @property
+    def name(self) -> str:
+        """Of the plugin."""
+
+    def pre_enqueue(self, pod: PodInfo) -> Status:
+        """Anything but success keeps the pod out, without an attempt."""
+
+
+NodesOrStatus = Bools | Status
+"""(n_rows,) nodes worth filtering, or why there is none."""
+
+
+class PreFilter(Protocol):
+    """Asked once per pod before the filters."""
+
+    @property
+    def name(self) -> str:
+        """Of the plugin."""
+
+    def pre_filter(self, pod: PodInfo, view: ClusterView) -> NodesOrStatus:
+        """Nodes worth filtering; SKIP = all."""
+
+
+@dataclass(frozen=True, slots=True)
+class Nomination:
+    """Where room can be made for a pod.
+
+    node    : name
+    victims : pods to evict there, and the rest of gangs that break by that, wherever they are
+    """
+
+    node: str
+    victims: tuple[PodInfo, ...]
+
+
+class PostFilter(Protocol):
+    """Asked when no node passes; the first that answers with a nomination decides."""
+
+    @property
+    def name(self) -> str:
+        """Of the plugin."""
+
+    def post_filter(
+        self, pod: PodInfo, view: ClusterView, filters: Sequence[Filter], rejections: Sequence[Rejection]
+    ) -> Nomination | Status:
+        """How room can be made, or why it cannot."""
+
+
+class PreScore(Protocol):
+    """Asked once per pod before the scores."""
+
+    @property
+    def name(self) -> str:
+        """Of the plugin, which is also a Score."""
+
+    def pre_score(self, pod: PodInfo, view: ClusterView, rows: Ints) -> Status:
+        """SKIP = its score has nothing to say about this pod."""
+
+
+class Score(Protocol):
+    """Score and NormalizeScore in one: extender.scores.standard_score.StandardScore."""
+
+    @property
+    def name(self) -> str:
+        """Of the plugin."""
+
+    def score(self, pod: PodInfo, view: ClusterView, rows: Ints) -> Ints:
+        """(n_nodes,) 0..100, higher is better; rows: of the nodes that passed the filters."""
+
+
+class Reserve(Protocol):
+    """Told when a pod has been given a node; in memory, in the cycle."""
+
+    @property
+    def name(self) -> str:
+        """Of the plugin."""
+
+    def reserve(self, pod: PodInfo, node: str) -> Status:
+        """Anything but success takes the node back."""
+
+    def unreserve(self, pod: PodInfo, node: str) -> None:
+        """Undo; called after any later failure, also where `reserve` was not, and maybe twice."""
+
+
+class Permit(Protocol):
+    """May hold a pod back that has a node."""
+
+    @property
+    def name(self) -> str:
+        """Of the plugin."""
+
+    def permit(self, pod: PodInfo, node: str) -> Status:
+        """Success = approved, UNSCHEDULABLE = denied, WAIT = until approved by name, at most `wait_seconds`."""
+
+
+class PreBind(Protocol):
+    """Work before binding; may take long and is called by a thread of the binding."""
+
+    @property
+    def name(self) -> str:
+        """Of the plugin."""
+
+    def pre_bind(self, pod: PodInfo, node: str) -> Status:
+        """Anything but success ends the binding."""
+
+
+class AwaitedPreBind(Protocol):
+    """PreBind for what others take minutes to do: any number of pods wait in the event loop, in nobody's way."""
+
+    @property
+    def name(self) -> str:
+        """Of the plugin."""
+
+    def concerns(self, pod: PodInfo) -> bool:
+        """Whether there is anything to do. Quick: asked in the event loop, of every pod."""
+
+    async def pre_bind(self, pod: PodInfo, node: str) -> Status:
+        """Anything but success ends the binding; a BindStatus may say that the pod is gone."""
+
+
+class Bind(Protocol):
+    """Binds a pod. The first that does not SKIP decides."""
+
+    @property
+    def name(self) -> str:
+        """Of the plugin."""
+
+    async def bind(self, pod: PodInfo, node: str) -> Status:
+        """SUCCESS = it is bound to that node; UNSCHEDULABLE = it is not, and why; SKIP = somebody else's."""
+
+
+class PostBind(Protocol):
+    """Told that a pod is bound."""
+
+    @property
+    def name(self) -> str:
+        """Of the plugin."""
+
+    def post_bind(self, pod: PodInfo, node: str) -> None:
+        """Nothing can be undone any more."""

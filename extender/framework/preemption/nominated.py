@@ -1,0 +1,313 @@
+"""Pods for which room is being made on a node, and the filter that keeps that room for them.
+
+    nominated --assumed or bound there--> sits --assumption taken back--> nominated
+        +-----deleted, bound elsewhere, node gone, driven out by a pod of higher priority--> no longer
+
+Until its victims are gone they are counted on the node, and so is the nominated pod, by this filter: whoever comes
+later and is no more important finds no room there, and preempts further pods if need be.
+Source: RunFilterPluginsWithNominatedPods of pkg/scheduler/framework/runtime/framework.go. There nominated pods are
+added for all filters; here their requests count, not their labels, ports or volumes.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+import numpy as np
+
+from extender.filters.filter import ClusterView, Rejection
+from extender.filters.found import found
+from extender.filters.node_resources_fit import NodeResourcesFit
+from extender.framework.events import ClusterEvent, EventKind
+from extender.framework.plugins import Hint
+from extender.framework.preemption.wanted import NOMINATED_REASON, wanted_units
+from forecast.arrays import Bools, Ints
+from scorer.cluster.changes import Change, NodeAdded, NodeChanged, NodeRemoved, PodChange, one_by_one
+from scorer.cluster.decoding import ApiObject, Kind
+from scorer.cluster.objects import PodInfo
+from scorer.cluster.seating import waits
+from scorer.cluster.state import ClusterState
+from scorer.predicted.growing import grown
+
+__all__ = ["Nominated", "NominatedPods"]
+
+_MOST_SEATED: Final = 4096
+
+_PRIORITIES: Final = 16
+"""Priorities for which sums are kept; those of others are made when asked for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Nominated:
+    """victims: UIDs of those that were told to go for it, as far as is known."""
+
+    pod: PodInfo
+    node: str
+    row: int
+    units: Mapping[str, int]
+    victims: frozenset[str] = frozenset()
+
+
+@dataclass(slots=True)
+class _Sums:
+    """Nominated pods of at least some priority: how many and what they request, (n_rows,) or fewer."""
+
+    pods: Ints = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+    units: dict[str, Ints] = field(default_factory=dict)
+
+    def count(self, one: Nominated, sign: int) -> None:
+        self.pods = grown(self.pods, one.row + 1)
+        self.pods[one.row] += sign
+        for kind, amount in one.units.items():
+            column = grown(self.units.get(kind, np.zeros(0, dtype=np.int64)), one.row + 1)
+            column[one.row] += sign * amount
+            self.units[kind] = column
+
+
+class NominatedPods:
+    """Filter "NominatedPods", and a Follower of the tables. Everything is called under their lock.
+
+    version : a number that is another one after each change
+    """
+
+    name = "NominatedPods"
+    woken_by = frozenset(
+        {EventKind.POD_LEFT, EventKind.NODE_ADDED, EventKind.NODE_CHANGED, EventKind.UNSCHEDULED_POD_CHANGED}
+    )
+
+    def __init__(
+        self,
+        state: ClusterState,
+        *,
+        fit: NodeResourcesFit | None = None,
+        ended: Callable[[PodInfo, str], None] = lambda pod, node: None,
+    ) -> None:
+        """
+        fit   : what of the requests counts
+        ended : told of each nomination that ends without the pod having come to sit there, with its node: others may
+                have that room
+        """
+        self._state, self._fit, self._ended = state, fit or NodeResourcesFit(), ended
+        self._by_uid: dict[str, Nominated] = {}
+        self._on: dict[int, dict[str, Nominated]] = {}
+        self._sums: OrderedDict[int, _Sums] = OrderedDict()
+        self._seated: OrderedDict[str, Nominated] = OrderedDict()  # assumed there, which may be taken back
+        self.version = 0
+
+    def __len__(self) -> int:
+        """Nominated pods."""
+        return len(self._by_uid)
+
+    # Nominations
+
+    def nominate(self, pod: PodInfo, node: str, victims: Collection[str] = ()) -> bool:
+        """Keep room for a pod, there and nowhere else; nothing happens if there is no such node, or the pod sits.
+
+        victims : UIDs of those that go for it
+        """
+        row = self._state.row_of.get(node)
+        known = self._state.pods.get(pod.uid)
+        if row is None or self._state.nodes[row] is None or (known is not None and not waits(known)):
+            return False
+        self._remove(pod.uid)
+        one = Nominated(pod, node, row, wanted_units(pod, self._fit), frozenset(victims))
+        self._by_uid[pod.uid] = one
+        self._on.setdefault(row, {})[pod.uid] = one
+        self._count(one, 1)
+        return True
+
+    def clear(self, uid: str) -> Nominated | None:
+        """The pod is not nominated any more. Returns what it was."""
+        one = self._remove(uid)
+        if one is not None:
+            self._ended(one.pod, one.node)
+        return one
+
+    def clear_lower(self, node: str, priority: int) -> list[Nominated]:
+        """Somebody of this priority takes the node: pods of lower priority are no longer nominated there."""
+        row = self._state.row_of.get(node)
+        lower = [] if row is None else [one for one in self._on.get(row, {}).values() if one.pod.priority < priority]
+        for one in lower:
+            self.clear(one.pod.uid)
+        return lower
+
+    def start_over(self, pods: Iterable[PodInfo]) -> None:
+        """Another process may have made room since this one last did: forget all, and adopt what pods say."""
+        for uid in list(self._by_uid):
+            self.clear(uid)
+        self.adopt(pods)
+
+    def adopt(self, pods: Iterable[PodInfo]) -> None:
+        """After a start: waiting pods of ours that say in their status where room was made for them."""
+        for pod in pods:
+            if pod.nominated_node and pod.uid not in self._by_uid and waits(pod):
+                self.nominate(pod, pod.nominated_node)
+
+    def of(self, uid: str) -> Nominated | None:
+        """Where room is made for a pod; None = nowhere."""
+        return self._by_uid.get(uid)
+
+    def rows(self) -> list[int]:
+        """Of nodes with nominated pods."""
+        return list(self._on)
+
+    # Room that is kept
+
+    def is_idle(self, pod: PodInfo, view: ClusterView) -> bool:
+        """Whether no room is kept from the pod anywhere, whatever comes to sit where: then like pods are placed in
+        batches."""
+        return not self._by_uid or not self._sums_from(pod.priority).pods.any()
+
+    def kept(self, pod: PodInfo, n_rows: int) -> tuple[Ints, dict[str, Ints]]:
+        """What nominated pods of equal or higher priority, the pod itself apart, will take of each node.
+
+        Returns (n_rows,) pods and, by resource name, (n_rows,) whole units; resources that none requests are missing.
+        """
+        sums = self._sums_from(pod.priority)
+        pods = _fitted(sums.pods, n_rows)
+        units = {kind: _fitted(column, n_rows) for kind, column in sums.units.items()}
+        own = self._by_uid.get(pod.uid)
+        if own is not None and own.pod.priority >= pod.priority and own.row < n_rows:
+            pods[own.row] -= 1
+            for kind, amount in own.units.items():
+                units[kind][own.row] -= amount
+        return pods, units
+
+    def filter(self, pod: PodInfo, view: ClusterView) -> Sequence[Rejection]:
+        """Nodes where the pod fits only into room that is kept; preemptible where further evictions could help."""
+        if not self._by_uid:
+            return ()
+        n_rows, state = view.n_rows, view.state
+        pods, units = self.kept(pod, n_rows)
+        rows = np.flatnonzero(pods > 0)
+        if not len(rows):
+            return ()
+        allocatable, requested = state.allocatable_units[rows], state.requested_units[rows]
+        room = allocatable[:, state.kinds["pods"]] - pods[rows]
+        lacking: Bools = room <= state.pod_count[rows]
+        hopeless: Bools = room <= 0
+        for kind, wanted in wanted_units(pod, self._fit).items():
+            column = state.kinds.get(kind)
+            if column is None or kind not in units:
+                continue  # NodeResourcesFit says all there is to say
+            room = allocatable[:, column] - units[kind][rows]
+            lacking |= room - requested[:, column] < wanted
+            hopeless |= room < wanted
+        rejections: list[Rejection] = []
+        for chosen, preemptible in ((lacking & ~hopeless, True), (hopeless, False)):
+            nodes = np.zeros(n_rows, dtype=bool)
+            nodes[rows[chosen]] = True
+            rejections += found(nodes, view, NOMINATED_REASON, preemptible=preemptible)
+        return rejections
+
+    def hint(self, pod: PodInfo, event: ClusterEvent) -> Hint:
+        """Room comes from pods that leave and from nodes; `ended` tells of nominations that end."""
+        return Hint.QUEUE if event.kind in self.woken_by else Hint.SKIP
+
+    # Follower
+
+    def apply(self, changes: Sequence[Change]) -> None:
+        """Nominations end when the pod comes to sit, goes, or its node goes."""
+        if not self._by_uid and not self._seated:
+            return
+        for change in one_by_one(changes):
+            match change:
+                case PodChange(pod, before, after):
+                    self._pod_changed(pod, before is not None, after is not None)
+                case NodeAdded(row) | NodeChanged(row) | NodeRemoved(row):
+                    self._node_changed(row)
+                case _:
+                    pass
+
+    def replace(self, kind: Kind, objects: Sequence[ApiObject]) -> None:
+        """Nothing is followed but nodes and pods."""
+
+    def put(self, kind: Kind, item: ApiObject) -> None:
+        """Nothing is followed but nodes and pods."""
+
+    def delete(self, kind: Kind, item: ApiObject) -> None:
+        """Nothing is followed but nodes and pods."""
+
+    def rebuild(self) -> None:
+        """Drop nominations that the tables know better about."""
+        for one in list(self._by_uid.values()):
+            self._node_changed(one.row)
+            known = self._state.pods.get(one.pod.uid)
+            if known is None or not waits(known):
+                self.clear(one.pod.uid)
+
+    # Inside
+
+    def _pod_changed(self, pod: PodInfo, sat: bool, sits: bool) -> None:
+        one = self._by_uid.get(pod.uid)
+        if one is None:
+            self._seat_changed(pod, sat, sits)
+        elif sits:
+            self._remove(pod.uid)  # counted where it sits from now on
+            if pod.node == one.node:
+                self._seated[pod.uid] = one
+                if len(self._seated) > _MOST_SEATED:
+                    self._seated.popitem(last=False)
+            else:
+                self._ended(one.pod, one.node)
+        elif pod.uid not in self._state.pods or not waits(pod):
+            self.clear(pod.uid)
+        elif not sat and (pod.priority, pod.requests) != (one.pod.priority, one.pod.requests):
+            self.nominate(pod, one.node, one.victims)
+
+    def _seat_changed(self, pod: PodInfo, sat: bool, sits: bool) -> None:
+        """Of a pod that came to sit where it was nominated: if that is taken back, its room is kept for it again."""
+        one = self._seated.get(pod.uid)
+        if one is None or not sat:
+            return
+        del self._seated[pod.uid]
+        if not sits:
+            known = self._state.pods.get(pod.uid)
+            if known is not None and waits(known):
+                self.nominate(known, one.node, one.victims)
+            else:
+                self._ended(one.pod, one.node)
+
+    def _node_changed(self, row: int) -> None:
+        there = self._on.get(row)
+        if there and self._state.nodes[row] is None:
+            for uid in list(there):
+                self.clear(uid)
+
+    def _remove(self, uid: str) -> Nominated | None:
+        one = self._by_uid.pop(uid, None)
+        if one is not None:
+            there = self._on[one.row]
+            del there[uid]
+            if not there:
+                del self._on[one.row]
+            self._count(one, -1)
+        return one
+
+    def _count(self, one: Nominated, sign: int) -> None:
+        self.version += 1
+        if not self._by_uid:
+            self._sums.clear()  # with columns of resources that nobody requests any more
+        for priority, sums in self._sums.items():
+            if one.pod.priority >= priority:
+                sums.count(one, sign)
+
+    def _sums_from(self, priority: int) -> _Sums:
+        sums = self._sums.get(priority)
+        if sums is None:
+            sums = self._sums[priority] = _Sums()
+            for one in self._by_uid.values():
+                if one.pod.priority >= priority:
+                    sums.count(one, 1)
+            if len(self._sums) > _PRIORITIES:
+                self._sums.popitem(last=False)
+        self._sums.move_to_end(priority)
+        return sums
+
+
+def _fitted(column: Ints, n_rows: int) -> Ints:
+    """A copy of the first `n_rows`, 0 where there are fewer."""
+    return grown(column, n_rows)[:n_rows].copy()

@@ -1,0 +1,267 @@
+"""The node that is emptied at the least cost so that a pod fits.
+
+    nodes where only requests are in the way  --> Grid: all at once, group by group of the same bound
+    nodes where something else is, too        --> trials on the tables, one by one, the most promising first
+
+A bound on the highest priority among the victims is known for each node before anybody is reprieved. Once a node is
+found without violations of budgets no other one whose bound is higher can be better: it is not looked at.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from extender.filters.filter import ClusterView, Filter, Rejection, rejected
+from extender.filters.own_terms import as_read
+from extender.framework.preemption.budgets import DisruptionBudgets
+from extender.framework.preemption.cumulated import CumulatedByPriority
+from extender.framework.preemption.gangs import Gangs, broken_gangs
+from extender.framework.preemption.grid import Costs, Grid
+from extender.framework.preemption.importance import Cost, Victims, cost_of
+from extender.framework.preemption.nodes import Nodes
+from extender.framework.preemption.nominated import NominatedPods
+from extender.framework.preemption.options import SYSTEM_CRITICAL, PreemptionOptions
+from extender.framework.preemption.room import Room, room_for
+from extender.framework.preemption.sitting_pods import NONE, SittingPods
+from extender.framework.preemption.trials import Trials
+from extender.framework.preemption.violations import violating
+from extender.framework.preemption.wanted import fit_filter, is_about_requests
+from extender.framework.preemption.whole_gangs import OneNode, with_whole_gangs
+from forecast.arrays import Bools, Ints
+from scorer.cluster.objects import PodInfo
+
+__all__ = ["Found", "Search"]
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """
+    victims   : None = evicting pods does not help
+    unhelpful : nodes that reject the pod whoever is evicted there
+    wait_seconds : until the first of the pods that are protected no longer is; 0 = none is
+    """
+
+    victims: Victims | None
+    unhelpful: int
+    wait_seconds: float = 0.0
+
+
+class Search:
+    """Called under the lock of the tables."""
+
+    def __init__(
+        self,
+        sitting: SittingPods,
+        budgets: DisruptionBudgets,
+        nominated: NominatedPods,
+        gangs: Gangs | None,
+        options: PreemptionOptions,
+    ) -> None:
+        self._sitting, self._budgets, self._nominated = sitting, budgets, nominated
+        self._gangs, self._options = gangs, options
+        self._cumulated = CumulatedByPriority(sitting)
+
+    def find(
+        self,
+        pod: PodInfo,
+        view: ClusterView,
+        filters: Sequence[Filter],
+        rejections: Sequence[Rejection],
+        *,
+        now: float,
+        untouchable: Collection[str] = (),
+    ) -> Found:
+        """
+        rejections  : of all nodes by these filters
+        now         : unix seconds
+        untouchable : UIDs of pods that are no victims, whatever their priority
+        """
+        sitting, alive = self._sitting, view.state.alive
+        unhelpful = rejected((one for one in rejections if not one.preemptible), view.n_rows)
+        other = rejected(
+            (one for one in rejections if one.preemptible and not is_about_requests(one, pod)), view.n_rows
+        )
+        helped = alive & rejected(rejections, view.n_rows) & ~unhelpful
+        n_unhelpful = int((alive & unhelpful).sum())
+        if not helped.any():
+            return Found(None, n_unhelpful)
+        other |= _near_whom_it_wants_to_be(pod, view)
+        sitting.settle()
+        may_go, wait_seconds = self._may_go(pod, now, untouchable)
+        if not may_go.any():
+            return Found(None, n_unhelpful, wait_seconds)
+        fit = fit_filter(filters)
+        room = room_for(pod, view.state, sitting, self._nominated, fit)
+        best = None
+        rows = np.flatnonzero(helped & ~other & room.lacking)
+        if len(rows):
+            best = self._by_requests(rows, may_go, pod.priority, room)
+        rows = np.flatnonzero(helped & other)
+        if len(rows):
+            grid = Grid.of(rows, may_go, room, sitting)
+            trials = Trials(pod, view, filters, self._gangs, self._budgets)
+            best = self._by_trials(grid, trials, best, self._options.most_candidates(len(rows)))
+        return Found(best, n_unhelpful, wait_seconds)
+
+    # Who may go
+
+    def _may_go(self, pod: PodInfo, now: float, untouchable: Collection[str]) -> tuple[Bools, float]:
+        """(n_slots,) pods that may be evicted, and seconds until the first that is protected no longer is."""
+        sitting = self._sitting
+        n = sitting.n_slots
+        may_go = (sitting.row[:n] >= 0) & (sitting.priority[:n] < pod.priority)
+        wait_seconds = 0.0
+        protect = self._options.protect_started_seconds
+        if protect and pod.priority < SYSTEM_CRITICAL:
+            since = sitting.since[:n]
+            # Clocks differ: a pod from the near future is young, one from afar has a wrong date.
+            age = np.abs(now - since)
+            is_young = may_go & (age < protect)
+            if is_young.any():
+                wait_seconds = float(np.clip(since[is_young] + protect - now, 0.1, 2 * protect).min())
+                may_go &= ~is_young
+        if untouchable:
+            may_go[sitting.slots_of(untouchable)] = False
+        if self._gangs is not None and sitting.n_gangs:
+            # A gang is evicted as a whole, so whoever of it may not go keeps all of it.
+            gang = sitting.gang[:n]
+            is_kept = np.zeros(sitting.n_gangs, dtype=bool)
+            is_kept[gang[(gang != NONE) & ~may_go]] = True
+            may_go &= (gang == NONE) | ~is_kept[gang]
+        return may_go, wait_seconds
+
+    # Only requests in the way
+
+    def _by_requests(self, rows: Ints, may_go: Bools, priority: int, room: Room) -> Victims | None:
+        """Of all nodes at once; the same as looking at each in turn."""
+        nodes = Nodes.of(rows, self._cumulated.of(priority, may_go), room, self._sitting)
+        best: Victims | None = None
+        for bound in np.unique(nodes.bound).tolist():
+            if _cannot_be_beaten(best, bound):
+                break
+            best = self._best_of(nodes.part(np.flatnonzero(nodes.bound == bound)), may_go, room, best)
+        return best
+
+    def _best_of(self, nodes: Nodes, may_go: Bools, room: Room, best: Victims | None) -> Victims | None:
+        """Of nodes of the same bound."""
+        has_gangs = self._gangs is not None and self._sitting.n_gangs > 0
+        special, violated = np.zeros(len(nodes.rows), dtype=bool), None
+        if len(self._budgets):
+            slots, goes = nodes.pods()
+            violated = violating(slots, goes, self._sitting, self._budgets)
+            if violated is not None:
+                special |= violated.any(axis=0)
+        if has_gangs:
+            slots, goes = nodes.pods()
+            special |= (goes & (self._sitting.gang[slots] != NONE)).any(axis=0)
+        plain = np.flatnonzero(~special)
+        if len(plain):
+            found = nodes.part(plain).cheapest(best.cost if best is not None else None)
+            if found is not None:
+                best = Victims(found[0], self._in_order(found[1]))
+        if special.any():
+            grid = Grid.of(nodes.rows[special], may_go, room, self._sitting)
+            # Not so wide, but of the same nodes in the same order: the pod fits on each of them.
+            here = None if violated is None else violated[: len(grid.slots), special]
+            best = self._best_of_special(grid, here, best)
+        return best
+
+    def _best_of_special(self, grid: Grid, violating: Bools | None, best: Victims | None) -> Victims | None:
+        """Of nodes where budgets or gangs matter."""
+        slots, victims, costs = grid.reprieve(violating)
+        in_gang = np.zeros(len(grid.rows), dtype=bool)
+        if self._gangs is not None and self._sitting.n_gangs:
+            in_gang = (victims & (self._sitting.gang[slots] != NONE)).any(axis=0)
+        plain = np.flatnonzero((costs.n_victims > 0) & ~in_gang)
+        if len(plain):
+            position = costs.least(plain)
+            cost = costs.at(position)
+            if best is None or cost < best.cost:
+                best = Victims(cost, self._in_order(slots[victims[:, position], position]))
+        if in_gang.any():
+            in_gangs = {one: slots[victims[:, one], one] for one in np.flatnonzero(in_gang).tolist()}
+            best = self._best_with_gangs(grid, violating, costs, in_gangs, best)
+        return best
+
+    def _best_with_gangs(
+        self, grid: Grid, violating: Bools | None, costs: Costs, victims: Mapping[int, Ints], best: Victims | None
+    ) -> Victims | None:
+        """victims: slots of those who would go if gangs did not matter, by position. Broken gangs cost at least what
+        all of their members cost; the others need not all go then."""
+        assert self._gangs is not None
+        whole: dict[str, Cost] = {}
+        bounds: list[tuple[Cost, int, bool]] = []
+        for position, slots in victims.items():
+            bound = costs.at(position)
+            broken = broken_gangs(self._sitting.at(slots), self._gangs)
+            for gang in broken:
+                if gang not in whole:
+                    whole[gang] = cost_of(-1, self._gangs.sitting(gang), 0)
+            if broken:
+                bound = max(whole[gang] for gang in broken)
+            bounds.append((bound, position, bool(broken)))
+        for bound, position, is_broken in sorted(bounds):
+            if best is not None and best.cost < bound:
+                break
+            if is_broken:
+                found = with_whole_gangs(one_node(grid, position, violating), self._gangs, self._budgets)
+            else:
+                found = Victims(bound, self._in_order(victims[position]))
+            if best is None or found.cost < best.cost:
+                best = found
+        return best
+
+    def _in_order(self, slots: Ints) -> tuple[PodInfo, ...]:
+        sitting = self._sitting
+        order = np.lexsort(
+            (sitting.tie[slots], sitting.created[slots], sitting.started[slots], -sitting.priority[slots])
+        )
+        return tuple(sitting.at(slots[order]))
+
+    # Something else in the way
+
+    def _by_trials(self, grid: Grid, trials: Trials, best: Victims | None, most: int) -> Victims | None:
+        """At most so many nodes, those whose victims may be of the lowest priority first."""
+        violating = grid.violating(self._budgets)
+        for position in self._most_promising(grid, most):
+            if _cannot_be_beaten(best, int(grid.bound[position])):
+                break
+            found = trials.victims(one_node(grid, position, violating))
+            if found is not None and (best is None or found.cost < best.cost):
+                best = found
+        return best
+
+    @staticmethod
+    def _most_promising(grid: Grid, most: int) -> Iterator[int]:
+        yield from np.argsort(grid.bound, kind="stable")[:most].tolist()
+
+
+def one_node(grid: Grid, position: int, violating: Bools | None) -> OneNode:
+    """A column of the grid."""
+    places = np.flatnonzero(grid.may_go[:, position])
+    violates = np.zeros(len(places), dtype=bool) if violating is None else violating[places, position]
+    order = np.argsort(~violates, kind="stable")
+    slots = grid.slots[places[order], position]
+    return OneNode(
+        row=int(grid.rows[position]),
+        pods=tuple(grid.sitting.at(slots)),
+        gives=tuple(zip(*(gives[slots].tolist() for gives in grid.gives), strict=True)) or ((),) * len(slots),
+        violates=tuple(violates[order].tolist()),
+        spare=tuple(grid.spare[:, position].tolist()),
+    )
+
+
+def _near_whom_it_wants_to_be(pod: PodInfo, view: ClusterView) -> Bools:
+    """(n_rows,) nodes with pods that an affinity term of the pod means: evicting these may do harm."""
+    nodes = np.zeros(view.n_rows, dtype=bool)
+    for term in pod.constraints.affinity:
+        meant = view.index.groups.meant_by(as_read(term), view.index.namespaces)
+        nodes[view.index.groups.pods_of(meant).rows] = True
+    return nodes
+
+
+def _cannot_be_beaten(best: Victims | None, bound: int) -> bool:
+    return best is not None and best.cost.violations == 0 and best.cost.highest < bound

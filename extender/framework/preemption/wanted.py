@@ -1,0 +1,34 @@
+"""What a pod requests in the whole units that filter NodeResourcesFit counts in."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from extender.filters.filter import Filter, Rejection
+from extender.filters.node_resources_fit import NodeResourcesFit
+from scorer.cluster.columns import whole_units
+from scorer.cluster.objects import PodInfo
+
+__all__ = ["NOMINATED_REASON", "fit_filter", "is_about_requests", "wanted_units"]
+
+NOMINATED_REASON = "node(s) keep room for nominated pods of equal or higher priority"
+
+
+def fit_filter(filters: Sequence[Filter]) -> NodeResourcesFit | None:
+    """NodeResourcesFit among filters, as it is set up there; None = requests are not looked at."""
+    return next((one for one in filters if isinstance(one, NodeResourcesFit)), None)
+
+
+def wanted_units(pod: PodInfo, fit: NodeResourcesFit) -> dict[str, int]:
+    """By resource name, what counts; never 0."""
+    units = {kind: whole_units(kind, amount) for kind, amount in pod.requests.items() if fit.counts(kind)}
+    return {kind: amount for kind, amount in units.items() if amount > 0}
+
+
+def is_about_requests(rejection: Rejection, pod: PodInfo) -> bool:
+    """Whether it follows from requests and the number of pods alone: NodeResourcesFit, NominatedPods."""
+    reason = rejection.reason
+    if reason in ("Too many pods", NOMINATED_REASON):
+        return True
+    kind = reason.removeprefix("Insufficient ")
+    return kind != reason and kind in pod.requests

@@ -1,0 +1,47 @@
+"""The scheduling process as an application: its own routes, and the scorer's that change nothing.
+
+Left out are /v1/scores and /v1/charges, by which another scheduler says where its pod will probably go: what is assumed
+of our pods is the loops' matter alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from fastapi import FastAPI
+from prometheus_client.registry import Collector
+
+from extender.framework.metrics import SchedulingMetrics
+from extender.framework.service.answers import SchedulingApi
+from extender.framework.service.openapi import describe
+from extender.framework.service.routes import queue, state
+from extender.framework.service.state import SchedulingService
+from scorer.answers import ScorerApi
+from scorer.service.app import assembled
+from scorer.service.metrics import ServiceMetrics
+from scorer.service.options import ServiceOptions
+from scorer.service.routes import forecasts, scores
+from scorer.service.routes import state as scorer_state
+from scorer.service.routes.page import page_router
+
+__all__ = ["create_app"]
+
+
+def create_app(
+    scorer: ScorerApi,
+    scheduling: SchedulingApi,
+    metrics: SchedulingMetrics,
+    options: ServiceOptions | None = None,
+    *,
+    collectors: Iterable[Collector] = (),
+) -> FastAPI:
+    """The process as an ASGI application. Raises InputError where a token file cannot be used.
+
+    metrics    : told by the loops, exported here
+    collectors : further metrics to export
+    """
+    options = options or ServiceOptions()
+    exported = ServiceMetrics(scorer, options, [*metrics.collectors, *collectors], stages=metrics.stages)
+    service = SchedulingService(scorer, options, exported, scheduling=scheduling)
+    routers = (queue.router, state.router, scores.explaining, forecasts.router, scorer_state.router, page_router())
+    return assembled("forecast-scheduler schedule", service, routers, describe)

@@ -1,0 +1,22 @@
+"""The OpenAPI document of the scheduling process: the scorer's, and bodies of its own."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fastapi import FastAPI
+
+from extender.framework.service import bodies
+from scorer.service import openapi
+
+__all__ = ["describe"]
+
+_DESCRIPTION = "Which pods wait for what in our own scheduling loops, beside what the scorer inside knows.\n\n"
+
+
+def describe(app: FastAPI, *, with_tokens: bool) -> dict[str, Any]:
+    """The document of the application."""
+    types = [getattr(bodies, name) for name in bodies.__all__]
+    document = openapi.describe(app, with_tokens=with_tokens, more=types)
+    document["info"]["description"] = _DESCRIPTION + document["info"]["description"]
+    return document

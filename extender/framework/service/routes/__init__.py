@@ -1,0 +1,1 @@
+"""The endpoints, by who asks. A route translates, nothing more."""

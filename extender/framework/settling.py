@@ -1,0 +1,176 @@
+"""What becomes of pods that were given a node: bound, given back, or asked about until it is known.
+
+    decided --bind--> BindingCycles --bound-------> assumed until the watch shows it
+                                    |---failed----> given back; to the backoff
+                                    +---not known-> stays assumed; asked about when its time is over
+    overdue (cache/assumptions.py) --ask_about-->  bound: kept, the watch lags
+                                                   not bound: given back, queued anew
+
+A pod is asked about only while nothing of ours is under way for it, and one question at a time; an answer counts only
+if the pod is still assumed where it was asked about.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+from extender.framework.binding.cycles import BindingCycles
+from extender.framework.binding.outcome import Ending, Outcome, Reserved
+from extender.framework.cache.assumptions import Assumptions
+from extender.framework.following import ClusterFollower
+from extender.framework.metrics import AttemptResult, SchedulingMetrics
+from extender.framework.queue.queued import QueuedPod
+from extender.framework.queue.scheduling_queue import SchedulingQueue
+from scorer.cluster.objects import PodInfo
+from scorer.scorer import Scorer
+
+__all__ = ["Settling", "Telling"]
+
+logger = logging.getLogger(__name__)
+
+
+class Telling(Protocol):
+    """Who tells users about pods: extender.framework.reporting.reports.Reports."""
+
+    def failed(self, pod: PodInfo, message: str, *, reason: str = "Unschedulable") -> None:
+        """An attempt failed."""
+
+    def scheduled(self, pod: PodInfo, node: str) -> None:
+        """It is bound."""
+
+    def forget(self, uid: str) -> None:
+        """It is gone, or about to be bound."""
+
+
+class Settling:
+    """For any thread: outcomes are told by a thread of the bindings."""
+
+    def __init__(
+        self,
+        scorer: Scorer,
+        queue: SchedulingQueue,
+        follower: ClusterFollower,
+        assumptions: Assumptions,
+        bindings: BindingCycles,
+        *,
+        telling: Telling,
+        metrics: SchedulingMetrics,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self._scorer, self._queue, self._follower = scorer, queue, follower
+        self._assumptions, self._bindings = assumptions, bindings
+        self._telling, self._metrics, self._clock = telling, metrics, clock
+        self._lock = threading.Lock()
+        self._under_way: dict[str, QueuedPod] = {}  # being bound
+        self._not_known: dict[str, QueuedPod] = {}  # their binding ended without an answer
+        self._asked: set[str] = set()
+
+    @property
+    def unfinished(self) -> int:
+        """Pods whose binding has not ended."""
+        return self._bindings.unfinished
+
+    @property
+    def until(self) -> float:
+        """Until when a pod that is given a node now is assumed."""
+        return self._assumptions.until
+
+    def knows(self, uid: str) -> bool:
+        """Whether something of ours is under way for a pod."""
+        with self._lock:
+            return uid in self._under_way or uid in self._not_known
+
+    def bind(self, placed: Sequence[tuple[QueuedPod, str]]) -> None:
+        """Bind these; they are assumed."""
+        with self._lock:
+            for queued, _ in placed:
+                self._under_way[queued.pod.uid] = queued
+        for queued, _ in placed:
+            self._telling.forget(queued.pod.uid)  # no condition may come after its binding
+        try:
+            self._bindings.start([Reserved(queued.pod, node) for queued, node in placed], self._bound)
+        except Exception:
+            logger.exception("bindings could not be started")
+            for queued, node in placed:
+                self._bound(Reserved(queued.pod, node), Outcome(Ending.FAILED, "its binding could not be started"))
+
+    def give_back(self, pods: Sequence[PodInfo]) -> None:
+        """They are on no node."""
+        with self._scorer.changing():
+            for pod in pods:
+                self._assumptions.forget(pod.uid)
+
+    def ask_about(self, reserved: Sequence[Reserved]) -> None:
+        """Find out what became of pods that should have been seen by now. Under the lock of the tables."""
+        for one in reserved:
+            uid = one.pod.uid
+            with self._lock:
+                if uid in self._under_way or uid in self._asked:
+                    continue  # it will be told
+                self._asked.add(uid)
+            logger.warning("a pod is not seen on its node: the API server is asked", extra={"pod": one.pod.name})
+            self._bindings.ask(one, self._looked)
+
+    # Told by the thread of the bindings
+
+    def _bound(self, reserved: Reserved, outcome: Outcome) -> None:
+        uid = reserved.pod.uid
+        with self._lock:
+            queued = self._under_way.pop(uid, None)
+        self._settle(reserved, outcome, queued)
+
+    def _looked(self, reserved: Reserved, outcome: Outcome) -> None:
+        uid = reserved.pod.uid
+        with self._lock:
+            self._asked.discard(uid)
+            if uid in self._under_way:
+                return  # it was given a node anew meanwhile
+            queued = self._not_known.pop(uid, None)
+        with self._scorer.reading() as cluster:
+            seat, state = cluster.state.seat_of.get(uid), cluster.state
+            if uid not in cluster.assumed or seat is None or state.names[seat.node] != reserved.node:
+                return  # the watch was faster
+        self._settle(reserved, outcome, queued)
+
+    def _settle(self, reserved: Reserved, outcome: Outcome, queued: QueuedPod | None) -> None:
+        uid = reserved.pod.uid
+        if outcome.is_bound:
+            with self._scorer.reading():
+                self._assumptions.keep(uid)
+            self._queue.done(uid)
+            self._telling.scheduled(reserved.pod, reserved.node)
+            if queued is not None:
+                self._metrics.bound(self._clock() - queued.arrived)
+                self._metrics.attempt(AttemptResult.SCHEDULED, reserved.pod.scheduler_name)
+        elif outcome.ending is Ending.UNKNOWN:
+            if queued is not None:
+                with self._lock:
+                    self._not_known[uid] = queued
+            with self._scorer.reading():
+                self._assumptions.keep(uid)
+        else:
+            self._not_bound(reserved, outcome, queued)
+
+    def _not_bound(self, reserved: Reserved, outcome: Outcome, queued: QueuedPod | None) -> None:
+        pod, uid = reserved.pod, reserved.pod.uid
+        self.give_back([pod])
+        if outcome.is_gone or outcome.is_elsewhere:
+            self._queue.remove(uid)
+            self._telling.forget(uid)
+            return
+        result = AttemptResult.UNSCHEDULABLE if outcome.is_rejected else AttemptResult.ERROR
+        self._metrics.attempt(result, pod.scheduler_name)
+        self._telling.failed(pod, outcome.reason, reason="Unschedulable" if outcome.is_rejected else "SchedulerError")
+        with self._scorer.reading() as cluster:
+            if queued is not None and outcome.is_rejected:
+                self._queue.rejected([queued], frozenset({outcome.plugin}), outcome.reason)
+            elif queued is not None:
+                self._queue.failed([queued])
+            # One that the queue has forgotten, or never knew: it was assumed when this process began to follow it.
+            known = cluster.state.pods.get(uid)
+            if known is not None and self._follower.is_to_be_placed(known):
+                self._queue.put(known)

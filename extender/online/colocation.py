@@ -1,0 +1,184 @@
+"""Filter PredictedGap: low-priority pods go only where they fit between the predicted load and capacity.
+
+    upper bound of the node's load(t) + what pods there declare beyond it + the pod's own use(t) <= ceiling * capacity
+
+at every half hour t of the hours ahead, for CPU and memory (docs/colocation.md). A pod is of low priority by its
+priority, or by the annotation `forecast-scheduler.io/colocate: "true"`, with which it may only be held back, never
+let in. All other pods pass: they may preempt those that were let in.
+
+Without a usable model the gap is what requests leave free, and VirtualAvailable where usage is measured.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from extender.filters.annotations import comes_with_node
+from extender.filters.filter import ClusterView, Rejection
+from extender.filters.found import every_node, found
+from extender.framework.events import ClusterEvent, EventKind
+from extender.framework.plugins import Hint
+from extender.online.declared_use import DeclaredUse, declared
+from extender.online.upper_bounds import GAP_RESOURCES, Bounds, UpperBounds
+from forecast.arrays import AnyFloats, Bools, Floats, Ints
+from forecast.calendar import SLOTS_PER_DAY
+from forecast.resources import RESOURCES
+from scorer.cluster.objects import ANNOTATION_PREFIX, PodInfo
+from scorer.predicted.cluster import PredictedCluster
+from scorer.tracking import LIVE_HALF_LIFE_SLOTS, TrackedCluster
+
+__all__ = ["COLOCATE_ANNOTATION", "GapOptions", "PredictedGap"]
+
+COLOCATE_ANNOTATION: Final = ANNOTATION_PREFIX + "colocate"
+_NAMES: Final = tuple(RESOURCES[resource].name for resource in GAP_RESOURCES)
+_UNKNOWN: Final = "predicted load is not known"
+
+
+@dataclass(frozen=True, slots=True)
+class GapOptions:
+    """
+    priority_below : pods of a lower priority are admitted by forecast
+    ceiling        : share of a node's capacity that the upper bound of its load stays below, 0..1
+    hours          : so far ahead; such pods are expected to have ended then, 1..168
+    """
+
+    priority_below: int = 0
+    ceiling: float = 0.8
+    hours: int = 24
+
+
+class PredictedGap:
+    """Not to be helped by evicting pods: nobody has to go for a pod that takes what is left over.
+
+    Pods of a DaemonSet are let through. `forecast-scheduler.io/opt-out` is not heeded: this protects the others on the
+    node.
+    """
+
+    name = "PredictedGap"
+    woken_by = frozenset(
+        {
+            EventKind.NODE_ADDED,
+            EventKind.NODE_CHANGED,
+            EventKind.POD_LEFT,
+            EventKind.UNSCHEDULED_POD_CHANGED,
+            EventKind.FORECAST_CHANGED,
+            EventKind.TIMEOUT,
+        }
+    )
+
+    def __init__(self, options: GapOptions, bounds: UpperBounds, declared_use: DeclaredUse) -> None:
+        """bounds: made for as many hours, and made anew by somebody; declared_use: follows the same tables."""
+        self.options, self._bounds, self._declared_use = options, bounds, declared_use
+
+    def is_low_priority(self, pod: PodInfo) -> bool:
+        """Whether the pod is admitted by forecast."""
+        says_so = pod.annotations.get(COLOCATE_ANNOTATION, "").lower() == "true"
+        return (pod.priority < self.options.priority_below or says_so) and not comes_with_node(pod)
+
+    def is_idle(self, pod: PodInfo, view: ClusterView) -> bool:
+        """Whether it lets the pod go anywhere, whatever comes to sit where."""
+        return not self.is_low_priority(pod)
+
+    def hint(self, pod: PodInfo, event: ClusterEvent) -> Hint:
+        """See EnqueueExtensions."""
+        return Hint.QUEUE if event.kind in self.woken_by else Hint.SKIP
+
+    def filter(self, pod: PodInfo, view: ClusterView) -> Sequence[Rejection]:
+        """One rejection per resource."""
+        if not self.is_low_priority(pod):
+            return ()
+        predicted = _usable_forecast(view.cluster)
+        percent = f"{100 * self.options.ceiling:g} %"
+        rejections: list[Rejection] = []
+        if predicted is None:
+            for position, resource in enumerate(_NAMES):
+                full = self._by_requests(pod, view, position)
+                reason = f"requests or usage of {resource} would pass {percent}, there is no forecast"
+                rejections += found(full, view, reason, preemptible=False)
+            return rejections
+        bounds = self._bounds.of(view.cluster)
+        if bounds is None:  # the first minute of a process, of a model, of a day
+            return every_node(view, _UNKNOWN)
+        known = bounds.known(view.cluster)
+        rows = np.flatnonzero(known)
+        for position, resource in enumerate(_NAMES):
+            full = np.zeros(view.n_rows, dtype=bool)
+            full[self._too_full(pod, view, predicted, bounds, position, rows)] = True
+            reason = f"predicted load of {resource} would pass {percent} of capacity within {self.options.hours} h"
+            rejections += found(full, view, reason, preemptible=False)
+        return [*rejections, *found(~known, view, _UNKNOWN, preemptible=False)]
+
+    # Inside
+
+    def _too_full(
+        self,
+        pod: PodInfo,
+        view: ClusterView,
+        predicted: PredictedCluster,
+        bounds: Bounds,
+        position: int,
+        rows: Ints,
+    ) -> Ints:
+        """Those of `rows` whose nodes would come to be too full of a resource."""
+        resource, load = GAP_RESOURCES[position], predicted.load
+        first = predicted.horizon.slot
+        end = min(first + self.options.hours * SLOTS_PER_DAY // 24, predicted.horizon.n_slots)
+        own = self._own_use(pod, view, predicted, position)[first:end]
+        beyond = self._declared_use.beyond_forecast(predicted.profiles)[:, position]
+        profile = view.cluster.profile(pod)
+        # Highest of everything, whenever each of them comes: most nodes are far from full, and need no closer look.
+        capacity = predicted.capacity[rows, resource]
+        per_capacity = 1 / np.where(capacity > 0, capacity, np.nan)
+        at_most = load.peak_with(profile, resource, rows) + bounds.highest_margin(position, rows)
+        at_most += (own.max() - float(load.peak_of_pod(profile, resource)) + beyond[rows]) * per_capacity
+        close = ~(at_most <= self.options.ceiling)  # NaN: the capacity is not known any more
+        rows, per_capacity = rows[close], per_capacity[close].astype(np.float32)
+        upper: AnyFloats = load.share_between(resource, first, end, rows)
+        upper += bounds.margin(position, first, end, rows)
+        upper += per_capacity[:, None] * own
+        self._add_declared(upper, rows, per_capacity, beyond[rows], predicted, resource)
+        return np.asarray(rows[~(upper.max(axis=1) <= self.options.ceiling)])
+
+    def _add_declared(
+        self, upper: AnyFloats, rows: Ints, per_capacity: AnyFloats, beyond: Floats, predicted: PredictedCluster, r: int
+    ) -> None:
+        """Add what pods there declare beyond the forecast; what the node was measured to use beyond it is, first of
+        all, just that, and is in the load already. upper: (len(rows), n_points) from the half hour under way."""
+        some = np.flatnonzero(beyond)
+        if len(some):
+            error = np.maximum(predicted.load.live_error(rows[some].tolist())[:, r], 0.0)
+            fading = predicted.horizon.fading(LIVE_HALF_LIFE_SLOTS)[predicted.horizon.slot :][: upper.shape[1]]
+            unseen = np.maximum(beyond[some, None] - error[:, None] * fading, 0.0)
+            upper[some] += unseen * per_capacity[some, None]
+
+    def _own_use(self, pod: PodInfo, view: ClusterView, predicted: PredictedCluster, position: int) -> AnyFloats:
+        """(n_points,) what the pod is expected to use: what it declares, else its curve."""
+        said = declared(pod)[position]
+        if np.isfinite(said):
+            return np.full(predicted.horizon.n_slots, said, dtype=np.float32)
+        return np.asarray(predicted.load.usage_of(view.cluster.profile(pod))[GAP_RESOURCES[position]])
+
+    def _by_requests(self, pod: PodInfo, view: ClusterView, position: int) -> Bools:
+        """(n_rows,) nodes that are too full by requests, or by usage where it is measured."""
+        state, name = view.state, _NAMES[position]
+        column = state.kinds[name]
+        wanted = max(view.cluster.expected_use(pod).amount[GAP_RESOURCES[position]], pod.requests.get(name, 0.0))
+        asked = state.requested[:, column] + self._declared_use.beyond_forecast(None)[:, position] + wanted
+        full = asked > self.options.ceiling * state.allocatable[:, column]
+        available = view.cluster.virtual_available()[:, GAP_RESOURCES[position]]
+        kept_free = (1 - self.options.ceiling) * view.cluster.capacity[:, GAP_RESOURCES[position]]
+        return np.asarray(full | (available - wanted < kept_free))  # NaN = not measured: requests decide
+
+
+def _usable_forecast(cluster: TrackedCluster) -> PredictedCluster | None:
+    """None = no model, or one past its time (scorer/degradation.py)."""
+    predicted = cluster.predicted
+    if predicted is None:
+        return None
+    model = predicted.profiles.model
+    age = cluster.now - model.calendar.midnight(model.first_day).timestamp()
+    return predicted if age <= cluster.options.ladder.oldest_model else None

@@ -1,0 +1,304 @@
+"""A thousand bindings at once through a real API server while connections, answers and the server itself are lost.
+
+After each: every pod is on the node it was given, or was reported as not bound and is on none of ours.
+"""
+
+from __future__ import annotations
+
+import secrets
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from extender.framework.binding.binding_plugins import BindingPlugins
+from extender.framework.binding.cycles import BindingCycles
+from extender.framework.binding.default_binder import DefaultBinder
+from extender.framework.binding.in_flight_limit import InFlightLimit
+from extender.framework.binding.outcome import Ending, Reserved
+from extender.framework.binding.session import ApiSession
+from scorer.cluster.kubernetes_client import api_client
+from scorer.cluster.objects import PodInfo
+from tests.extender.framework.binding.made_up import Done, Scripted, pod_of, reserved, scripted_server, session_to
+from tests.servers.cluster_objects import ClusterWriter, Manifest, node, pod
+from tests.servers.control_plane.control_plane import ControlPlane
+from tests.servers.control_plane.tcp_proxy import TcpProxy
+
+N_NODES = 10
+PATIENT = 60.0
+"""Seconds for one binding: the machine may be busy with other tests."""
+
+
+class Holder:
+    """Reserve: what it holds, by UID, and what was given back twice or without having been held."""
+
+    name = "Holder"
+
+    def __init__(self) -> None:
+        self.held: set[str] = set()
+        self.mistakes: list[str] = []
+
+    def reserve(self, pod: PodInfo, node: str) -> None:
+        self.held.add(pod.uid)
+
+    def unreserve(self, pod: PodInfo, node: str) -> None:
+        if pod.uid not in self.held:
+            self.mistakes.append(pod.name)
+        self.held.discard(pod.uid)
+
+
+class Burst:
+    """Pods that are bound through a session, to nodes in turn."""
+
+    def __init__(self, kubeconfig: Path, *, seconds: float = PATIENT, attempt_seconds: float = 10.0) -> None:
+        self.session = ApiSession(api_client(kubeconfig), connections=64)
+        self.session.start()
+        self.holder, self.done = Holder(), Done()
+        self.limit = InFlightLimit(64, clock=time.monotonic)
+        binder = DefaultBinder(self.session, self.limit, seconds=seconds, attempt_seconds=attempt_seconds)
+        plugins = BindingPlugins((binder,), (self.holder,))  # type: ignore[arg-type]
+        self.cycles = BindingCycles(self.session, lambda pod: plugins, limit=self.limit)
+        self.reserved: list[Reserved] = []
+
+    def start(self, created: Sequence[Manifest]) -> None:
+        self.reserved = [Reserved(pod_of(one), f"node-{i % N_NODES}") for i, one in enumerate(created)]
+        for one in self.reserved:
+            self.holder.held.add(one.pod.uid)
+        self.cycles.start(self.reserved, self.done)
+
+    def settle(self) -> dict[str, Ending]:
+        """What became of each, by UID, in the end: those that are not known are asked for until they are."""
+        self.done.wait(len(self.reserved), 240)
+        ended = {one.pod.uid: self.done.only(one.pod.uid).ending for one in self.reserved}
+        for _ in range(20):
+            unknown = [one for one in self.reserved if ended[one.pod.uid] is Ending.UNKNOWN]
+            again = Done()
+            for one in unknown:
+                self.cycles.ask(one, again)
+            again.wait(len(unknown), 240)
+            ended |= {one.pod.uid: again.only(one.pod.uid).ending for one in unknown}
+        return ended
+
+    def close(self) -> None:
+        self.cycles.stop()
+        self.session.stop()
+
+
+@pytest.fixture
+def proxy(plane: ControlPlane) -> Iterator[TcpProxy]:
+    with TcpProxy(plane.api_server.port) as proxy:
+        yield proxy
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _nodes(plane: ControlPlane) -> None:
+    with ClusterWriter(plane) as writer:
+        writer.create_many(node(f"node-{i}") for i in range(N_NODES))
+
+
+@pytest.fixture
+def burst(plane: ControlPlane, proxy: TcpProxy) -> Iterator[Callable[..., Burst]]:
+    """Bursts whose connections go through the proxy."""
+    made: list[Burst] = []
+
+    def of(**settings: float) -> Burst:
+        made.append(Burst(plane.write_kubeconfig("admin", plane.token, url=proxy.url), **settings))
+        return made[-1]
+
+    yield of
+    for one in made:
+        one.close()
+
+
+def created(writer: ClusterWriter, count: int) -> list[Manifest]:
+    """Pods of a name that no other test has: what is left behind disturbs nobody."""
+    name = f"cart-{secrets.token_hex(4)}"
+    return writer.create_many(pod(f"{name}-{i:04d}") for i in range(count))
+
+
+def nodes_of(writer: ClusterWriter) -> dict[str, str]:
+    return {one["metadata"]["uid"]: one["spec"].get("nodeName", "") for one in writer.list_all("pods")}
+
+
+def assert_true(burst: Burst, ended: dict[str, Ending], writer: ClusterWriter) -> None:
+    """What was told is what the API server says, and exactly what failed was given back."""
+    there = nodes_of(writer)
+    for one in burst.reserved:
+        uid = one.pod.uid
+        assert (there.get(uid) == one.node) == (ended[uid] is Ending.BOUND), (one.pod.name, ended[uid], there.get(uid))
+        assert (uid in burst.holder.held) == (ended[uid] is Ending.BOUND)
+    assert not burst.holder.mistakes
+
+
+@contextmanager
+def again_and_again(trouble: Callable[[], object], burst: Burst, *, times: int) -> Iterator[None]:
+    """Make trouble whenever some more pods were told about, so often that every machine sees it in the middle."""
+    over, share = threading.Event(), len(burst.reserved) // (times + 1)
+    made = []
+
+    def make() -> None:
+        for number in range(times):
+            while len(burst.done.told) < number * share and not over.is_set():
+                time.sleep(0.002)
+            trouble()
+            made.append(number)
+
+    thread = threading.Thread(target=make)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()
+    assert len(made) == times
+
+
+def test_connections_reset_during_a_thousand_bindings_lose_none(
+    writer: ClusterWriter, burst: Callable[..., Burst], proxy: TcpProxy
+) -> None:
+    storm = burst()
+    storm.start(created(writer, 1000))
+    with again_and_again(proxy.cut, storm, times=10):
+        ended = storm.settle()
+    assert set(ended.values()) == {Ending.BOUND}
+    assert_true(storm, ended, writer)
+
+
+def test_answers_that_are_lost_are_looked_after(
+    writer: ClusterWriter, burst: Callable[..., Burst], proxy: TcpProxy
+) -> None:
+    """The request was carried out, the answer never came: told as bound, and bound once."""
+    storm = burst()
+    storm.start(created(writer, 250))
+    with again_and_again(lambda: proxy.lose_answers(1), storm, times=8):
+        ended = storm.settle()
+    assert proxy.lost >= 3 and set(ended.values()) == {Ending.BOUND}
+    assert_true(storm, ended, writer)
+
+
+def test_silence_is_given_up(writer: ClusterWriter, burst: Callable[..., Burst], proxy: TcpProxy) -> None:
+    """Connections that carry nothing any more and never end."""
+    storm = burst(attempt_seconds=1.0)
+    storm.start(created(writer, 200))
+    with again_and_again(proxy.freeze, storm, times=2):
+        ended = storm.settle()
+    assert set(ended.values()) == {Ending.BOUND}
+    assert_true(storm, ended, writer)
+
+
+def test_an_outage_longer_than_a_binding_may_take_is_not_known_and_settled_later(
+    writer: ClusterWriter, burst: Callable[..., Burst], proxy: TcpProxy
+) -> None:
+    storm = burst(seconds=1.0, attempt_seconds=0.5)
+    storm.start(created(writer, 240))
+    storm.done.wait(20)
+    proxy.refuse(True)
+    storm.done.wait(240, 240)
+    assert any(told[0].ending is Ending.UNKNOWN for told in storm.done.told.values())
+    proxy.refuse(False)
+    ended = storm.settle()
+    assert Ending.UNKNOWN not in ended.values()
+    assert_true(storm, ended, writer)
+
+
+def test_others_bind_delete_and_replace_pods_meanwhile(
+    writer: ClusterWriter, burst: Callable[..., Burst], plane: ControlPlane
+) -> None:
+    """409 and 404: what somebody else did to a pod before we came is told, with what it was."""
+    pods = created(writer, 160)
+    by_rival, deleted, replaced = pods[:40], pods[40:80], pods[80:120]
+    writer.in_parallel(lambda one: writer.bind(one["metadata"]["name"], "node-rival"), by_rival)
+    writer.delete_many([*deleted, *replaced])
+    writer.create_many(pod(one["metadata"]["name"]) for one in replaced)
+    storm = burst()
+    storm.start(pods)
+    ended = storm.settle()
+    assert_true(storm, ended, writer)
+    outcomes = [storm.done.only(one["metadata"]["uid"]) for one in pods]
+    assert all(one.is_elsewhere and one.node == "node-rival" for one in outcomes[:40])
+    assert all(one.is_gone for one in outcomes[40:120]) and all(one.is_bound for one in outcomes[120:])
+
+
+def test_two_schedulers_that_disagree_bind_every_pod_once(writer: ClusterWriter, burst: Callable[..., Burst]) -> None:
+    pods = created(writer, 120)
+    one, other = burst(), burst()
+    one.start(pods)
+    other.start(pods[::-1])  # the same pods, each to another node
+    ends = one.settle(), other.settle()
+    assert_true(one, ends[0], writer)
+    assert_true(other, ends[1], writer)
+    assert all([end[uid] for end in ends].count(Ending.BOUND) == 1 for uid in ends[0])
+
+
+def test_a_node_that_is_gone_does_not_stop_the_rest(writer: ClusterWriter, burst: Callable[..., Burst]) -> None:
+    """The API server does not look at nodes: such a pod is bound, and whoever deletes pods of lost nodes deletes it."""
+    storm = burst()
+    writer.delete({"kind": "Node", "metadata": {"name": "node-3"}})
+    try:
+        storm.start(created(writer, 50))
+        ended = storm.settle()
+        assert set(ended.values()) == {Ending.BOUND}
+        assert_true(storm, ended, writer)
+    finally:
+        writer.create(node("node-3"))
+
+
+def test_a_namespace_without_the_right_is_refused_and_given_back(plane: ControlPlane, writer: ClusterWriter) -> None:
+    powerless = Burst(plane.write_kubeconfig("nobody", plane.powerless_token))
+    try:
+        powerless.start(created(writer, 20))
+        ended = powerless.settle()
+        assert set(ended.values()) == {Ending.FAILED}
+        assert_true(powerless, ended, writer)
+        assert "403" in powerless.done.only(powerless.reserved[0].pod.uid).reason
+    finally:
+        powerless.close()
+
+
+def test_an_api_server_that_is_killed_and_comes_back_loses_none(
+    plane: ControlPlane, writer: ClusterWriter, burst: Callable[..., Burst]
+) -> None:
+    """Last, since connections of others end, too."""
+    storm = burst(seconds=5.0, attempt_seconds=2.0)
+    storm.start(created(writer, 500))
+    storm.done.wait(50)
+    plane.api_server.kill()
+    plane.api_server.start()
+    ended = storm.settle()
+    assert Ending.UNKNOWN not in ended.values()
+    with ClusterWriter(plane) as new:
+        assert_true(storm, ended, new)
+
+
+def test_too_many_requests_and_an_overloaded_server_slow_it_down_and_lose_nothing() -> None:
+    """A scripted server: 429 and 503 for a third of the requests each; with 503 it binds all the same."""
+    bound: dict[str, int] = {}
+    number, lock = [0], threading.Lock()
+
+    def script(method: str, path: str, body: bytes, headers: dict[str, str]) -> Scripted:
+        name = path.removesuffix("/binding").rpartition("/")[2]
+        with lock:
+            number[0] += 1
+            turn = number[0] % 3
+            if method == "GET":
+                spec = {"nodeName": "node-1"} if name in bound else {}
+                return Scripted(200, {"metadata": {"uid": f"uid-{name}"}, "spec": spec})
+            if turn == 1:
+                return Scripted(429, headers=[("Retry-After", "0")])
+            if name in bound:
+                return Scripted(409)
+            bound[name] = bound.get(name, 0) + 1
+            return Scripted(503 if turn == 2 else 201)
+
+    done, limit = Done(), InFlightLimit(16, clock=time.monotonic)
+    with scripted_server(script) as url, session_to(url) as session:
+        plugins = BindingPlugins((DefaultBinder(session, limit, seconds=PATIENT),))
+        cycles = BindingCycles(session, lambda pod: plugins, limit=limit)
+        cycles.start([reserved(f"cart-{i}") for i in range(100)], done)
+        done.wait(100, 240)
+        cycles.stop()
+    assert all(done.only(uid).is_bound for uid in done.told) and len(bound) == 100
+    assert limit.throttled >= 25

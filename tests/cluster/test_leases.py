@@ -1,0 +1,234 @@
+"""Replicas that want to lead, on a real API server: one at a time, whatever ends or stops the other."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+import urllib3
+
+from extender.framework.leading.election import LeaseTiming
+from extender.framework.leading.lease import Lease
+from scorer.cluster.kubernetes_client import api_client
+from tests.extender.framework.binding.made_up import eventually
+from tests.servers.control_plane.control_plane import ControlPlane
+from tests.servers.control_plane.tcp_proxy import TcpProxy
+
+SHORT = LeaseTiming(lease=3.0, renew_deadline=2.0, retry=0.3)
+# Long enough that a leader does not lose it because the machine is busy.
+CALM = LeaseTiming(lease=60.0, renew_deadline=40.0, retry=0.2)
+
+
+@dataclass
+class Replica:
+    """In this process."""
+
+    lease: Lease
+
+
+Make = Callable[..., Replica]
+
+
+@pytest.fixture
+def name() -> str:
+    """Of the Lease: each test has its own."""
+    return f"lease-{secrets.token_hex(4)}"
+
+
+@pytest.fixture
+def make(plane: ControlPlane, name: str) -> Iterator[Make]:
+    """Makes and starts replicas."""
+    made: list[Replica] = []
+    apis = []
+
+    def of(identity: str, timing: LeaseTiming = SHORT, kubeconfig: Path = plane.kubeconfig) -> Replica:
+        api = api_client(kubeconfig)
+        apis.append(api)
+        lease = Lease(
+            api,
+            namespace="default",
+            name=name,
+            identity=identity,
+            timing=timing,
+        )
+        replica = Replica(lease)
+        made.append(replica)
+        lease.start()
+        return replica
+
+    yield of
+    for replica in made:
+        replica.lease.stop()
+    for api in apis:
+        api.rest_client.pool_manager.clear()
+
+
+def in_lease(plane: ControlPlane, name: str) -> dict[str, object]:
+    with urllib3.PoolManager(ca_certs=str(plane.ca_file)) as pool:
+        url = f"{plane.url}/apis/coordination.k8s.io/v1/namespaces/default/leases/{name}"
+        answer = pool.request("GET", url, headers={"Authorization": f"Bearer {plane.token}"})
+        return dict(answer.json()["spec"])
+
+
+def test_the_first_leads_the_second_waits_and_takes_over_when_it_is_given_back(
+    make: Make, plane: ControlPlane, name: str
+) -> None:
+    """With a Lease of a minute: taking over at once is not its expiry."""
+    first = make("first", CALM)
+    assert eventually(first.lease.may_write)
+    second = make("second", CALM)
+    assert eventually(lambda: second.lease.status().holder == "first")
+    assert not second.lease.may_write()
+    first.lease.stop()
+    assert not first.lease.may_write()
+    assert eventually(second.lease.may_write)
+    assert second.lease.status().holder == "second"
+    assert in_lease(plane, name)["holderIdentity"] == "second"
+
+
+def test_a_leader_renews(make: Make, plane: ControlPlane, name: str) -> None:
+    replica = make("only")
+    assert eventually(replica.lease.may_write)
+    before = in_lease(plane, name)
+    assert eventually(lambda: in_lease(plane, name)["renewTime"] != before["renewTime"])
+    after = in_lease(plane, name)
+    assert after["acquireTime"] == before["acquireTime"] and after["leaseDurationSeconds"] == 3
+
+
+def test_five_at_once_are_one_leader(make: Make) -> None:
+    replicas = [make(f"r{i}", CALM) for i in range(5)]
+    assert eventually(lambda: any(replica.lease.may_write() for replica in replicas))
+    holders = {"", "r0", "r1", "r2", "r3", "r4"}
+    assert eventually(lambda: len({replica.lease.status().holder for replica in replicas}) == 1)
+    assert replicas[0].lease.status().holder in holders - {""}
+    assert sum(replica.lease.may_write() for replica in replicas) == 1
+
+
+def test_an_api_server_that_is_away_ends_leading_and_comes_back(plane: ControlPlane, make: Make) -> None:
+    with TcpProxy(plane.api_server.port) as proxy:
+        kubeconfig = plane.write_kubeconfig("admin", plane.token, url=proxy.url)
+        cut_off = make("cut-off", SHORT, kubeconfig)
+        assert eventually(cut_off.lease.may_write)
+        proxy.refuse(True)
+        assert eventually(lambda: not cut_off.lease.may_write())
+        other = make("other")
+        assert eventually(other.lease.may_write)  # only now: `cut-off` stopped before its Lease expired
+        assert not cut_off.lease.may_write()
+        other.lease.stop()
+        proxy.refuse(False)
+        assert eventually(cut_off.lease.may_write)
+        cut_off.lease.stop()
+
+
+def test_never_two_while_connections_fail_again_and_again(plane: ControlPlane, make: Make) -> None:
+    """Watched from outside, thousands of times, while the connection of the first is cut and silent in turn."""
+    with TcpProxy(plane.api_server.port) as proxy:
+        kubeconfig = plane.write_kubeconfig("admin", plane.token, url=proxy.url)
+        replicas = [make("a", SHORT, kubeconfig), make("b")]
+        over, both, turns = threading.Event(), [], 0
+
+        def watch() -> None:
+            while not over.wait(0.001):
+                if replicas[0].lease.may_write() and replicas[1].lease.may_write():
+                    both.append(time.monotonic())
+
+        watching = threading.Thread(target=watch)
+        watching.start()
+        try:
+            for trouble in (proxy.cut, proxy.freeze, lambda: proxy.lose_answers(2), proxy.cut):
+                assert eventually(lambda: any(replica.lease.may_write() for replica in replicas))
+                trouble()
+                turns += 1
+                time.sleep(0.5)
+        finally:
+            over.set()
+            watching.join()
+        assert turns == 4 and not both
+        replicas[0].lease.stop()
+
+
+_ALONE = """
+import sys, time
+from pathlib import Path
+from extender.framework.leading.election import LeaseTiming
+from extender.framework.leading.lease import Lease
+from scorer.cluster.kubernetes_client import api_client
+
+kubeconfig, name, seconds, deadline, retry = sys.argv[1:]
+timing = LeaseTiming(float(seconds), float(deadline), float(retry))
+lease = Lease(api_client(Path(kubeconfig)), namespace="default", name=name, identity="child", timing=timing)
+lease.start()
+for question in sys.stdin:  # asked, so that it is known when it was answered
+    print(int(lease.may_write()), flush=True)
+lease.stop()
+"""
+
+
+class Child:
+    """A replica in a process of its own, to be stopped and killed."""
+
+    def __init__(self, kubeconfig: Path, name: str, timing: LeaseTiming) -> None:
+        times = [str(timing.lease), str(timing.renew_deadline), str(timing.retry)]
+        self.process = subprocess.Popen(
+            [sys.executable, "-c", _ALONE, str(kubeconfig), name, *times],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            env=os.environ | {"OMP_NUM_THREADS": "1"},
+        )
+
+    def ask(self) -> None:
+        assert self.process.stdin is not None
+        self.process.stdin.write("?\n")
+        self.process.stdin.flush()
+
+    def answer(self) -> bool:
+        assert self.process.stdout is not None
+        return self.process.stdout.readline() == "1\n"
+
+    def may_write(self) -> bool:
+        self.ask()
+        return self.answer()
+
+    def __enter__(self) -> Child:
+        return self
+
+    def __exit__(self, *unused: object) -> None:
+        self.process.kill()
+        self.process.communicate()
+
+
+@pytest.mark.parametrize(
+    "timing", [pytest.param(SHORT, id="short"), pytest.param(LeaseTiming(), id="15 s", marks=pytest.mark.long)]
+)
+def test_a_killed_leader_is_followed_when_its_lease_is_over(
+    plane: ControlPlane, make: Make, name: str, timing: LeaseTiming
+) -> None:
+    with Child(plane.kubeconfig, name, timing) as child:
+        assert eventually(child.may_write)
+        heir = make("heir", timing)
+        assert eventually(lambda: heir.lease.status().holder == "child")
+        child.process.send_signal(signal.SIGKILL)
+        assert eventually(heir.lease.may_write)
+        assert in_lease(plane, name)["leaseTransitions"] == 1 and heir.lease.status().holder == "heir"
+
+
+def test_a_leader_that_was_paused_does_not_write_when_it_wakes_up(plane: ControlPlane, make: Make, name: str) -> None:
+    with Child(plane.kubeconfig, name, SHORT) as child:
+        assert eventually(child.may_write)
+        heir = make("heir")
+        assert eventually(lambda: heir.lease.status().holder == "child")
+        child.process.send_signal(signal.SIGSTOP)
+        assert eventually(heir.lease.may_write)
+        child.ask()  # it reads that as the first thing after it wakes up
+        child.process.send_signal(signal.SIGCONT)
+        assert not child.answer()

@@ -1,0 +1,295 @@
+"""PodGroups on a real API server: their definition, what is read of them, and what their owners are told."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any, Final, Self
+
+import msgspec
+import pytest
+import yaml
+
+from extender import api_answer
+from extender.decisions.events import api_server_post
+from extender.framework.binding.session import ApiSession
+from extender.framework.gangs.decoding import POD_GROUPS
+from extender.framework.gangs.directory import GangDirectory
+from extender.framework.gangs.group_events import GroupEvents
+from extender.framework.gangs.labels import GROUP_LABEL
+from extender.framework.gangs.options import GangOptions
+from extender.framework.gangs.sink import PodGroupSink
+from extender.framework.gangs.status_writer import GroupStatusWriter
+from extender.webhook.store import WEBHOOK_TIMING
+from scorer.cluster.decoding import Kind
+from scorer.cluster.kubernetes_client import api_client
+from scorer.cluster.kubernetes_source import KubernetesSource, ResourceSource
+from scorer.cluster.kubernetes_watcher import ResourceWatcher
+from scorer.live_tables import LiveTables
+from tests.cluster.custom_resources import Answer, CustomResources
+from tests.cluster.stored_objects import eventually
+from tests.servers.cluster_objects import ClusterWriter, Manifest, node, pod, running
+from tests.servers.control_plane.control_plane import ControlPlane
+
+HERE: Final = Path(__file__).parents[2]
+DEFINITION: Final[Manifest] = yaml.safe_load((HERE / "deploy/crds/podgroups/podgroups.yaml").read_text())
+EXAMPLE: Final[list[Manifest]] = list(
+    yaml.safe_load_all((HERE / "deploy/crds/podgroups/examples/training.yaml").read_text())
+)
+GROUPS: Final = "/apis/scheduling.x-k8s.io/v1alpha1/namespaces/default/podgroups"
+LONG: Final = 60.0
+ROLES: Final = "forecast-scheduler.io/min-per-role"
+
+
+class World:
+    """All that follows groups and tells of them, as in a scheduler, but nothing that places pods."""
+
+    def __init__(self, plane: ControlPlane) -> None:
+        api = api_client(plane.kubeconfig)
+        self.tables = LiveTables()
+        with self.tables.reading() as cluster:
+            self.directory = GangDirectory(cluster.state, options=GangOptions(schedule_timeout=0.0, pause=3600.0))
+        self.tables.attach((), self.directory)
+        sink = PodGroupSink(self.directory, self.tables.reading)
+        self.groups = ResourceSource([ResourceWatcher(api, sink, POD_GROUPS, timing=WEBHOOK_TIMING)])
+        self.cluster = KubernetesSource(api, self.tables, kinds=(Kind.NODES, Kind.PODS))
+        self.session = ApiSession(api)
+        self.events = GroupEvents(api_server_post(api), instance="test")
+        self.writer = GroupStatusWriter(self.session, self.directory, tell=self.events.tell, each_seconds=0.0)
+        self.resources, self.objects = CustomResources(plane), ClusterWriter(plane)
+
+    def __enter__(self) -> Self:
+        for part in (self.session, self.events, self.groups, self.cluster):
+            part.start()
+        assert self.groups.wait_synced(LONG) and self.cluster.wait_synced(LONG)
+        return self
+
+    def __exit__(self, *unused: object) -> None:
+        for part in (self.cluster, self.groups, self.events, self.session):
+            part.stop()
+        self.resources.__exit__()
+        self.objects.close()
+
+    def install(self, definition: Manifest) -> Answer:
+        answer = self.resources.request("POST", DEFINITIONS, definition)
+        assert eventually(lambda: self.resources.request("GET", GROUPS).status == 200, LONG)
+        return answer
+
+    def create(self, manifest: Manifest, *, dry_run: bool = False) -> Answer:
+        query = f"fieldValidation=Strict{'&dryRun=All' if dry_run else ''}"
+        return self.resources.request("POST", f"{GROUPS}?{query}", manifest)
+
+    def delete(self, name: str) -> None:
+        assert self.resources.request("DELETE", f"{GROUPS}/{name}").status == 200
+
+    def gate(self, created: Manifest) -> str:
+        """What it says of a pod, '' = it passes."""
+        with self.tables.reading() as cluster:
+            known = cluster.state.pods.get(created["metadata"]["uid"])
+        return "not there yet" if known is None else self.directory.gate(known).reason
+
+    def status(self, name: str) -> dict[str, Any]:
+        """As the API server has it, after one more step of the writer."""
+        self.directory.tick()
+        self.writer.step()
+        return dict(self.resources.request("GET", f"{GROUPS}/{name}").body.get("status", {}))
+
+    def becomes(self, name: str, **facts: Any) -> bool:
+        """Whether the status says so before long. reason, status: of the condition."""
+
+        def says() -> bool:
+            status = self.status(name)
+            (condition,) = status.get("conditions") or [{}]
+            found = status | {"reason": condition.get("reason"), "status": condition.get("status")}
+            return all(found.get(key) == value for key, value in facts.items())
+
+        return eventually(says, LONG)
+
+    def events_of(self, name: str, uid: str) -> list[tuple[str, str]]:
+        """Type and reason, as kubectl describe asks for them."""
+        selector = f"involvedObject.kind=PodGroup,involvedObject.name={name},involvedObject.uid={uid}"
+        path = f"/api/v1/namespaces/default/events?fieldSelector={selector.replace('=', '%3D').replace(',', '%2C')}"
+        found = self.resources.request("GET", path).body["items"]
+        return [(one["type"], one["reason"]) for one in sorted(found, key=lambda one: one["eventTime"])]
+
+
+DEFINITIONS: Final = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+
+
+@pytest.fixture(scope="module")
+def world(plane: ControlPlane) -> Iterator[World]:
+    with World(plane) as world:  # which is there before the definition is
+        world.objects.create(node("n1"))
+        early = world.objects.create(member("early", "group-of-early"))
+        assert eventually(lambda: world.gate(early) == "PodGroup default/group-of-early does not exist", LONG)
+        answer = world.install(DEFINITION)
+        assert (answer.status, answer.warnings) == (201, ()), answer.message
+        yield world
+
+
+def member(name: str, of: str, **changes: Any) -> Manifest:
+    return pod(name, labels={GROUP_LABEL: of}, scheduler_name="forecast-scheduler", **changes)
+
+
+def group(name: str, *, annotations: dict[str, str] | None = None, **spec: Any) -> Manifest:
+    return {
+        "apiVersion": "scheduling.x-k8s.io/v1alpha1",
+        "kind": "PodGroup",
+        "metadata": {"name": name, "annotations": annotations or {}},
+        "spec": spec,
+    }
+
+
+@pytest.mark.parametrize(
+    ("spec", "field"),
+    [
+        ({"minMember": 0}, "spec.minMember"),
+        ({"minMember": -3}, "spec.minMember"),
+        ({"minMember": "4"}, "spec.minMember"),
+        ({"minMember": 2**31}, "spec.minMember"),
+        ({"scheduleTimeoutSeconds": -1}, "spec.scheduleTimeoutSeconds"),
+        ({"minResources": {"cpu": "four"}}, "spec.minResources.cpu"),
+        ({"minMembers": 4}, "spec.minMembers"),
+    ],
+)
+def test_what_is_mistaken_is_refused_and_the_field_named(world: World, spec: dict[str, Any], field: str) -> None:
+    answer = world.create(group("mistaken", **spec), dry_run=True)
+    assert answer.status in (400, 422) and field in answer.message.replace('"', ""), answer.message
+
+
+def test_what_scheduler_plugins_lets_through_is_accepted(world: World) -> None:
+    full = group("full", minMember=4, scheduleTimeoutSeconds=60, minResources={"cpu": 4, "memory": "8Gi"})
+    for manifest in (full, group("bare"), {key: value for key, value in group("none").items() if key != "spec"}):
+        answer = world.create(manifest, dry_run=True)
+        assert (answer.status, answer.warnings) == (201, ()), answer.message
+
+
+def test_the_example_from_its_first_pod_to_its_last(world: World) -> None:
+    made, *jobs = EXAMPLE
+    created = world.create(made)
+    assert (created.status, created.warnings) == (201, ())
+    for job in jobs:
+        answer = world.resources.request("POST", "/apis/batch/v1/namespaces/default/jobs?fieldValidation=Strict", job)
+        assert (answer.status, answer.warnings) == (201, ()), answer.message
+    assert world.becomes("train", phase="Pending", reason="NotEnoughMembers", status="False")
+    pods = [
+        world.objects.create(
+            {"apiVersion": "v1", "kind": "Pod"}
+            | job["spec"]["template"]
+            | {"metadata": job["spec"]["template"]["metadata"] | {"name": f"{job['metadata']['name']}-{n}"}}
+        )
+        for job in jobs[::-1]
+        for n in range(job["spec"].get("parallelism", 1))
+    ]
+    # Without the Jobs' controller pods have no owner; the last of these is the parameter server.
+    assert len(pods) == 5
+    assert eventually(lambda: all(world.gate(one) == "" for one in pods), LONG)
+    assert world.becomes("train", phase="PreScheduling", status="Unknown")
+    world.directory.attempt_failed("default/train", "3 of 4 members fit", "0/1 nodes are available: 1 Insufficient cpu")
+    assert world.becomes("train", phase="Scheduling", reason="Unschedulable")
+    message = world.status("train")["conditions"][0]["message"]
+    assert message == "3 of 4 members fit: 0/1 nodes are available: 1 Insufficient cpu"
+    for one in pods[:4]:
+        world.objects.bind(one["metadata"]["name"], "n1")
+    assert world.becomes("train", phase="Unknown", scheduled=4), "the parameter server is missing"
+    world.objects.bind(pods[4]["metadata"]["name"], "n1")
+    assert world.becomes("train", phase="Scheduled", scheduled=5, status="True", reason="Scheduled")
+    for one in pods:
+        world.objects.patch_status(one, running())
+    assert world.becomes("train", phase="Running", running=5)
+    for one in pods:
+        world.objects.patch_status(one, {"phase": "Succeeded"})
+    assert world.becomes("train", phase="Finished", succeeded=5, status="True")
+    status = world.status("train")
+    assert status["scheduleStartTime"] and status["running"] == status["scheduled"] == 0
+    uid = created.body["metadata"]["uid"]
+    told = [("Warning", "Unschedulable"), ("Normal", "Scheduled")]
+    assert eventually(lambda: world.events_of("train", uid) == told, LONG), world.events_of("train", uid)
+
+
+def test_a_mistake_in_the_annotation_is_told(world: World) -> None:
+    created = world.create(group("odd", annotations={ROLES: '{"worker": "four"}'}, minMember=1))
+    one = world.objects.create(member("odd-0", "odd"))
+    why = f"{ROLES}: role 'worker' must have a whole number of at least 1, found 'four'"
+    assert eventually(lambda: world.gate(one) == f"PodGroup odd cannot be used: {why}", LONG)
+    assert world.becomes("odd", phase="Pending", reason="InvalidSpec")
+    assert world.status("odd")["conditions"][0]["message"].endswith(why)
+    uid = created.body["metadata"]["uid"]
+    assert eventually(lambda: world.events_of("odd", uid) == [("Warning", "InvalidSpec")], LONG)
+    mended = {"metadata": {"annotations": {ROLES: '{"worker": 1}'}}}
+    assert patch(world, f"{GROUPS}/odd", mended).status == 200
+    assert eventually(lambda: world.gate(one) == "waits for members: role worker 0 of 1 of PodGroup odd", LONG)
+
+
+def test_one_that_is_too_late_is_told_so(world: World) -> None:
+    created = world.create(group("late", minMember=1, scheduleTimeoutSeconds=0))
+    one = world.objects.create(member("late-0", "late"))
+    assert eventually(lambda: world.gate(one) == "", LONG)
+    world.directory.attempt_failed("default/late", "0 of 1 members fit")
+    assert world.gate(one).startswith("PodGroup late could not be placed within 0 s, others go first")
+    assert world.becomes("late", phase="Scheduling", reason="Timeout", status="False")
+    uid = created.body["metadata"]["uid"]
+    assert eventually(lambda: world.events_of("late", uid) == [("Warning", "ScheduleTimeout")], LONG)
+
+
+def test_a_group_that_is_deleted_and_made_again(world: World) -> None:
+    pods = [world.objects.create(member(f"again-{n}", "again")) for n in range(2)]
+    first = world.create(group("again", minMember=2))
+    assert eventually(lambda: all(world.gate(one) == "" for one in pods), LONG)
+    assert world.becomes("again", phase="PreScheduling")
+    world.delete("again")
+    assert eventually(lambda: world.gate(pods[0]) == "PodGroup default/again does not exist", LONG)
+    second = world.create(group("again", minMember=3))
+    assert first.body["metadata"]["uid"] != second.body["metadata"]["uid"]
+    words = "waits for members: 2 of 3 pods of PodGroup again exist"
+    assert eventually(lambda: world.gate(pods[0]) == words, LONG)
+    assert world.becomes("again", phase="Pending", reason="NotEnoughMembers")
+
+
+def test_a_status_is_for_the_very_state_of_the_group_that_was_read(world: World) -> None:
+    created = world.create(group("precise", minMember=1)).body
+    version = created["metadata"]["resourceVersion"]
+    assert world.becomes("precise", phase="Pending"), "which makes it a later version"
+    change = {"metadata": {"resourceVersion": version}, "status": {"phase": "Running"}}
+    assert patch(world, f"{GROUPS}/precise/status", change).status == 409
+
+
+def patch(world: World, path: str, change: Manifest) -> api_answer.Answer:
+    request = world.session.request(
+        "PATCH", path, msgspec.json.encode(change), content_type="application/merge-patch+json", seconds=30
+    )
+    return world.session.submit(request).result(60)
+
+
+def test_with_the_definition_of_scheduler_plugins_the_phase_says_enough() -> None:
+    """It has neither status.scheduled nor status.conditions: the server drops them, and they are not sent for ever."""
+    foreign = yaml.safe_load(yaml.safe_dump(DEFINITION))
+    status = foreign["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["status"]["properties"]
+    del status["scheduled"], status["conditions"]
+    with ExitStack() as stack:
+        world = stack.enter_context(World(stack.enter_context(ControlPlane())))
+        assert world.install(foreign).status == 201
+        world.objects.create(node("n1"))
+        created = world.create(group("plain", minMember=1))
+        one = world.objects.create(member("plain-0", "plain", node="n1"))
+        assert eventually(lambda: world.status("plain").get("phase") == "Scheduled", LONG)
+        assert world.status("plain").keys() <= {"phase", "running", "succeeded", "failed", "scheduleStartTime"}
+        uid = created.body["metadata"]["uid"]
+        assert eventually(lambda: world.events_of("plain", uid) == [("Normal", "Scheduled")], LONG)
+        assert eventually(lambda: world.status("plain") != {} and world.writer.waiting == 0, LONG)
+        world.objects.patch_status(one, running())
+        assert eventually(lambda: world.status("plain").get("phase") == "Running", LONG)
+
+
+def test_every_field_is_explained() -> None:
+    schema = DEFINITION["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
+    assert silent(schema, "podgroup") == []
+
+
+def silent(schema: dict[str, Any], where: str) -> list[str]:
+    fields = schema.get("properties", {})
+    found = [f"{where}.{name}" for name, one in fields.items() if "description" not in one and name != "metadata"]
+    for name, one in fields.items():
+        found += silent(one, f"{where}.{name}")
+    return found + (silent(schema["items"], f"{where}[]") if "items" in schema else [])

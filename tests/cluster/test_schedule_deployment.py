@@ -1,0 +1,153 @@
+"""deploy/schedule on a real API server: it installs, its rights are those that are listed, and kube-scheduler with the
+shipped configuration keeps off the nodes of our domain."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from extender.filters.domain import DOMAIN_LABEL
+from forecast_scheduler.settings import load_settings
+from tests.processes.scorer_process import eventually
+from tests.processes.shipped_schedule import documents, shipped
+from tests.processes.webhook_process import Api
+from tests.servers.cluster_objects import ClusterWriter, node, pod
+from tests.servers.control_plane.control_plane import ControlPlane
+from tests.servers.control_plane.kube_scheduler import KubeScheduler
+
+NAMESPACE = "forecast-scheduler"
+ACCOUNT = f"system:serviceaccount:{NAMESPACE}:forecast-scheduler-schedule"
+
+READ = {
+    *((verb, "", kind) for kind in ("nodes", "pods", "namespaces") for verb in ("list", "watch")),
+    *((verb, "", kind) for kind in ("persistentvolumes", "persistentvolumeclaims") for verb in ("list", "watch")),
+    *((verb, "policy", "poddisruptionbudgets") for verb in ("list", "watch")),
+    *((verb, "scheduling.x-k8s.io", "podgroups") for verb in ("list", "watch")),
+    ("watch", "storage.k8s.io", "csistoragecapacities"),
+    ("watch", "apps", "replicasets"),
+    ("watch", "batch", "jobs"),
+    ("get", "", "pods"),
+}
+WRITE = {
+    ("create", "", "pods/binding"),
+    ("create", "", "pods/eviction"),
+    ("delete", "", "pods"),
+    ("patch", "", "pods/status"),
+    ("patch", "", "persistentvolumes"),
+    ("patch", "", "persistentvolumeclaims"),
+    ("patch", "scheduling.x-k8s.io", "podgroups/status"),
+    ("create", "events.k8s.io", "events"),
+}
+NEVER = {
+    ("get", "", "secrets"),
+    ("list", "", "configmaps"),
+    ("create", "", "pods"),
+    ("patch", "", "pods"),
+    ("update", "", "nodes"),
+    ("patch", "", "nodes/status"),
+    ("deletecollection", "", "pods"),
+    ("patch", "scheduling.x-k8s.io", "podgroups"),
+    ("patch", "", "persistentvolumes/status"),
+    ("create", "", "persistentvolumeclaims"),
+    ("delete", "", "persistentvolumes"),
+    ("create", "", "serviceaccounts/token"),
+    ("list", "coordination.k8s.io", "leases"),
+}
+
+
+def _may(api: Api) -> Callable[..., bool]:
+    def may(verb: str, group: str, resource: str, *, namespace: str = "shop", name: str = "") -> bool:
+        plain, _, sub = resource.partition("/")
+        asked = {
+            "verb": verb, "group": group, "resource": plain, "subresource": sub, "namespace": namespace, "name": name,
+        }  # fmt: skip
+        review = api.request(
+            "POST",
+            "/apis/authorization.k8s.io/v1/subjectaccessreviews",
+            {"apiVersion": "authorization.k8s.io/v1", "kind": "SubjectAccessReview",
+             "spec": {"user": ACCOUNT, "resourceAttributes": asked}},
+        )  # fmt: skip
+        return bool(review["status"]["allowed"])
+
+    return may
+
+
+@pytest.fixture(scope="module")
+def api(plane: ControlPlane) -> Any:
+    with Api(plane) as api:
+        for path, manifest in shipped("schedule/rbac.yaml", "schedule/schedule.yaml", "schedule/example.yaml"):
+            api.request("POST", path, manifest)
+        yield api
+
+
+def test_what_is_shipped_installs_without_warnings(api: Api) -> None:
+    assert api.warnings == []
+    made = api.request("GET", f"/apis/apps/v1/namespaces/{NAMESPACE}/deployments/forecast-scheduler-schedule")
+    assert made["spec"]["replicas"] == 2
+
+
+def test_the_account_may_do_what_is_used_and_nothing_else(api: Api) -> None:
+    may = _may(api)
+    assert eventually(lambda: may("list", "", "pods"), 30)  # a right counts a moment after it was given
+    assert {asked for asked in READ | WRITE if not may(*asked)} == set()
+    assert {asked for asked in NEVER if may(*asked)} == set()
+    lease = ("coordination.k8s.io", "leases")
+    for verb in ("get", "update"):
+        assert may(verb, *lease, namespace=NAMESPACE, name="forecast-scheduler")
+        assert not may(verb, *lease, namespace=NAMESPACE, name="kube-scheduler")
+        assert not may(verb, *lease, namespace="kube-system", name="kube-scheduler")
+    assert may("create", *lease, namespace=NAMESPACE)
+
+
+def test_the_rights_are_no_more_than_what_this_test_knows_of(api: Api) -> None:
+    granted = {
+        (verb, group, resource)
+        for one in documents("schedule/rbac.yaml")
+        if one["kind"] == "ClusterRole"
+        for rule in one["rules"]
+        for group in rule["apiGroups"]
+        for resource in rule["resources"]
+        for verb in rule["verbs"]
+    }
+    writes = {asked for asked in granted if asked[0] not in ("get", "list", "watch")}
+    assert writes == WRITE
+    assert not [asked for asked in granted if "*" in asked]
+
+
+def test_the_shipped_settings_are_settings(tmp_path: Path) -> None:
+    (config,) = [one for one in documents("schedule/schedule.yaml") if one["kind"] == "ConfigMap"]
+    path = tmp_path / "settings.yaml"
+    path.write_text(config["data"]["settings.yaml"])
+    settings = load_settings(path, {})
+    assert settings.schedule.host == "0.0.0.0" and settings.schedule.drain == 5
+    assert settings.schedule.lease.enabled and settings.schedule.lease.namespace == NAMESPACE
+    (deployment,) = [one for one in documents("schedule/schedule.yaml") if one["kind"] == "Deployment"]
+    spec = deployment["spec"]["template"]["spec"]
+    (container,) = spec["containers"]
+    assert container["ports"][0]["containerPort"] == settings.schedule.port
+    takes = settings.schedule.drain + 15 + settings.schedule.binding_timeout
+    assert spec["terminationGracePeriodSeconds"] > takes  # requests in flight have 15 s
+
+
+def test_kube_scheduler_keeps_off_the_nodes_of_the_domain(plane: ControlPlane, writer: ClusterWriter) -> None:
+    (configuration,) = documents("schedule/kube-scheduler-config.yaml")
+    writer.create(node("ours", labels={DOMAIN_LABEL: "forecast-scheduler"}))
+    with KubeScheduler(plane, profiles=configuration["profiles"]) as scheduler:
+        writer.create(pod("plain"))
+        writer.create(pod("daemon", scheduler_name="daemons"))
+
+        def node_of(name: str) -> str:
+            found = [one for one in writer.list_all("pods") if one["metadata"]["name"] == name]
+            return str(found[0]["spec"].get("nodeName", ""))
+
+        def told() -> str:
+            found = [one for one in writer.list_all("pods") if one["metadata"]["name"] == "plain"]
+            return str([one.get("message", "") for one in found[0]["status"].get("conditions", [])])
+
+        assert eventually(lambda: node_of("daemon") == "ours", 60), scheduler.end_of_log()
+        assert eventually(lambda: "scheduler-enforced node affinity" in told(), 60), scheduler.end_of_log()
+        writer.create(node("theirs"))
+        assert eventually(lambda: node_of("plain") == "theirs", 60), scheduler.end_of_log()

@@ -1,0 +1,195 @@
+"""`schedule` on a real API server, pods with claims that wait for their first consumer.
+
+There are no volume controllers: the tests play them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from tests.processes.scorer_process import ScorerProcess, eventually
+from tests.servers.cluster_objects import ClusterWriter, Manifest, node, pod
+from tests.servers.control_plane.control_plane import ControlPlane
+
+SELECTED = "volume.kubernetes.io/selected-node"
+LONG = 60.0
+
+
+def storage_class(name: str, provisioner: str) -> Manifest:
+    return {
+        "apiVersion": "storage.k8s.io/v1",
+        "kind": "StorageClass",
+        "metadata": {"name": name},
+        "provisioner": provisioner,
+        "volumeBindingMode": "WaitForFirstConsumer",
+    }
+
+
+def claim(name: str, of_class: str) -> Manifest:
+    return {
+        "apiVersion": "v1",
+        "kind": "PersistentVolumeClaim",
+        "metadata": {"name": name, "namespace": "default"},
+        "spec": {
+            "accessModes": ["ReadWriteOnce"],
+            "storageClassName": of_class,
+            "resources": {"requests": {"storage": "1Gi"}},
+        },
+    }
+
+
+def volume(name: str, of_class: str, on: str) -> Manifest:
+    expression = {"key": "kubernetes.io/hostname", "operator": "In", "values": [on]}
+    return {
+        "apiVersion": "v1",
+        "kind": "PersistentVolume",
+        "metadata": {"name": name},
+        "spec": {
+            "capacity": {"storage": "1Gi"},
+            "accessModes": ["ReadWriteOnce"],
+            "storageClassName": of_class,
+            "local": {"path": "/mnt"},
+            "nodeAffinity": {"required": {"nodeSelectorTerms": [{"matchExpressions": [expression]}]}},
+        },
+        "status": {"phase": "Available"},
+    }
+
+
+def using(name: str, claim_name: str) -> Manifest:
+    made = pod(name, scheduler_name="forecast-scheduler")
+    made["spec"]["volumes"] = [{"name": "data", "persistentVolumeClaim": {"claimName": claim_name}}]
+    return made
+
+
+class Controllers:
+    """What the volume controllers see and do."""
+
+    def __init__(self, writer: ClusterWriter) -> None:
+        self._writer = writer
+
+    def find(self, plural: str, name: str) -> Manifest:
+        (found,) = [one for one in self._writer.list_all(plural) if one["metadata"]["name"] == name]
+        return found
+
+    def selected(self, name: str) -> str:
+        """The node for which the claim is to be provisioned."""
+        annotations = self.find("persistentvolumeclaims", name)["metadata"].get("annotations", {})
+        return str(annotations.get(SELECTED, ""))
+
+    def node_of(self, name: str) -> str:
+        """Of a pod."""
+        return str(self.find("pods", name)["spec"].get("nodeName", ""))
+
+    def bind(self, name: str, volume_name: str) -> None:
+        """Volume and claim become each other's."""
+        one = self._writer.patch(
+            self.find("persistentvolumeclaims", name),
+            {
+                "metadata": {"annotations": {"pv.kubernetes.io/bind-completed": "yes"}},
+                "spec": {"volumeName": volume_name},
+            },
+        )
+        self._writer.patch_status(self.find("persistentvolumes", volume_name), {"phase": "Bound"})
+        self._writer.patch_status(one, {"phase": "Bound"})
+
+    def provision(self, name: str, on: str) -> None:
+        """Make a volume for the claim and bind it."""
+        uid = self.find("persistentvolumeclaims", name)["metadata"]["uid"]
+        made = volume(f"made-{name}", "made", on)
+        made["spec"]["claimRef"] = {"namespace": "default", "name": name, "uid": uid}
+        self._writer.create(made)
+        self.bind(name, f"made-{name}")
+
+    def bind_local(self) -> None:
+        """Bind all claims that a free volume refers to."""
+        for one in self._writer.list_all("persistentvolumes"):
+            reference = one["spec"].get("claimRef")
+            if reference and one["status"]["phase"] == "Available":
+                found = self.find("persistentvolumeclaims", reference["name"])
+                assert reference["uid"] == found["metadata"]["uid"]
+                assert one["metadata"]["annotations"]["pv.kubernetes.io/bound-by-controller"] == "yes"
+                self.bind(reference["name"], one["metadata"]["name"])
+
+
+@pytest.fixture(scope="module")
+def process(plane: ControlPlane, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ScorerProcess]:
+    with ClusterWriter(plane) as writer:
+        writer.create_many([node("a"), node("b"), storage_class("made", "example.com/made")])
+        writer.create(storage_class("local", "kubernetes.io/no-provisioner"))
+    arguments = ("--kubeconfig", plane.kubeconfig, "--no-leader-elect", "--domain", "")
+    with ScorerProcess(tmp_path_factory.mktemp("volumes"), *arguments, command="schedule", settings={}) as running:
+        yield running
+
+
+@pytest.fixture
+def controllers(writer: ClusterWriter) -> Controllers:
+    return Controllers(writer)
+
+
+def sees(process: ScorerProcess, condition: Callable[[], bool]) -> None:
+    assert eventually(condition, LONG), process.log[-3000:]
+
+
+def waits_ended(process: ScorerProcess) -> float:
+    """How often a pod's waiting for its volumes has ended."""
+    lines = process.http.get("/metrics").raise_for_status().text.splitlines()
+    start = 'forecast_scheduling_duration_seconds_count{stage="pre_bind"}'
+    return sum(float(line.split()[-1]) for line in lines if line.startswith(start))
+
+
+def test_a_pod_is_bound_once_its_claim_is(
+    process: ScorerProcess, writer: ClusterWriter, controllers: Controllers
+) -> None:
+    writer.create_many([claim("data", "made"), using("first", "data")])
+    sees(process, lambda: controllers.selected("data") != "")
+    chosen = controllers.selected("data")
+    # Somebody else is bound meanwhile: nobody waits for those that wait for their volumes.
+    writer.create(pod("plain", scheduler_name="forecast-scheduler"))
+    sees(process, lambda: controllers.node_of("plain") != "")
+    assert controllers.node_of("first") == ""
+    controllers.provision("data", chosen)
+    sees(process, lambda: controllers.node_of("first") == chosen)
+
+
+def test_where_the_provisioner_gives_up_another_node_is_tried(
+    process: ScorerProcess, writer: ClusterWriter, controllers: Controllers
+) -> None:
+    writer.create_many([claim("hard", "made"), using("second", "hard")])
+    sees(process, lambda: controllers.selected("hard") != "")
+    chosen = controllers.selected("hard")
+    writer.patch(controllers.find("persistentvolumeclaims", "hard"), {"metadata": {"annotations": {SELECTED: None}}})
+    sees(process, lambda: controllers.selected("hard") not in ("", chosen))
+    other = controllers.selected("hard")
+    assert {chosen, other} == {"a", "b"} and controllers.node_of("second") == ""
+    controllers.provision("hard", other)
+    sees(process, lambda: controllers.node_of("second") == other)
+
+
+def test_pods_share_out_local_volumes(process: ScorerProcess, writer: ClusterWriter, controllers: Controllers) -> None:
+    names = ("one", "two")
+    writer.create_many([volume("local-a", "local", "a"), volume("local-b", "local", "b")])
+    writer.create_many([claim(name, "local") for name in names])
+    writer.create_many([using(f"local-{name}", name) for name in names])
+
+    def all_bound() -> bool:
+        controllers.bind_local()
+        return all(controllers.node_of(f"local-{name}") for name in names)
+
+    sees(process, all_bound)
+    got = {name: controllers.find("persistentvolumeclaims", name)["spec"]["volumeName"] for name in names}
+    assert sorted(got.values()) == ["local-a", "local-b"]
+    assert {name: f"local-{controllers.node_of(f'local-{name}')}" for name in names} == got
+
+
+def test_a_pod_that_is_deleted_meanwhile_is_forgotten(
+    process: ScorerProcess, writer: ClusterWriter, controllers: Controllers
+) -> None:
+    before = waits_ended(process)
+    writer.create_many([claim("left", "made"), using("leaver", "left")])
+    sees(process, lambda: controllers.selected("left") != "")
+    writer.delete(controllers.find("pods", "leaver"))
+    sees(process, lambda: waits_ended(process) == before + 1)
+    sees(process, lambda: process.metric("forecast_assumed_pods") == 0)
+    sees(process, lambda: process.get("/v1/queue")["pods"] == [])

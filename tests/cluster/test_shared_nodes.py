@@ -1,0 +1,219 @@
+"""Nodes shared with a real kube-scheduler on a real API server: overcommits are counted, and repaired at our cost only.
+
+There is no kubelet: a pod that is evicted stays, terminating, until the test ends it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+from prometheus_client import CollectorRegistry
+
+from extender.decisions.event_posting import api_server_post
+from extender.framework.sharing.eviction import api_server_evict
+from extender.framework.sharing.sharing import NodeSharing, SharingOptions
+from extender.index.index import INDEXED_KINDS, PlacementIndex
+from scorer.cluster.decoding import SCORED_KINDS
+from scorer.cluster.kubernetes_client import api_client, send
+from scorer.cluster.kubernetes_source import KubernetesSource
+from scorer.cluster.quantity import parse_quantity
+from scorer.scorer import Scorer
+from tests.cluster.stored_objects import eventually
+from tests.servers.cluster_objects import ClusterWriter, Manifest, node, pod, replica_set, running
+from tests.servers.control_plane.control_plane import ControlPlane
+from tests.servers.control_plane.kube_scheduler import KubeScheduler
+
+OURS = "forecast-scheduler"
+UNDISTURBED = {"key": "undisturbed", "effect": "NoSchedule"}
+"""Keeps kube-scheduler's pods away that found no room in an earlier test; who binds directly is not asked."""
+READY = {"conditions": [{"type": "Ready", "status": "True"}]}
+
+
+@pytest.fixture(scope="module")
+def kube_scheduler(plane: ControlPlane) -> Iterator[KubeScheduler]:
+    with KubeScheduler(plane) as running_beside_us:
+        yield running_beside_us
+
+
+class Sharing:
+    """Our side of the shared nodes: tables that follow the server, the watch and the repair."""
+
+    def __init__(self, plane: ControlPlane) -> None:
+        self.plane, self.api = plane, api_client(plane.kubeconfig)
+        scorer = Scorer()
+        with scorer.reading() as cluster:
+            self._index = PlacementIndex(cluster.state)
+            scorer.attach(INDEXED_KINDS, self._index)
+        self._source = KubernetesSource(self.api, scorer, kinds=(*SCORED_KINDS, *INDEXED_KINDS))
+        self.both = NodeSharing(
+            scorer,
+            self._index.labels,
+            SharingOptions(scheduler_names=(OURS,), domain=OURS, shared=("",), instance="test"),
+            evict=api_server_evict(self.api),
+            post=api_server_post(self.api),
+            after=lambda: self._source.synced,
+        )
+        self._registry = CollectorRegistry()
+        self._registry.register(self.both.collector)
+
+    def metric(self, name: str, **labels: str) -> float:
+        """As Prometheus would read it."""
+        return self._registry.get_sample_value(name, labels) or 0.0
+
+    @contextmanager
+    def running(self) -> Iterator[None]:
+        self._source.start()
+        self.both.start()
+        try:
+            yield
+        finally:
+            self.both.stop()
+            self._source.stop()
+
+
+@pytest.fixture
+def sharing(plane: ControlPlane) -> Iterator[Sharing]:
+    made = Sharing(plane)
+    with made.running():
+        yield made
+    made.api.rest_client.pool_manager.clear()
+
+
+def requested(pods: list[Manifest]) -> int:
+    """Milli-cores."""
+    containers = [one for manifest in pods for one in manifest["spec"]["containers"]]
+    return sum(round(1000 * parse_quantity(one["resources"]["requests"]["cpu"])) for one in containers)
+
+
+def on(writer: ClusterWriter, name: str) -> list[Manifest]:
+    return writer.list_all("pods", field_selector=f"spec.nodeName={name}")
+
+
+def end_evicted(writer: ClusterWriter) -> bool:
+    """What kubelets do. True: it is done."""
+    writer.delete_many([one for one in writer.list_all("pods") if "deletionTimestamp" in one["metadata"]])
+    return True
+
+
+def start_on(writer: ClusterWriter, name: str, on_node: str) -> None:
+    """Bind a pod and let it run."""
+    writer.bind(name, on_node)
+    writer.patch_status(pod(name), running() | READY)
+
+
+def test_both_place_at_once(
+    plane: ControlPlane, writer: ClusterWriter, kube_scheduler: KubeScheduler, sharing: Sharing
+) -> None:
+    """Each by what it saw: we bind as if the nodes were ours, while kube-scheduler fills them."""
+    names = [f"both-{i}" for i in range(4)]
+    writer.create_many(node(name, cpu="4", reserved_cpu="0m") for name in names)
+    owner = writer.create(replica_set("both-7d9f", deployment="both"))
+    writer.create_many(pod(f"mine-{i}", owner=owner, cpu="500m", scheduler_name=OURS) for i in range(20))
+    theirs = writer.create_many(pod(f"theirs-{i}", owner=owner, cpu="600m") for i in range(12))
+    assert eventually(lambda: sum(requested(on(writer, name)) for name in names) == 7200, 60), "kube-scheduler is slow"
+
+    def place(number: int) -> None:
+        if number % 5 == 0:
+            theirs.append(writer.create(pod(f"theirs-late-{number}", owner=owner, cpu="600m")))
+        start_on(writer, f"mine-{number}", names[number % 4])
+
+    writer.in_parallel(place, range(20))
+
+    def all_settled() -> bool:
+        end_evicted(writer)
+        return not sharing.both.watch.standing and all(requested(on(writer, name)) <= 4000 for name in names)
+
+    # 10 cores of ours and 7.2 of theirs on 16: some node must be overcommitted, whoever comes when.
+    assert eventually(lambda: sharing.metric("forecast_overcommits_total", cause="shared") > 0, 60)
+    assert eventually(all_settled, 60)
+    left = {one["metadata"]["name"] for one in writer.list_all("pods")}
+    assert {one["metadata"]["name"] for one in theirs} <= left, "pods of others are never evicted"
+    n_evicted = 20 - sum(name.startswith("mine-") for name in left)
+    assert n_evicted > 0
+    assert eventually(lambda: sharing.metric("forecast_overcommit_evictions_total", outcome="evicted") == n_evicted)
+    assert sharing.metric("forecast_overcommits_total", cause="own") == 0
+    assert sharing.metric("forecast_overcommitted_nodes", cause="shared") == 0
+
+
+def test_no_more_than_needed_goes_and_the_newest_first(writer: ClusterWriter, sharing: Sharing) -> None:
+    writer.create(node("newest", cpu="4", reserved_cpu="0m", taints=[UNDISTURBED]))
+    owner = writer.create(replica_set("newest-7d9f", deployment="newest"))
+    pods = [pod(f"newest-{i}", owner=owner, cpu="1", scheduler_name=OURS) for i in range(4)]
+    writer.create_many([*pods, pod("newest-theirs", owner=owner, cpu="1", scheduler_name="somebody-else")])
+    writer.create(pod("newest-bare", cpu="1", scheduler_name=OURS))
+    for i in range(2):
+        writer.bind(f"newest-{i}", "newest")
+        writer.patch_status(pods[i], running(f"2026-01-01T00:00:0{i}Z") | READY)
+    writer.bind("newest-theirs", "newest")
+    writer.bind("newest-bare", "newest")
+    for i in (2, 3):  # these have not started
+        writer.bind(f"newest-{i}", "newest")
+
+    def going() -> set[str]:
+        return {one["metadata"]["name"] for one in on(writer, "newest") if "deletionTimestamp" in one["metadata"]}
+
+    assert eventually(lambda: len(on(writer, "newest")) - len(going()) == 4, 60)
+    assert eventually(lambda: end_evicted(writer) and not sharing.both.watch.standing, 60)
+    assert {one["metadata"]["name"] for one in on(writer, "newest")} == {
+        "newest-0",
+        "newest-1",
+        "newest-theirs",
+        "newest-bare",
+    }
+
+
+def budget(name: str, app: str, *, allowed: int) -> tuple[Manifest, Mapping[str, Any]]:
+    """A disruption budget, and the status that its controller would give it."""
+    selector = {"matchLabels": {"app": app}}
+    manifest = {
+        "apiVersion": "policy/v1",
+        "kind": "PodDisruptionBudget",
+        "metadata": {"name": name, "namespace": "default"},
+        "spec": {"minAvailable": 2, "selector": selector},
+    }
+    counts = {"disruptionsAllowed": allowed, "currentHealthy": 2, "desiredHealthy": 2, "expectedPods": 2}
+    return manifest, {"status": {"observedGeneration": 1, **counts}}
+
+
+def test_a_disruption_budget_that_forbids_is_heeded_and_told(writer: ClusterWriter, sharing: Sharing) -> None:
+    path = "/apis/policy/v1/namespaces/default/poddisruptionbudgets"
+
+    def write(method: str, where: str, what: Mapping[str, Any]) -> None:
+        kind = "application/merge-patch+json" if method == "PATCH" else "application/json"
+        answer = send(sharing.api, method, where, json.dumps(what).encode(), content_type=kind, seconds=30)
+        assert answer.status < 300, answer.data
+
+    made, status = budget("held", "held", allowed=0)
+    write("POST", path, made)
+    write("PATCH", f"{path}/held/status", status)
+    writer.create(node("held", cpu="1", reserved_cpu="0m", taints=[UNDISTURBED]))
+    owner = writer.create(replica_set("held-7d9f", deployment="held"))
+    for i in range(2):
+        writer.create(pod(f"held-{i}", owner=owner, cpu="700m", scheduler_name=OURS, labels={"app": "held"}))
+        start_on(writer, f"held-{i}", "held")
+
+    def told() -> list[str]:
+        answer = send(sharing.api, "GET", "/api/v1/namespaces/default/events?limit=1000", seconds=30)
+        events = json.loads(answer.data)["items"]
+        return [e["message"] for e in events if e["involvedObject"] == EVENT_OBJECT and e["reason"] == REASON]
+
+    assert eventually(lambda: sharing.metric("forecast_overcommits_unrepaired") == 1, 60)
+    assert eventually(lambda: len(told()) == 1, 60)
+    assert told()[0].startswith(
+        "our pods there that may be evicted do not give back enough: short of 400 of cpu; 2 may"
+    )
+    assert all("deletionTimestamp" not in one["metadata"] for one in on(writer, "held"))
+
+    write("PATCH", f"{path}/held/status", budget("held", "held", allowed=1)[1])
+
+    assert eventually(lambda: end_evicted(writer) and len(on(writer, "held")) == 1, 90)
+    assert eventually(lambda: sharing.metric("forecast_overcommits_unrepaired") == 0, 60)
+    assert sharing.metric("forecast_overcommit_evictions_total", outcome="refused") >= 2
+
+
+REASON = "OvercommitNotRepaired"
+EVENT_OBJECT = {"apiVersion": "v1", "kind": "Node", "name": "held", "uid": "held"}

@@ -1,0 +1,49 @@
+"""Batches of like pods go exactly where the same pods would go one by one."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tests.extender.framework.cycle.varied_cluster import varied_cluster
+
+
+def assert_same(seed: int, **kind: bool) -> None:
+    batches, single = varied_cluster(seed, **kind), varied_cluster(seed, **kind)
+    together, alone = batches.place(one_by_one=False), single.place(one_by_one=True)
+    assert together == alone
+    with batches.scorer.reading() as one, single.scorer.reading() as other:
+        np.testing.assert_array_equal(one.state.requested, other.state.requested)
+        if one.predicted is not None and other.predicted is not None:
+            everything = np.arange(one.state.n_rows)
+            np.testing.assert_array_equal(one.predicted.load.share(everything), other.predicted.load.share(everything))
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_a_batch_is_placed_as_one_by_one(seed: int) -> None:
+    assert_same(seed)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_also_without_a_model(seed: int) -> None:
+    assert_same(seed, with_model=False)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("seed", range(100, 200))
+def test_on_many_clusters(seed: int) -> None:
+    assert_same(seed, with_model=bool(seed % 4))
+
+
+def test_not_all_pods_fit_and_not_all_go_to_one_node() -> None:
+    """The clusters above are not trivial."""
+    placed = [varied_cluster(seed).place(one_by_one=False) for seed in range(6)]
+    assert any("" in nodes for nodes in placed)
+    assert all(len(set(nodes)) > 5 for nodes in placed)
+
+
+def test_a_bounded_scan_looks_at_some_nodes_and_goes_on_from_there() -> None:
+    cluster = varied_cluster(3, n_nodes=60)
+    nodes = cluster.place(one_by_one=False, most=4, bounded_scan=2)
+    assert sum(map(bool, nodes)) > 100
+    assert len(set(nodes)) > 30

@@ -1,0 +1,154 @@
+"""Room is kept for nominated pods, from pods that are no more important, for as long as it is of use."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from scorer.cluster.objects import Phase
+from tests.extender.framework.preemption.made_up import World, node, pod
+
+
+def test_room_is_kept_from_pods_of_equal_and_lower_priority() -> None:
+    world = World([node("a", cpu=4, pods=3), node("b", cpu=4)], [])
+    assert world.nominated.nominate(pod("n", cpu=3, priority=5), "a")
+    assert world.feasible(pod("x", cpu=1, priority=5)) == {"a", "b"}
+    assert world.feasible(pod("x", cpu=2, priority=5)) == {"b"}
+    assert world.feasible(pod("x", cpu=2, priority=4)) == {"b"}
+    assert world.feasible(pod("x", cpu=2, priority=6)) == {"a", "b"}
+    assert world.feasible(pod("n", cpu=4, priority=5)) == {"a", "b"}  # its own room
+    world.nominated.nominate(pod("m", cpu=0, priority=9), "a")
+    world.nominated.nominate(pod("o", cpu=0, priority=9), "a")
+    assert world.feasible(pod("x", cpu=0, priority=5)) == {"b"}  # three pods and no more
+    assert world.feasible(pod("x", cpu=0, priority=6)) == {"a", "b"}
+
+
+def test_a_rejection_is_preemptible_where_an_empty_node_would_have_room_for_both() -> None:
+    world = World([node("a", cpu=4)], [pod("p", "a", cpu=1)])
+    world.nominated.nominate(pod("n", cpu=2, priority=5), "a")
+    found = world.nominated.filter(pod("x", cpu=2), world.view)
+    assert [(one.nodes.tolist(), one.preemptible) for one in found] == [([True], True)]
+    found = world.nominated.filter(pod("x", cpu=3), world.view)
+    assert [(one.nodes.tolist(), one.preemptible) for one in found] == [([True], False)]
+    assert world.nominated.filter(pod("x", cpu=1), world.view) == []
+
+
+def test_further_pods_are_preempted_beside_nominated_ones() -> None:
+    world = World([node("a", cpu=4)], [pod(f"p{i}", "a", started=float(i)) for i in range(4)])
+    x, y = pod("x", priority=5), pod("y", priority=5)
+    assert world.preempts(x) == ("a", ["p3"])
+    world.nominated.nominate(x, "a", ["p3"])
+    assert world.preempts(y) == ("a", ["p2", "p3"])  # p3 goes for x
+    world.delete("p3")
+    assert world.preempts(y) == ("a", ["p2"])
+    assert world.preempts(pod("z", cpu=3.5, priority=5)) is None
+    assert world.preempts(pod("z", cpu=4, priority=6)) == ("a", ["p0", "p1", "p2"])
+
+
+def test_a_nomination_ends_when_the_pod_sits_and_comes_back_when_that_is_taken_back() -> None:
+    world = World([node("a"), node("b")], [])
+    x = pod("x", priority=5)
+    world.put(x)
+    world.nominated.nominate(x, "a")
+    world.put(replace(x, node="a"))
+    assert world.nominated.of("x") is None and world.nominated.rows() == [] and world.ended == []
+    world.put(x)  # the binding failed
+    assert world.nominated.of("x") is not None and world.ended == []
+    world.put(replace(x, node="a"))
+    world.put(replace(x, node="a", phase=Phase.RUNNING))  # it was bound after all
+    world.delete("x")
+    assert world.nominated.of("x") is None
+    world.nominated.nominate(pod("y"), "a")
+    world.put(pod("y", "b"))
+    assert world.ended == [("y", "a")] and len(world.nominated) == 0
+
+
+def test_a_nomination_ends_with_the_pod_or_its_node() -> None:
+    world = World([node("a"), node("b")], [])
+    for name, on in (("x", "a"), ("y", "b"), ("z", "b")):
+        world.put(pod(name))
+        assert world.nominated.nominate(pod(name), on)
+    world.delete("x")
+    assert world.ended == [("x", "a")]
+    world.put(replace(pod("z"), phase=Phase.FAILED))
+    assert world.ended[1:] == [("z", "b")]
+    world.view.cluster.apply(world.view.state.delete_node("b"))
+    assert world.ended[2:] == [("y", "b")] and len(world.nominated) == 0
+    assert not world.nominated.nominate(pod("y"), "b") and not world.nominated.nominate(pod("y"), "nowhere")
+    world.put(pod("s", "a"))
+    assert not world.nominated.nominate(pod("s"), "a")  # it sits already
+
+
+def test_a_pod_that_changes_keeps_as_much_room_as_it_now_asks_for() -> None:
+    world = World([node("a", cpu=4)], [])
+    world.put(pod("x", cpu=1))
+    world.nominated.nominate(pod("x", cpu=1), "a")
+    world.put(pod("x", cpu=3))
+    assert world.feasible(pod("y", cpu=2)) == set()
+
+
+def test_lower_nominations_give_way() -> None:
+    world = World([node("a"), node("b")], [])
+    for name, on, priority in (("low", "a", 1), ("same", "a", 5), ("elsewhere", "b", 1)):
+        world.nominated.nominate(pod(name, priority=priority), on)
+    assert [one.pod.uid for one in world.nominated.clear_lower("a", 5)] == ["low"]
+    assert world.ended == [("low", "a")] and len(world.nominated) == 2
+    assert world.nominated.clear_lower("nowhere", 5) == []
+
+
+def test_after_a_restart_nominations_are_read_from_pods_that_wait() -> None:
+    world = World([node("a")], [])
+    waiting = [pod("x", nominated_node="a"), pod("y", nominated_node="gone"), pod("z")]
+    world.nominated.adopt([*waiting, replace(pod("s", "a"), nominated_node="a")])
+    assert world.nominated.of("x") is not None and len(world.nominated) == 1
+
+
+def test_a_rebuild_drops_what_the_tables_know_better() -> None:
+    world = World([node("a")], [])
+    world.put(pod("x"))
+    for name in ("x", "unknown"):
+        world.nominated.nominate(pod(name), "a")
+    world.nominated.rebuild()
+    assert [world.nominated.of(name) is not None for name in ("x", "unknown")] == [True, False]
+
+
+steps = st.lists(
+    st.tuples(
+        st.integers(0, 5),  # pod
+        st.sampled_from(("nominate", "nominate", "clear", "sit", "wait", "delete")),
+        st.sampled_from(("a", "b")),
+        st.sampled_from((1, 5, 9)),
+        st.sampled_from((0.5, 2.0)),
+    ),
+    max_size=40,
+)
+
+
+@given(steps, st.lists(st.tuples(st.integers(0, 5), st.sampled_from((0, 1, 5, 7, 9))), min_size=1, max_size=4))
+def test_what_is_kept_is_the_sum_over_the_nominated_pods(
+    of_steps: Sequence[tuple[int, str, str, int, float]], asked: Sequence[tuple[int, int]]
+) -> None:
+    world = World([node("a"), node("b")], [])
+    for number, what, on, priority, cpu in of_steps:
+        one = pod(f"p{number}", cpu=cpu, priority=priority)
+        match what:
+            case "nominate":
+                world.nominated.nominate(one, on)
+            case "clear":
+                world.nominated.clear(one.uid)
+            case "delete":
+                world.delete(one.uid)
+            case _:
+                world.put(replace(one, node=on if what == "sit" else ""))
+        for other, threshold in asked:
+            uid = f"p{other}"
+            kept_pods, kept = world.nominated.kept(pod(uid, priority=threshold), 2)
+            nominated = [world.nominated.of(f"p{i}") for i in range(6) if f"p{i}" != uid]
+            for row in range(2):
+                here = [n for n in nominated if n is not None and n.row == row and n.pod.priority >= threshold]
+                assert kept_pods[row] == len(here)
+                cores = kept["cpu"][row] if "cpu" in kept else 0
+                assert cores == sum(n.units["cpu"] for n in here)

@@ -1,0 +1,46 @@
+"""One application over made-up loops and a made-up scorer, asked in this process."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from extender.framework.figures import SchedulingFigures
+from extender.framework.metrics import SchedulingGauges, SchedulingMetrics
+from extender.framework.reporting.condition_writer import ConditionFigures
+from extender.framework.reporting.scheduling_events import SchedulingEventFigures
+from extender.framework.service.app import create_app
+from tests.extender.framework.service.simple_scheduling import SimpleScheduling, queued
+from tests.scorer.service.app_client import AppClient
+from tests.scorer.service.fake_scorer import FakeScorer
+
+
+@pytest.fixture
+def scorer() -> FakeScorer:
+    return FakeScorer(3)
+
+
+@pytest.fixture
+def scheduling() -> SimpleScheduling:
+    made = SimpleScheduling()
+    made.pods = [queued("cart-1"), queued("cart-2", priority=100), queued("search-1", namespace="web", part="gated")]
+    return made
+
+
+@pytest.fixture
+def metrics() -> SchedulingMetrics:
+    return SchedulingMetrics()
+
+
+@pytest.fixture
+def client(scorer: FakeScorer, scheduling: SimpleScheduling, metrics: SchedulingMetrics) -> Iterator[AppClient]:
+    figures = SchedulingFigures(
+        incoming=dict,
+        throttled=lambda: 0,
+        conditions=lambda: ConditionFigures(0, 0, 0, 0),
+        events=lambda: SchedulingEventFigures(0, 0, 0, 0),
+    )
+    app = create_app(scorer, scheduling, metrics, collectors=[SchedulingGauges(scheduling.state), figures])
+    with AppClient(app) as client:
+        yield client

@@ -1,0 +1,32 @@
+"""A pod is not bound to a node that is gone by then."""
+
+from __future__ import annotations
+
+import asyncio
+
+from extender.framework.node_guard import NodeGuard
+from extender.framework.status import Code, Status
+from scorer.cluster.decoding import Kind
+from scorer.scorer import Scorer
+from tests.extender.framework.gangs.made_up import member
+from tests.extender.small_cluster import node_of
+
+
+def test_only_a_node_that_is_there_is_left_to_the_next_plugin() -> None:
+    scorer = Scorer(clock=lambda: 0.0)
+    scorer.replace(Kind.NODES, [node_of("a"), node_of("b")])
+    with scorer.reading() as cluster:
+        guard = NodeGuard(cluster.state)
+
+    def said(node: str) -> Status:
+        return asyncio.run(guard.bind(member("p", of=""), node))
+
+    gone = Code.UNSCHEDULABLE
+    assert said("a").code is said("b").code is Code.SKIP
+    assert said("nowhere") == Status(gone, "NodeGuard", "node nowhere is gone")
+    scorer.delete(Kind.NODES, node_of("a"))
+    assert said("a") == Status(gone, "NodeGuard", "node a is gone")
+    scorer.put(Kind.NODES, node_of("c"))  # takes the row over
+    assert (said("a").code, said("b").code, said("c").code) == (gone, Code.SKIP, Code.SKIP)
+    scorer.put(Kind.NODES, node_of("a"))
+    assert said("a").code is Code.SKIP

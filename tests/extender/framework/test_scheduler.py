@@ -1,0 +1,382 @@
+"""The loop and what becomes of its decisions: nothing is lost, held twice or given away, whatever bindings come to."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from extender.filters.catalogue import standard_filters
+from extender.filters.filter import ClusterView, Filter, Rejection
+from extender.framework.binding.binding_plugins import BindingPlugins
+from extender.framework.binding.cycles import Done
+from extender.framework.binding.outcome import Ending, Outcome, Reserved
+from extender.framework.cache.assumptions import Assumptions
+from extender.framework.cycle.cycle import SchedulingCycle
+from extender.framework.filter_hints import FILTER_HINTS
+from extender.framework.following import ClusterFollower
+from extender.framework.gangs.directory import GangDirectory
+from extender.framework.metrics import SchedulingMetrics
+from extender.framework.plugins import Nomination
+from extender.framework.profile import SchedulingProfile
+from extender.framework.queue.options import QueueOptions
+from extender.framework.queue.queued import Part
+from extender.framework.queue.scheduling_queue import SchedulingQueue
+from extender.framework.queue.sorting import PrioritySort
+from extender.framework.scheduler import LoopOptions, Scheduler
+from extender.framework.settling import Settling
+from extender.framework.status import Code, Status
+from extender.index.index import INDEXED_KINDS, PlacementIndex
+from extender.policies.policy import OnePolicy, Policy
+from scorer.cluster.decoding import Kind
+from scorer.cluster.objects import PodInfo
+from scorer.policy import scoring_policy
+from scorer.scorer import Scorer
+from tests.extender.framework.gangs.made_up import NOW, member
+from tests.extender.small_cluster import node_of
+
+BINDING, WATCH = 10.0, 60.0
+
+
+class Bindings:
+    """In place of BindingCycles: the test says how each ends."""
+
+    def __init__(self) -> None:
+        self.begun: list[tuple[Reserved, Done]] = []
+        self.questions: list[tuple[Reserved, Done]] = []
+        self.raises = False
+
+    @property
+    def unfinished(self) -> int:
+        return len(self.begun) + len(self.questions)
+
+    def start(self, reserved: Sequence[Reserved], done: Done) -> None:
+        if self.raises:
+            raise RuntimeError("no bindings")
+        self.begun += [(one, done) for one in reserved]
+
+    def ask(self, reserved: Reserved, done: Done) -> None:
+        self.questions.append((reserved, done))
+
+    def end(self, outcome: Outcome, which: int = 0) -> Reserved:
+        reserved, done = self.begun.pop(which)
+        done(reserved, outcome)
+        return reserved
+
+    def answer(self, outcome: Outcome) -> None:
+        reserved, done = self.questions.pop(0)
+        done(reserved, outcome)
+
+
+class Told:
+    def __init__(self) -> None:
+        self.failures: list[tuple[str, str, str]] = []
+        self.bound: list[str] = []
+
+    def failed(self, pod: PodInfo, message: str, *, reason: str = "Unschedulable") -> None:
+        self.failures.append((pod.uid, reason, message))
+
+    def scheduled(self, pod: PodInfo, node: str) -> None:
+        self.bound.append(pod.uid)
+
+    def forget(self, uid: str) -> None:
+        """Nothing was told."""
+
+
+class World:
+    """Nodes for two pods each, and all of a loop but its thread and its bindings."""
+
+    def __init__(
+        self, n_nodes: int = 1, *, filters: Sequence[Filter] = (), post_filters: Sequence[object] = ()
+    ) -> None:
+        self.now, self.seconds, self.policies = NOW, 0.0, object()
+        self.bindings, self.told = Bindings(), Told()
+        self.scorer = Scorer(clock=lambda: self.now)
+        with self.scorer.reading() as cluster:
+            self.cluster = cluster
+            view = ClusterView(cluster, PlacementIndex(cluster.state))
+            gangs = GangDirectory(cluster.state, clock=lambda: self.now)
+            self.queue = SchedulingQueue(
+                sort=PrioritySort(),
+                gate=gangs.gate,
+                hints=lambda pod: FILTER_HINTS,
+                units=gangs,
+                options=QueueOptions(),
+                clock=lambda: self.now,
+            )
+            self.follower = ClusterFollower(cluster, view.index, self.queue, ["forecast-scheduler"])
+            profile = SchedulingProfile(
+                "online",
+                "forecast-scheduler",
+                OnePolicy(Policy(scoring_policy(self.scorer.options))),
+                BindingPlugins(bind=()),
+                filters=(*standard_filters(), *filters),
+                post_filters=tuple(post_filters),  # type: ignore[arg-type]
+            )
+            assumptions = Assumptions(
+                cluster,
+                seconds=WATCH,
+                binding_seconds=BINDING,
+                ask=lambda reserved: self.settling.ask_about(reserved),
+                clock=lambda: self.now,
+            )
+            metrics = SchedulingMetrics()
+            self.settling = Settling(
+                self.scorer,
+                self.queue,
+                self.follower,
+                assumptions,
+                self.bindings,  # type: ignore[arg-type]
+                telling=self.told,
+                metrics=metrics,
+                clock=lambda: self.now,
+            )
+            self.loop = Scheduler(
+                self.scorer,
+                view,
+                self.queue,
+                self.follower,
+                SchedulingCycle(view, cluster, {"forecast-scheduler": profile}, gangs, stopwatch=lambda: self.seconds),
+                self.settling,
+                telling=self.told,
+                may_schedule=lambda: True,
+                policies=lambda: self.policies,
+                metrics=metrics,
+                options=LoopOptions(),
+                clock=lambda: self.now,
+            )
+            self.scorer.attach((), view.index)
+            self.scorer.attach((), gangs)
+            self.scorer.attach(INDEXED_KINDS, self.follower)
+        allocatable = {"cpu": 4.0, "memory": 2.0**33, "pods": 2.0}
+        for number in range(n_nodes):
+            self.scorer.put(Kind.NODES, replace(node_of(f"node-{number}"), allocatable=allocatable))
+
+    def arrive(self, *uids: str, **changes: Any) -> None:
+        for uid in uids:
+            self.scorer.put(Kind.PODS, member(uid, of="", **changes))
+
+    def seen_bound(self, reserved: Reserved) -> None:
+        """The watch shows it."""
+        self.scorer.put(Kind.PODS, replace(self.cluster.state.pods[reserved.pod.uid], node=reserved.node))
+
+    def pass_time(self, seconds: float) -> None:
+        self.now += seconds
+        self.scorer.tick()
+        self.loop.tick()
+
+    def parts(self) -> dict[str, Part]:
+        return {one.uid: one.part for one in self.queue.waiting()}
+
+    @property
+    def assumed(self) -> set[str]:
+        return set(self.cluster.assumed.uids())
+
+
+BOUND, FAILED, UNKNOWN = Outcome(Ending.BOUND), Outcome(Ending.FAILED, "refused"), Outcome(Ending.UNKNOWN, "no answer")
+
+
+def test_a_pod_is_placed_bound_and_confirmed() -> None:
+    world = World()
+    world.arrive("a")
+    assert world.loop.round()
+    assert world.assumed == {"a"}
+    reserved = world.bindings.end(BOUND)
+    assert world.told.bound == ["a"]
+    assert world.parts() == {}
+    world.seen_bound(reserved)
+    assert world.assumed == set()
+    assert world.cluster.state.pod_count.sum() == 1
+
+
+def test_a_failed_binding_gives_exactly_its_room_back_and_the_pod_comes_again() -> None:
+    world = World()
+    world.arrive("a", "b")
+    world.loop.round()
+    world.loop.round()
+    world.bindings.end(FAILED)
+    assert world.assumed == {"b"}
+    assert world.parts()["a"] is Part.BACKOFF
+    assert world.told.failures == [("a", "SchedulerError", "refused")]
+    world.pass_time(1.5)
+    assert world.loop.round()
+    assert world.assumed == {"a", "b"}
+
+
+@pytest.mark.parametrize("outcome", [replace(FAILED, is_gone=True), replace(FAILED, is_elsewhere=True, node="other")])
+def test_a_pod_that_is_gone_or_elsewhere_is_not_tried_again(outcome: Outcome) -> None:
+    world = World()
+    world.arrive("a")
+    world.loop.round()
+    world.scorer.delete(Kind.PODS, world.cluster.state.pods["a"])
+    world.bindings.end(outcome)
+    assert world.assumed == set()
+    assert world.parts() == {}
+
+
+def test_an_outcome_that_is_not_known_holds_the_room_until_it_is() -> None:
+    world = World()
+    world.arrive("a")
+    world.loop.round()
+    world.bindings.end(UNKNOWN)
+    world.pass_time(WATCH - 1)
+    assert world.assumed == {"a"}
+    assert not world.bindings.questions
+    world.pass_time(2)
+    assert len(world.bindings.questions) == 1
+    world.bindings.answer(UNKNOWN)
+    assert world.assumed == {"a"}
+    world.pass_time(WATCH + BINDING + 1)
+    world.bindings.answer(FAILED)
+    assert world.assumed == set()
+    assert world.parts()["a"] is Part.BACKOFF
+
+
+def test_a_pod_found_bound_counts_as_bound() -> None:
+    world = World()
+    world.arrive("a")
+    world.loop.round()
+    world.bindings.end(UNKNOWN)
+    world.pass_time(WATCH + 1)
+    world.bindings.answer(BOUND)
+    assert world.told.bound == ["a"]
+    assert world.assumed == {"a"}
+    assert world.parts() == {}
+
+
+def test_nobody_asks_about_a_pod_whose_binding_is_under_way_and_only_once_about_another() -> None:
+    world = World()
+    world.arrive("waits-long", "lost")
+    world.loop.round()
+    world.loop.round()
+    lost = 0 if world.bindings.begun[0][0].pod.uid == "lost" else 1
+    world.bindings.end(UNKNOWN, lost)
+    for _ in range(6):
+        world.pass_time(WATCH + 2 * BINDING + 1)
+    assert [reserved.pod.uid for reserved, _ in world.bindings.questions] == ["lost"]
+    assert world.assumed == {"waits-long", "lost"}
+
+
+def test_an_old_answer_does_not_touch_a_newer_placement() -> None:
+    world = World(2)
+    world.arrive("a")
+    world.loop.round()
+    first = world.bindings.end(UNKNOWN)
+    world.pass_time(WATCH + 1)
+    ((asked, done),) = world.bindings.questions
+    assert asked.node == first.node
+    # The watch shows that it is not bound and had to be made anew: it is placed again, elsewhere.
+    world.settling.give_back([first.pod])
+    world.scorer.put(Kind.NODES, replace(node_of(first.node), unschedulable=True))
+    world.queue.remove("a")
+    with world.scorer.reading():
+        world.queue.put(world.cluster.state.pods["a"])
+    assert world.loop.round()
+    assert world.bindings.begun[0][0].node != first.node
+    done(asked, FAILED)
+    assert world.assumed == {"a"}
+    assert world.cluster.state.pod_count.sum() == 1
+
+
+def test_bindings_that_cannot_be_started_lose_nothing() -> None:
+    world = World()
+    world.arrive("a")
+    world.bindings.raises = True
+    world.loop.round()
+    assert world.assumed == set()
+    assert world.parts()["a"] is Part.BACKOFF
+    world.bindings.raises = False
+    world.pass_time(1.5)
+    assert world.loop.round()
+    assert len(world.bindings.begun) == 1
+
+
+def test_a_cycle_that_raises_loses_nothing_and_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    world = World()
+    world.arrive("a")
+    with monkeypatch.context() as broken:
+        broken.setattr(SchedulingCycle, "run", lambda *_: 1 / 0)
+        world.loop.round()
+    assert world.parts()["a"] is Part.BACKOFF
+    assert world.told.failures[0][1] == "SchedulerError"
+    world.pass_time(1.5)
+    assert world.loop.round()
+    assert world.assumed == {"a"}
+
+
+def test_room_that_comes_free_while_a_pod_is_bound_is_told() -> None:
+    world = World()
+    world.arrive("a", "b", "c")
+    for _ in range(3):
+        world.loop.round()
+    assert world.parts()["c"] is Part.UNSCHEDULABLE
+    assert world.told.failures == [("c", "Unschedulable", "0/1 nodes are available: 1 Too many pods")]
+    world.scorer.delete(Kind.PODS, world.cluster.state.pods["a"])
+    assert world.parts()["c"] in (Part.BACKOFF, Part.ACTIVE)
+
+
+class Slow:
+    """Implements PostFilter: every pod takes its time."""
+
+    name = "Slow"
+
+    def __init__(self) -> None:
+        self.world: World
+
+    def post_filter(
+        self, pod: PodInfo, view: ClusterView, filters: Sequence[Filter], rejections: Sequence[Rejection]
+    ) -> Nomination | Status:
+        self.world.seconds += 0.06
+        return Status(Code.UNSCHEDULABLE, self.name, "not yet")
+
+
+def test_a_unit_that_takes_long_is_left_for_what_is_more_important() -> None:
+    slow = Slow()
+    world = World(0, post_filters=(slow,))
+    slow.world = world
+    world.arrive(*(f"low-{i}" for i in range(10)), owner="set")
+    world.loop.round()
+    assert set(world.parts().values()) == {Part.ACTIVE, Part.UNSCHEDULABLE}
+    left = [uid for uid, part in world.parts().items() if part is Part.ACTIVE]
+    assert all(one.attempts == 0 for one in world.queue.waiting() if one.uid in left)
+    world.arrive("high", priority=1000)
+    popped = world.queue.pop(most=1, wait_seconds=0)
+    assert popped is not None
+    assert popped.pods[0].pod.uid == "high"
+
+
+def test_other_policies_wake_everybody() -> None:
+    world = World(0)
+    world.arrive("a")
+    world.loop.round()
+    world.pass_time(30)
+    assert world.parts()["a"] is Part.UNSCHEDULABLE
+    world.policies = object()
+    world.pass_time(1)
+    assert world.parts()["a"] is not Part.UNSCHEDULABLE
+
+
+def test_pods_that_are_kept_out_of_the_queue_are_told_why() -> None:
+    world = World()
+    world.scorer.put(Kind.PODS, member("a", of="train"))
+    world.pass_time(5)
+    assert not world.told.failures
+    world.pass_time(60)
+    ((uid, reason, message),) = world.told.failures
+    assert (uid, reason) == ("a", "Unschedulable")
+    assert "ml/train" in message
+
+
+def test_a_pod_lost_by_a_mistake_is_found_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    world = World()
+    world.arrive("a")
+    with monkeypatch.context() as broken:
+        broken.setattr(Scheduler, "_act", lambda *_: None)
+        world.loop.round()
+    world.settling.give_back([world.cluster.state.pods["a"]])
+    world.pass_time(61)
+    world.pass_time(20)
+    assert world.loop.round()
+    assert [reserved.pod.uid for reserved, _ in world.bindings.begun] == ["a"]
