@@ -33,6 +33,7 @@ from forecast_scheduler.commands.render import render
 from forecast_scheduler.commands.replay import replay
 from forecast_scheduler.commands.report import report
 from forecast_scheduler.commands.rules import rules
+from forecast_scheduler.commands.schedule import schedule
 from forecast_scheduler.commands.scorer import scorer
 from forecast_scheduler.commands.train import train
 from forecast_scheduler.commands.webhook import webhook
@@ -69,6 +70,7 @@ app.command()(replay)
 app.command()(report)
 app.command()(scorer)
 app.command()(extender)
+app.command()(schedule)
 app.command()(explain)
 app.command()(rules)
 app.command()(render)

@@ -12,6 +12,7 @@ from typing import Final
 from prometheus_client.registry import Collector
 
 from extender.decisions.event_posting import api_server_post
+from extender.policies.compiling import PolicyDefaults
 from extender.policies.config_map_source import config_map_source
 from extender.policies.events import PolicyEvents
 from extender.policies.file_source import PolicyFile
@@ -49,11 +50,13 @@ def open_policies(
     kubeconfig: Path | None = None,
     *,
     has_api_server: bool = True,
+    defaults: PolicyDefaults | None = None,
 ) -> Iterator[LivePolicies | None]:
     """Policies that follow their document while the context lasts; None where the settings name none.
 
     kubeconfig     : None = as the settings of the scorer say
     has_api_server : whether the pods may get events, those that name an unknown policy
+    defaults       : what policies leave out; None = as the settings of the extender say
     A document that is missing or broken ends nothing: the settings apply until there is a good one. Raises InputError
     where the settings themselves are wrong, or there is no way to an API server that is needed.
     """
@@ -62,7 +65,7 @@ def open_policies(
         yield None
         return
     where = f"ConfigMap {ours.config_map}" if ours.config_map else f"file {ours.file}"
-    provider = PolicyProvider(policy_defaults(settings), source=where)
+    provider = PolicyProvider(defaults or policy_defaults(settings), source=where)
     with ExitStack() as stack:
         events: PolicyEvents | None = None
         if ours.events and (has_api_server or ours.config_map):
@@ -78,15 +81,17 @@ def open_policies(
         yield LivePolicies(provider, PolicyCollector(provider, events, last_contact=last_contact))
 
 
-def read_policies(settings: Settings, kubeconfig: Path | None) -> PolicyProvider | None:
-    """Policies as they are now, for whoever looks once; None where the settings name none.
+def read_policies(
+    settings: Settings, kubeconfig: Path | None, defaults: PolicyDefaults | None = None
+) -> PolicyProvider | None:
+    """Policies as they are now, for whoever looks once; None where the settings name none. defaults: see open_policies.
 
     Raises InputError for a document that is missing or broken, too: what is said without it would be wrong.
     """
     if settings.policies.place is None:
         return None
-    read = read_in_place(settings.policies.place, settings, kubeconfig)
-    provider = PolicyProvider(policy_defaults(settings), source=read.where)
+    read = read_in_place(settings.policies.place, settings, kubeconfig, defaults)
+    provider = PolicyProvider(defaults or policy_defaults(settings), source=read.where)
     provider.offer(read.text)
     return provider
 

@@ -32,7 +32,7 @@ from trainer.prometheus.log_source import LogSource
 if TYPE_CHECKING:
     from scorer.cluster.kubernetes_source import KubernetesSource
 
-__all__ = ["Inputs", "clock_from", "open_scorer"]
+__all__ = ["Inputs", "check_inputs", "clock_from", "open_scorer"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +81,7 @@ def open_scorer(
     policies : which pod is scored how; None = all as the settings say
     Raises InputError: a file that cannot be read, an API server that cannot be reached, contradicting inputs.
     """
-    _check(inputs)
+    check_inputs(inputs)
     calendar = Calendar(settings.time_zone or "UTC")
     usage: Callable[[Callable[[], float]], UsageSource | None]
     if inputs.history is not None:
@@ -107,7 +107,8 @@ def open_scorer(
         source.stop()
 
 
-def _check(inputs: Inputs) -> None:
+def check_inputs(inputs: Inputs) -> None:
+    """Raises InputError where they contradict each other."""
     if inputs.cluster is not None and inputs.kubeconfig is not None:
         raise InputError("--cluster and --kubeconfig name two clusters: pass one of them")
     if inputs.cluster is None and (inputs.at is not None or inputs.history is not None):
@@ -133,7 +134,7 @@ def _follow(scorer: Scorer, kubeconfig: Path | None, kinds: Collection[Kind]) ->
     from scorer.cluster.kubernetes_client import api_client, check_access
     from scorer.cluster.kubernetes_source import KubernetesSource
 
-    api = api_client(kubeconfig)
+    api = api_client(kubeconfig, connections=len(kinds) + 1)  # each watch has one
     check_access(api, kinds)
     source = KubernetesSource(api, scorer, kinds=kinds)
 
@@ -144,7 +145,8 @@ def _follow(scorer: Scorer, kubeconfig: Path | None, kinds: Collection[Kind]) ->
         words = {kind.value: one.last_error or ("watched" if one.synced else "listing") for kind, one in status.items()}
         return source.synced, min(known) if len(known) == len(contacts) else None, words
 
-    scorer.follow(how_it_goes)
+    anew = (Kind.NODES.value, Kind.PODS.value)
+    scorer.follow(how_it_goes, lambda: source.list_again(anew))
     source.start()
     return source
 

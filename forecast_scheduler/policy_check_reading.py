@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from extender.policies.compiling import compile_document
+from extender.policies.compiling import PolicyDefaults, compile_document
 from extender.policies.document import PolicyDocument, PolicySpec, read_document
 from extender.policies.document_file import read_document_file
 from extender.policies.policy import Policy
@@ -31,19 +31,25 @@ class ReadPolicies:
     policies: PolicySet
 
 
-def read_file(path: Path, settings: Settings) -> ReadPolicies:
-    """A document in a file. Raises InputError that names file and place."""
-    return _read(str(path), _text_of(path), settings)
+def read_file(path: Path, settings: Settings, defaults: PolicyDefaults | None = None) -> ReadPolicies:
+    """A document in a file. Raises InputError that names file and place.
+
+    defaults : what policies leave out; None = as the settings of the extender say
+    """
+    return _read(str(path), _text_of(path), defaults or policy_defaults(settings))
 
 
-def read_in_place(where: str | None, settings: Settings, kubeconfig: Path | None) -> ReadPolicies:
+def read_in_place(
+    where: str | None, settings: Settings, kubeconfig: Path | None, defaults: PolicyDefaults | None = None
+) -> ReadPolicies:
     """The policies to compare with: of a file, or configmap:NAMESPACE/NAME; None = none but the settings'."""
+    defaults = defaults or policy_defaults(settings)
     if where is None:
-        return _compiled("the settings", "", PolicyDocument(), settings)
+        return _compiled("the settings", "", PolicyDocument(), defaults)
     file, config_map = split_place(where)
     if config_map is None:
-        return read_file(file or Path(where), settings)
-    return _read(where, _text_of_config_map(where, config_map, kubeconfig or settings.scorer.kubeconfig), settings)
+        return read_file(file or Path(where), settings, defaults)
+    return _read(where, _text_of_config_map(where, config_map, kubeconfig or settings.scorer.kubeconfig), defaults)
 
 
 def in_place_for(file: Path, settings: Settings, *, has_server: bool) -> str | None:
@@ -108,12 +114,12 @@ def _text_of_config_map(where: str, config_map: str, kubeconfig: Path | None) ->
     return policy_text(read_config_map(api, namespace, name))
 
 
-def _read(where: str, text: str, settings: Settings) -> ReadPolicies:
+def _read(where: str, text: str, defaults: PolicyDefaults) -> ReadPolicies:
     try:
-        return _compiled(where, text, read_document(text), settings)
+        return _compiled(where, text, read_document(text), defaults)
     except InputError as error:
         raise InputError(f"{where}: {error}") from error
 
 
-def _compiled(where: str, text: str, document: PolicyDocument, settings: Settings) -> ReadPolicies:
-    return ReadPolicies(where, text, document, compile_document(document, policy_defaults(settings)))
+def _compiled(where: str, text: str, document: PolicyDocument, defaults: PolicyDefaults) -> ReadPolicies:
+    return ReadPolicies(where, text, document, compile_document(document, defaults))

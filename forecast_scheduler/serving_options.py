@@ -1,4 +1,4 @@
-"""The options by which `scorer` and `extender` say where they listen and who may ask."""
+"""The options by which the services say where they listen and who may ask."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = [
 ]
 
 HostOption = Annotated[
-    str | None, typer.Option("--host", metavar="ADDRESS", help="Where to listen.  [default: 127.0.0.1]")
+    str | None, typer.Option("--host", metavar="ADDRESS", help="Where to listen. Default: 127.0.0.1.")
 ]
 PortOption = Annotated[
     int | None,
@@ -27,7 +27,7 @@ PortOption = Annotated[
         metavar="N",
         min=0,
         max=65_535,
-        help="0: any free one. Default: 8080, of the extender 8888, of the webhook 8443.",
+        help="0: any free one. Default: 8080, of the extender 8888, of schedule 8889, of the webhook 8443.",
     ),
 ]
 TokenOption = Annotated[

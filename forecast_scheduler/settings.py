@@ -20,6 +20,7 @@ from pydantic import BaseModel, Field, ValidationError
 from forecast.errors import InputError
 from forecast_scheduler.extender_settings import ExtenderSettings
 from forecast_scheduler.policy_settings import PolicySettings
+from forecast_scheduler.schedule_settings import ScheduleSettings
 from forecast_scheduler.scorer_settings import ScorerSettings
 from forecast_scheduler.setting_group import Country, SettingGroup
 from forecast_scheduler.training_settings import PrometheusSettings, TrainSettings
@@ -75,6 +76,7 @@ class Settings(SettingGroup):
     replay: ReplaySettings = ReplaySettings()
     scorer: ScorerSettings = ScorerSettings()
     extender: ExtenderSettings = ExtenderSettings()
+    schedule: ScheduleSettings = ScheduleSettings()
     policies: PolicySettings = PolicySettings()
     webhook: WebhookSettings = WebhookSettings()
 

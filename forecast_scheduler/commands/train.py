@@ -29,7 +29,7 @@ History = Annotated[
     typer.Option(
         "--history",
         metavar="DIR-or-URL",
-        help="History directory; with --prometheus one of our own that grows, also an fsspec URL.  [default: history]",
+        help="History directory; with --prometheus one of our own that grows, also an fsspec URL. Default: history.",
     ),
 ]
 DaysBack = Annotated[int | None, typer.Option("--days", metavar="N", min=1, help="How far back the first run reads.")]

@@ -10,10 +10,13 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 import typer
+from rich.text import Text
 from typer.testing import CliRunner
 
 from forecast.errors import ForecastError, InputError, PublishError
@@ -54,6 +57,24 @@ def test_every_command_explains_itself(command: str) -> None:
     if command != "models":
         assert "--config" in shown.output
         assert "--verbose" in shown.output
+
+
+def _helps(command: Any, name: str) -> Iterator[tuple[str, str]]:
+    """Of a command, its options and what is below it."""
+    yield name, command.help or ""
+    for one in command.params:
+        yield f"{name} {one.name}", getattr(one, "help", None) or ""
+    for below, other in getattr(command, "commands", {}).items():
+        yield from _helps(other, f"{name} {below}".strip())
+
+
+def test_no_help_loses_words_to_markup() -> None:
+    """Rich takes what stands in brackets for a style, and leaves it out."""
+    helps = dict(_helps(typer.main.get_command(app), ""))
+    assert "schedule profile" in helps and "models rollback" in helps
+    assert not [name for name, text in helps.items() if Text.from_markup(text).plain != text]
+    shown = CliRunner().invoke(app, ["schedule", "--help"], env={"COLUMNS": "200"}).output
+    assert "Default: online." in shown and "Default: 127.0.0.1." in shown
 
 
 @pytest.mark.parametrize("command", ["backtest", "replay", "explain"])

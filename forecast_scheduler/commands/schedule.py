@@ -1,0 +1,180 @@
+"""`schedule`: our own scheduling loops, beside kube-scheduler or instead of it."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from forecast.errors import InputError
+from forecast_scheduler.options import ConfigOption, JsonOption, ModelsOption, VerboseOption, parse_moment
+from forecast_scheduler.policy_options import PoliciesOption, policies_option
+from forecast_scheduler.scorer_inputs import (
+    AtOption,
+    ClusterOption,
+    KubeconfigOption,
+    PrometheusOption,
+    RecordedOption,
+)
+from forecast_scheduler.serving_options import (
+    CertOption,
+    ClientCaOption,
+    HostOption,
+    KeyOption,
+    PortOption,
+    TokenOption,
+    serving_options,
+)
+from forecast_scheduler.settings import Settings, with_options
+from forecast_scheduler.shell import Shell, check_writable, open_shell, write_json
+
+if TYPE_CHECKING:
+    from forecast_scheduler.live_scorer import Inputs
+
+_SYNC_SECONDS = 120.0
+
+ProfileOption = Annotated[
+    str | None,
+    typer.Option("--profile", metavar="NAME[,NAME]", help="Profiles to run in this process. Default: online."),
+]
+NameOption = Annotated[
+    str | None,
+    typer.Option(
+        "--scheduler-name",
+        metavar="NAME",
+        help="Place pods with this schedulerName. Default: forecast-scheduler.",
+    ),
+]
+DomainOption = Annotated[
+    str | None,
+    typer.Option(
+        "--domain",
+        metavar="NAME",
+        help="Place on nodes whose label forecast-scheduler.io/domain says this; '': without the label. "
+        "Default: forecast-scheduler.",
+    ),
+]
+ShareOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--share-nodes",
+        metavar="DOMAIN",
+        help="Also place on nodes of this domain, where another scheduler does, too; may be given several times.",
+    ),
+]
+DryRunOption = Annotated[
+    bool | None,
+    typer.Option("--dry-run", help="Decide and tell; bind nothing, write nothing.", show_default=False),
+]
+LeaderOption = Annotated[
+    bool | None,
+    typer.Option(
+        "--leader-elect/--no-leader-elect",
+        help="Let one of several replicas schedule, by a Lease. Default: --leader-elect.",
+        show_default=False,
+    ),
+]
+
+
+def schedule(
+    profile: ProfileOption = None,
+    models: ModelsOption = None,
+    prometheus: PrometheusOption = None,
+    kubeconfig: KubeconfigOption = None,
+    cluster: ClusterOption = None,
+    at: AtOption = None,
+    history: RecordedOption = None,
+    scheduler_name: NameOption = None,
+    domain: DomainOption = None,
+    share_nodes: ShareOption = None,
+    dry_run: DryRunOption = None,
+    leader_elect: LeaderOption = None,
+    policies: PoliciesOption = None,
+    host: HostOption = None,
+    port: PortOption = None,
+    token_file: TokenOption = None,
+    tls_cert: CertOption = None,
+    tls_key: KeyOption = None,
+    client_ca: ClientCaOption = None,
+    json: JsonOption = None,
+    config: ConfigOption = None,
+    verbose: VerboseOption = False,
+) -> None:
+    """Place pods by our own scheduling loops: those whose schedulerName is ours.
+
+    With --cluster FILE and --dry-run it decides once, for the pods of the file that wait, and prints a table; else it
+    follows the API server until SIGTERM or Ctrl-C. deploy/schedule/ has what is to be installed for it.
+    """
+    shell = open_shell(config, verbose=verbose, json_file=json, service=cluster is None)
+    check_writable(json)
+    options = serving_options(host, port, token_file, tls_cert, tls_key, client_ca)
+
+    from forecast_scheduler.live_scorer import Inputs
+    from forecast_scheduler.schedule_options import check_profiles, profile_names
+
+    options |= {
+        "profiles": None if profile is None else profile_names(profile),
+        "scheduler_name": scheduler_name,
+        "domain": domain,
+        "share_nodes": share_nodes or None,
+        "dry_run": dry_run or None,
+        "lease": None if leader_elect is None else {"enabled": leader_elect},
+    }
+    settings = with_options(shell.settings, {"schedule": options, "policies": policies_option(policies)})
+    check_profiles(settings.schedule)
+    inputs = Inputs(cluster, kubeconfig, models, prometheus, history, parse_moment(at))
+    if cluster is not None:
+        _decide_once(shell, settings, inputs, json)
+        return
+    if json is not None:
+        raise InputError("--json is for a cluster from a file, which is decided on once: pass --cluster FILE, too")
+    _serve(shell, settings, inputs)
+
+
+def _decide_once(shell: Shell, settings: Settings, inputs: Inputs, json: Path | None) -> None:
+    if not settings.schedule.dry_run:
+        raise InputError("pods of a cluster from a file cannot be bound: pass --dry-run, too, or leave --cluster out")
+
+    from forecast_scheduler.live_plan import open_plan
+    from forecast_scheduler.schedule_plan import plan_json, plan_lines, plan_table
+
+    with open_plan(settings, inputs) as (background, plan):
+        background.wait_synced(_SYNC_SECONDS)
+        background.look_for_model()
+        planned = plan()
+    if planned:
+        shell.out.print(plan_table(planned))
+    for line in plan_lines(planned, settings.schedule.scheduler_name):
+        shell.say(line)
+    write_json(json, plan_json(planned))
+
+
+_SWITCH_SECONDS = 0.001
+"""Between threads. With Python's 5 ms binding, which waits for the API server in one thread, came to half of its rate
+while another thread decided."""
+
+
+def _serve(shell: Shell, settings: Settings, inputs: Inputs) -> None:
+    from extender.framework.service.app import create_app
+    from forecast_scheduler.live_schedule import open_schedule
+    from forecast_scheduler.schedule_options import schedule_service_options
+    from forecast_scheduler.scorer_options import server_options
+    from scorer.service.server import ScorerServer
+
+    sys.setswitchinterval(_SWITCH_SECONDS)
+    with open_schedule(settings, inputs) as live:
+        app = create_app(
+            live.scorer,
+            live.scheduling,
+            live.metrics,
+            schedule_service_options(settings),
+            collectors=live.collectors,
+        )
+        server = ScorerServer(
+            app, server_options(settings.schedule), on_started=lambda url: shell.say(f"schedule: {url}")
+        )
+        with live.background, live.running():
+            server.run()
+    shell.say("schedule: ended")

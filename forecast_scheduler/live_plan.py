@@ -1,0 +1,65 @@
+"""A scorer and an index of a cluster from a file, to decide once for the pods that wait there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator
+from contextlib import contextmanager
+
+from extender.filters.filter import ClusterView
+from extender.filters.node_resources_fit import NodeResourcesFit
+from extender.framework.binding.binding_plugins import BindingPlugins
+from extender.framework.dry_run import DryRun
+from extender.framework.profile import SchedulingProfile
+from extender.index.index import INDEXED_KINDS, PlacementIndex
+from extender.online.colocating import Colocation
+from extender.online.profile import online_profile
+from extender.policies.policy import OnePolicy, Policies
+from forecast_scheduler.live_policies import read_policies
+from forecast_scheduler.live_scorer import Inputs, open_scorer
+from forecast_scheduler.schedule_options import gap_options, schedule_policy, schedule_policy_defaults
+from forecast_scheduler.schedule_plan import Planned, plan
+from forecast_scheduler.settings import Settings
+from scorer.background import Background
+from scorer.cluster.decoding import Kind
+from scorer.scorer import Scorer
+
+__all__ = ["open_plan"]
+
+
+@contextmanager
+def open_plan(settings: Settings, inputs: Inputs) -> Iterator[tuple[Background, Callable[[], list[Planned]]]]:
+    """What decides once for the pods of a cluster from a file; see open_scorer for what is raised."""
+    defaults = schedule_policy_defaults(settings)
+    provider = read_policies(settings, inputs.kubeconfig, defaults)
+    policies: Policies = OnePolicy(schedule_policy(settings)) if provider is None else provider
+    ours = settings.schedule
+    made: list[tuple[ClusterView, Colocation, SchedulingProfile]] = []
+
+    def attach(scorer: Scorer) -> Collection[Kind]:
+        with scorer.reading() as cluster:
+            view = ClusterView(cluster, PlacementIndex(cluster.state))
+            scorer.attach(INDEXED_KINDS, view.index)
+        colocation = Colocation(scorer, gap_options(ours))
+        profile = online_profile(
+            ours.scheduler_name,
+            policies,
+            BindingPlugins(bind=(DryRun(),)),
+            fit=NodeResourcesFit(),
+            further_filters=(colocation.filter,),
+            score_per_point=ours.score_per_point,
+        )
+        made.append((view, colocation, profile))
+        if provider is not None:
+            provider.read_labels_with(view.index.namespaces.labels_of)
+        return INDEXED_KINDS
+
+    with open_scorer(settings, inputs, attach, policies=provider) as (scorer, background):
+
+        def decide() -> list[Planned]:
+            scorer.measure()
+            scorer.tick()
+            ((view, colocation, profile),) = made
+            colocation.keep_up()
+            return plan(scorer, view, profile, ours)
+
+        yield background, decide

@@ -1,0 +1,270 @@
+"""The scheduling loops put together from settings: tables, policies, lease, session, reports, and the loop itself."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, Protocol
+
+from prometheus_client.registry import Collector
+
+from extender.decisions.event_posting import api_server_post
+from extender.framework.binding.session import ApiSession
+from extender.framework.figures import SchedulingFigures
+from extender.framework.gangs.group_events import GroupEvents
+from extender.framework.gangs.status_writer import GroupStatusWriter
+from extender.framework.leading.lease import Lease
+from extender.framework.metrics import SchedulingGauges, SchedulingMetrics
+from extender.framework.reporting.logged_reports import LoggedReports
+from extender.framework.reporting.reports import Reports
+from extender.framework.reporting.scheduling_events import session_post
+from extender.framework.service.live import Bindings, LiveScheduling, Queue
+from extender.framework.sharing.eviction import api_server_evict
+from extender.framework.sharing.sharing import NodeSharing
+from extender.index.index import INDEXED_KINDS
+from extender.policies.policy import OnePolicy, Policies
+from forecast_scheduler.live_policies import open_policies
+from forecast_scheduler.live_scorer import Inputs, check_inputs, open_scorer
+from forecast_scheduler.schedule_loop import ScheduleLoop
+from forecast_scheduler.schedule_options import (
+    lease_timing,
+    schedule_policy,
+    schedule_policy_defaults,
+    sharing_options,
+)
+from forecast_scheduler.schedule_settings import ScheduleSettings
+from forecast_scheduler.schedule_tables import ScheduleTables, schedule_tables
+from forecast_scheduler.settings import Settings
+from scorer.background import Background
+from scorer.cluster.decoding import Kind
+from scorer.cluster.kubernetes_client import api_client
+from scorer.cluster.kubernetes_source import ResourceSource
+from scorer.every import Every
+from scorer.scorer import Scorer
+
+__all__ = ["LiveSchedule", "Loop", "LoopParts", "loop_of", "open_schedule"]
+
+_UPKEEP_SECONDS: Final = 1.0
+_SPARE_CONNECTIONS: Final = 64
+"""Beside those of bindings: conditions, events, statuses."""
+
+
+class Loop(Protocol):
+    """What pops, places and binds. queue, bindings: for the status."""
+
+    @property
+    def queue(self) -> Queue: ...
+
+    @property
+    def bindings(self) -> Bindings: ...
+
+    def since_cycle(self) -> float | None:
+        """Seconds since it last went round, idle or not; None = it has not begun."""
+
+    def start(self) -> None:
+        """Begin. It waits by itself until `LoopParts.waits_for` is "" and `may_write`."""
+
+    def stop(self) -> None:
+        """Pop no more, and wait for bindings under way, `binding_timeout` at most."""
+
+
+@dataclass(frozen=True, slots=True)
+class LoopParts:
+    """What a loop is made of.
+
+    waits_for : what has to be read before the first pod is placed, "" = nothing any more
+    may_write : whether this replica leads and is no dry run; the session asks it, too
+    instance  : name of this replica, as events show it
+    """
+
+    settings: ScheduleSettings
+    scorer: Scorer
+    tables: ScheduleTables
+    policies: Policies
+    session: ApiSession
+    reports: Reports | LoggedReports
+    metrics: SchedulingMetrics
+    waits_for: Callable[[], str]
+    may_write: Callable[[], bool]
+    instance: str
+
+
+def loop_of(parts: LoopParts) -> Loop:
+    """The loop of the profiles in the settings; made before the cluster is read."""
+
+    return ScheduleLoop(parts)
+
+
+@dataclass(frozen=True, slots=True)
+class LiveSchedule:
+    """The background is not running yet, and nothing else but the watch; `running`: all of it does in the context."""
+
+    scorer: Scorer
+    background: Background
+    scheduling: LiveScheduling
+    metrics: SchedulingMetrics
+    collectors: tuple[Collector, ...]
+    running: Callable[[], AbstractContextManager[None]]
+
+
+class _Job(Protocol):
+    def start(self) -> None: ...
+
+    def stop(self) -> None: ...
+
+
+@contextmanager
+def _running(jobs: Sequence[_Job]) -> Iterator[None]:
+    """They start in this order and stop in reverse."""
+    with ExitStack() as stack:
+        for job in jobs:
+            job.start()
+            stack.callback(job.stop)
+        yield
+
+
+@contextmanager
+def open_schedule(
+    settings: Settings, inputs: Inputs, make_loop: Callable[[LoopParts], Loop] = loop_of
+) -> Iterator[LiveSchedule]:
+    """A scheduler that follows its cluster while the context lasts. Raises InputError, see open_scorer."""
+    check_inputs(inputs)
+    ours, kubeconfig = settings.schedule, inputs.kubeconfig or settings.scorer.kubeconfig
+    metrics, instance, api = SchedulingMetrics(), socket.gethostname(), api_client(kubeconfig)
+    lease = _lease(ours, kubeconfig)
+    may_write = _may_write(ours, lease)
+    session = ApiSession(api, connections=ours.bindings_in_flight + _SPARE_CONNECTIONS, may_write=may_write)
+    with ExitStack() as stack:
+        defaults = schedule_policy_defaults(settings)
+        followed = stack.enter_context(
+            open_policies(_untold(settings), kubeconfig, has_api_server=not ours.dry_run, defaults=defaults)
+        )
+        provider = None if followed is None else followed.provider
+        made: list[tuple[LoopParts, ResourceSource, Loop]] = []
+
+        def attach(scorer: Scorer) -> Collection[Kind]:
+            """All that follows the tables is there before the first object comes."""
+            tables = schedule_tables(scorer, ours)
+            if provider is not None:
+                provider.read_labels_with(tables.view.index.namespaces.labels_of)
+            source = tables.source(api)
+            parts = LoopParts(
+                settings=ours,
+                scorer=scorer,
+                tables=tables,
+                policies=provider or OnePolicy(schedule_policy(settings)),
+                session=session,
+                reports=LoggedReports() if ours.dry_run else Reports(session, instance=instance),
+                metrics=metrics,
+                waits_for=lambda: _waits_for(scorer, source),
+                may_write=may_write,
+                instance=instance,
+            )
+            made.append((parts, source, make_loop(parts)))
+            return INDEXED_KINDS
+
+        scorer, background = stack.enter_context(open_scorer(settings, inputs, attach, policies=provider))
+        ((parts, source, loop),) = made
+        tables = parts.tables
+        sharing = NodeSharing(
+            scorer,
+            tables.view.index.labels,
+            sharing_options(ours, instance),
+            evict=api_server_evict(api),
+            post=None if ours.dry_run else api_server_post(api),
+            fit=tables.fit,
+            may_write=may_write,
+            after=lambda: scorer.synced,
+        )
+        # At the end the loop is the first to stop; then what tells of it, the Lease, and the session last.
+        jobs: list[_Job] = [session, *([] if lease is None else [lease]), source, parts.reports]
+        jobs += [*_gang_jobs(tables, session, may_write, instance), tables.colocation, sharing, loop]
+        scheduling = _scheduling(ours, loop, tables, lease, lambda: _not_listed(source))
+        collectors = [SchedulingGauges(scheduling.state), _figures(loop, parts.reports), sharing.collector]
+        if followed is not None:
+            collectors.append(followed.collector)
+        yield LiveSchedule(scorer, background, scheduling, metrics, tuple(collectors), running=lambda: _running(jobs))
+
+
+def _untold(settings: Settings) -> Settings:
+    """A dry run writes no events, not even of policies."""
+    if not settings.schedule.dry_run:
+        return settings
+    return settings.model_copy(update={"policies": settings.policies.model_copy(update={"events": False})})
+
+
+def _lease(settings: ScheduleSettings, kubeconfig: Path | None) -> Lease | None:
+    """None = it is not to be taken: a dry run must not keep a scheduler from its work."""
+    if settings.dry_run or not settings.lease.enabled:
+        return None
+    lease = settings.lease
+    # Connections of its own: a renewal must not wait for anything else.
+    return Lease(api_client(kubeconfig), namespace=lease.namespace, name=lease.name, timing=lease_timing(settings))
+
+
+def _may_write(settings: ScheduleSettings, lease: Lease | None) -> Callable[[], bool]:
+    if settings.dry_run:
+        return lambda: False
+    return (lambda: True) if lease is None else lease.may_write
+
+
+def _gang_jobs(tables: ScheduleTables, session: ApiSession, may_write: Callable[[], bool], instance: str) -> list[_Job]:
+    """What tells of PodGroups, and lets their time pass."""
+    if tables.gangs is None:
+        return []
+    events = GroupEvents(session_post(session), instance=instance)
+    writer = GroupStatusWriter(session, tables.gangs, tell=events.tell, may_write=may_write)
+    return [
+        events,
+        Every("pod-groups", _UPKEEP_SECONDS, tables.gangs.tick),
+        Every("pod-group-statuses", _UPKEEP_SECONDS, writer.step),
+    ]
+
+
+def _scheduling(
+    settings: ScheduleSettings,
+    loop: Loop,
+    tables: ScheduleTables,
+    lease: Lease | None,
+    waits_for: Callable[[], str],
+) -> LiveScheduling:
+    phases = tables.phases
+    return LiveScheduling(
+        profiles=dict.fromkeys(settings.profiles, settings.scheduler_name),
+        queue=loop.queue,
+        bindings=loop.bindings,
+        since_cycle=loop.since_cycle,
+        assumed=tables.n_assumed,
+        gangs=dict if phases is None else phases.counts,
+        lease=None if lease is None else lease.status,
+        waits_for=waits_for,
+        is_dry_run=settings.dry_run,
+    )
+
+
+def _figures(loop: Loop, reports: Reports | LoggedReports) -> SchedulingFigures:
+    incoming, bindings = loop.queue.incoming, loop.bindings
+    if isinstance(reports, LoggedReports):
+        return SchedulingFigures(incoming=incoming, throttled=lambda: bindings.throttled)
+    conditions, events = reports.conditions, reports.events
+    return SchedulingFigures(
+        incoming=incoming,
+        throttled=lambda: bindings.throttled,
+        conditions=lambda: conditions.figures,
+        events=lambda: events.figures,
+    )
+
+
+def _waits_for(scorer: Scorer, source: ResourceSource) -> str:
+    status = scorer.status()
+    return (status.not_ready_because or "starting") if not status.ready else _not_listed(source)
+
+
+def _not_listed(source: ResourceSource) -> str:
+    for name, status in source.statuses().items():
+        if not status.synced:
+            return f"{name} have not been listed: {status.last_error or 'no answer yet'}"
+    return ""

@@ -1,0 +1,134 @@
+"""From settings to the options of the scheduling loops, their filters and their HTTP service."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from extender.framework.gangs.options import GangOptions
+from extender.framework.leading.election import LeaseTiming
+from extender.framework.preemption.options import PreemptionOptions
+from extender.framework.queue.options import QueueOptions
+from extender.framework.sharing.sharing import SharingOptions
+from extender.online.colocation import GapOptions
+from extender.policies.compiling import PolicyDefaults, settings_policy
+from extender.policies.filter_choice import FilterOptions, RareDeviceMode, RareDeviceOptions
+from extender.policies.policy import Policy
+from forecast.errors import InputError
+from forecast_scheduler.schedule_settings import ScheduleSettings
+from forecast_scheduler.scorer_options import scorer_options
+from forecast_scheduler.settings import Settings
+from scorer.service.options import ServiceOptions
+
+__all__ = [
+    "PROFILES",
+    "check_profiles",
+    "gang_options",
+    "gap_options",
+    "lease_timing",
+    "preemption_options",
+    "profile_names",
+    "queue_options",
+    "schedule_policy",
+    "schedule_policy_defaults",
+    "schedule_service_options",
+    "sharing_options",
+]
+
+PROFILES: Final = ("online",)
+"""Those that are built."""
+
+
+def profile_names(text: str) -> list[str]:
+    """Of "online,gpu". Raises InputError where there is none."""
+    names = [name.strip() for name in text.split(",") if name.strip()]
+    if not names:
+        raise InputError(f"--profile {text!r} names no profile: there is {_there_is()}")
+    return names
+
+
+def check_profiles(settings: ScheduleSettings) -> None:
+    """Raises InputError for a profile that is none."""
+    for name in settings.profiles:
+        if name not in PROFILES:
+            raise InputError(f"there is no profile {name!r}: there is {_there_is()}")
+
+
+def _there_is() -> str:
+    return " and ".join(PROFILES)
+
+
+def schedule_policy_defaults(settings: Settings) -> PolicyDefaults:
+    """What policies leave out, they have from here."""
+    scorer, ours = scorer_options(settings.scorer, settings.prometheus), settings.schedule
+    rare = ours.rare_devices
+    options = FilterOptions(
+        domain=ours.domain,
+        shared=tuple(ours.share_nodes),
+        rare_devices=RareDeviceOptions(
+            RareDeviceMode(rare.mode), tuple(rare.resources), tuple(rare.types), tuple(rare.type_labels), rare.points
+        ),
+        highest_peaks=ours.highest_peaks,
+    )
+    return PolicyDefaults(scorer.weights, scorer.parameters, options)
+
+
+def schedule_policy(settings: Settings) -> Policy:
+    """That of pods for which no policy is chosen. Raises InputError where scores, filters or resources are misnamed."""
+    return settings_policy(schedule_policy_defaults(settings))
+
+
+def queue_options(settings: ScheduleSettings) -> QueueOptions:
+    """How long pods wait."""
+    backoff = settings.backoff
+    return QueueOptions(
+        initial_backoff=backoff.initial,
+        longest_backoff=backoff.longest,
+        longest_unschedulable=settings.unschedulable_flush,
+    )
+
+
+def gang_options(settings: ScheduleSettings) -> GangOptions:
+    """Of PodGroups."""
+    return GangOptions(schedule_timeout=settings.gangs.timeout, pause=settings.gangs.pause)
+
+
+def gap_options(settings: ScheduleSettings) -> GapOptions:
+    """Of pods of low priority."""
+    ours = settings.colocation
+    return GapOptions(priority_below=ours.priority_below, ceiling=ours.ceiling, hours=ours.hours)
+
+
+def lease_timing(settings: ScheduleSettings) -> LeaseTiming:
+    """How fast another replica takes over."""
+    lease = settings.lease
+    return LeaseTiming(lease=lease.duration, renew_deadline=lease.renew_deadline, retry=lease.retry_period)
+
+
+def preemption_options(settings: ScheduleSettings) -> PreemptionOptions:
+    """Who is protected."""
+    return PreemptionOptions(protect_started_seconds=settings.preemption.protect_started)
+
+
+def sharing_options(settings: ScheduleSettings, instance: str) -> SharingOptions:
+    """Whose nodes are looked at for overcommits. instance: of this replica, as events show it."""
+    return SharingOptions(
+        scheduler_names=(settings.scheduler_name,),
+        domain=settings.domain,
+        shared=tuple(settings.share_nodes),
+        repair=settings.repair.enabled and not settings.dry_run,
+        instance=instance,
+    )
+
+
+def schedule_service_options(settings: Settings) -> ServiceOptions:
+    """Who may ask, and how much; which series are exported is the scorer's setting."""
+    ours, scorer = settings.schedule, settings.scorer
+    return ServiceOptions(
+        token_files=tuple(ours.token_files),
+        metrics_open=ours.metrics_open,
+        max_body_bytes=ours.max_body_bytes,
+        max_concurrent=ours.max_concurrent,
+        deadline_seconds=scorer.deadline,
+        node_metrics=scorer.node_metrics,
+        service_metrics=scorer.service_metrics,
+    )

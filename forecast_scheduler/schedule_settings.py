@@ -1,0 +1,188 @@
+"""Settings of our own scheduling loops: whose pods, on which nodes, how many at a time, and who may write."""
+
+from __future__ import annotations
+
+from typing import Annotated, Self
+
+from pydantic import Field, field_validator, model_validator
+
+from extender.framework.leading.election import LeaseTiming
+from forecast.errors import InputError
+from forecast_scheduler.extender_settings import RareDeviceSettings
+from forecast_scheduler.serving_settings import ServingSettings
+from forecast_scheduler.setting_group import Duration, SettingGroup
+
+__all__ = [
+    "BackoffSettings",
+    "ColocationSettings",
+    "GangSettings",
+    "LeaseSettings",
+    "PreemptionSettings",
+    "RepairSettings",
+    "ScheduleSettings",
+]
+
+Share = Annotated[float, Field(gt=0, le=10)]
+
+
+class BackoffSettings(SettingGroup):
+    """How long a pod that could not be placed waits before it is tried again."""
+
+    initial: Duration = Field(default=1, ge=0, le=600)
+    """After the first attempt; doubled with every further one. 0: not at all."""
+
+    longest: Duration = Field(default=10, gt=0, le=3600)
+    """Never longer than this."""
+
+    @model_validator(mode="after")
+    def _in_order(self) -> Self:
+        if self.longest < self.initial:
+            raise ValueError("longest must be at least initial")
+        return self
+
+
+class GangSettings(SettingGroup):
+    """Pods of one PodGroup, placed all or not at all (docs/gangs.md)."""
+
+    enabled: bool = True
+    """Heed PodGroups; else their pods are placed one by one."""
+
+    timeout: Duration = Field(default=60, gt=0)
+    """Of groups without scheduleTimeoutSeconds: so long a complete group is tried before others get their turn."""
+
+    pause: Duration = Field(default=60, ge=0)
+    """So long a group that is past its timeout is not tried."""
+
+
+class PreemptionSettings(SettingGroup):
+    """Evicting pods of lower priority for one that fits nowhere (docs/preemption.md)."""
+
+    enabled: bool = True
+    """Evict; else pods wait for room."""
+
+    protect_started: Duration = Field(default=60, ge=0)
+    """Pods that started less long ago are not evicted; 0: all may be."""
+
+
+class LeaseSettings(SettingGroup):
+    """Which of several replicas writes: the one that holds a Lease of coordination.k8s.io.
+
+    Shorter than client-go's 15, 10 and 2 s: a replica that was killed is to be followed within 15 s, the time that its
+    successor waits for what it bound last included.
+    """
+
+    enabled: bool = True
+    """Take the Lease before anything is written; without it only one replica may run."""
+
+    namespace: str = Field(default="forecast-scheduler", min_length=1)
+    """Of the Lease."""
+
+    name: str = Field(default="forecast-scheduler", min_length=1)
+    """Of the Lease; the same for all replicas, another one for other scheduler names."""
+
+    duration: Duration = Field(default=10, ge=1)
+    """A Lease that is not renewed for so long is taken over. Whole seconds."""
+
+    renew_deadline: Duration = Field(default=7, gt=0)
+    """A leader that could not renew for so long writes nothing any more."""
+
+    retry_period: Duration = Field(default=1, gt=0)
+    """How often the Lease is renewed, or tried to be taken."""
+
+    @model_validator(mode="after")
+    def _in_order(self) -> Self:
+        if self.duration != round(self.duration):
+            raise ValueError("duration must be whole seconds")
+        try:
+            LeaseTiming(lease=self.duration, renew_deadline=self.renew_deadline, retry=self.retry_period)
+        except InputError as error:
+            raise ValueError(str(error)) from None
+        return self
+
+
+class ColocationSettings(SettingGroup):
+    """Pods of low priority in the gap between the predicted peak and capacity (docs/colocation.md)."""
+
+    priority_below: int = 0
+    """Pods of a lower priority are admitted by forecast."""
+
+    ceiling: float = Field(default=0.8, gt=0, le=1)
+    """Share of a node's capacity that its predicted load with such a pod stays below."""
+
+    hours: int = Field(default=24, ge=1, le=168)
+    """So far ahead."""
+
+
+class RepairSettings(SettingGroup):
+    """What is done where requests on a node pass its allocatable (docs/sharing-nodes.md)."""
+
+    enabled: bool = True
+    """Evict our newest pods there; else it is only counted and told."""
+
+
+class ScheduleSettings(ServingSettings):
+    """How `schedule` runs. It has its scorer inside: the settings under `scorer` count, too, but for serving."""
+
+    port: int = Field(default=8889, ge=0, le=65_535)
+    """0: any free one, which is printed."""
+
+    scheduler_name: str = Field(default="forecast-scheduler", min_length=1)
+    """Pods with this schedulerName are ours."""
+
+    profiles: list[str] = Field(default_factory=lambda: ["online"], min_length=1)
+    """Profiles that run in this process."""
+
+    domain: str = "forecast-scheduler"
+    """Pods are only placed on nodes whose label forecast-scheduler.io/domain says this; empty: on those without it."""
+
+    share_nodes: list[str] = Field(default_factory=list)
+    """Further domains whose nodes are shared with another scheduler; an empty text means nodes without the label."""
+
+    dry_run: bool = False
+    """Decide and tell, and write nothing to the API server."""
+
+    backoff: BackoffSettings = BackoffSettings()
+
+    unschedulable_flush: Duration = Field(default=300, gt=0)
+    """A pod that no event has woken for so long is tried again."""
+
+    batch: int = Field(default=1024, ge=1)
+    """Most pods of one controller placed in one cycle; a gang is always placed whole."""
+
+    bindings_in_flight: int = Field(default=128, ge=1, le=4096)
+    """Bindings under way at once."""
+
+    binding_timeout: Duration = Field(default=10, gt=0, le=120)
+    """So long it is tried to bind a pod; past it the API server is asked what became of it."""
+
+    assume_timeout: Duration = Field(default=60, gt=0, le=300)
+    """A pod that was bound but is not seen so by the watch after this time is looked at."""
+
+    bounded_scan: int = Field(default=0, ge=0)
+    """Nodes looked at beyond the pods of a batch, for very large clusters; 0: all nodes."""
+
+    score_per_point: float = Field(default=0.2, gt=0, le=100)
+    """With the default weights: percent of a node's capacity that counts 10 beside kube-scheduler's scores."""
+
+    highest_peaks: dict[str, Share] = Field(default_factory=dict)
+    """By resource: share of capacity that a node's predicted peak must not pass, for instance {cpu: 0.9}."""
+
+    gangs: GangSettings = GangSettings()
+    preemption: PreemptionSettings = PreemptionSettings()
+    lease: LeaseSettings = LeaseSettings()
+    colocation: ColocationSettings = ColocationSettings()
+    repair: RepairSettings = RepairSettings()
+    rare_devices: RareDeviceSettings = RareDeviceSettings()
+
+    @field_validator("profiles")
+    @classmethod
+    def _once_each(cls, profiles: list[str]) -> list[str]:
+        if len(set(profiles)) < len(profiles):
+            raise ValueError("each profile may be named once")
+        return profiles
+
+    @model_validator(mode="after")
+    def _not_shared_with_itself(self) -> Self:
+        if self.domain in self.share_nodes:
+            raise ValueError(f"share_nodes names {self.domain!r}, which is the domain of this scheduler")
+        return self

@@ -1,0 +1,96 @@
+"""What the scheduling loops keep beside the scorer's tables: made before the cluster is read, so that all of it follows
+from the start, and the sources of what only they read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from kubernetes.client import ApiClient
+
+from extender.filters.filter import ClusterView
+from extender.filters.node_resources_fit import NodeResourcesFit
+from extender.framework.gangs.decoding import POD_GROUPS
+from extender.framework.gangs.directory import GangDirectory
+from extender.framework.gangs.sink import PodGroupSink
+from extender.framework.group_phases import GroupPhases
+from extender.framework.preemption.budgets import WATCHED_BUDGETS, DisruptionBudgets
+from extender.framework.preemption.nominated import NominatedPods
+from extender.framework.preemption.sitting_pods import SittingPods
+from extender.index.index import INDEXED_KINDS, PlacementIndex
+from extender.online.colocating import Colocation
+from forecast_scheduler.schedule_options import gang_options, gap_options
+from forecast_scheduler.schedule_settings import ScheduleSettings
+from scorer.assumed import AssumedPods
+from scorer.cluster.kubernetes_source import ResourceSource
+from scorer.cluster.kubernetes_watcher import ResourceWatcher
+from scorer.cluster.objects import PodInfo
+from scorer.scorer import Scorer
+
+__all__ = ["ScheduleTables", "schedule_tables"]
+
+
+@dataclass(frozen=True, slots=True)
+class ScheduleTables:
+    """gangs: None = PodGroups are not heeded; ended: who is told of nominations that ended, see NominatedPods."""
+
+    view: ClusterView
+    assumed: AssumedPods
+    fit: NodeResourcesFit
+    gangs: GangDirectory | None
+    phases: GroupPhases | None
+    budgets: DisruptionBudgets
+    nominated: NominatedPods
+    sitting: SittingPods
+    colocation: Colocation
+    ended: list[Callable[[PodInfo, str], None]]
+
+    def n_assumed(self) -> int:
+        """Pods that are assumed to be bound; without the lock of the tables."""
+        return len(self.assumed)
+
+    def source(self, api: ApiClient) -> ResourceSource:
+        """Follows PodGroups and disruption budgets; not started yet."""
+        watchers: list[ResourceWatcher[Any]] = [ResourceWatcher(api, self.budgets, WATCHED_BUDGETS)]
+        if self.phases is not None:
+            watchers.append(ResourceWatcher(api, self.phases, POD_GROUPS))
+        return ResourceSource(watchers)
+
+
+def schedule_tables(scorer: Scorer, settings: ScheduleSettings) -> ScheduleTables:
+    """Attached to the tables of the scorer, which has not read its cluster yet."""
+    fit, budgets, ended = NodeResourcesFit(), DisruptionBudgets(), list[Callable[[PodInfo, str], None]]()
+
+    def tell_ended(pod: PodInfo, node: str) -> None:
+        for listener in ended:
+            listener(pod, node)
+
+    with scorer.reading() as cluster:
+        index = PlacementIndex(cluster.state)
+        scorer.attach(INDEXED_KINDS, index)
+        gangs = None
+        if settings.gangs.enabled:
+            gangs = GangDirectory(
+                cluster.state,
+                options=gang_options(settings),
+                is_ours=lambda pod: pod.scheduler_name == settings.scheduler_name,
+                is_assumed=cluster.assumed.__contains__,
+            )
+            scorer.attach((), gangs)
+        nominated = NominatedPods(cluster.state, fit=fit, ended=tell_ended)
+        sitting = SittingPods(cluster.state, budgets, gangs)
+        for follower in (nominated, sitting):
+            scorer.attach((), follower)
+    return ScheduleTables(
+        view=ClusterView(cluster, index),
+        assumed=cluster.assumed,
+        fit=fit,
+        gangs=gangs,
+        phases=None if gangs is None else GroupPhases(PodGroupSink(gangs, scorer.reading)),
+        budgets=budgets,
+        nominated=nominated,
+        sitting=sitting,
+        colocation=Colocation(scorer, gap_options(settings), after=lambda: scorer.synced),
+        ended=ended,
+    )

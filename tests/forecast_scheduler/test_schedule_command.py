@@ -1,0 +1,190 @@
+"""`schedule --dry-run --cluster FILE` from beginning to end, and what the command refuses."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from forecast_scheduler.cli import run
+from tests.forecast_scheduler.recorded_evening import Evening, recorded_evening
+
+DOMAIN = "forecast-scheduler.io/domain"
+
+
+def _node(name: str, *, domain: str | None = "forecast-scheduler", cpu: str = "4") -> dict[str, Any]:
+    labels = {} if domain is None else {DOMAIN: domain}
+    amounts = {"cpu": cpu, "memory": "16Gi", "pods": "110"}
+    return {
+        "kind": "Node",
+        "metadata": {"name": name, "labels": labels},
+        "status": {
+            "capacity": amounts,
+            "allocatable": amounts,
+            "conditions": [{"type": "Ready", "status": "True"}],
+        },
+    }
+
+
+def _pod(name: str, *, cpu: str = "1", scheduler: str = "forecast-scheduler", **spec: Any) -> dict[str, Any]:
+    return {
+        "kind": "Pod",
+        "metadata": {
+            "namespace": "shop",
+            "name": name,
+            "uid": f"uid-{name}",
+            "creationTimestamp": "2026-10-13T12:00:00Z",
+            **spec.pop("metadata", {}),
+        },
+        "spec": {
+            "schedulerName": scheduler,
+            "containers": [{"name": "main", "resources": {"requests": {"cpu": cpu}}}],
+            **spec,
+        },
+        "status": {"phase": "Pending"},
+    }
+
+
+def _file(tmp_path: Path, *objects: dict[str, Any]) -> Path:
+    path = tmp_path / "cluster.json"
+    path.write_text(json.dumps({"kind": "List", "apiVersion": "v1", "items": objects}))
+    return path
+
+
+def _decided(capfd: pytest.CaptureFixture[str], cluster: Path, *arguments: str) -> dict[str, tuple[str | None, str]]:
+    """Node and message by name of the pod, in the order in which they were decided on."""
+    capfd.readouterr()
+    models = str(cluster.with_name("no-models"))
+    command = ["schedule", "--dry-run", "--cluster", str(cluster), "--models", models, "--json", "-", *arguments]
+    assert run(command) == 0
+    figures = json.loads(capfd.readouterr().out)
+    return {pod["name"]: (pod["node"], pod["message"]) for pod in figures["pods"]}
+
+
+def test_pods_are_placed_one_after_the_other_until_nothing_is_left(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    pods = [_pod(f"cart-{number}", cpu="1500m") for number in range(5)]
+    found = _decided(capfd, _file(tmp_path, _node("node-a"), _node("node-b"), *pods))
+    nodes = [node for node, _ in found.values()]
+    assert sorted(str(node) for node in nodes[:4]) == ["node-a", "node-a", "node-b", "node-b"]
+    assert found["cart-4"] == (None, "0/2 nodes are available: 2 Insufficient cpu")
+
+
+def test_higher_priority_goes_first_and_others_pods_and_gated_ones_stay(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    cluster = _file(
+        tmp_path,
+        _node("node-a", cpu="1"),
+        _pod("low"),
+        _pod("high", priority=1000),
+        _pod("elses", scheduler="default-scheduler"),
+        _pod("held", priority=2000, schedulingGates=[{"name": "quota"}]),
+    )
+    found = _decided(capfd, cluster)
+    assert list(found) == ["held", "high", "low"]
+    assert found["held"] == (None, "waits for its scheduling gates: quota")
+    assert found["high"] == ("node-a", "")
+    assert found["low"][0] is None
+
+
+def test_only_nodes_of_the_domain_are_used_unless_others_are_shared(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    cluster = _file(tmp_path, _node("plain", domain=None), _node("blue", domain="blue"), _pod("cart"))
+    reason = "0/2 nodes are available: 2 node(s) belonged to another scheduling domain"
+    assert _decided(capfd, cluster) == {"cart": (None, reason)}
+    assert _decided(capfd, cluster, "--domain", "") == {"cart": ("plain", "")}
+    assert _decided(capfd, cluster, "--domain", "blue") == {"cart": ("blue", "")}
+    assert _decided(capfd, cluster, "--share-nodes", "") == {"cart": ("plain", "")}
+
+
+def test_other_scheduler_names_and_policies_are_heeded(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    policies = tmp_path / "policies.yaml"
+    policies.write_text(yaml.safe_dump({"policies": {"careful": {"filters": ["PredictedPeak"]}}}))
+    config = tmp_path / "settings.yaml"
+    config.write_text(yaml.safe_dump({"schedule": {"highest_peaks": {"cpu": 0.9}}}))
+    cluster = _file(tmp_path, _node("node-a"), _pod("cart", scheduler="mine"))
+    named = ("--scheduler-name", "mine", "--policies", str(policies), "--config", str(config))
+    assert _decided(capfd, cluster, *named) == {"cart": ("node-a", "")}
+    assert _decided(capfd, cluster) == {}
+
+
+def test_people_get_a_table(tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "200")
+    label = {"labels": {"scheduling.x-k8s.io/pod-group": "train"}}
+    cluster = _file(tmp_path, _node("node-a", cpu="1"), _pod("one[red]", metadata=label), _pod("two"))
+    assert run(["schedule", "--dry-run", "--cluster", str(cluster), "--models", str(tmp_path / "none")]) == 0
+    text = capfd.readouterr().out
+    assert "shop/one[red]" in text and "0/1 nodes are available: 1 Insufficient cpu" in text
+    assert "1 of 2 pods would be bound" in text
+    assert "some pods are in PodGroups" in text
+    assert run(["schedule", "--dry-run", "--cluster", str(cluster), "--scheduler-name", "nobody"]) == 0
+    assert "no pod waits for the scheduler nobody" in capfd.readouterr().out
+
+
+def test_with_a_forecast_the_peak_is_told(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    evening: Evening = recorded_evening(tmp_path)
+    cluster = json.loads(evening.cluster.read_text())
+    for item in cluster["items"]:
+        if item["kind"] == "Node":
+            item["metadata"].setdefault("labels", {})[DOMAIN] = "forecast-scheduler"
+    cluster["items"].append(_pod("cart-new", cpu="100m"))
+    evening.cluster.write_text(json.dumps(cluster))
+    capfd.readouterr()
+    assert run(["schedule", "--dry-run", *evening.options(), "--json", "-"]) == 0
+    (pod,) = json.loads(capfd.readouterr().out)["pods"]
+    assert pod["node"] in ("node-0", "node-1")
+    assert 0 < pod["peak_share"] < 2
+
+
+def test_pods_of_low_priority_are_held_back_as_they_would_be(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    evening: Evening = recorded_evening(tmp_path)
+    cluster = json.loads(evening.cluster.read_text())
+    for item in cluster["items"]:
+        if item["kind"] == "Node":
+            item["metadata"].setdefault("labels", {})[DOMAIN] = "forecast-scheduler"
+    cluster["items"] += [_pod("low", cpu="100m", priority=-1), _pod("normal", cpu="100m")]
+    evening.cluster.write_text(json.dumps(cluster))
+    config = tmp_path / "settings.yaml"
+    config.write_text(yaml.safe_dump({"schedule": {"colocation": {"ceiling": 0.001}}}))
+    capfd.readouterr()
+    assert run(["schedule", "--dry-run", *evening.options(), "--json", "-", "--config", str(config)]) == 0
+    pods = {pod["name"]: pod for pod in json.loads(capfd.readouterr().out)["pods"]}
+    assert pods["normal"]["node"] in ("node-0", "node-1") and pods["low"]["node"] is None
+    assert "predicted load of cpu would pass 0.1 % of capacity within 24 h" in pods["low"]["message"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--profile", "gpu"], "there is no profile 'gpu': there is online"),
+        (["--profile", "online,job"], "there is no profile 'job': there is online"),
+        (["--profile", "online,online"], "each profile may be named once"),
+        (["--profile", ","], "--profile ',' names no profile: there is online"),
+        (["--cluster", "x.json"], "cannot be bound: pass --dry-run, too"),
+        (["--json", "-"], "--json is for a cluster from a file"),
+        (["--dry-run", "--cluster", "x.json", "--kubeconfig", "y"], "name two clusters"),
+        (["--share-nodes", "forecast-scheduler"], "is the domain of this scheduler"),
+        (["--dry-run", "--cluster", "nowhere.json"], "nowhere.json"),
+        (["--at", "2026-10-13T17:00", "--dry-run"], "--at and --history are for a cluster from a file"),
+    ],
+)
+def test_mistakes_are_one_line_and_status_2(
+    capfd: pytest.CaptureFixture[str], arguments: list[str], message: str
+) -> None:
+    assert run(["schedule", *arguments]) == 2
+    error = capfd.readouterr().err.strip()
+    assert message in error and error.startswith("forecast-scheduler: ") and "\n" not in error
+
+
+def test_a_filter_or_score_that_is_misnamed_ends_the_start(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    config = tmp_path / "settings.yaml"
+    config.write_text(yaml.safe_dump({"scorer": {"scores": {"weights": {"predicted_peek": 1}}}}))
+    cluster = _file(tmp_path, _node("node-a"), _pod("cart"))
+    assert run(["schedule", "--dry-run", "--cluster", str(cluster), "--config", str(config)]) == 2
+    assert "predicted_peek" in capfd.readouterr().err

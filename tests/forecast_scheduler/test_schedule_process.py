@@ -1,0 +1,117 @@
+"""The command `forecast-scheduler schedule` with the shipped rights on a real API server: pods are bound, it says what
+it is at, and it ends in good order."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.processes.scorer_process import ROOT, ScorerProcess, eventually
+from tests.processes.shipped_schedule import shipped
+from tests.processes.webhook_process import Api
+from tests.servers.cluster_objects import ClusterWriter, node, pod
+from tests.servers.control_plane.control_plane import ControlPlane
+
+NAMESPACE = "forecast-scheduler"
+LEASE = f"/apis/coordination.k8s.io/v1/namespaces/{NAMESPACE}/leases/forecast-scheduler"
+SETTINGS: dict[str, Any] = {
+    "scorer": {"usage_every": "1s", "model_every": "1s", "overview_every": "1s"},
+    "schedule": {"lease": {"duration": "60s", "renew_deadline": "40s", "retry_period": "1s"}},
+}
+
+
+@pytest.fixture(scope="module")
+def plane() -> Iterator[ControlPlane]:
+    with ControlPlane() as running, ClusterWriter(running) as writer, Api(running) as api:
+        for path, manifest in shipped("schedule/rbac.yaml", "crds/podgroups/podgroups.yaml"):
+            api.request("POST", path, manifest)
+        for name in ("node-1", "node-2"):
+            writer.create(node(name, cpu="4", labels={"forecast-scheduler.io/domain": "forecast-scheduler"}))
+        writer.create(node("theirs"))
+        yield running
+
+
+@pytest.fixture
+def kubeconfig(plane: ControlPlane) -> Path:
+    """Of the shipped service account."""
+    with Api(plane) as api:
+        account = f"/api/v1/namespaces/{NAMESPACE}/serviceaccounts/forecast-scheduler-schedule/token"
+        token = api.request("POST", account, {"spec": {"expirationSeconds": 3600}})["status"]["token"]
+    return plane.write_kubeconfig("schedule", token)
+
+
+def _process(tmp_path: Path, kubeconfig: Path, *arguments: str | Path) -> ScorerProcess:
+    usual = ("--kubeconfig", kubeconfig, "--models", tmp_path / "no-models")
+    return ScorerProcess(tmp_path, *usual, *arguments, settings=SETTINGS, command="schedule")
+
+
+def _nodes(writer: ClusterWriter, prefix: str) -> list[str]:
+    pods = [one for one in writer.list_all("pods") if one["metadata"]["name"].startswith(prefix)]
+    return sorted(one["spec"].get("nodeName", "") for one in pods)
+
+
+def _exported(process: ScorerProcess) -> set[str]:
+    text = process.http.get("/metrics").raise_for_status().text
+    names = set(re.findall(r"^# TYPE (forecast_\w+) ", text, flags=re.MULTILINE))
+    return {name for name in names if not name.endswith("_created")}
+
+
+def _documented() -> set[str]:
+    pages = [(ROOT / "docs" / page).read_text() for page in ("scheduling.md", "http-api.md")]
+    return {name for page in pages for name in re.findall(r"^\| `(forecast_\w+)", page, flags=re.MULTILINE)}
+
+
+def test_pods_are_bound_and_told_of_and_the_lease_is_given_back(
+    plane: ControlPlane, kubeconfig: Path, tmp_path: Path
+) -> None:
+    with ClusterWriter(plane) as writer, Api(plane) as api, _process(tmp_path, kubeconfig) as process:
+        for number in range(6):
+            writer.create(pod(f"cart-{number}", scheduler_name="forecast-scheduler"))
+        writer.create(pod("large", cpu="100", scheduler_name="forecast-scheduler"))
+        writer.create(pod("elses"))
+        assert eventually(lambda: "" not in _nodes(writer, "cart"), 60), process.log
+        assert set(_nodes(writer, "cart")) == {"node-1", "node-2"}
+        assert _nodes(writer, "elses") == [""]
+
+        seen: list[dict[str, Any]] = []
+
+        def waits() -> bool:
+            pods = process.get("/v1/queue?part=unschedulable")["pods"]
+            seen[:] = [one for one in pods if one["name"] == "large"]
+            return bool(seen)
+
+        assert eventually(waits, 60), process.log
+        assert "Insufficient cpu" in seen[0]["message"] and "NodeResourcesFit" in seen[0]["rejected_by"]
+
+        def condition() -> str:
+            found = api.request("GET", "/api/v1/namespaces/default/pods/large")["status"].get("conditions", [])
+            return next((one.get("message", "") for one in found if one["type"] == "PodScheduled"), "")
+
+        assert eventually(lambda: "Insufficient cpu" in condition(), 60), process.log
+        status = process.get("/v1/status")["scheduling"]
+        assert status["leading"] and status["leader"] == api.request("GET", LEASE)["spec"]["holderIdentity"]
+        assert process.metric("forecast_leader") == 1
+        assert eventually(lambda: process.metric("forecast_assumed_pods") == 0, 60), process.log
+        assert eventually(lambda: process.metric("forecast_pod_scheduling_seconds_count") == 6, 60), process.log
+        assert _exported(process) - _documented() == set()
+        process.http.close()  # its end would wait for an idle client that does not read
+        assert process.terminate(60) == 0
+        assert process.complaints == [], process.log  # the rights are enough
+        assert api.request("GET", LEASE)["spec"].get("holderIdentity", "") == ""
+
+
+def test_a_dry_run_decides_and_changes_nothing(plane: ControlPlane, kubeconfig: Path, tmp_path: Path) -> None:
+    with ClusterWriter(plane) as writer, Api(plane) as api, _process(tmp_path, kubeconfig, "--dry-run") as process:
+        writer.create(pod("dry", scheduler_name="forecast-scheduler"))
+        version = api.request("GET", "/api/v1/namespaces/default/pods/dry")["metadata"]["resourceVersion"]
+        assert eventually(lambda: "would be bound" in process.log and "default/dry" in process.log, 60), process.log
+        assert process.get("/v1/status")["scheduling"]["dry_run"] is True
+        process.http.close()
+        assert process.terminate(60) == 0
+        found = api.request("GET", "/api/v1/namespaces/default/pods/dry")
+        assert found["metadata"]["resourceVersion"] == version and "nodeName" not in found["spec"]
+        writer.delete(found)

@@ -1,0 +1,97 @@
+"""A real kube-scheduler at work on the same API server: beside us on nodes of its own, and on nodes that both share."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.processes.scorer_process import eventually
+from tests.processes.shipped_schedule import documents
+from tests.schedule.conftest import Started
+from tests.schedule.own_nodes import (
+    LONG,
+    assert_settled,
+    bound,
+    end_terminating,
+    nodes_of,
+    our_node,
+    our_pod,
+    overcommitted,
+    reported,
+)
+from tests.servers.cluster_objects import ClusterWriter, node, pod, replica_set
+from tests.servers.control_plane.control_plane import ControlPlane
+from tests.servers.control_plane.kube_scheduler import KubeScheduler
+from tests.servers.control_plane.tcp_proxy import TcpProxy
+
+
+@pytest.fixture
+def kube_scheduler(plane: ControlPlane) -> Iterator[KubeScheduler]:
+    """With the profiles that we ship for it: its pods stay off our nodes."""
+    (shipped,) = documents("schedule/kube-scheduler-config.yaml")
+    with KubeScheduler(plane, profiles=shipped["profiles"]) as running:
+        yield running
+
+
+def test_both_are_busy_each_on_its_own_nodes(
+    writer: ClusterWriter, kube_scheduler: KubeScheduler, start: Started
+) -> None:
+    """Each has more pods than room."""
+    room = 160
+    writer.create_many(our_node(f"ours-{i}", cpu=2) for i in range(room // 20))
+    writer.create_many(node(f"theirs-{i}", cpu="2", reserved_cpu="0m") for i in range(room // 20))
+    process = start()
+    owner = writer.create(replica_set("both-7d9f", deployment="both"))
+    names = [of for number in range(room + 20) for of in (f"mine-{number}", f"theirs-{number}")]
+    writer.create_many(
+        our_pod(name, cpu="100m", owner=owner) if name.startswith("mine") else pod(name, cpu="100m", owner=owner)
+        for name in names
+    )
+    assert eventually(lambda: bound(writer, "mine") == room, LONG), process.log[-3000:]
+    assert eventually(lambda: bound(writer, "theirs") == room, LONG), kube_scheduler.end_of_log()
+    nodes = assert_settled(writer, [process])
+    assert len(nodes) == room + 20 and all(name.startswith("mine") for name in nodes)
+    assert all(at.startswith("theirs") for at in nodes_of(writer, "theirs").values() if at)
+    for cause in ("own", "shared"):
+        assert reported(process, "forecast_overcommits_total", cause=cause) == 0
+
+
+def test_both_fill_the_same_nodes_and_what_is_too_much_is_counted_and_repaired(
+    plane: ControlPlane, writer: ClusterWriter, start: Started
+) -> None:
+    """We learn of its pods seconds late, so that both give away the same room."""
+    names = [f"both-{i}" for i in range(4)]
+    writer.create_many(node(name, cpu="4", reserved_cpu="0m") for name in names)
+    owner = writer.create(replica_set("both-7d9f", deployment="both"))
+    with KubeScheduler(plane), TcpProxy(plane.api_server.port, lag_seconds=0.001) as behind:
+        process = start(url=behind.url, share_nodes=[""])
+        first = writer.create(our_pod("mine-first"))
+        assert eventually(lambda: bound(writer, "mine") == 1, LONG), process.log  # the watches are up
+        writer.delete(first)
+        behind.lag_open_connections(5.0)
+        mine = [our_pod(f"mine-{i}", cpu="500m", owner=owner) for i in range(24)]
+        theirs = [pod(f"theirs-{i}", cpu="600m", owner=owner) for i in range(12)]
+        writer.create_many([*mine, *theirs])
+        seen: set[str] = set()
+
+        def repaired() -> bool:
+            """No kubelet is there to end those that were evicted."""
+            pods, nodes = writer.list_all("pods"), writer.list_all("nodes")
+            now = overcommitted(pods, nodes)
+            if now and not seen:
+                behind.cut()  # on new connections it hears all of it
+            seen.update(now)
+            if now and reported(process, "forecast_overcommits_total", cause="shared") > 0:
+                end_terminating(writer)
+            return bool(seen) and not now and reported(process, "forecast_overcommitted_nodes", cause="shared") == 0
+
+        assert eventually(repaired, LONG), (seen, process.log[-3000:])
+        assert reported(process, "forecast_overcommits_total", cause="shared") >= len(seen)
+        assert process.metric("forecast_overcommits_unrepaired") == 0
+        end_terminating(writer)
+        assert eventually(lambda: bound(writer, "theirs") == len(theirs), LONG), "a pod of theirs was evicted"
+        nodes = assert_settled(writer, [process], shared=names)
+        n_evicted = len(mine) - len(nodes)
+        assert n_evicted > 0
+        assert reported(process, "forecast_overcommit_evictions_total", outcome="evicted") >= n_evicted

@@ -1,0 +1,93 @@
+"""PodGroups on a real API server: whole or not at all, one after the other, and nothing held meanwhile."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from tests.processes.scorer_process import eventually
+from tests.schedule.conftest import Started
+from tests.schedule.own_nodes import (
+    LONG,
+    assert_settled,
+    bound,
+    condition,
+    group,
+    groups,
+    member,
+    nodes_of,
+    our_node,
+    our_pod,
+)
+from tests.servers.cluster_objects import ClusterWriter
+from tests.servers.control_plane.control_plane import ControlPlane
+
+
+def test_groups_larger_than_half_of_the_cluster_run_one_after_the_other(
+    plane: ControlPlane, writer: ClusterWriter, start: Started
+) -> None:
+    names, n_members = ("red", "green", "blue"), 6
+    writer.create_many(our_node(f"node-{i}", cpu=5) for i in range(2))
+    process = start()
+    with groups(plane) as those:
+        for name in names:
+            those.create(group(name, members=n_members))
+        writer.create_many(member(name, number) for number in range(n_members) for name in names)
+        for n_left in (3, 2, 1):
+            assert eventually(lambda: bound(writer) == n_members, LONG), (nodes_of(writer), process.log)
+            assert_settled(writer, [process])
+            sitting = Counter(name.partition("-")[0] for name, node in nodes_of(writer).items() if node)
+            assert len(sitting) == 1, f"parts of groups have a node: {sitting}"
+            (running,) = sitting
+            others = {name.partition("-")[0] for name in nodes_of(writer)} - {running}
+            assert len(others) == n_left - 1
+            for name in others:
+                assert eventually(lambda of=name: _said(those.status(of)) == "Unschedulable", LONG), (  # type: ignore[misc]
+                    those.status(name)
+                )
+                assert "Insufficient cpu" in those.status(name)["conditions"][0]["message"]
+            for one in writer.list_all("pods", field_selector="spec.nodeName="):
+                assert "placed as a whole or not at all" in condition(one)[1]
+            # What has no group goes into the rest that nobody holds.
+            writer.create_many(our_pod(f"single-{n_left}-{number}", cpu="1") for number in range(10 - n_members))
+            assert eventually(lambda: bound(writer, "single") == 10 - n_members, LONG), process.log
+            writer.delete_many(one for one in writer.list_all("pods") if _is_of(one, running, "single"))
+
+
+def test_a_minimum_of_each_role_and_members_that_trickle_in(
+    plane: ControlPlane, writer: ClusterWriter, start: Started
+) -> None:
+    writer.create_many(our_node(f"small-{i}", cpu=2) for i in range(2))
+    process = start()
+    with groups(plane) as those:
+        those.create(group("train", members=3, roles={"ps": 1, "worker": 2}))
+        writer.create_many(member("train", number, role="worker") for number in range(2))
+        assert eventually(lambda: _said(those.status("train")) == "NotEnoughMembers", LONG), those.status("train")
+        writer.create(member("train", 2, role="worker"))
+        # Three of three, and still nobody serves parameters.
+        assert eventually(lambda: "role ps 0 of 1" in _message(those.status("train")), LONG), those.status("train")
+        writer.create(member("train", 0, role="ps", cpu="3"))
+        assert eventually(lambda: _said(those.status("train")) == "Unschedulable", LONG), those.status("train")
+        assert "role ps 0 of 1" in _message(those.status("train"))
+        waiting = assert_settled(writer, [process])
+        assert len(waiting) == 4 and not any(waiting.values()), "a part of the group has a node"
+        writer.create(our_node("large", cpu=3))
+        assert eventually(lambda: bound(writer) == 4, LONG), process.log
+        assert assert_settled(writer, [process])["train-ps-0"] == "large"
+        assert eventually(lambda: those.status("train").get("scheduled") == 4, LONG), those.status("train")
+
+
+def _said(status: dict[str, object]) -> str:
+    return str(_condition(status).get("reason", ""))
+
+
+def _message(status: dict[str, object]) -> str:
+    return str(_condition(status).get("message", ""))
+
+
+def _condition(status: dict[str, object]) -> dict[str, object]:
+    conditions = status.get("conditions")
+    return dict(conditions[0]) if isinstance(conditions, list) and conditions else {}
+
+
+def _is_of(manifest: dict[str, dict[str, str]], *prefixes: str) -> bool:
+    return manifest["metadata"]["name"].partition("-")[0] in prefixes
