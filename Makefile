@@ -67,6 +67,11 @@ bench: $(VENV)/.installed-bench  ## the figures in the README
 	$(BIN)/python -m benchmarks.real_rollout
 	$(BIN)/python -m benchmarks.real_burst
 	$(BIN)/python -m benchmarks.extender_throughput
+	$(BIN)/python -m benchmarks.schedule_in_memory
+	$(BIN)/python -m benchmarks.schedule_throughput
+	$(BIN)/python -m benchmarks.schedule_gangs
+	$(BIN)/python -m benchmarks.schedule_preemption
+	$(BIN)/python -m benchmarks.schedule_memory
 
 clean:  ## remove the environment and all caches
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis

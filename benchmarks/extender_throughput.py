@@ -33,6 +33,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
+from benchmarks.process_figures import cpu_seconds, wait_until_at_rest
 from benchmarks.real_scheduler import ROOT, shipped_extender
 from benchmarks.scheduler_load import LoadedCluster
 from tests.processes.scorer_process import ScorerProcess
@@ -43,7 +44,7 @@ _ASIDE = 0.1
 """Of the bindings at either end: the scheduler warms up, and the last of them wait for nobody."""
 
 _SECONDS, _PILOT_PODS, _FEWEST, _MOST = 10.0, 150, 100, 6000
-_LONGEST, _LONGEST_UNREST = 300.0, 30.0
+_LONGEST = 300.0
 _COUNTED = re.compile(rb'^forecast_extender_requests_total\{outcome="(\w+)",verb="(\w+)"\} (\S+)$', re.MULTILINE)
 
 
@@ -86,11 +87,11 @@ class Setting:
         try:
             with self._extender(configuration, name) as served, self.cluster.bindings(name) as bindings:
                 entries = [] if served is None else [_entry(configuration, served[0])]
-                before, cpu = ({}, 0.0) if served is None else (_outcomes(served[0]), _cpu_seconds(served[1]))
+                before, cpu = ({}, 0.0) if served is None else (_outcomes(served[0]), cpu_seconds(served[1]))
                 with KubeScheduler(self.cluster.plane, entries, percentage=self.percentage) as scheduler:
                     times = bindings.times(n_pods, _LONGEST, scheduler.end_of_log)
                 outcomes = {} if served is None else _outcomes(served[0])
-                cpu = 0.0 if served is None else _cpu_seconds(served[1]) - cpu
+                cpu = 0.0 if served is None else cpu_seconds(served[1]) - cpu
         finally:
             self.cluster.writer.delete_many(made)
         first, last = int(_ASIDE * n_pods), int((1 - _ASIDE) * n_pods)
@@ -115,7 +116,7 @@ class Setting:
         with ScorerProcess(directory, *arguments, settings=settings, command="extender", ready=False) as ours:
             ours.wait_ready(120)
             assert ours.process is not None
-            _wait_until_at_rest(ours.process.pid)
+            wait_until_at_rest(ours.process.pid)
             yield ours.url, ours.process.pid
 
 
@@ -153,23 +154,6 @@ def _outcomes(url: str) -> dict[str, int]:
     with urllib.request.urlopen(f"{url}/metrics", timeout=60) as answer:
         found = _COUNTED.findall(answer.read())
     return {f"{verb.decode()} {outcome.decode()}": int(float(n)) for outcome, verb, n in found}
-
-
-def _cpu_seconds(process: int) -> float:
-    """Used by a process so far, in user and kernel mode."""
-    fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-
-
-def _wait_until_at_rest(process: int) -> None:
-    """It is ready before it has looked through all nodes for its figures, which takes seconds once a minute."""
-    deadline, before = time.monotonic() + _LONGEST_UNREST, _cpu_seconds(process)
-    while time.monotonic() < deadline:
-        time.sleep(1.0)
-        now = _cpu_seconds(process)
-        if now - before < 0.1:
-            return
-        before = now
 
 
 def measure_setting(setting: Setting, name: str, rounds: int, n_pods: int | None) -> dict[str, list[Measured]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, suppress
 from datetime import UTC, datetime
 from pathlib import Path
@@ -21,10 +21,10 @@ from scorer.cluster.objects import NodeInfo, PodInfo
 from tests.servers.cluster_objects import ClusterWriter, Manifest, node, pod, replica_set, running
 from tests.servers.control_plane.control_plane import ControlPlane
 
-__all__ = ["Bindings", "LoadedCluster"]
+__all__ = ["BATCH_LABEL", "Bindings", "LoadedCluster"]
 
 _CREATED = "2026-01-05T07:11:13Z"
-_BATCH_LABEL = "benchmark"
+BATCH_LABEL = "benchmark"
 _SERVICES_ROLLED_OUT = 50
 _RESTART_SECONDS = 300.0
 
@@ -32,7 +32,9 @@ _RESTART_SECONDS = 300.0
 class LoadedCluster:
     """Context manager: nodes of benchmarks/large_cluster.py with pods that sit there, and the model that knows them.
 
-    models : directory of the registry that has the model
+    models     : directory of the registry that has the model
+    node_names : of all nodes
+    sets       : a ReplicaSet of each service
     """
 
     def __init__(self, n_nodes: int, n_pods: int, n_services: int, directory: Path) -> None:
@@ -42,12 +44,13 @@ class LoadedCluster:
         made = large_cluster(*self._sizes, first_day=datetime.now(UTC).date())
         Registry(str(self.models)).publish(artefact_of(made.model, datetime.now(UTC)))
         with ExitStack() as stack:
+            self.node_names = [one.name for one in made.nodes]
             self.plane = stack.enter_context(ControlPlane())
             self.writer = stack.enter_context(ClusterWriter(self.plane))
             for namespace in sorted({service.namespace for service in made.model.services}):
                 self.writer.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}})
             replicas = -(-self._sizes[1] // self._sizes[2])
-            self._sets = self.writer.create_many(
+            self.sets = self.writer.create_many(
                 replica_set(
                     f"{service.name}-5d9c7b6f4d",
                     namespace=service.namespace,
@@ -57,7 +60,7 @@ class LoadedCluster:
                 for service in made.model.services
             )
             self._store(map(_stored_node, made.nodes))
-            owners = {one["metadata"]["name"]: one for one in self._sets}
+            owners = {one["metadata"]["name"]: one for one in self.sets}
             self._store(_stored_pod(one, owners[one.owner.name]) for one in made.pods)
             # A restarted API server has in its caches what was written past it.
             self.plane.api_server.kill()
@@ -70,9 +73,20 @@ class LoadedCluster:
     ) -> None:
         self._stack.close()
 
-    def batch(self, name: str, n_pods: int) -> list[Manifest]:
-        """Pods that wait to be scheduled, of 50 services in turn; created now."""
-        sets = self._sets[:_SERVICES_ROLLED_OUT]
+    def batch(
+        self,
+        name: str,
+        n_pods: int,
+        *,
+        n_services: int = _SERVICES_ROLLED_OUT,
+        scheduler_name: str = "default-scheduler",
+        labels_of: Callable[[int], Mapping[str, str]] = lambda i: {},
+    ) -> list[Manifest]:
+        """Pods that wait to be scheduled, of so many services in turn; created now.
+
+        labels_of : further labels, by number of the pod
+        """
+        sets = self.sets[:n_services]
         return self.writer.create_many(
             pod(
                 f"{name}-{i:05d}",
@@ -80,7 +94,8 @@ class LoadedCluster:
                 owner=owner,
                 cpu="100m",
                 memory="128Mi",
-                labels=owner["spec"]["selector"]["matchLabels"] | {_BATCH_LABEL: name},
+                labels=owner["spec"]["selector"]["matchLabels"] | {BATCH_LABEL: name} | dict(labels_of(i)),
+                scheduler_name=scheduler_name,
             )
             for i in range(n_pods)
             for owner in (sets[i % len(sets)],)
@@ -108,7 +123,7 @@ class Bindings:
     """Context manager: a thread that notes when pods of a batch are bound. It reads no JSON: that costs nothing."""
 
     def __init__(self, plane: ControlPlane, batch: str) -> None:
-        query = f"watch=true&labelSelector={_BATCH_LABEL}%3D{batch}&fieldSelector=spec.nodeName%21%3D"
+        query = f"watch=true&labelSelector={BATCH_LABEL}%3D{batch}&fieldSelector=spec.nodeName%21%3D"
         self._url, self._headers = f"{plane.url}/api/v1/pods?{query}", {"Authorization": f"Bearer {plane.token}"}
         self._pool = urllib3.PoolManager(ca_certs=str(plane.ca_file), retries=False)
         self._times: list[float] = []
