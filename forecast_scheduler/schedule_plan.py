@@ -14,7 +14,8 @@ from rich.markup import escape
 from rich.table import Table
 
 from extender.filters.filter import ClusterView
-from extender.framework.cycle.placing import Placer, like_pods
+from extender.framework.cycle.likeness import Likeness
+from extender.framework.cycle.placing import Placer
 from extender.framework.gangs.labels import group_of
 from extender.framework.profile import SchedulingProfile
 from forecast_scheduler.schedule_settings import ScheduleSettings
@@ -63,7 +64,7 @@ def plan(scorer: Scorer, view: ClusterView, profile: SchedulingProfile, settings
             bounded_scan=settings.bounded_scan,
         )
         pods = waiting_pods(cluster.state.pods.values(), profile.scheduler_name)
-        for run in like_pods(pods):
+        for run in Likeness(view, {profile.scheduler_name: profile}).runs(pods):
             planned += _placed(pods[run], placer, profile)
     return [
         Planned(one.pod, one.node, one.message, scorer.peak_share(one.pod, one.node) if one.node else None)

@@ -3,6 +3,7 @@
 
     queue      QueueSort  PreEnqueue
     cycle      PreFilter -> Filter -> PostFilter (nothing fits)
+                         -> NodePreference                             ours: which of the nodes that fit come first
                          -> PreScore -> Score -> Reserve               in memory, under the lock of the tables
     binding    Permit -> PreBind -> Bind -> PostBind                   slow, many at a time
                Unreserve after any failure from Reserve on
@@ -14,7 +15,7 @@ the scheduler.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import Protocol, runtime_checkable
@@ -31,6 +32,7 @@ __all__ = [
     "EnqueueExtensions",
     "Filter",
     "Hint",
+    "NodePreference",
     "NodesOrStatus",
     "Nomination",
     "Permit",
@@ -40,6 +42,7 @@ __all__ = [
     "PreEnqueue",
     "PreFilter",
     "PreScore",
+    "Preferred",
     "QueueSort",
     "Reserve",
     "Score",
@@ -135,6 +138,31 @@ class PostFilter(Protocol):
         self, pod: PodInfo, view: ClusterView, filters: Sequence[Filter], rejections: Sequence[Rejection]
     ) -> Nomination | Status:
         """How room can be made, or why it cannot."""
+
+
+@dataclass(frozen=True, slots=True)
+class Preferred:
+    """
+    rows : (n_preferred,) those of the nodes that fit among which scores decide, in the order given; never none
+    most : so many like pods may be placed there before it is asked again, at least 1
+    """
+
+    rows: Ints
+    most: int
+
+
+class NodePreference(Protocol):
+    """Nodes that come first, however well others score. Several of a profile narrow one after the other."""
+
+    @property
+    def name(self) -> str:
+        """Of the plugin."""
+
+    def prefer(self, pod: PodInfo, n_pods: int, view: ClusterView, rows: Ints) -> Preferred:
+        """rows: (n_nodes,) ascending, not none, that passed all filters; n_pods: like pods that are to be placed."""
+
+    def tells_apart(self, pod: PodInfo) -> Hashable:
+        """What its answer depends on beside what like pods have in common, such as their owner; None = nothing."""
 
 
 class PreScore(Protocol):

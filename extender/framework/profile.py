@@ -9,7 +9,7 @@ import numpy as np
 
 from extender.filters.filter import ClusterView, Filter, Rejection
 from extender.framework.binding.binding_plugins import BindingPlugins
-from extender.framework.plugins import PostFilter, PreEnqueue, PreFilter, PreScore, Score
+from extender.framework.plugins import NodePreference, PostFilter, PreEnqueue, PreFilter, PreScore, Score
 from extender.framework.status import Code, Status
 from extender.policies.policy import Policies, Policy
 from scorer.cluster.objects import PodInfo
@@ -45,6 +45,7 @@ class SchedulingProfile:
     scheduler_name  : pods with this schedulerName are its own
     policies        : which pod is placed how: filters, and which of our scores count
     filters         : run for every pod, before those of its policy; of two of one name the first
+    preferences     : which nodes come first, in this order
     scores          : further Score plugins with their weights, beside kube-scheduler's and the predicted peak
     score_per_point : with the default weights: percent of capacity that counts 10 beside kube-scheduler's scores
     """
@@ -57,6 +58,7 @@ class SchedulingProfile:
     pre_enqueue: tuple[PreEnqueue, ...] = ()
     pre_filters: tuple[PreFilter, ...] = ()
     post_filters: tuple[PostFilter, ...] = ()
+    preferences: tuple[NodePreference, ...] = ()
     pre_scores: tuple[PreScore, ...] = ()
     scores: tuple[tuple[Score, int], ...] = ()
     score_per_point: float = 0.2

@@ -5,7 +5,7 @@ Replicas of a service differ in UID, name and age only. What is found out about 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields
 from itertools import repeat
 from operator import attrgetter
@@ -15,7 +15,7 @@ from scorer.cluster.objects import PodInfo
 from scorer.cluster.seating import waits
 from scorer.many_records import many_records
 
-__all__ = ["is_like", "on_node", "on_nodes", "shape_of"]
+__all__ = ["is_like", "is_like_but_for_identity", "on_node", "on_nodes", "shape_of"]
 
 _OWN: Final = ("uid", "name", "created")
 _FIELDS: Final = tuple(field.name for field in fields(PodInfo))
@@ -23,6 +23,24 @@ _SHARED: Final = tuple(name for name in _FIELDS if name not in (*_OWN, "node"))
 
 shape_of: Final[Callable[[PodInfo], tuple[Any, ...]]] = attrgetter("node", *_SHARED)
 """All of a pod but its UID, name and age. For comparing, not for hashing."""
+
+IDENTITY_LABELS: Final = frozenset(
+    {
+        "apps.kubernetes.io/pod-index",
+        "batch.kubernetes.io/controller-uid",
+        "batch.kubernetes.io/job-completion-index",
+        "batch.kubernetes.io/job-name",
+        "controller-uid",
+        "job-name",
+        "statefulset.kubernetes.io/pod-name",
+    }
+)
+"""By which controllers tell their pods apart
+(https://kubernetes.io/docs/reference/labels-annotations-taints/)."""
+
+_but_for_identity: Final[Callable[[PodInfo], tuple[Any, ...]]] = attrgetter(
+    *(name for name in _SHARED if name not in ("labels", "owner", "owner_uid"))
+)
 
 _everything: Final[Callable[[PodInfo], tuple[Any, ...]]] = attrgetter(*_FIELDS)
 _setters: Final[list[Callable[[PodInfo, object], None]]] = [getattr(PodInfo, name).__set__ for name in _FIELDS]
@@ -33,6 +51,22 @@ def is_like(a: PodInfo, b: PodInfo) -> bool:
     """Whether two pods that wait are equal in everything but UID, name and age."""
     # Decoded pods of a service share their pieces, and tuples compare identities first.
     return waits(a) and waits(b) and bool(shape_of(a) == shape_of(b))
+
+
+def is_like_but_for_identity(a: PodInfo, b: PodInfo) -> bool:
+    """Whether two pods that wait differ in nothing but what identifies them.
+
+    Beside UID, name and age: the labels by which controllers tell their pods apart, and of pods of Jobs the Job.
+    """
+    if not (waits(a) and waits(b)) or _but_for_identity(a) != _but_for_identity(b) or a.owner.kind != b.owner.kind:
+        return False
+    if a.owner_uid != b.owner_uid and a.owner.kind != "Job":
+        return False
+    return a.labels == b.labels or _without_identity(a.labels) == _without_identity(b.labels)
+
+
+def _without_identity(labels: Mapping[str, str]) -> dict[str, str]:
+    return {key: value for key, value in labels.items() if key not in IDENTITY_LABELS}
 
 
 def on_node(pod: PodInfo, node: str) -> PodInfo:

@@ -20,7 +20,8 @@ from typing import Final, Protocol
 from extender.feasibility import Verdict
 from extender.filters.filter import ClusterView, Filter
 from extender.framework.cycle.decisions import Decisions, Rejected
-from extender.framework.cycle.placing import Placer, like_pods
+from extender.framework.cycle.likeness import Likeness
+from extender.framework.cycle.placing import Placer
 from extender.framework.plugins import Nomination
 from extender.framework.profile import SchedulingProfile
 from extender.framework.queue.queued import Popped, QueuedPod
@@ -81,6 +82,7 @@ class SchedulingCycle:
         self._view, self._cluster, self._profiles, self._gangs = view, cluster, profiles, gangs
         self._preempt, self._withdraw = preempt, withdraw
         self._observe, self._stopwatch = observe, stopwatch
+        self._likeness = Likeness(view, profiles)
 
     def run(self, popped: Popped, placer: Placer) -> Decisions:
         """Decide about a unit."""
@@ -119,7 +121,7 @@ class SchedulingCycle:
 
     def _place_each(self, pods: Sequence[QueuedPod], placer: Placer, decisions: Decisions) -> None:
         began = self._stopwatch()
-        for run in like_pods([queued.pod for queued in pods]):
+        for run in self._likeness.runs([queued.pod for queued in pods]):
             if self._stopwatch() - began > _LONGEST_SECONDS:
                 decisions.unfinished += pods[run]
                 continue
@@ -202,7 +204,7 @@ class SchedulingCycle:
         placed: list[tuple[QueuedPod, int]] = []
         left: list[tuple[QueuedPod, Verdict]] = []
         refusals: dict[str, Status] = {}
-        for run in like_pods([queued.pod for queued in in_order]):
+        for run in self._likeness.runs([queued.pod for queued in in_order]):
             of_run = in_order[run]
             while of_run:
                 # Members that share a claim one by one: what is reserved counts for those that follow.

@@ -5,7 +5,7 @@ Everything happens in memory, under the lock of the tables. A batch gives what o
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,18 +17,17 @@ from extender.framework.cycle.dependence import is_asked_once
 from extender.framework.cycle.peak_ranking import PeakRanking
 from extender.framework.cycle.plain_ranking import PlainRanking
 from extender.framework.cycle.totals import candidates, lost_ranking, node_totals
-from extender.framework.plugins import PreScore, Score
+from extender.framework.plugins import NodePreference, PreScore, Score
 from extender.framework.profile import SchedulingProfile
 from extender.framework.status import Code
 from extender.policies.policy import Policy
 from forecast.arrays import Floats, Ints
 from scorer.assuming import AssumingCluster
 from scorer.cluster.objects import PodInfo
-from scorer.cluster.pod_shape import is_like
 from scorer.degradation import Level
 from scorer.opt_out import opts_out
 
-__all__ = ["Placed", "Placer", "like_pods"]
+__all__ = ["Placed", "Placer"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,15 +41,6 @@ class Placed:
     why_not: Verdict | None
 
 
-def like_pods(pods: Sequence[PodInfo]) -> Iterator[slice]:
-    """Runs of like pods, in order."""
-    start = 0
-    for at in range(1, len(pods) + 1):
-        if at == len(pods) or not is_like(pods[start], pods[at]):
-            yield slice(start, at)
-            start = at
-
-
 @dataclass(slots=True)
 class Placer:
     """For one cycle, while the lock is held.
@@ -62,6 +52,7 @@ class Placer:
     scan_from       : row at which a bounded scan begins; where it ended is where the next one does
     one_by_one      : every pod by itself: for tests and benchmarks, the result is the same
     scores          : further Score plugins with their weights; pre_scores may silence them. See `use`
+    preferences     : which nodes come first
     """
 
     view: ClusterView
@@ -74,11 +65,12 @@ class Placer:
     one_by_one: bool = False
     scores: Sequence[tuple[Score, int]] = ()
     pre_scores: Sequence[PreScore] = ()
+    preferences: Sequence[NodePreference] = ()
 
     def use(self, profile: SchedulingProfile) -> None:
         """The pods that follow are of this profile."""
         self.score_per_point = profile.score_per_point
-        self.scores, self.pre_scores = profile.scores, profile.pre_scores
+        self.scores, self.pre_scores, self.preferences = profile.scores, profile.pre_scores, profile.preferences
 
     def place(self, pods: Sequence[PodInfo], filters: Sequence[Filter], policy: Policy) -> Placed:
         """Like pods, as many as there is room for: assumed in the tables on return."""
@@ -89,19 +81,34 @@ class Placer:
             rows = candidates(found.passes, rest[0], self.view, self.level)
             if not len(rows):
                 return Placed(tuple(placed), found)
-            placed += self._place_some(rest, filters, policy, self._scanned(rows, len(rest)))
+            if (nominated := self._nominated(rest[0], rows)) is not None:
+                placed.append(nominated)
+                continue
+            rows, most = self._preferred(rest, rows)
+            placed += self._place_some(rest[:most], filters, policy, self._scanned(rows, most))
         return Placed(tuple(placed), None)
+
+    def _nominated(self, pod: PodInfo, rows: Ints) -> int | None:
+        """Where room was made for it, at the expense of others."""
+        row = self.view.state.row_of.get(pod.nominated_node) if pod.nominated_node else None
+        if row is None or row not in rows:
+            return None
+        self.cluster.assume(pod, pod.nominated_node, self.until)
+        return row
+
+    def _preferred(self, pods: Sequence[PodInfo], rows: Ints) -> tuple[Ints, int]:
+        """Among which nodes scores decide, and for how many of the pods."""
+        most = len(pods)
+        for preference in self.preferences:
+            preferred = preference.prefer(pods[0], most, self.view, rows)
+            rows, most = preferred.rows, min(most, preferred.most)
+        return rows, most
 
     def _place_some(
         self, pods: Sequence[PodInfo], filters: Sequence[Filter], policy: Policy, rows: Ints
     ) -> Sequence[int]:
         """At least the first pod."""
-        pod = pods[0]
-        nominated = self.view.state.row_of.get(pod.nominated_node) if pod.nominated_node else None
-        if nominated is not None and nominated in rows:  # room was made there, at the expense of others
-            self.cluster.assume(pod, pod.nominated_node, self.until)
-            return [nominated]
-        ranking = None
+        pod, ranking = pods[0], None
         if not self.one_by_one and len(pods) > 1 and self._is_unmoved(pod, filters):
             ranking = self._ranking(pod, policy, rows)
         if ranking is None:

@@ -10,7 +10,7 @@ from extender.filters.predicted_peak import PredictedPeak
 from extender.framework.binding.binding_plugins import BindingPlugins
 from extender.framework.cycle.batch_plan import BatchPlan
 from extender.framework.cycle.dependence import is_asked_once
-from extender.framework.cycle.placing import Placer, like_pods
+from extender.framework.cycle.placing import Placer
 from extender.framework.preemption.nominated import NominatedPods
 from extender.online.colocating import Colocation
 from extender.online.profile import online_profile
@@ -24,7 +24,7 @@ def test_a_filter_that_is_asked_once_says_the_same_after_like_pods_have_landed_b
     others: list[Filter] = [PredictedPeak({"cpu": 0.5}), NominatedPods(world.view.state)]
     asked_once = 0
     with world.scorer.reading() as cluster:
-        for run in like_pods(world.pods):
+        for run in list(world.runs()):
             pod = world.pods[run][-1]
             filters = [one for one in (*FILTERS, *others) if is_asked_once([one], pod, world.view)]
             asked_once += len(filters)
@@ -42,7 +42,7 @@ def test_a_filter_that_is_asked_once_says_the_same_after_like_pods_have_landed_b
 
 def test_the_online_profile_places_like_pods_from_one_reading_of_the_tables(monkeypatch: pytest.MonkeyPatch) -> None:
     world = varied_cluster(1)
-    pods = max((world.pods[run] for run in like_pods(world.pods)), key=len)
+    pods = max((world.pods[run] for run in world.runs()), key=len)
     plain = [one for one in pods if not one.constraints.spread and not one.constraints.affects_others]
     plans = []
     made = BatchPlan.__init__

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
@@ -12,14 +12,20 @@ from benchmarks.large_cluster import large_cluster
 from extender.filters.catalogue import standard_filters
 from extender.filters.domain import Domain
 from extender.filters.filter import ClusterView
-from extender.framework.cycle.placing import Placer, like_pods
+from extender.framework.binding.binding_plugins import BindingPlugins
+from extender.framework.cycle.likeness import Likeness
+from extender.framework.cycle.placing import Placer
+from extender.framework.profile import SchedulingProfile
 from extender.index.index import INDEXED_KINDS, PlacementIndex
-from extender.policies.policy import Policy
+from extender.policies.policy import OnePolicy, Policy
+from forecast.service_key import Owner
 from scorer.cluster.constraints import (
+    UNCONSTRAINED,
     LabelSelector,
     NodeSelectorTerm,
     Operator,
     PodAffinityTerm,
+    PodConstraints,
     PreferredNodeTerm,
     PreferredPodTerm,
     Requirement,
@@ -48,12 +54,19 @@ class VariedCluster:
     policy: Policy
     pods: list[PodInfo]
 
+    def runs(self) -> Iterator[slice]:
+        """Of pods that go together; to be asked for while the lock is held."""
+        names = {pod.scheduler_name for pod in self.pods}
+        bindings = BindingPlugins(bind=())
+        profiles = {name: SchedulingProfile("any", name, OnePolicy(self.policy), bindings) for name in names}
+        return Likeness(self.view, profiles).runs(self.pods)
+
     def place(self, *, one_by_one: bool, most: int = 64, bounded_scan: int = 0) -> list[str]:
         """Place all pods; the node of each, '' = none."""
         nodes: dict[str, str] = {}
         scan_from = 0
         with self.scorer.reading() as cluster:
-            for run in like_pods(self.pods):
+            for run in self.runs():
                 for start in range(run.start, run.stop, most):
                     level, _ = self.scorer.level()
                     some = self.pods[start : min(start + most, run.stop)]
@@ -87,7 +100,12 @@ def varied_cluster(seed: int, *, n_nodes: int = 40, n_pods: int = 150, with_mode
     request = float(rng.choice([0.2, 0.5, 1.1]))
     owners = [f"owner-{service}" for service in range(n_services)]
     pods = [
-        replace(pod, owner_uid=owners[i % n_services], requests={"cpu": request, "memory": request * 2.0**31})
+        replace(
+            pod,
+            owner_uid=owners[i % n_services],
+            requests={"cpu": request, "memory": request * 2.0**31},
+            constraints=_keeping_jobs_away(i % 3) if i % 40 == 0 else pod.constraints,
+        )
         for i, pod in enumerate(made.pods)
     ]
     scorer.replace(Kind.PODS, pods)
@@ -100,6 +118,12 @@ def varied_cluster(seed: int, *, n_nodes: int = 40, n_pods: int = 150, with_mode
     for pod in waiting:
         scorer.put(Kind.PODS, pod)
     return VariedCluster(scorer, view, Policy(scoring_policy(scorer.options)), waiting)
+
+
+def _keeping_jobs_away(number: int) -> PodConstraints:
+    """Of a pod that sits: nothing of some Jobs on its node."""
+    jobs = LabelSelector((Requirement("job-name", Operator.IN, (f"job-{number}",)),))
+    return replace(UNCONSTRAINED, anti_affinity=(PodAffinityTerm(jobs, "kubernetes.io/hostname", frozenset({"shop"})),))
 
 
 def _varied(node: NodeInfo, rng: np.random.Generator) -> NodeInfo:
@@ -147,4 +171,12 @@ def _like(base: PodInfo, count: int, first: int, rng: np.random.Generator) -> Se
         constraints=said,
         images=("registry.example/app:1",) if rng.random() < 0.5 else (),
     )
-    return [replace(like, uid=f"new-{first + i}", name=f"new-{first + i}") for i in range(count)]
+    pods = [replace(like, uid=f"new-{first + i}", name=f"new-{first + i}") for i in range(count)]
+    return pods if rng.random() < 0.7 else [_of_a_job(pod, int(rng.integers(5))) for pod in pods]
+
+
+def _of_a_job(pod: PodInfo, number: int) -> PodInfo:
+    """One of a Job of its own, as all runs of a CronJob are."""
+    name = f"job-{number}"
+    labels = dict(pod.labels) | {"job-name": name, "batch.kubernetes.io/job-completion-index": pod.uid}
+    return replace(pod, namespace="shop", labels=labels, owner=Owner("Job", name), owner_uid=f"uid-of-{name}")
