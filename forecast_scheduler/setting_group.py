@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from typing import Annotated, Any
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict
 
-__all__ = ["Country", "Duration", "SettingGroup"]
+from forecast.durations import DURATION_EXAMPLES, duration_seconds
 
-_SECONDS = {"ms": 0.001, "s": 1, "m": 60, "h": 3600, "d": 86_400}
+__all__ = ["Country", "Duration", "SettingGroup"]
 
 
 class SettingGroup(BaseModel):
@@ -25,11 +24,12 @@ def _undo_the_norway_problem(value: Any) -> Any:
 
 def _seconds(value: Any) -> Any:
     """Seconds of "200ms", "30s", "5m", "1h30m" or a number."""
-    if not isinstance(value, str) or re.fullmatch(r"\d+(\.\d+)?", value):
+    if not isinstance(value, str):
         return value
-    if not re.fullmatch(r"(\d+(ms|[smhd]))+", value):
-        raise ValueError("write a duration such as 200ms, 30s, 5m or 1h30m")
-    return sum(int(number) * _SECONDS[unit] for number, unit in re.findall(r"(\d+)(ms|[smhd])", value))
+    seconds = duration_seconds(value)
+    if seconds is None:
+        raise ValueError(f"write a duration such as {DURATION_EXAMPLES}")
+    return seconds
 
 
 Country = Annotated[str, BeforeValidator(_undo_the_norway_problem)]

@@ -14,6 +14,7 @@ from extender.policies.document_errors import first_mistake
 from extender.policies.mistakes import DocumentMistake
 from extender.policies.yaml_text import read_yaml
 from extender.qualified_names import is_label_value, is_qualified_name
+from forecast.durations import duration_seconds
 
 __all__ = [
     "MAX_POLICIES",
@@ -30,7 +31,6 @@ __all__ = [
 MAX_POLICIES: Final = 200
 MAX_RULES: Final = 1000
 
-_SECONDS: Final = {"ms": 0.001, "s": 1.0, "m": 60.0}
 _LONGEST_DEADLINE: Final = 10.0
 _NAMESPACE: Final = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
 
@@ -64,10 +64,11 @@ def _namespace(text: str) -> str:
 
 
 def _seconds(value: Any) -> Any:
-    found = re.fullmatch(r"([0-9]{1,9}(?:\.[0-9]{1,9})?)(ms|s|m)", value) if isinstance(value, str) else None
-    if found is None:
+    has_unit = isinstance(value, str) and not value[-1:].isdigit()
+    seconds = duration_seconds(value) if has_unit else None
+    if seconds is None:
         raise ValueError("write a duration with its unit, such as 100ms, 0.5s or 0.1m")
-    return float(found[1]) * _SECONDS[found[2]]
+    return seconds
 
 
 def _off(value: Any) -> Any:

@@ -1,0 +1,31 @@
+"""How people write how long something takes: 200ms, 30s, 5m, 1h30m, or a plain number of seconds.
+
+The way of Prometheus, without years and weeks (https://prometheus.io/docs/prometheus/latest/querying/basics/), and with
+fractions, as Go has them: 1.5h.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from typing import Final
+
+__all__ = ["DURATION_EXAMPLES", "duration_seconds"]
+
+DURATION_EXAMPLES: Final = "200ms, 30s, 5m or 1h30m"
+
+_SECONDS: Final = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86_400.0}
+_NUMBER: Final = re.compile(r"[0-9]+(?:\.[0-9]+)?")
+_PART: Final = re.compile(rf"({_NUMBER.pattern})(ms|[smhd])")
+_DURATION: Final = re.compile(rf"(?:{_PART.pattern})+")
+
+
+def duration_seconds(text: str) -> float | None:
+    """Seconds, at least 0 and finite; None = it is no duration."""
+    if _NUMBER.fullmatch(text):
+        seconds = float(text)
+    elif _DURATION.fullmatch(text):
+        seconds = sum(float(number) * _SECONDS[unit] for number, unit in _PART.findall(text))
+    else:
+        return None
+    return seconds if math.isfinite(seconds) else None
