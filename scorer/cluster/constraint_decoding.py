@@ -31,7 +31,7 @@ from scorer.cluster.constraints import (
     TopologySpreadConstraint,
 )
 
-__all__ = ["host_ports", "label_selector", "node_selector_term", "pod_constraints", "pod_volumes"]
+__all__ = ["host_ports", "label_selector", "node_selector_term", "pod_constraints", "pod_volumes", "uses_host"]
 
 _LONGEST_SHARED: Final = 8192  # bytes; see shared_pieces.py
 _NULL: Final = bytes(wire.NOTHING)
@@ -80,6 +80,11 @@ def host_ports(spec: wire.PodSpec) -> tuple[HostPort, ...]:
 def pod_volumes(spec: wire.PodSpec, pod_name: str) -> tuple[PodVolume, ...]:
     """Volumes that matter to placement; all others (config maps, empty directories, projections) are left out."""
     return tuple(v for v in (_volume(volume, pod_name) for volume in spec.volumes or ()) if v is not None)
+
+
+def uses_host(spec: wire.PodSpec) -> bool:
+    """See PodInfo. Kinds of volumes that are not read here (hostPath, NFS, inline CSI, ...) tie a pod, too."""
+    return bool(spec.host_network or spec.host_pid or spec.host_ipc) or any(map(_is_tied, spec.volumes or ()))
 
 
 def label_selector(selector: scheduling.LabelSelectorJson | None) -> LabelSelector | None:
@@ -184,6 +189,12 @@ def _with_own(
     """The selector with the pod's own values of some labels; keys it does not have are ignored, as in Kubernetes."""
     further = [Requirement(key, operator, (own[key],)) for key in keys or () if key in own]
     return LabelSelector((*selector.requirements, *(one for one in further if one not in selector.requirements)))
+
+
+def _is_tied(volume: scheduling.VolumeJson) -> bool:
+    """Whether it is of a kind that neither the API server nor a table of ours has."""
+    loose = (volume.config_map, volume.secret, volume.empty_dir, volume.projected, volume.downward_api)
+    return all(one == wire.NOTHING for one in loose) and volume.image is None and _volume(volume, "") is None
 
 
 def _volume(volume: scheduling.VolumeJson, pod_name: str) -> PodVolume | None:

@@ -9,7 +9,7 @@ import msgspec
 
 from forecast.service_key import NO_OWNER, Owner
 from scorer.cluster import wire
-from scorer.cluster.constraint_decoding import host_ports, pod_constraints, pod_volumes
+from scorer.cluster.constraint_decoding import host_ports, pod_constraints, pod_volumes, uses_host
 from scorer.cluster.objects import (
     JobInfo,
     NamespaceInfo,
@@ -21,9 +21,12 @@ from scorer.cluster.objects import (
     ReplicaSetInfo,
     Taint,
 )
+from scorer.cluster.seating import FINISHED
 from scorer.cluster.shared_pieces import own_annotations, quantities, shared_owner, string_map, totals
 
 __all__ = ["job_info", "namespace_info", "node_info", "pod_info", "replica_set_info"]
+
+_LONGEST_REASON: Final = 64
 
 _REVISION: Final = "deployment.kubernetes.io/revision"
 _DESIRED_REPLICAS: Final = "deployment.kubernetes.io/desired-replicas"
@@ -62,6 +65,7 @@ def pod_info(pod: wire.PodJson) -> PodInfo:
     owner, owner_uid = _controller(metadata)
     effective = totals(spec, status)
     labels = string_map(metadata.labels)
+    phase = _PHASES.get(status.phase or "Pending", Phase.UNKNOWN)
     return PodInfo(
         uid=_uid(metadata),
         namespace=namespace,
@@ -75,7 +79,7 @@ def pod_info(pod: wire.PodJson) -> PodInfo:
         nonzero_requests=effective.nonzero_requests,
         limits=effective.limits,
         qos=_QOS.get(status.qos_class or "", effective.qos),
-        phase=_PHASES.get(status.phase or "Pending", Phase.UNKNOWN),
+        phase=phase,
         terminating=metadata.deletion_timestamp is not None,
         started=_started(status),
         created=_created(metadata),
@@ -89,6 +93,9 @@ def pod_info(pod: wire.PodJson) -> PodInfo:
         gates=tuple(gate.name for gate in spec.scheduling_gates or ()),
         may_preempt=spec.preemption_policy != "Never",
         nominated_node=sys.intern(status.nominated_node_name or ""),
+        finished=_finished(status) if phase in FINISHED else None,
+        status_reason=sys.intern(status.reason[:_LONGEST_REASON]) if status.reason else "",
+        uses_host=uses_host(spec),
     )
 
 
@@ -158,6 +165,18 @@ def _started(status: wire.PodStatus) -> float | None:
     if status.phase == "Running" and not status.container_statuses and status.start_time:
         return status.start_time.timestamp()
     return None
+
+
+def _finished(status: wire.PodStatus) -> float | None:
+    """When the last of its containers ended."""
+    ends = [
+        end.finished_at
+        for container in (*(status.container_statuses or ()), *(status.init_container_statuses or ()))
+        if container.state is not None
+        and (end := container.state.terminated) is not None
+        and end.finished_at is not None
+    ]
+    return max(ends).timestamp() if ends else None
 
 
 def _whole_number(text: str | None) -> int | None:

@@ -97,6 +97,10 @@ class PodInfo:
     gates            : names of its scheduling gates; while there are any nobody places it
     may_preempt      : its preemptionPolicy is not Never
     nominated_node   : where room is being made for it; '' = nowhere
+    finished         : of a pod whose phase says that it is over: when its last container ended; None = nobody says
+    status_reason    : why it is as it is, such as Evicted; '' = nobody says
+    uses_host        : it takes part in the network, processes or IPC of its node, or mounts what is not everywhere:
+                       volumes other than those in `volumes`, images, and what the API server has itself
     """
 
     uid: str
@@ -125,6 +129,9 @@ class PodInfo:
     gates: tuple[str, ...] = ()
     may_preempt: bool = True
     nominated_node: str = ""
+    finished: float | None = None
+    status_reason: str = ""
+    uses_host: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -154,6 +154,9 @@ class PodSpec(Wire):
     tolerations: Raw = NOTHING
     topology_spread_constraints: Raw = NOTHING
     node_name: Text | None = None
+    host_network: bool | None = None
+    host_pid: bool | None = msgspec.field(name="hostPID", default=None)
+    host_ipc: bool | None = msgspec.field(name="hostIPC", default=None)
     scheduler_name: Text | None = None
     priority: Int32 | None = None
     overhead: Raw = NOTHING
@@ -164,11 +167,15 @@ class Started(Wire):
     started_at: Time | None = None
 
 
+class Ended(Started):
+    finished_at: Time | None = None
+
+
 class ContainerState(Wire):
     """How a container is, or was before."""
 
     running: Started | None = None
-    terminated: Started | None = None
+    terminated: Ended | None = None
 
 
 class ContainerStatus(Wire):
@@ -185,6 +192,7 @@ class PodStatus(Wire):
     """status of a pod."""
 
     phase: Text | None = None
+    reason: Text | None = None
     nominated_node_name: Text | None = None
     qos_class: Text | None = None
     start_time: Time | None = None

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import msgspec
+from msgspec import Raw
 
-from scorer.cluster.wire_base import Int32, StringMap, Text, Wire
+from scorer.cluster.wire_base import NOTHING, Int32, StringMap, Text, Wire
 
 __all__ = [
     "AffinityJson",
@@ -172,9 +173,14 @@ class ImageVolume(Wire):
 
 
 class VolumeJson(Wire):
-    """A volume of a pod; kinds that do not limit where it goes are not read."""
+    """A volume of a pod. Of kinds that come along wherever a pod goes it is only read that they are there."""
 
     name: Text = ""
+    config_map: Raw = NOTHING
+    secret: Raw = NOTHING
+    empty_dir: Raw = NOTHING
+    projected: Raw = NOTHING
+    downward_api: Raw = msgspec.field(name="downwardAPI", default=NOTHING)
     persistent_volume_claim: ClaimJson | None = None
     ephemeral: EphemeralJson | None = None
     gce_persistent_disk: GcePersistentDisk | None = None

@@ -97,7 +97,16 @@ def test_what_go_writes_for_nothing_is_nothing() -> None:
     metadata = {"name": "x", "labels": None, "annotations": None, "ownerReferences": None, "creationTimestamp": None}
     metadata |= {"namespace": None, "uid": None, "deletionTimestamp": None}
     names = ["nodeName", "schedulerName", "priority", "overhead", "resources", "containers", "initContainers"]
-    states = ["phase", "qosClass", "startTime", "conditions", "containerStatuses", "initContainerStatuses", "resources"]
+    states = [
+        "phase",
+        "reason",
+        "qosClass",
+        "startTime",
+        "conditions",
+        "containerStatuses",
+        "initContainerStatuses",
+        "resources",
+    ]
     null = {"metadata": metadata, "spec": dict.fromkeys(names), "status": dict.fromkeys(states)}
     assert decode_pod(null) == bare
     assert decode_pod({"metadata": metadata, "spec": None, "status": None}) == bare
@@ -120,6 +129,10 @@ def test_what_go_writes_for_nothing_is_nothing() -> None:
         ("metadata.deletionTimestamp", "2026-11-21T17:00:00Z", lambda p: p.terminating),
         ("status.phase", "Succeeded", lambda p: p.phase is Phase.SUCCEEDED),
         ("status.phase", "Odd", lambda p: p.phase is Phase.UNKNOWN),
+        ("status.phase", "Succeeded", lambda p: p.finished is None),
+        ("status.reason", "ProviderFailed", lambda p: p.status_reason == "ProviderFailed"),
+        ("status.reason", None, lambda p: p.status_reason == ""),
+        ("status.reason", "x" * 10_000, lambda p: p.status_reason == "x" * 64),
         ("status.qosClass", None, lambda p: p.qos is QosClass.BURSTABLE),
         ("status.qosClass", "BestEffort", lambda p: p.qos is QosClass.BEST_EFFORT),
         ("status.containerStatuses", None, lambda p: p.started == seconds("2026-11-21T16:00:01")),
@@ -165,6 +178,8 @@ def test_fields_of_a_pod(path: str, value: Any, check: Callable[[PodInfo], bool]
         ("spec.containers.0.resources.requests", {"cpu": 10**400}),
         ("spec.overhead", {"cpu": []}),
         ("status.containerStatuses", [{"state": {"running": {"startedAt": 5}}}]),
+        ("status.containerStatuses", [{"state": {"terminated": {"finishedAt": "then"}}}]),
+        ("status.reason", 5),
         ("kind", "Deployment"),
     ],
 )
@@ -172,6 +187,31 @@ def test_nonsense_is_refused_by_name(path: str, value: Any) -> None:
     with pytest.raises(UndecodableObject, match=r"Pod.* cannot be read: ") as refused:
         decode_pod(raw(changed(POD, path, value)))
     assert isinstance(refused.value, InputError)
+
+
+def ended(*times: str | None) -> list[dict[str, Any]]:
+    started = {"startedAt": "2026-11-21T16:00:09Z"}
+    return [
+        {"name": f"c{i}", "state": {"terminated": started | ({"finishedAt": time} if time else {})}}
+        for i, time in enumerate(times)
+    ]
+
+
+@pytest.mark.parametrize("phase", ["Succeeded", "Failed"])
+def test_a_pod_is_over_with_its_last_container(phase: str) -> None:
+    over = changed(POD, "status.phase", phase)
+    statuses = ended("2026-11-21T16:10:00Z", "2026-11-21T16:30:00Z", None)
+    one = changed(over, "status.containerStatuses", statuses)
+    assert decode_pod(one).finished == seconds("2026-11-21T16:30:00")
+    assert decode_pod(one).started == seconds("2026-11-21T16:00:09")
+    sidecar = changed(one, "status.initContainerStatuses", ended("2026-11-21T16:31:00Z"))
+    assert decode_pod(sidecar).finished == seconds("2026-11-21T16:31:00")
+    null = changed(over, "status.containerStatuses", [{"state": {"terminated": {"finishedAt": None}}}])
+    assert decode_pod(null).finished is None
+
+
+def test_a_pod_that_goes_on_has_not_finished_when_one_container_has() -> None:
+    assert decode_pod(changed(POD, "status.containerStatuses", ended("2026-11-21T16:10:00Z"))).finished is None
 
 
 def test_a_long_piece_decodes_like_a_short_one() -> None:

@@ -41,6 +41,9 @@ OTHERWISE: dict[str, Any] = {
     "gates": ("wait",),
     "may_preempt": False,
     "nominated_node": "n1",
+    "finished": 7.0,
+    "status_reason": "Evicted",
+    "uses_host": True,
 }
 
 
