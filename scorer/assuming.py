@@ -171,7 +171,7 @@ class AssumingCluster(TrackedCluster):
         key = self.state.services[service]
         if self.predicted is None:
             return -1, key.belongs_to_node
-        profile = self.predicted.known_profile(pod, key)
+        profile = self.predicted.known_profile(pod, key, self.expected_run(pod, key))
         return None if profile is None else (profile, key.belongs_to_node)
 
     def _assume_run(self, run: _Run, until: float) -> None:

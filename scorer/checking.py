@@ -19,9 +19,10 @@ from scorer.answers import SelfCheck
 from scorer.cluster.changes import Seat
 from scorer.cluster.self_check import Observed, drifts, observe
 from scorer.predicted.capacity import KnownCapacities
-from scorer.predicted.cluster import PlacedPod, Sums
 from scorer.predicted.load import LoadSnapshot
+from scorer.predicted.placed import PlacedPod, Sums
 from scorer.predicted.profiles import ProfileKey, Profiles
+from scorer.predicted.runs import under_way
 from scorer.tracking import TrackedCluster
 
 __all__ = ["check"]
@@ -44,12 +45,13 @@ def check(cluster: TrackedCluster, lock: AbstractContextManager[object] | thread
         sums = None if predicted is None else predicted.sums()
         keys = () if predicted is None else tuple(predicted.keys)
         replicas = [] if predicted is None else [predicted.replicas_used(profile) for profile in range(len(keys))]
+        half_hour = 0 if predicted is None else under_way(predicted.horizon)
         charges = cluster.charges.drift()
     drift = list(drifts(observed))
     if load is not None and sums is not None:
         drift += _placed_drifts(observed.seat_of, placed)
         if predicted is not None:
-            drift += islice(_profile_drifts(observed, placed, keys, replicas, predicted.profiles), _SHOWN)
+            drift += islice(_profile_drifts(observed, placed, keys, replicas, predicted.profiles, half_hour), _SHOWN)
         drift += _load_drifts(load, placed, observed.names)
         drift += _sum_drifts(sums, placed, observed.names)
     drift += islice(_capacity_drifts(observed, capacity, capacities), _SHOWN)
@@ -81,18 +83,25 @@ def _profile_drifts(
     keys: Sequence[ProfileKey],
     replicas: Sequence[float],
     profiles: Profiles,
+    half_hour: int,
 ) -> Iterator[str]:
-    """Pods counted with the curve of another service, and curves for another number of replicas."""
-    wrong = 0
+    """Pods counted with the curve of another service, or of a run that is over; curves for another number of replicas.
+
+    half_hour : the one under way, as `scorer.predicted.runs` counts them
+    """
+    wrong = over = 0
     for uid, pod in placed.items():
         seat = observed.seat_of.get(uid)
         if seat is not None:
-            service = observed.services[seat.service]
-            wrong += keys[pod.profile].service != (service if profiles.knows(service) else None)
+            key, service = keys[pod.profile], observed.services[seat.service]
+            wrong += key.service != (service if profiles.knows(service) else None)
+            over += key.run is not None and key.run.end <= half_hour
+    if over:
+        yield f"predicted load: {over} pods are there, and counted with the curve of a run that is over"
     if wrong:
         yield f"predicted load: {wrong} pods are counted with the curve of another service"
     for key, used in zip(keys, replicas, strict=True):
-        if key.service is not None and key.service in observed.service_of:
+        if key.service is not None and key.run is None and key.service in observed.service_of:
             there = observed.replicas[observed.service_of[key.service]]
             if there != used:
                 yield f"predicted load: {key.service} has {there:g} replicas, its curve is for {used:g}"

@@ -18,10 +18,11 @@ def predict(profiles: Profiles, capacities: KnownCapacities, snapshot: Snapshot,
     predicted = PredictedCluster(profiles, Horizon.at(now, profiles.model.calendar))
     for row, node in snapshot.nodes:
         predicted.set_node(row, node.name, capacities.of(node))
-    services = dict.fromkeys(snapshot.services[seat.service] for seat in snapshot.seats.values())
+    runs = snapshot.runs  # each has a curve of its own
+    services = dict.fromkeys(snapshot.services[seat.service] for uid, seat in snapshot.seats.items() if uid not in runs)
     predicted.add_services(tuple(services), snapshot.replicas)
     for uid, seat in snapshot.seats.items():
         key = snapshot.services[seat.service]
         replicas, shadow = snapshot.replicas.get(key, 0.0), snapshot.shadows.get(uid)
-        predicted.place(snapshot.pods[uid], key, seat.node, seat.weight, replicas, shadow=shadow)
+        predicted.place(snapshot.pods[uid], key, seat.node, seat.weight, replicas, shadow=shadow, run=runs.get(uid))
     return predicted

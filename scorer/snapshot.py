@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from forecast.service_key import ServiceKey
 from scorer.cluster.changes import Seat
 from scorer.cluster.objects import NodeInfo, PodInfo
+from scorer.predicted.runs import Run
 
 __all__ = ["Snapshot"]
 
@@ -20,6 +21,7 @@ class Snapshot:
     seats    : by pod UID, as `pods`; services: by the index that seats name
     replicas : pods that share the load of each service
     shadows  : by pod UID, see TrackedCluster.believe
+    runs     : by pod UID, of those that run for a while only
     changed  : UIDs of pods that changed since, in order
     """
 
@@ -30,3 +32,4 @@ class Snapshot:
     replicas: Mapping[ServiceKey, float]
     shadows: Mapping[str, int]
     changed: dict[str, None]
+    runs: Mapping[str, Run] = field(default_factory=dict)

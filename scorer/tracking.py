@@ -10,7 +10,7 @@ Objects and measurements go in, tables follow. No threads, no clock, no I/O: `sc
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 import numpy as np
@@ -18,6 +18,7 @@ import numpy as np
 from forecast.arrays import Bools, Floats
 from forecast.calendar import SLOT_MINUTES
 from forecast.resources import RESOURCES
+from forecast.service_key import ServiceKey
 from scorer.cluster.changes import Change, NodeAdded, NodeChanged, NodeRemoved, PodChange, PodsSeated, Seat
 from scorer.cluster.objects import PodInfo, QosClass
 from scorer.cluster.seating import FINISHED
@@ -31,6 +32,7 @@ from scorer.options import ScorerOptions
 from scorer.predicted.capacity import KnownCapacities
 from scorer.predicted.cluster import PlacedPod, PredictedCluster
 from scorer.predicted.growing import grown
+from scorer.predicted.runs import Run, expected_run
 from scorer.scores.spread_or_stack import next_stack_weight, water_level
 from scorer.snapshot import Snapshot
 
@@ -56,6 +58,9 @@ class TrackedCluster:
         )
         self.departed = Departed(options.usage_window)
         self.stack_weight = 0.0
+        # Seconds a pod is expected to run from its start; None = it runs on and on. Under the lock, of every pod that
+        # changes or is asked about; whoever sets it does so before the first pods come.
+        self.run_of: Callable[[PodInfo, ServiceKey], float | None] = lambda pod, service: None
         self.listeners: list[Callable[[Sequence[Change]], None]] = []  # tables of others that follow the same changes
         # One row per node, more rows than used.
         self._capacity = np.full((0, len(RESOURCES)), np.nan)
@@ -63,6 +68,7 @@ class TrackedCluster:
         self._sampled = np.full(0, np.nan)
         self._live_nodes: Bools = np.zeros(0, dtype=bool)
         self._shadows: dict[str, int] = {}  # pods that are predicted on the node of another row than theirs
+        self._runs: dict[str, Run] = {}  # of pods that sit and run for a while only
         self._following: Snapshot | None = None  # somebody makes tables from it at this moment
 
     # Columns
@@ -76,6 +82,11 @@ class TrackedCluster:
     def sampled(self) -> Floats:
         """(n_rows,) unix seconds of each node's last measurement, NaN = never."""
         return self._sampled[: self.state.n_rows]
+
+    @property
+    def runs(self) -> Mapping[str, Run]:
+        """Of pods that sit and run for a while only, by UID; to be read only."""
+        return self._runs
 
     def measured_nodes(self) -> Bools:
         """(n_rows,) nodes measured recently enough to say what they use now."""
@@ -190,6 +201,7 @@ class TrackedCluster:
             replicas={key: state.replicas(service) for key, service in state.service_of.items()},
             shadows=dict(self._shadows),
             changed={},
+            runs=dict(self._runs),
         )
         return self._following
 
@@ -203,7 +215,8 @@ class TrackedCluster:
             else:
                 key = state.services[seat.service]
                 replicas, shadow = state.replicas(seat.service), self._shadows.get(uid)
-                predicted.place(state.pods[uid], key, seat.node, seat.weight, replicas, shadow=shadow)
+                run = self._runs.get(uid)
+                predicted.place(state.pods[uid], key, seat.node, seat.weight, replicas, shadow=shadow, run=run)
         for key, service in state.service_of.items():
             predicted.set_replicas(key, state.replicas(service))
         self._following = None
@@ -253,7 +266,11 @@ class TrackedCluster:
         service = self.state.service_of.get(key)
         # The pod itself will serve, too, where it is not known yet.
         replicas = 1.0 if service is None else self.state.replicas(service)
-        return self.predicted.profile(pod, key, replicas)
+        return self.predicted.profile(pod, key, replicas, self.expected_run(pod, key))
+
+    def expected_run(self, pod: PodInfo, service: ServiceKey) -> Run | None:
+        """When a pod runs; None = on and on. One that waits would start now, one that is bound has since it was."""
+        return expected_run(pod.started, self.run_of(pod, service), self.now, self._runs.get(pod.uid))
 
     # Inside
 
@@ -280,10 +297,11 @@ class TrackedCluster:
         uids, nodes = [one.uid for one in change.pods], [one.node for one in change.seats]
         if self._following is not None:
             self._following.changed.update(dict.fromkeys(uids))
-        profile = None
+        profile, key = None, self.state.services[seat.service]
+        if (run := self.expected_run(pod, key)) is not None:
+            self._runs.update(dict.fromkeys(uids, run))
         if self.predicted is not None:
-            key = self.state.services[seat.service]
-            profile = self.predicted.profile(pod, key, self.state.replicas(seat.service))
+            profile = self.predicted.profile(pod, key, self.state.replicas(seat.service), run)
             like = PlacedPod(seat.node, profile, seat.weight, not key.belongs_to_node, int(pod.qos))
             self.predicted.place_all(uids, nodes, like)
         self.charges.charge_all(uids, nodes, self.expected_use(pod, profile).amount)
@@ -292,11 +310,17 @@ class TrackedCluster:
         """Let the predicted load have a pod on its seat, or where it is believed to be. pod: None = as it is known."""
         if self._following is not None:
             self._following.changed[uid] = None
+        key, pod = self.state.services[seat.service], pod or self.state.pods[uid]
+        run = self.expected_run(pod, key)
+        if run is not None:
+            self._runs[uid] = run
+        elif self._runs:
+            self._runs.pop(uid, None)
         if self.predicted is not None:
-            key, pod, shadow = self.state.services[seat.service], pod or self.state.pods[uid], self._shadows.get(uid)
-            if not self.predicted.has_placed(pod, key, seat.node, seat.weight, shadow):
+            shadow = self._shadows.get(uid)
+            if not self.predicted.has_placed(pod, key, seat.node, seat.weight, shadow, run):
                 replicas = self.state.replicas(seat.service)
-                self.predicted.place(pod, key, seat.node, seat.weight, replicas, shadow=shadow)
+                self.predicted.place(pod, key, seat.node, seat.weight, replicas, shadow=shadow, run=run)
 
     def _end_shadows_on(self, row: int) -> None:
         """The node is gone: what was believed to be there counts where it is."""
@@ -308,6 +332,7 @@ class TrackedCluster:
     def _pod_left(self, pod: PodInfo) -> None:
         self._departs(pod)
         self._shadows.pop(pod.uid, None)
+        self._runs.pop(pod.uid, None)
         if self.predicted is not None:
             self.predicted.remove(pod.uid)
         self.charges.release(pod.uid)

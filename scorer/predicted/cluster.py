@@ -7,12 +7,12 @@ One of these belongs to one model and one local day; a new model or midnight mak
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import repeat
 
 import numpy as np
 
-from forecast.arrays import AnyFloats, Bools, Floats, Floats32, Ints
+from forecast.arrays import AnyFloats, Floats, Floats32, Ints
 from forecast.calendar import SLOTS_PER_DAY
 from forecast.resources import CPU, MEMORY, RESOURCES
 from forecast.service_key import ServiceKey
@@ -23,8 +23,10 @@ from scorer.predicted.capacity import LARGEST
 from scorer.predicted.growing import grown
 from scorer.predicted.horizon import Horizon
 from scorer.predicted.load import PredictedLoad
+from scorer.predicted.placed import PlacedPod, Sums
 from scorer.predicted.profiles import ProfileKey, Profiles
 from scorer.predicted.repeated_rows import add_to_rows
+from scorer.predicted.runs import Run, RunHours, half_hours, under_way
 from scorer.scores.predicted_peak import RESOURCE_WEIGHTS
 
 __all__ = ["PlacedPod", "PredictedCluster", "Sums"]
@@ -32,45 +34,6 @@ __all__ = ["PlacedPod", "PredictedCluster", "Sums"]
 
 _MOST_IDLE_PROFILES = 512
 """Profiles without pods that are kept: those somebody asked about. A row has 7 kB, and anybody may ask."""
-
-
-@dataclass(frozen=True, slots=True)
-class PlacedPod:
-    """A pod on a node.
-
-    weight  : 1 = counts in what is predicted, 0 = does not (terminating, superseded, part of the node's base)
-    present : it uses something now, whether or not it will be there in the evening; False = part of the base
-    shadow  : row of the node on which its curve counts instead; what it uses now it uses on `node`. None = no other
-    """
-
-    node: int
-    profile: int
-    weight: float
-    present: bool
-    qos: int
-    shadow: int | None = None
-
-    @property
-    def counts_on(self) -> int:
-        """Row of the node whose predicted load it adds to."""
-        return self.node if self.shadow is None else self.shadow
-
-
-@dataclass(frozen=True, slots=True)
-class Sums:
-    """Copies for a check of what is kept beside the curves, and of what it is made of.
-
-    now          : (n_nodes, n_resources); qos_memory: (n_nodes, 3); unknown_pods: of the whole cluster
-    use_now      : (n_profiles, n_resources) of one pod; memory_peak: (n_profiles,) bytes
-    known        : (n_profiles,) whether the model knows the service
-    """
-
-    now: Floats
-    qos_memory: Floats
-    unknown_pods: int
-    use_now: Floats
-    memory_peak: Floats
-    known: Bools
 
 
 class PredictedCluster:
@@ -129,21 +92,30 @@ class PredictedCluster:
         replicas: float,
         *,
         shadow: int | None = None,
+        run: Run | None = None,
     ) -> None:
-        """The pod is on a node, whatever was known of it before. shadow: see PlacedPod."""
-        profile = self.profile(pod, service, replicas)
+        """The pod is on a node, whatever was known of it before. shadow: see PlacedPod; run: None = on and on."""
+        profile = self.profile(pod, service, replicas, run)
         present = not service.belongs_to_node
         self._place(pod.uid, PlacedPod(node, profile, weight, present, int(pod.qos), shadow=shadow))
 
-    def has_placed(self, pod: PodInfo, service: ServiceKey, node: int, weight: float, shadow: int | None) -> bool:
+    def has_placed(
+        self,
+        pod: PodInfo,
+        service: ServiceKey,
+        node: int,
+        weight: float,
+        shadow: int | None,
+        run: Run | None = None,
+    ) -> bool:
         """Whether placing the pod so would change nothing."""
         placed = self.placed.get(pod.uid)
         if placed is None or (placed.node, placed.weight, placed.qos, placed.shadow) != (node, weight, pod.qos, shadow):
             return False
         key = self.keys[placed.profile]
-        if key.service is not None:
+        if key.service is not None and key.run is None and run is None:
             return key.service == service
-        return placed.present != service.belongs_to_node and key == self._key(pod, service)
+        return placed.present != service.belongs_to_node and key == self._key(pod, service, run)
 
     def place_all(self, uids: Sequence[str], nodes: Sequence[int], like: PlacedPod) -> None:
         """Pods of which none is known here are on nodes, as if each had been placed, in this order.
@@ -173,9 +145,9 @@ class PredictedCluster:
         if placed is not None:
             self._count(placed, -1)
 
-    def profile(self, pod: PodInfo, service: ServiceKey, replicas: float) -> int:
+    def profile(self, pod: PodInfo, service: ServiceKey, replicas: float, run: Run | None = None) -> int:
         """The profile of a pod, made if it is new."""
-        key = self._key(pod, service)
+        key = self._key(pod, service, run)
         known = self._profile_of.get(key)
         if known is not None:
             if known in self._idle:
@@ -188,9 +160,9 @@ class PredictedCluster:
         self._idle[profile] = None
         return profile
 
-    def known_profile(self, pod: PodInfo, service: ServiceKey) -> int | None:
+    def known_profile(self, pod: PodInfo, service: ServiceKey, run: Run | None = None) -> int | None:
         """The profile of a pod if there is one already."""
-        return self._profile_of.get(self._key(pod, service))
+        return self._profile_of.get(self._key(pod, service, run))
 
     def add_services(self, services: Sequence[ServiceKey], replicas: Mapping[ServiceKey, float]) -> None:
         """Make the profiles of many services at once, which is much faster than one by one; their pods follow."""
@@ -200,7 +172,7 @@ class PredictedCluster:
             self._add_profiles(new, np.array([replicas[key.service] for key in new if key.service is not None]))
 
     def set_replicas(self, service: ServiceKey, replicas: float) -> None:
-        """So many pods share the work of the service now."""
+        """So many pods share the work of the service now; what runs for a while only has work of its own."""
         profile = self._profile_of.get(ProfileKey(service))
         if profile is None or self._replicas[profile] == replicas:
             return
@@ -226,6 +198,7 @@ class PredictedCluster:
     def set_slot(self, slot: int) -> None:
         """Another half hour of the same day is under way."""
         self.horizon = replace(self.horizon, slot=slot)
+        self._extend_runs()
         self.load.set_weights(self.horizon.weights())
 
     # What is asked
@@ -299,11 +272,15 @@ class PredictedCluster:
 
     # Inside
 
-    def _key(self, pod: PodInfo, service: ServiceKey) -> ProfileKey:
-        if self.profiles.knows(service):
-            return ProfileKey(service)
+    def _key(self, pod: PodInfo, service: ServiceKey, run: Run | None = None) -> ProfileKey:
+        known = service if self.profiles.knows(service) else None
+        if known is not None and run is None:
+            return ProfileKey(known)
+        hours = None if run is None else half_hours(run, self.horizon)
+        if known is not None and not self.profiles.requests_count(known):
+            return ProfileKey(known, run=hours)
         cores, memory = pod.requests.get("cpu", 0.0), pod.requests.get("memory", 0.0)
-        return ProfileKey(None, min(cores, float(LARGEST[CPU])), min(memory, float(LARGEST[MEMORY])))
+        return ProfileKey(known, min(cores, float(LARGEST[CPU])), min(memory, float(LARGEST[MEMORY])), hours)
 
     def _place(self, uid: str, placed: PlacedPod) -> None:
         before = self.placed.get(uid)
@@ -317,7 +294,8 @@ class PredictedCluster:
     def _give_row_to(self, key: ProfileKey, replicas: float) -> int:
         """Let a new profile take the place of the one that nobody has used for longest."""
         profile = next(iter(self._idle))
-        del self._profile_of[self.keys[profile]], self._idle[profile]
+        self._unlist(profile)
+        del self._idle[profile]
         curve, today = self._curves([key], np.array([replicas]))
         self.load.set_profile(profile, curve[0])
         self._today[profile], self._replicas[profile] = today[0], replicas
@@ -325,6 +303,20 @@ class PredictedCluster:
         self.keys[profile], self._profile_of[key] = key, profile
         self._idle[profile] = None
         return profile
+
+    def _unlist(self, profile: int) -> None:
+        if self._profile_of.get(self.keys[profile]) == profile:
+            del self._profile_of[self.keys[profile]]
+
+    def _extend_runs(self) -> None:
+        """Pods that are there run at least until the half hour under way is over, whatever was expected."""
+        end = under_way(self.horizon) + 1
+        for profile, key in enumerate(self.keys):
+            if key.run is not None and key.run.end < end and self._users[profile]:
+                self._unlist(profile)
+                self.keys[profile] = key = replace(key, run=RunHours(key.run.first, end))
+                self._profile_of.setdefault(key, profile)  # there may be one that was expected to end then
+                self.load.set_profile(profile, self.profiles.run_curve(key, self.horizon.days))
 
     def _count(self, placed: PlacedPod, sign: int) -> None:
         row = placed.counts_on
@@ -367,8 +359,13 @@ class PredictedCluster:
         return first
 
     def _curves(self, keys: Sequence[ProfileKey], replicas: Floats) -> tuple[Floats32, Floats32]:
-        """What placement weighs over the horizon, and what is expected today, of one pod."""
+        """What placement weighs over the horizon, and what is expected today while it is there, of one pod."""
         days = self.horizon.days
+        if keys[0].run is not None:
+            (key,) = keys
+            # What is there now uses as much, whenever it is looked at: nobody asks what it uses after it has gone.
+            now = np.broadcast_to(self.profiles.run_level(key)[:, None], (len(RESOURCES), SLOTS_PER_DAY))
+            return self.profiles.run_curve(key, days)[None], now[None].astype(np.float32)
         services = [key.service for key in keys if key.service is not None]
         if services:
             return self.profiles.placement(services, replicas, days), self.profiles.mean(services, replicas, days[:1])

@@ -124,13 +124,19 @@ def node_curves(
     if fading is not None:
         base += inputs.error[:, :, None] * fading
     tiled = (1, len(days))
+    running = profiles.running(inputs.keys, days)
     model = profiles.model
+
+    def variance(std: AnyFloats) -> Floats:
+        of_days = np.tile((widen * std) ** 2, tiled)
+        return of_days if running is None else np.asarray(of_days * running)
+
     loads = tuple(
         node_load(
             placements,
             usage[:, r],
-            np.tile((widen * own[:, r]) ** 2, tiled),
-            np.tile((widen * shared[:, r]) ** 2, tiled),
+            variance(own[:, r]),
+            variance(shared[:, r]),
             base[:, r],
             np.tile((widen * base_std[:, r]) ** 2, tiled),
             widen * float(model.cluster_std[r]),

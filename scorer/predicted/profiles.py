@@ -1,6 +1,7 @@
 """What one pod will use over the horizon, by service: read from the model at today's replica counts.
 
-A service the model does not know is taken at its request, as services of its kind use theirs.
+A service the model does not know is taken at its request, as services of its kind use theirs. A pod that is expected to
+run for a while only is taken to use its highest level in the half hours of its run, and nothing after it.
 """
 
 from __future__ import annotations
@@ -17,6 +18,8 @@ from forecast.model import PeakModel
 from forecast.resources import RESOURCES
 from forecast.scenarios import dilate
 from forecast.service_key import ServiceKey
+from scorer.predicted.run_levels import RunLevels
+from scorer.predicted.runs import RunHours, slots_of
 
 __all__ = ["ProfileKey", "Profiles"]
 
@@ -26,11 +29,16 @@ _SERVICES_AT_ONCE = 256
 
 @dataclass(frozen=True, slots=True)
 class ProfileKey:
-    """Whose curve: of a service the model knows, or of pods of unknown ones with the same requests."""
+    """Whose curve: of a service the model knows, or of pods of unknown ones with the same requests.
+
+    run : the half hours in which the pod runs; None = it runs on and on. Requests count for a known service, too, where
+          something of a run was never measured
+    """
 
     service: ServiceKey | None = None
     cpu_cores: float = 0.0
     memory_bytes: float = 0.0
+    run: RunHours | None = None
 
 
 class Profiles:
@@ -40,6 +48,7 @@ class Profiles:
         self.model = model
         self.row_of = {service: row for row, service in enumerate(model.services)}
         self._measured: Bools = np.any(np.isfinite(model.usage_day_type), axis=(1, 2, 3))
+        self._levels = RunLevels(model)
 
     def knows(self, service: ServiceKey) -> bool:
         """Whether the model has anything measured of the service."""
@@ -85,27 +94,65 @@ class Profiles:
         """The same as `placement` for a pod of an unknown service: (n_resources, n_days * 48)."""
         return dilate(self.mean_from_requests(cpu_cores, memory_bytes, days)).astype(np.float32)
 
+    def requests_count(self, service: ServiceKey) -> bool:
+        """Whether something of a known service was never measured, so that a run of it is taken at its requests."""
+        return bool(np.isnan(self._levels.of(self.row_of[service]).mean).any())
+
+    def run_level(self, key: ProfileKey) -> Floats:
+        """What a node is expected to feel of one pod while it runs: (n_resources,), finite. key: of a run"""
+        if key.service is None:
+            return self._levels.from_requests(key.cpu_cores, key.memory_bytes)
+        level = self._levels.of(self.row_of[key.service]).mean
+        unknown = np.isnan(level)
+        if not unknown.any():
+            return level
+        return np.where(unknown, self._levels.from_requests(key.cpu_cores, key.memory_bytes), level)
+
+    def run_curve(self, key: ProfileKey, days: tuple[date, ...]) -> Floats32:
+        """The same half hour by half hour, 0 before and after its run: (n_resources, n_days * 48). key: of a run"""
+        curve = np.zeros((len(RESOURCES), len(days) * SLOTS_PER_DAY), dtype=np.float32)
+        if key.run is not None:
+            curve[:, slots_of(key.run, days)] = self.run_level(key)[:, None]
+        return curve
+
     def mean_of(self, keys: Sequence[ProfileKey], replicas: Floats, days: tuple[date, ...]) -> Floats32:
         """What a node is expected to feel of one pod of each profile: (n_keys, n_resources, n_days * 48)."""
         out = np.zeros((len(keys), len(RESOURCES), len(days) * SLOTS_PER_DAY), dtype=np.float32)
-        known = [i for i, key in enumerate(keys) if key.service is not None]
+        known = _known(keys)
         out[known] = self.mean(_services(keys), replicas[known], days)
         for i, key in enumerate(keys):
-            if key.service is None:
+            if key.run is not None:
+                out[i] = self.run_curve(key, days)
+            elif key.service is None:
                 out[i] = self.mean_from_requests(key.cpu_cores, key.memory_bytes, days)
         return out
+
+    def running(self, keys: Sequence[ProfileKey], days: tuple[date, ...]) -> Floats32 | None:
+        """1 where a pod of each profile runs, else 0: (n_keys, n_days * 48); None = all of them run on and on."""
+        if all(key.run is None for key in keys):
+            return None
+        running = np.ones((len(keys), len(days) * SLOTS_PER_DAY), dtype=np.float32)
+        for i, key in enumerate(keys):
+            if key.run is not None:
+                running[i] = 0.0
+                running[i, slots_of(key.run, days)] = 1.0
+        return running
 
     def std_of(self, keys: Sequence[ProfileKey], replicas: Floats, day: date) -> tuple[Floats32, Floats32]:
         """Error of one pod, and the one its service's pods share: (n_keys, n_resources, 48) each.
 
-        Of pods of unknown services nothing is known but that it is large: all they are expected to use on the day.
+        Of pods of unknown services nothing is known but that it is large: all they are expected to use on the day. Of
+        runs it is the largest of all half hours, those included in which they do not run (see `running`).
         """
         own = np.zeros((len(keys), len(RESOURCES), SLOTS_PER_DAY), dtype=np.float32)
         shared = np.zeros_like(own)
-        known = [i for i, key in enumerate(keys) if key.service is not None]
+        known = _known(keys)
         own[known], shared[known] = self.std(_services(keys), replicas[known])
         for i, key in enumerate(keys):
-            if key.service is None:
+            if key.run is not None:
+                own_of_run, shared_of_run = self._run_std(key)
+                own[i], shared[i] = own_of_run[:, None], shared_of_run[:, None]
+            elif key.service is None:
                 shared[i] = self.mean_from_requests(key.cpu_cores, key.memory_bytes, (day,))
         return own, shared
 
@@ -134,6 +181,14 @@ class Profiles:
         model = self.model.of_services(self._rows(services))
         return np.nan_to_num(model.replicas(days)).reshape(len(services), -1)
 
+    def _run_std(self, key: ProfileKey) -> tuple[Floats, Floats]:
+        """Error of one pod of a run, and the one that is shared: (n_resources,) each."""
+        level = self.run_level(key)
+        if key.service is None:
+            return np.zeros_like(level), level
+        levels = self._levels.of(self.row_of[key.service])
+        return levels.own_std, np.where(np.isnan(levels.mean), level, levels.shared_std)
+
     def _rows(self, services: Sequence[ServiceKey]) -> Ints:
         return np.array([self.row_of[service] for service in services], dtype=np.int64)
 
@@ -145,8 +200,14 @@ class Profiles:
             yield model, model.load_share(replicas[start : start + _SERVICES_AT_ONCE])
 
 
+def _known(keys: Sequence[ProfileKey]) -> list[int]:
+    """Positions of the services whose pods run on and on."""
+    return [i for i, key in enumerate(keys) if key.service is not None and key.run is None]
+
+
 def _services(keys: Sequence[ProfileKey]) -> list[ServiceKey]:
-    return [key.service for key in keys if key.service is not None]
+    """The services of `_known`."""
+    return [key.service for key in keys if key.service is not None and key.run is None]
 
 
 def _joined(curves: Iterator[Floats], n_days: int) -> Floats32:

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
+from forecast.service_key import ServiceKey
+from scorer.cluster.objects import PodInfo
 from tests.extender.framework.cycle.varied_cluster import varied_cluster
 
 
-def assert_same(seed: int, **kind: bool) -> None:
+def assert_same(seed: int, **kind: Any) -> None:
     batches, single = varied_cluster(seed, **kind), varied_cluster(seed, **kind)
     together, alone = batches.place(one_by_one=False), single.place(one_by_one=True)
     assert together == alone
@@ -47,3 +51,23 @@ def test_a_bounded_scan_looks_at_some_nodes_and_goes_on_from_there() -> None:
     nodes = cluster.place(one_by_one=False, most=4, bounded_scan=2)
     assert sum(map(bool, nodes)) > 100
     assert len(set(nodes)) > 30
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_a_batch_of_job_pods_is_placed_as_one_by_one(seed: int) -> None:
+    """Every other service runs for a while only, each for another."""
+
+    def runs(pod: PodInfo, service: ServiceKey) -> float | None:
+        number = sum(map(ord, service.name))
+        return None if number % 3 == 0 else 600.0 * (1 + number % 11)
+
+    assert_same(seed, run_of=runs)
+    cluster = varied_cluster(seed, run_of=runs)
+    cluster.place(one_by_one=False)
+    with cluster.scorer.reading() as tables:
+        predicted = tables.predicted
+        assert predicted is not None
+        weighed = {
+            predicted.keys[predicted.placed[pod.uid].profile].run for pod in cluster.pods if pod.uid in predicted.placed
+        }
+        assert len(weighed) > 1

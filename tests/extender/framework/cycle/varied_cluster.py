@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
@@ -18,7 +18,7 @@ from extender.framework.cycle.placing import Placer
 from extender.framework.profile import SchedulingProfile
 from extender.index.index import INDEXED_KINDS, PlacementIndex
 from extender.policies.policy import OnePolicy, Policy
-from forecast.service_key import Owner
+from forecast.service_key import Owner, ServiceKey
 from scorer.cluster.constraints import (
     UNCONSTRAINED,
     LabelSelector,
@@ -86,14 +86,23 @@ class VariedCluster:
         return [nodes.get(pod.uid, "") for pod in self.pods]
 
 
-def varied_cluster(seed: int, *, n_nodes: int = 40, n_pods: int = 150, with_model: bool = True) -> VariedCluster:
-    """The same seed makes the same cluster."""
+def varied_cluster(
+    seed: int,
+    *,
+    n_nodes: int = 40,
+    n_pods: int = 150,
+    with_model: bool = True,
+    run_of: Callable[[PodInfo, ServiceKey], float | None] | None = None,
+) -> VariedCluster:
+    """The same seed makes the same cluster. run_of: of TrackedCluster; None = as it is."""
     rng = np.random.default_rng(seed)
     n_services = 6
     made = large_cluster(n_nodes, 6 * n_nodes, n_services, first_day=datetime.fromtimestamp(NOW, UTC).date(), seed=seed)
     scorer = Scorer(ScorerOptions(), clock=lambda: NOW)
     with scorer.reading() as cluster:
         view = ClusterView(cluster, PlacementIndex(cluster.state))
+        if run_of is not None:
+            cluster.run_of = run_of
         scorer.attach(INDEXED_KINDS, view.index)
     scorer.replace(Kind.NODES, [_varied(node, rng) for node in made.nodes])
     # The cluster is anything from a third to nearly full by requests.

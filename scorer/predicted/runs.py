@@ -1,0 +1,73 @@
+"""When a pod of a job is expected to run, and which half hours of the local days that touches.
+
+Half hours are counted on the wall clock from 0001-01-01 on, so that one of them is the same whatever day is today.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import date
+
+from forecast.calendar import SLOTS_PER_DAY
+from scorer.predicted.horizon import Horizon
+
+__all__ = ["Run", "RunHours", "expected_run", "half_hours", "slots_of", "under_way"]
+
+_LONGEST = 10 * 365 * 86_400.0
+"""Seconds; beyond that a moment may be one that no calendar has, and anybody may write any."""
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """When a pod starts and is expected to end, unix seconds."""
+
+    start: float
+    end: float
+
+
+@dataclass(frozen=True, slots=True)
+class RunHours:
+    """Half hours that a run touches: from `first` to before `end`."""
+
+    first: int
+    end: int
+
+
+def expected_run(started: float | None, seconds: float | None, now: float, known: Run | None) -> Run | None:
+    """The run of a pod that is to last so long from its start, None where it is to run on and on.
+
+    started : unix seconds; None = not yet: what was known of it holds until it is over, else it starts now
+    """
+    if seconds is None or math.isnan(seconds):
+        return None
+    if started is None and known is not None and known.start <= now < known.end:
+        return known
+    start = now if started is None else min(max(started, now - _LONGEST), now)
+    return Run(start, start + min(max(seconds, 0.0), _LONGEST))
+
+
+def half_hours(run: Run, horizon: Horizon) -> RunHours:
+    """What a run touches of the half hours of a horizon: the one under way, all until its end, and those of today
+    since its start.
+
+    A pod that is asked about has not ended, whatever was expected: its run reaches at least to the end of the half
+    hour under way.
+    """
+    midnight = horizon.today.toordinal() * SLOTS_PER_DAY
+    first = min(max(math.floor(horizon.position(run.start)), 0), horizon.slot)
+    end = min(max(math.ceil(horizon.position(run.end)), horizon.slot + 1), horizon.n_slots)
+    return RunHours(midnight + first, midnight + end)
+
+
+def under_way(horizon: Horizon) -> int:
+    """The half hour that is under way."""
+    return horizon.today.toordinal() * SLOTS_PER_DAY + horizon.slot
+
+
+def slots_of(hours: RunHours, days: Sequence[date]) -> slice:
+    """The same as positions among the half hours of consecutive local days: empty if it touches none of them."""
+    midnight = days[0].toordinal() * SLOTS_PER_DAY
+    n_slots = len(days) * SLOTS_PER_DAY
+    return slice(min(max(hours.first - midnight, 0), n_slots), min(max(hours.end - midnight, 0), n_slots))
