@@ -1,7 +1,7 @@
 """Extension points of a scheduling cycle, with the vocabulary of the Kubernetes scheduling framework
 (https://kubernetes.io/docs/concepts/scheduling-eviction/scheduling-framework/).
 
-    queue      QueueSort  PreEnqueue
+    queue      QueueSort  FlowOrder  PreEnqueue                       FlowOrder is ours: whose turn it is
     cycle      PreFilter -> Filter -> PostFilter (nothing fits)
                          -> NodePreference                             ours: which of the nodes that fit come first
                          -> PreScore -> Score -> Reserve               in memory, under the lock of the tables
@@ -15,6 +15,7 @@ the scheduler.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from enum import Enum
@@ -31,11 +32,14 @@ __all__ = [
     "Bind",
     "EnqueueExtensions",
     "Filter",
+    "FlowHead",
+    "FlowOrder",
     "Hint",
     "NodePreference",
     "NodesOrStatus",
     "Nomination",
     "Permit",
+    "Pick",
     "PostBind",
     "PostFilter",
     "PreBind",
@@ -47,6 +51,7 @@ __all__ = [
     "Reserve",
     "Score",
     "SortedUnit",
+    "Turn",
 ]
 
 
@@ -75,11 +80,18 @@ class EnqueueExtensions(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class SortedUnit:
-    """What units are sorted by. since: unix seconds of its oldest waiting pod, or of its PodGroup's creation."""
+    """What units are sorted by.
+
+    since : unix seconds of its oldest waiting pod, or of its PodGroup's creation
+    due   : unix seconds, the latest moment it may start; inf = whenever
+    flow  : that it is of: units of one flow are sorted among themselves, FlowOrder decides between flows
+    """
 
     priority: int
     since: float
     key: str
+    due: float = math.inf
+    flow: str = ""
 
 
 class QueueSort(Protocol):
@@ -87,6 +99,50 @@ class QueueSort(Protocol):
 
     def key(self, unit: SortedUnit) -> tuple[float, ...]:
         """Units of the lowest key come first; equal ones by `SortedUnit.key`."""
+
+
+class Pick(Enum):
+    """Which unit of a flow goes next."""
+
+    FIRST = "first"  # as QueueSort has it
+    DUE = "due"  # the one that has to start first, of the highest priority that any with such a time has
+    UNTRIED = "untried"  # the one whose pods wait longest without having been tried
+
+
+@dataclass(frozen=True, slots=True)
+class FlowHead:
+    """A flow that has active pods.
+
+    first         : its unit that QueueSort has first
+    pod           : the first pod of that
+    due           : its unit for Pick.DUE; None = none of its units has a due time
+    untried_since : the queue's own seconds, when the pod for Pick.UNTRIED became active; inf = all have been tried
+    """
+
+    flow: str
+    first: SortedUnit
+    pod: PodInfo
+    due: SortedUnit | None = None
+    untried_since: float = math.inf
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """position: of the flow whose turn it is; most: pods of its unit at most, None = as many as the loop takes."""
+
+    position: int
+    most: int | None = None
+    pick: Pick = Pick.FIRST
+
+
+class FlowOrder(Protocol):
+    """Whose turn it is. Called under the lock of the queue: it must be quick, and must not call the queue."""
+
+    def next(self, heads: Sequence[FlowHead], now: float) -> Turn:
+        """heads: one or more, in no particular order; now: the queue's own seconds, which never go back."""
+
+    def taken(self, flow: str, n_pods: int) -> None:
+        """So many pods of the flow were popped, a gang's all; fewer than 0: so many are back that nobody looked at."""
 
 
 class PreEnqueue(Protocol):

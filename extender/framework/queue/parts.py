@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from extender.framework.plugins import QueueSort
+from extender.framework.plugins import FlowOrder, QueueSort
 from extender.framework.queue.active import ActiveUnits
 from extender.framework.queue.asking import Asking
 from extender.framework.queue.in_flight import InFlight
@@ -33,8 +33,8 @@ class Parts:
     incoming      : how many pods came into which part because of what, since the start
     """
 
-    def __init__(self, sort: QueueSort, asking: Asking, most_events: int) -> None:
-        self.active = ActiveUnits(sort)
+    def __init__(self, sort: QueueSort, asking: Asking, most_events: int, flows: FlowOrder | None = None) -> None:
+        self.active = ActiveUnits(sort, flows)
         self.timers: LazyHeap[QueuedPod] = LazyHeap()
         self.unschedulable = UnschedulablePods(asking)
         self.in_flight = InFlight(most_events)
@@ -87,7 +87,7 @@ class Parts:
 
     def take_off(self, most: int, now: float) -> tuple[Unit, Sequence[QueuedPod]] | None:
         """The first of the active pods, which are in flight from now on; None = there are none."""
-        first = self.active.pop(most)
+        first = self.active.pop(most, now)
         if first is None:
             return None
         unit, pods = first

@@ -30,7 +30,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Final
 
 from extender.framework.events import ClusterEvent, EventKind
-from extender.framework.plugins import EnqueueExtensions, QueueSort
+from extender.framework.plugins import EnqueueExtensions, FlowOrder, QueueSort
 from extender.framework.queue.asking import Asking
 from extender.framework.queue.backoff import backoff_seconds
 from extender.framework.queue.likeness import likeness, matters
@@ -68,14 +68,16 @@ class SchedulingQueue:
         units: Units,
         options: QueueOptions,
         clock: Callable[[], float],
+        flows: FlowOrder | None = None,
     ) -> None:
         """
         gate  : what all PreEnqueue plugins say. WAIT with `wait_seconds` = no, but yes after that if not asked before
         hints : by name, of the plugins that may reject the pod; clock: unix seconds
+        flows : whose turn it is; None = all units are sorted as one flow
         """
         self._options, self._time, self._table = options, OwnTime(clock), UnitTable(units)
         self._asking = Asking(gate, hints)
-        self._parts = Parts(sort, self._asking, options.most_events)
+        self._parts = Parts(sort, self._asking, options.most_events, flows)
         self._pods: dict[str, QueuedPod] = {}
         self._n_seen = 0
         self._changed = threading.Condition(threading.Lock())
@@ -139,21 +141,19 @@ class SchedulingQueue:
     # the scheduling loop
 
     def pop(self, *, most: int, wait_seconds: float) -> Popped | None:
-        """The first `most` active pods of the first unit, or a gang whole. Blocks at most so long; None = none."""
+        """The first `most` active pods of the unit whose turn it is, or a gang whole. Blocks at most so long."""
         deadline = time.monotonic() + wait_seconds
         with self._changed:
             while not self._is_closed:
                 now = self._time.now()
                 self._tick(now)
-                first = self._parts.take_off(max(1, most), now)
-                if first is not None:
+                if (first := self._parts.take_off(max(1, most), now)) is not None:
                     unit, pods = first
                     return Popped(unit.key, unit.is_gang, tuple(pods))
                 left = deadline - time.monotonic()
                 if left <= 0:
                     return None
-                timer = self._parts.timers.first()
-                if timer is not None:
+                if (timer := self._parts.timers.first()) is not None:
                     left = min(left, max(timer[0][0] - now, _LEAST_WAIT))
                 # Told once by whoever makes a pod active; the flag spares all others the call.
                 self._is_awaited = True
@@ -181,8 +181,9 @@ class SchedulingQueue:
         with self._changed:
             now = self._time.now()
             for together in self._returned(pods):
-                together[0].attempts -= 1  # a gang is looked at whole
-                self._come_back(together[0].home, together, now, now, is_awake=True)
+                unit, together[0].attempts = together[0].home, together[0].attempts - 1  # a gang is looked at whole
+                self._parts.active.given_back(unit, len(together))
+                self._come_back(unit, together, now, now, is_awake=True)
 
     def failed(self, pods: Sequence[QueuedPod]) -> None:
         """An error, of binding for instance: to backoff."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -19,11 +20,15 @@ class UnitOf:
     key     : pods of the same key are one unit; of a gang "namespace/name" of its PodGroup, as events name it
     since   : unix seconds, what the unit is sorted by within its priority; None = when its oldest active pod arrived
     is_gang : all or none of it
+    flow    : that the unit is of; units of one key are of one flow. Of a gang, that of its first pod
+    due     : unix seconds, the latest moment it may start; of a gang, the first of its pods' moments
     """
 
     key: str
     since: float | None
     is_gang: bool
+    flow: str = ""
+    due: float = math.inf
 
 
 class Units(Protocol):
@@ -50,30 +55,41 @@ class Unit:
     is_gang  : all waiting members are in one part, back off as one and are popped as one
     priority : of all its pods; None = a gang, whose pods may differ
     since    : unix seconds, None = as its pods say
+    flow     : that it is sorted in
+    due      : unix seconds, inf = none
     members  : all its pods by UID, in flight and gated ones too
     active   : those that are active, by number
     attempts : of a gang, since one of it was placed
     until    : own seconds; of a gang, how long it backs off
     version  : rises when members in flight are to be tried again, whatever rejects them
     n_gated  : members that the gate keeps out
-    place    : (priority, since) as it is sorted now; None = nothing is active
+    place    : (priority, since, due) as it is sorted now; None = nothing is active
     rank     : what the sort makes of it
+    due_rank : among those of its flow that have a due time; None = it is not among them
     """
 
     __slots__ = (
-        "active", "attempts", "is_gang", "key", "members", "n_gated", "number", "place", "priority", "rank", "since",
-        "until", "version",
+        "active", "attempts", "due", "due_rank", "flow", "is_gang", "key", "members", "n_gated", "number", "place",
+        "priority", "rank", "since", "until", "version",
     )  # fmt: skip
 
     def __init__(self, of: UnitOf, number: int, priority: int | None) -> None:
         self.key, self.is_gang, self.since = of.key, of.is_gang, of.since
+        self.flow, self.due = of.flow, of.due
         self.number, self.priority = number, priority
         self.members: dict[str, QueuedPod] = {}
         self.active: LazyHeap[QueuedPod] = LazyHeap()
         self.attempts = self.version = self.n_gated = 0
         self.until = 0.0
-        self.place: tuple[int, float] | None = None
+        self.place: tuple[int, float, float] | None = None
         self.rank: tuple[tuple[float, ...], str, int] | None = None
+        self.due_rank: tuple[int, float, int] | None = None
+
+    def follow(self, of: UnitOf) -> None:
+        """One of its pods says this of it now."""
+        self.since = of.since
+        if of.due != self.due:
+            self.due = min(self.due, of.due) if self.is_gang else of.due
 
     def in_part(self, *parts: Part) -> list[QueuedPod]:
         """Members that are in one of these parts."""

@@ -33,8 +33,9 @@ class UnitTable:
     def ask_again(self, queued: QueuedPod) -> Unit | None:
         """Which unit a pod is of now; the unit it was of, if that is another one, which it has left then."""
         of, unit = self._units.unit_of(queued.pod), queued.home
-        if of.key == unit.key and (None if of.is_gang else queued.pod.priority) == unit.priority:
-            unit.since = of.since
+        is_same = of.key == unit.key and (None if of.is_gang else queued.pod.priority) == unit.priority
+        if is_same and (of.is_gang or of.flow == unit.flow):
+            unit.follow(of)
             return None
         self.quit(queued)
         self._put(queued, of)
@@ -53,6 +54,6 @@ class UnitTable:
         if unit is None:
             unit = by_priority[priority] = Unit(of, self._n_units, priority)
             self._n_units += 1
-        unit.since = of.since
+        unit.follow(of)
         unit.members[queued.pod.uid] = queued
         queued.unit, queued.home = of.key, unit

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from extender.framework.events import ClusterEvent, EventKind
-from extender.framework.plugins import EnqueueExtensions, Hint, QueueSort
+from extender.framework.plugins import EnqueueExtensions, FlowOrder, Hint, QueueSort
 from extender.framework.queue.options import QueueOptions
 from extender.framework.queue.queued import Popped
 from extender.framework.queue.scheduling_queue import SchedulingQueue
@@ -23,9 +24,19 @@ FIT, SPREAD, STRANGE = "NodeResourcesFit", "PodTopologySpread", "Strange"
 """Woken by nodes of the pod's zone; by pods that came or left; without hints."""
 
 
-def a_pod(name: str, *, unit: str = "", gang: str = "", zone: str = "", priority: int = 0) -> PodInfo:
+def a_pod(
+    name: str,
+    *,
+    unit: str = "",
+    gang: str = "",
+    zone: str = "",
+    priority: int = 0,
+    flow: str = "",
+    due: float = math.inf,
+) -> PodInfo:
     """A pod of a unit: of a PodGroup, or of a controller, or alone."""
     labels = {"zone": zone} | ({"gang": gang} if gang else {})
+    labels |= ({"flow": flow} if flow else {}) | ({"due": str(due)} if due < math.inf else {})
     return replace(pod_of(name, labels, owner_uid=unit), uid=name, priority=priority)
 
 
@@ -59,6 +70,7 @@ class World:
 
     options: QueueOptions = field(default_factory=QueueOptions)
     sort: QueueSort = field(default_factory=PrioritySort)
+    flows: FlowOrder | None = None
     now: float = BEGIN
     gated: dict[str, str] = field(default_factory=dict)
     waits: dict[str, float] = field(default_factory=dict)
@@ -76,12 +88,14 @@ class World:
             units=self,
             options=self.options,
             clock=lambda: self.now,
+            flows=self.flows,
         )
 
     def unit_of(self, pod: PodInfo) -> UnitOf:
+        flow, due = pod.labels.get("flow", ""), float(pod.labels.get("due", math.inf))
         if gang := pod.labels.get("gang"):
-            return UnitOf(gang, self.since.get(gang), True)
-        return UnitOf(pod.owner_uid or f"pod:{pod.uid}", None, False)
+            return UnitOf(gang, self.since.get(gang), True, flow, due)
+        return UnitOf(pod.owner_uid or f"pod:{pod.uid}", None, False, flow, due)
 
     def gate(self, pod: PodInfo) -> Status:
         self.gate_asked += 1

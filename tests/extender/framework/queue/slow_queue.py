@@ -2,16 +2,42 @@
 
 from __future__ import annotations
 
+import itertools
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import Final
 
 from extender.framework.events import ClusterEvent, EventKind
+from extender.framework.plugins import FlowHead, Pick, Turn
 from extender.framework.queue.options import QueueOptions
 from scorer.cluster.objects import PodInfo
 
-__all__ = ["SlowPod", "SlowQueue"]
+__all__ = ["SlowPod", "SlowQueue", "TakesTurns"]
 
 _WAITING = ("active", "backoff", "unschedulable")
+
+
+class TakesTurns:
+    """A FlowOrder for tests that picks in all ways."""
+
+    MOST: Final = 2
+
+    def __init__(self) -> None:
+        self.turns = 0
+        self.n_taken: dict[str, int] = {}
+
+    def next(self, heads: Sequence[FlowHead], now: float) -> Turn:
+        self.turns += 1
+        at = min(range(len(heads)), key=lambda at: (self.n_taken.get(heads[at].flow, 0), heads[at].flow))
+        if self.turns % 2 and heads[at].due is not None:
+            return Turn(at, self.MOST, Pick.DUE)
+        if self.turns % 3 and heads[at].untried_since < math.inf:
+            return Turn(at, self.MOST, Pick.UNTRIED)
+        return Turn(at, self.MOST)
+
+    def taken(self, flow: str, n_pods: int) -> None:
+        self.n_taken[flow] = self.n_taken.get(flow, 0) + n_pods
 
 
 @dataclass(eq=False)
@@ -27,6 +53,7 @@ class SlowPod:
     by: frozenset[str] = frozenset()
     happened: list[ClusterEvent] = field(default_factory=list)  # in flight
     is_changed: bool = False  # in flight
+    activated: int = 0  # how many pods became active before it
 
 
 @dataclass
@@ -40,6 +67,10 @@ class SlowQueue:
     pods: dict[str, SlowPod] = field(default_factory=dict)
     gang_attempts: dict[str, int] = field(default_factory=dict)
     gang_until: dict[str, float] = field(default_factory=dict)
+    takes_turns: bool = False  # as TakesTurns says
+    turns: int = 0
+    taken: dict[str, int] = field(default_factory=dict)  # by flow
+    n_activated: int = 0
 
     def put(self, pod: PodInfo, key: str, *, is_gang: bool, arrived: float) -> None:
         known = self.pods.get(pod.uid)
@@ -49,8 +80,12 @@ class SlowQueue:
             return
         if pod == known.pod:
             return
+        moves = known.pod.labels.get("flow") != pod.labels.get("flow")
         known.pod = pod
         self._reconsider(known)
+        if moves and known.part == "active":  # it comes last there
+            self.n_activated += 1
+            known.activated = self.n_activated
 
     def remove(self, uid: str) -> None:
         gone = self.pods.pop(uid, None)
@@ -90,14 +125,36 @@ class SlowQueue:
             units.setdefault((each.key, None if each.is_gang else each.pod.priority), []).append(each)
         if not units:
             return []
-        first = min(units.values(), key=lambda u: (-max(p.pod.priority for p in u), u[0].arrived, u[0].key))
-        taken = first if first[0].is_gang else first[:most]
+        if self.takes_turns:
+            taken = self._turn(list(units.values()), most)
+        else:
+            taken = _whole_or(most, min(units.values(), key=_by_priority))
         for each in taken:
             each.part, each.happened, each.is_changed = "in_flight", [], False
             each.attempts += 1
         if taken[0].is_gang:
             self.gang_attempts[taken[0].key] = self.gang_attempts.get(taken[0].key, 0) + 1
         return [each.pod.uid for each in taken]
+
+    def _turn(self, units: list[list[SlowPod]], most: int) -> list[SlowPod]:
+        """The flow that had the fewest pods; of it the first unit, the untried pods, what is due, in turns."""
+        self.turns += 1
+        most = min(most, TakesTurns.MOST)
+        name = min((_flow(unit) for unit in units), key=lambda name: (self.taken.get(name, 0), name))
+        units = [unit for unit in units if _flow(unit) == name]
+        due = [unit for unit in units if _due(unit) < math.inf]
+        untried = [each for unit in units for each in unit if not each.attempts]
+        if self.turns % 2 and due:
+            taken = _whole_or(most, min(due, key=lambda u: (_by_priority(u)[0], _due(u))))
+        elif self.turns % 3 and untried:
+            untried.sort(key=lambda each: each.activated)
+            unit = next(unit for unit in units if untried[0] in unit)
+            own = list(itertools.takewhile(lambda each: each in unit, untried))
+            taken = unit if unit[0].is_gang else own[:most]
+        else:
+            taken = _whole_or(most, min(units, key=_by_priority))
+        self.taken[name] = self.taken.get(name, 0) + len(taken)
+        return taken
 
     def back(self, uids: Sequence[str], by: frozenset[str] | None) -> None:
         """by: None = failed."""
@@ -145,6 +202,9 @@ class SlowQueue:
     def _wake(self, woken: SlowPod) -> None:
         part = "backoff" if self._until(woken) > self.now else "active"
         for each in [woken, *(each for each in self._gang(woken) if each.part in _WAITING)]:
+            if each.part != "active" == part:
+                self.n_activated += 1
+                each.activated = self.n_activated
             each.part = part
 
     def _is_helped(self, each: SlowPod, event: ClusterEvent) -> bool:
@@ -155,3 +215,19 @@ class SlowQueue:
 
     def _gang(self, of: SlowPod) -> list[SlowPod]:
         return [each for each in self.pods.values() if of.is_gang and each.is_gang and each.key == of.key]
+
+
+def _whole_or(most: int, unit: list[SlowPod]) -> list[SlowPod]:
+    return unit if unit[0].is_gang else unit[:most]
+
+
+def _by_priority(unit: list[SlowPod]) -> tuple[float, float, str]:
+    return (-max(each.pod.priority for each in unit), unit[0].arrived, unit[0].key)
+
+
+def _flow(unit: list[SlowPod]) -> str:
+    return unit[0].pod.labels.get("flow", "")
+
+
+def _due(unit: list[SlowPod]) -> float:
+    return min(float(each.pod.labels.get("due", math.inf)) for each in unit)

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 from hypothesis import settings
@@ -12,7 +13,7 @@ from extender.framework.queue.options import QueueOptions
 from extender.framework.queue.queued import Part, QueuedPod
 from scorer.cluster.objects import PodInfo
 from tests.extender.framework.queue.queue_world import BEGIN, FIT, SPREAD, STRANGE, World, a_pod, node_added
-from tests.extender.framework.queue.slow_queue import SlowQueue
+from tests.extender.framework.queue.slow_queue import SlowQueue, TakesTurns
 
 # The log is short, so that it runs over; what was forgotten wakes, which the model is told by `is_changed`.
 _OPTIONS = QueueOptions(most_events=5)
@@ -25,12 +26,15 @@ _PARTS = ("active", "backoff", "unschedulable", "gated")
 class QueueMachine(RuleBasedStateMachine):
     """The queue against the plain model: after every step each pod is in the same part, and pops give the same."""
 
+    HAS_FLOWS = False
+
     def __init__(self) -> None:
         super().__init__()
-        self.world = World(_OPTIONS)
+        self.world = World(_OPTIONS, flows=TakesTurns() if self.HAS_FLOWS else None)
         self.closed: set[str] = set()  # gates
         self.world.gated = dict.fromkeys(self.closed, "")
         self.model = SlowQueue(lambda pod: pod.uid not in self.closed, self.helps, _OPTIONS, BEGIN)
+        self.model.takes_turns = self.HAS_FLOWS
         self.in_hand: list[list[QueuedPod]] = []
 
     def helps(self, name: str, pod: PodInfo, event: ClusterEvent) -> bool:
@@ -46,11 +50,13 @@ class QueueMachine(RuleBasedStateMachine):
     def a_pod_comes_or_changes(self, uid: str, zone: str) -> None:
         number = int(uid[1:])
         if number < 4:
-            pod = a_pod(uid, unit="u", zone=zone, priority=number % 2)
+            pod = a_pod(uid, unit="u", zone=zone, priority=number % 2, flow="x")
         elif number < 10:
-            pod = a_pod(uid, gang=f"ns/g{number // 7}", zone=zone, priority=number % 3)
+            # Of one gang all are due at one time, which may change of a pod alone.
+            flow, due = ("x", math.inf) if number < 7 else ("y", 30.0)
+            pod = a_pod(uid, gang=f"ns/g{number // 7}", zone=zone, priority=number % 3, flow=flow, due=due)
         else:
-            pod = a_pod(uid, zone=zone)
+            pod = a_pod(uid, zone=zone, flow=zone, due=20.0 if zone == "y" else math.inf)
         self.put(pod)
 
     @rule(uid=_UIDS)
@@ -164,9 +170,18 @@ class QueueMachine(RuleBasedStateMachine):
             self.world.queue.done(uid)
         assert self.world.queue.waiting() == []
         assert self.world.queue._table._by_key == {}
+        assert self.world.queue._parts.active._flows == {}
         assert len(self.world.queue._parts.timers) == 0
         assert list(self.world.queue._parts.unschedulable) == []
 
 
+class FlowsMachine(QueueMachine):
+    """The same with an order of flows, which picks units in all ways."""
+
+    HAS_FLOWS = True
+
+
 TestQueue = QueueMachine.TestCase
 TestQueue.settings = settings(stateful_step_count=60, deadline=None)
+TestFlows = FlowsMachine.TestCase
+TestFlows.settings = settings(stateful_step_count=60, deadline=None)
