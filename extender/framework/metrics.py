@@ -71,7 +71,8 @@ class SchedulingMetrics:
         )
         self._pod_seconds = Histogram(
             "forecast_pod_scheduling_seconds",
-            "Time from when a pod was first seen until it was bound, attempts and waiting included.",
+            "Time from when a pod was first seen until it was bound, attempts and waiting included, by profile.",
+            ["profile"],
             buckets=_POD_SECONDS,
             registry=None,
         )
@@ -102,9 +103,9 @@ class SchedulingMetrics:
         """So many pods were tried, with this result. profile: its scheduler name."""
         self._attempts.labels(result.value, profile).inc(n)
 
-    def bound(self, seconds_since_seen: float) -> None:
-        """A pod was bound. A clock that was set back makes no negative times."""
-        self._pod_seconds.observe(max(seconds_since_seen, 0.0))
+    def bound(self, seconds_since_seen: float, profile: str) -> None:
+        """A pod was bound. A clock that was set back makes no negative times. profile: its scheduler name."""
+        self._pod_seconds.labels(profile).observe(max(seconds_since_seen, 0.0))
 
     def looked_for_victims(self, n: int = 1) -> None:
         """For so many pods, whether there were any or not."""

@@ -144,7 +144,7 @@ class Settling:
             self._queue.done(uid)
             self._telling.scheduled(reserved.pod, reserved.node)
             if queued is not None:
-                self._metrics.bound(self._clock() - queued.arrived)
+                self._metrics.bound(self._clock() - queued.arrived, reserved.pod.scheduler_name)
                 self._metrics.attempt(AttemptResult.SCHEDULED, reserved.pod.scheduler_name)
         elif outcome.ending is Ending.UNKNOWN:
             if queued is not None:

@@ -109,11 +109,12 @@ class ScorerProcess:
         return dict(self.http.post(path, json=body).raise_for_status().json())
 
     def metric(self, name: str) -> float:
-        """Value of a metric without labels."""
-        for line in self.http.get("/metrics").raise_for_status().text.splitlines():
-            if line.startswith(f"{name} "):
-                return float(line.split()[1])
-        raise KeyError(name)
+        """Value of a metric, summed over its labels; 0 where it is known and nothing was counted yet."""
+        text = self.http.get("/metrics").raise_for_status().text
+        series = [line for line in text.splitlines() if line.startswith((f"{name} ", f"{name}{{"))]
+        if not series and f"# TYPE {name.removesuffix('_count')} " not in text:
+            raise KeyError(name)
+        return sum(float(line.rpartition(" ")[2]) for line in series)
 
     def process_ended(self) -> bool:
         """Whether it runs no more."""

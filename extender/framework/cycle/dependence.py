@@ -84,6 +84,9 @@ _UNMOVED: Final[Mapping[str, _Rule]] = MappingProxyType(
         "InterPodAffinity": _without_own_terms,
         "PredictedPeak": _without_thresholds,
         "NominatedPods": _says_so,
+        "OffPeak": _says_so,
         "PredictedGap": _says_so,
+        "Serverless": _says_so,
+        "StormHeadroom": _says_so,
     }
 )

@@ -41,11 +41,11 @@ def test_attempts_are_counted_by_result_and_profile() -> None:
 
 def test_pods_are_timed_from_when_they_were_seen_and_never_negatively() -> None:
     metrics = SchedulingMetrics()
-    metrics.bound(0.02)
-    metrics.bound(-5.0)  # a clock that was set back
+    metrics.bound(0.02, "ours")
+    metrics.bound(-5.0, "ours")  # a clock that was set back
     text = _text(metrics)
-    assert 'forecast_pod_scheduling_seconds_bucket{le="0.005"} 1.0' in text
-    assert "forecast_pod_scheduling_seconds_sum 0.02" in text
+    assert 'forecast_pod_scheduling_seconds_bucket{le="0.005",profile="ours"} 1.0' in text
+    assert 'forecast_pod_scheduling_seconds_sum{profile="ours"} 0.02' in text
 
 
 def test_victims_and_searches_in_vain_are_told_apart() -> None:
