@@ -15,7 +15,7 @@ from scorer.cluster.objects import PodInfo
 from scorer.cluster.seating import waits
 from scorer.many_records import many_records
 
-__all__ = ["is_like", "is_like_but_for_identity", "on_node", "on_nodes", "shape_of"]
+__all__ = ["IDENTITY_LABELS", "is_like", "is_like_but_for_identity", "on_node", "on_nodes", "shape_of"]
 
 _OWN: Final = ("uid", "name", "created")
 _FIELDS: Final = tuple(field.name for field in fields(PodInfo))

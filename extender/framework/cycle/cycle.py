@@ -121,6 +121,7 @@ class SchedulingCycle:
 
     def _place_each(self, pods: Sequence[QueuedPod], placer: Placer, decisions: Decisions) -> None:
         began = self._stopwatch()
+        pods = self._likeness.grouped(pods)
         for run in self._likeness.runs([queued.pod for queued in pods]):
             if self._stopwatch() - began > _LONGEST_SECONDS:
                 decisions.unfinished += pods[run]

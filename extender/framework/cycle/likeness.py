@@ -10,6 +10,7 @@ from collections.abc import Hashable, Iterator, Mapping, Sequence
 
 from extender.filters.filter import ClusterView
 from extender.framework.profile import SchedulingProfile
+from extender.framework.queue.queued import QueuedPod
 from scorer.cluster.objects import PodInfo
 from scorer.cluster.pod_shape import is_like, is_like_but_for_identity
 
@@ -21,6 +22,19 @@ class Likeness:
 
     def __init__(self, view: ClusterView, profiles: Mapping[str, SchedulingProfile]) -> None:
         self._view, self._profiles = view, profiles
+
+    @staticmethod
+    def grouped(pods: Sequence[QueuedPod]) -> Sequence[QueuedPod]:
+        """The same pods, such that those that may be alike stand together: at the first of them, in order.
+
+        A unit of jobs holds pods of many, as they came: taken one by one in turn they would never go together.
+        """
+        groups: dict[Hashable, list[QueuedPod]] = {}
+        for queued in pods:
+            pod = queued.pod
+            key = (pod.namespace, id(pod.constraints), pod.images, tuple(sorted(pod.requests.items())))
+            groups.setdefault(key, []).append(queued)
+        return pods if len(groups) == 1 else [queued for group in groups.values() for queued in group]
 
     def runs(self, pods: Sequence[PodInfo]) -> Iterator[slice]:
         """Runs of like pods, in order."""

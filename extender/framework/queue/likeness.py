@@ -7,6 +7,7 @@ from operator import attrgetter
 from typing import Final
 
 from scorer.cluster.objects import PodInfo
+from scorer.cluster.pod_shape import IDENTITY_LABELS
 
 __all__ = ["likeness", "matters"]
 
@@ -37,7 +38,8 @@ def matters(before: PodInfo, now: PodInfo) -> bool:
 
 
 def likeness(pod: PodInfo) -> Hashable:
-    """Equal for pods of which one answer of a queueing hint does for all: they differ in name, UID and age at most.
+    """Equal for pods of which one answer of a queueing hint does for all: they differ in name, UID, age and the labels
+    by which controllers tell their pods apart at most. No hint asks for these, and a storm of Jobs is a storm of them.
 
     Constraints are shared by pods that say the same (PodConstraints), so that their identity will do: two that only are
     equal give two questions with the same answer. Keep the pod as long as the result.
@@ -49,7 +51,7 @@ def likeness(pod: PodInfo) -> Hashable:
         pod.priority,
         pod.may_preempt,
         pod.nominated_node,
-        frozenset(pod.labels.items()),
+        frozenset(item for item in pod.labels.items() if item[0] not in IDENTITY_LABELS),
         frozenset(pod.annotations.items()),
         frozenset(pod.requests.items()),
         pod.host_ports,
