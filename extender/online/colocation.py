@@ -24,12 +24,13 @@ from extender.framework.events import ClusterEvent, EventKind
 from extender.framework.plugins import Hint
 from extender.online.declared_use import DeclaredUse, declared
 from extender.online.upper_bounds import GAP_RESOURCES, Bounds, UpperBounds
+from extender.usable_forecast import usable_forecast
 from forecast.arrays import AnyFloats, Bools, Floats, Ints
 from forecast.calendar import SLOTS_PER_DAY
 from forecast.resources import RESOURCES
 from scorer.cluster.objects import ANNOTATION_PREFIX, PodInfo
 from scorer.predicted.cluster import PredictedCluster
-from scorer.tracking import LIVE_HALF_LIFE_SLOTS, TrackedCluster
+from scorer.tracking import LIVE_HALF_LIFE_SLOTS
 
 __all__ = ["COLOCATE_ANNOTATION", "GapOptions", "PredictedGap"]
 
@@ -91,7 +92,7 @@ class PredictedGap:
         """One rejection per resource."""
         if not self.is_low_priority(pod):
             return ()
-        predicted = _usable_forecast(view.cluster)
+        predicted = usable_forecast(view.cluster)
         percent = f"{100 * self.options.ceiling:g} %"
         rejections: list[Rejection] = []
         if predicted is None:
@@ -172,13 +173,3 @@ class PredictedGap:
         available = view.cluster.virtual_available()[:, GAP_RESOURCES[position]]
         kept_free = (1 - self.options.ceiling) * view.cluster.capacity[:, GAP_RESOURCES[position]]
         return np.asarray(full | (available - wanted < kept_free))  # NaN = not measured: requests decide
-
-
-def _usable_forecast(cluster: TrackedCluster) -> PredictedCluster | None:
-    """None = no model, or one past its time (scorer/degradation.py)."""
-    predicted = cluster.predicted
-    if predicted is None:
-        return None
-    model = predicted.profiles.model
-    age = cluster.now - model.calendar.midnight(model.first_day).timestamp()
-    return predicted if age <= cluster.options.ladder.oldest_model else None

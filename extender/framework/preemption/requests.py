@@ -14,7 +14,7 @@ import orjson
 
 from scorer.cluster.objects import PodInfo
 
-__all__ = ["MERGE", "condition_body", "delete_body", "nomination_body", "pod_path"]
+__all__ = ["MERGE", "condition_body", "delete_body", "disruption_body", "nomination_body", "pod_path"]
 
 MERGE: Final = "application/merge-patch+json"
 
@@ -30,17 +30,27 @@ def nomination_body(pod: PodInfo, node: str) -> bytes:
 
 
 def condition_body(victim: PodInfo, preemptor: PodInfo, now: float) -> bytes:
-    """A strategic merge patch of the status: controllers tell by it that the pod has not failed by itself."""
+    """See disruption_body: it makes room for another."""
+    why = f"{preemptor.scheduler_name}: preempting to accommodate a higher priority pod"
+    return disruption_body(victim, "PreemptionByScheduler", why, now)
+
+
+def disruption_body(pod: PodInfo, reason: str, message: str, now: float, *, goes: bool = True) -> bytes:
+    """A strategic merge patch of the status: controllers tell by it that the pod has not failed by itself.
+
+    goes : False = it stays after all
+    """
     condition = {
         "type": "DisruptionTarget",
-        "status": "True",
-        "reason": "PreemptionByScheduler",
-        "message": f"{preemptor.scheduler_name}: preempting to accommodate a higher priority pod",
+        "status": "True" if goes else "False",
+        "reason": reason,
+        "message": message,
         "lastTransitionTime": datetime.fromtimestamp(now, UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
     }
-    return orjson.dumps({"metadata": {"uid": victim.uid}, "status": {"conditions": [condition]}})
+    return orjson.dumps({"metadata": {"uid": pod.uid}, "status": {"conditions": [condition]}})
 
 
-def delete_body(victim: PodInfo) -> bytes:
-    """DeleteOptions. The pod's own grace period applies."""
-    return orjson.dumps({"apiVersion": "v1", "kind": "DeleteOptions", "preconditions": {"uid": victim.uid}})
+def delete_body(victim: PodInfo, resource_version: str = "") -> bytes:
+    """DeleteOptions. The pod's own grace period applies. resource_version: nothing has changed since; '' = whatever."""
+    preconditions = {"uid": victim.uid} | ({"resourceVersion": resource_version} if resource_version else {})
+    return orjson.dumps({"apiVersion": "v1", "kind": "DeleteOptions", "preconditions": preconditions})

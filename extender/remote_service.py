@@ -1,0 +1,115 @@
+"""One of our services that runs elsewhere, asked over HTTP (docs/http-api.md): connections, TLS, token, errors."""
+
+from __future__ import annotations
+
+import ssl
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import urllib3
+
+from forecast.errors import ForecastError, InputError
+
+__all__ = ["RemoteAddress", "RemoteService", "ServiceUnavailable"]
+
+_CONNECTIONS: Final = 16
+
+
+class ServiceUnavailable(ForecastError):
+    """It does not answer, or not with what was asked."""
+
+
+@dataclass(frozen=True, slots=True)
+class RemoteAddress:
+    """Where it is and how to speak to it.
+
+    url        : for instance https://scorer.forecast-scheduler:8080
+    token_file : file with a bearer token, read again for every request; None = none is asked for
+    ca         : PEM file its certificate is checked against; None = the system's
+    client_cert, client_key : PEM files to show where it asks for a certificate; the key may be in the certificate's
+    seconds    : an answer must come within
+    """
+
+    url: str
+    token_file: Path | None = None
+    ca: Path | None = None
+    client_cert: Path | None = None
+    client_key: Path | None = None
+    seconds: float = 0.2
+
+
+class RemoteService:
+    """Connections are kept open; nothing is sent twice. name: of the service, in errors."""
+
+    def __init__(self, remote: RemoteAddress, name: str) -> None:
+        """Raises InputError: a URL or file that cannot be used."""
+        self._remote, self._name = remote, name
+        if not _is_url(remote.url):
+            raise InputError(f"{name} {remote.url!r} is not a URL: write for instance http://{name}:8080")
+        secured = remote.url.lower().startswith("https://")
+        if not secured and any((remote.ca, remote.client_cert, remote.client_key)):
+            raise InputError(
+                f"the {name} {remote.url} is asked without TLS, and TLS files are named: write https://..."
+            )
+        if remote.client_key is not None and remote.client_cert is None:
+            raise InputError(f"client_key is set for the {name} {remote.url} without client_cert: name both")
+        try:
+            self._headers()
+        except (OSError, ValueError) as error:
+            raise InputError(
+                f"the token file for the {name} {remote.url} cannot be used: {_one_line(error)}"
+            ) from error
+        self._pool = urllib3.PoolManager(
+            maxsize=_CONNECTIONS,
+            block=False,
+            retries=False,
+            timeout=urllib3.Timeout(total=remote.seconds),
+            ssl_context=_tls(remote, name) if secured else None,
+        )
+
+    def request(self, method: str, path: str, body: bytes | None = None) -> bytes:
+        """The body of an answer 200. Raises ServiceUnavailable."""
+        url, name = self._remote.url.rstrip("/") + path, self._name
+        try:
+            response = self._pool.request(method, url, body=body, headers=self._headers())
+        except (urllib3.exceptions.HTTPError, OSError, ValueError) as error:  # ValueError: a token that is no header
+            raise ServiceUnavailable(f"the {name} {self._remote.url} does not answer: {_one_line(error)}") from error
+        if response.status != 200:
+            raise ServiceUnavailable(
+                f"the {name} {self._remote.url} answered {response.status}: {response.data[:200]!r}"
+            )
+        return response.data
+
+    def close(self) -> None:
+        """Let go of the connections."""
+        self._pool.clear()
+
+    def _headers(self) -> dict[str, str]:
+        """Raises OSError, ValueError: the token cannot be read."""
+        headers = {"Content-Type": "application/json"}
+        if self._remote.token_file is not None:
+            headers["Authorization"] = f"Bearer {self._remote.token_file.read_text(encoding='utf-8').strip()}"
+        return headers
+
+
+def _is_url(text: str) -> bool:
+    try:
+        url = urllib3.util.parse_url(text)
+    except urllib3.exceptions.LocationParseError:
+        return False
+    return url.scheme in ("http", "https") and bool(url.host) and not any(map(str.isspace, text))
+
+
+def _tls(remote: RemoteAddress, name: str) -> ssl.SSLContext:
+    try:
+        context = ssl.create_default_context(cafile=remote.ca)
+        if remote.client_cert is not None:
+            context.load_cert_chain(remote.client_cert, remote.client_key)
+    except (OSError, ssl.SSLError) as error:
+        raise InputError(f"TLS files for the {name} {remote.url} cannot be used: {_one_line(error)}") from error
+    return context
+
+
+def _one_line(error: object) -> str:
+    return " ".join(str(error).split())[:300]

@@ -1,0 +1,18 @@
+"""Whether there is a forecast that decisions may rest on."""
+
+from __future__ import annotations
+
+from scorer.predicted.cluster import PredictedCluster
+from scorer.tracking import TrackedCluster
+
+__all__ = ["usable_forecast"]
+
+
+def usable_forecast(cluster: TrackedCluster) -> PredictedCluster | None:
+    """None = there is no model, or one past its time (scorer/degradation.py)."""
+    predicted = cluster.predicted
+    if predicted is None:
+        return None
+    model = predicted.profiles.model
+    age = cluster.now - model.calendar.midnight(model.first_day).timestamp()
+    return predicted if age <= cluster.options.ladder.oldest_model else None
