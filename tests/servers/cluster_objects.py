@@ -22,6 +22,7 @@ _PATHS = {
     "Node": "/api/v1/nodes",
     "Pod": "/api/v1/namespaces/{namespace}/pods",
     "ReplicaSet": "/apis/apps/v1/namespaces/{namespace}/replicasets",
+    "CronJob": "/apis/batch/v1/namespaces/{namespace}/cronjobs",
     "Job": "/apis/batch/v1/namespaces/{namespace}/jobs",
     "ConfigMap": "/api/v1/namespaces/{namespace}/configmaps",
     "PersistentVolume": "/api/v1/persistentvolumes",

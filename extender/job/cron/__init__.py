@@ -1,0 +1,1 @@
+"""Schedules of CronJobs as Kubernetes reads them."""

@@ -1,0 +1,165 @@
+"""Jobs: runs that are due, under way or over.
+
+    watch --> JobRuns --> JobRun: whose run it is, how far it is, when it began and ended
+
+https://kubernetes.io/docs/reference/kubernetes-api/workload-resources/job-v1/
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum
+from typing import Final
+
+import msgspec
+from msgspec import Raw
+
+from extender.job.objects.named_objects import NamedObjects
+from extender.job.objects.templates import NO_TEMPLATE, JobSpecJson, PodTemplate, pod_template, pods_at_once
+from forecast.service_key import Owner, ServiceKey, service_of_pod
+from scorer.cluster import wire
+from scorer.cluster.object_decoding import job_info
+from scorer.cluster.watched import Watched
+from scorer.cluster.wire_base import Int32, Text, Time, Wire
+
+__all__ = ["WATCHED_JOBS", "JobRun", "JobRuns", "Outcome"]
+
+
+class Outcome(Enum):
+    """How a Job ended."""
+
+    COMPLETE = "Complete"
+    FAILED = "Failed"
+
+
+@dataclass(frozen=True, slots=True)
+class JobRun:
+    """A Job.
+
+    service     : that of its pods: its CronJob or other owner, else itself
+    started     : when its controller took it up, again after a suspension; None = not yet
+    finished    : when it ended; None = it has not
+    outcome     : None = it has not ended
+    suspended   : its pods are not to run now (Kueue suspends what it has not admitted)
+    completions : None = a work queue
+    active, ready, succeeded, failed : pods, as its controller counted last
+    """
+
+    namespace: str
+    name: str
+    uid: str
+    service: ServiceKey
+    created: float = 0.0
+    started: float | None = None
+    finished: float | None = None
+    outcome: Outcome | None = None
+    suspended: bool = False
+    parallelism: int = 1
+    completions: int | None = 1
+    completion_mode: str = "NonIndexed"
+    active_deadline_seconds: int | None = None
+    template: PodTemplate = NO_TEMPLATE
+    active: int = 0
+    ready: int = 0
+    succeeded: int = 0
+    failed: int = 0
+
+    @property
+    def pods_at_once(self) -> int:
+        """Pods side by side."""
+        return pods_at_once(self.parallelism, self.completions)
+
+    @property
+    def scheduler_name(self) -> str:
+        """Of its pods."""
+        return self.template.scheduler_name
+
+    @property
+    def requests(self) -> Mapping[str, float]:
+        """Of one of its pods."""
+        return self.template.requests
+
+    @property
+    def annotations(self) -> Mapping[str, str]:
+        """Ours, of its pods."""
+        return self.template.annotations
+
+
+class JobCondition(Wire):
+    """status.conditions[] of a Job."""
+
+    type: Text
+    status: Text = ""
+    last_transition_time: Time | None = None
+
+
+class JobStatus(Wire):
+    """status of a Job."""
+
+    start_time: Time | None = None
+    completion_time: Time | None = None
+    active: Int32 | None = None
+    ready: Int32 | None = None
+    succeeded: Int32 | None = None
+    failed: Int32 | None = None
+    conditions: list[JobCondition] | None = None
+
+
+class JobJson(Wire):
+    """A Job (batch/v1)."""
+
+    metadata: wire.Metadata
+    spec: JobSpecJson | None = None
+    status: JobStatus | None = None
+
+
+_DECODER: Final = msgspec.json.Decoder(JobJson)
+_OUTCOMES: Final = {one.value: one for one in Outcome}
+
+
+def _decode(body: bytes | Raw) -> tuple[JobRun, str]:
+    whole = _DECODER.decode(body)
+    spec, status = whole.spec or JobSpecJson(), whole.status or JobStatus()
+    job = job_info(whole.metadata)
+    outcome, finished = _ending(status)
+    made = JobRun(
+        namespace=job.namespace,
+        name=job.name,
+        uid=job.uid,
+        service=service_of_pod(job.namespace, job.name, Owner("Job", job.name), owner_of_owner=job.owner),
+        created=whole.metadata.creation_timestamp.timestamp() if whole.metadata.creation_timestamp else 0.0,
+        started=status.start_time.timestamp() if status.start_time else None,
+        finished=finished,
+        outcome=outcome,
+        suspended=bool(spec.suspend),
+        parallelism=1 if spec.parallelism is None else spec.parallelism,
+        completions=1 if spec.completions is None and spec.parallelism is None else spec.completions,
+        completion_mode=spec.completion_mode or "NonIndexed",
+        active_deadline_seconds=spec.active_deadline_seconds,
+        template=pod_template(spec.template),
+        active=status.active or 0,
+        ready=status.ready or 0,
+        succeeded=status.succeeded or 0,
+        failed=status.failed or 0,
+    )
+    return made, whole.metadata.resource_version or ""
+
+
+def _ending(status: JobStatus) -> tuple[Outcome | None, float | None]:
+    """How and when it ended. Only a completed Job has a completionTime; of a failed one its condition says when."""
+    for condition in status.conditions or ():
+        outcome = _OUTCOMES.get(condition.type)
+        if outcome is None or condition.status != "True":
+            continue
+        ended = (status.completion_time if outcome is Outcome.COMPLETE else None) or condition.last_transition_time
+        return outcome, ended.timestamp() if ended else None
+    return None, None
+
+
+WATCHED_JOBS: Final[Watched[JobRun]] = Watched("jobs", "Job", "/apis/batch/v1/jobs", _decode)
+"""Needs get, list and watch on jobs.batch."""
+
+
+class JobRuns(NamedObjects[JobRun]):
+    """All Jobs there are, those included that have ended and not been removed yet."""

@@ -1,0 +1,94 @@
+"""What the template of a Job says of each of its pods."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from msgspec import Raw
+
+from scorer.cluster import wire
+from scorer.cluster.shared_pieces import own_annotations, string_map, totals
+from scorer.cluster.wire_base import NOTHING, Int32, Text, Wire
+
+__all__ = ["NO_TEMPLATE", "JobSpecJson", "PodTemplate", "pod_template", "pods_at_once"]
+
+
+@dataclass(frozen=True, slots=True)
+class PodTemplate:
+    """What matters of spec.template.
+
+    requests       : of one pod, by Kubernetes resource name
+    priority       : None = it has none yet: the API server writes the number into pods, not into templates
+    priority_class : '' = the cluster's default
+    annotations    : ours only
+    """
+
+    requests: Mapping[str, float] = field(default_factory=dict)
+    scheduler_name: str = "default-scheduler"
+    priority: int | None = None
+    priority_class: str = ""
+    labels: Mapping[str, str] = field(default_factory=dict)
+    annotations: Mapping[str, str] = field(default_factory=dict)
+
+
+NO_TEMPLATE: Final = PodTemplate()
+
+
+class TemplateMetadata(Wire):
+    """metadata of a template: it has no name."""
+
+    labels: Raw = NOTHING
+    annotations: Raw = NOTHING
+
+
+class TemplatePodSpec(wire.PodSpec):
+    """spec of a pod, with the class its priority comes from."""
+
+    priority_class_name: Text | None = None
+
+
+class TemplateJson(Wire):
+    """spec.template of a Job."""
+
+    metadata: TemplateMetadata | None = None
+    spec: TemplatePodSpec | None = None
+
+
+class JobSpecJson(Wire):
+    """spec of a Job, or of the jobTemplate of a CronJob."""
+
+    parallelism: Int32 | None = None
+    completions: Int32 | None = None
+    completion_mode: Text | None = None
+    suspend: bool | None = None
+    active_deadline_seconds: int | None = None
+    template: TemplateJson | None = None
+
+
+def pod_template(template: TemplateJson | None) -> PodTemplate:
+    """What it says. Raises InputError for a quantity that cannot be read."""
+    if template is None:
+        return NO_TEMPLATE
+    metadata, spec = template.metadata or TemplateMetadata(), template.spec or TemplatePodSpec()
+    return PodTemplate(
+        requests=totals(spec, _NO_STATUS).requests,
+        scheduler_name=sys.intern(spec.scheduler_name or "default-scheduler"),
+        priority=spec.priority,
+        priority_class=sys.intern(spec.priority_class_name or ""),
+        labels=string_map(metadata.labels),
+        annotations=own_annotations(metadata.annotations),
+    )
+
+
+def pods_at_once(parallelism: int, completions: int | None) -> int:
+    """How many pods of a Job run side by side when there is room.
+
+    completions : None = a work queue, whose pods agree among themselves when they are done
+    """
+    return max(0, parallelism if completions is None else min(parallelism, completions))
+
+
+_NO_STATUS: Final = wire.PodStatus()

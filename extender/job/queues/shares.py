@@ -1,0 +1,199 @@
+"""What each owner's jobs hold of the cluster: requests of pods that sit or are assumed to, by queue and owner.
+
+Followed pod by pod, in constant time. Records are replaced and never changed, so that who reads them needs no lock.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from extender.job.queues.filling import Amounts, dominant
+from extender.job.queues.queue_of import QueueOf, QueueOwner
+from scorer.cluster.changes import Change, NodeAdded, NodeChanged, NodeRemoved, PodChange, PodsSeated
+from scorer.cluster.decoding import ApiObject, Kind
+from scorer.cluster.objects import NodeInfo, PodInfo
+from scorer.cluster.state import ClusterState
+
+__all__ = ["Held", "OwnerShare", "Shares"]
+
+_MOST_RESOURCES: Final = 16
+"""Beside cpu and memory those that nodes offer under a vendor's name, such as nvidia.com/gpu."""
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """n_pods: that sit; amounts: what they request together, as `Shares.resources` names it."""
+
+    n_pods: int
+    amounts: Amounts
+
+
+_NOTHING: Final = Held(0, ())
+
+
+@dataclass(frozen=True, slots=True)
+class OwnerShare:
+    """share: of `resource`, of which the owner holds most, 0..1."""
+
+    queue: str
+    owner: str
+    n_pods: int
+    share: float
+    resource: str
+
+
+class Shares:
+    """Implements scorer.follower.Follower. Told under the lock of the tables, read without it.
+
+    resources : names, cpu and memory first
+    total     : what all counted nodes can allocate, as `resources` names it
+    """
+
+    def __init__(
+        self,
+        state: ClusterState,
+        *,
+        queue_of: QueueOf,
+        is_job: Callable[[PodInfo], bool],
+        counts: Callable[[NodeInfo], bool] = lambda node: True,
+    ) -> None:
+        """
+        is_job : whether a profile of jobs places the pod
+        counts : whether what a node can allocate is shared out. Virtual nodes, which have no end, had better not be:
+                 what sits there is charged all the same, so that nobody has them to himself
+        """
+        self._state, self._queue_of, self._is_job, self._counts = state, queue_of, is_job, counts
+        self.rebuild()
+
+    # Read by anybody
+
+    def held(self, member: QueueOwner) -> Held:
+        """By the pods of an owner in a queue."""
+        return self._held.get(member, _NOTHING)
+
+    def demand(self, pod: PodInfo) -> Amounts:
+        """What one pod takes: cpu and memory at least as much as kube-scheduler assumes where nothing is requested."""
+        requests, (cpu, memory) = pod.requests, pod.nonzero_requests
+        first = max(requests.get("cpu", 0.0), cpu), max(requests.get("memory", 0.0), memory)
+        further = self.resources[2:]
+        return (*first, *(requests.get(name, 0.0) for name in further)) if further else first
+
+    def report(self) -> tuple[OwnerShare, ...]:
+        """Of all owners that hold something, by queue and owner."""
+        resources, total = self.resources, self.total
+        answer = []
+        for member, held in sorted(self._held.copy().items()):
+            share, resource = dominant(held.amounts, total[: len(resources)])
+            answer.append(OwnerShare(member.queue, member.owner, held.n_pods, share, resources[resource]))
+        return tuple(answer)
+
+    # Implements Follower
+
+    def apply(self, changes: Sequence[Change]) -> None:
+        """What happened to nodes and pods."""
+        for change in changes:
+            match change:
+                case PodChange(pod, _, None):
+                    self._release(pod.uid)
+                case PodChange(pod, _, _):
+                    self._charge(pod)
+                case PodsSeated(pods):
+                    self._charge_alike(pods)
+                case NodeAdded(row) | NodeChanged(row) | NodeRemoved(row):
+                    self._follow_node(row)
+                case _:
+                    pass
+
+    def replace(self, kind: Kind, objects: Sequence[ApiObject]) -> None:
+        """Nothing: it follows nodes and pods."""
+
+    def put(self, kind: Kind, item: ApiObject) -> None:
+        """Nothing."""
+
+    def delete(self, kind: Kind, item: ApiObject) -> None:
+        """Nothing."""
+
+    def rebuild(self) -> None:
+        """Anew from all nodes and pods."""
+        state = self._state
+        offered = {name for node in state.nodes if node is not None and self._counts(node) for name in node.allocatable}
+        extended = sorted(name for name in offered if _is_extended(name))
+        self.resources: tuple[str, ...] = ("cpu", "memory", *extended[: _MOST_RESOURCES - 2])
+        self._of_node: dict[int, Amounts] = {}
+        self.total: Amounts = (0.0,) * len(self.resources)
+        self._held: dict[QueueOwner, Held] = {}
+        self._charged: dict[str, tuple[QueueOwner, Amounts]] = {}  # by pod UID
+        for row in range(len(state.nodes)):
+            self._follow_node(row)
+        for uid in state.seat_of:
+            self._charge(state.pods[uid])
+
+    # Inside
+
+    def _charge(self, pod: PodInfo) -> None:
+        if not self._is_job(pod):
+            return
+        before = self._charged.get(pod.uid)
+        # Where it sits is decided: another annotation does not take it to another queue.
+        member = self._queue_of.of(pod) if before is None else before[0]
+        amounts = self.demand(pod)
+        if before is not None:
+            if before[1] == amounts:
+                return
+            self._release(pod.uid)
+        self._charged[pod.uid] = member, amounts
+        self._add(member, 1, amounts)
+
+    def _charge_alike(self, pods: Sequence[PodInfo]) -> None:
+        """Pods that took their seats just now and request the same."""
+        if not self._is_job(pods[0]):
+            return
+        amounts = self.demand(pods[0])
+        n_pods: dict[QueueOwner, int] = {}
+        for pod in pods:
+            if pod.uid not in self._charged:
+                member = self._queue_of.of(pod)
+                self._charged[pod.uid] = member, amounts
+                n_pods[member] = n_pods.get(member, 0) + 1
+        for member, n in n_pods.items():
+            self._add(member, n, tuple(n * one for one in amounts))
+
+    def _release(self, uid: str) -> None:
+        charged = self._charged.pop(uid, None)
+        if charged is not None:
+            self._add(charged[0], -1, tuple(-one for one in charged[1]))
+
+    def _add(self, member: QueueOwner, n_pods: int, amounts: Amounts) -> None:
+        held = self._held.get(member)
+        if held is None:
+            self._held[member] = Held(n_pods, amounts)
+        elif held.n_pods + n_pods <= 0:
+            del self._held[member]  # and what rounding has left of it
+        else:
+            self._held[member] = Held(held.n_pods + n_pods, _sum(held.amounts, amounts))
+
+    def _follow_node(self, row: int) -> None:
+        node = self._state.nodes[row] if row < len(self._state.nodes) else None
+        before = self._of_node.pop(row, ())
+        now: Amounts = ()
+        if node is not None and self._counts(node):
+            if len(self.resources) < _MOST_RESOURCES and any(
+                name not in self.resources and _is_extended(name) for name in node.allocatable
+            ):
+                self.rebuild()  # pods may hold some of it already
+                return
+            now = self._of_node[row] = tuple(node.allocatable.get(name, 0.0) for name in self.resources)
+        if now != before:
+            self.total = _sum(_sum(self.total, now), tuple(-one for one in before))
+
+
+def _is_extended(resource: str) -> bool:
+    return "/" in resource
+
+
+def _sum(one: Amounts, other: Amounts) -> Amounts:
+    if len(one) < len(other):
+        one, other = other, one
+    return tuple(a + b for a, b in zip(one, (*other, *(0.0,) * (len(one) - len(other))), strict=True))

@@ -1,0 +1,63 @@
+"""What of jobs is popped as one: all that wait of one owner in one queue with the same priority and due time.
+
+Not the pods of one Job: a storm is many Jobs of few pods each, and what is popped together is placed together. The
+order of a queue needs nothing finer: it decides between owners, priorities and due times.
+
+    in a PodGroup      the gang, in the flow of its first pod
+    of another profile its controller's pods, in the flow "online"
+    a job's pod        (queue, owner, priority, due time)
+
+Of FIFO that leaves: a turn takes pods of the owner who waits longest, some of whom may be younger than the next
+owner's. Pods of one controller say when they are due by the second they were created in: due times count in steps of
+10 s, rounded to the earlier one.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Final
+
+from extender.framework.queue.unit import UnitOf, Units, unit_by_owner
+from extender.job.queues.queue_of import QueueOf
+from scorer.cluster.objects import PodInfo
+
+__all__ = ["ONLINE_FLOW", "JobUnits"]
+
+ONLINE_FLOW: Final = "online"
+"""Of all other profiles. Flows of jobs have a '/' in their names."""
+
+_DUE_STEP: Final = 10.0
+
+
+class JobUnits:
+    """Implements Units."""
+
+    def __init__(
+        self,
+        gangs: Units | None,
+        *,
+        is_job: Callable[[PodInfo], bool],
+        due: Callable[[PodInfo], float],
+        queue_of: QueueOf,
+    ) -> None:
+        """
+        gangs : says of any pod which gang or controller it is of; None = there are no gangs
+        due   : unix seconds, the latest moment the pod may start; inf = whenever. Quick, and no exceptions
+        """
+        self._gangs, self._is_job, self._due, self._queue_of = gangs, is_job, due, queue_of
+
+    def unit_of(self, pod: PodInfo) -> UnitOf:
+        """See Units."""
+        of = unit_by_owner(pod) if self._gangs is None else self._gangs.unit_of(pod)
+        if not self._is_job(pod):
+            return UnitOf(of.key, of.since, of.is_gang, ONLINE_FLOW)
+        due = self._due(pod)
+        due = due // _DUE_STEP * _DUE_STEP if math.isfinite(due) else math.inf
+        member = self._queue_of.of(pod)
+        flow = self._queue_of.flow_of(member)
+        if of.is_gang:
+            return UnitOf(of.key, of.since, True, flow, due)
+        # No name of a PodGroup, "namespace/name", has a colon in it.
+        by = f"@{due:.0f}" if due < math.inf else ""
+        return UnitOf(f"jobs:{member.queue}/{member.owner}{by}", None, False, flow, due)

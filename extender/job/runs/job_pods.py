@@ -1,0 +1,22 @@
+"""Which pods run for a while and end."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Final
+
+from scorer.cluster.objects import PodInfo
+
+__all__ = ["is_job_pod"]
+
+_RUN_ON: Final = frozenset({"DaemonSet", "Node", "ReplicaSet", "ReplicationController", "StatefulSet"})
+"""Controllers that replace a pod which ends."""
+
+
+def is_job_pod(pod: PodInfo, scheduler_names: Collection[str] = ()) -> bool:
+    """Those of Jobs, whoever places them; and of those that the job profile places all that nobody keeps running.
+
+    scheduler_names : of the job profile; so come bare pods and those of workflow engines
+    """
+    kind = pod.owner.kind
+    return kind == "Job" or (pod.scheduler_name in scheduler_names and kind not in _RUN_ON)

@@ -1,0 +1,76 @@
+"""Pods that finish, as the tables tell of them: how long each ran goes to the run times of its service."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Final, Protocol
+
+from extender.job.runs.run_times import RunTimes
+from scorer.cluster.changes import Change, PodChange, one_by_one
+from scorer.cluster.decoding import ApiObject, Kind
+from scorer.cluster.objects import Phase, PodInfo
+from scorer.cluster.seating import FINISHED
+from scorer.cluster.state import ClusterState
+
+__all__ = ["ObservedRuns"]
+
+_REMEMBERED: Final = 65_536
+"""Pods that have been counted and may be told of again, since their objects are still there."""
+
+
+class HasState(Protocol):
+    """Such as scorer.tracking.TrackedCluster."""
+
+    @property
+    def state(self) -> ClusterState: ...
+
+    @property
+    def now(self) -> float: ...
+
+
+class ObservedRuns:
+    """Implements scorer.follower.Follower; attached for no kinds. Every pod counts once.
+
+    is_job : which pods run and end (job_pods.py)
+    """
+
+    def __init__(self, cluster: HasState, run_times: RunTimes, is_job: Callable[[PodInfo], bool]) -> None:
+        self._cluster, self._run_times, self._is_job = cluster, run_times, is_job
+        self._counted: dict[str, None] = {}  # oldest first
+
+    def apply(self, changes: Sequence[Change]) -> None:
+        """Pods that have ended, or whose objects are gone."""
+        for change in one_by_one(changes):
+            if isinstance(change, PodChange) and change.pod.phase in FINISHED and self._is_job(change.pod):
+                # Whoever plays a node may say that a pod has ended and not when: then it was just now.
+                has_just_ended = change.before is not None and change.after is None
+                self._count(change.pod, self._cluster.now if has_just_ended else None)
+                if change.pod.uid not in self._cluster.state.pods:
+                    self._counted.pop(change.pod.uid, None)
+
+    def rebuild(self) -> None:
+        """Finished pods of which nobody told."""
+        for pod in self._cluster.state.pods.values():
+            if pod.phase in FINISHED and self._is_job(pod):
+                self._count(pod, None)
+
+    def replace(self, kind: Kind, objects: Sequence[ApiObject]) -> None:
+        """Nothing of this is of interest."""
+
+    def put(self, kind: Kind, item: ApiObject) -> None:
+        """Nor this."""
+
+    def delete(self, kind: Kind, item: ApiObject) -> None:
+        """Nor this."""
+
+    def _count(self, pod: PodInfo, now: float | None) -> None:
+        finished = now if pod.finished is None else pod.finished
+        if pod.uid in self._counted or pod.started is None or finished is None:
+            return
+        if len(self._counted) >= _REMEMBERED:
+            del self._counted[next(iter(self._counted))]
+        self._counted[pod.uid] = None
+        service = self._cluster.state.service_key(pod)
+        # One that was told to go may have ended well, but too early.
+        was_cut = pod.phase is Phase.FAILED or pod.terminating
+        self._run_times.learn(service, finished - pod.started, was_cut=was_cut)

@@ -1,0 +1,59 @@
+"""Metrics of jobs that wait for the valley and of those that were to be on time."""
+
+from __future__ import annotations
+
+from prometheus_client import Counter, Gauge, Histogram
+from prometheus_client.registry import Collector
+
+__all__ = ["ValleyMetrics"]
+
+_HELD_SECONDS = (1.0, 10.0, 60.0, 300.0, 900.0, 1800.0, 3600.0, 7200.0, 14_400.0, 28_800.0, 86_400.0)
+_PLAN_SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0)
+
+
+class ValleyMetrics:
+    """For any thread. `collectors` are to be registered by whoever exports them."""
+
+    def __init__(self) -> None:
+        self.deadline_met = Counter(
+            "forecast_job_deadline_met", "Job pods with a deadline that ended before it.", registry=None
+        )
+        self.deadline_missed = Counter(
+            "forecast_job_deadline_missed",
+            "Job pods with a deadline that came before they had ended; each is counted once.",
+            registry=None,
+        )
+        self.latest_start_met = Counter(
+            "forecast_job_latest_start_met", "Job pods with a latest start that were bound before it.", registry=None
+        )
+        self.latest_start_missed = Counter(
+            "forecast_job_latest_start_missed",
+            "Job pods with a latest start that came before they were bound; each is counted once.",
+            registry=None,
+        )
+        self.held = Gauge("forecast_job_held_pods", "Job pods that wait for their planned start.", registry=None)
+        self.held_seconds = Histogram(
+            "forecast_job_held_seconds",
+            "How long job pods with slack were held until they were let go.",
+            buckets=_HELD_SECONDS,
+            registry=None,
+        )
+        self.plan_seconds = Histogram(
+            "forecast_job_plan_seconds",
+            "Time taken to plan the starts of all jobs that wait.",
+            buckets=_PLAN_SECONDS,
+            registry=None,
+        )
+
+    @property
+    def collectors(self) -> tuple[Collector, ...]:
+        """All of them."""
+        return (
+            self.deadline_met,
+            self.deadline_missed,
+            self.latest_start_met,
+            self.latest_start_missed,
+            self.held,
+            self.held_seconds,
+            self.plan_seconds,
+        )

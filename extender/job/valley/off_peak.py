@@ -1,0 +1,181 @@
+"""OffPeak: nodes whose predicted peak falls into a pod's run are kept for later.
+
+A node is over if its predicted load in any half hour that the run touches, live correction included, passes the
+ceiling with the pod. Of the resources that make a node hot (forecast/resources.py); a node without a known capacity is
+not over.
+
+    pod that may wait     filter: rejected there, and tried again when the forecast changes or a pod leaves
+    pod that may not      preference: other nodes first, if there are any
+
+A pod counts as one that may wait while its latest start is further away than an unschedulable pod is left alone.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass
+from typing import Final, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from extender.filters.filter import ClusterView, Rejection
+from extender.filters.found import found
+from extender.framework.events import ClusterEvent, EventKind
+from extender.framework.plugins import Hint, Preferred
+from extender.job.valley.options import ValleyOptions
+from extender.usable_forecast import usable_forecast
+from forecast.arrays import AnyFloats, Ints
+from forecast.resources import HOT_RESOURCES, RESOURCES
+from forecast.service_key import ServiceKey
+from scorer.cluster.objects import PodInfo
+from scorer.opt_out import opts_out
+
+__all__ = ["OffPeak"]
+
+_LEAST_SLACK: Final = 600.0
+"""Seconds: twice as long as an unschedulable pod waits at most before it is tried again whatever happens."""
+
+_T = TypeVar("_T", bound=np.generic)
+
+_ENDLESS: Final = 1_000_000
+_FAR: Final = 64
+"""Where every node takes so many more pods like it, none comes to be over by those of a batch."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Room:
+    """pods: (n_rows,) so many pods like it a node takes until it is over; resource: which one is over first."""
+
+    pods: Ints
+    resource: Ints
+
+
+class OffPeak:
+    """Filter, EnqueueExtensions and NodePreference; for the one thread that schedules."""
+
+    name = "OffPeak"
+    woken_by = frozenset(
+        {
+            EventKind.NODE_ADDED,
+            EventKind.NODE_CHANGED,
+            EventKind.POD_LEFT,
+            EventKind.UNSCHEDULED_POD_CHANGED,
+            EventKind.FORECAST_CHANGED,
+            EventKind.TIMEOUT,
+        }
+    )
+
+    def __init__(
+        self,
+        options: ValleyOptions,
+        due_of: Callable[[PodInfo], float],
+        run_seconds: Callable[[PodInfo, ServiceKey], float | None],
+    ) -> None:
+        """
+        due_of      : unix seconds, the latest moment at which a pod may start; inf = it does not say
+        run_seconds : how long a pod is expected to run from now; None = on and on
+        """
+        self._options, self._due_of, self._run_seconds = options, due_of, run_seconds
+
+    def hint(self, pod: PodInfo, event: ClusterEvent) -> Hint:
+        """See EnqueueExtensions."""
+        return Hint.QUEUE if event.kind in self.woken_by else Hint.SKIP
+
+    def may_wait(self, pod: PodInfo, now: float) -> bool:
+        """Whether the pod says that it may, and has the time."""
+        due = self._due_of(pod)
+        return self._options.shift and now + _LEAST_SLACK < due - self._options.margin < math.inf
+
+    def is_idle(self, pod: PodInfo, view: ClusterView) -> bool:
+        """Whether the filter lets the pod and those like it go anywhere."""
+        if not self._options.keep_off_peak or not self.may_wait(pod, view.cluster.now):
+            return True
+        room = self._room(pod, view)
+        return room is None or not len(room.pods) or int(room.pods.min()) >= _FAR
+
+    def tells_apart(self, pod: PodInfo) -> Hashable:
+        """Pods of one template that were created at different times may differ in whether they may wait."""
+        due = self._due_of(pod)
+        return None if due == math.inf else due // _LEAST_SLACK
+
+    def filter(self, pod: PodInfo, view: ClusterView) -> Sequence[Rejection]:
+        """One rejection per resource, for pods that may wait."""
+        if not self._options.keep_off_peak or not self.may_wait(pod, view.cluster.now):
+            return ()
+        room = self._room(pod, view)
+        if room is None:
+            return ()
+        over = _fitted(room.pods < 1, view.n_rows)
+        if not over.any():
+            return ()
+        rejections: list[Rejection] = []
+        resource = _fitted(room.resource, view.n_rows)
+        for one in HOT_RESOURCES:
+            reason = (
+                f"predicted load of {RESOURCES[one].name} would pass {100 * self._options.ceiling:g} % of capacity "
+                "during the expected run, and the pod may wait"
+            )
+            rejections += found(np.asarray(over & (resource == one)), view, reason, preemptible=False)
+        return rejections
+
+    def prefer(self, pod: PodInfo, n_pods: int, view: ClusterView, rows: Ints) -> Preferred:
+        """Nodes that stay below the ceiling. Many pods at once spread over them by score: when they have taken half of
+        what there is room for, it is asked again."""
+        room = self._room(pod, view) if self._options.keep_off_peak else None
+        if room is None:
+            return Preferred(rows, n_pods)
+        of_rows = _fitted(room.pods, view.n_rows, fill=_ENDLESS)[rows]
+        below = of_rows >= 1
+        if not below.any():
+            return Preferred(rows, n_pods)
+        half = int(np.minimum(of_rows[below], n_pods).sum()) // 2
+        return Preferred(rows[below], min(n_pods, max(1, half)))
+
+    # Inside
+
+    def _room(self, pod: PodInfo, view: ClusterView) -> _Room | None:
+        """None = there is nothing to go by: no forecast, or a pod that runs on and on."""
+        cluster = view.cluster
+        predicted = usable_forecast(cluster)
+        if predicted is None or opts_out(pod):
+            return None
+        seconds = self._run_seconds(pod, cluster.state.service_key(pod))
+        if seconds is None:
+            return None
+        horizon, load = predicted.horizon, predicted.load
+        first = min(horizon.slot, horizon.n_slots - 1)
+        end = math.ceil(min(horizon.position(cluster.now + min(seconds, 7 * 86_400.0)), float(horizon.n_slots)))
+        end = min(max(end, first + 1), horizon.n_slots)
+        own = load.usage_of(cluster.profile(pod))[:, first:end]
+        pods = np.full(load.n_nodes, _ENDLESS, dtype=np.int64)
+        resource = np.full(load.n_nodes, HOT_RESOURCES[0], dtype=np.int64)
+        per_capacity = load.per_capacity(np.arange(load.n_nodes))
+        for one in HOT_RESOURCES:
+            if not own[one].any():
+                continue
+            share = load.share_between(one, first, end)
+            fits = _pods_below(share, own[one], per_capacity[:, one], self._options.ceiling)
+            fewer = fits < pods
+            resource[fewer], pods[fewer] = one, fits[fewer]
+        return _Room(pods, resource)
+
+
+def _pods_below(share: AnyFloats, own: AnyFloats, per_capacity: AnyFloats, ceiling: float) -> Ints:
+    """(n_nodes,) pods that fit below the ceiling at every point.
+
+    share : (n_nodes, n_points); own: (n_points,) base units; per_capacity: (n_nodes,) 0 = not known
+    """
+    highest = share[:, own > 0].max(axis=1)  # a job uses about the same all the time
+    each = own.max() * per_capacity
+    with np.errstate(divide="ignore", invalid="ignore"):
+        fits = np.where(each > 0, np.floor((ceiling - highest) / each), _ENDLESS)
+    return np.clip(fits, 0, _ENDLESS).astype(np.int64)
+
+
+def _fitted(values: NDArray[_T], n_rows: int, *, fill: int = 0) -> NDArray[_T]:
+    """(n_rows,) a node may be so new that the forecast has no row for it, and rows that were given up may linger."""
+    if len(values) >= n_rows:
+        return values[:n_rows]
+    return np.concatenate([values, np.full(n_rows - len(values), fill, dtype=values.dtype)])

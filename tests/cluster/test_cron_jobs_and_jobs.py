@@ -1,0 +1,205 @@
+"""CronJobs and Jobs on a real API server: what is written there is what is read, listed or watched."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any, Final
+
+import pytest
+
+from extender.job.objects.cron_jobs import WATCHED_CRON_JOBS, Concurrency, CronJobInfo, CronJobs
+from extender.job.objects.job_runs import WATCHED_JOBS, JobRun, JobRuns, Outcome
+from extender.job.objects.templates import PodTemplate
+from extender.job.runs.observed import ObservedRuns
+from extender.job.runs.run_times import RunEstimate, RunTimes
+from extender.webhook.store import WEBHOOK_TIMING
+from forecast.service_key import ServiceKey
+from scorer.cluster.decoding import Kind
+from scorer.cluster.kubernetes_client import api_client
+from scorer.cluster.kubernetes_source import KubernetesSource, ResourceSource
+from scorer.cluster.kubernetes_watcher import ResourceWatcher
+from scorer.live_tables import LiveTables
+from tests.cluster.stored_objects import eventually
+from tests.servers.cluster_objects import ClusterWriter, Manifest, job, node, pod, running
+from tests.servers.control_plane.control_plane import ControlPlane
+
+LONG: Final = 60.0
+STARTED, ENDED = "2026-11-21T01:00:00Z", "2026-11-21T01:05:00Z"
+
+
+@dataclass
+class World:
+    """What follows the server."""
+
+    writer: ClusterWriter
+    cron_jobs: CronJobs
+    jobs: JobRuns
+    times: RunTimes
+
+    def cron_job(self, name: str) -> CronJobInfo:
+        assert eventually(lambda: self.cron_jobs.get("default", name) is not None, LONG)
+        found = self.cron_jobs.get("default", name)
+        assert found is not None
+        return found
+
+    def job(self, name: str) -> JobRun:
+        assert eventually(lambda: self.jobs.get("default", name) is not None, LONG)
+        found = self.jobs.get("default", name)
+        assert found is not None
+        return found
+
+    def becomes_expected(self, service: str, expected: RunEstimate) -> bool:
+        return eventually(lambda: self.times.expected(ServiceKey("default", "CronJob", service)) == expected, LONG)
+
+
+@pytest.fixture(scope="module")
+def world(plane: ControlPlane) -> Iterator[World]:
+    api, tables, times = api_client(plane.kubeconfig), LiveTables(), RunTimes()
+    cron_jobs, jobs = CronJobs(), JobRuns(listeners=[times.learn_from_jobs])
+    with tables.reading() as cluster:
+        observed = ObservedRuns(cluster, times, lambda pod: pod.owner.kind == "Job")
+    tables.attach((), observed)
+    sources = (
+        ResourceSource(
+            [
+                ResourceWatcher(api, cron_jobs, WATCHED_CRON_JOBS, timing=WEBHOOK_TIMING),
+                ResourceWatcher(api, jobs, WATCHED_JOBS, timing=WEBHOOK_TIMING),
+            ]
+        ),
+        KubernetesSource(api, tables, kinds=(Kind.NODES, Kind.PODS, Kind.JOBS)),
+    )
+    with ClusterWriter(plane) as writer:
+        writer.create(cron_job("early"))
+        writer.create(job("early-1", cron_job="early"))
+        for source in sources:
+            source.start()
+        assert all(source.wait_synced(LONG) for source in sources)
+        yield World(writer, cron_jobs, jobs, times)
+        for source in sources:
+            source.stop()
+
+
+def cron_job(name: str, *, template: Manifest | None = None, **spec: Any) -> Manifest:
+    pods = {"spec": {"containers": [{"name": "main", "image": "app:1"}], "restartPolicy": "Never"}}
+    return {
+        "apiVersion": "batch/v1",
+        "kind": "CronJob",
+        "metadata": {"name": name, "namespace": "default"},
+        "spec": {"schedule": "0 * * * *", "jobTemplate": {"spec": {"template": pods} | (template or {})}} | spec,
+    }
+
+
+def test_what_was_there_before_is_listed(world: World) -> None:
+    early = world.cron_job("early")
+    assert early == CronJobInfo("default", "early", early.uid, "0 * * * *", created=early.created)
+    assert abs(early.created - datetime.now(UTC).timestamp()) < 3600
+    run = world.job("early-1")
+    assert run == JobRun("default", "early-1", run.uid, early.service, created=run.created, template=run.template)
+    assert run.template.labels["batch.kubernetes.io/job-name"] == "early-1"
+
+
+def test_a_cron_job_with_everything(world: World) -> None:
+    container = {
+        "name": "main",
+        "image": "app:1",
+        "resources": {"requests": {"cpu": "500m"}, "limits": {"memory": "1Gi"}},
+    }
+    written = cron_job(
+        "full",
+        schedule="*/5 2 * * 1-5",
+        timeZone="Europe/Berlin",
+        suspend=True,
+        startingDeadlineSeconds=200,
+        concurrencyPolicy="Replace",
+        template={
+            "parallelism": 8,
+            "completions": 20,
+            "completionMode": "Indexed",
+            "activeDeadlineSeconds": 900,
+            "template": {
+                "metadata": {
+                    "labels": {"app": "full"},
+                    "annotations": {"forecast-scheduler.io/latest-start": "2h", "other.io/x": "y"},
+                },
+                "spec": {"containers": [container], "restartPolicy": "Never", "schedulerName": "job-scheduler"},
+            },
+        },
+    )
+    world.writer.create(written)
+    full = world.cron_job("full")
+    assert full == CronJobInfo(
+        namespace="default",
+        name="full",
+        uid=full.uid,
+        schedule="*/5 2 * * 1-5",
+        time_zone="Europe/Berlin",
+        suspended=True,
+        starting_deadline_seconds=200,
+        concurrency=Concurrency.REPLACE,
+        parallelism=8,
+        completions=20,
+        completion_mode="Indexed",
+        active_deadline_seconds=900,
+        template=PodTemplate(
+            requests={"cpu": 0.5, "memory": 2.0**30},
+            scheduler_name="job-scheduler",
+            labels={"app": "full"},
+            annotations={"forecast-scheduler.io/latest-start": "2h"},
+        ),
+        created=full.created,
+    )
+    world.writer.patch(written, {"spec": {"suspend": False}})
+    assert eventually(lambda: not world.cron_job("full").suspended, LONG)
+    world.writer.patch_status(written, {"lastScheduleTime": STARTED})
+    assert eventually(lambda: world.cron_job("full").last_scheduled == seconds(STARTED), LONG)
+    world.writer.delete(written)
+    assert eventually(lambda: world.cron_jobs.get("default", "full") is None, LONG)
+
+
+def test_a_job_from_its_suspension_to_its_end(world: World) -> None:
+    written = job("nightly-29000000", cron_job="nightly")
+    written["spec"]["suspend"] = True
+    world.writer.create(written)
+    assert world.job("nightly-29000000").suspended
+    world.writer.patch(written, {"spec": {"suspend": False}})
+    world.writer.patch_status(written, {"startTime": STARTED, "active": 1, "ready": 1})
+    assert eventually(lambda: world.job("nightly-29000000").ready == 1, LONG)
+    run = world.job("nightly-29000000")
+    assert (run.suspended, run.started, run.active, run.outcome) == (False, seconds(STARTED), 1, None)
+    world.writer.patch_status(written, completed())
+    assert eventually(lambda: world.job("nightly-29000000").outcome is Outcome.COMPLETE, LONG)
+    run = world.job("nightly-29000000")
+    assert (run.finished, run.succeeded, run.active) == (seconds(ENDED), 1, 0)
+    assert world.becomes_expected("nightly", RunEstimate(300.0, 600.0, 1, is_bound=True))
+
+
+def test_a_pod_that_ends_says_more_than_its_job(world: World) -> None:
+    world.writer.create(node("n1"))
+    owner = world.writer.create(job("hourly-29000000", cron_job="hourly"))
+    world.writer.patch_status(owner, {"startTime": STARTED, "active": 1})
+    one = world.writer.create(pod("hourly-29000000-x", owner=owner, node="n1"))
+    world.writer.patch_status(one, running("2026-11-21T01:02:00Z"))
+    status = running("2026-11-21T01:02:00Z") | {"phase": "Succeeded"}
+    ended = {"startedAt": "2026-11-21T01:02:00Z", "finishedAt": "2026-11-21T01:04:00Z", "exitCode": 0}
+    status["containerStatuses"][0] |= {"state": {"terminated": ended}, "ready": False}
+    world.writer.patch_status(one, status)
+    assert world.becomes_expected("hourly", RunEstimate(120.0, 240.0, 1))
+    world.writer.patch_status(owner, completed())
+    assert eventually(lambda: world.job("hourly-29000000").finished is not None, LONG)
+    world.writer.create(job("told-of-after-it"))
+    world.job("told-of-after-it")
+    assert world.times.expected(ServiceKey("default", "CronJob", "hourly")) == RunEstimate(120.0, 240.0, 1)
+
+
+def completed() -> Manifest:
+    conditions = [
+        {"type": kind, "status": "True", "lastProbeTime": ENDED, "lastTransitionTime": ENDED}
+        for kind in ("SuccessCriteriaMet", "Complete")
+    ]
+    return {"completionTime": ENDED, "active": 0, "ready": 0, "succeeded": 1, "conditions": conditions}
+
+
+def seconds(text: str) -> float:
+    return datetime.fromisoformat(text).timestamp()

@@ -1,0 +1,20 @@
+from __future__ import annotations
+
+from prometheus_client import CollectorRegistry
+
+from extender.job.queues.metrics import ShareGauges
+from extender.job.queues.queue_of import QueueOf
+from extender.job.queues.shares import Shares
+from scorer.cluster.state import ClusterState
+from tests.extender.job.queues.job_queues import a_job_pod, a_node, is_job
+
+
+def test_what_owners_hold_is_exported() -> None:
+    state = ClusterState()
+    state.put_node(a_node("n", 10, 100))
+    state.put_pod(a_job_pod("p", namespace="a", node="n", cpu=2))
+    registry = CollectorRegistry()
+    registry.register(ShareGauges(Shares(state, queue_of=QueueOf([]), is_job=is_job)))
+    labels = {"queue": "default", "owner": "a"}
+    assert registry.get_sample_value("forecast_job_owner_pods", labels) == 1
+    assert registry.get_sample_value("forecast_job_owner_dominant_share", labels) == 0.2
