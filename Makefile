@@ -72,6 +72,8 @@ bench: $(VENV)/.installed-bench  ## the figures in the README
 	$(BIN)/python -m benchmarks.schedule_gangs
 	$(BIN)/python -m benchmarks.schedule_preemption
 	$(BIN)/python -m benchmarks.schedule_memory
+	$(BIN)/python -m benchmarks.job_storm
+	$(BIN)/python -m benchmarks.job_day
 
 clean:  ## remove the environment and all caches
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis

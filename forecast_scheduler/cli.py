@@ -27,6 +27,7 @@ from forecast_scheduler.commands.canary import canary
 from forecast_scheduler.commands.demo import demo
 from forecast_scheduler.commands.explain import explain
 from forecast_scheduler.commands.extender import extender
+from forecast_scheduler.commands.jobs import jobs
 from forecast_scheduler.commands.models import models
 from forecast_scheduler.commands.policy import policy
 from forecast_scheduler.commands.render import render
@@ -72,6 +73,7 @@ app.command()(scorer)
 app.command()(extender)
 app.command()(schedule)
 app.command()(explain)
+app.command()(jobs)
 app.command()(rules)
 app.command()(render)
 app.command()(canary)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 
 from extender.filters.filter import ClusterView
@@ -11,13 +11,15 @@ from extender.framework.binding.binding_plugins import BindingPlugins
 from extender.framework.dry_run import DryRun
 from extender.framework.profile import SchedulingProfile
 from extender.index.index import INDEXED_KINDS, PlacementIndex
+from extender.job.profile import JOB
 from extender.online.colocating import Colocation
-from extender.online.profile import online_profile
 from extender.policies.policy import OnePolicy, Policies
+from forecast_scheduler.job_tables import job_tables
 from forecast_scheduler.live_policies import read_policies
 from forecast_scheduler.live_scorer import Inputs, open_scorer
 from forecast_scheduler.schedule_options import gap_options, schedule_policy, schedule_policy_defaults
 from forecast_scheduler.schedule_plan import Planned, plan
+from forecast_scheduler.schedule_profiles import profiles_of
 from forecast_scheduler.settings import Settings
 from scorer.background import Background
 from scorer.cluster.decoding import Kind
@@ -33,22 +35,23 @@ def open_plan(settings: Settings, inputs: Inputs) -> Iterator[tuple[Background, 
     provider = read_policies(settings, inputs.kubeconfig, defaults)
     policies: Policies = OnePolicy(schedule_policy(settings)) if provider is None else provider
     ours = settings.schedule
-    made: list[tuple[ClusterView, Colocation, SchedulingProfile]] = []
+    made: list[tuple[ClusterView, Colocation, Mapping[str, SchedulingProfile]]] = []
 
     def attach(scorer: Scorer) -> Collection[Kind]:
         with scorer.reading() as cluster:
             view = ClusterView(cluster, PlacementIndex(cluster.state))
             scorer.attach(INDEXED_KINDS, view.index)
+        jobs = None if JOB not in ours.profiles else job_tables(scorer, ours)
         colocation = Colocation(scorer, gap_options(ours))
-        profile = online_profile(
-            ours.scheduler_name,
+        profiles = profiles_of(
+            ours,
             policies,
             BindingPlugins(bind=(DryRun(),)),
+            jobs,
             fit=NodeResourcesFit(),
             further_filters=(colocation.filter,),
-            score_per_point=ours.score_per_point,
         )
-        made.append((view, colocation, profile))
+        made.append((view, colocation, profiles))
         if provider is not None:
             provider.read_labels_with(view.index.namespaces.labels_of)
         return INDEXED_KINDS
@@ -58,8 +61,8 @@ def open_plan(settings: Settings, inputs: Inputs) -> Iterator[tuple[Background, 
         def decide() -> list[Planned]:
             scorer.measure()
             scorer.tick()
-            ((view, colocation, profile),) = made
+            ((view, colocation, profiles),) = made
             colocation.keep_up()
-            return plan(scorer, view, profile, ours)
+            return plan(scorer, view, profiles, ours)
 
         yield background, decide

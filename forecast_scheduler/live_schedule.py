@@ -18,6 +18,7 @@ from extender.framework.gangs.group_events import GroupEvents
 from extender.framework.gangs.status_writer import GroupStatusWriter
 from extender.framework.leading.lease import Lease
 from extender.framework.metrics import SchedulingGauges, SchedulingMetrics
+from extender.framework.queue.queued import WaitingPod
 from extender.framework.reporting.logged_reports import LoggedReports
 from extender.framework.reporting.reports import Reports
 from extender.framework.reporting.scheduling_events import session_post
@@ -25,7 +26,9 @@ from extender.framework.service.live import Bindings, LiveScheduling, Queue
 from extender.framework.sharing.eviction import api_server_evict
 from extender.framework.sharing.sharing import NodeSharing
 from extender.index.index import INDEXED_KINDS
+from extender.job.service.answers import JobReports
 from extender.policies.policy import OnePolicy, Policies
+from forecast_scheduler.job_care import JobCare, JobQueueView
 from forecast_scheduler.live_policies import open_policies
 from forecast_scheduler.live_scorer import Inputs, check_inputs, open_scorer
 from forecast_scheduler.schedule_loop import ScheduleLoop
@@ -52,11 +55,18 @@ _SPARE_CONNECTIONS: Final = 64
 """Beside those of bindings: conditions, events, statuses."""
 
 
+class LoopQueue(Queue, JobQueueView, Protocol):
+    """What the status and the job profile ask of the queue."""
+
+    def waiting(self) -> Sequence[WaitingPod]:
+        """All pods in it."""
+
+
 class Loop(Protocol):
     """What pops, places and binds. queue, bindings: for the status."""
 
     @property
-    def queue(self) -> Queue: ...
+    def queue(self) -> LoopQueue: ...
 
     @property
     def bindings(self) -> Bindings: ...
@@ -100,7 +110,10 @@ def loop_of(parts: LoopParts) -> Loop:
 
 @dataclass(frozen=True, slots=True)
 class LiveSchedule:
-    """The background is not running yet, and nothing else but the watch; `running`: all of it does in the context."""
+    """The background is not running yet, and nothing else but the watch; `running`: all of it does in the context.
+
+    job_reports : of the job profile; None = it does not run here
+    """
 
     scorer: Scorer
     background: Background
@@ -108,16 +121,17 @@ class LiveSchedule:
     metrics: SchedulingMetrics
     collectors: tuple[Collector, ...]
     running: Callable[[], AbstractContextManager[None]]
+    job_reports: JobReports | None = None
 
 
-class _Job(Protocol):
+class _Background(Protocol):
     def start(self) -> None: ...
 
     def stop(self) -> None: ...
 
 
 @contextmanager
-def _running(jobs: Sequence[_Job]) -> Iterator[None]:
+def _running(jobs: Sequence[_Background]) -> Iterator[None]:
     """They start in this order and stop in reverse."""
     with ExitStack() as stack:
         for job in jobs:
@@ -180,13 +194,25 @@ def open_schedule(
             after=lambda: scorer.synced,
         )
         # At the end the loop is the first to stop; then what tells of it, the Lease, and the session last.
-        jobs: list[_Job] = [session, *([] if lease is None else [lease]), source, parts.reports]
-        jobs += [*_gang_jobs(tables, session, may_write, instance), tables.colocation, sharing, loop]
+        jobs: list[_Background] = [session, *([] if lease is None else [lease]), source, parts.reports]
+        jobs += [*_gang_jobs(tables, session, may_write, instance), tables.colocation, sharing]
+        care = _job_care(parts, loop)
+        jobs += [*(() if care is None else care.jobs), loop]
         scheduling = _scheduling(ours, loop, tables, lease, lambda: _not_listed(source))
         collectors = [SchedulingGauges(scheduling.state), _figures(loop, parts.reports), sharing.collector]
         if followed is not None:
             collectors.append(followed.collector)
-        yield LiveSchedule(scorer, background, scheduling, metrics, tuple(collectors), running=lambda: _running(jobs))
+        if care is not None:
+            collectors += care.collectors
+        yield LiveSchedule(
+            scorer,
+            background,
+            scheduling,
+            metrics,
+            tuple(collectors),
+            running=lambda: _running(jobs),
+            job_reports=None if care is None else care.reports,
+        )
 
 
 def _untold(settings: Settings) -> Settings:
@@ -211,7 +237,9 @@ def _may_write(settings: ScheduleSettings, lease: Lease | None) -> Callable[[], 
     return (lambda: True) if lease is None else lease.may_write
 
 
-def _gang_jobs(tables: ScheduleTables, session: ApiSession, may_write: Callable[[], bool], instance: str) -> list[_Job]:
+def _gang_jobs(
+    tables: ScheduleTables, session: ApiSession, may_write: Callable[[], bool], instance: str
+) -> list[_Background]:
     """What tells of PodGroups, and lets their time pass."""
     if tables.gangs is None:
         return []
@@ -224,6 +252,22 @@ def _gang_jobs(tables: ScheduleTables, session: ApiSession, may_write: Callable[
     ]
 
 
+def _job_care(parts: LoopParts, loop: Loop) -> JobCare | None:
+    if parts.tables.jobs is None:
+        return None
+    return JobCare(
+        parts.tables.jobs,
+        parts.scorer,
+        loop.queue,
+        parts.session,
+        parts.settings.job,
+        post=None if parts.settings.dry_run else session_post(parts.session),
+        instance=parts.instance,
+        may_write=parts.may_write,
+        after=lambda: parts.waits_for() == "",
+    )
+
+
 def _scheduling(
     settings: ScheduleSettings,
     loop: Loop,
@@ -233,7 +277,7 @@ def _scheduling(
 ) -> LiveScheduling:
     phases = tables.phases
     return LiveScheduling(
-        profiles=dict.fromkeys(settings.profiles, settings.scheduler_name),
+        profiles=settings.scheduler_names,
         queue=loop.queue,
         bindings=loop.bindings,
         since_cycle=loop.since_cycle,

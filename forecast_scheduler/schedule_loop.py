@@ -8,22 +8,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from extender.framework.binding.binding_plugins import BindingPlugins
 from extender.framework.binding.cycles import BindingCycles
-from extender.framework.binding.default_binder import DefaultBinder
 from extender.framework.binding.in_flight_limit import InFlightLimit
 from extender.framework.binding.outcome import Reserved
 from extender.framework.cache.assumptions import Assumptions
 from extender.framework.cycle.cycle import SchedulingCycle
-from extender.framework.dry_run import DryRun
 from extender.framework.events import ClusterEvent, EventKind
 from extender.framework.filter_hints import FILTER_HINTS
 from extender.framework.following import ClusterFollower
-from extender.framework.gangs.plugin import Gang
 from extender.framework.leading.takeover import Takeover
-from extender.framework.node_guard import NodeGuard
-from extender.framework.plugins import Bind, EnqueueExtensions, PostFilter
-from extender.framework.preemption.default_preemption import DefaultPreemption
+from extender.framework.plugins import EnqueueExtensions
 from extender.framework.preemption.executor import PreemptionExecutor
 from extender.framework.profile import SchedulingProfile
 from extender.framework.queue.scheduling_queue import SchedulingQueue
@@ -34,8 +28,8 @@ from extender.framework.settling import Settling
 from extender.framework.status import SUCCESS, Code, Status
 from extender.framework.volumes.volume_binding import VolumeBinding
 from extender.index.index import INDEXED_KINDS
-from extender.online.profile import online_profile
-from forecast_scheduler.schedule_options import preemption_options, queue_options
+from forecast_scheduler.schedule_options import queue_options
+from forecast_scheduler.schedule_profiles import live_profiles
 from scorer.cluster.objects import PodInfo
 from scorer.every import Every
 
@@ -58,23 +52,24 @@ class ScheduleLoop:
             read_again=parts.scorer.read_again,
             begin=self._begin,
         )
-        self._gang = None if tables.gangs is None else Gang(tables.gangs)
         self._volumes: VolumeBinding | None = None
         with parts.scorer.reading() as cluster:
             if not settings.dry_run:  # else nobody is told where volumes are to go
                 self._volumes = VolumeBinding(
                     parts.session, tables.view, locked=parts.scorer.reading, keep=cluster.keep
                 )
+            self._profiles = live_profiles(parts, self._limit, self._volumes)
+            jobs, units = tables.jobs, _Owners() if tables.gangs is None else tables.gangs  # an empty one is false
             self.queue = SchedulingQueue(
-                sort=PrioritySort(),
+                sort=PrioritySort() if jobs is None else jobs.sort,
                 gate=self._gate,
                 hints=self._hints,
-                units=_Owners() if tables.gangs is None else tables.gangs,  # an empty directory is false
+                units=units if jobs is None else jobs.units(units),
+                flows=None if jobs is None else jobs.flows,
                 options=queue_options(settings),
                 clock=time.time,
             )
-            self._follower = ClusterFollower(cluster, tables.view.index, self.queue, [settings.scheduler_name])
-            self._profiles = {settings.scheduler_name: self._online()}
+            self._follower = ClusterFollower(cluster, tables.view.index, self.queue, self._profiles)
             self._hints_of = {name: _hints_of(profile) for name, profile in self._profiles.items()}
             self.bindings = BindingCycles(
                 parts.session,
@@ -136,7 +131,9 @@ class ScheduleLoop:
             if tables.gangs is not None:
                 tables.gangs.listeners.append(self._group_changed)
             tables.ended.append(self._nomination_ended)
-            tables.colocation.listeners.append(self._bounds_made)
+            tables.colocation.listeners.append(self._forecast_changed)
+            if jobs is not None:
+                jobs.listen(self._forecast_changed)
         self._upkeep = Every("scheduling-upkeep", 1.0, self._keep_up, after=lambda: parts.waits_for() == "")
 
     def since_cycle(self) -> float | None:
@@ -155,36 +152,6 @@ class ScheduleLoop:
         self.bindings.stop(self._parts.settings.binding_timeout)
 
     # Inside
-
-    def _online(self) -> SchedulingProfile:
-        parts, settings, tables = self._parts, self._parts.settings, self._parts.tables
-        bind: Bind = DryRun()
-        if not settings.dry_run:
-            bind = DefaultBinder(parts.session, self._limit, seconds=settings.binding_timeout)
-        post_filters: list[PostFilter] = []
-        if settings.preemption.enabled:
-            post_filters.append(
-                DefaultPreemption(
-                    tables.sitting,
-                    tables.budgets,
-                    tables.nominated,
-                    clock=time.time,
-                    gangs=tables.gangs,
-                    assumed=tables.assumed,
-                    options=preemption_options(settings),
-                )
-            )
-        volumes = () if self._volumes is None else (self._volumes,)
-        return online_profile(
-            settings.scheduler_name,
-            parts.policies,
-            BindingPlugins(bind=(NodeGuard(tables.view.state), bind), reserve=volumes, awaited=volumes),
-            fit=tables.fit,
-            further_filters=(tables.nominated, tables.colocation.filter),
-            pre_enqueue=() if self._gang is None else (self._gang,),
-            post_filters=post_filters,
-            score_per_point=settings.score_per_point,
-        )
 
     def _gate(self, pod: PodInfo) -> Status:
         """What all PreEnqueue plugins say."""
@@ -226,7 +193,7 @@ class ScheduleLoop:
         self.queue.happened(ClusterEvent(EventKind.GROUP_CHANGED, group=group))
         self.queue.wake_units([group])
 
-    def _bounds_made(self) -> None:
+    def _forecast_changed(self) -> None:
         with self._parts.scorer.reading():  # hints read what the lock guards
             self.queue.happened(ClusterEvent(EventKind.FORECAST_CHANGED))
 

@@ -34,7 +34,7 @@ __all__ = [
     "sharing_options",
 ]
 
-PROFILES: Final = ("online",)
+PROFILES: Final = ("online", "job")
 """Those that are built."""
 
 
@@ -112,7 +112,7 @@ def preemption_options(settings: ScheduleSettings) -> PreemptionOptions:
 def sharing_options(settings: ScheduleSettings, instance: str) -> SharingOptions:
     """Whose nodes are looked at for overcommits. instance: of this replica, as events show it."""
     return SharingOptions(
-        scheduler_names=(settings.scheduler_name,),
+        scheduler_names=tuple(settings.scheduler_names.values()),
         domain=settings.domain,
         shared=tuple(settings.share_nodes),
         repair=settings.repair.enabled and not settings.dry_run,

@@ -6,7 +6,7 @@ the file does not have, are not heeded.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -44,14 +44,16 @@ class Planned:
     peak_share: float | None = None
 
 
-def waiting_pods(pods: Iterable[PodInfo], scheduler_name: str) -> list[PodInfo]:
+def waiting_pods(pods: Iterable[PodInfo], scheduler_names: Collection[str]) -> list[PodInfo]:
     """Those to be placed, in the order of the queue: by priority, then by age."""
-    ours = [pod for pod in pods if waits(pod) and not pod.terminating and pod.scheduler_name == scheduler_name]
+    ours = [pod for pod in pods if waits(pod) and not pod.terminating and pod.scheduler_name in scheduler_names]
     return sorted(ours, key=lambda pod: (-pod.priority, pod.created, pod.namespace, pod.name))
 
 
-def plan(scorer: Scorer, view: ClusterView, profile: SchedulingProfile, settings: ScheduleSettings) -> list[Planned]:
-    """Place all waiting pods of the profile. The tables keep what was assumed."""
+def plan(
+    scorer: Scorer, view: ClusterView, profiles: Mapping[str, SchedulingProfile], settings: ScheduleSettings
+) -> list[Planned]:
+    """Place all waiting pods of the profiles, which are given by scheduler name. The tables keep what was assumed."""
     planned: list[Planned] = []
     with scorer.reading() as cluster:
         level, _ = scorer.level()
@@ -59,13 +61,12 @@ def plan(scorer: Scorer, view: ClusterView, profile: SchedulingProfile, settings
             view,
             cluster,
             level,
-            score_per_point=profile.score_per_point,
             until=cluster.now + _ASSUMED_SECONDS,
             bounded_scan=settings.bounded_scan,
         )
-        pods = waiting_pods(cluster.state.pods.values(), profile.scheduler_name)
-        for run in Likeness(view, {profile.scheduler_name: profile}).runs(pods):
-            planned += _placed(pods[run], placer, profile)
+        pods = waiting_pods(cluster.state.pods.values(), profiles)
+        for run in Likeness(view, profiles).runs(pods):
+            planned += _placed(pods[run], placer, profiles[pods[run.start].scheduler_name])
     return [
         Planned(one.pod, one.node, one.message, scorer.peak_share(one.pod, one.node) if one.node else None)
         for one in planned
@@ -79,6 +80,7 @@ def _placed(pods: Sequence[PodInfo], placer: Placer, profile: SchedulingProfile)
         yield from (Planned(pod, "", f"waits for its scheduling gates: {gates}") for pod in pods)
         return
     policy = profile.policies.choose(pods[0]).policy
+    placer.use(profile)
     found = placer.place(pods, profile.filters_for(policy), policy)
     names = placer.view.state.names
     yield from (Planned(pod, names[row]) for pod, row in zip(pods, found.rows, strict=False))
@@ -99,10 +101,11 @@ def plan_table(planned: Sequence[Planned]) -> Table:
     return table
 
 
-def plan_lines(planned: Sequence[Planned], scheduler_name: str) -> Iterator[str]:
+def plan_lines(planned: Sequence[Planned], scheduler_names: Iterable[str]) -> Iterator[str]:
     """What the table does not say."""
     if not planned:
-        yield f"no pod waits for the scheduler {scheduler_name}: pods name it in spec.schedulerName"
+        names = " or ".join(scheduler_names)
+        yield f"no pod waits for the scheduler {names}: pods name it in spec.schedulerName"
         return
     if len(planned) > _SHOWN:
         yield f"and {len(planned) - _SHOWN} more: --json FILE has all"

@@ -9,6 +9,7 @@ from pydantic import Field, field_validator, model_validator
 from extender.framework.leading.election import LeaseTiming
 from forecast.errors import InputError
 from forecast_scheduler.extender_settings import RareDeviceSettings
+from forecast_scheduler.job_settings import JobSettings
 from forecast_scheduler.serving_settings import ServingSettings
 from forecast_scheduler.setting_group import Duration, SettingGroup
 
@@ -127,7 +128,7 @@ class ScheduleSettings(ServingSettings):
     """0: any free one, which is printed."""
 
     scheduler_name: str = Field(default="forecast-scheduler", min_length=1)
-    """Pods with this schedulerName are ours."""
+    """Pods with this schedulerName are placed by the online profile."""
 
     profiles: list[str] = Field(default_factory=lambda: ["online"], min_length=1)
     """Profiles that run in this process."""
@@ -173,6 +174,13 @@ class ScheduleSettings(ServingSettings):
     colocation: ColocationSettings = ColocationSettings()
     repair: RepairSettings = RepairSettings()
     rare_devices: RareDeviceSettings = RareDeviceSettings()
+    job: JobSettings = JobSettings()
+
+    @property
+    def scheduler_names(self) -> dict[str, str]:
+        """Of the profiles that run here."""
+        names = {"online": self.scheduler_name, "job": self.job.scheduler_name}
+        return {profile: names[profile] for profile in self.profiles if profile in names}
 
     @field_validator("profiles")
     @classmethod
@@ -185,4 +193,11 @@ class ScheduleSettings(ServingSettings):
     def _not_shared_with_itself(self) -> Self:
         if self.domain in self.share_nodes:
             raise ValueError(f"share_nodes names {self.domain!r}, which is the domain of this scheduler")
+        return self
+
+    @model_validator(mode="after")
+    def _names_of_their_own(self) -> Self:
+        names = list(self.scheduler_names.values())
+        if len(set(names)) < len(names):
+            raise ValueError(f"scheduler_name and job.scheduler_name must differ, both are {names[0]!r}")
         return self

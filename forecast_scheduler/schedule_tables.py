@@ -19,7 +19,9 @@ from extender.framework.preemption.budgets import WATCHED_BUDGETS, DisruptionBud
 from extender.framework.preemption.nominated import NominatedPods
 from extender.framework.preemption.sitting_pods import SittingPods
 from extender.index.index import INDEXED_KINDS, PlacementIndex
+from extender.job.profile import JOB
 from extender.online.colocating import Colocation
+from forecast_scheduler.job_tables import JobTables, job_tables
 from forecast_scheduler.schedule_options import gang_options, gap_options
 from forecast_scheduler.schedule_settings import ScheduleSettings
 from scorer.assumed import AssumedPods
@@ -33,7 +35,11 @@ __all__ = ["ScheduleTables", "schedule_tables"]
 
 @dataclass(frozen=True, slots=True)
 class ScheduleTables:
-    """gangs: None = PodGroups are not heeded; ended: who is told of nominations that ended, see NominatedPods."""
+    """
+    gangs : None = PodGroups are not heeded
+    ended : who is told of nominations that ended, see NominatedPods
+    jobs  : of the job profile; None = it does not run here
+    """
 
     view: ClusterView
     assumed: AssumedPods
@@ -45,22 +51,26 @@ class ScheduleTables:
     sitting: SittingPods
     colocation: Colocation
     ended: list[Callable[[PodInfo, str], None]]
+    jobs: JobTables | None
 
     def n_assumed(self) -> int:
         """Pods that are assumed to be bound; without the lock of the tables."""
         return len(self.assumed)
 
     def source(self, api: ApiClient) -> ResourceSource:
-        """Follows PodGroups and disruption budgets; not started yet."""
+        """Follows disruption budgets, and what the profiles need of PodGroups, Jobs, CronJobs; not started yet."""
         watchers: list[ResourceWatcher[Any]] = [ResourceWatcher(api, self.budgets, WATCHED_BUDGETS)]
         if self.phases is not None:
             watchers.append(ResourceWatcher(api, self.phases, POD_GROUPS))
+        if self.jobs is not None:
+            watchers += self.jobs.watchers(api)
         return ResourceSource(watchers)
 
 
 def schedule_tables(scorer: Scorer, settings: ScheduleSettings) -> ScheduleTables:
-    """Attached to the tables of the scorer, which has not read its cluster yet."""
+    """Attached to the tables of the scorer, which has not read its cluster yet. Raises InputError, see job_options."""
     fit, budgets, ended = NodeResourcesFit(), DisruptionBudgets(), list[Callable[[PodInfo, str], None]]()
+    ours = frozenset(settings.scheduler_names.values())
 
     def tell_ended(pod: PodInfo, node: str) -> None:
         for listener in ended:
@@ -74,7 +84,7 @@ def schedule_tables(scorer: Scorer, settings: ScheduleSettings) -> ScheduleTable
             gangs = GangDirectory(
                 cluster.state,
                 options=gang_options(settings),
-                is_ours=lambda pod: pod.scheduler_name == settings.scheduler_name,
+                is_ours=lambda pod: pod.scheduler_name in ours,
                 is_assumed=cluster.assumed.__contains__,
             )
             scorer.attach((), gangs)
@@ -82,6 +92,7 @@ def schedule_tables(scorer: Scorer, settings: ScheduleSettings) -> ScheduleTable
         sitting = SittingPods(cluster.state, budgets, gangs)
         for follower in (nominated, sitting):
             scorer.attach((), follower)
+        jobs = None if JOB not in settings.profiles else job_tables(scorer, settings)
     return ScheduleTables(
         view=ClusterView(cluster, index),
         assumed=cluster.assumed,
@@ -93,4 +104,5 @@ def schedule_tables(scorer: Scorer, settings: ScheduleSettings) -> ScheduleTable
         sitting=sitting,
         colocation=Colocation(scorer, gap_options(settings), after=lambda: scorer.synced),
         ended=ended,
+        jobs=jobs,
     )

@@ -146,7 +146,7 @@ def _decide_once(shell: Shell, settings: Settings, inputs: Inputs, json: Path | 
         planned = plan()
     if planned:
         shell.out.print(plan_table(planned))
-    for line in plan_lines(planned, settings.schedule.scheduler_name):
+    for line in plan_lines(planned, settings.schedule.scheduler_names.values()):
         shell.say(line)
     write_json(json, plan_json(planned))
 
@@ -158,6 +158,8 @@ while another thread decided."""
 
 def _serve(shell: Shell, settings: Settings, inputs: Inputs) -> None:
     from extender.framework.service.app import create_app
+    from extender.job.service.bodies import JOB_BODIES
+    from extender.job.service.routes import jobs_router
     from forecast_scheduler.live_schedule import open_schedule
     from forecast_scheduler.schedule_options import schedule_service_options
     from forecast_scheduler.scorer_options import server_options
@@ -171,6 +173,8 @@ def _serve(shell: Shell, settings: Settings, inputs: Inputs) -> None:
             live.metrics,
             schedule_service_options(settings),
             collectors=live.collectors,
+            routers=() if live.job_reports is None else [jobs_router(live.job_reports.plan)],
+            bodies=() if live.job_reports is None else JOB_BODIES,
         )
         server = ScorerServer(
             app, server_options(settings.schedule), on_started=lambda url: shell.say(f"schedule: {url}")

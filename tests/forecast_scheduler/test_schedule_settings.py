@@ -42,6 +42,11 @@ def _settings(**schedule: object) -> Settings:
         ({"domain": "", "share_nodes": [""]}, "share_nodes names ''"),
         ({"profiles": []}, "at least 1 item"),
         ({"profiles": ["online", "online"]}, "each profile may be named once"),
+        (
+            {"profiles": ["online", "job"], "job": {"scheduler_name": "forecast-scheduler"}},
+            "scheduler_name and job.scheduler_name must differ, both are 'forecast-scheduler'",
+        ),
+        ({"job": {"queues": [{"name": "etl"}, {"name": "etl"}]}}, "'etl' is given twice"),
         ({"assume_timeout": "11m"}, "less than or equal to 300"),
         ({"colocation": {"ceiling": 1.2}}, "less than or equal to 1"),
         ({"highest_peaks": {"cpu": 0}}, "greater than 0"),

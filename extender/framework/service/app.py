@@ -7,8 +7,9 @@ of our pods is the loops' matter alone.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import partial
 
-from fastapi import FastAPI
+from fastapi import APIRouter, FastAPI
 from prometheus_client.registry import Collector
 
 from extender.framework.metrics import SchedulingMetrics
@@ -34,14 +35,17 @@ def create_app(
     options: ServiceOptions | None = None,
     *,
     collectors: Iterable[Collector] = (),
+    routers: Iterable[APIRouter] = (),
+    bodies: Iterable[type] = (),
 ) -> FastAPI:
     """The process as an ASGI application. Raises InputError where a token file cannot be used.
 
     metrics    : told by the loops, exported here
     collectors : further metrics to export
+    routers    : of profiles that have routes of their own; bodies: what these answer, for the OpenAPI document
     """
     options = options or ServiceOptions()
     exported = ServiceMetrics(scorer, options, [*metrics.collectors, *collectors], stages=metrics.stages)
     service = SchedulingService(scorer, options, exported, scheduling=scheduling)
-    routers = (queue.router, state.router, scores.explaining, forecasts.router, scorer_state.router, page_router())
-    return assembled("forecast-scheduler schedule", service, routers, describe)
+    own = (queue.router, state.router, scores.explaining, forecasts.router, scorer_state.router, page_router())
+    return assembled("forecast-scheduler schedule", service, (*own, *routers), partial(describe, more=tuple(bodies)))

@@ -1,0 +1,181 @@
+"""What goes on around the job profile in threads of its own: plans, providers, punctuality; and what is told of it."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Callable, Sequence
+from typing import Final, Protocol
+
+from prometheus_client.registry import Collector
+
+from extender.decisions.event_posting import Post
+from extender.framework.binding.session import ApiSession
+from extender.framework.queue.queued import WaitingPod
+from extender.job.pod_events import PodEvents
+from extender.job.queues.metrics import ShareGauges
+from extender.job.queues.queue_of import QueueOwner
+from extender.job.serverless.plugins import ProviderCare
+from extender.job.service.answers import JobReports, PlannedJob, ProviderReport, QueueReport
+from extender.job.valley.planner import Planner
+from extender.job.valley.planner import Queue as WakingQueue
+from forecast_scheduler.job_options import valley_options
+from forecast_scheduler.job_settings import JobSettings
+from forecast_scheduler.job_tables import JobTables
+from scorer.every import Every
+from scorer.scorer import Scorer
+
+__all__ = ["JobCare", "JobQueueView"]
+
+_LOOK_SECONDS: Final = 1.0
+
+
+class JobQueueView(WakingQueue, Protocol):
+    """extender.framework.queue.scheduling_queue.SchedulingQueue."""
+
+    def waiting(self) -> Sequence[WaitingPod]:
+        """All pods in it."""
+
+
+class JobCare:
+    """
+    jobs       : to be started in this order, and stopped in reverse
+    collectors : for /metrics
+    reports    : for /v1/jobs/plan
+    """
+
+    def __init__(
+        self,
+        tables: JobTables,
+        scorer: Scorer,
+        queue: JobQueueView,
+        session: ApiSession,
+        settings: JobSettings,
+        *,
+        post: Post | None,
+        instance: str,
+        may_write: Callable[[], bool],
+        after: Callable[[], bool],
+    ) -> None:
+        """
+        post      : of events; None = none are written
+        may_write : whether this replica leads
+        after     : whether the cluster was read
+        """
+        self._tables, self._scorer, self._queue = tables, scorer, queue
+        self._events = PodEvents(post, instance=instance)
+        self._providers = ProviderCare(
+            tables.serverless,
+            session,
+            [tables.scheduler_name],
+            locked=scorer.reading,
+            tell=self._events.tell,
+            may_write=may_write,
+            after=after,
+        )
+        self._planner = Planner(
+            scorer,
+            queue,
+            tables.gate,
+            tables.run_seconds,
+            valley_options(settings),
+            is_ours=tables.is_own_node,
+            further=tables.storms.expected_use,
+            metrics=tables.valley_metrics,
+            after=after,
+        )
+        self._may_write = may_write
+        punctuality = Every("punctuality", _LOOK_SECONDS, self._look_at_the_clock, after=after)
+        self.jobs = (self._events, tables.storms, self._planner, self._providers, punctuality)
+        self.collectors: tuple[Collector, ...] = (
+            ShareGauges(tables.shares),
+            *tables.valley_metrics.collectors,
+            *tables.storms.metrics.collectors,
+            self._providers.collector,
+        )
+        self.reports = JobReports(
+            clock=time.time,
+            jobs=self._planned,
+            demand=tables.storms.demand_points,
+            storms=tables.storms.storm_reports,
+            providers=self._provider_reports,
+            queues=self._queue_reports,
+            no_forecast_because=self._no_forecast_because,
+        )
+
+    # Inside
+
+    def _look_at_the_clock(self) -> None:
+        with self._scorer.reading():
+            self._tables.punctuality.check()
+            misses = self._tables.punctuality.take_misses()
+            unread = self._tables.unread.take()
+        if self._may_write():
+            for miss in misses:
+                self._events.tell(miss.pod, miss.reason, miss.note)
+            for pod, mistakes in unread:
+                self._events.tell(pod, "UnreadAnnotation", mistakes)
+
+    def _planned(self) -> Sequence[PlannedJob]:
+        return [
+            PlannedJob(
+                one.pod.namespace,
+                one.pod.name,
+                one.pod.uid,
+                f"{one.pod.owner.kind}/{one.pod.owner.name}",
+                one.start,
+                one.due,
+                one.run_seconds,
+                one.why,
+            )
+            for one in self._planner.planned()
+        ]
+
+    def _no_forecast_because(self) -> str:
+        if self._planner.load is not None:
+            return ""
+        return "; ".join(self._scorer.status().reasons) or "nothing has been planned yet"
+
+    def _provider_reports(self) -> Sequence[ProviderReport]:
+        tables = self._tables.serverless.tables
+        now = time.time()
+        with self._scorer.reading() as cluster:
+            n_rows = len(cluster.state.nodes)
+            numbers = Counter(tables.provider_of(n_rows).tolist())
+            return [
+                ProviderReport(
+                    name=use.provider.name,
+                    nodes=numbers[number],
+                    pods=use.pods,
+                    cpu_cores=use.cpu / 1000,
+                    memory_bytes=float(use.memory),
+                    quota_cpu_cores=use.provider.most_cpu,
+                    quota_memory_bytes=use.provider.most_memory,
+                    quota_pods=use.provider.most_pods,
+                    weight=use.provider.weight,
+                    backs_off_until=health.until if health.is_backing_off else None,
+                    state=str(health.health(now).value),
+                )
+                for number, (use, health) in enumerate(zip(tables.uses, tables.healths, strict=True))
+                if numbers[number] or use.pods
+            ]
+
+    def _queue_reports(self) -> Sequence[QueueReport]:
+        queue_of, shares = self._tables.queue_of, self._tables.shares
+        waiting = Counter(queue_of.of(one.pod) for one in self._queue.waiting() if self._tables.is_ours(one.pod))
+        held = {QueueOwner(one.queue, one.owner): one for one in shares.report()}
+        reports = []
+        for member in sorted(waiting.keys() | held.keys()):
+            queue, share = queue_of.queues[member.queue], held.get(member)
+            reports.append(
+                QueueReport(
+                    queue=member.queue,
+                    owner=member.owner,
+                    order=queue.order.value,
+                    weight=queue.weight,
+                    share=0.0 if share is None else share.share,
+                    running=0 if share is None else share.n_pods,
+                    waiting=waiting[member],
+                )
+            )
+        return reports

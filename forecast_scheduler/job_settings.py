@@ -1,0 +1,188 @@
+"""Settings of the job profile: its queues, virtual nodes, storms, and what may wait for the valley (docs/jobs.md)."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal, Self
+
+from pydantic import Field, model_validator
+
+from forecast_scheduler.setting_group import Duration, SettingGroup
+
+__all__ = [
+    "JobSettings",
+    "ProviderSettings",
+    "QueueSettings",
+    "ServerlessSettings",
+    "StormSettings",
+    "ValleySettings",
+]
+
+
+def _check_names(kind: str, names: list[str]) -> None:
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        raise ValueError(f"each {kind} has a name of its own, {twice[0]!r} is given twice")
+
+
+Name = Annotated[str, Field(min_length=1, max_length=63)]
+
+
+class QueueSettings(SettingGroup):
+    """Pods that wait in one line."""
+
+    name: Name
+    """As the annotation forecast-scheduler.io/queue names it."""
+
+    namespaces: list[str] = Field(default_factory=list)
+    """Those whose pods may be in it, and are unless they name another; empty: all may name it."""
+
+    order: Literal["fifo", "priority", "deadline", "drf"] = "drf"
+    """Who goes first: who came first, who is more important, who has to start first, or the owner with the least."""
+
+    weight: float = Field(default=1, gt=0)
+    """Turns of this queue beside those of the others."""
+
+    owner_label: str = ""
+    """Label of pods that says between whom drf shares; empty: namespaces."""
+
+    owner_weights: dict[str, float] = Field(default_factory=dict)
+    """What owners are entitled to beside each other; 1 where nothing is said."""
+
+    most_per_turn: int = Field(default=0, ge=0)
+    """Pods placed in one turn; 0: as many as go together."""
+
+
+class ProviderSettings(SettingGroup):
+    """One provider of virtual nodes, and what may be used of it; what is left out is not limited."""
+
+    name: Name
+    """As the taint virtual-kubelet.io/provider of its nodes says."""
+
+    labels: dict[str, str] = Field(default_factory=dict)
+    """Of its nodes; empty: those with the taint."""
+
+    most_pods: int | None = Field(default=None, ge=0)
+    """Pods of ours there at once."""
+
+    most_cpu: float | None = Field(default=None, ge=0)
+    """Cores that pods of ours request there."""
+
+    most_memory: float | None = Field(default=None, ge=0)
+    """GiB that pods of ours request there."""
+
+    most_starting: int | None = Field(default=None, ge=1)
+    """Pods that are bound and have not started yet."""
+
+    price_cpu_hour: float = Field(default=0, ge=0)
+    """Of a core for an hour."""
+
+    price_memory_gib_hour: float = Field(default=0, ge=0)
+    """Of a GiB of memory for an hour."""
+
+    most_spend_per_hour: float | None = Field(default=None, ge=0)
+    """What all pods of ours there may cost per hour at once."""
+
+    weight: float = Field(default=1, gt=0)
+    """Of those that have room, its share of the pods."""
+
+    start_timeout: Duration = Field(default=300, gt=0)
+    """A pod that has not started after so long is brought back."""
+
+    backoff_initial: Duration = Field(default=30, gt=0)
+    """A provider that failed gets no pods for so long; doubled with every further failure."""
+
+    backoff_longest: Duration = Field(default=600, gt=0)
+    """Never longer than this."""
+
+    @model_validator(mode="after")
+    def _in_order(self) -> Self:
+        if self.backoff_longest < self.backoff_initial:
+            raise ValueError("backoff_longest must be at least backoff_initial")
+        return self
+
+
+class ServerlessSettings(SettingGroup):
+    """Virtual nodes (docs/serverless.md)."""
+
+    first: Literal["serverless", "cluster", "never"] = "serverless"
+    """Which nodes come first, the others taking what is left over; never: no virtual nodes at all."""
+
+    tolerate: bool = True
+    """Pods that may leave the cluster need not tolerate the taint of providers."""
+
+    providers: list[ProviderSettings] = Field(default_factory=list)
+    """Of virtual nodes, with their quotas; nodes of others are not limited."""
+
+    @model_validator(mode="after")
+    def _once_each(self) -> Self:
+        _check_names("provider", [one.name for one in self.providers])
+        return self
+
+
+class ValleySettings(SettingGroup):
+    """Jobs that may wait, by their annotations, start when little else runs (docs/job-plan.md)."""
+
+    enabled: bool = True
+    """Hold jobs with slack until their planned start; else they start at once."""
+
+    hours: float = Field(default=24, ge=1, le=120)
+    """So far ahead a start may be planned."""
+
+    first_wait: Duration = Field(default=5, ge=0, le=300)
+    """A job waits for its first plan no longer than this."""
+
+    margin: Duration = Field(default=60, ge=0, le=3600)
+    """A job is let go so long before its latest start in any case."""
+
+
+class StormSettings(SettingGroup):
+    """Headroom for many jobs at once (docs/storms.md)."""
+
+    enabled: bool = True
+    """Keep room for storms; else they are only forecast."""
+
+    threshold: int = Field(default=50, ge=1)
+    """Pods per minute that make a storm."""
+
+    lead: Duration = Field(default=300, ge=0)
+    """Room is kept from so long before a storm."""
+
+    grace: Duration = Field(default=120, ge=0)
+    """And until so long after its start, or until its pods have come."""
+
+    zone: str = ""
+    """Time zone of CronJobs that name none: that of the kube-controller-manager; empty: UTC."""
+
+
+class JobSettings(SettingGroup):
+    """How jobs are placed."""
+
+    scheduler_name: str = Field(default="job-scheduler", min_length=1)
+    """Pods with this schedulerName are placed by the job profile."""
+
+    default_run: Duration = Field(default=600, gt=0)
+    """How long pods run of which nothing is known."""
+
+    ceiling: float = Field(default=0.8, gt=0, le=1)
+    """Share of a node's capacity that its predicted load during the run is kept below where other nodes allow it."""
+
+    longest_wait: Duration = Field(default=600, gt=0)
+    """A unit that was never tried for so long goes next, whatever the importance of others."""
+
+    online_weight: float = Field(default=4, gt=0)
+    """Turns of online pods beside those of the queues of jobs, where they are equally important."""
+
+    due_lead: Duration = Field(default=300, ge=0)
+    """A job goes first in its queue from so long before the latest moment it may start; 0: never."""
+
+    queues: list[QueueSettings] = Field(default_factory=list)
+    """Beside the queue `default`, which takes what no other takes."""
+
+    serverless: ServerlessSettings = ServerlessSettings()
+    valley: ValleySettings = ValleySettings()
+    storm: StormSettings = StormSettings()
+
+    @model_validator(mode="after")
+    def _once_each(self) -> Self:
+        _check_names("queue", [one.name for one in self.queues])
+        return self

@@ -1,0 +1,212 @@
+"""What the job profile keeps beside the scorer's tables, put together from settings: made before the cluster is read.
+
+Jobs, finished pods --> expected runs --> curves of pods, due times
+pods, nodes ----------> shares of owners, providers, failed nodes, punctuality
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from kubernetes.client import ApiClient
+
+from extender.filters.domain import DOMAIN_LABEL
+from extender.filters.filter import Filter
+from extender.framework.plugins import NodePreference, PreEnqueue
+from extender.framework.queue.unit import Units
+from extender.job.objects.cron_jobs import WATCHED_CRON_JOBS, CronJobs
+from extender.job.objects.job_runs import WATCHED_JOBS, JobRuns
+from extender.job.profile import JOB
+from extender.job.queues.fair_flows import FairFlows
+from extender.job.queues.queue_of import QueueOf
+from extender.job.queues.shares import Shares
+from extender.job.queues.sorting import FlowSort
+from extender.job.queues.units import JobUnits
+from extender.job.runs.expected import ExpectedRuns, due_time
+from extender.job.runs.job_pods import is_job_pod
+from extender.job.runs.observed import ObservedRuns
+from extender.job.runs.run_times import RunTimes
+from extender.job.serverless.claiming import REAL, Claims
+from extender.job.serverless.plugins import ServerlessPlugins, serverless_plugins
+from extender.job.storm.storms import Storm
+from extender.job.storm.watch import StormWatch
+from extender.job.terms import terms_of
+from extender.job.unread_terms import UnreadTerms
+from extender.job.valley.gate import ValleyGate
+from extender.job.valley.metrics import ValleyMetrics
+from extender.job.valley.off_peak import OffPeak
+from extender.job.valley.punctuality import Punctuality
+from forecast.service_key import ServiceKey
+from forecast_scheduler.job_options import fair_options, job_queues, serverless_options, storm_options, valley_options
+from forecast_scheduler.schedule_settings import ScheduleSettings
+from scorer.assuming import AssumingCluster
+from scorer.cluster.kubernetes_watcher import ResourceWatcher
+from scorer.cluster.objects import NodeInfo, PodInfo
+from scorer.follower import Follower
+from scorer.scorer import Scorer
+
+__all__ = ["JobTables", "job_tables"]
+
+
+@dataclass(frozen=True, slots=True)
+class JobTables:
+    """
+    scheduler_name : of the profile
+    run_seconds    : how long a pod of a service is expected to run
+    is_own_node    : of the domains that jobs may use, and no provider's
+    flows, sort    : for the queue, with `units`
+    """
+
+    scheduler_name: str
+    cron_jobs: CronJobs
+    job_runs: JobRuns
+    runs: ExpectedRuns
+    run_seconds: Callable[[PodInfo, ServiceKey], float]
+    due_of: Callable[[PodInfo], float]
+    is_own_node: Callable[[NodeInfo], bool]
+    queue_of: QueueOf
+    shares: Shares
+    flows: FairFlows
+    sort: FlowSort
+    serverless: ServerlessPlugins
+    gate: ValleyGate
+    off_peak: OffPeak
+    punctuality: Punctuality
+    valley_metrics: ValleyMetrics
+    unread: UnreadTerms
+    observed: ObservedRuns
+    storms: StormWatch
+
+    # Of the profile
+
+    @property
+    def instead(self) -> tuple[Filter, ...]:
+        """In place of standard filters of the same name."""
+        return (self.serverless.toleration,)
+
+    @property
+    def filters(self) -> tuple[Filter, ...]:
+        """Beside the standard ones."""
+        return (self.serverless.serverless, self.off_peak, self.storms.filter)
+
+    @property
+    def preferences(self) -> tuple[NodePreference, ...]:
+        """In the order in which they narrow: a Job that failed at a provider goes to another one, or to the cluster."""
+        return (self.serverless.failed_nodes, self.serverless.serverless, self.off_peak)
+
+    @property
+    def gates(self) -> tuple[PreEnqueue, ...]:
+        """Before the queue."""
+        return (self.gate,)
+
+    # Of the process
+
+    def is_ours(self, pod: PodInfo) -> bool:
+        """Whether the profile places it."""
+        return pod.scheduler_name == self.scheduler_name
+
+    def units(self, gangs: Units | None) -> Units:
+        """What is popped as one, of all profiles. gangs: None = PodGroups are not heeded."""
+        return JobUnits(gangs, is_job=self.is_ours, due=self.due_of, queue_of=self.queue_of)
+
+    def followers(self) -> Iterator[Follower]:
+        """In the order in which they are to be attached."""
+        yield from (self.shares, self.serverless.tables, self.serverless.failed_nodes)
+        yield from (self.observed, self.punctuality, self.unread)
+
+    def listen(self, listener: Callable[[], None]) -> None:
+        """To be told when something of ours may let pods in that were rejected; under the lock of the tables or not."""
+        self.serverless.tables.on_room.append(listener)
+        self.storms.listeners.append(listener)
+
+    def watchers(self, api: ApiClient) -> list[ResourceWatcher[Any]]:
+        """Of what only this profile reads; not started yet."""
+        return [
+            ResourceWatcher(api, self.cron_jobs, WATCHED_CRON_JOBS),
+            ResourceWatcher(api, self.job_runs, WATCHED_JOBS),
+        ]
+
+
+def job_tables(scorer: Scorer, settings: ScheduleSettings) -> JobTables:
+    """Attached to the tables of the scorer. Pods of jobs are predicted by their runs from now on. Raises InputError."""
+    with scorer.reading() as cluster:
+        made = _job_tables(scorer, cluster, settings)
+        for follower in made.followers():
+            scorer.attach((), follower)
+    return made
+
+
+def _job_tables(scorer: Scorer, cluster: AssumingCluster, settings: ScheduleSettings) -> JobTables:
+    ours, state = settings.job, cluster.state
+    name = settings.scheduler_names[JOB]
+    times = RunTimes()
+    job_runs = JobRuns(listeners=(times.learn_from_jobs,))
+    runs = ExpectedRuns(times, jobs=job_runs, default=ours.default_run)
+
+    def is_ours(pod: PodInfo) -> bool:
+        return pod.scheduler_name == name
+
+    def is_job(pod: PodInfo) -> bool:
+        return is_job_pod(pod, (name,))
+
+    def run_seconds(pod: PodInfo, service: ServiceKey) -> float:
+        return runs.of(pod, service).seconds
+
+    def run_of(pod: PodInfo, service: ServiceKey) -> float | None:
+        return runs.of(pod, service).seconds if is_job(pod) else None
+
+    def due_of(pod: PodInfo) -> float:
+        terms = terms_of(pod)
+        return due_time(pod, terms, runs.of(pod, state.service_key(pod))) if terms.is_timed else math.inf
+
+    cluster.run_of = run_of
+
+    def serverless_room(storm: Storm) -> int:
+        return serverless.serverless.room_for(storm.pod_request, state.n_rows)
+
+    queue_of = QueueOf(job_queues(ours))
+    is_assumed = cluster.assumed.__contains__
+    serverless = serverless_plugins(state, serverless_options(ours), is_ours=is_ours, is_assumed=is_assumed)
+    claims = Claims(serverless_options(ours))
+    domains = {settings.domain, *settings.share_nodes}
+
+    def is_own_node(node: NodeInfo) -> bool:
+        return node.labels.get(DOMAIN_LABEL, "") in domains and claims.of(node) == REAL
+
+    shares = Shares(state, queue_of=queue_of, is_job=is_ours, counts=is_own_node)
+    options, metrics, cron_jobs = valley_options(ours), ValleyMetrics(), CronJobs()
+    return JobTables(
+        scheduler_name=name,
+        cron_jobs=cron_jobs,
+        job_runs=job_runs,
+        runs=runs,
+        run_seconds=run_seconds,
+        due_of=due_of,
+        is_own_node=is_own_node,
+        queue_of=queue_of,
+        shares=shares,
+        flows=FairFlows(queue_of.queues, shares, options=fair_options(ours)),
+        sort=FlowSort(queue_of.queues),
+        serverless=serverless,
+        gate=ValleyGate(options, due_of),
+        off_peak=OffPeak(options, due_of, run_of),
+        punctuality=Punctuality(state, is_assumed, is_ours, metrics=metrics),
+        valley_metrics=metrics,
+        unread=UnreadTerms(state, is_ours),
+        observed=ObservedRuns(cluster, times, is_job),
+        storms=StormWatch(
+            scorer,
+            cron_jobs.all,
+            lambda service: runs.of_service(service).seconds,
+            storm_options(ours),
+            scheduler_names=(name,),
+            domains=domains,
+            due_of=due_of,
+            serverless_room=serverless_room,
+            is_virtual=lambda node: claims.of(node) != REAL,
+            after=lambda: scorer.synced and cron_jobs.version > 0,
+        ),
+    )

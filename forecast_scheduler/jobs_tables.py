@@ -1,0 +1,136 @@
+"""The plan of the job profile as tables for the terminal, from the same dictionary that `--json` writes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from rich.table import Table
+from rich.text import Text
+
+__all__ = ["job_plan_lines", "job_plan_tables"]
+
+_GIB = 2.0**30
+_MOST_STORMS = 20
+
+Plan = Mapping[str, Any]
+
+
+def job_plan_tables(plan: Plan) -> Iterator[Table]:
+    """Those that have anything to show."""
+    if plan["jobs"]:
+        yield _jobs_table(plan)
+    if plan["storms"]:
+        yield _storms_table(plan["storms"])
+    if plan["providers"]:
+        yield _providers_table(plan["providers"])
+    if plan["queues"]:
+        yield _queues_table(plan["queues"])
+
+
+def job_plan_lines(plan: Plan) -> Iterator[str]:
+    """What no table says."""
+    if plan["no_forecast_because"]:
+        yield f"no job is held: {plan['no_forecast_because']}"
+    elif not plan["jobs"]:
+        yield "no job waits for its start"
+    hidden = plan["total_jobs"] - len(plan["jobs"])
+    if hidden > 0:
+        yield f"{hidden} more jobs: --limit shows them"
+    if plan["demand"]:
+        highest = max(plan["demand"], key=lambda point: float(point["pods"]))
+        pods = sum(float(point["pods"]) for point in plan["demand"])
+        yield (
+            f"expected: {pods:.0f} pods, most from {_time(highest['start'])} on: {highest['pods']:.0f} within "
+            f"{highest['seconds'] / 60:.0f} min, {highest['cpu_cores']:.1f} cores"
+        )
+
+
+def _jobs_table(plan: Plan) -> Table:
+    table = _table("Jobs that wait for their start", "pod", "of", "start", "latest", "runs", "why")
+    for job in plan["jobs"]:
+        table.add_row(
+            *map(
+                Text,
+                (
+                    f"{job['namespace']}/{job['name']}",
+                    job["owner"],
+                    _time(job["start"]),
+                    _time(job["latest_start"]),
+                    _long(job["run_seconds"]),
+                    job["why"],
+                ),
+            )
+        )
+    return table
+
+
+def _storms_table(storms: Sequence[Plan]) -> Table:
+    table = _table("Bursts ahead", "from", "until", "pods", "cores", "memory", "reserved now", "state")
+    for storm in storms[:_MOST_STORMS]:
+        table.add_row(
+            _time(storm["start"]),
+            _time(storm["end"]),
+            f"{storm['pods']:.0f}",
+            f"{storm['cpu_cores']:.1f}",
+            _memory(storm["memory_bytes"]),
+            f"{storm['reserved_cpu_cores']:.1f} cores, {_memory(storm['reserved_memory_bytes'])}",
+            Text(storm["state"]),
+        )
+    return table
+
+
+def _providers_table(providers: Sequence[Plan]) -> Table:
+    table = _table("Providers of virtual nodes", "name", "nodes", "pods", "cores", "memory", "backs off until", "state")
+    for one in providers:
+        table.add_row(
+            Text(one["name"]),
+            str(one["nodes"]),
+            _of(one["pods"], one["quota_pods"]),
+            _of(round(one["cpu_cores"], 1), one["quota_cpu_cores"]),
+            _memory(one["memory_bytes"])
+            + ("" if one["quota_memory_bytes"] is None else f" of {_memory(one['quota_memory_bytes'])}"),
+            _time(one["backs_off_until"]),
+            Text(one["state"]),
+        )
+    return table
+
+
+def _queues_table(queues: Sequence[Plan]) -> Table:
+    table = _table("Queues", "queue", "order", "owner", "weight", "share", "running", "waiting")
+    for one in queues:
+        table.add_row(
+            Text(one["queue"]),
+            Text(one["order"]),
+            Text(one["owner"]),
+            f"{one['weight']:g}",
+            f"{one['share']:.1%}",
+            str(one["running"]),
+            str(one["waiting"]),
+        )
+    return table
+
+
+def _table(title: str, *columns: str) -> Table:
+    table = Table(title=title, title_justify="left")
+    for column in columns:
+        table.add_column(column)
+    return table
+
+
+def _time(text: str | None) -> str:
+    """With the offset that the server writes, to the minute."""
+    return "–" if text is None else f"{datetime.fromisoformat(text):%Y-%m-%d %H:%M}"
+
+
+def _long(seconds: float) -> str:
+    return f"{seconds / 60:.0f} min" if seconds >= 90 else f"{seconds:.0f} s"
+
+
+def _memory(amount: float) -> str:
+    return f"{amount / _GIB:.1f} GiB"
+
+
+def _of(amount: float, quota: float | None) -> str:
+    return f"{amount:g}" if quota is None else f"{amount:g} of {quota:g}"

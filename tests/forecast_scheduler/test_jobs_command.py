@@ -1,0 +1,100 @@
+"""`jobs` asks a running scheduler and shows what it plans."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from extender.job.service.answers import (
+    DemandPoint,
+    JobReports,
+    PlannedJob,
+    ProviderReport,
+    QueueReport,
+    StormReport,
+)
+from extender.job.service.routes import jobs_router
+from forecast_scheduler.cli import run
+from scorer.service.app import assembled
+from scorer.service.metrics import ServiceMetrics
+from scorer.service.openapi import describe
+from scorer.service.options import ServiceOptions
+from scorer.service.state import Service
+from tests.scorer.service.fake_scorer import FakeScorer
+from tests.scorer.service.served import served
+from tests.servers.prometheus import free_port
+
+NOW = 1_779_130_000.0
+FULL = JobReports(
+    clock=lambda: NOW,
+    jobs=lambda: [
+        PlannedJob("batch", f"report-{n}", f"u-{n}", "CronJob/[red]", NOW + 600 * n, math.inf, 1200.0, "in the valley")
+        for n in range(3)
+    ],
+    demand=lambda: [DemandPoint(NOW + 300, 300, 40, 20.0, 4e10)],
+    storms=lambda: [StormReport(NOW + 3600, NOW + 4200, 300, 150, 3e11, 75, 1.5e11, "reserved")],
+    providers=lambda: [ProviderReport("cheap", 2, 40, 20.0, 4e10, quota_pods=100, backs_off_until=NOW + 30)],
+    queues=lambda: [QueueReport("default", "batch/CronJob/report", "drf", 1.0, 0.25, 10, 20)],
+)
+
+
+def app_of(reports: JobReports, options: ServiceOptions) -> Any:
+    scorer = FakeScorer(1)
+    service = Service(scorer, options, ServiceMetrics(scorer, options, ()))
+    return assembled("test", service, [jobs_router(reports.plan)], describe)
+
+
+@pytest.fixture
+def url() -> Iterator[str]:
+    with served(app_of(FULL, ServiceOptions())) as url:
+        yield url
+
+
+def test_the_tables(url: str, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "200")
+    assert run(["jobs", "--server", url]) == 0
+    text = capfd.readouterr().out
+    for part in ("batch/report-0", "CronJob/[red]", "in the valley", "20 min", "40 of 100", "25.0%", "75.0 cores"):
+        assert part in text
+    assert "expected: 40 pods, most from 2026-05-18 18:51 on: 40 within 5 min, 20.0 cores" in text
+
+
+def test_the_figures(url: str, capfd: pytest.CaptureFixture[str]) -> None:
+    assert run(["jobs", "--server", url, "--limit", "1", "--json", "-"]) == 0
+    figures = json.loads(capfd.readouterr().out)
+    assert [job["name"] for job in figures["jobs"]] == ["report-0"]
+    assert figures["total_jobs"] == 3
+    assert run(["jobs", "--server", url, "--namespace", "shop", "--json", "-"]) == 0
+    assert json.loads(capfd.readouterr().out)["jobs"] == []
+
+
+def test_nothing_to_show(capfd: pytest.CaptureFixture[str]) -> None:
+    empty = JobReports(clock=lambda: NOW, no_forecast_because=lambda: "no model has been published")
+    with served(app_of(empty, ServiceOptions())) as url:
+        assert run(["jobs", "--server", url]) == 0
+    assert capfd.readouterr().out.strip() == "no job is held: no model has been published"
+
+
+def test_a_token(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    token = tmp_path / "token"
+    token.write_text("let-me-in-please-0123456789\n")
+    with served(app_of(FULL, ServiceOptions(token_files=(token,)))) as url:
+        assert run(["jobs", "--server", url]) == 2
+        assert "answered 401" in capfd.readouterr().err
+        assert run(["jobs", "--server", url, "--token-file", str(token)]) == 0
+
+
+def test_bad_input_is_one_sentence(url: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    for arguments, words in (
+        (["--server", f"http://127.0.0.1:{free_port()}"], "with --server URL"),
+        (["--server", "nowhere"], "is not a URL"),
+        (["--server", url, "--token-file", str(tmp_path / "none")], "token file"),
+        (["--server", url + "/else"], "answered 404"),
+    ):
+        assert run(["jobs", *arguments]) == 2
+        assert words in " ".join(capfd.readouterr().err.split())
