@@ -10,7 +10,10 @@ from typing import Any
 import pytest
 
 from extender.filters.domain import DOMAIN_LABEL
+from extender.job.terms import Place, terms_of
+from forecast_scheduler.schedule_options import profile_names
 from forecast_scheduler.settings import load_settings
+from scorer.cluster.decoding import decode_pod
 from tests.processes.scorer_process import eventually
 from tests.processes.shipped_schedule import documents, shipped
 from tests.processes.webhook_process import Api
@@ -28,7 +31,7 @@ READ = {
     *((verb, "scheduling.x-k8s.io", "podgroups") for verb in ("list", "watch")),
     ("watch", "storage.k8s.io", "csistoragecapacities"),
     ("watch", "apps", "replicasets"),
-    ("watch", "batch", "jobs"),
+    *((verb, "batch", kind) for kind in ("jobs", "cronjobs") for verb in ("list", "watch")),
     ("get", "", "pods"),
 }
 WRITE = {
@@ -47,6 +50,8 @@ NEVER = {
     ("create", "", "pods"),
     ("patch", "", "pods"),
     ("update", "", "nodes"),
+    ("patch", "batch", "jobs"),
+    ("create", "batch", "jobs"),
     ("patch", "", "nodes/status"),
     ("deletecollection", "", "pods"),
     ("patch", "scheduling.x-k8s.io", "podgroups"),
@@ -75,10 +80,13 @@ def _may(api: Api) -> Callable[..., bool]:
     return may
 
 
+_FILES = ("schedule/rbac.yaml", "schedule/schedule.yaml", "schedule/example.yaml", "schedule/example-jobs.yaml")
+
+
 @pytest.fixture(scope="module")
 def api(plane: ControlPlane) -> Any:
     with Api(plane) as api:
-        for path, manifest in shipped("schedule/rbac.yaml", "schedule/schedule.yaml", "schedule/example.yaml"):
+        for path, manifest in shipped(*_FILES):
             api.request("POST", path, manifest)
         yield api
 
@@ -127,9 +135,23 @@ def test_the_shipped_settings_are_settings(tmp_path: Path) -> None:
     (deployment,) = [one for one in documents("schedule/schedule.yaml") if one["kind"] == "Deployment"]
     spec = deployment["spec"]["template"]["spec"]
     (container,) = spec["containers"]
+    asked = container["args"][container["args"].index("--profile") + 1]
+    assert profile_names(asked) == ["online", "job"]
     assert container["ports"][0]["containerPort"] == settings.schedule.port
     takes = settings.schedule.drain + 15 + settings.schedule.binding_timeout
     assert spec["terminationGracePeriodSeconds"] > takes  # requests in flight have 15 s
+
+
+def test_the_example_jobs_say_nothing_that_cannot_be_read() -> None:
+    """Of pods as their controllers make them."""
+    cron_job, job = documents("schedule/example-jobs.yaml")
+    for spec in (cron_job["spec"]["jobTemplate"]["spec"], job["spec"]):
+        template = spec["template"]
+        assert template["spec"]["schedulerName"] == load_settings(None, {}).schedule.job.scheduler_name
+        made = {"metadata": {"name": "made", "namespace": "default", "uid": "1"} | template["metadata"]}
+        terms = terms_of(decode_pod(made | {"spec": template["spec"]}))
+        assert terms.mistakes == () and terms.run_seconds is not None
+    assert terms.place is Place.CLUSTER
 
 
 def test_kube_scheduler_keeps_off_the_nodes_of_the_domain(plane: ControlPlane, writer: ClusterWriter) -> None:

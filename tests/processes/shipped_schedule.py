@@ -11,7 +11,10 @@ __all__ = ["documents", "shipped"]
 
 _DEPLOY = Path(__file__).parents[2] / "deploy"
 _PLURALS = {"PriorityClass": "priorityclasses"}
-_NAMESPACED = ("ServiceAccount", "ConfigMap", "Service", "PodDisruptionBudget", "Deployment", "Role", "RoleBinding")
+_NAMESPACED = (
+    "ServiceAccount", "ConfigMap", "Service", "PodDisruptionBudget", "Deployment", "Role", "RoleBinding",
+    "CronJob", "Job",
+)  # fmt: skip
 
 
 def documents(name: str) -> list[dict[str, Any]]:
