@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pytest
 
-from forecast.backtest import OURS, backtest, origin_days, scored_series
+from forecast.backtest import OURS, Backtest, backtest, origin_days, scored_series
 from forecast.errors import InputError, NotEnoughHistory
 from forecast.fit import fit
 from forecast.history import History
@@ -16,8 +16,22 @@ from forecast.resources import CPU
 from tests.synthetic import synthetic_history
 
 
-def fit_model(history: History, previous: PeakModel | None) -> PeakModel:
-    return fit(history, previous=previous)
+@dataclass
+class Fitted:
+    """Fits, and keeps the models by the number of days that each of them knows."""
+
+    models: dict[int, PeakModel] = field(default_factory=dict)
+
+    def __call__(self, history: History, previous: PeakModel | None) -> PeakModel:
+        self.models[history.n_days] = model = fit(history, previous=previous)
+        return model
+
+
+@pytest.fixture(scope="module")
+def scored() -> tuple[Backtest, Fitted]:
+    """The backtest of the synthetic history, and the models in it."""
+    fit_model = Fitted()
+    return backtest(synthetic_history(n_services=8), fit_model), fit_model
 
 
 def test_origins_are_the_last_28_midnights_or_5_of_a_short_history() -> None:
@@ -38,9 +52,8 @@ def test_series_without_load_or_with_gaps_are_left_out() -> None:
     assert scale[4, CPU] == pytest.approx(np.quantile(usage[4, CPU].max(axis=1), 0.9))
 
 
-def test_the_report_has_the_agreed_layout_and_beats_yesterday() -> None:
-    report = backtest(synthetic_history(n_services=8), fit_model)
-    document = report.to_json()
+def test_the_report_has_the_agreed_layout_and_beats_yesterday(scored: tuple[Backtest, Fitted]) -> None:
+    document = scored[0].to_json()
     cpu = document["resources"]["cpu"]
     assert set(document["resources"]) == {"cpu", "memory", "disk", "network", "log"}
     assert set(cpu[OURS]) == {"loss50", "loss95", "coverage95", "n"} and cpu[OURS]["n"] == 8 * 5
@@ -50,26 +63,25 @@ def test_the_report_has_the_agreed_layout_and_beats_yesterday() -> None:
     assert 0 <= document["node_coverage95"]["cpu"]["coverage"] <= 1 and document["node_coverage95"]["cpu"]["n"] == 4 * 5
 
 
-def test_what_is_scored_is_the_artefact_the_scorer_reads() -> None:
-    history = synthetic_history()
+def test_what_is_scored_is_the_artefact_the_scorer_reads(scored: tuple[Backtest, Fitted]) -> None:
+    honest, fitted = scored
 
     def perturbed(known: History, previous: PeakModel | None) -> PeakModel:
-        model = fit(known)
+        model = fitted.models[known.n_days]
         return replace(model, usage_dated=model.usage_dated * np.float32(0.5))
 
-    honest, wrong = backtest(history, lambda known, _: fit(known)), backtest(history, perturbed)
+    wrong = backtest(synthetic_history(n_services=8), perturbed)
     assert wrong.scores["cpu"][OURS].loss50 > 3 * honest.scores["cpu"][OURS].loss50
     assert wrong.node_coverage["cpu"][0] < honest.node_coverage["cpu"][0] - 0.5
     assert wrong.scores["cpu"]["yesterday"] == honest.scores["cpu"]["yesterday"]
 
 
-def test_a_forecast_cannot_see_the_day_it_is_scored_on() -> None:
-    history = synthetic_history()
+def test_a_forecast_cannot_see_the_day_it_is_scored_on(scored: tuple[Backtest, Fitted]) -> None:
+    history = synthetic_history(n_services=8)
     later = history.usage_per_pod.copy()
     later[:, :, -1] *= 3
-    one = backtest(history, fit_model).peaks.forecast
-    other = backtest(replace(history, usage_per_pod=later), fit_model).peaks.forecast
-    np.testing.assert_array_equal(one, other)
+    other = backtest(replace(history, usage_per_pod=later), Fitted()).peaks.forecast
+    np.testing.assert_array_equal(scored[0].peaks.forecast, other)
 
 
 def test_a_history_of_which_every_series_is_left_out_is_refused_with_the_count() -> None:
@@ -77,4 +89,4 @@ def test_a_history_of_which_every_series_is_left_out_is_refused_with_the_count()
     usage = history.usage_per_pod.copy()
     usage[:, :, 3:6] = np.nan
     with pytest.raises(InputError, match="30 are left out"):
-        backtest(replace(history, usage_per_pod=usage), fit_model)
+        backtest(replace(history, usage_per_pod=usage), Fitted())

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import pytest
 from distributed import Client, LocalCluster
+from hypothesis import settings
 from joblib import parallel_config
 
 from forecast.fit import fit
@@ -19,7 +20,12 @@ from forecast.model_artefact import ARRAYS
 from forecast.parallel import run_all
 from tests.synthetic import synthetic_history
 
-HISTORY = synthetic_history(n_services=40, n_days=21)
+# More services than workers are enough to see that each result finds its place.
+HISTORY = (
+    synthetic_history(n_services=40, n_days=21)
+    if settings.get_current_profile_name() == "long"
+    else synthetic_history(n_services=16, n_days=15)
+)
 
 
 @pytest.fixture(scope="module")

@@ -119,11 +119,13 @@ def queue(name: str, order: str, **rest: Any) -> dict[str, Any]:
     return {"name": name, "order": order} | rest
 
 
-def jobs_process(plane: ControlPlane, directory: Path, *, url: str = "", **schedule: Any) -> ScorerProcess:
+def jobs_process(
+    plane: ControlPlane, directory: Path, *arguments: str | Path, url: str = "", **schedule: Any
+) -> ScorerProcess:
     """`schedule` with the profiles online and job, not started yet. url: of a proxy; schedule: its settings."""
     kubeconfig = plane.write_kubeconfig("admin", plane.token, url=url)
     settings = settings_of_schedule(profiles=["online", "job"], **schedule)
-    return ScorerProcess(directory, "--kubeconfig", kubeconfig, settings=settings, command="schedule")
+    return ScorerProcess(directory, "--kubeconfig", kubeconfig, *arguments, settings=settings, command="schedule")
 
 
 @dataclass(slots=True)

@@ -26,13 +26,14 @@ def objective(
 ) -> float:
     """sum of w C / mean C * x^4, x = load / C, one number at a time."""
     total = 0.0
+    mean = np.nanmean(capacity, axis=0)
     for node in range(len(load)):
         for r in range(N_RESOURCES):
             if not np.isfinite(capacity[node, r]):
                 continue
             for point, weight in enumerate(point_weights):
                 share = load[node, r, point] / capacity[node, r]
-                total += weights[r] * weight * capacity[node, r] / np.nanmean(capacity[:, r]) * share**4
+                total += weights[r] * weight * capacity[node, r] / mean[r] * share**4
     return total
 
 

@@ -129,6 +129,8 @@ class TcpProxy:
                 client.close()
                 continue
             server.settimeout(None)
+            for end in (client, server):  # what comes in two pieces goes on in two, at once: the only lag is ours
+                end.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             with self._lock:  # either refuse() cuts this one, or it is seen here
                 refused = self._refusing
                 if not refused:

@@ -115,6 +115,7 @@ def scripted_server(script: Callable[[str, str, bytes, dict[str, str]], Scripted
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
+        disable_nagle_algorithm = True  # else the body, sent after the header, waits 40 ms for an ACK
 
         def _handle(self) -> None:
             content = self.rfile.read(int(self.headers.get("Content-Length", 0)))

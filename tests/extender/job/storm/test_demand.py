@@ -95,6 +95,27 @@ def test_adjacent_minutes_are_one_storm_of_all_that_comes_in_them() -> None:
     assert second.groups == {"flows"}
 
 
+def test_pods_that_must_not_stay_need_no_room() -> None:
+    place = "forecast-scheduler.io/place"
+    [storm] = storms(
+        demand(
+            cron_job("0 3 * * *", pods=60, name="a", annotations={place: "serverless"}),
+            cron_job("0 3 * * *", pods=20, name="b", annotations={place: "cluster"}),
+            cron_job("0 3 * * *", pods=5, name="c", annotations={place: "any"}),
+            bursts=(ExpectedBurst(MIDNIGHT + 3 * 3600, "flows", None, 7, 30.0, {}, 3, {place: "serverless"}),),
+        )
+    )
+    assert (storm.pods, storm.only_outside, storm.may_leave, storm.priority) == (92, 67, 72, 3)
+
+
+def test_a_burst_of_several_minutes_is_one_source_of_a_storm() -> None:
+    at = MIDNIGHT + 7 * 3600
+    [storm] = storms(
+        demand(bursts=tuple(ExpectedBurst(at + 60 * n, "flows", None, 60, 30.0, {"cpu": 1.0}) for n in range(3)))
+    )
+    assert (storm.pods, storm.until - storm.start, storm.sources) == (180, 180, ("flows",))
+
+
 rows = st.lists(st.tuples(st.integers(0, 30), st.booleans(), st.integers(0, 30)), min_size=1, max_size=8)
 
 

@@ -5,14 +5,18 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pytest
 
 from extender.filters.filter import ClusterView, rejected
 from extender.index.index import PlacementIndex
 from extender.job.objects.cron_jobs import CronJobInfo
 from extender.job.objects.templates import PodTemplate
+from extender.job.storm.bursts import PastBursts
+from extender.job.storm.headroom import Held
 from extender.job.storm.options import StormOptions
 from extender.job.storm.watch import StormWatch
+from forecast.resources import CPU, MEMORY, RESOURCES
 from forecast.service_key import Owner
 from scorer.cluster.decoding import Kind
 from scorer.cluster.objects import PodInfo
@@ -23,19 +27,29 @@ HOUR = 17
 PODS = 60
 
 
-def cron_job(name: str = "report", *, pods: int = PODS, cpu: float = 0.5, **more: Any) -> CronJobInfo:
+def cron_job(
+    name: str = "report",
+    *,
+    pods: int = PODS,
+    cpu: float = 0.5,
+    schedule: str = "0 * * * *",
+    annotations: dict[str, str] | None = None,
+    **more: Any,
+) -> CronJobInfo:
     """At every full hour."""
-    template = PodTemplate(requests={"cpu": cpu, "memory": 0.5}, scheduler_name="job-scheduler")
+    template = PodTemplate(
+        requests={"cpu": cpu, "memory": 0.5}, scheduler_name="job-scheduler", annotations=annotations or {}
+    )
     return CronJobInfo(
-        "shop", name, f"uid-{name}", "0 * * * *", parallelism=pods, completions=pods, template=template, **more
+        "shop", name, f"uid-{name}", schedule, parallelism=pods, completions=pods, template=template, **more
     )
 
 
 class Scene:
     """node-0 to node-3 of 40 cores each, minutes before 17:00."""
 
-    def __init__(self, *jobs: CronJobInfo, minutes: float = -10.0, **more: Any) -> None:
-        self.live = LiveScorer(HOUR + minutes / 60, without_model=True)
+    def __init__(self, *jobs: CronJobInfo, minutes: float = -10.0, live: LiveScorer | None = None, **more: Any) -> None:
+        self.live = live or LiveScorer(HOUR + minutes / 60, without_model=True)
         self.jobs = list(jobs)
         self.told = 0
         options = StormOptions(**{"threshold": 50, "lead": 300.0, "grace": 120.0, **more.pop("options", {})})
@@ -64,13 +78,15 @@ class Scene:
         out = rejected(self.watch.filter.filter(pod, view), view.n_rows)
         return {name for name, row in self.cluster.state.row_of.items() if not out[row]}
 
-    def come(self, n: int, on: str, *, first: int = 0) -> None:
+    def come(self, n: int, on: str, *, first: int = 0, job: str = "report") -> None:
         """Pods of the storm are given a node."""
-        pods = [of_storm(f"storm-{first + i}", self.live.clock.now) for i in range(n)]
+        self.seat([of_storm(f"storm-{job}-{first + i}", self.live.clock.now, job) for i in range(n)], on)
+
+    def seat(self, pods: list[PodInfo], on: str) -> None:
         for pod in pods:
             self.live.put(pod)
         with self.live.scorer.changing() as cluster:
-            cluster.assume_all(pods, [cluster.state.row_of[on]] * n, self.live.clock.now + 600)
+            cluster.assume_all(pods, [cluster.state.row_of[on]] * len(pods), self.live.clock.now + 600)
 
 
 def of_storm(name: str, created: float, job: str = "report") -> PodInfo:
@@ -164,6 +180,122 @@ def test_what_virtual_nodes_take_needs_no_room() -> None:
     scene = Scene(cron_job(), serverless_room=lambda storm: 45)
     scene.at(-1)
     assert scene.kept == PODS - 45
+
+
+@pytest.mark.parametrize(("room", "kept"), [(0, 0), (30, 0), (90, 0)])
+def test_no_room_is_kept_for_pods_that_must_go_to_virtual_nodes(room: int, kept: int) -> None:
+    place = {"forecast-scheduler.io/place": "serverless"}
+    scene = Scene(cron_job(annotations=place), serverless_room=lambda storm: room)
+    scene.at(-1)
+    assert len(scene.watch.headroom.held) == 1
+    assert scene.kept == kept
+
+
+def test_of_a_mixed_storm_room_is_kept_for_what_virtual_nodes_do_not_take() -> None:
+    outside = cron_job("outside", pods=30, annotations={"forecast-scheduler.io/place": "serverless"})
+    inside = cron_job("inside", pods=50, annotations={"forecast-scheduler.io/place": "cluster"})
+    scene = Scene(outside, inside, cron_job("any", pods=20), serverless_room=lambda storm: 40)
+    scene.at(-1)
+    assert scene.kept == 100 - 40
+    scene = Scene(outside, inside, cron_job("any", pods=20), serverless_room=lambda storm: 1000)
+    scene.at(-1)
+    assert scene.kept == 50
+
+
+def test_two_storms_that_are_near_at_once_have_room_of_their_own() -> None:
+    scene = Scene(
+        cron_job("first", pods=60, cpu=1.0), cron_job("second", pods=70, cpu=1.0, schedule="2 * * * *"), minutes=-10
+    )
+    scene.at(-4)
+    assert scene.kept == 60
+    scene.at(-2.5)
+    first, second = scene.watch.headroom.held
+    assert (first.pods, second.pods) == (60, 70)
+    kept = scene.watch.headroom.reserved("cpu")
+    assert kept.sum() == 130_000
+    assert kept.max() <= 40_000
+    assert (kept == sum(_kept_on(scene, held) for held in (first, second))).all()
+    assert len(scene.passes(other(cpu=31.0))) == 0, "30 cores are left on one node"
+    assert len(scene.passes(other(cpu=30.0))) == 1
+    one_of_first = replace(of_storm("storm-x", 0.0, "first"), requests={"cpu": 31.0, "memory": 0.5})
+    assert scene.passes(one_of_first) == {
+        name for name, row in scene.cluster.state.row_of.items() if second.on.get(row, 0) <= 9
+    }, "room of the other storm is not for it"
+
+    scene.at(0.1)
+    on = scene.cluster.state.names[next(iter(first.on))]
+    assert on is not None
+    scene.come(25, on, job="first")
+    assert (first.pods, second.pods) == (35, 70)
+    scene.at(2.01)  # the first is over
+    assert scene.watch.headroom.held == [second]
+    assert scene.kept == 70
+    scene.come(15, on, job="second")
+    assert scene.kept == 55
+    assert len(second.arrived) == 15
+
+
+def _kept_on(scene: Scene, held: Held) -> np.ndarray:
+    """(n_rows,) milli-cores."""
+    made = np.zeros(scene.cluster.state.n_rows, dtype=np.int64)
+    for row, n in held.on.items():
+        made[row] = 1000 * n
+    return made
+
+
+def test_jobs_that_do_not_exist_yet_are_expected_to_use_what_they_request() -> None:
+    scene = Scene(cron_job(pods=100, cpu=0.5), minutes=-10.5)
+    hour = scene.live.clock.now + 630
+    moments = np.array([hour - 1, hour, hour + 119, hour + 121, hour + 3600, hour + 25 * 3600, hour - 7200])
+    used = scene.watch.expected_use(moments)
+    assert used.shape == (len(RESOURCES), len(moments))
+    assert used[CPU].tolist() == [0, 50, 50, 0, 50, 0, 0]
+    assert used[MEMORY].tolist() == [0, 50, 50, 0, 50, 0, 0]
+    others = [kind for kind in range(len(RESOURCES)) if kind not in (CPU, MEMORY)]
+    assert not used[others].any()
+
+
+def test_nothing_is_expected_before_anybody_has_looked() -> None:
+    live = LiveScorer(HOUR, without_model=True)
+    watch = StormWatch(live.scorer, lambda: [cron_job()], lambda service: 90.0, clock=live.clock)
+    assert not watch.expected_use(np.array([live.clock.now, live.clock.now + 60])).any()
+    watch.keep_up()
+    assert watch.expected_use(np.array([live.clock.now, live.clock.now + 60]))[CPU].tolist() == [30.0, 30.0]
+
+
+def test_a_burst_of_the_days_before_has_room_and_its_pods_take_it() -> None:
+    live = LiveScorer(HOUR - 49, without_model=True)
+    with live.scorer.reading() as cluster:
+        bursts = PastBursts(cluster.state, lambda service: 90.0, clock=live.clock)
+        live.scorer.attach((), bursts)
+    for day in (-2, -1):
+        live.at(HOUR, day)
+        for pod in flow(PODS, live.clock.now + 5, day):
+            live.put(pod)
+            live.delete(pod)
+    live.at(HOUR - 1, 0)
+    scene = Scene(live=live, bursts=bursts.expected, group_of=bursts.group_of)
+    assert scene.kept == 0
+    scene.at(-4)
+    assert scene.kept == PODS
+    view = ClusterView(scene.cluster, scene.index)
+    today = flow(20, live.clock.now + 4 * 60 + 10, 0)
+    assert scene.watch.headroom.is_idle(today[0], view)
+    assert not scene.watch.headroom.is_idle(other(), view)
+    scene.at(0.2)
+    scene.seat(today, "node-1")
+    assert scene.kept == PODS - 20
+    [storm] = [report for report in scene.watch.storm_reports() if "have come" in report.state]
+    assert tuple(storm.services) == ("shop/Workflow/nightly",)
+    scene.at(2.1)
+    assert scene.kept == 0
+
+
+def flow(n: int, created: float, day: int) -> list[PodInfo]:
+    """Pods of a workflow, which has another name every day."""
+    owner = Owner("Workflow", f"nightly-{created:.0f}")
+    pods = [replace(pod_of(None, f"flow{day}-{i}"), created=created, owner=owner) for i in range(n)]
+    return [replace(pod, scheduler_name="job-scheduler", owner_uid=f"flow-{day}") for pod in pods]
 
 
 def test_a_storm_that_is_called_off_is_not_waited_for() -> None:
