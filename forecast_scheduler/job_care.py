@@ -117,6 +117,7 @@ class JobCare:
                 self._events.tell(pod, "UnreadAnnotation", mistakes)
 
     def _planned(self) -> Sequence[PlannedJob]:
+        waiting = {one.uid for one in self._queue.waiting()}  # the plan may be ten seconds old
         return [
             PlannedJob(
                 one.pod.namespace,
@@ -129,6 +130,7 @@ class JobCare:
                 one.why,
             )
             for one in self._planner.planned()
+            if one.pod.uid in waiting
         ]
 
     def _no_forecast_because(self) -> str:

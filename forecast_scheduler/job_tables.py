@@ -31,6 +31,7 @@ from extender.job.runs.observed import ObservedRuns
 from extender.job.runs.run_times import RunTimes
 from extender.job.serverless.claiming import REAL, Claims
 from extender.job.serverless.plugins import ServerlessPlugins, serverless_plugins
+from extender.job.storm.bursts import PastBursts
 from extender.job.storm.storms import Storm
 from extender.job.storm.watch import StormWatch
 from extender.job.terms import terms_of
@@ -78,6 +79,7 @@ class JobTables:
     valley_metrics: ValleyMetrics
     unread: UnreadTerms
     observed: ObservedRuns
+    bursts: PastBursts
     storms: StormWatch
 
     # Of the profile
@@ -115,7 +117,7 @@ class JobTables:
     def followers(self) -> Iterator[Follower]:
         """In the order in which they are to be attached."""
         yield from (self.shares, self.serverless.tables, self.serverless.failed_nodes)
-        yield from (self.observed, self.punctuality, self.unread)
+        yield from (self.observed, self.bursts, self.punctuality, self.unread)
 
     def listen(self, listener: Callable[[], None]) -> None:
         """To be told when something of ours may let pods in that were rejected; under the lock of the tables or not."""
@@ -143,7 +145,12 @@ def _job_tables(scorer: Scorer, cluster: AssumingCluster, settings: ScheduleSett
     ours, state = settings.job, cluster.state
     name = settings.scheduler_names[JOB]
     times = RunTimes()
-    job_runs = JobRuns(listeners=(times.learn_from_jobs,))
+
+    def of_service(service: ServiceKey) -> float:
+        return runs.of_service(service).seconds
+
+    bursts = PastBursts(state, of_service, scheduler_names=(name,), zone=ours.storm.zone)
+    job_runs = JobRuns(listeners=(times.learn_from_jobs, bursts.learn_from_jobs))
     runs = ExpectedRuns(times, jobs=job_runs, default=ours.default_run)
 
     def is_ours(pod: PodInfo) -> bool:
@@ -197,13 +204,17 @@ def _job_tables(scorer: Scorer, cluster: AssumingCluster, settings: ScheduleSett
         valley_metrics=metrics,
         unread=UnreadTerms(state, is_ours),
         observed=ObservedRuns(cluster, times, is_job),
+        bursts=bursts,
         storms=StormWatch(
             scorer,
             cron_jobs.all,
-            lambda service: runs.of_service(service).seconds,
+            of_service,
             storm_options(ours),
+            changes=lambda: cron_jobs.changes,
             scheduler_names=(name,),
             domains=domains,
+            bursts=bursts.expected,
+            group_of=bursts.group_of,
             due_of=due_of,
             serverless_room=serverless_room,
             is_virtual=lambda node: claims.of(node) != REAL,

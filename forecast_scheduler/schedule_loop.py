@@ -122,7 +122,7 @@ class ScheduleLoop:
                 may_schedule=self._takeover.may_decide,
                 policies=lambda: getattr(parts.policies, "policies", None),
                 metrics=parts.metrics,
-                options=LoopOptions(batch=settings.batch, bounded_scan=settings.bounded_scan),
+                options=LoopOptions(batch=settings.batch, bounded_scan=settings.bounded_scan, gather=settings.gather),
             )
             # After all tables that gate and hints read.
             parts.scorer.attach(INDEXED_KINDS, self._follower)

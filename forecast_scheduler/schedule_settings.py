@@ -150,6 +150,9 @@ class ScheduleSettings(ServingSettings):
     batch: int = Field(default=1024, ge=1)
     """Most pods of one controller placed in one cycle; a gang is always placed whole."""
 
+    gather: Duration = Field(default=0.05, ge=0, le=1)
+    """While pods come one after the other, those of so long are placed together; 0: each as it comes."""
+
     bindings_in_flight: int = Field(default=128, ge=1, le=4096)
     """Bindings under way at once."""
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import heapq
 import logging
+import math
 import threading
 import time
 from collections.abc import Callable
@@ -52,10 +53,13 @@ class LoopOptions:
     """
     batch        : most pods of a unit placed in one cycle; a gang is placed whole
     bounded_scan : nodes looked at beyond the pods of a batch, 0 = all
+    gather       : seconds between the first of two cycles and the second, if the queue was empty between them: what
+                   comes meanwhile is placed together. A pod that comes after a pause does not wait
     """
 
     batch: int = 1024
     bounded_scan: int = 0
+    gather: float = 0.0
 
 
 class Scheduler:
@@ -88,6 +92,7 @@ class Scheduler:
         self._metrics, self._options = metrics, options or LoopOptions()
         self._clock, self._stopwatch = clock, stopwatch
         self._scan_from = 0
+        self._popped_at = -math.inf  # by the stopwatch
         self._again: list[tuple[float, str]] = []  # pods to be looked at again at a time, a heap
         self._forecast: object = None
         self._policies_seen = policies()
@@ -136,16 +141,25 @@ class Scheduler:
         """Pop one unit and deal with it; False = there was none."""
         began = self._stopwatch()
         popped = self._queue.pop(most=self._options.batch, wait_seconds=0.0)
+        if popped is None and self._rests(began):
+            began = self._stopwatch()
+            popped = self._queue.pop(most=self._options.batch, wait_seconds=0.0)
         if popped is not None:
             self._metrics.observe_stage("pop", self._stopwatch() - began)
         elif not self._stopping.is_set():
             popped = self._queue.pop(most=self._options.batch, wait_seconds=0.5)
         if popped is None:
             return False
+        self._popped_at = self._stopwatch()
         self._decide(popped)
         return True
 
     # Inside
+
+    def _rests(self, now: float) -> bool:
+        """Wait for what comes soon after the last unit; False = that is long ago."""
+        left = self._popped_at + self._options.gather - now
+        return left > 0 and not self._stopping.wait(left)
 
     def _run(self) -> None:
         while not self._stopping.is_set():

@@ -103,6 +103,26 @@ def test_only_nodes_of_the_domain_are_used_unless_others_are_shared(
     assert _decided(capfd, cluster, "--share-nodes", "") == {"cart": ("plain", "")}
 
 
+def test_pods_of_jobs_are_planned_where_their_profile_runs(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    virtual = _node("provider-a", cpu="100")
+    virtual["spec"] = {"taints": [{"key": "virtual-kubelet.io/provider", "value": "a", "effect": "NoSchedule"}]}
+    stays = {"annotations": {"forecast-scheduler.io/place": "cluster", "forecast-scheduler.io/latest-start": "8h"}}
+    cluster = _file(
+        tmp_path,
+        _node("node-a", cpu="4"),
+        virtual,
+        _pod("cart", cpu="2", priority=10),
+        *(_pod(f"stays-{i}", cpu="1", scheduler="job-scheduler", metadata=stays) for i in range(3)),
+        _pod("leaves", scheduler="job-scheduler"),
+    )
+    found = _decided(capfd, cluster, "--profile", "online,job")
+    assert found.pop("cart") == ("node-a", "")
+    assert found.pop("leaves") == ("provider-a", "")
+    assert [found[f"stays-{i}"][0] for i in range(3)] == ["node-a", "node-a", None]
+    assert "1 Insufficient cpu" in found["stays-2"][1]
+    assert set(_decided(capfd, cluster)) == {"cart"}
+
+
 def test_other_scheduler_names_and_policies_are_heeded(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     policies = tmp_path / "policies.yaml"
     policies.write_text(yaml.safe_dump({"policies": {"careful": {"filters": ["PredictedPeak"]}}}))

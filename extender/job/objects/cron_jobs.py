@@ -7,8 +7,8 @@ https://kubernetes.io/docs/reference/kubernetes-api/workload-resources/cron-job-
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Final
 
@@ -165,4 +165,28 @@ WATCHED_CRON_JOBS: Final[Watched[CronJobInfo]] = Watched("cronjobs", "CronJob", 
 
 
 class CronJobs(NamedObjects[CronJobInfo]):
-    """All CronJobs there are."""
+    """All CronJobs there are.
+
+    changes : another number whenever something was made, deleted or written otherwise; that runs begin and end is none
+    """
+
+    def __init__(self, *, listeners: Iterable[Callable[[Sequence[CronJobInfo]], None]] = ()) -> None:
+        super().__init__(listeners=listeners)
+        self.changes = 0  # one thread watches
+
+    def replace(self, objects: Sequence[CronJobInfo]) -> None:
+        """These are all."""
+        super().replace(objects)
+        self.changes += 1
+
+    def put(self, obj: CronJobInfo) -> None:
+        """One is new or has changed."""
+        before = self.get(obj.namespace, obj.name)
+        super().put(obj)
+        if before is None or replace(before, last_scheduled=obj.last_scheduled, active=obj.active) != obj:
+            self.changes += 1
+
+    def delete(self, obj: CronJobInfo) -> None:
+        """One is gone."""
+        super().delete(obj)
+        self.changes += 1

@@ -31,7 +31,8 @@ _MOST_PODS: Final = 100_000
 
 @dataclass(frozen=True, slots=True)
 class ExpectedBurst:
-    """Pods that no CronJob explains and that are expected all the same. at: unix seconds; requests: of one pod."""
+    """Pods that no CronJob explains and that are expected all the same. at: unix seconds; requests: of one pod;
+    annotations: ours, of its pods."""
 
     at: float
     name: str
@@ -39,6 +40,8 @@ class ExpectedBurst:
     pods: int
     run_seconds: float
     requests: Mapping[str, float]
+    priority: int = 0
+    annotations: Mapping[str, str] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,6 +199,8 @@ def _of_burst(burst: ExpectedBurst) -> Source:
         pods=min(burst.pods, _MOST_PODS),
         run_seconds=np.array([burst.run_seconds]),
         requests=burst.requests,
+        priority=burst.priority,
+        annotations=burst.annotations,
     )
 
 

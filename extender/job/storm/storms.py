@@ -84,7 +84,7 @@ def _storm(start: float, until: float, parts: list[tuple[int, float, Source]]) -
         cpu=total.get("cpu", 0.0),
         memory=total.get("memory", 0.0),
         lasts=sum(pods * seconds for pods, seconds, _ in parts) / n_pods,
-        sources=tuple(one.name for _, _, one in parts),
+        sources=tuple(dict.fromkeys(one.name for _, _, one in parts)),
         services=frozenset(one.service for _, _, one in parts if one.service is not None),
         pod_request={kind: amount / n_pods for kind, amount in total.items()},
         priority=max(one.priority for _, _, one in parts),

@@ -1,6 +1,6 @@
 """Foresees storms, has room kept before each, and lets go of it after.
 
-    CronJobs, past bursts --every minute--> demand --> storms ahead
+    CronJobs, past bursts --every minute, and when CronJobs are written--> demand --> storms ahead
     storms ahead --lead before the start--> room is kept (headroom.py), topped up as other pods leave
                  --its pods have come, or its time is over--> let go, and jobs that wait are told
 
@@ -69,6 +69,7 @@ class StormWatch:
         run_seconds: Callable[[ServiceKey], float],
         options: StormOptions | None = None,
         *,
+        changes: Callable[[], int] = lambda: 0,
         scheduler_names: Collection[str] = ("job-scheduler",),
         domains: Collection[str] = ("",),
         bursts: Callable[[float], Iterable[ExpectedBurst]] = lambda now: (),
@@ -83,6 +84,7 @@ class StormWatch:
         """
         cron_jobs       : CronJobs.all
         run_seconds     : that the pods of a service take
+        changes         : CronJobs.changes: another number = it is time to look again
         domains         : whose nodes jobs may use; '' = nodes without the label
         bursts          : what is expected beside CronJobs, as of some unix seconds; group_of: which of them a pod is of
         serverless_room : how many more pods of a storm virtual nodes take now; under the lock of the tables
@@ -93,6 +95,7 @@ class StormWatch:
         self.options, self.metrics = options or StormOptions(), metrics or StormMetrics()
         self.listeners: list[Callable[[], None]] = []
         self._tables, self._cron_jobs, self._run_seconds = tables, cron_jobs, run_seconds
+        self._changes, self._seen_changes = changes, -1
         self._names, self._domains, self._bursts = frozenset(scheduler_names), frozenset(domains), bursts
         self._serverless_room, self._is_virtual, self._clock = serverless_room, is_virtual, clock
         self._demand: Demand | None = None
@@ -125,9 +128,11 @@ class StormWatch:
         self._upkeep.stop()
 
     def keep_up(self) -> None:
-        """Look ahead anew if a minute has passed, and see to the room of storms that are near."""
-        now = self._clock()
-        if not 0 <= now - self._made_at < _DEMAND_SECONDS or now // _MINUTE != self._made_at // _MINUTE:
+        """Look ahead anew if a minute has passed or CronJobs have changed, and see to the room of storms near."""
+        now, changes = self._clock(), self._changes()
+        is_old = not 0 <= now - self._made_at < _DEMAND_SECONDS or now // _MINUTE != self._made_at // _MINUTE
+        if is_old or changes != self._seen_changes:
+            self._seen_changes = changes  # read before the CronJobs are: what comes meanwhile is for the next look
             self._look_ahead(now)
         has_room = False
         with self._tables.reading() as cluster:

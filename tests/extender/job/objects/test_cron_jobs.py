@@ -179,3 +179,20 @@ def test_they_come_change_and_go() -> None:
     assert len(set(versions)) == len(versions)
     assert jobs.all() == (b,) and len(jobs) == 1
     assert jobs.get("shop", "b") is b and jobs.get("shop", "a") is None and jobs.get("bank", "a") is None
+
+
+def test_that_runs_begin_and_end_is_no_change_of_what_is_asked_for() -> None:
+    jobs, seen = CronJobs(), [0]
+    runs = changed(changed(NIGHTLY, "status.lastScheduleTime", "2026-11-22T01:00:00Z"), "status.active", None)
+    steps: list[tuple[Callable[[], None], bool]] = [
+        (lambda: jobs.put(decode(NIGHTLY)), True),
+        (lambda: jobs.put(decode(runs)), False),
+        (lambda: jobs.put(decode(changed(runs, "spec.schedule", "5 * * * *"))), True),
+        (lambda: jobs.delete(decode(runs)), True),
+        (lambda: jobs.replace([]), True),
+    ]
+    for step, is_change in steps:
+        step()
+        seen.append(jobs.changes)
+        assert (seen[-1] != seen[-2]) == is_change
+    assert decode(runs) != decode(NIGHTLY)

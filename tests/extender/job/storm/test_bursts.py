@@ -51,6 +51,7 @@ EIGHT = 8 * 3600.0
         ("etl-v2-version2024", "etl-v2-version2024"),
         ("mysql-html-decade", "mysql-html-decade"),
         ("28391040", "28391040"),
+        ("x7k2p-28391040", "x7k2p"),
         ("", ""),
     ],
 )
@@ -347,9 +348,18 @@ def test_groups_of_one_do_not_push_out_bursts() -> None:
     assert [name for _, name, _ in world.expected()] == ["shop/Pod/task"]
     assert len(world.bursts) <= 600
 
-    for name in ("second", "third"):
+    for name in ("second", "third", "fourth"):
         world.come(MIDNIGHT + DAY + 2 * EIGHT, 20, name=name)
-    assert world.expected() == []
+    assert [name for _, name, _ in world.expected()] == ["shop/Pod/task"], "it is daily, and they are not yet"
+
+
+def test_the_group_that_was_heard_of_longest_ago_makes_room() -> None:
+    world = World(groups=2)
+    for day in range(2):
+        for name in ("first", "second"):
+            world.come(MIDNIGHT + day * DAY + EIGHT, 20, name=name)
+    world.come(MIDNIGHT + DAY + EIGHT + 60, 20, name="third")
+    assert [name for _, name, _ in world.expected(MIDNIGHT + 2 * DAY)] == ["shop/Pod/second"]
 
 
 def test_what_was_counted_and_forgotten_does_not_count_again() -> None:
@@ -383,6 +393,19 @@ def test_what_nobody_can_mean_is_refused() -> None:
         World(min_pods=0)
     with pytest.raises(InputError, match="Mars"):
         World(zone="Mars/Olympus")
+
+
+def test_within_a_minute_only_what_is_learned_of_the_past_changes_what_is_expected() -> None:
+    world = World(MIDNIGHT + 3 * DAY)
+    world.bursts.learn_from_jobs(daily_jobs(2))
+    before = world.bursts.expected(world.now)
+    assert [one.pods for one in before] == [40]
+    world.come(world.now, 50)
+    assert world.bursts.expected(world.now + 30) is before
+    world.bursts.learn_from_jobs(daily_jobs(3, pods=90)[2:])
+    assert [one.pods for one in world.bursts.expected(world.now + 30)] == [40]
+    world.bursts.learn_from_jobs([replace(one, uid=one.uid + "x") for one in daily_jobs(3)])
+    assert [one.pods for one in world.bursts.expected(world.now + 30)] == [80]
 
 
 def test_a_stream_is_no_storm() -> None:

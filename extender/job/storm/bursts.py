@@ -1,0 +1,208 @@
+"""Bursts of pods that no CronJob explains: workflow engines and scripts start them at the same time of day, day by day.
+
+    Jobs that no CronJob owns --learn_from_jobs--+
+    pods that no Job owns ----apply, rebuild-----+--> arrivals by group and minute of the day --> the next day
+
+Pods of Jobs are never counted themselves: their Job is, with the pods that it runs side by side. Nothing is written
+down: after a restart it is learned anew from the Jobs and pods that the API server still has.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from datetime import date
+from typing import Final
+
+import numpy as np
+
+from extender.job.cron.local_time import offset, unix, zone_named
+from extender.job.objects.job_runs import JobRun
+from extender.job.runs.job_pods import is_job_pod
+from extender.job.storm.burst_days import AROUND, expected_arrivals
+from extender.job.storm.burst_groups import group_named, group_of
+from extender.job.storm.burst_memory import BEFORE, DAY_MINUTES, DAYS, Arrival, Groups, Once, last_days
+from extender.job.storm.demand import ExpectedBurst
+from forecast.errors import InputError
+from forecast.service_key import ServiceKey
+from scorer.cluster.changes import Change, PodChange
+from scorer.cluster.decoding import ApiObject, Kind
+from scorer.cluster.objects import PodInfo
+from scorer.cluster.state import ClusterState
+
+__all__ = ["PastBursts"]
+
+_MINUTE: Final = 60
+_EPOCH: Final = date(1970, 1, 1).toordinal()
+_SKEW: Final = 300.0
+"""Seconds by which the clock of the API server may be ahead."""
+
+_GROUPS: Final = 1_024
+_COUNTED: Final = 65_536
+_MOST_BURSTS: Final = 2_000
+
+
+class PastBursts:
+    """Implements scorer.follower.Follower, attached for no kinds; the rest is for any thread.
+
+    Bounded: groups that never had `min_pods` pods are forgotten before others, then those that came on one day only;
+    of these the ones that were heard of longest ago.
+    """
+
+    def __init__(
+        self,
+        state: ClusterState,
+        run_seconds: Callable[[ServiceKey], float],
+        *,
+        scheduler_names: Collection[str] = ("job-scheduler",),
+        min_pods: int = 10,
+        zone: str = "",
+        clock: Callable[[], float] = time.time,
+        groups: int = _GROUPS,
+        counted: int = _COUNTED,
+    ) -> None:
+        """
+        run_seconds     : that the pods of a service take
+        scheduler_names : of the job profile
+        min_pods        : of a group within 5 minutes before or after, fewer are no burst
+        zone            : whose time of day counts; '' = UTC
+        clock           : unix seconds
+        groups          : how many that had as many pods are remembered
+        counted         : of how many pods, and of how many Jobs, is remembered that they have been counted
+
+        Raises InputError.
+        """
+        if min_pods < 1:
+            raise InputError(f"min_pods is {min_pods}: a burst is of at least 1 pod")
+        self._state, self._run_seconds, self._names = state, run_seconds, frozenset(scheduler_names)
+        self._min_pods, self._zone, self._clock = min_pods, zone_named(zone), clock
+        self._lock = threading.Lock()
+        self._groups = Groups(min_pods, groups)
+        self._pods, self._jobs = Once(counted), Once(counted)
+        self._past = 0  # another number whenever something was learned that did not come just now
+        self._expected: tuple[tuple[int, int], tuple[ExpectedBurst, ...]] = ((-1, -1), ())
+        self.rebuild()
+
+    # What is learned
+
+    def learn_from_jobs(self, jobs: Iterable[JobRun]) -> None:
+        """Jobs, whatever has become of them; each counts once, at the moment at which it was taken up.
+
+        Those that are suspended count when they are let go on.
+        """
+        ours = [one for one in jobs if one.scheduler_name in self._names and one.service.kind != "CronJob"]
+        new = [one for one in ours if one.uid not in self._jobs and not one.suspended]
+        started = [(one.started, one) for one in new if one.started is not None and self._is_recent(one.started)]
+        for at, job in sorted(started, key=lambda pair: pair[0]):
+            name, priority = group_named(job.namespace, "Job", job.name), job.template.priority or 0
+            arrival = Arrival(name, job.service, job.pods_at_once, job.requests, priority, job.annotations)
+            self._learn(self._jobs, job.uid, at, arrival)
+
+    def apply(self, changes: Sequence[Change]) -> None:
+        """Pods that are new. Those that are seated many at once had been waiting, and were told of then."""
+        for change in changes:
+            if isinstance(change, PodChange) and self._counts(change.pod):
+                self._learn_pod(change.pod)
+
+    def rebuild(self) -> None:
+        """Pods of which nobody told."""
+        pods = [pod for pod in self._state.pods.values() if self._counts(pod)]
+        for pod in sorted(pods, key=lambda one: one.created):
+            self._learn_pod(pod)
+
+    def replace(self, kind: Kind, objects: Sequence[ApiObject]) -> None:
+        """Nothing of this is of interest."""
+
+    def put(self, kind: Kind, item: ApiObject) -> None:
+        """Nor this."""
+
+    def delete(self, kind: Kind, item: ApiObject) -> None:
+        """Nor this."""
+
+    # What is asked
+
+    def group_of(self, pod: PodInfo) -> str:
+        """Which of the expected bursts a pod may be of; '' = none."""
+        return group_of(pod) if pod.scheduler_name in self._names and is_job_pod(pod, self._names) else ""
+
+    def expected(self, now: float) -> tuple[ExpectedBurst, ...]:
+        """In the next day, by their start: one for each minute in which pods of a group are expected.
+
+        Found anew when a minute has passed: what comes meanwhile is of bursts that are under way.
+        """
+        local, (known, expected) = self._local_minute(now), self._expected
+        if known == (local, self._past):
+            return expected
+        known = (local, self._past)
+        self._expected = (known, self._find(local))
+        return self._expected[1]
+
+    def __len__(self) -> int:
+        """Groups of which something is known."""
+        return len(self._groups)
+
+    # Inside
+
+    def _find(self, local: int) -> tuple[ExpectedBurst, ...]:
+        found: list[tuple[int, int, str]] = []  # local minute, pods, group
+        with self._lock:
+            self._groups.forget(local // DAY_MINUTES)
+            names = self._groups.names()
+        for name in names:
+            with self._lock:
+                group = self._groups.get(name)
+                if group is None:
+                    continue
+                came, seen = last_days(group, local)
+            for first, pods in expected_arrivals(came, seen, self._min_pods):
+                minutes = np.flatnonzero(pods)
+                ahead = (first + minutes - BEFORE).tolist()
+                found += [
+                    (local + at, n, name)
+                    for at, n in zip(ahead, pods[minutes].tolist(), strict=True)
+                    if 0 <= at < DAY_MINUTES
+                ]
+        found = sorted(found, key=lambda one: -one[1])[:_MOST_BURSTS]
+        about = {name: self._about(name) for name in {name for _, _, name in found}}
+        return tuple(
+            ExpectedBurst(self._unix(minute), name, None, pods, *about[name])
+            for minute, pods, name in sorted(found, key=lambda one: (one[0], one[2]))
+        )
+
+    def _counts(self, pod: PodInfo) -> bool:
+        return pod.scheduler_name in self._names and pod.owner.kind != "Job" and is_job_pod(pod, self._names)
+
+    def _is_recent(self, at: float) -> bool:
+        now = self._clock()
+        return now - DAYS * 86_400 <= at <= now + _SKEW
+
+    def _learn_pod(self, pod: PodInfo) -> None:
+        if pod.uid in self._pods or not self._is_recent(pod.created):
+            return
+        service = self._state.service_key(pod)
+        arrival = Arrival(group_of(pod), service, 1, pod.requests, pod.priority, pod.annotations)
+        self._learn(self._pods, pod.uid, pod.created, arrival)
+
+    def _learn(self, once: Once, uid: str, at: float, arrival: Arrival) -> None:
+        with self._lock:
+            if arrival.pods > 0 and once.add(uid, at):
+                self._groups.add(arrival, self._local_minute(at))
+                self._past += at < self._clock() - AROUND * _MINUTE
+
+    def _about(self, name: str) -> tuple[float, Mapping[str, float], int, Mapping[str, str] | None]:
+        """Seconds that its pods run, what one of them requests, priority, annotations."""
+        with self._lock:
+            group = self._groups.get(name)
+            if group is None:
+                return 0.0, {}, 0, None
+            services, about = tuple(group.services), (group.requests(), group.priority, group.annotations)
+        return float(np.median([self._run_seconds(one) for one in services])), *about
+
+    def _local_minute(self, at: float) -> int:
+        """Since 1970 by the clock on the wall."""
+        return int(at + offset(self._zone, int(at))) // _MINUTE
+
+    def _unix(self, local: int) -> float:
+        day, minute = divmod(local, DAY_MINUTES)
+        return float(unix(self._zone, date.fromordinal(_EPOCH + day), minute * _MINUTE))
