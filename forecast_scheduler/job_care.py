@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Final, Protocol
 
+from kubernetes.client import ApiClient
 from prometheus_client.registry import Collector
 
 from extender.decisions.event_posting import Post
@@ -52,12 +53,14 @@ class JobCare:
         session: ApiSession,
         settings: JobSettings,
         *,
+        api: ApiClient,
         post: Post | None,
         instance: str,
         may_write: Callable[[], bool],
         after: Callable[[], bool],
     ) -> None:
         """
+        api       : for the lists and watches of Jobs and CronJobs
         post      : of events; None = none are written
         may_write : whether this replica leads
         after     : whether the cluster was read
@@ -86,7 +89,7 @@ class JobCare:
         )
         self._may_write = may_write
         punctuality = Every("punctuality", _LOOK_SECONDS, self._look_at_the_clock, after=after)
-        self.jobs = (self._events, tables.storms, self._planner, self._providers, punctuality)
+        self.jobs = (tables.source(api), self._events, tables.storms, self._planner, self._providers, punctuality)
         self.collectors: tuple[Collector, ...] = (
             ShareGauges(tables.shares),
             *tables.valley_metrics.collectors,

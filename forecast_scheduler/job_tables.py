@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any
 
 from kubernetes.client import ApiClient
 
@@ -44,6 +43,7 @@ from forecast.service_key import ServiceKey
 from forecast_scheduler.job_options import fair_options, job_queues, serverless_options, storm_options, valley_options
 from forecast_scheduler.schedule_settings import ScheduleSettings
 from scorer.assuming import AssumingCluster
+from scorer.cluster.kubernetes_source import ResourceSource
 from scorer.cluster.kubernetes_watcher import ResourceWatcher
 from scorer.cluster.objects import NodeInfo, PodInfo
 from scorer.follower import Follower
@@ -124,12 +124,17 @@ class JobTables:
         self.serverless.tables.on_room.append(listener)
         self.storms.listeners.append(listener)
 
-    def watchers(self, api: ApiClient) -> list[ResourceWatcher[Any]]:
-        """Of what only this profile reads; not started yet."""
-        return [
-            ResourceWatcher(api, self.cron_jobs, WATCHED_CRON_JOBS),
-            ResourceWatcher(api, self.job_runs, WATCHED_JOBS),
-        ]
+    def source(self, api: ApiClient) -> ResourceSource:
+        """Follows Jobs and CronJobs; not started yet.
+
+        Pods are placed without them, too: their runs are taken to be as usual, and no storm is foreseen.
+        """
+        return ResourceSource(
+            [
+                ResourceWatcher(api, self.cron_jobs, WATCHED_CRON_JOBS),
+                ResourceWatcher(api, self.job_runs, WATCHED_JOBS),
+            ]
+        )
 
 
 def job_tables(scorer: Scorer, settings: ScheduleSettings) -> JobTables:

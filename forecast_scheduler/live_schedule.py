@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Protocol
 
+from kubernetes.client import ApiClient
 from prometheus_client.registry import Collector
 
 from extender.decisions.event_posting import api_server_post
@@ -196,7 +197,7 @@ def open_schedule(
         # At the end the loop is the first to stop; then what tells of it, the Lease, and the session last.
         jobs: list[_Background] = [session, *([] if lease is None else [lease]), source, parts.reports]
         jobs += [*_gang_jobs(tables, session, may_write, instance), tables.colocation, sharing]
-        care = _job_care(parts, loop)
+        care = _job_care(parts, loop, api)
         jobs += [*(() if care is None else care.jobs), loop]
         scheduling = _scheduling(ours, loop, tables, lease, lambda: _not_listed(source))
         collectors = [SchedulingGauges(scheduling.state), _figures(loop, parts.reports), sharing.collector]
@@ -252,7 +253,7 @@ def _gang_jobs(
     ]
 
 
-def _job_care(parts: LoopParts, loop: Loop) -> JobCare | None:
+def _job_care(parts: LoopParts, loop: Loop, api: ApiClient) -> JobCare | None:
     if parts.tables.jobs is None:
         return None
     return JobCare(
@@ -261,6 +262,7 @@ def _job_care(parts: LoopParts, loop: Loop) -> JobCare | None:
         loop.queue,
         parts.session,
         parts.settings.job,
+        api=api,
         post=None if parts.settings.dry_run else session_post(parts.session),
         instance=parts.instance,
         may_write=parts.may_write,

@@ -58,12 +58,10 @@ class ScheduleTables:
         return len(self.assumed)
 
     def source(self, api: ApiClient) -> ResourceSource:
-        """Follows disruption budgets, and what the profiles need of PodGroups, Jobs, CronJobs; not started yet."""
+        """Follows PodGroups and disruption budgets, without which nothing is placed; not started yet."""
         watchers: list[ResourceWatcher[Any]] = [ResourceWatcher(api, self.budgets, WATCHED_BUDGETS)]
         if self.phases is not None:
             watchers.append(ResourceWatcher(api, self.phases, POD_GROUPS))
-        if self.jobs is not None:
-            watchers += self.jobs.watchers(api)
         return ResourceSource(watchers)
 
 

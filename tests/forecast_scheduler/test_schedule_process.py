@@ -57,20 +57,23 @@ def _nodes(writer: ClusterWriter, prefix: str) -> list[str]:
 def _exported(process: ScorerProcess) -> set[str]:
     text = process.http.get("/metrics").raise_for_status().text
     names = set(re.findall(r"^# TYPE (forecast_\w+) ", text, flags=re.MULTILINE))
-    return {name for name in names if not name.endswith("_created")}
+    return {name.removesuffix("_total") for name in names if not name.endswith("_created")}
 
 
 def _documented() -> set[str]:
-    pages = [(ROOT / "docs" / page).read_text() for page in ("scheduling.md", "http-api.md")]
-    return {name for page in pages for name in re.findall(r"^\| `(forecast_\w+)", page, flags=re.MULTILINE)}
+    pages = ("scheduling.md", "http-api.md", "serverless.md", "storms.md", "job-plan.md", "jobs.md")
+    texts = [(ROOT / "docs" / page).read_text() for page in pages]
+    return {name.removesuffix("_total") for text in texts for name in re.findall(r"`(forecast_\w+)", text)}
 
 
 def test_pods_are_bound_and_told_of_and_the_lease_is_given_back(
     plane: ControlPlane, kubeconfig: Path, tmp_path: Path
 ) -> None:
-    with ClusterWriter(plane) as writer, Api(plane) as api, _process(tmp_path, kubeconfig) as process:
+    both = ("--profile", "online,job")
+    with ClusterWriter(plane) as writer, Api(plane) as api, _process(tmp_path, kubeconfig, *both) as process:
         for number in range(6):
-            writer.create(pod(f"cart-{number}", scheduler_name="forecast-scheduler"))
+            name = "job-scheduler" if number % 2 else "forecast-scheduler"
+            writer.create(pod(f"cart-{number}", scheduler_name=name))
         writer.create(pod("large", cpu="100", scheduler_name="forecast-scheduler"))
         writer.create(pod("elses"))
         assert eventually(lambda: "" not in _nodes(writer, "cart"), 60), process.log
@@ -115,3 +118,25 @@ def test_a_dry_run_decides_and_changes_nothing(plane: ControlPlane, kubeconfig: 
         found = api.request("GET", "/api/v1/namespaces/default/pods/dry")
         assert found["metadata"]["resourceVersion"] == version and "nodeName" not in found["spec"]
         writer.delete(found)
+
+
+def test_without_the_right_to_cron_jobs_pods_are_placed_all_the_same(
+    plane: ControlPlane, kubeconfig: Path, tmp_path: Path
+) -> None:
+    """As when the image is new and the rights are not: foresight is lost, and nothing else."""
+    path = "/apis/rbac.authorization.k8s.io/v1/clusterroles/forecast-scheduler-schedule"
+    both = ("--profile", "online,job")
+    with ClusterWriter(plane) as writer, Api(plane) as api:
+        role = api.request("GET", path)
+        fewer = [
+            rule | {"resources": [one for one in rule["resources"] if one != "cronjobs"]} for rule in role["rules"]
+        ]
+        api.request("PATCH", path, {"rules": fewer})
+        try:
+            with _process(tmp_path, kubeconfig, *both) as process:
+                for name in ("forecast-scheduler", "job-scheduler"):
+                    writer.create(pod(f"lone-{name}", scheduler_name=name))
+                assert eventually(lambda: "" not in _nodes(writer, "lone"), 60), process.log
+                assert eventually(lambda: "cronjobs" in process.log and "403" in process.log, 60), process.log
+        finally:
+            api.request("PATCH", path, {"rules": role["rules"]})
