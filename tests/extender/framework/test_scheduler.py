@@ -89,7 +89,12 @@ class World:
     """Nodes for two pods each, and all of a loop but its thread and its bindings."""
 
     def __init__(
-        self, n_nodes: int = 1, *, filters: Sequence[Filter] = (), post_filters: Sequence[object] = ()
+        self,
+        n_nodes: int = 1,
+        *,
+        filters: Sequence[Filter] = (),
+        post_filters: Sequence[object] = (),
+        options: LoopOptions | None = None,
     ) -> None:
         self.now, self.seconds, self.policies = NOW, 0.0, object()
         self.bindings, self.told = Bindings(), Told()
@@ -144,7 +149,7 @@ class World:
                 may_schedule=lambda: True,
                 policies=lambda: self.policies,
                 metrics=metrics,
-                options=LoopOptions(),
+                options=options or LoopOptions(),
                 clock=lambda: self.now,
             )
             self.scorer.attach((), view.index)
@@ -380,3 +385,22 @@ def test_a_pod_lost_by_a_mistake_is_found_again(monkeypatch: pytest.MonkeyPatch)
     world.pass_time(20)
     assert world.loop.round()
     assert [reserved.pod.uid for reserved, _ in world.bindings.begun] == ["a"]
+
+
+def test_what_comes_soon_after_another_pod_waits_for_more_to_come(monkeypatch: pytest.MonkeyPatch) -> None:
+    world = World(2, options=LoopOptions(gather=30.0))
+    rests: list[float] = []
+
+    def wait(seconds: float) -> bool:
+        rests.append(seconds)
+        world.arrive("b", "c", owner_uid="of-one-controller")
+        return False
+
+    monkeypatch.setattr(world.loop._stopping, "wait", wait)
+    world.arrive("a")
+    assert world.loop.round() and rests == []  # nothing was placed lately
+    assert world.loop.round()
+    assert len(rests) == 1 and 0 < rests[0] <= 30
+    assert world.assumed == {"a", "b", "c"}  # one cycle for both
+    world.arrive("d")
+    assert world.loop.round() and len(rests) == 1  # what waits already is not made to wait
