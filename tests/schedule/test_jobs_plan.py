@@ -63,7 +63,7 @@ def empty_cluster(world: JobsWorld) -> Iterator[None]:
     yield
     for plural in ("cronjobs", "pods"):
         world.writer.delete_many(world.writer.list_all(plural))
-    world.awaits(lambda: world.process.get("/v1/queue")["total"] == 0)
+    world.awaits(lambda: world.process.get("/v1/queue")["total"] == 0 and _plan(world)["jobs"] == [])
 
 
 def test_a_job_with_slack_is_held_for_the_valley_and_others_are_not(world: JobsWorld) -> None:
@@ -78,12 +78,11 @@ def test_a_job_with_slack_is_held_for_the_valley_and_others_are_not(world: JobsW
     created = datetime.fromisoformat(made["metadata"]["creationTimestamp"])
     start, latest = (datetime.fromisoformat(planned[name]) for name in ("start", "latest_start"))
     assert created + timedelta(hours=1) < start < latest == created + timedelta(hours=8)
-    at, until = (f"{one:%H:%M}" if one.date() == created.date() else f"{one:%a %H:%M}" for one in (start, latest))
+    at, until = (rf"(\w+ )?{one:%H:%M}" for one in (start, latest))  # with the day unless it is today's
     # What is predicted for now may have changed since it was held: others have come.
     why = rf"starts {at}: cluster CPU is predicted at 1\d % then, [56]\d % now; may start until {until}"
     assert re.fullmatch(why, planned["why"]) and re.fullmatch(why, queued["message"])
     assert planned["owner"] == "Job/patient" and planned["run_seconds"] == 1800
-    world.awaits(lambda: condition(world.pods()["patient"])[1] == queued["message"], "users are not told")
     assert world.process.metric("forecast_job_held_pods") == 1
 
     # Who asks by the command is told the same.
@@ -95,7 +94,7 @@ def test_a_job_with_slack_is_held_for_the_valley_and_others_are_not(world: JobsW
 
     # Wanted sooner, it goes at once.
     assert _bound(world, "patient") == set()
-    world.writer.patch(made, {"metadata": {"annotations": {"forecast-scheduler.io/latest-start": "3m"}}})
+    world.writer.patch(made, {"metadata": {"annotations": {"forecast-scheduler.io/latest-start": "50s"}}})
     world.awaits(lambda: _bound(world, "patient") == {"patient"})
 
 
@@ -114,8 +113,7 @@ def test_nobody_is_held_without_slack(world: JobsWorld) -> None:
     world.awaits(lambda: _bound(world) == {*in_time, "over"})
     world.awaits(lambda: world.process.metric("forecast_job_latest_start_met_total") == met + 1)
     world.awaits(lambda: world.process.metric("forecast_job_latest_start_missed_total") == missed + 1)
-    names = {job["name"] for job in _plan(world)["jobs"]}
-    assert "held" in names and names.isdisjoint((*in_time, "over"))
+    assert [job["name"] for job in _plan(world)["jobs"]] == ["held"]
 
 
 def test_room_is_kept_for_a_cron_job(world: JobsWorld) -> None:
@@ -133,12 +131,13 @@ def test_room_is_kept_for_a_cron_job(world: JobsWorld) -> None:
     world.awaits(lambda: _bound(world) == {"fits-beside"})
     world.writer.create(job_pod("low", cpu="2"))
     world.awaits(lambda: _queued(world, "low").get("part") == "unschedulable")
-    assert _queued(world, "low")["rejected_by"] == ["StormHeadroom"]
+    assert "StormHeadroom" in _queued(world, "low")["rejected_by"]
     world.awaits(lambda: "kept room for jobs that are expected" in condition(world.pods()["low"])[1])
     # Of those who may use the room none is kept out: people wait for services, and some jobs cannot wait.
     world.writer.create(our_pod("online", cpu="2"))
     world.writer.create(job_pod("urgent", cpu="1", annotations={"latest-start": "2m"}))
-    world.awaits(lambda: _bound(world) == {"fits-beside", "online", "urgent"})
+    world.writer.create(job_pod("early", owner="report-29300000", cpu="1"))  # somebody started the CronJob by hand
+    world.awaits(lambda: _bound(world) == {"fits-beside", "online", "urgent", "early"})
     assert "nodeName" not in world.pods()["low"]["spec"]
 
     world.writer.patch(cron_job, {"spec": {"suspend": True}})
