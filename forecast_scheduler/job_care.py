@@ -75,6 +75,7 @@ class JobCare:
             tell=self._events.tell,
             may_write=may_write,
             after=after,
+            jobs=tables.job_runs,
         )
         self._planner = Planner(
             scorer,

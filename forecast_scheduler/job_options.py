@@ -72,6 +72,7 @@ def storm_options(settings: JobSettings) -> StormOptions:
         threshold=ours.threshold,
         lead=ours.lead,
         grace=ours.grace,
+        most_room=ours.most_room,
         zone=ours.zone,
     )
 

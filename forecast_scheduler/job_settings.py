@@ -142,13 +142,16 @@ class StormSettings(SettingGroup):
     """Keep room for storms; else they are only forecast."""
 
     threshold: int = Field(default=50, ge=1)
-    """Pods per minute that make a storm."""
+    """Pods per minute, beyond what comes steadily, that make a storm."""
 
     lead: Duration = Field(default=300, ge=0)
     """Room is kept from so long before a storm."""
 
     grace: Duration = Field(default=120, ge=0)
     """And until so long after its start, or until its pods have come."""
+
+    most_room: float = Field(default=0.5, gt=0, le=1)
+    """Share of what is free that may be kept for storms: the rest is for everybody, whatever is expected."""
 
     zone: str = ""
     """Time zone of CronJobs that name none: that of the kube-controller-manager; empty: UTC."""

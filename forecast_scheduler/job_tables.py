@@ -16,6 +16,7 @@ from extender.filters.domain import DOMAIN_LABEL
 from extender.filters.filter import Filter
 from extender.framework.plugins import NodePreference, PreEnqueue
 from extender.framework.queue.unit import Units
+from extender.job.dating import DatedTerms
 from extender.job.objects.cron_jobs import WATCHED_CRON_JOBS, CronJobs
 from extender.job.objects.job_runs import WATCHED_JOBS, JobRuns
 from extender.job.profile import JOB
@@ -33,7 +34,6 @@ from extender.job.serverless.plugins import ServerlessPlugins, serverless_plugin
 from extender.job.storm.bursts import PastBursts
 from extender.job.storm.storms import Storm
 from extender.job.storm.watch import StormWatch
-from extender.job.terms import terms_of
 from extender.job.unread_terms import UnreadTerms
 from extender.job.valley.gate import ValleyGate
 from extender.job.valley.metrics import ValleyMetrics
@@ -156,7 +156,9 @@ def _job_tables(scorer: Scorer, cluster: AssumingCluster, settings: ScheduleSett
 
     bursts = PastBursts(state, of_service, scheduler_names=(name,), zone=ours.storm.zone)
     job_runs = JobRuns(listeners=(times.learn_from_jobs, bursts.learn_from_jobs))
-    runs = ExpectedRuns(times, jobs=job_runs, default=ours.default_run)
+    cron_jobs = CronJobs()
+    runs = ExpectedRuns(times, jobs=job_runs, cron_jobs=cron_jobs, default=ours.default_run)
+    dated = DatedTerms(job_runs)
 
     def is_ours(pod: PodInfo) -> bool:
         return pod.scheduler_name == name
@@ -171,13 +173,13 @@ def _job_tables(scorer: Scorer, cluster: AssumingCluster, settings: ScheduleSett
         return runs.of(pod, service).seconds if is_job(pod) else None
 
     def due_of(pod: PodInfo) -> float:
-        terms = terms_of(pod)
+        terms = dated.of(pod)
         return due_time(pod, terms, runs.of(pod, state.service_key(pod))) if terms.is_timed else math.inf
 
     cluster.run_of = run_of
 
     def serverless_room(storm: Storm) -> int:
-        return serverless.serverless.room_for(storm.pod_request, state.n_rows)
+        return serverless.serverless.room_for(storm.pod_request, state, is_in_domain)
 
     queue_of = QueueOf(job_queues(ours))
     is_assumed = cluster.assumed.__contains__
@@ -185,11 +187,14 @@ def _job_tables(scorer: Scorer, cluster: AssumingCluster, settings: ScheduleSett
     claims = Claims(serverless_options(ours))
     domains = {settings.domain, *settings.share_nodes}
 
-    def is_own_node(node: NodeInfo) -> bool:
-        return node.labels.get(DOMAIN_LABEL, "") in domains and claims.of(node) == REAL
+    def is_in_domain(node: NodeInfo) -> bool:
+        return node.labels.get(DOMAIN_LABEL, "") in domains
 
-    shares = Shares(state, queue_of=queue_of, is_job=is_ours, counts=is_own_node)
-    options, metrics, cron_jobs = valley_options(ours), ValleyMetrics(), CronJobs()
+    def is_own_node(node: NodeInfo) -> bool:
+        return is_in_domain(node) and claims.of(node) == REAL
+
+    shares = Shares(state, queue_of=queue_of, is_job=is_ours, counts=is_own_node, otherwise=is_in_domain)
+    options, metrics = valley_options(ours), ValleyMetrics()
     return JobTables(
         scheduler_name=name,
         cron_jobs=cron_jobs,
@@ -205,7 +210,9 @@ def _job_tables(scorer: Scorer, cluster: AssumingCluster, settings: ScheduleSett
         serverless=serverless,
         gate=ValleyGate(options, due_of),
         off_peak=OffPeak(options, due_of, run_of),
-        punctuality=Punctuality(state, is_assumed, is_ours, metrics=metrics),
+        punctuality=Punctuality(
+            state, is_assumed, is_ours, terms=dated.of, is_settled=dated.is_settled, metrics=metrics
+        ),
         valley_metrics=metrics,
         unread=UnreadTerms(state, is_ours),
         observed=ObservedRuns(cluster, times, is_job),

@@ -30,6 +30,7 @@ from scorer.cluster.objects import PodInfo
 __all__ = [
     "AwaitedPreBind",
     "Bind",
+    "CountsRoom",
     "EnqueueExtensions",
     "Filter",
     "FlowHead",
@@ -51,6 +52,7 @@ __all__ = [
     "Reserve",
     "Score",
     "SortedUnit",
+    "TellsApart",
     "Turn",
 ]
 
@@ -106,24 +108,26 @@ class Pick(Enum):
 
     FIRST = "first"  # as QueueSort has it
     DUE = "due"  # the one that has to start first, of the highest priority that any with such a time has
-    UNTRIED = "untried"  # the one whose pods wait longest without having been tried
+    LONGEST = "longest"  # the one whose pods were left alone longest
 
 
 @dataclass(frozen=True, slots=True)
 class FlowHead:
     """A flow that has active pods.
 
-    first         : its unit that QueueSort has first
-    pod           : the first pod of that
-    due           : its unit for Pick.DUE; None = none of its units has a due time
-    untried_since : the queue's own seconds, when the pod for Pick.UNTRIED became active; inf = all have been tried
+    first       : its unit that QueueSort has first
+    pod         : the first pod of that
+    due         : its unit for Pick.DUE; None = none of its units has a due time
+    waits_since : the queue's own seconds, when the pod for Pick.LONGEST was let into the queue, or last tried
+    n_pods      : active pods, or more than half as many
     """
 
     flow: str
     first: SortedUnit
     pod: PodInfo
     due: SortedUnit | None = None
-    untried_since: float = math.inf
+    waits_since: float = math.inf
+    n_pods: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,6 +223,23 @@ class NodePreference(Protocol):
 
     def tells_apart(self, pod: PodInfo) -> Hashable:
         """What its answer depends on beside what like pods have in common, such as their owner; None = nothing."""
+
+
+@runtime_checkable
+class TellsApart(Protocol):
+    """A filter that looks at more than what like pods have in common."""
+
+    def tells_apart(self, pod: PodInfo) -> Hashable:
+        """What its answer depends on beside that, such as the owner or the age; None = nothing, at the moment. Quick:
+        asked of every pod."""
+
+
+@runtime_checkable
+class CountsRoom(Protocol):
+    """A filter whose answer for like pods changes in one way while they land: nodes are full after so many."""
+
+    def room(self, pod: PodInfo, view: ClusterView, rows: Ints) -> Ints:
+        """(n_nodes,) pods like it that it lets onto each of these nodes, which it passes, one after the other."""
 
 
 class PreScore(Protocol):

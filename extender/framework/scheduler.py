@@ -97,6 +97,7 @@ class Scheduler:
         self._forecast: object = None
         self._policies_seen = policies()
         self._looked_around = clock()
+        self._paused: set[str] = set()  # UIDs of pods that were told that they are
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._run, name="scheduling", daemon=True)
         self._last_round: float | None = None  # by the stopwatch
@@ -233,12 +234,18 @@ class Scheduler:
 
     def _look_around(self, now: float) -> None:
         """Tell pods that are kept out of the queue why, and find those that were lost."""
-        lost: list[str] = []
+        lost, paused = list[str](), set[str]()
         for one in self._queue.waiting():
             if one.part is Part.GATED and not one.pod.gates and now - one.arrived > _GATED_SECONDS:
-                self._telling.failed(one.pod, one.message)
+                if not one.is_paused:
+                    self._telling.failed(one.pod, one.message)
+                    continue
+                paused.add(one.uid)
+                if one.uid not in self._paused:  # its gate may change its mind about when every ten seconds
+                    self._telling.paused(one.pod, one.message, by=next(iter(one.rejected_by), ""))
             elif one.part is Part.IN_FLIGHT and now - one.since > _LOST_SECONDS:
                 lost.append(one.uid)
+        self._paused = paused
         for uid in lost:
             if self._settling.knows(uid):
                 continue

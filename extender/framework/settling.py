@@ -37,7 +37,10 @@ class Telling(Protocol):
     """Who tells users about pods: extender.framework.reporting.reports.Reports."""
 
     def failed(self, pod: PodInfo, message: str, *, reason: str = "Unschedulable") -> None:
-        """An attempt failed."""
+        """An attempt failed, or there was none."""
+
+    def paused(self, pod: PodInfo, message: str, *, by: str) -> None:
+        """A gate, a plugin of this name, has it wait by choice."""
 
     def scheduled(self, pod: PodInfo, node: str) -> None:
         """It is bound."""

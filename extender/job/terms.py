@@ -1,6 +1,6 @@
 """What a pod says of its run: when it has to start and to end, how long it takes, and where it may be.
 
-    forecast-scheduler.io/latest-start: 2h                         at the latest two hours after the pod was created
+    forecast-scheduler.io/latest-start: 2h                         at the latest two hours after its Job was created
     forecast-scheduler.io/deadline: "2026-11-22T06:00:00+01:00"    it is to have ended by then
     forecast-scheduler.io/expected-run: 20m
     forecast-scheduler.io/place: cluster | serverless | any
@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from enum import Enum
@@ -82,13 +82,13 @@ NO_TERMS: Final = JobTerms()
 
 @dataclass(frozen=True, slots=True)
 class _Moment:
-    """unix seconds, or seconds after the pod was created."""
+    """unix seconds, or seconds after the pod, or its Job, was created."""
 
     seconds: float
     is_absolute: bool
 
-    def of(self, created: float) -> float:
-        return self.seconds if self.is_absolute else created + self.seconds
+    def of(self, pod: PodInfo, since: Callable[[PodInfo], float]) -> float:
+        return self.seconds if self.is_absolute else since(pod) + self.seconds
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,8 +102,15 @@ class _Said:
     mistakes: tuple[str, ...]
 
 
-def terms_of(pod: PodInfo) -> JobTerms:
-    """Never an exception. NO_TERMS where the pod says nothing of this."""
+def _creation(pod: PodInfo) -> float:
+    return pod.created
+
+
+def terms_of(pod: PodInfo, since: Callable[[PodInfo], float] = _creation) -> JobTerms:
+    """Never an exception. NO_TERMS where the pod says nothing of this.
+
+    since : unix seconds from which durations count; where times matter it is DatedTerms.since (dating.py)
+    """
     annotations = pod.annotations
     if not annotations:
         return NO_TERMS
@@ -117,8 +124,8 @@ def terms_of(pod: PodInfo) -> JobTerms:
         return NO_TERMS
     said = _said(*map(_short, texts))
     return JobTerms(
-        latest_start=math.inf if said.latest_start is None else said.latest_start.of(pod.created),
-        deadline=math.inf if said.deadline is None else said.deadline.of(pod.created),
+        latest_start=math.inf if said.latest_start is None else said.latest_start.of(pod, since),
+        deadline=math.inf if said.deadline is None else said.deadline.of(pod, since),
         run_seconds=said.run_seconds,
         place=said.place,
         mistakes=said.mistakes,
@@ -163,7 +170,7 @@ def _moment(key: str, text: str | None, mistakes: list[str]) -> _Moment | None:
             pass  # there is no such day or hour
     mistakes.append(
         f"{key} is {_shown(text)}: write a time with its offset, such as {_TIME_EXAMPLE}, or a duration of at most a "
-        "year after the creation of the pod, such as 2h"
+        "year after the creation of its Job, such as 2h"
     )
     return None
 

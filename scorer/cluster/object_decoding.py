@@ -66,6 +66,7 @@ def pod_info(pod: wire.PodJson) -> PodInfo:
     effective = totals(spec, status)
     labels = string_map(metadata.labels)
     phase = _PHASES.get(status.phase or "Pending", Phase.UNKNOWN)
+    started = _started(status)
     return PodInfo(
         uid=_uid(metadata),
         namespace=namespace,
@@ -81,7 +82,7 @@ def pod_info(pod: wire.PodJson) -> PodInfo:
         qos=_QOS.get(status.qos_class or "", effective.qos),
         phase=phase,
         terminating=metadata.deletion_timestamp is not None,
-        started=_started(status),
+        started=started,
         created=_created(metadata),
         scheduler_name=sys.intern(spec.scheduler_name or "default-scheduler"),
         priority=spec.priority or 0,
@@ -96,6 +97,7 @@ def pod_info(pod: wire.PodJson) -> PodInfo:
         finished=_finished(status) if phase in FINISHED else None,
         status_reason=sys.intern(status.reason[:_LONGEST_REASON]) if status.reason else "",
         uses_host=uses_host(spec),
+        is_preparing=bool(started is None and status.init_container_statuses and _has_prepared(status)),
     )
 
 
@@ -165,6 +167,15 @@ def _started(status: wire.PodStatus) -> float | None:
     if status.phase == "Running" and not status.container_statuses and status.start_time:
         return status.start_time.timestamp()
     return None
+
+
+def _has_prepared(status: wire.PodStatus) -> bool:
+    """Whether an init container runs or has run; restarted ones wait in between."""
+    return any(
+        state is not None and (state.running is not None or state.terminated is not None)
+        for container in status.init_container_statuses or ()
+        for state in (container.state, container.last_state)
+    )
 
 
 def _finished(status: wire.PodStatus) -> float | None:

@@ -92,6 +92,7 @@ class PodInfo:
     nonzero_requests : CPU cores and memory bytes as LeastAllocated counts them, containers without a request included
     terminating      : it has been told to go
     started          : when its first container started; None = not yet
+    is_preparing     : it has not started, and one of its init containers runs or has run
     images           : of its init containers, containers and image volumes, once each time they are named
     image_volumes    : how many of these, the last, are of volumes
     gates            : names of its scheduling gates; while there are any nobody places it
@@ -132,6 +133,7 @@ class PodInfo:
     finished: float | None = None
     status_reason: str = ""
     uses_host: bool = False
+    is_preparing: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -186,6 +186,12 @@ class PredictedLoad:
 
     # What is asked
 
+    def version(self, profile: int) -> tuple[int, ...]:
+        """Others whenever the shares of any node, or what a pod of the profile uses, may be others."""
+        tables = self._tables
+        of_rows = tables.version, tables.capacity_version, tables.error_version, tables.changes.position
+        return tables.n_nodes, *of_rows, tables.curve_of[profile]
+
     @property
     def known(self) -> Bools:
         """(n_nodes,) whether a node has the capacity of at least one resource."""

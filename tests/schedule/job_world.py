@@ -77,18 +77,27 @@ def a_job(
     cpu: str = "100m",
     run_seconds: float | None = None,
     fails: bool = False,
-    backoff_limit: int = 1000,
+    backoff_limit: int | None = 1000,
+    ignores_disruptions: bool = False,
     suspend: bool = False,
     indexed: bool = False,
     annotations: Mapping[str, str] | None = None,
 ) -> Manifest:
-    """A Job of the job profile, for tests/servers/job_controller.py."""
+    """A Job of the job profile, for tests/servers/job_controller.py.
+
+    backoff_limit       : None = what the API server takes for it
+    ignores_disruptions : as docs/serverless.md recommends it
+    """
     said = {_PREFIX + key: value for key, value in (annotations or {}).items()}
     if run_seconds is not None:
         said[RUN_SECONDS] = f"{run_seconds:g}"
     if fails:
         said[FAILS] = "true"
     template = job_pod("template", cpu=cpu)
+    failing: Manifest = {} if backoff_limit is None else {"backoffLimit": backoff_limit}
+    if ignores_disruptions:
+        rule = {"action": "Ignore", "onPodConditions": [{"type": "DisruptionTarget", "status": "True"}]}
+        failing["podFailurePolicy"] = {"rules": [rule]}
     return {
         "apiVersion": "batch/v1",
         "kind": "Job",
@@ -97,7 +106,7 @@ def a_job(
             "parallelism": parallelism,
             "completions": completions,
             "completionMode": "Indexed" if indexed else "NonIndexed",
-            "backoffLimit": backoff_limit,
+            **failing,
             "suspend": suspend,
             "template": {"metadata": {"annotations": said}, "spec": template["spec"]},
         },

@@ -30,7 +30,7 @@ LOADED, IDLE = 0.6, 0.1
 """Of the node's CPU: now, and later."""
 
 STORM_PODS = 7
-STORM = {"lead": "40m", "threshold": STORM_PODS}
+STORM = {"lead": "40m", "threshold": STORM_PODS, "most_room": 1}
 
 
 def _model(now: datetime) -> LargeCluster:

@@ -8,7 +8,7 @@ import pytest
 
 from tests.schedule.job_world import a_job, job_pod
 from tests.servers.cluster_objects import Manifest
-from tests.servers.job_controller import wanted
+from tests.servers.job_controller import has_failed, wanted
 from tests.servers.kubelets import Conduct, Kubelets
 
 
@@ -76,6 +76,42 @@ def test_a_job_wants_as_many_pods_as_are_still_to_complete(phases: list[str], n_
     assert len(wanted(job, [_bound(f"pod-{i}", phase=phase) for i, phase in enumerate(phases)])) == n_made
     job["spec"]["suspend"] = True
     assert wanted(job, []) == []
+
+
+DISRUPTED = {"type": "DisruptionTarget", "status": "True"}
+
+
+@pytest.mark.parametrize(
+    ("phase", "goes", "is_gone", "counts", "ignored_counts"),
+    [
+        ("Running", False, False, False, False),
+        ("Pending", True, False, True, False),
+        ("Pending", True, True, True, False),
+        ("Failed", False, False, True, False),
+        ("Succeeded", True, True, False, False),
+    ],
+)
+def test_a_pod_that_goes_has_failed_unless_it_has_succeeded_or_the_job_ignores_it(
+    phase: str, goes: bool, is_gone: bool, counts: bool, ignored_counts: bool
+) -> None:
+    one = _bound("pod", phase=phase)
+    one["status"]["conditions"] = [DISRUPTED]
+    if goes:
+        one["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
+    plain = a_job("work", parallelism=1, completions=1)
+    ignoring = a_job("work", parallelism=1, completions=1, ignores_disruptions=True)
+    assert has_failed(plain, one, is_gone=is_gone) is counts
+    assert has_failed(ignoring, one, is_gone=is_gone) is ignored_counts
+    del one["status"]["conditions"]
+    assert has_failed(ignoring, one) is (phase == "Failed"), "only disruptions are ignored"
+
+
+def test_a_job_with_a_failure_policy_replaces_what_has_ended_and_not_what_is_going() -> None:
+    going = _bound("pod")
+    going["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
+    assert len(wanted(a_job("work", parallelism=1, completions=1), [going])) == 1
+    patient = a_job("work", parallelism=1, completions=1, ignores_disruptions=True)
+    assert wanted(patient, [going]) == [] and len(wanted(patient, [])) == 1
 
 
 def test_an_indexed_job_gets_back_the_index_that_went() -> None:

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 
 import pytest
 
+from tests.processes.placing import events
 from tests.processes.scorer_process import eventually
 from tests.schedule.job_world import (
     PodHistory,
+    Story,
     a_job,
     assert_sound,
     job_pod,
@@ -115,8 +117,16 @@ def test_providers_that_reject_stall_and_die_at_the_same_time_lose_no_pod(
         process = stack.enter_context(jobs_process(plane, tmp_path, job=job))
         jobs = stack.enter_context(JobController(plane))
         work = [f"work-{i}" for i in range(N_JOBS)]
+        patient = set(work[:2])  # they make a pod anew when it has ended, and not while it waits for a dead node
         writer.create_many(
-            a_job(name, parallelism=PARALLELISM, completions=COMPLETIONS, run_seconds=0.5) for name in work
+            a_job(
+                name,
+                parallelism=PARALLELISM,
+                completions=COMPLETIONS,
+                run_seconds=0.5,
+                ignores_disruptions=name in patient,
+            )
+            for name in work
         )
         for name in FAILURES:
             assert eventually(partial(_has_started_some, history, f"{name}-0"), LONG), (name, process.log[-3000:])
@@ -128,9 +138,13 @@ def test_providers_that_reject_stall_and_die_at_the_same_time_lose_no_pod(
         lost(writer, "dying-0")
         ran_before = {one.uid for one in history.all() if one.has_started}
 
+        def waits_to_end(one: Story) -> bool:
+            return one.owner in patient and one.is_terminating and not one.is_gone
+
         def work_is_done() -> bool:
             # What ran on the node when its provider died: nobody knows whether it still does.
-            stuck = Counter(one.owner for one in history.all() if one.nodes == ["dying-0"] and one.phase == "Running")
+            there = [one for one in history.all() if one.nodes == ["dying-0"] and not one.is_gone]
+            stuck = Counter(one.owner for one in there if one.phase == "Running" or waits_to_end(one))
             done = Counter(one.owner for one in history.all() if one.phase == "Succeeded")
             return all(done[name] + stuck[name] == COMPLETIONS for name in work)
 
@@ -142,10 +156,11 @@ def test_providers_that_reject_stall_and_die_at_the_same_time_lose_no_pod(
             assert reported(process, "forecast_job_provider_failures_total", failure=failure, provider=name) >= 1
             assert reported(process, "forecast_job_provider_failures_total", failure=failure, provider="well") == 0
         ran = [one for one in history.all("work-") if one.has_started]
-        assert len(ran) == N_JOBS * COMPLETIONS, "a pod ran in vain, or twice"
+        n_waiting = history.count(waits_to_end)
+        assert len(ran) == N_JOBS * COMPLETIONS - n_waiting, "a pod ran in vain, or twice"
         assert not [one for one in ran if one.is_terminating], "a pod was taken back that had started"
         assert not [one for one in history.all() if one.phase == "Pending" and not one.is_terminating]
-        assert jobs.errors == []
+        assert jobs.errors == [] and jobs.failed == set()
 
         playing["rejecting"].behave(Conduct.RUNS)
         playing["stalling"].behave(Conduct.RUNS)
@@ -154,7 +169,39 @@ def test_providers_that_reject_stall_and_die_at_the_same_time_lose_no_pod(
         writer.create(a_job("more", parallelism=50, completions=5000, run_seconds=0.5, cpu="50m"))
         for name in FAILURES:
             assert eventually(partial(_has_started_some, history, f"{name}-0", "more-"), LONG), process.log[-3000:]
+        assert eventually(partial(_is_complete, history, dict.fromkeys(work, COMPLETIONS)), LONG), _told(history)
     assert not [one for one in history.all() if len(one.nodes) > 1 or one.deleted_after_start]
+
+
+def test_a_job_that_can_afford_few_failures_does_not_fail_of_a_provider_that_stalls(
+    plane: ControlPlane, writer: ClusterWriter, history: PodHistory, tmp_path: Path
+) -> None:
+    """It has the default backoffLimit, six: five of its pods come back, and the others wait for the provider."""
+    n_pods, n_spared = 12, 5
+    writer.create(our_virtual_node("slow-0", "slow"))
+    with ExitStack() as stack:
+        slow = stack.enter_context(ProviderProcess(plane, "slow-", start_seconds=0.1))
+        slow.behave(Conduct.STALLS)
+        job = _serverless(provider("slow", start_timeout="2s"))
+        process = stack.enter_context(jobs_process(plane, tmp_path, job=job))
+        jobs = stack.enter_context(JobController(plane))
+        writer.create(a_job("careful", parallelism=n_pods, completions=n_pods, run_seconds=0.1, backoff_limit=None))
+
+        def told() -> set[str]:
+            return set(events(plane, "NotTakenBack"))
+
+        assert eventually(lambda: len(told()) >= n_pods - n_spared, LONG), (_told(history), process.log[-3000:])
+        assert not any(one.is_terminating for one in history.all() if one.name in told())
+        assert history.count(lambda one: one.is_terminating) == n_spared
+        slow.behave(Conduct.RUNS)
+        assert eventually(partial(_is_complete, history, {"careful": n_pods}), LONG), (_told(history), jobs.failed)
+        assert history.count(lambda one: one.is_terminating) == n_spared
+        assert jobs.errors == [] and jobs.failed == set()
+
+
+def _is_complete(history: PodHistory, completions: Mapping[str, int]) -> bool:
+    done = Counter(one.owner for one in history.all() if one.phase == "Succeeded")
+    return all(done[name] == count for name, count in completions.items())
 
 
 def _has_started_some(history: PodHistory, node: str, prefix: str = "") -> bool:

@@ -1,8 +1,10 @@
 """A small Job controller beside a ControlPlane, which has none: as many pods as a Job wants, those that went anew.
 
-Of the real one (pkg/controller/job) it has: parallelism, completions, suspend, backoffLimit, the completion index of
-Indexed Jobs, terminating pods being replaced at once (podReplacementPolicy TerminatingOrFailed). It has no backoff, no
-finalizers, no policies of failure or success, and writes no conditions: a test counts pods.
+Of the real one (pkg/controller/job) it has: parallelism, completions, suspend, the completion index of Indexed Jobs,
+backoffLimit, rules of a podFailurePolicy that ignore pods by their conditions, podReplacementPolicy. A pod that is told
+to go has failed unless it has succeeded: at once, or where only ended pods are replaced, once it has ended or is gone.
+A Job of which more than backoffLimit have failed has failed, and its pods go. It has no backoff, no finalizers and no
+other policies.
 """
 
 from __future__ import annotations
@@ -18,7 +20,7 @@ from typing import Any, Final, Self
 from tests.servers.cluster_objects import ClusterWriter, Manifest, owned_by
 from tests.servers.watching import PODS, Address, Watching
 
-__all__ = ["JobController", "is_active", "wanted"]
+__all__ = ["JobController", "has_failed", "is_active", "wanted"]
 
 _JOBS: Final = "/apis/batch/v1/jobs"
 _INDEX: Final = "batch.kubernetes.io/job-completion-index"
@@ -30,21 +32,52 @@ def is_active(pod: Mapping[str, Any]) -> bool:
     return pod["status"].get("phase") not in ("Succeeded", "Failed") and "deletionTimestamp" not in pod["metadata"]
 
 
-def wanted(job: Mapping[str, Any], pods: list[Manifest]) -> list[int]:
-    """Completion indices of the pods that are to be made now; those of a Job that is not Indexed mean nothing."""
+def has_failed(job: Mapping[str, Any], pod: Mapping[str, Any], *, is_gone: bool = False) -> bool:
+    """Whether it counts as a failure of its Job (isPodFailed, matchPodFailurePolicy). is_gone: nobody sees it again."""
+    phase = pod["status"].get("phase")
+    goes = is_gone or (_goes(pod) and not _replaces_only_ended(job))
+    if phase == "Succeeded" or not (phase == "Failed" or goes):
+        return False
+    rules = (job["spec"].get("podFailurePolicy") or {}).get("rules", [])
+    met = {(one["type"], one["status"]) for one in pod["status"].get("conditions", [])}
+    for rule in rules:
+        if any((one["type"], one.get("status", "True")) in met for one in rule.get("onPodConditions") or []):
+            return bool(rule["action"] != "Ignore")
+    return True
+
+
+def wanted(job: Mapping[str, Any], pods: list[Manifest], n_failed: int | None = None) -> list[int]:
+    """Completion indices of the pods that are to be made now; those of a Job that is not Indexed mean nothing.
+
+    n_failed : so far; None = those among `pods`
+    """
     spec = job["spec"]
     if spec.get("suspend"):
         return []
-    phases = [one["status"].get("phase") for one in pods]
-    if phases.count("Failed") > spec.get("backoffLimit", _BACKOFF_LIMIT):
+    n_failed = sum(has_failed(job, one) for one in pods) if n_failed is None else n_failed
+    if n_failed > spec.get("backoffLimit", _BACKOFF_LIMIT):
         return []
+    phases = [one["status"].get("phase") for one in pods]
     parallelism, completions = spec.get("parallelism", 1), spec.get("completions", 1)
-    taken = {_index(one) for one in pods if is_active(one) or one["status"].get("phase") == "Succeeded"}
-    n_active = sum(map(is_active, pods))
+    at_work = [one for one in pods if is_active(one) or (_replaces_only_ended(job) and _is_going(one))]
+    taken = {_index(one) for one in pods if one in at_work or one["status"].get("phase") == "Succeeded"}
+    n_active = len(at_work)
     n_more = min(parallelism - n_active, completions - phases.count("Succeeded") - n_active)
     if spec.get("completionMode") == "Indexed":
         return [index for index in range(completions) if index not in taken][: max(0, n_more)]
     return [-1] * max(0, n_more)
+
+
+def _goes(pod: Mapping[str, Any]) -> bool:
+    return "deletionTimestamp" in pod["metadata"]
+
+
+def _is_going(pod: Mapping[str, Any]) -> bool:
+    return _goes(pod) and pod["status"].get("phase") not in ("Succeeded", "Failed")
+
+
+def _replaces_only_ended(job: Mapping[str, Any]) -> bool:
+    return "podFailurePolicy" in job["spec"] or job["spec"].get("podReplacementPolicy") == "Failed"
 
 
 def _index(pod: Mapping[str, Any]) -> int:
@@ -52,7 +85,10 @@ def _index(pod: Mapping[str, Any]) -> int:
 
 
 class JobController:
-    """Context manager: a thread that makes pods."""
+    """Context manager: a thread that makes pods.
+
+    failed : names of Jobs that have failed
+    """
 
     def __init__(self, plane: Address) -> None:
         self._plane = plane
@@ -61,7 +97,10 @@ class JobController:
         self._pods: dict[str, dict[str, Manifest]] = defaultdict(dict)  # by UID of the Job
         self._gone: set[str] = set()  # UIDs of pods: the answer to a creation may come after all that became of it
         self._dirty: set[str] = set()
+        self._failures: dict[str, set[str]] = defaultdict(set)  # UIDs of pods, by that of the Job
+        self._told: dict[str, int] = {}  # how many failures the status of a Job shows
         self._ended = False
+        self.failed: set[str] = set()
         self._thread = threading.Thread(target=self._run, daemon=True)
         self.errors: list[str] = []
 
@@ -99,6 +138,8 @@ class JobController:
         with self._changed:
             if kind == "DELETED":
                 self._pods[owner].pop(pod["metadata"]["uid"], None)
+                if owner in self._jobs and has_failed(self._jobs[owner], pod, is_gone=True):
+                    self._failures[owner].add(pod["metadata"]["uid"])
                 self._gone.add(pod["metadata"]["uid"])
             else:
                 self._pods[owner][pod["metadata"]["uid"]] = pod
@@ -112,12 +153,11 @@ class JobController:
                 if self._ended:
                     return
                 dirty, self._dirty = self._dirty & self._jobs.keys(), set()
-                made = [
-                    _pod_of(self._jobs[uid], index)
-                    for uid in dirty
-                    for index in wanted(self._jobs[uid], list(self._pods[uid].values()))
-                ]
+                told, going, made = self._look(dirty)
             try:
+                for job, status in told:
+                    self._writer.patch_status(job, status)
+                self._writer.delete_many(going)
                 answers = self._writer.create_many(made)
             except RuntimeError as error:
                 self.errors.append(str(error))
@@ -127,6 +167,22 @@ class JobController:
                     if one["metadata"]["uid"] not in self._gone:
                         of = self._pods[one["metadata"]["ownerReferences"][0]["uid"]]
                         of.setdefault(one["metadata"]["uid"], one)
+
+    def _look(self, dirty: set[str]) -> tuple[list[tuple[Manifest, dict[str, Any]]], list[Manifest], list[Manifest]]:
+        """Statuses of Jobs to be written, pods to be deleted, and pods to be made."""
+        told, going, made = [], [], []
+        for uid in dirty:
+            job, pods, failures = self._jobs[uid], list(self._pods[uid].values()), self._failures[uid]
+            failures |= {one["metadata"]["uid"] for one in pods if has_failed(job, one)}
+            if len(failures) > job["spec"].get("backoffLimit", _BACKOFF_LIMIT):
+                self.failed.add(job["metadata"]["name"])
+                going += [one for one in pods if is_active(one)]
+            else:
+                made += [_pod_of(job, index) for index in wanted(job, pods, len(failures))]
+            if len(failures) != self._told.get(uid, 0):
+                self._told[uid] = len(failures)
+                told.append((job, {"failed": len(failures)}))
+        return told, going, made
 
 
 def _pod_of(job: Manifest, index: int) -> Manifest:

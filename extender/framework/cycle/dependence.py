@@ -13,6 +13,7 @@ from typing import Final
 from extender.filters.filter import ClusterView, Filter
 from extender.filters.node_resources_fit import NodeResourcesFit
 from extender.filters.predicted_peak import PredictedPeak
+from extender.framework.plugins import CountsRoom
 from scorer.cluster.objects import PodInfo
 
 __all__ = ["is_asked_once"]
@@ -38,7 +39,7 @@ def _without_volumes(one: Filter, pod: PodInfo, view: ClusterView) -> bool:
 
 
 def _counts_room(one: Filter, pod: PodInfo, view: ClusterView) -> bool:
-    return isinstance(one, NodeResourcesFit)  # room.py asks it what counts
+    return isinstance(one, NodeResourcesFit | CountsRoom)  # room.py asks it what counts
 
 
 def _without_ports(one: Filter, pod: PodInfo, view: ClusterView) -> bool:
@@ -84,9 +85,9 @@ _UNMOVED: Final[Mapping[str, _Rule]] = MappingProxyType(
         "InterPodAffinity": _without_own_terms,
         "PredictedPeak": _without_thresholds,
         "NominatedPods": _says_so,
-        "OffPeak": _says_so,
+        "OffPeak": _counts_room,
         "PredictedGap": _says_so,
         "Serverless": _says_so,
-        "StormHeadroom": _says_so,
+        "StormHeadroom": _counts_room,
     }
 )

@@ -1,7 +1,8 @@
 """Which pods go through filters and scores together: those of which one is as good as another for every node.
 
 Pods of a Job or a StatefulSet have labels of their own, and each run of a CronJob is a Job of its own. What that can
-change is looked up: affinity terms of pods that sit, the policy, the curve, and what preferences say of owners.
+change is looked up: affinity terms of pods that sit, the policy, the curve, and what preferences and filters say of
+owners. Filters may look at the age, too, in which pods of one owner differ.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 
 from extender.filters.filter import ClusterView
+from extender.framework.plugins import TellsApart
 from extender.framework.profile import SchedulingProfile
 from extender.framework.queue.queued import QueuedPod
 from scorer.cluster.objects import PodInfo
@@ -22,6 +24,10 @@ class Likeness:
 
     def __init__(self, view: ClusterView, profiles: Mapping[str, SchedulingProfile]) -> None:
         self._view, self._profiles = view, profiles
+        self._telling = {
+            name: tuple(one for one in profile.filters if isinstance(one, TellsApart))
+            for name, profile in profiles.items()
+        }
 
     @staticmethod
     def grouped(pods: Sequence[QueuedPod]) -> Sequence[QueuedPod]:
@@ -39,30 +45,38 @@ class Likeness:
     def runs(self, pods: Sequence[PodInfo]) -> Iterator[slice]:
         """Runs of like pods, in order."""
         start = 0
-        marks: tuple[Hashable, ...] | None = None  # of the first of the run
+        told = self._of_filters(pods[0]) if pods else ()  # of the first of the run, as are the marks
+        marks: tuple[Hashable, ...] | None = None
         for at in range(1, len(pods) + 1):
             if at < len(pods):
                 first, pod = pods[start], pods[at]
                 if is_like(first, pod):
-                    continue
-                if is_like_but_for_identity(first, pod) and not _selects(pod):
+                    if told == self._of_filters(pod):
+                        continue
+                elif is_like_but_for_identity(first, pod) and not _selects(pod):
                     marks = marks or self._marks(first)
                     if marks == self._marks(pod):
                         continue
+                told = self._of_filters(pod)
             yield slice(start, at)
             start, marks = at, None
 
     def _marks(self, pod: PodInfo) -> tuple[Hashable, ...]:
         """What may differ between pods that are like but for their identity, and matters."""
         view, profile = self._view, self._profiles[pod.scheduler_name]
+        filters: tuple[object, ...] = self._telling[pod.scheduler_name]
         terms, namespaces = view.index.terms, view.index.namespaces
         return (
             id(profile.policies.choose(pod).policy),
             -1 if view.cluster.predicted is None else view.cluster.profile(pod),
             frozenset(map(id, terms.anti_affinity.meaning(pod, namespaces))),
             frozenset(map(id, terms.preferences.meaning(pod, namespaces))),
-            *(preference.tells_apart(pod) for preference in profile.preferences),
+            *(preference.tells_apart(pod) for preference in profile.preferences if preference not in filters),
+            *self._of_filters(pod),
         )
+
+    def _of_filters(self, pod: PodInfo) -> tuple[Hashable, ...]:
+        return tuple(one.tells_apart(pod) for one in self._telling.get(pod.scheduler_name, ()))
 
 
 def _selects(pod: PodInfo) -> bool:

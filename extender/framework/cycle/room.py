@@ -1,4 +1,5 @@
-"""How many like pods still fit on each node by what they request: NodeResourcesFit, counted ahead."""
+"""How many like pods still fit on each node, counted ahead: by what they request, as NodeResourcesFit has it, and by
+what filters say that count room of their own."""
 
 from __future__ import annotations
 
@@ -8,6 +9,7 @@ import numpy as np
 
 from extender.filters.filter import ClusterView, Filter
 from extender.filters.node_resources_fit import NodeResourcesFit
+from extender.framework.plugins import CountsRoom
 from forecast.arrays import Ints
 from scorer.cluster.objects import PodInfo
 
@@ -19,8 +21,9 @@ _UNLIMITED = 2**31 - 1
 def room_for(pod: PodInfo, view: ClusterView, filters: Iterable[Filter], rows: Ints) -> Ints:
     """(n_nodes,) pods like this one that fit on nodes which pass all filters, one after the other.
 
-    Where NodeResourcesFit is not among the filters there is no end to it.
+    Where no filter counts there is no end to it.
     """
+    filters = tuple(filters)
     fits = [one for one in filters if isinstance(one, NodeResourcesFit)]
     room = np.full(len(rows), _UNLIMITED, dtype=np.int64)
     state = view.state
@@ -35,4 +38,7 @@ def room_for(pod: PodInfo, view: ClusterView, filters: Iterable[Filter], rows: I
             if kind in one.device_class_resources:
                 pods = np.where(allocatable > 0, pods, _UNLIMITED)
             np.minimum(room, pods, out=room)
+    for other in filters:
+        if isinstance(other, CountsRoom):
+            np.minimum(room, other.room(pod, view, rows), out=room)
     return room

@@ -1,7 +1,7 @@
 """The active part: units in the order of QueueSort, each with its active pods in the order in which they arrived.
 
 With a FlowOrder the units of each flow are sorted for themselves, and it is asked with every pop whose turn it is.
-Without one all units are one flow, and nothing is kept of due times and of pods that were not tried yet.
+Without one all units are one flow, and nothing is kept of due times and of how long pods wait for a turn.
 """
 
 from __future__ import annotations
@@ -43,17 +43,14 @@ class ActiveUnits:
             or unit.due != place[2]
         ):
             self.replace(unit)
-        if self._order is not None and not pod.attempts:
-            flow = self._flows[unit.flow]
-            flow.untried[pod.number] = pod
-            if len(flow.untried) == 1:
-                flow.touched()
+        if self._order is not None:
+            self._flows[unit.flow].wait(pod)
 
     def discard(self, pod: QueuedPod, unit: Unit) -> None:
         """It, of that unit, is not any more."""
         unit.active.discard(pod.number)
         if self._order is not None:
-            self._flows[unit.flow].untried.pop(pod.number, None)
+            self._flows[unit.flow].waiting.discard((pod.waits_since, pod.number))
         self.replace(unit)
 
     def pop(self, most: int, now: float) -> tuple[Unit, list[QueuedPod]] | None:

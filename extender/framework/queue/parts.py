@@ -43,8 +43,11 @@ class Parts:
 
     def move(self, pod: QueuedPod, part: Part, because: str, now: float, *, due: float | None = None) -> None:
         """Into any part but IN_FLIGHT. due: when it moves on by itself, None = it does not."""
-        if pod.part is not NOWHERE:
+        before = pod.part
+        if before is not NOWHERE:
             self.leave(pod)
+        if before is NOWHERE or before is GATED:
+            pod.waits_since = now
         pod.part, pod.entered = part, now
         self.lengths[part] += 1
         self.incoming[because, part] += 1

@@ -57,6 +57,7 @@ class QueuedPod:
     home: Unit = field(default=None, repr=False)  # type: ignore[assignment] # the queue knows none without
     part: Part = field(default=Part.NOWHERE, repr=False)
     entered: float = field(default=0.0, repr=False)  # its part
+    waits_since: float = field(default=0.0, repr=False)  # when it was let in, or tried last; not changed while active
     until: float = field(default=0.0, repr=False)  # its backoff lasts; of a gang: Unit.until
     timer: tuple[float, int] | None = field(default=None, repr=False)  # when it moves on by itself, and its number
     mark: Mark | None = field(default=None, repr=False)  # in flight: the events before it was popped
@@ -76,7 +77,8 @@ class Popped:
 
 @dataclass(frozen=True, slots=True)
 class WaitingPod:
-    """A pod in the queue at one moment. since: unix seconds, in its part; the rest as in QueuedPod."""
+    """A pod in the queue at one moment. since: unix seconds, in its part; is_paused: its gate only asked it to wait, so
+    that it would be let in by itself; the rest as in QueuedPod."""
 
     pod: PodInfo
     unit: str
@@ -86,6 +88,7 @@ class WaitingPod:
     rejected_by: frozenset[str]
     message: str
     since: float
+    is_paused: bool = False
 
     @classmethod
     def of(cls, queued: QueuedPod, since: float) -> WaitingPod:
@@ -99,6 +102,7 @@ class WaitingPod:
             rejected_by=queued.rejected_by,
             message=queued.message,
             since=since,
+            is_paused=queued.part is Part.GATED and queued.timer is not None,
         )
 
     @property

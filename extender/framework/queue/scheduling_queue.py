@@ -170,7 +170,7 @@ class SchedulingQueue:
             heard: dict[object, bool] = {}
             for together in self._returned(pods):
                 for queued in together:
-                    queued.rejected_by, queued.message = by, message
+                    queued.rejected_by, queued.message, queued.waits_since = by, message, now
                 is_awake = any(self._is_to_be_tried(queued, heard) for queued in together)
                 until = self._back_off(together[0], now)
                 passing = self._passing(together, _ATTEMPT_FAILED, now)
@@ -191,7 +191,7 @@ class SchedulingQueue:
             now = self._time.now()
             for together in self._returned(pods):
                 for queued in together:
-                    queued.rejected_by = frozenset()
+                    queued.rejected_by, queued.waits_since = frozenset(), now
                 until = self._back_off(together[0], now)
                 self._come_back(together[0].home, together, until, now, is_awake=True)
 
@@ -255,12 +255,12 @@ class SchedulingQueue:
             # It may be the one that the others waited for: gated, unschedulable or in flight.
             unit.version += 1
             if unit.n_gated:
-                for member in self._passing(unit.in_part(Part.GATED), because, now):
+                for member in [*self._passing(unit.in_part(Part.GATED), because, now), *unit.paused()]:
                     self._wake(member, because, now)
         self._wake(queued, because, now)
 
     def _passing(self, asked: Iterable[QueuedPod], because: str, now: float) -> list[QueuedPod]:
-        """Those that the gate lets through; the others are gated."""
+        """Those that the gate lets through, and with them what only pauses of their gangs; the others are gated."""
         passing: list[QueuedPod] = []
         for queued in asked:
             status = self._asking.gate(queued.pod)
@@ -268,7 +268,9 @@ class SchedulingQueue:
                 passing.append(queued)
             else:
                 self._keep_out(queued, status, because, now)
-        return passing
+        for unit in {queued.home: None for queued in passing if queued.home.n_gated}:
+            passing += unit.paused()
+        return list(dict.fromkeys(passing))
 
     def _keep_out(self, queued: QueuedPod, status: Status, because: str, now: float) -> None:
         queued.rejected_by, queued.message = frozenset((status.plugin,)), status.reason
@@ -299,10 +301,8 @@ class SchedulingQueue:
         while (first := timers.first()) is not None and first[0][0] <= now:
             queued = first[1]
             if queued.part is Part.GATED and queued.home.is_gang:
-                # Members that were told to wait were told one after the other, and go on together.
-                for member in queued.home.in_part(Part.GATED):
-                    if member.timer is not None:
-                        self._wake(member, timeout, now)
+                for member in queued.home.paused():
+                    self._wake(member, timeout, now)
                 continue
             self._wake(queued, _BACKOFF_OVER if queued.part is Part.BACKOFF else timeout, now)
 

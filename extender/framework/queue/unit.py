@@ -91,6 +91,12 @@ class Unit:
         if of.due != self.due:
             self.due = min(self.due, of.due) if self.is_gang else of.due
 
+    def paused(self) -> list[QueuedPod]:
+        """Members of a gang that a gate only asked to wait, one by one: they go on with the first that does."""
+        if not self.is_gang or not self.n_gated:
+            return []
+        return [member for member in self.in_part(Part.GATED) if member.timer is not None]
+
     def in_part(self, *parts: Part) -> list[QueuedPod]:
         """Members that are in one of these parts."""
         return [member for member in self.members.values() if member.part in parts]

@@ -23,7 +23,7 @@ _LONGEST_MESSAGE: Final = 4096
 
 @dataclass(frozen=True, slots=True)
 class PodNews:
-    """A pod that waits. reason: Unschedulable or SchedulerError; message: for people."""
+    """A pod that waits. reason: Unschedulable, SchedulerError or WaitingForValley; message: for people."""
 
     namespace: str
     name: str

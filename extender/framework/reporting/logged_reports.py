@@ -42,6 +42,10 @@ class LoggedReports:
         level = logging.INFO if is_news else logging.DEBUG
         logger.log(level, "would wait", extra={"pod": _name(pod), "reason": reason, "why": message})
 
+    def paused(self, pod: PodInfo, message: str, *, by: str) -> None:
+        """See Reports."""
+        self.failed(pod, message, reason=f"WaitingFor{by}")
+
     def scheduled(self, pod: PodInfo, node: str) -> None:
         """See Reports."""
         self.forget(pod.uid)

@@ -34,6 +34,13 @@ class Reports:
         self.conditions.put(PodNews.of(pod, reason, message))
         self.events.failed(pod, message)
 
+    def paused(self, pod: PodInfo, message: str, *, by: str) -> None:
+        """A gate has it wait by choice: WaitingForValley. No event: nothing went wrong.
+
+        Not Unschedulable, by which autoscalers know pods that want more nodes.
+        """
+        self.conditions.put(PodNews.of(pod, f"WaitingFor{by}", message))
+
     def scheduled(self, pod: PodInfo, node: str) -> None:
         """It is bound. The API server itself sets the condition PodScheduled=True then."""
         self.forget(pod.uid)

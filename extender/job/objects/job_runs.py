@@ -15,6 +15,7 @@ from typing import Final
 import msgspec
 from msgspec import Raw
 
+from extender.job.objects.failing import DEFAULT_FAILING, Failing, failing_of
 from extender.job.objects.named_objects import NamedObjects
 from extender.job.objects.templates import NO_TEMPLATE, JobSpecJson, PodTemplate, pod_template, pods_at_once
 from forecast.service_key import Owner, ServiceKey, service_of_pod
@@ -43,7 +44,10 @@ class JobRun:
     outcome     : None = it has not ended
     suspended   : its pods are not to run now (Kueue suspends what it has not admitted)
     completions : None = a work queue
+    failing     : how many of its pods may fail, and which do not count
     active, ready, succeeded, failed : pods, as its controller counted last
+    uncounted_failed : pods that it is about to count as failed, too
+    terminating : pods that are told to go and have not ended
     """
 
     namespace: str
@@ -59,11 +63,14 @@ class JobRun:
     completions: int | None = 1
     completion_mode: str = "NonIndexed"
     active_deadline_seconds: int | None = None
+    failing: Failing = DEFAULT_FAILING
     template: PodTemplate = NO_TEMPLATE
     active: int = 0
     ready: int = 0
     succeeded: int = 0
     failed: int = 0
+    uncounted_failed: int = 0
+    terminating: int = 0
 
     @property
     def pods_at_once(self) -> int:
@@ -94,6 +101,12 @@ class JobCondition(Wire):
     last_transition_time: Time | None = None
 
 
+class UncountedPods(Wire):
+    """status.uncountedTerminatedPods: UIDs."""
+
+    failed: list[Text] | None = None
+
+
 class JobStatus(Wire):
     """status of a Job."""
 
@@ -103,6 +116,8 @@ class JobStatus(Wire):
     ready: Int32 | None = None
     succeeded: Int32 | None = None
     failed: Int32 | None = None
+    terminating: Int32 | None = None
+    uncounted_terminated_pods: UncountedPods | None = None
     conditions: list[JobCondition] | None = None
 
 
@@ -115,6 +130,7 @@ class JobJson(Wire):
 
 
 _DECODER: Final = msgspec.json.Decoder(JobJson)
+_NONE_UNCOUNTED: Final = UncountedPods()
 _OUTCOMES: Final = {one.value: one for one in Outcome}
 
 
@@ -137,11 +153,16 @@ def _decode(body: bytes | Raw) -> tuple[JobRun, str]:
         completions=1 if spec.completions is None and spec.parallelism is None else spec.completions,
         completion_mode=spec.completion_mode or "NonIndexed",
         active_deadline_seconds=spec.active_deadline_seconds,
+        failing=failing_of(
+            spec.backoff_limit, spec.backoff_limit_per_index, spec.pod_failure_policy, spec.pod_replacement_policy
+        ),
         template=pod_template(spec.template),
         active=status.active or 0,
         ready=status.ready or 0,
         succeeded=status.succeeded or 0,
         failed=status.failed or 0,
+        uncounted_failed=len((status.uncounted_terminated_pods or _NONE_UNCOUNTED).failed or ()),
+        terminating=status.terminating or 0,
     )
     return made, whole.metadata.resource_version or ""
 

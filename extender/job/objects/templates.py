@@ -9,7 +9,9 @@ from typing import Final
 
 from msgspec import Raw
 
+from extender.job.objects.failing import PodFailurePolicyJson
 from scorer.cluster import wire
+from scorer.cluster.constraint_decoding import host_ports, pod_volumes, uses_host
 from scorer.cluster.shared_pieces import own_annotations, string_map, totals
 from scorer.cluster.wire_base import NOTHING, Int32, Text, Wire
 
@@ -24,6 +26,7 @@ class PodTemplate:
     priority       : None = it has none yet: the API server writes the number into pods, not into templates
     priority_class : '' = the cluster's default
     annotations    : ours only
+    stays          : it uses its node, or volumes or ports that virtual nodes do not have
     """
 
     requests: Mapping[str, float] = field(default_factory=dict)
@@ -32,6 +35,7 @@ class PodTemplate:
     priority_class: str = ""
     labels: Mapping[str, str] = field(default_factory=dict)
     annotations: Mapping[str, str] = field(default_factory=dict)
+    stays: bool = False
 
 
 NO_TEMPLATE: Final = PodTemplate()
@@ -65,6 +69,10 @@ class JobSpecJson(Wire):
     completion_mode: Text | None = None
     suspend: bool | None = None
     active_deadline_seconds: int | None = None
+    backoff_limit: Int32 | None = None
+    backoff_limit_per_index: Int32 | None = None
+    pod_failure_policy: PodFailurePolicyJson | None = None
+    pod_replacement_policy: Text | None = None
     template: TemplateJson | None = None
 
 
@@ -80,6 +88,7 @@ def pod_template(template: TemplateJson | None) -> PodTemplate:
         priority_class=sys.intern(spec.priority_class_name or ""),
         labels=string_map(metadata.labels),
         annotations=own_annotations(metadata.annotations),
+        stays=uses_host(spec) or bool(pod_volumes(spec, "") or host_ports(spec)),
     )
 
 

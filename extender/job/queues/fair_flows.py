@@ -1,7 +1,7 @@
 """Whose turn it is among queues of jobs and other profiles' pods, and among the owners who share a queue.
 
-1. pods that were not tried for `longest_wait`, whatever their priority; a quantum in every fourth turn at most, or a
-   backlog would turn priorities off
+1. pods that were not tried for `longest_wait`, new ones and those that found no node before, whatever their priority;
+   a quantum in every fourth turn at most, or a backlog would turn priorities off
 2. a strictly higher priority goes first across everything, as everywhere in Kubernetes
 3. among queues that have something of that priority: by weight, counted in pods (lanes.py)
 4. within a queue, what has to start within `due_lead`, first what has to start first; every other turn at most, except
@@ -11,6 +11,10 @@
 
 An owner whose pods find no node stays at a low level and would be asked again and again: of owners that wait in a DRF
 queue none waits longer than 32 turns of the queue, and 4 for each that waits; such a turn is of one pod.
+
+A turn costs a cycle. Among hundreds of owners on a small cluster a fair one is of a pod, so that turns grow, up to a
+quantum, where that takes little from anybody: with the backlog, and twofold after every turn of which no pod got a
+node, until a pod leaves the cluster or nodes offer more.
 """
 
 from __future__ import annotations
@@ -39,8 +43,12 @@ _FINEST: Final = 0.03
 _COARSEST: Final = 0.0005
 """Of the cluster: a quantum may be that, or hundreds of owners would have turns of one pod, and each costs a cycle."""
 
+_MOST_TURNS: Final = 4096
+"""So many suffice for all that wait, whatever that does to shares."""
+
 _FEW: Final = 1024
 _MANY: Final = 8192
+_MOST_DOUBLINGS: Final = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,15 +80,18 @@ class FairFlows:
         self._turns: dict[str, _Turns] = {}
         self._flows: dict[str, _KnownFlow] = {}
         self._since_aged = _AGED_EVERY
+        self._in_vain = 0  # turns in a row of which no pod got a node
+        self._last: tuple[QueueOwner, int] | None = None  # who had the last turn, and how many pods sat then
+        self._room_seen = shares.room_changes
 
     def next(self, heads: Sequence[FlowHead], now: float) -> Turn:
         """See FlowOrder. `now` counts as unix time, which it is but for a clock that was set back."""
         self._since_aged += 1
         if self._options.longest_wait > 0 and self._since_aged >= _AGED_EVERY:
-            aged = min(range(len(heads)), key=lambda at: heads[at].untried_since)
-            if now - heads[aged].untried_since >= self._options.longest_wait:
+            aged = min(range(len(heads)), key=lambda at: heads[at].waits_since)
+            if now - heads[aged].waits_since >= self._options.longest_wait:
                 self._since_aged = 0
-                return Turn(aged, self._options.quantum, Pick.UNTRIED)
+                return Turn(aged, self._options.quantum, Pick.LONGEST)
         highest = max([head.first.priority for head in heads])
         by_lane: dict[str, list[int]] = {}
         for at, head in enumerate(heads):
@@ -92,6 +103,8 @@ class FairFlows:
 
     def taken(self, flow: str, n_pods: int) -> None:
         """See FlowOrder."""
+        if n_pods < 0:
+            self._last = None  # whether they would have got nodes nobody knows
         self._lanes.taken(self._known(flow).lane, n_pods)
 
     # Inside
@@ -158,6 +171,7 @@ class FairFlows:
     def _lowest(self, queue: JobQueue, heads: Sequence[FlowHead], waiting: Sequence[int], most: int | None) -> Turn:
         """The owner of the lowest level, with so many pods as bring it level with the next."""
         shares, total = self._shares, self._shares.total
+        self._look_at_last()
         levels = []
         for at in waiting:
             known = self._known(heads[at].flow)
@@ -168,7 +182,20 @@ class FairFlows:
         one, _ = dominant(demand, total)
         if not one:
             return Turn(at, most)  # of nothing there is enough for all
-        n_pods = pods_to_level(shares.held(known.member).amounts, demand, total, next_level * known.weight)
-        least = max(1, min(self._options.quantum, int(max(_FINEST / len(waiting), _COARSEST) / one)))
+        held = shares.held(known.member)
+        self._last = known.member, held.n_pods
+        n_pods = pods_to_level(held.amounts, demand, total, next_level * known.weight)
+        fair = int(max(_FINEST / len(waiting), _COARSEST) / one)
+        backlog = sum([heads[each].n_pods for each in waiting])
+        least = max(1, min(self._options.quantum, max(fair, backlog // _MOST_TURNS, 1 << self._in_vain)))
         n_pods = max(least, int(n_pods))
         return Turn(at, n_pods if most is None else min(n_pods, most))
+
+    def _look_at_last(self) -> None:
+        """Whether the last turn was in vain."""
+        last, self._last = self._last, None
+        if self._shares.room_changes != self._room_seen:
+            self._room_seen, self._in_vain = self._shares.room_changes, 0
+        elif last is not None:
+            got_nodes = self._shares.held(last[0]).n_pods > last[1]
+            self._in_vain = 0 if got_nodes else min(self._in_vain + 1, _MOST_DOUBLINGS)

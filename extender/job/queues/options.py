@@ -62,9 +62,10 @@ class JobQueue:
 class FairOptions:
     """
     online_weight : of pods of other profiles, which are one queue beside those of jobs
-    longest_wait  : seconds; a pod that was not tried for so long goes next whatever its priority; 0 = never
+    longest_wait  : seconds; a pod that came, or was tried last, so long ago goes next whatever its priority; 0 = never
     due_lead      : seconds before the latest moment it may start a job goes first in its queue; 0 = never
-    quantum       : fewest pods of an owner's turn in a DRF queue, unless so many are more than 3 % of an even share
+    quantum       : fewest pods of an owner's turn in a DRF queue, unless so many are more than 3 % of an even share;
+                    turns that grow because they are many, or in vain, grow no further
     """
 
     online_weight: float = 4.0

@@ -47,8 +47,9 @@ class OwnerShare:
 class Shares:
     """Implements scorer.follower.Follower. Told under the lock of the tables, read without it.
 
-    resources : names, cpu and memory first
-    total     : what all counted nodes can allocate, as `resources` names it
+    resources    : names, cpu and memory first
+    total        : what all counted nodes can allocate, as `resources` names it
+    room_changes : another number whenever a pod of anybody has left its node, or counted nodes offer something else
     """
 
     def __init__(
@@ -58,13 +59,17 @@ class Shares:
         queue_of: QueueOf,
         is_job: Callable[[PodInfo], bool],
         counts: Callable[[NodeInfo], bool] = lambda node: True,
+        otherwise: Callable[[NodeInfo], bool] = lambda node: False,
     ) -> None:
         """
-        is_job : whether a profile of jobs places the pod
-        counts : whether what a node can allocate is shared out. Virtual nodes, which have no end, had better not be:
-                 what sits there is charged all the same, so that nobody has them to himself
+        is_job    : whether a profile of jobs places the pod
+        counts    : whether what a node can allocate is shared out. Virtual nodes, which have no end, had better not be:
+                    what sits there is charged all the same, so that nobody has them to himself
+        otherwise : which nodes count while there is none of these: virtual ones, where there are no others
         """
-        self._state, self._queue_of, self._is_job, self._counts = state, queue_of, is_job, counts
+        self._state, self._queue_of, self._is_job = state, queue_of, is_job
+        self._counts, self._otherwise = counts, otherwise
+        self.room_changes = 0
         self.rebuild()
 
     # Read by anybody
@@ -95,7 +100,8 @@ class Shares:
         """What happened to nodes and pods."""
         for change in changes:
             match change:
-                case PodChange(pod, _, None):
+                case PodChange(pod, before, None):
+                    self.room_changes += before is not None
                     self._release(pod.uid)
                 case PodChange(pod, _, _):
                     self._charge(pod)
@@ -118,7 +124,13 @@ class Shares:
     def rebuild(self) -> None:
         """Anew from all nodes and pods."""
         state = self._state
-        offered = {name for node in state.nodes if node is not None and self._counts(node) for name in node.allocatable}
+        self.room_changes += 1
+        # Rows of nodes that count; while there are none, others take their place.
+        self._own = {row for row, node in enumerate(state.nodes) if node is not None and self._counts(node)}
+        self._is_counted = self._counts if self._own else self._otherwise
+        offered = {
+            name for node in state.nodes if node is not None and self._is_counted(node) for name in node.allocatable
+        }
         extended = sorted(name for name in offered if _is_extended(name))
         self.resources: tuple[str, ...] = ("cpu", "memory", *extended[: _MOST_RESOURCES - 2])
         self._of_node: dict[int, Amounts] = {}
@@ -176,9 +188,17 @@ class Shares:
 
     def _follow_node(self, row: int) -> None:
         node = self._state.nodes[row] if row < len(self._state.nodes) else None
+        had_own = bool(self._own)
+        if node is not None and self._counts(node):
+            self._own.add(row)
+        else:
+            self._own.discard(row)
+        if bool(self._own) != had_own:
+            self.rebuild()
+            return
         before = self._of_node.pop(row, ())
         now: Amounts = ()
-        if node is not None and self._counts(node):
+        if node is not None and self._is_counted(node):
             if len(self.resources) < _MOST_RESOURCES and any(
                 name not in self.resources and _is_extended(name) for name in node.allocatable
             ):
@@ -186,6 +206,7 @@ class Shares:
                 return
             now = self._of_node[row] = tuple(node.allocatable.get(name, 0.0) for name in self.resources)
         if now != before:
+            self.room_changes += 1
             self.total = _sum(_sum(self.total, now), tuple(-one for one in before))
 
 

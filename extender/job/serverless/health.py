@@ -3,7 +3,8 @@
     WORKS --a pod fails--> BACKS_OFF --30 s, 60 s, ... 10 min--> PROBES --a pod starts--> WORKS
                                ^------------its pod fails-----------+
 
-While it backs off it gets no pods, and what fails then is of before. While it probes it gets one pod at a time. One
+While it backs off it gets no pods, and what fails then is of before. While it probes it gets one pod at a time, or the
+pods of one gang, which start together or not at all. One
 that fails although others have started since it was bound says nothing of the provider: what is wrong is the pod,
 unless it is the third in a row.
 """
@@ -36,7 +37,8 @@ class ProviderHealth:
     """
     until   : unix seconds at which it is tried again, while it backs off
     pause   : seconds of the last backoff; 0 = there was none since a pod started
-    probing : UIDs of pods that found out, while it probes
+    probing : UIDs of pods that find out, while it probes
+    probing_gang : key of the PodGroup that all of these are of; '' = of none
     """
 
     provider: Provider
@@ -44,6 +46,7 @@ class ProviderHealth:
     pause: float = 0.0
     is_backing_off: bool = False
     probing: set[str] = field(default_factory=set)
+    probing_gang: str = ""
     _last_start: float = float("-inf")
     _in_a_row: int = 0
 
@@ -55,19 +58,25 @@ class ProviderHealth:
         is_pausing = 0 < self.until - now <= self.provider.backoff_longest
         return Health.BACKS_OFF if is_pausing else Health.PROBES
 
-    def room(self, now: float) -> int | None:
-        """Pods that it may be given at once; None = any number."""
+    def room(self, now: float, gang: str = "") -> int | None:
+        """Pods of a gang ('' = of none) that it may be given at once; None = any number."""
         match self.health(now):
             case Health.WORKS:
                 return None
             case Health.BACKS_OFF:
                 return 0
             case Health.PROBES:
-                return max(0, 1 - len(self.probing))
+                if not self.probing:
+                    return None if gang else 1
+                return None if gang and gang == self.probing_gang else 0
 
-    def seated(self, uid: str, now: float) -> None:
-        """A pod is given to it."""
+    def seated(self, uid: str, now: float, gang: str = "") -> None:
+        """A pod of a gang ('' = of none) is given to it."""
         if self.health(now) is Health.PROBES:
+            if not self.probing - {uid}:
+                self.probing_gang = gang
+            elif gang != self.probing_gang:
+                self.probing_gang = ""
             self.probing.add(uid)
 
     def left(self, uid: str) -> None:

@@ -9,7 +9,9 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Final
 
+from extender.job.objects.job_runs import JobRuns
 from extender.job.retries import FailedNodes
+from extender.job.serverless.affording import Affording
 from extender.job.serverless.metrics import ServerlessCollector
 from extender.job.serverless.options import ServerlessOptions
 from extender.job.serverless.serverless import Serverless
@@ -69,12 +71,14 @@ class ProviderCare:
         tell: Tell = lambda pod, reason, note: None,
         may_write: Callable[[], bool] = lambda: True,
         after: Callable[[], bool] = lambda: True,
+        jobs: JobRuns | None = None,
         clock: Callable[[], float] = time.time,
     ) -> None:
         """
         locked   : takes the lock of the tables
         tell     : posts events (PodEvents.tell)
         after    : whether the cluster has been read: what has to be true before the first look
+        jobs     : who tells what a Job can afford to lose; None = as much as there is
         """
         self.watch = ProviderWatch(
             plugins.tables,
@@ -83,6 +87,7 @@ class ProviderCare:
             locked=locked,
             tell=tell,
             may_write=may_write,
+            affording=None if jobs is None else Affording(jobs),
             clock=clock,
         )
         self.collector = ServerlessCollector(plugins.tables, self.watch, clock=clock)

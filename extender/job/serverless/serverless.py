@@ -9,14 +9,16 @@ queueing hints   who is woken by what
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Final
 
 import numpy as np
 
 from extender.filters.filter import ClusterView, Rejection
 from extender.filters.found import found
+from extender.filters.tolerations import HARD_EFFECTS
 from extender.framework.events import ClusterEvent, EventKind
+from extender.framework.gangs.labels import group_of
 from extender.framework.plugins import Hint, Preferred
 from extender.job.serverless.claiming import REAL
 from extender.job.serverless.leaving import may_leave
@@ -24,9 +26,12 @@ from extender.job.serverless.options import First, ServerlessOptions
 from extender.job.serverless.sharing_out import Offer, next_share
 from extender.job.serverless.tables import ProviderTables
 from extender.job.serverless.use import wanted_by, wanted_of
+from extender.job.storm.room import fitting, free_units
 from extender.job.terms import Place, terms_of
-from forecast.arrays import Ints
-from scorer.cluster.objects import PodInfo
+from forecast.arrays import Bools, Ints
+from scorer.cluster.columns import request_units
+from scorer.cluster.objects import NodeInfo, PodInfo
+from scorer.cluster.state import ClusterState
 
 __all__ = ["Serverless"]
 
@@ -46,6 +51,7 @@ class Serverless:
 
     def __init__(self, tables: ProviderTables, options: ServerlessOptions) -> None:
         self._tables, self._first = tables, options.first
+        self._tolerated = frozenset(options.taints) if options.tolerate else frozenset()
 
     # Filter
 
@@ -63,9 +69,9 @@ class Serverless:
         if stays := may_leave(pod, terms):
             reason = f"node(s) were virtual, and the pod {stays}"
             return [*rejections, *found(virtual, view, reason, preemptible=False)]
-        left, wanted = virtual & view.state.alive, wanted_by(pod)
+        left, wanted, gang = virtual & view.state.alive, wanted_by(pod), group_of(pod) or ""
         for number in np.unique(numbers[left]).tolist():
-            limit = self._tables.limit(number, wanted)
+            limit = self._tables.limit(number, wanted, gang)
             if limit.room:
                 continue
             self._tables.refused(number)
@@ -89,10 +95,10 @@ class Serverless:
             return Preferred(rows, n_pods)
         if real.any() and self._first is not First.SERVERLESS:
             return Preferred(rows[real], n_pods)
-        wanted = wanted_by(pod)
+        wanted, gang = wanted_by(pod), group_of(pod) or ""
         offered, offers = [], []
         for number in np.unique(numbers[~real]).tolist():
-            room = self._tables.limit(number, wanted).room
+            room = self._tables.limit(number, wanted, gang).room
             if room > 0:
                 use = self._tables.uses[number]
                 offered.append(number)
@@ -108,13 +114,40 @@ class Serverless:
 
     # For whoever prepares for many pods
 
-    def room_for(self, requests: Mapping[str, float], n_rows: int) -> int:
-        """How many pods that request so much virtual nodes would be given before the cluster's own."""
-        if self._first is not First.SERVERLESS:
+    def room_for(
+        self,
+        requests: Mapping[str, float],
+        state: ClusterState,
+        is_ours: Callable[[NodeInfo], bool] = lambda node: True,
+    ) -> int:
+        """How many pods that request so much virtual nodes would be given before the cluster's own.
+
+        is_ours: of nodes, whether jobs may be there. Those count that are ready and take new pods, as far as the pods
+        fit there: also of providers without limits. What pods tolerate on their own is not known.
+        """
+        if self._first is not First.SERVERLESS or self._tables.is_empty:
             return 0
-        wanted, ready = wanted_of(requests), self._tables.ready(n_rows)
-        numbers = np.unique(self._tables.provider_of(n_rows)[ready])
-        return sum(self._tables.limit(number, wanted).room for number in numbers[numbers != REAL].tolist())
+        numbers, wanted = self._tables.provider_of(state.n_rows), wanted_of(requests)
+        of_use = self._of_use((numbers != REAL) & self._tables.ready(state.n_rows), state, is_ours)
+        fits = np.where(of_use, _fits(requests, state), 0)
+        return sum(
+            min(self._tables.limit(number, wanted).room, int(fits[numbers == number].sum()))
+            for number in np.unique(numbers[of_use]).tolist()
+        )
+
+    def _of_use(self, among: Bools, state: ClusterState, is_ours: Callable[[NodeInfo], bool]) -> Bools:
+        """(n_rows,) of these, nodes that jobs may use."""
+        of_use = np.zeros(len(among), dtype=bool)
+        for row in np.flatnonzero(among).tolist():
+            node = state.nodes[row]
+            of_use[row] = node is not None and self._is_open(node) and is_ours(node)
+        return of_use
+
+    def _is_open(self, node: NodeInfo) -> bool:
+        return not node.unschedulable and all(
+            taint.effect not in HARD_EFFECTS or (taint.key in self._tolerated and taint.effect == "NoSchedule")
+            for taint in node.taints
+        )
 
     # EnqueueExtensions
 
@@ -126,8 +159,8 @@ class Serverless:
             return Hint.SKIP
         if event.kind is EventKind.POD_LEFT and event.pod is not None:
             return Hint.QUEUE if self._tables.provider_at(event.pod.node) else Hint.SKIP
-        wanted = wanted_by(pod)
-        has_room = any(self._tables.limit(number, wanted).room for number in range(len(self._tables.providers)))
+        wanted, gang = wanted_by(pod), group_of(pod) or ""
+        has_room = any(self._tables.limit(number, wanted, gang).room for number in range(len(self._tables.providers)))
         return Hint.QUEUE if has_room else Hint.SKIP
 
 
@@ -136,3 +169,13 @@ def _is_another_node(event: ClusterEvent) -> bool:
     if node is None or before is None:
         return True
     return (node.labels, node.taints, node.ready) != (before.labels, before.taints, before.ready)
+
+
+def _fits(requests: Mapping[str, float], state: ClusterState) -> Ints:
+    """(n_rows,) pods that request so much for which a node has room."""
+    units = {kind: request_units(kind, amount) for kind, amount in requests.items()} | {"pods": 1}
+    wanted = {kind: n for kind, n in units.items() if n > 0}
+    if not wanted.keys() <= state.kinds.keys():
+        return np.zeros(state.n_rows, dtype=np.int64)  # a resource that no node has ever named
+    free = np.stack([free_units(state, kind) for kind in wanted], axis=1)
+    return fitting(free, np.fromiter(wanted.values(), dtype=np.int64))

@@ -30,8 +30,8 @@ class Failure(Enum):
 
 
 def has_started(pod: PodInfo) -> bool:
-    """Whether any of it has run."""
-    return pod.started is not None or pod.phase in _STARTED
+    """Whether any of it has run, init containers included: these may have done what must not be done twice."""
+    return pod.started is not None or pod.is_preparing or pod.phase in _STARTED
 
 
 def is_rejected(pod: PodInfo) -> bool:

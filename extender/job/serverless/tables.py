@@ -17,6 +17,7 @@ from typing import Final
 
 import numpy as np
 
+from extender.framework.gangs.labels import group_of
 from extender.job.serverless.claiming import REAL, Claims
 from extender.job.serverless.health import Health, ProviderHealth
 from extender.job.serverless.options import Provider, ServerlessOptions
@@ -131,16 +132,18 @@ class ProviderTables:
         numbers = [number for number, one in enumerate(self.providers) if one.name == provider]
         return np.isin(self.provider_of(n_rows), numbers)
 
-    def limit(self, number: int, wanted: Wanted) -> Limit:
-        """For how many more pods a provider has room now, and why for no more."""
+    def limit(self, number: int, wanted: Wanted, gang: str = "") -> Limit:
+        """For how many more pods a provider has room now, and why for no more. gang: theirs; '' = they are of none."""
         self._bring_up_to_date()
         limit, health = self.uses[number].limit(wanted), self.healths[number]
         now = self._clock()
-        allowed = health.room(now)
+        allowed = health.room(now, gang)
         if allowed is None or allowed >= limit.room:
             return limit
         backs_off = health.health(now) is Health.BACKS_OFF
-        return Limit(allowed, "backed off from after failures" if backs_off else "on probation with one pod at a time")
+        return Limit(
+            allowed, "backed off from after failures" if backs_off else "on probation with one pod or gang at a time"
+        )
 
     def refused(self, number: int) -> None:
         """Somebody found no room there: `on_room` is to be called when there may be some."""
@@ -242,7 +245,7 @@ class ProviderTables:
         if before is None:
             before = self._take(pod, number, row, wanted, now)
             if uid in self.uses[number].starting:
-                self.healths[number].seated(uid, now)
+                self.healths[number].seated(uid, now, group_of(pod) or "")
         elif wanted != before.wanted or row != before.row:
             self.uses[number].remove(before.wanted)
             self.uses[number].add(wanted)

@@ -35,7 +35,7 @@ _SERVICES: Final = 8
 
 @dataclass(frozen=True, slots=True)
 class Arrival:
-    """Pods of a group. requests: of one of them; annotations: ours."""
+    """Pods of a group. requests: of one of them; annotations: ours; stays: they cannot leave for virtual nodes."""
 
     group: str
     service: ServiceKey
@@ -43,6 +43,7 @@ class Arrival:
     requests: Mapping[str, float]
     priority: int
     annotations: Mapping[str, str]
+    stays: bool = False
 
 
 @dataclass(slots=True)
@@ -71,7 +72,7 @@ class Group:
     first    : local minute of its first pod
     pods     : of all days
     services : of its pods, the latest last
-    priority, annotations : of its latest pod
+    priority, annotations, stays : of its latest pod
     """
 
     days: dict[int, Day] = field(default_factory=dict)
@@ -80,6 +81,7 @@ class Group:
     services: dict[ServiceKey, None] = field(default_factory=dict)
     priority: int = 0
     annotations: Mapping[str, str] | None = None
+    stays: bool = False
 
     def add(self, arrival: Arrival, local: int) -> None:
         """Pods came in this local minute."""
@@ -91,7 +93,7 @@ class Group:
         self.services[arrival.service] = None
         if len(self.services) > _SERVICES:
             del self.services[next(iter(self.services))]
-        self.priority, self.annotations = arrival.priority, arrival.annotations
+        self.priority, self.annotations, self.stays = arrival.priority, arrival.annotations, arrival.stays
 
     def forget(self, before: int) -> None:
         """Days before this one."""

@@ -96,7 +96,8 @@ class PastBursts:
         started = [(one.started, one) for one in new if one.started is not None and self._is_recent(one.started)]
         for at, job in sorted(started, key=lambda pair: pair[0]):
             name, priority = group_named(job.namespace, "Job", job.name), job.template.priority or 0
-            arrival = Arrival(name, job.service, job.pods_at_once, job.requests, priority, job.annotations)
+            stays = job.template.stays
+            arrival = Arrival(name, job.service, job.pods_at_once, job.requests, priority, job.annotations, stays)
             self._learn(self._jobs, job.uid, at, arrival)
 
     def apply(self, changes: Sequence[Change]) -> None:
@@ -181,7 +182,8 @@ class PastBursts:
         if pod.uid in self._pods or not self._is_recent(pod.created):
             return
         service = self._state.service_key(pod)
-        arrival = Arrival(group_of(pod), service, 1, pod.requests, pod.priority, pod.annotations)
+        stays = pod.uses_host or bool(pod.volumes or pod.host_ports)
+        arrival = Arrival(group_of(pod), service, 1, pod.requests, pod.priority, pod.annotations, stays)
         self._learn(self._pods, pod.uid, pod.created, arrival)
 
     def _learn(self, once: Once, uid: str, at: float, arrival: Arrival) -> None:
@@ -190,13 +192,14 @@ class PastBursts:
                 self._groups.add(arrival, self._local_minute(at))
                 self._past += at < self._clock() - AROUND * _MINUTE
 
-    def _about(self, name: str) -> tuple[float, Mapping[str, float], int, Mapping[str, str] | None]:
-        """Seconds that its pods run, what one of them requests, priority, annotations."""
+    def _about(self, name: str) -> tuple[float, Mapping[str, float], int, Mapping[str, str] | None, bool]:
+        """Seconds that its pods run, what one of them requests, priority, annotations, whether they stay."""
         with self._lock:
             group = self._groups.get(name)
             if group is None:
-                return 0.0, {}, 0, None
-            services, about = tuple(group.services), (group.requests(), group.priority, group.annotations)
+                return 0.0, {}, 0, None, False
+            services = tuple(group.services)
+            about = group.requests(), group.priority, group.annotations, group.stays
         return float(np.median([self._run_seconds(one) for one in services])), *about
 
     def _local_minute(self, at: float) -> int:

@@ -25,14 +25,14 @@ __all__ = ["Demand", "ExpectedBurst", "Source", "demand_ahead"]
 
 _MINUTE: Final = 60.0
 _MOST_UNREADABLE: Final = 100
-_MOST_PODS: Final = 100_000
+_MOST_PODS: Final = 10_000
 """Of one run: anybody may write any number, and none of this is a promise."""
 
 
 @dataclass(frozen=True, slots=True)
 class ExpectedBurst:
     """Pods that no CronJob explains and that are expected all the same. at: unix seconds; requests: of one pod;
-    annotations: ours, of its pods."""
+    annotations: ours, of its pods; stays: something else keeps these from virtual nodes."""
 
     at: float
     name: str
@@ -42,6 +42,7 @@ class ExpectedBurst:
     requests: Mapping[str, float]
     priority: int = 0
     annotations: Mapping[str, str] | None = None
+    stays: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +55,7 @@ class Source:
     run_seconds : (n_runs,) that it lasts, retries apart
     requests    : of one pod
     counts      : its pods are of the job profile
+    stays       : its pods may not leave for virtual nodes, whatever their annotations say
     """
 
     name: str
@@ -65,6 +67,7 @@ class Source:
     priority: int = 0
     annotations: Mapping[str, str] | None = None
     counts: bool = True
+    stays: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,28 +101,36 @@ def demand_ahead(
     *,
     scheduler_names: Collection[str] = ("job-scheduler",),
     default_zone: str = "",
+    most_pods: int = _MOST_PODS,
+    failed: Callable[[CronJobInfo, Exception], object] = lambda job, error: None,
 ) -> Demand:
     """
     run_seconds     : that a pod of a service takes
     scheduler_names : of the job profile
     default_zone    : of CronJobs that name none: that of the kube-controller-manager; '' = UTC
+    most_pods       : that one run counts for: what the cluster has no place for does not come at once
+    failed          : told of CronJobs that nobody thought of, which are left out as those that cannot be read
 
     A run of more completions than parallelism lasts for as many rounds as it takes; later rounds bring no more at once
     than the first, which is what counts as arriving.
     """
     start = now // _MINUTE * _MINUTE
+    until, most = start + _MINUTE * minutes, max(1, min(most_pods, _MOST_PODS))
     sources: list[Source] = []
     unreadable: list[str] = []
     for job in cron_jobs:
         try:
-            found = _of_cron_job(job, run_seconds, start, start + _MINUTE * minutes, scheduler_names, default_zone)
+            found = _of_cron_job(job, run_seconds, start, until, most, scheduler_names, default_zone)
         except InputError as error:
             unreadable.append(f"CronJob {job.namespace}/{job.name}: {error}")
             continue
+        except Exception as error:
+            unreadable.append(f"CronJob {job.namespace}/{job.name}: {type(error).__name__}: {error}")
+            failed(job, error)
+            continue
         if found is not None:
             sources.append(found)
-    until = start + _MINUTE * minutes
-    sources += [_of_burst(one) for one in bursts if start <= one.at < until and one.pods > 0]
+    sources += [_of_burst(one, most) for one in bursts if start <= one.at < until and one.pods > 0]
     counted = [one for one in sources if one.counts]
     arriving, side_by_side = np.zeros((3, minutes + 1)), np.zeros((3, minutes + 1))  # of pods, cores, bytes
     for one in counted:
@@ -141,18 +152,18 @@ def _of_cron_job(
     run_seconds: Callable[[ServiceKey], float],
     start: float,
     until: float,
+    most_pods: int,
     scheduler_names: Collection[str],
     default_zone: str,
 ) -> Source | None:
     """None = it starts nothing. Raises InputError."""
-    pods = min(job.pods_at_once, _MOST_PODS)
-    if job.suspended or pods == 0:
+    if job.suspended or job.pods_at_once == 0:
         return None
     anchor = job.created if job.last_scheduled is None else job.last_scheduled
     expression = CronExpression.parse(job.schedule, job.time_zone or default_zone)
     # (start - 1, until - 1]: with the minute under way, whose jobs may just be coming.
     times = expression.times_between(start - 1, until - 1, anchor=anchor)
-    rounds = 1 if job.completions is None else math.ceil(job.completions / pods)
+    rounds = 1 if job.completions is None else math.ceil(job.completions / job.pods_at_once)
     lasts = run_seconds(job.service) * rounds
     if job.active_deadline_seconds is not None:
         lasts = min(lasts, max(1.0, float(job.active_deadline_seconds)))
@@ -168,12 +179,13 @@ def _of_cron_job(
         name=str(job.service),
         service=job.service,
         times=times,
-        pods=pods,
+        pods=min(job.pods_at_once, most_pods),
         run_seconds=lasting,
         requests=job.requests,
         priority=job.priority or 0,
         annotations=job.annotations,
         counts=job.scheduler_name in scheduler_names,
+        stays=job.template.stays,
     )
 
 
@@ -191,16 +203,17 @@ def _one_at_a_time(times: Floats, lasts: float, under_way_until: float) -> Float
     return np.array(kept, dtype=np.float64)
 
 
-def _of_burst(burst: ExpectedBurst) -> Source:
+def _of_burst(burst: ExpectedBurst, most_pods: int) -> Source:
     return Source(
         name=burst.name,
         service=burst.service,
         times=np.array([burst.at]),
-        pods=min(burst.pods, _MOST_PODS),
+        pods=min(burst.pods, most_pods),
         run_seconds=np.array([burst.run_seconds]),
         requests=burst.requests,
         priority=burst.priority,
         annotations=burst.annotations,
+        stays=burst.stays,
     )
 
 

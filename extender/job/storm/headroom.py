@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -25,7 +25,7 @@ from extender.filters.filter import ClusterView, Rejection
 from extender.filters.found import found
 from extender.framework.events import ClusterEvent, EventKind
 from extender.framework.plugins import Hint
-from extender.job.storm.room import fitting, keep_room
+from extender.job.storm.room import fitting, free_units, keep_room
 from extender.job.storm.storms import Storm
 from forecast.arrays import Bools, Ints
 from scorer.cluster.changes import Change, NodeRemoved, PodChange, one_by_one
@@ -37,6 +37,7 @@ from scorer.cluster.state import ClusterState
 
 __all__ = ["Held", "StormHeadroom"]
 
+_ENDLESS: Final = 2**31 - 1
 _REASON: Final = "node(s) kept room for jobs that are expected"
 _EARLY: Final = 60.0
 """Seconds by which clocks of masters may differ: pods that are older than the storm are not of it."""
@@ -50,6 +51,9 @@ class Held:
     units   : whole units that one of its pods requests, by resource name; 'pods' is 1
     on      : for how many of its pods room is kept, by row
     arrived : UIDs of its pods that were given a node
+    running : of these, those that sit there still
+    free    : the most that was free since it is held, in units by resource name, and in pods of it under '': who else
+              fills up the cluster does not get a share of what is left over, and then of that
     """
 
     storm: Storm
@@ -57,6 +61,8 @@ class Held:
     units: dict[str, int]
     on: dict[int, int] = field(default_factory=dict)
     arrived: dict[str, None] = field(default_factory=dict)
+    running: set[str] = field(default_factory=set)
+    free: dict[str, int] = field(default_factory=dict)
 
     @property
     def pods(self) -> int:
@@ -112,18 +118,29 @@ class StormHeadroom:
 
     def hold(self, storm: Storm, release: float) -> Held:
         """Keep an eye on a storm from now on: its pods count."""
-        units = {kind: request_units(kind, amount) for kind, amount in storm.pod_request.items()}
-        held = Held(storm, release, {**{kind: n for kind, n in units.items() if n > 0}, "pods": 1})
+        held = Held(storm, release, _units(storm))
         self.held.append(held)
         return held
+
+    def update(self, held: Held, storm: Storm, release: float) -> None:
+        """More is known of it by now. What has arrived and where room is kept stays."""
+        if storm == held.storm and release == held.release:
+            return
+        units = _units(storm)
+        if units != held.units:
+            held.units = units
+            held.free.pop("", None)
+        held.storm, held.release = storm, release
+        self._columns.clear()
 
     def drop(self, held: Held) -> None:
         """It is over."""
         self.held.remove(held)
         self._columns.clear()
 
-    def keep(self, held: Held, pods: int, eligible: Bools) -> bool:
-        """Keep room for so many of its pods, as far as there is any. eligible: (n_rows,) nodes they may go to.
+    def keep(self, held: Held, pods: int, eligible: Bools, share: float = 1.0) -> bool:
+        """Keep room for so many of its pods, as far as there is any. eligible: (n_rows,) nodes they may go to; share:
+        of what is free there that may be kept, for all storms together.
 
         Returns whether some room is kept no more.
         """
@@ -133,11 +150,14 @@ class StormHeadroom:
             kept[row] = n
         others = [one for one in self.held if one is not held]
         kinds = [kind for kind in held.units if kind in self._state.kinds]
-        free = np.stack([self._free(kind, self._kept(others)) for kind in kinds], axis=1)
-        fits = fitting(free, np.array([held.units[kind] for kind in kinds], dtype=np.int64))
+        units = np.array([held.units[kind] for kind in kinds], dtype=np.int64)
+        of_others = self._kept(others)
+        free = np.stack([self._free(kind, of_others) for kind in kinds], axis=1)
+        fits = fitting(free, units)
         if len(kinds) < len(held.units):
             fits[:] = 0  # a resource that no node has ever named
-        now = keep_room(fits, eligible, max(0, pods), kept)
+        most = pods if share >= 1 else min(pods, self._most(held, eligible, share, others))
+        now = keep_room(fits, eligible, max(0, most), kept)
         held.on = {row: int(now[row]) for row in np.flatnonzero(now).tolist()}
         self._columns.clear()
         return held.pods < before or bool((now < kept).any())
@@ -149,9 +169,24 @@ class StormHeadroom:
 
     # Filter, EnqueueExtensions
 
-    def is_idle(self, pod: PodInfo, view: ClusterView) -> bool:
-        """Whether it lets the pod go anywhere, whatever comes to sit where."""
-        return not self._against(pod)
+    def tells_apart(self, pod: PodInfo) -> Hashable:
+        """Whose room is not for it: pods of other Jobs, or that have to start sooner, may be free to use it."""
+        return tuple(map(id, self._against(pod))) if self.held else None
+
+    def room(self, pod: PodInfo, view: ClusterView, rows: Ints) -> Ints:
+        """(n_nodes,) pods like it that are let in before it rejects the next: pods that land give up no room but that
+        of their own storm, which is not against them."""
+        most = np.full(len(rows), _ENDLESS, dtype=np.int64)
+        against = self._against(pod)
+        if not against:
+            return most
+        state, kept = self._state, self._kept(against)
+        wanted = {"pods": 1} | {kind: request_units(kind, amount) for kind, amount in pod.requests.items()}
+        for kind, amount in wanted.items():
+            if amount > 0 and kind in kept and kind in state.kinds:
+                fits = self._free(kind, kept)[rows] // amount
+                np.minimum(most, np.where(kept[kind][rows] > 0, fits, _ENDLESS), out=most)
+        return np.maximum(most, 0)
 
     def filter(self, pod: PodInfo, view: ClusterView) -> Sequence[Rejection]:
         """Nodes where the pod would fit only into kept room, or not at all."""
@@ -198,15 +233,17 @@ class StormHeadroom:
         """Rows may mean other nodes: room is kept anew with the next look at it."""
         for held in self.held:
             held.on.clear()
+            held.running &= self._state.seat_of.keys()
         self._columns.clear()
 
     # Inside
 
     def _against(self, pod: PodInfo) -> list[Held]:
-        """Storms whose room is not for this pod."""
+        """Storms whose room is not for this pod. Whoever is to let go of it may be late: the clock is not."""
         if not self.held or comes_with_node(pod):
             return []
-        some = [one for one in self.held if one.on and pod.priority <= one.storm.priority]
+        now = self._clock()
+        some = [one for one in self.held if one.on and now < one.release and pod.priority <= one.storm.priority]
         if not some:
             return []
         due = self._due_of(pod)
@@ -223,10 +260,12 @@ class StormHeadroom:
             return
         for held in self.held:
             if after is None:
+                held.running.discard(pod.uid)
                 if pod.uid in held.arrived and waits(pod) and not pod.terminating:
                     del held.arrived[pod.uid]  # it was not bound after all
             elif self._is_new_of(pod, held):
                 held.arrived[pod.uid] = None
+                held.running.add(pod.uid)
                 if not self._is_virtual(after.node):
                     held.give_up(after.node)
                     self._columns.clear()
@@ -236,12 +275,22 @@ class StormHeadroom:
         is_awaited = len(held.arrived) < held.storm.pods and pod.uid not in held.arrived
         return is_awaited and pod.created >= held.storm.start - _EARLY and self._is_of(pod, held.storm)
 
+    def _most(self, held: Held, eligible: Bools, share: float, others: Sequence[Held]) -> int:
+        """Pods for which room may be kept, beside what is kept for others."""
+        kinds = [kind for kind in held.units if kind in self._state.kinds]
+        free = np.stack([np.maximum(self._free(kind, {}), 0) for kind in kinds], axis=1)[eligible]
+        fits = fitting(free, np.array([held.units[kind] for kind in kinds], dtype=np.int64))
+        now = dict(zip(kinds, free.sum(axis=0).tolist(), strict=True)) | {"": int(fits.sum())}
+        held.free = {kind: max(n, held.free.get(kind, 0)) for kind, n in now.items()}
+        most = [int(share * held.free[""])]
+        for kind in kinds:
+            of_others = sum(one.pods * one.units.get(kind, 0) for one in others)
+            most.append((int(share * held.free[kind]) - of_others) // held.units[kind])
+        return max(0, min(most))
+
     def _free(self, kind: str, kept: dict[str, Ints]) -> Ints:
         """(n_rows,) whole units that nobody has."""
-        state = self._state
-        column = state.kinds[kind]
-        taken = state.pod_count if kind == "pods" else state.requested_units[:, column]
-        free = state.allocatable_units[:, column] - taken
+        free = free_units(self._state, kind)
         return np.asarray(free - kept[kind] if kind in kept else free)
 
     def _kept(self, held: Sequence[Held]) -> dict[str, Ints]:
@@ -260,3 +309,9 @@ class StormHeadroom:
                 self._columns.clear()
             self._columns[key] = columns
         return columns
+
+
+def _units(storm: Storm) -> dict[str, int]:
+    """Whole units that one of its pods requests, by resource name."""
+    units = {kind: request_units(kind, amount) for kind, amount in storm.pod_request.items()}
+    return {**{kind: n for kind, n in units.items() if n > 0}, "pods": 1}

@@ -14,9 +14,10 @@ __all__ = ["StormOptions"]
 class StormOptions:
     """
     reserve   : keep room; else storms are only foreseen
-    threshold : pods per minute that make a storm
+    threshold : pods per minute, beyond what comes steadily, that make a storm
     lead      : seconds before a storm from which room is kept
     grace     : seconds after the storm's last minute began until which it is kept at most
+    most_room : share of the room that is free of which a storm's may be made at most
     zone      : of CronJobs that name none: that of the kube-controller-manager; '' = UTC
 
     Raises InputError.
@@ -26,6 +27,7 @@ class StormOptions:
     threshold: int = 50
     lead: float = 300.0
     grace: float = 120.0
+    most_room: float = 0.5
     zone: str = ""
 
     def __post_init__(self) -> None:
@@ -34,3 +36,5 @@ class StormOptions:
         for name, value in (("lead", self.lead), ("grace", self.grace)):
             if not (math.isfinite(value) and 0 <= value <= 86_400):
                 raise InputError(f"{name} is {value}: it must be from 0 s to a day")
+        if not 0 < self.most_room <= 1:
+            raise InputError(f"most_room is {self.most_room}: it is a share of what is free, above 0, at most 1")

@@ -9,10 +9,18 @@ from __future__ import annotations
 import numpy as np
 
 from forecast.arrays import Bools, Ints
+from scorer.cluster.state import ClusterState
 
-__all__ = ["fitting", "keep_room"]
+__all__ = ["fitting", "free_units", "keep_room"]
 
 _MOST: int = 2**31
+
+
+def free_units(state: ClusterState, kind: str) -> Ints:
+    """(n_rows,) whole units, of a resource that some node has named, that nobody has; below 0 = too much is taken."""
+    column = state.kinds[kind]
+    taken = state.pod_count if kind == "pods" else state.requested_units[:, column]
+    return np.asarray(state.allocatable_units[:, column] - taken)
 
 
 def fitting(free: Ints, wanted: Ints) -> Ints:

@@ -9,6 +9,7 @@ One thread looks every few seconds; any may ask.
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Callable, Collection, Iterable, Sequence
 from contextlib import AbstractContextManager
@@ -38,11 +39,15 @@ from scorer.tracking import TrackedCluster
 
 __all__ = ["StormWatch"]
 
+logger = logging.getLogger(__name__)
+
 _LOOK_SECONDS: Final = 5.0
 _DEMAND_SECONDS: Final = 60.0
 _LARGEST_SHARE: Final = 0.2
 _MINUTE: Final = 60.0
 _REPORTED_MINUTES: Final = 5
+_MOST_REPORTED: Final = 1_000
+_MOST_PLACES: Final = 100_000
 _KEEPS_OUT: Final = frozenset({"NoSchedule", "NoExecute"})
 
 
@@ -98,6 +103,7 @@ class StormWatch:
         self._changes, self._seen_changes = changes, -1
         self._names, self._domains, self._bursts = frozenset(scheduler_names), frozenset(domains), bursts
         self._serverless_room, self._is_virtual, self._clock = serverless_room, is_virtual, clock
+        self._reported: set[str] = set()  # UIDs of CronJobs that were logged already
         self._demand: Demand | None = None
         self._made_at = -np.inf
         self._ahead: tuple[Storm, ...] = ()
@@ -130,31 +136,23 @@ class StormWatch:
     def keep_up(self) -> None:
         """Look ahead anew if a minute has passed or CronJobs have changed, and see to the room of storms near."""
         now, changes = self._clock(), self._changes()
+        self._let_go(lambda held: now < held.release)  # whatever becomes of looking ahead
         is_old = not 0 <= now - self._made_at < _DEMAND_SECONDS or now // _MINUTE != self._made_at // _MINUTE
         if is_old or changes != self._seen_changes:
             self._seen_changes = changes  # read before the CronJobs are: what comes meanwhile is for the next look
             self._look_ahead(now)
+        self._let_go(lambda held: self._is_on(held, now))
         has_room = False
         with self._tables.reading() as cluster:
-            over = [held for held in self.headroom.held if not self._is_on(held, now)]
-            for held in over:
-                has_room |= bool(held.on)
-                self.headroom.drop(held)
             self._hold_new(now)
             if self.headroom.held and self.options.reserve:
                 eligible = self._eligible(cluster.state)
                 for held in self.headroom.held:
-                    has_room |= self.headroom.keep(held, self._wanted(held), eligible)
+                    has_room |= self.headroom.keep(held, self._wanted(held, now), eligible, self.options.most_room)
             self._reports = tuple(self._report(cluster.state))
             self._count_reserved()
-        for held in over:
-            if held.storm.start <= now:  # else it was called off
-                self.metrics.storms.inc()
-                self.metrics.expected_pods.inc(held.storm.pods)
-                self.metrics.arrived_pods.inc(len(held.arrived))
         if has_room:
-            for listener in self.listeners:
-                listener()
+            self._tell()
 
     # What is known
 
@@ -197,7 +195,28 @@ class StormWatch:
 
     # Inside
 
+    def _let_go(self, is_on: Callable[[Held], bool]) -> None:
+        """Of storms that are not on any more."""
+        with self._tables.reading():
+            over = [held for held in self.headroom.held if not is_on(held)]
+            for held in over:
+                self.headroom.drop(held)
+        now = self._clock()
+        for held in over:
+            if held.storm.start <= now:  # else it was called off
+                self.metrics.storms.inc()
+                self.metrics.expected_pods.inc(held.storm.pods)
+                self.metrics.arrived_pods.inc(len(held.arrived))
+        if any(held.on for held in over):
+            self._tell()
+
+    def _tell(self) -> None:
+        for listener in self.listeners:
+            listener()
+
     def _look_ahead(self, now: float) -> None:
+        with self._tables.reading() as cluster:
+            most_pods = _places(cluster.state)
         demand = demand_ahead(
             self._cron_jobs(),
             self._bursts(now),
@@ -205,31 +224,53 @@ class StormWatch:
             now,
             scheduler_names=self._names,
             default_zone=self.options.zone,
+            most_pods=max(most_pods, self.options.threshold),
+            failed=self._log_failure,
         )
         self._demand, self._made_at = demand, now
         self._ahead = tuple(storms(demand, self.options.threshold))
         for ahead, minutes in (("1m", 1), ("1h", 60)):
             self.metrics.expected_arrivals.labels(ahead).set(float(demand.arrivals[1 : 1 + minutes].sum()))
 
+    def _log_failure(self, job: CronJobInfo, error: Exception) -> None:
+        """Once of each."""
+        if job.uid not in self._reported and len(self._reported) < _MOST_REPORTED:
+            self._reported.add(job.uid)
+            logger.error("a CronJob cannot be foreseen", extra={"cron_job": str(job.service)}, exc_info=error)
+
     def _is_on(self, held: Held, now: float) -> bool:
         """Whether its time is not over, and it is still foreseen if it is yet to come."""
         if held.storm.start > now:
-            return any(one == held.storm for one in self._ahead)
+            return any(held.storm.is_same(one) for one in self._ahead)
         return now < held.release
 
     def _hold_new(self, now: float) -> None:
+        """Those that are near, and what is known by now of those that are held and yet to come."""
+        lasting = max(self.options.grace, _MINUTE) - _MINUTE
+        taken = set()
+        for held in [held for held in self.headroom.held if held.storm.start > now]:
+            one = next(one for one in self._ahead if held.storm.is_same(one))
+            if one.start in taken:
+                self.headroom.drop(held)  # two have become one
+            else:
+                self.headroom.update(held, one, one.until + lasting)
+                taken.add(one.start)
         for storm in self._ahead:
-            release = storm.until - _MINUTE + max(self.options.grace, _MINUTE)
-            if not storm.start - self.options.lead <= now < release:
+            release = storm.until + lasting
+            if storm.start in taken or not storm.start - self.options.lead <= now < release:
                 continue
             if not any(one.storm.start <= storm.start < one.storm.until for one in self.headroom.held):
                 self.headroom.hold(storm, release)
 
-    def _wanted(self, held: Held) -> int:
-        """Pods that the cluster itself has to take, less those that have come."""
-        storm = held.storm
-        outside = max(storm.only_outside, min(storm.may_leave, self._serverless_room(storm)))
-        return storm.pods - len(held.arrived) - outside
+    def _wanted(self, held: Held, now: float) -> int:
+        """Pods that the cluster itself has to take soon, side by side, beside those that are there."""
+        storm, grace = held.storm, max(self.options.grace, _MINUTE)
+        # Those that are late are of before: they are awaited for as long as they may be after its end.
+        at_once = storm.most_at_once(now - grace, now + self.options.lead + grace)
+        awaited = max(0, min(at_once - len(held.running), storm.pods - len(held.arrived)))
+        must_leave = -(-awaited * storm.only_outside // storm.pods)
+        may_leave = awaited * storm.may_leave // storm.pods
+        return awaited - max(must_leave, min(may_leave, self._serverless_room(storm)))
 
     def _eligible(self, state: ClusterState) -> Bools:
         """(n_rows,) nodes of ours that are no provider's and take pods without tolerations."""
@@ -242,10 +283,9 @@ class StormWatch:
         return is_open and node.labels.get(DOMAIN_LABEL, "") in self._domains and not self._is_virtual(node)
 
     def _report(self, state: ClusterState) -> Iterable[StormReport]:
-        held_at = {one.storm.start: one for one in self.headroom.held}
-        for storm in sorted({*(one.storm.start for one in self.headroom.held), *(one.start for one in self._ahead)}):
-            held = held_at.get(storm)
-            one = held.storm if held is not None else next(each for each in self._ahead if each.start == storm)
+        near: list[tuple[Storm, Held | None]] = [(held.storm, held) for held in self.headroom.held]
+        ahead = [one for one in self._ahead if not any(storm.start <= one.start < storm.until for storm, _ in near)]
+        for one, held in sorted([*near, *((one, None) for one in ahead)], key=lambda pair: pair[0].start):
             pods = 0 if held is None else held.pods
             yield StormReport(
                 start=one.start,
@@ -266,6 +306,11 @@ class StormWatch:
                 for held in self.headroom.held
             )
             self.metrics.reserved.labels(kind).set(amount)
+
+
+def _places(state: ClusterState) -> int:
+    """Pods that all nodes together may have."""
+    return int(np.minimum(state.allocatable_units[state.alive, state.kinds["pods"]], _MOST_PLACES).sum())
 
 
 def _state(held: Held | None) -> str:

@@ -3,8 +3,11 @@
     pod with slack --gate--> no plan yet: waits a few seconds --plan--> waits until its start --> let go
                        +---> latest start less a margin has come, no forecast, nothing said: let go at once
 
-What is let go stays so while it waits: a pod that no node takes is not held again. No pod is held past its
-latest start less a margin: the queue itself wakes it, even if nobody plans any more.
+What is let go stays so until it is gone: a pod that no node takes, or whose binding fails, is not held again. No pod is
+held past its latest start less a margin: the queue itself wakes it, even if nobody plans any more.
+
+Members of a PodGroup are held and let go as one: after the first of them none is held, which the queue sees to for
+those that wait here, and the gate for those that come later.
 """
 
 from __future__ import annotations
@@ -16,15 +19,23 @@ from dataclasses import dataclass
 from typing import Final
 
 from extender.framework.events import ClusterEvent, EventKind
+from extender.framework.gangs.labels import group_of
 from extender.framework.plugins import Hint
 from extender.framework.status import SUCCESS, Code, Status
 from extender.job.valley.options import ValleyOptions
 from extender.job.valley.plan import PlannedStart
 from scorer.cluster.objects import PodInfo
 
-__all__ = ["HeldPod", "ValleyGate"]
+__all__ = ["HeldPod", "ValleyGate", "held_as"]
 
 _NAME: Final = "Valley"
+_MOST_LET_GO: Final = 65_536
+
+
+def held_as(pod: PodInfo) -> str:
+    """Under which key it is planned: that of its PodGroup, if it is in one, or its own."""
+    group = group_of(pod)
+    return pod.uid if group is None else f"group:{group}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,8 +47,8 @@ class HeldPod:
 
 
 class ValleyGate:
-    """The queue asks under the lock of the tables; the planner looks and writes from a thread of its own: every access
-    is one operation of a dictionary."""
+    """The queue asks under the lock of the tables, and so does the planner where it says that somebody was let go or is
+    gone. Else it looks and writes from a thread of its own: every such access is one operation of a dictionary."""
 
     name = _NAME
     woken_by = frozenset({EventKind.FORECAST_CHANGED, EventKind.TIMEOUT})
@@ -55,27 +66,63 @@ class ValleyGate:
         """
         self._options, self.due_of, self._clock = options, due_of, clock
         self._held: dict[str, HeldPod] = {}
+        self._let_go: dict[str, str] = {}  # by UID, as what it was held
+        self._n_let_go: dict[str, int] = {}  # of a PodGroup
         self._plan: Mapping[str, PlannedStart] = {}
         self._has_forecast = True  # until the planner says otherwise
         self.has_new = False
 
     def pre_enqueue(self, pod: PodInfo) -> Status:
         """See PreEnqueue."""
-        if not self._options.shift or not self._has_forecast or pod.nominated_node:
+        if not self._options.shift:
+            return SUCCESS
+        key = held_as(pod)
+        if self.is_let_go(pod):
+            self.let_go(pod)
             return SUCCESS
         due, now = self.due_of(pod), self._clock()
         left = due - self._options.margin - now
-        if not 0 < left < math.inf:
+        if not 0 < left < math.inf or not self._has_forecast or pod.nominated_node:
+            if due < math.inf or key != pod.uid:  # else it will not be held later either
+                self.let_go(pod)
             return SUCCESS
-        planned, held = self._plan.get(pod.uid), self._held.get(pod.uid)
+        planned, held = self._plan.get(key), self._held.get(pod.uid)
         if held is None:
             held = self._held[pod.uid] = HeldPod(pod, now)
             self.has_new = True
         if planned is None:
-            wait = min(held.since + self._options.first_wait - now, left)
-            return Status(Code.WAIT, _NAME, "it waits to be planned", wait) if wait > 0 else SUCCESS
-        wait = min(planned.start - now, left)
-        return Status(Code.WAIT, _NAME, planned.why, wait) if wait > 0 else SUCCESS
+            wait, why = min(held.since + self._options.first_wait - now, left), "it waits to be planned"
+        else:
+            wait, why = min(planned.start - now, left), planned.why
+        if wait > 0:
+            return Status(Code.WAIT, _NAME, why, wait)
+        if planned is not None:  # else its first plan may come in time
+            self.let_go(pod)
+        return SUCCESS
+
+    def is_let_go(self, pod: PodInfo) -> bool:
+        """Whether it, or its PodGroup, is not held any more."""
+        return pod.uid in self._let_go or held_as(pod) in self._n_let_go
+
+    def let_go(self, pod: PodInfo) -> None:
+        """It is not held again, nor its PodGroup. Under the lock of the tables."""
+        key = held_as(pod)
+        if self._let_go.get(pod.uid) == key:
+            return
+        self.gone(pod.uid)
+        if len(self._let_go) >= _MOST_LET_GO:
+            self.gone(next(iter(self._let_go)))
+        self._let_go[pod.uid] = key
+        if key != pod.uid:
+            self._n_let_go[key] = self._n_let_go.get(key, 0) + 1
+
+    def gone(self, uid: str) -> None:
+        """There is no such pod any more, or it has finished. Under the lock of the tables."""
+        key = self._let_go.pop(uid, uid)
+        if key != uid:
+            self._n_let_go[key] -= 1
+            if not self._n_let_go[key]:
+                del self._n_let_go[key]
 
     def hint(self, pod: PodInfo, event: ClusterEvent) -> Hint:
         """See EnqueueExtensions."""
@@ -91,9 +138,13 @@ class ValleyGate:
         """It does not wait any more."""
         self._held.pop(uid, None)
 
+    def all_let_go(self) -> list[str]:
+        """UIDs of pods that are not to be held any more."""
+        return list(self._let_go)
+
     @property
     def plan(self) -> Mapping[str, PlannedStart]:
-        """The latest one, never changed."""
+        """The latest one, never changed, as `held_as` names who is planned."""
         return self._plan
 
     def use(self, plan: Mapping[str, PlannedStart], *, has_forecast: bool) -> None:

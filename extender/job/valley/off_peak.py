@@ -7,6 +7,8 @@ not over.
     pod that may wait     filter: rejected there, and tried again when the forecast changes or a pod leaves
     pod that may not      preference: other nodes first, if there are any
 
+Of many like pods either way no more go to a node than it has room for below the ceiling, while others have some.
+
 A pod counts as one that may wait while its latest start is further away than an unschedulable pod is left alone.
 """
 
@@ -31,6 +33,7 @@ from forecast.resources import HOT_RESOURCES, RESOURCES
 from forecast.service_key import ServiceKey
 from scorer.cluster.objects import PodInfo
 from scorer.opt_out import opts_out
+from scorer.predicted.load import PredictedLoad
 
 __all__ = ["OffPeak"]
 
@@ -40,8 +43,7 @@ _LEAST_SLACK: Final = 600.0
 _T = TypeVar("_T", bound=np.generic)
 
 _ENDLESS: Final = 1_000_000
-_FAR: Final = 64
-"""Where every node takes so many more pods like it, none comes to be over by those of a batch."""
+_MOST_KNOWN: Final = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +80,8 @@ class OffPeak:
         run_seconds : how long a pod is expected to run from now; None = on and on
         """
         self._options, self._due_of, self._run_seconds = options, due_of, run_seconds
+        self._load: PredictedLoad | None = None
+        self._known: dict[tuple[Hashable, ...], _Room] = {}  # of that load, as it is
 
     def hint(self, pod: PodInfo, event: ClusterEvent) -> Hint:
         """See EnqueueExtensions."""
@@ -87,13 +91,6 @@ class OffPeak:
         """Whether the pod says that it may, and has the time."""
         due = self._due_of(pod)
         return self._options.shift and now + _LEAST_SLACK < due - self._options.margin < math.inf
-
-    def is_idle(self, pod: PodInfo, view: ClusterView) -> bool:
-        """Whether the filter lets the pod and those like it go anywhere."""
-        if not self._options.keep_off_peak or not self.may_wait(pod, view.cluster.now):
-            return True
-        room = self._room(pod, view)
-        return room is None or not len(room.pods) or int(room.pods.min()) >= _FAR
 
     def tells_apart(self, pod: PodInfo) -> Hashable:
         """Pods of one template that were created at different times may differ in whether they may wait."""
@@ -120,18 +117,19 @@ class OffPeak:
             rejections += found(np.asarray(over & (resource == one)), view, reason, preemptible=False)
         return rejections
 
-    def prefer(self, pod: PodInfo, n_pods: int, view: ClusterView, rows: Ints) -> Preferred:
-        """Nodes that stay below the ceiling. Many pods at once spread over them by score: when they have taken half of
-        what there is room for, it is asked again."""
+    def room(self, pod: PodInfo, view: ClusterView, rows: Ints) -> Ints:
+        """(n_nodes,) pods like it until each of these nodes is over; no end to it where all are. See CountsRoom."""
         room = self._room(pod, view) if self._options.keep_off_peak else None
-        if room is None:
-            return Preferred(rows, n_pods)
-        of_rows = _fitted(room.pods, view.n_rows, fill=_ENDLESS)[rows]
+        of_rows = None if room is None else _fitted(room.pods, view.n_rows, fill=_ENDLESS)[rows]
+        if of_rows is None or not (of_rows >= 1).any():
+            return np.full(len(rows), _ENDLESS, dtype=np.int64)
+        return of_rows
+
+    def prefer(self, pod: PodInfo, n_pods: int, view: ClusterView, rows: Ints) -> Preferred:
+        """Nodes that stay below the ceiling, for no more pods than these have room for."""
+        of_rows = self.room(pod, view, rows)
         below = of_rows >= 1
-        if not below.any():
-            return Preferred(rows, n_pods)
-        half = int(np.minimum(of_rows[below], n_pods).sum()) // 2
-        return Preferred(rows[below], min(n_pods, max(1, half)))
+        return Preferred(rows[below], min(n_pods, int(np.minimum(of_rows[below], n_pods).sum())))
 
     # Inside
 
@@ -148,7 +146,17 @@ class OffPeak:
         first = min(horizon.slot, horizon.n_slots - 1)
         end = math.ceil(min(horizon.position(cluster.now + min(seconds, 7 * 86_400.0)), float(horizon.n_slots)))
         end = min(max(end, first + 1), horizon.n_slots)
-        own = load.usage_of(cluster.profile(pod))[:, first:end]
+        profile = cluster.profile(pod)
+        key = (profile, first, end, *load.version(profile))
+        known = self._known.get(key) if load is self._load else None
+        if known is None:
+            if load is not self._load or len(self._known) >= _MOST_KNOWN:
+                self._load, self._known = load, {}
+            known = self._known[key] = self._made(load, profile, first, end)
+        return known
+
+    def _made(self, load: PredictedLoad, profile: int, first: int, end: int) -> _Room:
+        own = load.usage_of(profile)[:, first:end]
         pods = np.full(load.n_nodes, _ENDLESS, dtype=np.int64)
         resource = np.full(load.n_nodes, HOT_RESOURCES[0], dtype=np.int64)
         per_capacity = load.per_capacity(np.arange(load.n_nodes))

@@ -58,14 +58,15 @@ class ExpectedLoad:
 
 @dataclass(frozen=True, slots=True)
 class WaitingJob:
-    """A pod that waits.
+    """A pod that waits, or several that start together.
 
-    use         : (n_resources,) base units while it runs
+    use         : (n_resources,) base units while it runs, of all its pods
     run_seconds : how long that is expected to be
     due         : unix seconds, its latest start; inf = it does not say, and may not be held
     planned     : its start by the last plan; None = it is new
     requests    : CPU cores and memory bytes
     reserve     : seconds by which the plan stays clear of its latest start, in case there is no room then
+    n_pods      : that it consists of
     """
 
     uid: str
@@ -75,6 +76,7 @@ class WaitingJob:
     planned: float | None = None
     requests: tuple[float, float] = (0.0, 0.0)
     reserve: float = 0.0
+    n_pods: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +93,7 @@ class _Group:
     """Jobs, by position, of which one is planned as the other.
 
     use, requests : of all of them
+    n_pods        : that they consist of
     length, last  : of the run, and the latest start, in points
     kept          : start by the last plan, a point
     """
@@ -98,6 +101,7 @@ class _Group:
     jobs: Ints
     use: Floats
     requests: Floats
+    n_pods: int
     length: int
     last: int
     kept: int
@@ -195,7 +199,7 @@ class _Table:
         cost = _over_runs(growth, group.length)  # (last + 1,) by start
         has_room_now = True
         if self._room is not None:
-            needed = group.requests * (1 + 0.5 * self.load.n_nodes / len(group.jobs))
+            needed = group.requests * (1 + 0.5 * self.load.n_nodes / group.n_pods)
             short: Bools = np.asarray((self._room[:, :end] < needed[:, None]).any(axis=0))
             if short.any():
                 blocked = _over_runs(short.astype(np.float64), group.length) > 0.5
@@ -231,6 +235,7 @@ def _pieces(jobs: Sequence[WaitingJob], table: _Table, margin: float) -> list[_G
     length = np.array([table.length(job.run_seconds) for job in jobs])
     last = np.array([table.point(job.due - margin - job.reserve) for job in jobs])
     requests = np.array([job.requests for job in jobs])  # (n_jobs, 2)
+    n_pods = np.array([job.n_pods for job in jobs])
     # A job whose latest start has come nearer than its planned one is planned anew; -1 = is new.
     kept = np.array([-1 if job.planned is None else table.point(job.planned) for job in jobs])
     kept = np.where(kept > last, -1, kept)
@@ -245,7 +250,7 @@ def _pieces(jobs: Sequence[WaitingJob], table: _Table, margin: float) -> list[_G
         n_pieces = min(max(1, _MOST_PIECES * len(members) // len(jobs)), _MOST_PIECES_OF_A_GROUP, len(members))
         first = members[0]
         for part in np.array_split(members, n_pieces):
-            at, of_all = int(kept[first]), (use[part].sum(axis=0), requests[part].sum(axis=0))
+            at, of_all = int(kept[first]), (use[part].sum(axis=0), requests[part].sum(axis=0), int(n_pods[part].sum()))
             pieces.append(_Group(part, *of_all, int(length[first]), int(last[first]), max(at, 0), at >= 0))
     return pieces
 

@@ -1,5 +1,6 @@
 """Plans the starts of the jobs that the gate holds, again and again, and has the queue ask the gate about those whose
-start has changed."""
+start has changed. Members of a PodGroup are one job: what they use together, as soon as the first is due, as long as
+the longest runs."""
 
 from __future__ import annotations
 
@@ -15,7 +16,7 @@ import numpy as np
 
 from extender.framework.events import ClusterEvent, EventKind
 from extender.job.valley.expected_load import expected_load, is_real, usable_rows
-from extender.job.valley.gate import HeldPod, ValleyGate
+from extender.job.valley.gate import HeldPod, ValleyGate, held_as
 from extender.job.valley.metrics import ValleyMetrics
 from extender.job.valley.options import ValleyOptions
 from extender.job.valley.plan import ExpectedLoad, PlannedStart, WaitingJob, plan_starts
@@ -23,7 +24,7 @@ from extender.usable_forecast import usable_forecast
 from forecast.arrays import Floats
 from forecast.service_key import ServiceKey
 from scorer.cluster.objects import NodeInfo, PodInfo
-from scorer.cluster.seating import waits
+from scorer.cluster.seating import FINISHED, waits
 from scorer.every import Every
 from scorer.predicted.cluster import PredictedCluster
 from scorer.tracking import TrackedCluster
@@ -151,16 +152,21 @@ class Planner:
             self._metrics.held.set(0)
             return
         before = self._gate.plan
-        jobs = [self._job(one, _start(before, one.pod)) for one in looked]
+        by_key: dict[str, list[_Looked]] = {}
+        for one in looked:
+            by_key.setdefault(held_as(one.pod), []).append(one)
+        self._let_go_unplanned(held, {key: one for key, one in by_key.items() if key not in before}, now)
+        jobs = [self._job(key, together, before.get(key), now) for key, together in by_key.items()]
         starts = plan_starts(
             jobs, load, now, margin=self._options.margin, least_gain=self._options.least_gain, zone=self._zone
         )
         plan = {one.uid: one for one in starts}
-        changed = [one.pod for one in looked if _start(before, one.pod) != _start(plan, one.pod)]
+        changed = [one.pod for one in looked if _start(before, one.pod) != plan[held_as(one.pod)].start]
         self._use(plan, changed, has_forecast=True)
         planned = [
             PlannedPod(one.pod, start.start, one.due, one.run_seconds, start.why)
-            for one, start in zip(looked, starts, strict=True)
+            for one in looked
+            for start in (plan[held_as(one.pod)],)
         ]
         self._pods, self._load = tuple(sorted(planned, key=lambda one: (one.start, one.pod.uid))), load
         self._metrics.held.set(sum(one.start > now for one in planned))
@@ -168,16 +174,42 @@ class Planner:
 
     # Inside
 
-    def _job(self, one: _Looked, planned: float | None) -> WaitingJob:
-        requests = one.pod.requests
+    def _let_go_unplanned(self, held: Mapping[str, HeldPod], new: Mapping[str, Sequence[_Looked]], now: float) -> None:
+        """Groups that had to wait too long for their first plan: to take single members back would tear them apart. And
+        those of which a member sits since before this process began."""
+        groups = {key: together for key, together in new.items() if key != together[0].pod.uid}
+        for together in groups.values():
+            if min(held[one.pod.uid].since for one in together) + self._options.first_wait <= now:
+                with self._tables.reading():
+                    for one in together:
+                        self._gate.let_go(one.pod)
+        if not groups:
+            return
+        with self._tables.reading() as cluster:
+            sitting = list(cluster.state.seat_of)
+        for start in range(0, len(sitting), _PODS_PER_LOOK):
+            with self._tables.reading() as cluster:
+                for uid in sitting[start : start + _PODS_PER_LOOK]:
+                    pod = cluster.state.pods.get(uid)
+                    if pod is not None and held_as(pod) in groups:
+                        self._gate.let_go(pod)
+
+    def _job(self, key: str, together: Sequence[_Looked], planned: PlannedStart | None, now: float) -> WaitingJob:
+        start = None if planned is None else planned.start
+        if any(self._gate.is_let_go(one.pod) for one in together):
+            start = now if start is None else min(start, now)
+        due = min(one.due for one in together)
+        may_wait = min(one.due - one.pod.created for one in together)
+        cpu, memory = (sum(one.pod.requests.get(name, 0.0) for one in together) for name in ("cpu", "memory"))
         return WaitingJob(
-            uid=one.pod.uid,
-            use=one.use,
-            run_seconds=one.run_seconds,
-            due=one.due,
-            planned=planned,
-            requests=(requests.get("cpu", 0.0), requests.get("memory", 0.0)),
-            reserve=min(self._options.reserve, max(0.0, _RESERVED_SHARE * (one.due - one.pod.created))),
+            uid=key,
+            use=together[0].use if len(together) == 1 else np.sum([one.use for one in together], axis=0),
+            run_seconds=max(one.run_seconds for one in together),
+            due=due,
+            planned=start,
+            requests=(cpu, memory),
+            reserve=min(self._options.reserve, max(0.0, _RESERVED_SHARE * may_wait)),
+            n_pods=len(together),
         )
 
     def _look(self, held: dict[str, HeldPod], now: float) -> tuple[ExpectedLoad | None, list[_Looked]]:
@@ -218,10 +250,23 @@ class Planner:
 
     def _forget(self, held: dict[str, HeldPod], looked: Sequence[_Looked], now: float) -> None:
         waiting = {one.pod.uid for one in looked}
-        for uid, one in held.items():
-            if uid not in waiting:
-                self._gate.forget(uid)
-                self._metrics.held_seconds.observe(max(0.0, now - one.since))
+        left = [uid for uid in held if uid not in waiting]
+        for uid in left:
+            self._gate.forget(uid)
+            self._metrics.held_seconds.observe(max(0.0, now - held[uid].since))
+        known = self._gate.all_let_go()
+        for start in range(0, len(left), _PODS_PER_LOOK):
+            with self._tables.reading() as cluster:
+                for uid in left[start : start + _PODS_PER_LOOK]:
+                    pod = cluster.state.pods.get(uid)
+                    if pod is not None:
+                        self._gate.let_go(pod)  # it has a node, but its binding may fail
+        for start in range(0, len(known), _PODS_PER_LOOK):
+            with self._tables.reading() as cluster:
+                for uid in known[start : start + _PODS_PER_LOOK]:
+                    pod = cluster.state.pods.get(uid)
+                    if pod is None or pod.phase in FINISHED:
+                        self._gate.gone(uid)
 
     def _use(self, plan: dict[str, PlannedStart], changed: Sequence[PodInfo], *, has_forecast: bool) -> None:
         self._gate.use(plan, has_forecast=has_forecast)
@@ -237,7 +282,7 @@ def _use(predicted: PredictedCluster, profile: int) -> Floats:
 
 
 def _start(plan: Mapping[str, PlannedStart], pod: PodInfo) -> float | None:
-    planned = plan.get(pod.uid)
+    planned = plan.get(held_as(pod))
     return None if planned is None else planned.start
 
 

@@ -15,6 +15,7 @@ from extender.framework.binding.cycles import Done
 from extender.framework.binding.outcome import Ending, Outcome, Reserved
 from extender.framework.cache.assumptions import Assumptions
 from extender.framework.cycle.cycle import SchedulingCycle
+from extender.framework.events import ClusterEvent, EventKind
 from extender.framework.filter_hints import FILTER_HINTS
 from extender.framework.following import ClusterFollower
 from extender.framework.gangs.directory import GangDirectory
@@ -73,10 +74,14 @@ class Bindings:
 class Told:
     def __init__(self) -> None:
         self.failures: list[tuple[str, str, str]] = []
+        self.pauses: list[tuple[str, str, str]] = []
         self.bound: list[str] = []
 
     def failed(self, pod: PodInfo, message: str, *, reason: str = "Unschedulable") -> None:
         self.failures.append((pod.uid, reason, message))
+
+    def paused(self, pod: PodInfo, message: str, *, by: str) -> None:
+        self.pauses.append((pod.uid, by, message))
 
     def scheduled(self, pod: PodInfo, node: str) -> None:
         self.bound.append(pod.uid)
@@ -97,6 +102,7 @@ class World:
         options: LoopOptions | None = None,
     ) -> None:
         self.now, self.seconds, self.policies = NOW, 0.0, object()
+        self.pauses: dict[str, Status] = {}
         self.bindings, self.told = Bindings(), Told()
         self.scorer = Scorer(clock=lambda: self.now)
         with self.scorer.reading() as cluster:
@@ -105,7 +111,7 @@ class World:
             gangs = GangDirectory(cluster.state, clock=lambda: self.now)
             self.queue = SchedulingQueue(
                 sort=PrioritySort(),
-                gate=gangs.gate,
+                gate=lambda pod: self.pauses.get(pod.uid) or gangs.gate(pod),
                 hints=lambda pod: FILTER_HINTS,
                 units=gangs,
                 options=QueueOptions(),
@@ -372,6 +378,26 @@ def test_pods_that_are_kept_out_of_the_queue_are_told_why() -> None:
     ((uid, reason, message),) = world.told.failures
     assert (uid, reason) == ("a", "Unschedulable")
     assert "ml/train" in message
+
+
+def test_pods_that_wait_by_choice_are_told_once_and_not_that_they_are_unschedulable() -> None:
+    world = World()
+    for start in ("02:40", "02:45", "02:50"):
+        world.pauses["a"] = Status(Code.WAIT, "Valley", f"starts {start}", 10_000.0)
+        world.arrive("a", priority=len(world.pauses["a"].reason))
+        with world.scorer.reading():
+            event = ClusterEvent(EventKind.UNSCHEDULED_POD_CHANGED, pod=world.cluster.state.pods["a"])
+            world.queue.happened(event)
+        world.pass_time(40)
+    assert world.queue.waiting()[0].message == "starts 02:50"
+    assert world.told.pauses == [("a", "Valley", "starts 02:40")]
+    assert world.told.failures == []
+    # Whom nobody wants is forgotten, and whom the gate shuts out for good is told why.
+    world.pauses["a"] = Status(Code.UNRESOLVABLE, "Valley", "no more")
+    world.queue.wake_units([world.queue.waiting()[0].unit])
+    world.pass_time(40)
+    assert world.told.failures == [("a", "Unschedulable", "no more")]
+    assert world.loop._paused == set()
 
 
 def test_a_pod_lost_by_a_mistake_is_found_again(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -210,6 +210,25 @@ def test_a_pod_is_over_with_its_last_container(phase: str) -> None:
     assert decode_pod(null).finished is None
 
 
+@pytest.mark.parametrize(
+    ("state", "expected"),
+    [
+        ({"state": {"running": {"startedAt": "2026-11-21T16:00:00Z"}}}, True),
+        ({"state": {"running": {}}}, True),
+        ({"state": {"terminated": {"exitCode": 0}}}, True),
+        ({"state": {"waiting": {}}, "lastState": {"terminated": {"exitCode": 1}}}, True),
+        ({"state": {"waiting": {"reason": "PodInitializing"}}}, False),
+        ({}, False),
+    ],
+)
+def test_a_pod_prepares_while_its_init_containers_run(state: dict[str, Any], expected: bool) -> None:
+    waiting = changed(POD, "status.containerStatuses", [{"name": "main", "state": {"waiting": {}}}])
+    one = decode_pod(changed(waiting, "status.initContainerStatuses", [{"name": "init"} | state]))
+    assert one.is_preparing is expected and one.started is None
+    both = changed(POD, "status.initContainerStatuses", [{"name": "init"} | state])
+    assert not decode_pod(both).is_preparing, "it has started"
+
+
 def test_a_pod_that_goes_on_has_not_finished_when_one_container_has() -> None:
     assert decode_pod(changed(POD, "status.containerStatuses", ended("2026-11-21T16:10:00Z"))).finished is None
 

@@ -44,6 +44,7 @@ OTHERWISE: dict[str, Any] = {
     "finished": 7.0,
     "status_reason": "Evicted",
     "uses_host": True,
+    "is_preparing": True,
 }
 
 

@@ -58,7 +58,7 @@ def run(told: Told, *, shared: bool = False) -> Any:
     ]
     policies = SimpleNamespace(choose=lambda pod: SimpleNamespace(policy=SimpleNamespace(name="")), count=print)
     profile: Any = SimpleNamespace(
-        policies=policies, filters_for=lambda policy: (), binding=SimpleNamespace(reserve=(told,))
+        policies=policies, filters=(), filters_for=lambda policy: (), binding=SimpleNamespace(reserve=(told,))
     )
     state = SimpleNamespace(pods={pod.uid: pod for pod in pods}, names=["a"])
     view: Any = SimpleNamespace(state=state)

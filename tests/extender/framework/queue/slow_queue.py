@@ -32,8 +32,8 @@ class TakesTurns:
         at = min(range(len(heads)), key=lambda at: (self.n_taken.get(heads[at].flow, 0), heads[at].flow))
         if self.turns % 2 and heads[at].due is not None:
             return Turn(at, self.MOST, Pick.DUE)
-        if self.turns % 3 and heads[at].untried_since < math.inf:
-            return Turn(at, self.MOST, Pick.UNTRIED)
+        if self.turns % 3:
+            return Turn(at, self.MOST, Pick.LONGEST)
         return Turn(at, self.MOST)
 
     def taken(self, flow: str, n_pods: int) -> None:
@@ -53,7 +53,8 @@ class SlowPod:
     by: frozenset[str] = frozenset()
     happened: list[ClusterEvent] = field(default_factory=list)  # in flight
     is_changed: bool = False  # in flight
-    activated: int = 0  # how many pods became active before it
+    waits_since: float = 0.0  # for an attempt
+    number: int = 0
 
 
 @dataclass
@@ -70,12 +71,13 @@ class SlowQueue:
     takes_turns: bool = False  # as TakesTurns says
     turns: int = 0
     taken: dict[str, int] = field(default_factory=dict)  # by flow
-    n_activated: int = 0
+    n_seen: int = 0
 
     def put(self, pod: PodInfo, key: str, *, is_gang: bool, arrived: float) -> None:
         known = self.pods.get(pod.uid)
         if known is None:
-            new = self.pods[pod.uid] = SlowPod(pod, key, is_gang, arrived)
+            self.n_seen += 1
+            new = self.pods[pod.uid] = SlowPod(pod, key, is_gang, arrived, waits_since=self.now, number=self.n_seen)
             self._admit(new)
             return
         if pod == known.pod:
@@ -83,9 +85,8 @@ class SlowQueue:
         moves = known.pod.labels.get("flow") != pod.labels.get("flow")
         known.pod = pod
         self._reconsider(known)
-        if moves and known.part == "active":  # it comes last there
-            self.n_activated += 1
-            known.activated = self.n_activated
+        if moves and known.part != "in_flight":  # it comes last there
+            known.waits_since = self.now
 
     def remove(self, uid: str) -> None:
         gone = self.pods.pop(uid, None)
@@ -137,19 +138,18 @@ class SlowQueue:
         return [each.pod.uid for each in taken]
 
     def _turn(self, units: list[list[SlowPod]], most: int) -> list[SlowPod]:
-        """The flow that had the fewest pods; of it the first unit, the untried pods, what is due, in turns."""
+        """The flow that had the fewest pods; of it the first unit, those that wait longest, what is due, in turns."""
         self.turns += 1
         most = min(most, TakesTurns.MOST)
         name = min((_flow(unit) for unit in units), key=lambda name: (self.taken.get(name, 0), name))
         units = [unit for unit in units if _flow(unit) == name]
         due = [unit for unit in units if _due(unit) < math.inf]
-        untried = [each for unit in units for each in unit if not each.attempts]
+        longest = sorted((each for unit in units for each in unit), key=lambda each: (each.waits_since, each.number))
         if self.turns % 2 and due:
             taken = _whole_or(most, min(due, key=lambda u: (_by_priority(u)[0], _due(u))))
-        elif self.turns % 3 and untried:
-            untried.sort(key=lambda each: each.activated)
-            unit = next(unit for unit in units if untried[0] in unit)
-            own = list(itertools.takewhile(lambda each: each in unit, untried))
+        elif self.turns % 3:
+            unit = next(unit for unit in units if longest[0] in unit)
+            own = list(itertools.takewhile(lambda each: each in unit, longest))
             taken = unit if unit[0].is_gang else own[:most]
         else:
             taken = _whole_or(most, min(units, key=_by_priority))
@@ -169,7 +169,7 @@ class SlowQueue:
         until = self.now + min(self.options.initial_backoff * 2 ** (attempts - 1), self.options.longest_backoff)
         self.gang_until[first.key] = first.until = until
         for each in group:
-            each.by = by or frozenset()
+            each.by, each.waits_since = by or frozenset(), self.now
         is_awake = by is None or any(
             each.is_changed or any(self._is_helped(each, event) for event in each.happened) for each in group
         )
@@ -202,9 +202,8 @@ class SlowQueue:
     def _wake(self, woken: SlowPod) -> None:
         part = "backoff" if self._until(woken) > self.now else "active"
         for each in [woken, *(each for each in self._gang(woken) if each.part in _WAITING)]:
-            if each.part != "active" == part:
-                self.n_activated += 1
-                each.activated = self.n_activated
+            if each.part == "gated":
+                each.waits_since = self.now
             each.part = part
 
     def _is_helped(self, each: SlowPod, event: ClusterEvent) -> bool:

@@ -55,7 +55,7 @@ def test_flows_are_told_by_their_first_unit_and_its_first_pod() -> None:
     assert head.pod.uid == "a1"
     assert head.due is not None
     assert (head.due.key, head.due.due) == ("u", BEGIN + 9)
-    assert head.untried_since == BEGIN
+    assert head.waits_since == BEGIN
     assert order.heads["b"].due is None
     assert world.popped() == ["a0"]
     assert order.heads["a"].first.key == "u"
@@ -75,24 +75,51 @@ def test_the_unit_that_has_to_start_first_can_be_picked() -> None:
     assert world.popped() == ["whenever"]  # no unit has a due time: as if it had raised
 
 
-def test_untried_pods_can_be_picked_past_those_that_came_back() -> None:
+def test_those_that_wait_longest_can_be_picked_past_those_that_were_tried_since() -> None:
     order = Asked(of_flow("", 2))
     world = World(flows=order)
     world.put(*(a_pod(f"a{n}", unit="u") for n in range(5)))
+    world.after(1)
     assert world.reject(FIT) == ["a0", "a1"]
     world.after(2)
     world.queue.happened(node_added())
     assert world.parts()["a0"] == "active"
-    order.says = of_flow("", 2, Pick.UNTRIED)
+    order.says = of_flow("", 2, Pick.LONGEST)
     assert world.popped() == ["a2", "a3"]
-    assert order.heads[""].untried_since == BEGIN
-    assert world.popped() == ["a4"]
-    order.says = of_flow("", 2)
-    assert world.popped() == ["a0", "a1"]
-    assert order.heads[""].untried_since == math.inf
+    assert order.heads[""].waits_since == BEGIN
+    assert world.popped() == ["a4", "a0"]
+    assert world.popped() == ["a1"]
+    assert order.heads[""].waits_since == BEGIN + 1
 
 
-def test_how_long_a_pod_waits_untried_counts_from_when_it_was_let_in() -> None:
+def test_a_pod_that_was_tried_waits_since_then() -> None:
+    order = Asked()
+    world = World(flows=order)
+    world.put(a_pod("a"))
+    world.after(10)
+    world.reject(FIT)
+    assert order.heads[""].waits_since == BEGIN
+    world.after(200)
+    world.queue.happened(node_added())
+    world.after(50)
+    popped = world.pop()
+    assert popped is not None and order.heads[""].waits_since == BEGIN + 10
+    world.queue.failed(popped.pods)
+    world.after(100)
+    world.popped()
+    assert order.heads[""].waits_since == BEGIN + 260
+
+
+def test_flows_tell_how_many_pods_are_active_to_within_a_factor_of_two() -> None:
+    order = Asked(of_flow("", 1))
+    world = World(flows=order)
+    for n_there in range(1, 40):
+        world.put(a_pod(f"a{n_there}", unit="u"), a_pod(f"b{n_there}", unit="u"))
+        world.popped()
+        assert (n_there + 1) / 2 < order.heads[""].n_pods <= n_there + 1
+
+
+def test_how_long_a_pod_waits_counts_from_when_it_was_let_in() -> None:
     order = Asked()
     world = World(flows=order, gated={"a": "not yet"})
     world.put(a_pod("a"))
@@ -100,7 +127,7 @@ def test_how_long_a_pod_waits_untried_counts_from_when_it_was_let_in() -> None:
     world.gated.clear()
     world.queue.wake_units(["pod:a"])
     world.popped()
-    assert order.heads[""].untried_since == BEGIN + 500
+    assert order.heads[""].waits_since == BEGIN + 500
 
 
 def test_a_gang_is_popped_whole_whatever_the_turn_says() -> None:
@@ -121,7 +148,7 @@ def test_pods_that_nobody_looked_at_are_given_back() -> None:
     world.queue.returned(first.pods[1:])
     assert order.counts == {"": 1}
     world.popped()
-    assert order.heads[""].untried_since == BEGIN  # they were not tried
+    assert order.heads[""].waits_since == BEGIN  # they were not tried
 
 
 def test_a_pod_that_changes_its_flow_goes_there_with_its_unit() -> None:

@@ -228,3 +228,29 @@ def test_a_member_that_knows_of_the_group_tells_the_others() -> None:
     world.since["ns/g"] = 5.0
     world.put(a_pod("g2", gang="ns/g"))
     assert list(world.all_popped()) == [["g1", "g2"], ["single"]]
+
+
+def test_members_that_only_pause_go_on_with_the_first_one_that_may() -> None:
+    for knows_first in ("a", "c"):
+        world = World(waits={"a": 30.0, "b": 60.0, "c": 90.0}, gated={"d": "gate"})
+        world.put(*(a_pod(name, gang="ns/g") for name in "abcd"))
+        assert set(world.parts().values()) == {"gated"}
+        del world.waits[knows_first]
+        world.queue.happened(ClusterEvent(EventKind.UNSCHEDULED_POD_CHANGED, pod=a_pod(knows_first, gang="ns/g")))
+        assert world.popped() == ["a", "b", "c"]
+        assert world.parts()["d"] == "gated"
+
+
+def test_members_that_only_pause_go_on_with_a_new_one_that_may() -> None:
+    world = World(waits={"a": 30.0, "b": 60.0})
+    world.put(*(a_pod(name, gang="ns/g") for name in "abc"))
+    assert world.popped() == ["a", "b", "c"]
+
+
+def test_a_member_told_to_pause_when_it_comes_back_goes_on_with_the_others() -> None:
+    world = _gang("a", "b")
+    first = world.pop()
+    assert first is not None
+    world.waits = {"a": 30.0}
+    world.queue.rejected(first.pods, frozenset({FIT}), "no room")
+    assert world.parts() == {"a": "unschedulable", "b": "unschedulable"}

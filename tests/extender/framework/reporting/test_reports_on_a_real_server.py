@@ -99,6 +99,22 @@ def test_a_pod_that_waits_says_why_until_it_is_bound(
     assert {"example.org/Other", "PodScheduled"} <= {c["type"] for c in stored["status"]["conditions"]}
 
 
+def test_a_pod_that_waits_by_choice_is_not_unschedulable(
+    plane: ControlPlane, writer: ClusterWriter, running: Callable[[Path], tuple[ApiSession, Reports]]
+) -> None:
+    """Cluster autoscaler and Karpenter ask for that reason."""
+    _, reports = running(plane.kubeconfig)
+    created = writer.create(pod("report-1"))
+    reports.paused(pod_of(created), "starts 02:40", by="Valley")
+    assert eventually(lambda: condition(writer, created).get("reason") == "WaitingForValley")
+    told = condition(writer, created)
+    assert (told["status"], told["message"]) == ("False", "starts 02:40")
+    reports.failed(pod_of(created), NO_ROOM)
+    assert eventually(lambda: condition(writer, created)["reason"] == "Unschedulable")
+    assert eventually(lambda: "FailedScheduling" in events(plane, created))
+    assert events(plane, created) == {"FailedScheduling": NO_ROOM}
+
+
 def test_a_later_pod_of_the_same_name_is_left_alone(
     plane: ControlPlane, writer: ClusterWriter, running: Callable[[Path], tuple[ApiSession, Reports]]
 ) -> None:

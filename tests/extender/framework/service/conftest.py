@@ -1,4 +1,4 @@
-"""One application over made-up loops and a made-up scorer, asked in this process."""
+"""One application over made-up loops and a made-up scorer, with the routes of the job profile, asked in this process."""
 
 from __future__ import annotations
 
@@ -11,6 +11,9 @@ from extender.framework.metrics import SchedulingGauges, SchedulingMetrics
 from extender.framework.reporting.condition_writer import ConditionFigures
 from extender.framework.reporting.scheduling_events import SchedulingEventFigures
 from extender.framework.service.app import create_app
+from extender.job.service.answers import JobReports
+from extender.job.service.bodies import JOB_BODIES
+from extender.job.service.routes import jobs_router
 from tests.extender.framework.service.simple_scheduling import SimpleScheduling, queued
 from tests.scorer.service.app_client import AppClient
 from tests.scorer.service.fake_scorer import FakeScorer
@@ -41,6 +44,13 @@ def client(scorer: FakeScorer, scheduling: SimpleScheduling, metrics: Scheduling
         conditions=lambda: ConditionFigures(0, 0, 0, 0),
         events=lambda: SchedulingEventFigures(0, 0, 0, 0),
     )
-    app = create_app(scorer, scheduling, metrics, collectors=[SchedulingGauges(scheduling.state), figures])
+    app = create_app(
+        scorer,
+        scheduling,
+        metrics,
+        collectors=[SchedulingGauges(scheduling.state), figures],
+        routers=[jobs_router(JobReports(clock=lambda: 0.0).plan)],
+        bodies=JOB_BODIES,
+    )
     with AppClient(app) as client:
         yield client

@@ -134,6 +134,22 @@ def test_a_priority_that_is_written_down_is_known() -> None:
     assert decode(changed(NIGHTLY, "spec.jobTemplate.spec.template.spec.priority", -5)).priority == -5
 
 
+@pytest.mark.parametrize(
+    ("path", "value", "stays"),
+    [
+        ("hostNetwork", True, True),
+        ("volumes", [{"name": "d", "hostPath": {"path": "/data"}}], True),
+        ("volumes", [{"name": "d", "persistentVolumeClaim": {"claimName": "data"}}], True),
+        ("containers", [{"name": "a", "ports": [{"containerPort": 80, "hostPort": 8080}]}], True),
+        ("containers", [{"name": "a", "ports": [{"containerPort": 80}]}], False),
+        ("volumes", [{"name": "d", "configMap": {"name": "settings"}}], False),
+    ],
+)
+def test_whether_its_pods_need_what_their_node_has(path: str, value: Any, stays: bool) -> None:
+    made = decode(changed(NIGHTLY, f"spec.jobTemplate.spec.template.spec.{path}", value))
+    assert made.template.stays == stays
+
+
 ODD = [
     ("spec.schedule", 5),
     ("spec.jobTemplate.spec.parallelism", "many"),

@@ -57,7 +57,8 @@ def a_head(
     since: float = 0.0,
     due: float = math.inf,
     due_priority: int | None = None,
-    untried_since: float = math.inf,
+    waits_since: float = math.inf,
+    n_pods: int = 1,
     pod: PodInfo | None = None,
 ) -> FlowHead:
     """due: of the unit that has to start first, which is another one than the first."""
@@ -67,5 +68,6 @@ def a_head(
         SortedUnit(priority, since, f"first of {flow}", flow=flow),
         pod or a_job_pod("p", namespace=flow.partition("/")[2] or "default"),
         None if due == math.inf else SortedUnit(priority_of_due, since, f"due of {flow}", due, flow),
-        untried_since,
+        waits_since,
+        n_pods,
     )

@@ -96,12 +96,12 @@ def test_pods_that_came_back_unseen_do_not_count() -> None:
 
 def test_a_pod_that_was_not_tried_for_long_goes_whatever_its_priority() -> None:
     flows = Flows()
-    heads = [a_head("online", priority=9, untried_since=NOW), a_head("fifo/", untried_since=NOW - 600)]
+    heads = [a_head("online", priority=9, waits_since=NOW), a_head("fifo/", waits_since=NOW - 600)]
     assert flows.turn(*heads, now=NOW - 1) == Turn(0)
     turns = [flows.turn(*heads) for _ in range(8)]
     # Every fourth turn: what is of high priority goes on.
     assert [turn.position for turn in turns] == [1, 0, 0, 0, 1, 0, 0, 0]
-    assert turns[0] == Turn(1, 64, Pick.UNTRIED)
+    assert turns[0] == Turn(1, 64, Pick.LONGEST)
     assert Flows(FairOptions(longest_wait=0)).turn(*heads, now=NOW * 9) == Turn(0)
 
 
@@ -178,6 +178,34 @@ def test_owners_whose_pods_find_no_node_do_not_stop_others() -> None:
     assert served
     assert all(turns[at].most == 1 for at in served)
     assert max(b - a for a, b in itertools.pairwise(served)) <= 33
+
+
+def test_turns_grow_with_a_large_backlog() -> None:
+    heads = [a_head(f"drf/o{owner}", n_pods=50) for owner in range(500)]
+    flows = Flows()
+    flows.sits("o0", 1)
+    assert flows.turn(*heads).most == 6  # 25,000 pods in some 4,000 turns
+    assert flows.turn(*heads[:50]).most == 2  # and few of 2,500: only the turn before was in vain
+    assert Flows(FairOptions(quantum=4)).turn(*heads).most == 4
+
+
+def test_turns_grow_while_they_are_in_vain_until_there_is_room() -> None:
+    flows = Flows()
+    heads = [a_head(f"drf/o{owner}") for owner in range(500)]
+    assert [flows.turn(*heads).most for _ in range(8)] == [1, 2, 4, 8, 16, 32, 64, 64]
+    flows.sits("o0", 1)
+    assert flows.turn(*heads).most == 1
+    # What nobody looked at was not in vain.
+    flows.order.taken("drf/o1", 1)
+    flows.order.taken("drf/o1", -1)
+    assert flows.turn(*heads).most == 1
+    assert flows.turn(*heads).most == 2
+    seated = next(iter(flows.state.pods.values()))
+    flows.shares.apply(flows.state.delete_pod(seated.uid))
+    assert flows.turn(*heads).most == 1
+    assert flows.turn(*heads).most == 2
+    flows.shares.apply(flows.state.put_node(a_node("more", 10, 10)))
+    assert flows.turn(*heads).most == 1
 
 
 def test_owners_that_came_and_went_are_not_remembered() -> None:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
@@ -20,8 +21,8 @@ A, B = QueueOwner("default", "a"), QueueOwner("default", "b")
 class Cluster:
     """The tables, and shares that follow them."""
 
-    def __init__(self, *nodes: NodeInfo) -> None:
-        self.state = ClusterState()
+    def __init__(self, *nodes: NodeInfo, otherwise: Callable[[NodeInfo], bool] = lambda node: False) -> None:
+        self.state, self.otherwise = ClusterState(), otherwise
         for node in nodes:
             self.state.put_node(node)
         self.shares = self.counted_anew()
@@ -29,7 +30,11 @@ class Cluster:
     def counted_anew(self) -> Shares:
         queue_of = QueueOf([JobQueue("other")])
         return Shares(
-            self.state, queue_of=queue_of, is_job=is_job, counts=lambda node: not node.name.startswith("virtual")
+            self.state,
+            queue_of=queue_of,
+            is_job=is_job,
+            counts=lambda node: not node.name.startswith("virtual"),
+            otherwise=self.otherwise,
         )
 
     def put(self, pod: PodInfo) -> None:
@@ -99,6 +104,22 @@ def test_the_total_is_that_of_the_nodes_that_count() -> None:
     assert cluster.shares.total == (25.0, 150.0)
     cluster.shares.apply(cluster.state.delete_node("m"))
     assert cluster.shares.total == (20.0, 100.0)
+
+
+def test_without_nodes_that_count_others_take_their_place() -> None:
+    """As where all nodes are virtual: shares of nothing would be those of whoever comes first."""
+    cluster = Cluster(a_node("virtual-1", 100, 1000), otherwise=lambda node: node.name != "virtual-theirs")
+    cluster.put(a_job_pod("p", namespace="a", node="virtual-1", cpu=10))
+    assert cluster.shares.report() == (OwnerShare("default", "a", 1, 0.1, "cpu"),)
+    cluster.put_node(a_node("virtual-theirs", 100, 1000))
+    cluster.put_node(a_node("virtual-2", 100, 1000))
+    assert cluster.shares.total == (200.0, 2000.0)
+    cluster.put_node(a_node("n", 20, 200))
+    assert cluster.shares.total == (20.0, 200.0)
+    assert cluster.shares.report() == (OwnerShare("default", "a", 1, 0.5, "cpu"),)
+    cluster.shares.apply(cluster.state.delete_node("n"))
+    assert cluster.shares.total == (200.0, 2000.0)
+    assert cluster.shares.held(A) == Held(1, (10.0, 1.0))
 
 
 def test_a_resource_that_a_node_brings_counts_from_then_on() -> None:

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from extender.job.objects.cron_jobs import Concurrency, CronJobInfo, CronJobs
 from extender.job.objects.job_runs import JobRun, JobRuns
 from extender.job.runs.expected import ExpectedRun, ExpectedRuns, Source, due_time
 from extender.job.runs.run_times import LONGEST_RUN, RunTimes
@@ -60,9 +61,51 @@ def test_no_run_is_longer_than_its_job_may_be(stopped_after: int | None, expecte
     jobs = JobRuns()
     jobs.put(JobRun("shop", "report-1", "j", REPORT, active_deadline_seconds=stopped_after))
     runs = ExpectedRuns(times(60.0, 100.0), jobs=jobs)
-    assert runs.of(POD, REPORT) == ExpectedRun(expected[0], Source.LEARNED, expected[1])
+    of_pod = runs.of(POD, REPORT)
+    assert (of_pod.seconds, of_pod.source, of_pod.long) == (expected[0], Source.LEARNED, expected[1])
     for stranger in (replace(POD, owner_uid="of-another-job"), replace(POD, owner=Owner("Workflow", "report-1"))):
         assert runs.of(stranger, REPORT).long == 150.0
+
+
+@pytest.mark.parametrize(
+    ("started", "due"),
+    [(9_000.0, 9_000.0 + 7200 - 150), (None, 10_000.0 + 7200 - 150), (2_000.0, 10_000.0)],
+    ids=["taken up", "not seen yet", "stopped before a run could end"],
+)
+def test_who_may_wait_starts_long_enough_before_its_job_is_stopped(started: float | None, due: float) -> None:
+    jobs = JobRuns()
+    jobs.put(JobRun("shop", "report-1", "j", REPORT, started=started, active_deadline_seconds=7200))
+    run = ExpectedRuns(times(60.0, 100.0), jobs=jobs).of(POD, REPORT)
+    assert due_time(POD, JobTerms(latest_start=10_000.0 + 86_400), run) == due
+    assert due_time(POD, JobTerms(deadline=10_000.0 + 86_400), run) == due
+    assert due_time(POD, JobTerms(latest_start=10_001.0), run) == min(10_001.0, due)
+    assert due_time(POD, NO_TERMS, run) == math.inf
+
+
+@pytest.mark.parametrize(
+    ("schedule", "concurrency", "due"),
+    [
+        ("0 */6 * * *", Concurrency.REPLACE, 6 * 3600 - 600.0),
+        ("0 */6 * * *", Concurrency.ALLOW, 86_400.0),
+        ("0 */6 * * *", Concurrency.FORBID, 86_400.0),
+        ("* * * * *", Concurrency.REPLACE, 4.0),  # there never is the time: at once
+        ("@every 6h", Concurrency.REPLACE, 86_400.0),
+        ("no schedule", Concurrency.REPLACE, 86_400.0),
+    ],
+)
+def test_who_may_wait_starts_long_enough_before_the_next_run_replaces_it(
+    schedule: str, concurrency: Concurrency, due: float
+) -> None:
+    cron_jobs = CronJobs()
+    runs = ExpectedRuns(RunTimes(), jobs=JobRuns(), cron_jobs=cron_jobs)
+    one = replace(POD, created=4.0)
+    terms = JobTerms(latest_start=86_400.0)
+    assert due_time(one, terms, runs.of(one, REPORT)) == 86_400.0
+    cron_jobs.put(CronJobInfo(REPORT.namespace, REPORT.name, "c", schedule, concurrency=concurrency))
+    assert due_time(one, terms, runs.of(one, REPORT)) == due
+    assert due_time(one, NO_TERMS, runs.of(one, REPORT)) == math.inf
+    cron_jobs.put(CronJobInfo(REPORT.namespace, REPORT.name, "c", schedule, concurrency=concurrency, suspended=True))
+    assert due_time(one, terms, runs.of(one, REPORT)) == 86_400.0
 
 
 @pytest.mark.parametrize("default", [0.0, -1.0, math.inf, math.nan])

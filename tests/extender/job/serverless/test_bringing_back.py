@@ -89,6 +89,16 @@ def test_one_that_has_started_meanwhile_stays_and_is_no_disruption(writer: Clust
     assert condition_of(now)[0] == "False"
 
 
+@pytest.mark.parametrize("state", [{"running": {}}, {"terminated": {"exitCode": 0}}])
+def test_one_whose_init_containers_run_stays(writer: ClusterWriter, session: ApiSession, state: dict[str, Any]) -> None:
+    manifest, info = created(writer, "p")
+    init = {"name": "load", "image": "", "imageID": "", "ready": False, "restartCount": 0, "state": state}
+    writer.patch_status(manifest, {"phase": "Pending", "initContainerStatuses": [init]})
+    assert taken_back(session, info).outcome is Outcome.STARTED
+    now = now_of(writer, "p")
+    assert now is not None and "deletionTimestamp" not in now["metadata"]
+
+
 def test_one_that_starts_just_before_it_is_deleted_stays(
     writer: ClusterWriter, session: ApiSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -86,6 +86,26 @@ def test_a_clock_that_is_set_back_does_not_make_a_pause_longer() -> None:
     assert health.room(0.0) == 1
 
 
+def test_a_gang_probes_as_a_whole_and_alone() -> None:
+    health = made()
+    health.failed("a", since=0.0, now=0.0)
+    assert health.room(29.0, "shop/g") == 0
+    assert health.room(30.0, "shop/g") is None and health.room(30.0) == 1
+    for uid in ("g-0", "g-1"):
+        health.seated(uid, 30.0, "shop/g")
+        assert health.room(30.0, "shop/g") is None
+        assert health.room(30.0) == health.room(30.0, "shop/other") == 0
+    assert health.failed("g-0", since=30.0, now=40.0) and not health.failed("g-1", since=30.0, now=40.0)
+    assert health.until == 100.0, "members that fail together are one failure"
+    health.seated("single", 100.0)
+    assert health.room(100.0, "shop/g") == 0
+    health.left("single")
+    health.seated("g-2", 101.0, "shop/g")
+    health.seated("g-3", 101.0, "shop/g")
+    health.started("g-3", 102.0)
+    assert health.health(102.0) is Health.WORKS
+
+
 @given(
     st.lists(st.tuples(st.sampled_from(["seat", "start", "fail", "leave", "wait"]), st.integers(0, 4)), max_size=60),
 )

@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from extender.framework.events import ClusterEvent, EventKind
+from extender.framework.gangs.labels import GROUP_LABEL
 from extender.framework.plugins import EnqueueExtensions, Hint, NodePreference
 from extender.job.serverless.options import First, Provider
 from scorer.cluster.constraints import HostPort, PodVolume
@@ -132,6 +133,24 @@ def test_a_provider_that_backs_off_gets_nothing_then_one_then_all() -> None:
     (probe,) = (pod for pod in world.view.state.pods.values() if pod.uid.startswith("b-") and pod.node == "v")
     world.started(probe, "v")
     assert set(world.place(pods(10, "c"))) == {"v"}
+
+
+def test_a_gang_can_find_out_whether_a_provider_is_well_again() -> None:
+    """With no other nodes: one pod at a time would never be the whole gang."""
+    world = World([provider_node("v", "aci")], Provider("aci"))
+    (first,) = pods(1, "first")
+    world.place([first])
+    world.rejected(first, "v")
+    world.now += 30.0
+    members = [replace(pod, labels={GROUP_LABEL: "g"}) for pod in pods(4, "member")]
+    assert world.place(members[:2]) == ["v", "v"]
+    assert world.place(members[2:]) == ["v", "v"]
+    assert "one pod or gang at a time" in world.reasons(job_pod("p"))["v"]
+    other = replace(job_pod("other"), labels={GROUP_LABEL: "other"})
+    assert "one pod or gang at a time" in world.reasons(other)["v"]
+    for pod in members:
+        world.gone(pod)
+    assert world.reasons(other) == world.reasons(job_pod("p")) == {}
 
 
 @settings(max_examples=25, deadline=None)

@@ -152,6 +152,16 @@ def test_a_pod_that_fails_by_itself_is_not_its_providers_failure() -> None:
     assert not world.tables.failures and world.reasons(job_pod("q")) == {}
 
 
+def test_a_pod_whose_init_containers_run_has_started() -> None:
+    world = World([provider_node("v", "aci")], replace(ACI, start_timeout=100.0))
+    pod = world.run(job_pod("p"), "v")
+    world.run(pod, "v", is_preparing=True)
+    world.now += 1_000.0
+    assert world.tables.not_started() == [] and world.use("aci") == (1, 1.0, 1.0, 0)
+    world.run(pod, "v", is_preparing=True, phase=Phase.FAILED, status_reason="ProviderFailed")
+    assert not world.tables.failures
+
+
 def test_whoever_found_no_room_is_told_when_there_is_some() -> None:
     world = World([provider_node("v", "aci")], replace(ACI, most_starting=1))
     pod = job_pod("p")

@@ -15,11 +15,14 @@ import pytest
 from prometheus_client import CollectorRegistry
 
 from extender.api_answer import Answer, answered, unanswered
+from extender.job.objects.failing import Failing, OnDisruption
+from extender.job.objects.job_runs import JobRun, JobRuns
+from extender.job.serverless.affording import Affording
 from extender.job.serverless.bringing_back import Outcome
 from extender.job.serverless.metrics import ServerlessCollector
 from extender.job.serverless.options import Provider
 from extender.job.serverless.watching import ProviderWatch
-from forecast.service_key import NO_OWNER
+from forecast.service_key import NO_OWNER, Owner, ServiceKey
 from scorer.cluster.objects import PodInfo
 from tests.extender.job.serverless.providers_world import OURS, World, job_pod, provider_node
 
@@ -55,7 +58,7 @@ class MadeUpSession:
 
 
 class Scene:
-    def __init__(self) -> None:
+    def __init__(self, jobs: JobRuns | None = None) -> None:
         self.world = World([provider_node("v", "aci")], ACI)
         self.session, self.leads = MadeUpSession(), True
         self.told: list[tuple[str, str]] = []
@@ -67,6 +70,7 @@ class Scene:
             locked=self._locked,
             tell=lambda pod, reason, note: self.told.append((pod.name, reason)),
             may_write=lambda: self.leads,
+            affording=None if jobs is None else Affording(jobs),
             clock=lambda: self.world.now,
         )
 
@@ -129,6 +133,53 @@ def test_a_pod_that_nobody_makes_anew_is_told_once_and_left(fields: dict[str, An
     scene.watch.step()
     scene.watch.step()
     assert scene.session.asked == [] and scene.told == [("p-0", "NotStarted")]
+
+
+def a_job(failing: Failing | None = None, **counts: Any) -> JobRun:
+    return JobRun("shop", "job", "uid-of-job", ServiceKey("shop", "Job", "job"), failing=failing or Failing(), **counts)
+
+
+def test_a_job_loses_no_more_pods_than_it_can_afford() -> None:
+    jobs = JobRuns()
+    scene = Scene(jobs)
+    pods = scene.stalled(12)
+    scene.watch.step()
+    assert scene.session.asked == [] and scene.told == [], "Jobs have not been listed yet"
+    jobs.put(a_job(failed=1))
+    for _ in range(3):
+        scene.watch.step()
+    assert len(scene.session.deleted) == 4
+    assert sorted(reason for _, reason in scene.told) == ["NotTakenBack"] * 8 + ["TakenBack"] * 4
+    for pod in pods:
+        if pod.name in scene.session.deleted:
+            scene.world.gone(pod)
+    jobs.put(a_job(failed=5))
+    scene.world.now += 100.0
+    scene.watch.step()
+    assert len(scene.session.deleted) == 4
+    jobs.put(a_job(Failing(on_disruption=OnDisruption.IGNORED), failed=5))
+    scene.watch.step()
+    assert len(scene.session.deleted) == 12
+
+
+def test_a_controller_that_counts_no_failures_gets_all_its_pods_back() -> None:
+    scene = Scene(JobRuns())
+    scene.stalled(12, owner=Owner("ReplicaSet", "web"))
+    scene.watch.step()
+    assert len(scene.session.deleted) == 12
+
+
+def test_a_pod_that_could_not_be_sent_for_costs_its_job_nothing() -> None:
+    jobs = JobRuns()
+    jobs.put(a_job(Failing(limit=2)))
+    scene = Scene(jobs)
+    scene.stalled(2)
+    scene.session.is_over = True
+    scene.watch.step()
+    scene.session.is_over = False
+    scene.world.now += 30.0
+    scene.watch.step()
+    assert len(scene.session.deleted) == 1
 
 
 def test_a_replica_that_does_not_lead_only_looks_and_goes_on_when_it_leads() -> None:

@@ -238,6 +238,14 @@ def test_what_is_known_of_the_pods_of_a_group() -> None:
     [one] = world.bursts.expected(MIDNIGHT + 2 * DAY + 3600)
     assert (one.name, one.run_seconds, one.requests) == ("shop/Flow/b", 30.0, {"cpu": 2.0})
     assert one.service is None
+    assert not one.stays
+
+    world = World()
+    for day in range(2):
+        world.now = MIDNIGHT + day * DAY
+        for i in range(10):
+            world.cluster.put(replace(job_pod(f"task-{day}-{i}", world.now), uses_host=True))
+    assert world.bursts.expected(MIDNIGHT + DAY + 3600)[0].stays
 
 
 @pytest.mark.parametrize(
@@ -411,12 +419,12 @@ def test_within_a_minute_only_what_is_learned_of_the_past_changes_what_is_expect
 def test_a_stream_is_no_storm() -> None:
     world = World(MIDNIGHT + 2 * DAY)
     every_minute: Sequence[JobRun] = [
-        job(f"stream-{day}-{minute}", MIDNIGHT + day * DAY + 60 * minute, pods=30)
+        job(f"stream-{day}-{minute}", MIDNIGHT + day * DAY + 60 * minute, pods=80)
         for day in range(2)
         for minute in range(120)
     ]
     world.bursts.learn_from_jobs(every_minute)
     made = demand_ahead((), world.bursts.expected(world.now), lambda service: 1.0, world.now)
-    assert made.arrivals[:120].tolist() == [30.0] * 120
+    assert made.arrivals[:120].tolist() == [80.0] * 120
     assert storms(made) == []
     assert datetime.fromtimestamp(made.start, UTC).hour == 0

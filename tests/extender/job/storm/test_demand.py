@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -106,6 +107,17 @@ def test_pods_that_must_not_stay_need_no_room() -> None:
         )
     )
     assert (storm.pods, storm.only_outside, storm.may_leave, storm.priority) == (92, 67, 72, 3)
+
+
+def test_pods_that_cannot_leave_need_room_whatever_they_say() -> None:
+    tied = replace(cron_job("").template, stays=True)
+    flows = ExpectedBurst(MIDNIGHT + 3 * 3600, "flows", None, 7, 30.0, {}, stays=True)
+    [storm] = storms(
+        demand(
+            cron_job("0 3 * * *", pods=60, name="a", template=tied), cron_job("0 3 * * *", name="b"), bursts=(flows,)
+        )
+    )
+    assert (storm.pods, storm.may_leave) == (77, 10)
 
 
 def test_a_burst_of_several_minutes_is_one_source_of_a_storm() -> None:

@@ -6,61 +6,19 @@ from dataclasses import replace
 
 import pytest
 
+from extender.framework.events import ClusterEvent, EventKind
 from extender.framework.plugins import EnqueueExtensions
-from extender.framework.queue.options import QueueOptions
-from extender.framework.queue.scheduling_queue import SchedulingQueue
-from extender.framework.queue.sorting import PrioritySort
-from extender.framework.queue.unit import UnitOf, unit_by_owner
 from extender.framework.status import Code
 from extender.job.valley.expected_load import expected_load, usable_rows
 from extender.job.valley.gate import ValleyGate
 from extender.job.valley.options import ValleyOptions
 from extender.job.valley.planner import Planner
 from forecast.resources import CPU
-from scorer.cluster.objects import PodInfo
+from scorer.cluster.objects import Phase
 from tests.extender.job.valley.waiting_pods import NotingQueue, due_of, job_pod, run_seconds
-from tests.scorer.live_cluster import at, model, pod_of
+from tests.extender.job.valley.waiting_queue import EVENING, Waiting
+from tests.scorer.live_cluster import at, model
 from tests.scorer.scorer_at import LiveScorer
-
-EVENING = [pod_of(n % 6, f"online-{n}", f"node-{n % 4}") for n in range(48)]
-
-
-class _Owners:
-    def unit_of(self, pod: PodInfo) -> UnitOf:
-        return unit_by_owner(pod)
-
-
-class Waiting:
-    """Gate, planner and a real queue over a live cluster at some hour of the model's first day."""
-
-    def __init__(self, hour: float = 19.0, *, without_model: bool = False, **options: float | bool) -> None:
-        self.live = LiveScorer(hour, pods=EVENING, without_model=without_model)
-        settings = ValleyOptions(**options)  # type: ignore[arg-type]
-        self.gate = ValleyGate(settings, due_of, clock=self.live.clock)
-        self.queue = SchedulingQueue(
-            sort=PrioritySort(),
-            gate=self.gate.pre_enqueue,
-            hints=lambda pod: {},
-            units=_Owners(),
-            options=QueueOptions(),
-            clock=self.live.clock,
-        )
-        self.planner = Planner(self.live.scorer, self.queue, self.gate, run_seconds, settings, clock=self.live.clock)
-
-    def put(self, *pods: PodInfo) -> None:
-        for pod in pods:
-            self.live.put(pod)
-            self.queue.put(pod)
-
-    def later(self, seconds: float) -> None:
-        self.live.later(seconds)
-        self.queue.tick()
-
-    def popped(self) -> list[str]:
-        found: list[str] = []
-        while (popped := self.queue.pop(most=100, wait_seconds=0.0)) is not None:
-            found += [queued.pod.uid for queued in popped.pods]
-        return [uid.removeprefix("uid-") for uid in found]
 
 
 def test_the_load_ahead_is_that_of_the_nodes() -> None:
@@ -157,6 +115,44 @@ def test_what_was_let_go_and_found_no_node_is_not_held_again() -> None:
     waiting.queue.rejected(popped.pods, frozenset({"NodeResourcesFit"}), "no room")
     waiting.planner.plan()
     assert waiting.queue.lengths()["gated"] == 0
+
+
+def test_what_was_let_go_is_not_held_again_when_its_binding_fails() -> None:
+    waiting = Waiting(19.0)
+    job = job_pod(created=at(19), latest_start="12h")
+    waiting.put(job)
+    waiting.planner.plan()
+    (planned,) = waiting.planner.planned()
+    waiting.later(planned.start - at(19) + 1)
+    popped = waiting.queue.pop(most=1, wait_seconds=0.0)
+    assert popped is not None
+    with waiting.live.scorer.changing() as cluster:
+        cluster.assume(job, "node-1", waiting.live.clock.now + 1e6)
+    waiting.planner.plan()  # which forgets what has a node
+    assert (waiting.planner.planned(), waiting.gate.held()) == ((), {})
+    with waiting.live.scorer.changing() as cluster:
+        cluster.forget_all([job.uid])
+    with waiting.live.scorer.reading():
+        waiting.queue.failed(popped.pods)
+        waiting.queue.happened(ClusterEvent(EventKind.TIMEOUT))
+        assert waiting.gate.pre_enqueue(job).is_success
+    waiting.planner.plan()
+    waiting.later(2)
+    assert waiting.popped() == ["job"]
+
+
+def test_who_was_let_go_is_remembered_until_it_is_gone() -> None:
+    waiting = Waiting(19.0)
+    jobs = [job_pod(f"job-{n}", created=at(19), latest_start="5m") for n in range(3)]
+    waiting.put(*jobs)
+    waiting.later(241)  # a minute before their latest start
+    with waiting.live.scorer.reading():
+        assert all(waiting.gate.pre_enqueue(job).is_success for job in jobs)
+    assert len(waiting.gate.all_let_go()) == 3
+    waiting.live.delete(jobs[0])
+    waiting.live.put(replace(jobs[1], node="node-1", phase=Phase.SUCCEEDED))
+    waiting.planner.plan()
+    assert waiting.gate.all_let_go() == ["uid-job-2"]
 
 
 def test_pods_that_do_not_wait_any_more_are_forgotten() -> None:

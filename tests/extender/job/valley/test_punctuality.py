@@ -7,8 +7,11 @@ from typing import Any
 
 from prometheus_client import Counter
 
+from extender.job.dating import DatedTerms
+from extender.job.objects.job_runs import JobRun, JobRuns
 from extender.job.valley.metrics import ValleyMetrics
 from extender.job.valley.punctuality import DEADLINE_MISSED, LATEST_START_MISSED, Punctuality
+from forecast.service_key import Owner, ServiceKey
 from scorer.cluster.objects import Phase, PodInfo
 from tests.extender.job.valley.waiting_pods import job_pod
 from tests.scorer.scorer_at import LiveScorer
@@ -150,6 +153,96 @@ def test_after_a_restart_what_lies_ahead_is_followed() -> None:
     assert again.counts() == (0, 1, 0, 1)
 
 
+class DatedByJobs(Followed):
+    """Durations count from the creation of Jobs, which are heard of when they are."""
+
+    def __init__(self) -> None:
+        self.jobs = JobRuns()
+        super().__init__()
+        self.pod = job_pod()
+
+    def follow(self) -> Punctuality:
+        dated = DatedTerms(self.jobs)
+        made = Punctuality(
+            self.tables.state,
+            self.tables.assumed.__contains__,
+            lambda pod: True,
+            terms=dated.of,
+            is_settled=dated.is_settled,
+            metrics=self.metrics,
+            clock=self.live.clock,
+        )
+        self.live.scorer.attach((), made)
+        return made
+
+    def of_job(self, name: str, **said: Any) -> PodInfo:
+        pod = replace(job_pod(name, created=self.live.clock.now, **said), owner=Owner("Job", "work"), owner_uid="u")
+        self.live.put(pod)
+        return pod
+
+    def hears_of(self, created: float) -> None:
+        self.jobs.put(JobRun(self.pod.namespace, "work", "u", ServiceKey("shop", "Job", "work"), created=created))
+
+
+def test_the_deadline_of_a_pod_that_is_made_anew_is_still_that_of_its_job() -> None:
+    followed = DatedByJobs()
+    began = followed.live.clock.now
+    followed.pod = followed.of_job("first", deadline="2h")
+    followed.hears_of(began)
+    followed.later(3600)
+    followed.live.delete(followed.pod)
+    followed.of_job("second", deadline="2h")
+    followed.later(3599)
+    assert followed.counts() == (0, 0, 0, 0)
+    followed.later(2)
+    assert followed.counts() == (0, 0, 0, 1)
+
+
+def test_a_job_that_is_heard_of_after_its_pod_still_dates_it() -> None:
+    followed = DatedByJobs()
+    began = followed.live.clock.now
+    followed.later(3600)
+    followed.pod = followed.of_job("late", deadline="2h", latest_start="1h10m")
+    followed.later(5)
+    followed.hears_of(began)
+    followed.later(600)
+    assert followed.counts() == (0, 1, 0, 0)
+    followed.later(3000)
+    assert followed.counts() == (0, 1, 0, 1)
+    assert not followed.punctuality._unsettled
+
+
+def test_one_that_is_late_when_its_job_is_heard_of_is_late() -> None:
+    followed = DatedByJobs()
+    began = followed.live.clock.now
+    followed.later(7300)
+    followed.pod = followed.of_job("again", deadline="2h")
+    followed.hears_of(began)
+    followed.later(2)
+    assert followed.counts() == (0, 0, 0, 1)
+
+
+def test_what_was_over_when_a_bound_pod_was_first_seen_does_not_count() -> None:
+    followed = DatedByJobs()
+    began = followed.live.clock.now
+    followed.later(7300)
+    pod = replace(job_pod("bound", "node-1", created=followed.live.clock.now - 10, deadline="2h"), phase=Phase.RUNNING)
+    followed.pod = replace(pod, owner=Owner("Job", "work"), owner_uid="u")
+    followed.live.put(followed.pod)
+    followed.hears_of(began)
+    followed.later(7300)
+    assert followed.counts() == (0, 0, 0, 0)
+
+
+def test_a_job_that_is_never_heard_of_is_not_asked_for_any_longer() -> None:
+    followed = DatedByJobs()
+    followed.pod = followed.of_job("lone", deadline="2h")
+    followed.later(61)
+    assert not followed.punctuality._unsettled
+    followed.later(7200)
+    assert followed.counts() == (0, 0, 0, 1)
+
+
 def test_rebuilding_counts_nothing_twice() -> None:
     followed = Followed()
     followed.bind(followed.job(latest_start="1h", deadline="2h"))
@@ -158,3 +251,36 @@ def test_rebuilding_counts_nothing_twice() -> None:
     followed.punctuality.rebuild()
     followed.later(60)
     assert followed.counts() == (1, 0, 0, 1)
+
+
+def test_what_was_counted_is_not_counted_again_when_the_pod_changes() -> None:
+    followed = Followed()
+    pod = followed.job(latest_start="1h", deadline="3h")
+    followed.later(3601)
+    for change in range(3):
+        followed.live.put(replace(pod, nominated_node=f"node-{change}"))
+        followed.later(1)
+        followed.punctuality.rebuild()
+        followed.later(1)
+    assert followed.counts() == (0, 1, 0, 0)
+    followed.later(3 * 3600)
+    for change in range(3):
+        followed.live.put(replace(pod, nominated_node=f"node-{change}"))
+        followed.later(1)
+        followed.punctuality.rebuild()
+        followed.later(1)
+    assert followed.counts() == (0, 1, 0, 1)
+    assert followed.reasons() == [LATEST_START_MISSED, DEADLINE_MISSED]
+
+
+def test_who_was_counted_is_remembered_until_it_is_gone() -> None:
+    followed = Followed()
+    pods = [followed.job(f"job-{n}", latest_start="1h") for n in range(3)]
+    followed.later(3601)
+    assert len(followed.punctuality._over) == 3
+    followed.live.delete(pods[0])
+    followed.end(followed.bind(pods[1]))
+    assert "uid-job-0" not in followed.punctuality._over
+    followed.live.delete(pods[1])
+    assert list(followed.punctuality._over) == ["uid-job-2"]
+    assert followed.counts() == (0, 3, 0, 0)

@@ -1,0 +1,39 @@
+"""From when on the durations that pods say count: of a pod of a Job from the creation of the Job.
+
+A pod that is tried again, or taken back from a provider, is another pod with another creation; what its Job was to have
+done by some time it is still to have done by then.
+"""
+
+from __future__ import annotations
+
+from extender.job.objects.job_runs import JobRun, JobRuns
+from extender.job.terms import JobTerms, terms_of
+from scorer.cluster.objects import PodInfo
+
+__all__ = ["DatedTerms"]
+
+
+class DatedTerms:
+    """For any thread."""
+
+    def __init__(self, jobs: JobRuns) -> None:
+        self._jobs = jobs
+
+    def of(self, pod: PodInfo) -> JobTerms:
+        """What a pod says; see terms_of."""
+        return terms_of(pod, self.since)
+
+    def since(self, pod: PodInfo) -> float:
+        """Unix seconds from which its durations count: its own creation if it is of no Job, or of one not known yet."""
+        job = self._job_of(pod)
+        return (job.created if job is not None else 0.0) or pod.created
+
+    def is_settled(self, pod: PodInfo) -> bool:
+        """Whether `since` stays as it is: False of a pod whose Job is not known."""
+        return pod.owner.kind != "Job" or self._job_of(pod) is not None
+
+    def _job_of(self, pod: PodInfo) -> JobRun | None:
+        if pod.owner.kind != "Job":
+            return None
+        job = self._jobs.get(pod.namespace, pod.owner.name)
+        return job if job is not None and job.uid == pod.owner_uid else None

@@ -1,0 +1,41 @@
+"""Durations that pods say, counted from the creation of their Jobs."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from extender.job.dating import DatedTerms
+from extender.job.objects.job_runs import JobRun, JobRuns
+from extender.job.terms import terms_of
+from forecast.service_key import Owner, ServiceKey
+from tests.scorer.cluster.api_objects import pod
+
+PREFIX = "forecast-scheduler.io/"
+POD = replace(
+    pod("a", created=5_000.0),
+    owner=Owner("Job", "work"),
+    owner_uid="u",
+    annotations={PREFIX + "deadline": "1h", PREFIX + "latest-start": "2026-11-22T06:00:00Z"},
+)
+
+
+def known(*, uid: str = "u", created: float = 1_000.0) -> DatedTerms:
+    jobs = JobRuns()
+    jobs.put(JobRun(POD.namespace, "work", uid, ServiceKey(POD.namespace, "Job", "work"), created=created))
+    return DatedTerms(jobs)
+
+
+def test_a_duration_counts_from_the_creation_of_the_job_and_a_time_is_a_time() -> None:
+    terms, plain = known().of(POD), terms_of(POD)
+    assert (terms.deadline, plain.deadline) == (4_600.0, 8_600.0)
+    assert terms.latest_start == plain.latest_start
+    again = replace(POD, uid="b", name="b", created=9_000.0)
+    assert known().of(again) == terms
+
+
+def test_without_the_job_it_counts_from_the_creation_of_the_pod() -> None:
+    for dated in (DatedTerms(JobRuns()), known(uid="of an earlier Job"), known(created=0.0)):
+        assert dated.of(POD) == terms_of(POD)
+    assert known().is_settled(POD) and not known(uid="of an earlier Job").is_settled(POD)
+    other = replace(POD, owner=Owner("ReplicaSet", "work"))
+    assert known().of(other) == terms_of(POD) and known().is_settled(other)

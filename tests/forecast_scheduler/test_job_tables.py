@@ -1,0 +1,64 @@
+"""The job profile's tables as a process puts them together from its settings."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from extender.filters.domain import DOMAIN_LABEL
+from extender.job.objects.job_runs import JobRun
+from forecast.service_key import Owner, ServiceKey
+from forecast_scheduler.job_tables import JobTables, job_tables
+from forecast_scheduler.schedule_settings import ScheduleSettings
+from scorer.cluster.objects import PodInfo
+from tests.extender.job.serverless.providers_world import provider_node, real_node
+from tests.extender.job.valley.waiting_pods import job_pod
+from tests.scorer.scorer_at import LiveScorer
+
+SETTINGS = ScheduleSettings.model_validate({"profiles": ["online", "job"]})
+
+
+def made() -> tuple[LiveScorer, JobTables]:
+    live = LiveScorer(without_model=True)
+    return live, job_tables(live.scorer, SETTINGS)
+
+
+def of_a_job(created: float) -> PodInfo:
+    pod = job_pod("pod", created=created, run="10m", deadline="1h")
+    return replace(pod, owner=Owner("Job", "work"), owner_uid="u", scheduler_name="job-scheduler")
+
+
+def test_a_pod_that_is_made_anew_is_due_when_the_first_one_was() -> None:
+    _, tables = made()
+    pod = of_a_job(created=2_000.0)
+    assert tables.due_of(pod) == 2_000.0 + 3_000.0
+    service = ServiceKey(pod.namespace, "Job", "work")
+    tables.job_runs.put(JobRun(pod.namespace, "work", "u", service, created=500.0))
+    assert tables.due_of(pod) == tables.due_of(replace(pod, created=3_000.0)) == 500.0 + 3_000.0
+
+
+def test_punctuality_goes_by_the_same_time() -> None:
+    live, tables = made()
+    now = live.clock.now
+    pod = of_a_job(created=now)
+    service = ServiceKey(pod.namespace, "Job", "work")
+    tables.job_runs.put(JobRun(pod.namespace, "work", "u", service, created=now - 3_500.0))
+    live.put(pod)
+    live.later(101.0)
+    tables.punctuality.check()
+    assert [miss.pod.uid for miss in tables.punctuality.take_misses()] == [pod.uid]
+
+
+@pytest.mark.parametrize("has_own", [False, True])
+def test_shares_are_of_own_nodes_or_of_virtual_ones_where_there_are_no_others(has_own: bool) -> None:
+    live, tables = made()
+    ours = {DOMAIN_LABEL: SETTINGS.domain}
+    virtual = provider_node("virtual", "aci", labels=ours, cpu=500.0)
+    theirs = provider_node("theirs", "aci", cpu=500.0)
+    own = real_node("own", cpu=8.0)
+    nodes = [virtual, theirs] + [replace(own, labels={**own.labels, **ours})] * has_own
+    with live.scorer.changing() as cluster:
+        for node in nodes:
+            cluster.put(node)
+    assert tables.shares.total[0] == (8.0 if has_own else 500.0)
