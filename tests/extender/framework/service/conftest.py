@@ -1,4 +1,4 @@
-"""One application over made-up loops and a made-up scorer, with the routes of the job profile, asked in this process."""
+"""One application over made-up loops and a made-up scorer, with the routes of the job profile, in this process."""
 
 from __future__ import annotations
 
