@@ -86,7 +86,7 @@ class ProviderSettings(SettingGroup):
     """Of those that have room, its share of the pods."""
 
     start_timeout: Duration = Field(default=300, gt=0)
-    """A pod that has not started after so long is brought back."""
+    """A pod that has not started after so long is taken back."""
 
     backoff_initial: Duration = Field(default=30, gt=0)
     """A provider that failed gets no pods for so long; doubled with every further failure."""
@@ -148,7 +148,7 @@ class StormSettings(SettingGroup):
     """Room is kept from so long before a storm."""
 
     grace: Duration = Field(default=120, ge=0)
-    """And until so long after its start, or until its pods have come."""
+    """And until so long after its last minute began, a minute at least, or until its pods have come."""
 
     most_room: float = Field(default=0.5, gt=0, le=1)
     """Share of what is free that may be kept for storms: the rest is for everybody, whatever is expected."""
@@ -169,8 +169,8 @@ class JobSettings(SettingGroup):
     ceiling: float = Field(default=0.8, gt=0, le=1)
     """Share of a node's capacity that its predicted load during the run is kept below where other nodes allow it."""
 
-    longest_wait: Duration = Field(default=600, gt=0)
-    """A unit that was never tried for so long goes next, whatever the importance of others."""
+    longest_wait: Duration = Field(default=600, ge=0)
+    """A pod that came, or was tried last, so long ago goes next, whatever the importance of others; 0: never."""
 
     online_weight: float = Field(default=4, gt=0)
     """Turns of online pods beside those of the queues of jobs, where they are equally important."""

@@ -157,7 +157,7 @@ def _job_tables(scorer: Scorer, cluster: AssumingCluster, settings: ScheduleSett
     bursts = PastBursts(state, of_service, scheduler_names=(name,), zone=ours.storm.zone)
     job_runs = JobRuns(listeners=(times.learn_from_jobs, bursts.learn_from_jobs))
     cron_jobs = CronJobs()
-    runs = ExpectedRuns(times, jobs=job_runs, cron_jobs=cron_jobs, default=ours.default_run)
+    runs = ExpectedRuns(times, jobs=job_runs, cron_jobs=cron_jobs, default=ours.default_run, zone=ours.storm.zone)
     dated = DatedTerms(job_runs)
 
     def is_ours(pod: PodInfo) -> bool:

@@ -8,7 +8,7 @@ from typing import Protocol
 from scorer.cluster.changes import Change
 from scorer.cluster.decoding import ApiObject, Kind
 
-__all__ = ["Follower"]
+__all__ = ["Follower", "NodesAndPodsOnly"]
 
 
 class Follower(Protocol):
@@ -28,3 +28,16 @@ class Follower(Protocol):
 
     def rebuild(self) -> None:
         """Make anew what is made from nodes and pods: a change could not be followed."""
+
+
+class NodesAndPodsOnly:
+    """Base of followers that are attached for no kinds: objects of other kinds are nothing to them."""
+
+    def replace(self, kind: Kind, objects: Sequence[ApiObject]) -> None:
+        """Nothing."""
+
+    def put(self, kind: Kind, item: ApiObject) -> None:
+        """Nothing."""
+
+    def delete(self, kind: Kind, item: ApiObject) -> None:
+        """Nothing."""

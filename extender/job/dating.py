@@ -1,16 +1,24 @@
 """From when on the durations that pods say count: of a pod of a Job from the creation of the Job.
 
 A pod that is tried again, or taken back from a provider, is another pod with another creation; what its Job was to have
-done by some time it is still to have done by then.
+done by some time it is still to have done by then. Pods that a Job makes once others of it have ended were not to start
+by then: it had started.
 """
 
 from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import Final
 
 from extender.job.objects.job_runs import JobRun, JobRuns
 from extender.job.terms import JobTerms, terms_of
 from scorer.cluster.objects import PodInfo
 
 __all__ = ["DatedTerms"]
+
+_FIRST_ROUND: Final = 60.0
+"""Seconds within which a Job's controller makes the pods that it runs side by side at first."""
 
 
 class DatedTerms:
@@ -21,7 +29,10 @@ class DatedTerms:
 
     def of(self, pod: PodInfo) -> JobTerms:
         """What a pod says; see terms_of."""
-        return terms_of(pod, self.since)
+        terms = terms_of(pod, self.since)
+        if terms.latest_start == math.inf or not self._has_started_before(pod):
+            return terms
+        return replace(terms, latest_start=math.inf)
 
     def since(self, pod: PodInfo) -> float:
         """Unix seconds from which its durations count: its own creation if it is of no Job, or of one not known yet."""
@@ -31,6 +42,12 @@ class DatedTerms:
     def is_settled(self, pod: PodInfo) -> bool:
         """Whether `since` stays as it is: False of a pod whose Job is not known."""
         return pod.owner.kind != "Job" or self._job_of(pod) is not None
+
+    def _has_started_before(self, pod: PodInfo) -> bool:
+        job = self._job_of(pod)
+        if job is None or not (job.succeeded or job.failed):
+            return False
+        return pod.created > (job.started or job.created) + _FIRST_ROUND
 
     def _job_of(self, pod: PodInfo) -> JobRun | None:
         if pod.owner.kind != "Job":

@@ -19,9 +19,9 @@ from extender.framework.plugins import Preferred
 from extender.job.serverless.starting import is_rejected
 from forecast.arrays import Bools, Ints
 from scorer.cluster.changes import Change, PodChange
-from scorer.cluster.decoding import ApiObject, Kind
 from scorer.cluster.objects import Phase, PodInfo
 from scorer.cluster.state import ClusterState
+from scorer.follower import NodesAndPodsOnly
 
 __all__ = ["AVOIDED_SECONDS", "FailedNodes"]
 
@@ -32,7 +32,7 @@ _MOST_NODES: Final = 64
 """Of one owner: a Job that fails everywhere need not be kept from everywhere."""
 
 
-class FailedNodes:
+class FailedNodes(NodesAndPodsOnly):
     """Follower and NodePreference. Everything is called under the lock of the tables.
 
     Remembers the nodes of the last 4,096 Jobs that had failures, 64 each.
@@ -91,15 +91,6 @@ class FailedNodes:
         for change in changes:
             if isinstance(change, PodChange) and self._has_failed(change.pod):
                 self.failed(change.pod)
-
-    def replace(self, kind: Kind, objects: Sequence[ApiObject]) -> None:
-        """Nothing else is followed."""
-
-    def put(self, kind: Kind, item: ApiObject) -> None:
-        """Nothing else is followed."""
-
-    def delete(self, kind: Kind, item: ApiObject) -> None:
-        """Nothing else is followed."""
 
     def rebuild(self) -> None:
         """From the tables as they are: what is known besides stays."""

@@ -7,10 +7,10 @@ from typing import Final
 
 from extender.job.terms import terms_of
 from scorer.cluster.changes import Change, PodChange
-from scorer.cluster.decoding import ApiObject, Kind
 from scorer.cluster.objects import PodInfo
 from scorer.cluster.seating import waits
 from scorer.cluster.state import ClusterState
+from scorer.follower import NodesAndPodsOnly
 
 __all__ = ["UnreadTerms"]
 
@@ -18,7 +18,7 @@ _MOST_REMEMBERED: Final = 4096
 _MOST_WAITING: Final = 100
 
 
-class UnreadTerms:
+class UnreadTerms(NodesAndPodsOnly):
     """Implements scorer.follower.Follower; attached for no kinds. Under the lock of the tables.
 
     is_job : whether the profile places the pod
@@ -39,15 +39,6 @@ class UnreadTerms:
         for change in changes:
             if isinstance(change, PodChange) and change.pod.uid in self._state.pods:
                 self._look_at(change.pod)
-
-    def replace(self, kind: Kind, objects: Sequence[ApiObject]) -> None:
-        """Nothing else is followed."""
-
-    def put(self, kind: Kind, item: ApiObject) -> None:
-        """Nothing else is followed."""
-
-    def delete(self, kind: Kind, item: ApiObject) -> None:
-        """Nothing else is followed."""
 
     def rebuild(self) -> None:
         """All that wait."""

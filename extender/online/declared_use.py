@@ -17,9 +17,9 @@ from forecast.errors import InputError
 from forecast.resources import CPU, MEMORY
 from forecast.service_key import ServiceKey
 from scorer.cluster.changes import Change, PodChange, one_by_one
-from scorer.cluster.decoding import ApiObject, Kind
 from scorer.cluster.objects import PodInfo
 from scorer.cluster.state import ClusterState
+from scorer.follower import NodesAndPodsOnly
 from scorer.live.virtual_request import VIRTUAL_REQUEST_ANNOTATION
 from scorer.predicted.capacity import LARGEST, amounts_in, amounts_row
 from scorer.predicted.growing import grown
@@ -40,7 +40,7 @@ def declared(pod: PodInfo) -> Floats:
     return np.asarray(np.minimum(said, LARGEST)[list(GAP_RESOURCES)])
 
 
-class DeclaredUse:
+class DeclaredUse(NodesAndPodsOnly):
     """Sums by node, kept up to date pod by pod. Implements scorer.follower.Follower; attach it without kinds."""
 
     def __init__(self, state: ClusterState) -> None:
@@ -65,15 +65,6 @@ class DeclaredUse:
                 self._forget(change.pod.uid)
                 if change.after is not None:
                     self._note(change.pod, change.after.node)
-
-    def replace(self, kind: Kind, objects: Sequence[ApiObject]) -> None:
-        """See Follower."""
-
-    def put(self, kind: Kind, item: ApiObject) -> None:
-        """See Follower."""
-
-    def delete(self, kind: Kind, item: ApiObject) -> None:
-        """See Follower."""
 
     def rebuild(self) -> None:
         """See Follower."""

@@ -10,7 +10,10 @@ from typing import Any
 import pytest
 from pydantic import BaseModel, ValidationError
 
+from extender.job.queues.options import FairOptions
 from forecast.errors import InputError
+from forecast_scheduler.job_options import fair_options
+from forecast_scheduler.job_settings import JobSettings, ProviderSettings, QueueSettings
 from forecast_scheduler.settings import Settings, load_settings, with_options
 
 
@@ -147,6 +150,20 @@ def test_every_setting_is_explained_in_the_code_and_in_the_docs() -> None:
     documented = re.findall(r"^\| `([a-z_.]+)` \|", page, flags=re.MULTILINE)
     assert sorted(documented) == sorted(key for key, _ in keys_of(Settings))
     assert [key for key, text in keys_of(Settings) if not text] == []
+
+
+@pytest.mark.parametrize(("group", "page"), [(QueueSettings, "jobs.md"), (ProviderSettings, "serverless.md")])
+def test_every_key_of_a_queue_and_of_a_provider_is_in_a_table(group: type[BaseModel], page: str) -> None:
+    text = (Path(__file__).parents[2] / "docs" / page).read_text()
+    rows = re.findall(r"^\| (`[a-z_`, ]+`) \|", text, flags=re.MULTILINE)
+    documented = {key for row in rows for key in re.findall(r"`([a-z_]+)`", row)}
+    assert {key for key, _ in keys_of(group)} - documented == set()
+    assert [key for key, told in keys_of(group) if not told] == []
+
+
+def test_that_pods_go_next_after_a_wait_can_be_turned_off() -> None:
+    assert fair_options(JobSettings(longest_wait=0)).longest_wait == 0
+    assert fair_options(JobSettings()) == FairOptions()
 
 
 def test_the_example_in_the_docs_is_valid(config: Path) -> None:

@@ -119,16 +119,19 @@ class _Playing:
     def __init__(self, writer: ClusterWriter, kubelets: Kubelets, prefix: str) -> None:
         self._writer, self._kubelets, self._prefix = writer, kubelets, prefix
         self._changed = threading.Condition()
+        self._is_at_work = False
 
     def see(self, kind: str, pod: Manifest) -> None:
         with self._changed:
             self._kubelets.see(kind, pod, time.time())
-            self._changed.notify()
+            self._changed.notify_all()
 
     def behave(self, conduct: Conduct) -> None:
+        """On return nothing is under way that was begun before."""
         with self._changed:
+            self._changed.wait_for(lambda: not self._is_at_work)
             self._kubelets.behave(conduct, time.time())
-            self._changed.notify()
+            self._changed.notify_all()
 
     def run(self) -> None:
         heartbeat = 0.0
@@ -139,10 +142,14 @@ class _Playing:
                     if wait > 0:
                         self._changed.wait(wait)
                     acts = self._kubelets.due(time.time())
+                    self._is_at_work = bool(acts)
                 if time.time() >= heartbeat:
                     self._say_ready()
                     heartbeat = time.time() + _HEARTBEAT_SECONDS
                 list(threads.map(self._carry_out, acts))
+                with self._changed:
+                    self._is_at_work = False
+                    self._changed.notify_all()
 
     def _carry_out(self, act: Act) -> None:
         # A pod that is gone or has changed hands meanwhile: nobody's business any more.

@@ -2,7 +2,8 @@
 
 Pods of a Job or a StatefulSet have labels of their own, and each run of a CronJob is a Job of its own. What that can
 change is looked up: affinity terms of pods that sit, the policy, the curve, and what preferences and filters say of
-owners. Filters may look at the age, too, in which pods of one owner differ.
+owners. Filters may look at times, too: pods of one Job share theirs, but between Jobs, and of pods without a Job, they
+differ.
 """
 
 from __future__ import annotations
@@ -33,14 +34,15 @@ class Likeness:
     def grouped(pods: Sequence[QueuedPod]) -> Sequence[QueuedPod]:
         """The same pods, such that those that may be alike stand together: at the first of them, in order.
 
-        A unit of jobs holds pods of many, as they came: taken one by one in turn they would never go together.
+        A unit of jobs holds pods of many, as they came: taken one by one in turn they would never go together. Those of
+        one Job, which are alike to the last label, stand together among them: the tables seat them at once.
         """
-        groups: dict[Hashable, list[QueuedPod]] = {}
+        groups: dict[Hashable, dict[str, list[QueuedPod]]] = {}
         for queued in pods:
             pod = queued.pod
             key = (pod.namespace, id(pod.constraints), pod.images, tuple(sorted(pod.requests.items())))
-            groups.setdefault(key, []).append(queued)
-        return pods if len(groups) == 1 else [queued for group in groups.values() for queued in group]
+            groups.setdefault(key, {}).setdefault(pod.owner_uid, []).append(queued)
+        return [queued for owners in groups.values() for of_owner in owners.values() for queued in of_owner]
 
     def runs(self, pods: Sequence[PodInfo]) -> Iterator[slice]:
         """Runs of like pods, in order."""

@@ -38,9 +38,9 @@ from extender.framework.gangs.verdict import (
 from extender.framework.queue.unit import UnitOf, unit_by_owner
 from extender.framework.status import SUCCESS, Code, Status
 from scorer.cluster.changes import Change, PodChange, one_by_one
-from scorer.cluster.decoding import ApiObject, Kind
 from scorer.cluster.objects import PodInfo
 from scorer.cluster.state import ClusterState
+from scorer.follower import NodesAndPodsOnly
 
 __all__ = ["GATE", "GangDirectory"]
 
@@ -50,7 +50,7 @@ GATE = "Gang"
 _COUNTED: Final = frozenset({Standing.SITS, Standing.WAITS})
 
 
-class GangDirectory:
+class GangDirectory(NodesAndPodsOnly):
     """Implements the queue's Units and scorer.follower.Follower.
 
     listeners : told the key of a group of which the gate may say something else now, as the queue's wake_units wants
@@ -104,15 +104,6 @@ class GangDirectory:
             for uid in self._state.pods:
                 touched.update(dict.fromkeys(self._count(uid)))
         self._settle(touched)
-
-    def replace(self, kind: Kind, objects: Sequence[ApiObject]) -> None:
-        """Nothing: PodGroups come by `replace_groups`."""
-
-    def put(self, kind: Kind, item: ApiObject) -> None:
-        """Nothing."""
-
-    def delete(self, kind: Kind, item: ApiObject) -> None:
-        """Nothing."""
 
     def replace_groups(self, groups: Sequence[PodGroupInfo]) -> None:
         """These are all PodGroups."""

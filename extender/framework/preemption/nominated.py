@@ -26,10 +26,10 @@ from extender.framework.plugins import Hint
 from extender.framework.preemption.wanted import NOMINATED_REASON, wanted_units
 from forecast.arrays import Bools, Ints
 from scorer.cluster.changes import Change, NodeAdded, NodeChanged, NodeRemoved, PodChange, one_by_one
-from scorer.cluster.decoding import ApiObject, Kind
 from scorer.cluster.objects import PodInfo
 from scorer.cluster.seating import waits
 from scorer.cluster.state import ClusterState
+from scorer.follower import NodesAndPodsOnly
 from scorer.predicted.growing import grown
 
 __all__ = ["Nominated", "NominatedPods"]
@@ -67,7 +67,7 @@ class _Sums:
             self.units[kind] = column
 
 
-class NominatedPods:
+class NominatedPods(NodesAndPodsOnly):
     """Filter "NominatedPods", and a Follower of the tables. Everything is called under their lock.
 
     version : a number that is another one after each change
@@ -221,15 +221,6 @@ class NominatedPods:
                     self._node_changed(row)
                 case _:
                     pass
-
-    def replace(self, kind: Kind, objects: Sequence[ApiObject]) -> None:
-        """Nothing is followed but nodes and pods."""
-
-    def put(self, kind: Kind, item: ApiObject) -> None:
-        """Nothing is followed but nodes and pods."""
-
-    def delete(self, kind: Kind, item: ApiObject) -> None:
-        """Nothing is followed but nodes and pods."""
 
     def rebuild(self) -> None:
         """Drop nominations that the tables know better about."""

@@ -20,9 +20,9 @@ from extender.framework.preemption.importance import start_of, tie_of
 from forecast.arrays import Bools, Ints
 from scorer.cluster.changes import Change, PodChange, one_by_one
 from scorer.cluster.columns import request_units
-from scorer.cluster.decoding import ApiObject, Kind
 from scorer.cluster.objects import PodInfo
 from scorer.cluster.state import ClusterState
+from scorer.follower import NodesAndPodsOnly
 from scorer.predicted.growing import grown
 
 __all__ = ["NONE", "SEVERAL", "SittingPods"]
@@ -35,7 +35,7 @@ _KINDS: Final = 12
 """Resources whose requests are kept by slot; of others they are collected when somebody asks who requests them."""
 
 
-class SittingPods:
+class SittingPods(NodesAndPodsOnly):
     """A Follower of the tables; everything is called under their lock.
 
     By slot, more entries than used: pods (None = free), row (-1 = free), priority, started (inf = not yet), created,
@@ -86,15 +86,6 @@ class SittingPods:
                     noted[uid] = None
                 else:
                     noted.pop(uid, None)  # came and went: nothing is kept of it
-
-    def replace(self, kind: Kind, objects: Sequence[ApiObject]) -> None:
-        """Nothing is followed but pods."""
-
-    def put(self, kind: Kind, item: ApiObject) -> None:
-        """Nothing is followed but pods."""
-
-    def delete(self, kind: Kind, item: ApiObject) -> None:
-        """Nothing is followed but pods."""
 
     def rebuild(self) -> None:
         """Make anew from the state."""

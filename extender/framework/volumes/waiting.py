@@ -13,8 +13,8 @@ from extender.framework.status import Status
 from extender.framework.volumes.choice import VolumeChoice
 from extender.framework.volumes.progress import Versions, progress
 from scorer.cluster.changes import Change, NodeChanged, NodeRemoved, PodChange
-from scorer.cluster.decoding import ApiObject, Kind
 from scorer.cluster.storage_objects import ClaimInfo, VolumeInfo
+from scorer.follower import NodesAndPodsOnly
 
 __all__ = ["VolumeWaits"]
 
@@ -33,7 +33,7 @@ class _Wait:
             yield one.claim.namespace, one.claim.name
 
 
-class VolumeWaits:
+class VolumeWaits(NodesAndPodsOnly):
     """Implements scorer.follower.Follower and listens to Storage. Everything is called under the lock of the tables."""
 
     def __init__(self, view: ClusterView) -> None:
@@ -78,15 +78,6 @@ class VolumeWaits:
                     self.rebuild()
                 case _:
                     pass
-
-    def replace(self, kind: Kind, objects: Sequence[ApiObject]) -> None:
-        """Storage tells."""
-
-    def put(self, kind: Kind, item: ApiObject) -> None:
-        """Storage tells."""
-
-    def delete(self, kind: Kind, item: ApiObject) -> None:
-        """Storage tells."""
 
     def rebuild(self) -> None:
         """Look at all."""

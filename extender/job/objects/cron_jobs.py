@@ -7,7 +7,7 @@ https://kubernetes.io/docs/reference/kubernetes-api/workload-resources/cron-job-
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Final
@@ -16,7 +16,7 @@ import msgspec
 from msgspec import Raw
 
 from extender.job.objects.named_objects import NamedObjects
-from extender.job.objects.templates import NO_TEMPLATE, JobSpecJson, PodTemplate, pod_template, pods_at_once
+from extender.job.objects.templates import NO_TEMPLATE, JobSpecJson, PodTemplate, TemplateOwner, pod_template
 from forecast.service_key import ServiceKey
 from scorer.cluster import wire
 from scorer.cluster.watched import Watched
@@ -34,7 +34,7 @@ class Concurrency(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class CronJobInfo:
+class CronJobInfo(TemplateOwner):
     """A CronJob.
 
     schedule                  : as it was written; nobody has parsed it
@@ -71,29 +71,9 @@ class CronJobInfo:
         return ServiceKey(self.namespace, "CronJob", self.name)
 
     @property
-    def pods_at_once(self) -> int:
-        """Pods of one run side by side."""
-        return pods_at_once(self.parallelism, self.completions)
-
-    @property
-    def scheduler_name(self) -> str:
-        """Of its pods."""
-        return self.template.scheduler_name
-
-    @property
-    def requests(self) -> Mapping[str, float]:
-        """Of one of its pods."""
-        return self.template.requests
-
-    @property
     def priority(self) -> int | None:
         """Of its pods; None = only the pods will say."""
         return self.template.priority
-
-    @property
-    def annotations(self) -> Mapping[str, str]:
-        """Ours, of its pods."""
-        return self.template.annotations
 
 
 class JobTemplateJson(Wire):

@@ -7,7 +7,6 @@ https://kubernetes.io/docs/reference/kubernetes-api/workload-resources/job-v1/
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
 from typing import Final
@@ -17,7 +16,7 @@ from msgspec import Raw
 
 from extender.job.objects.failing import DEFAULT_FAILING, Failing, failing_of
 from extender.job.objects.named_objects import NamedObjects
-from extender.job.objects.templates import NO_TEMPLATE, JobSpecJson, PodTemplate, pod_template, pods_at_once
+from extender.job.objects.templates import NO_TEMPLATE, JobSpecJson, PodTemplate, TemplateOwner, pod_template
 from forecast.service_key import Owner, ServiceKey, service_of_pod
 from scorer.cluster import wire
 from scorer.cluster.object_decoding import job_info
@@ -35,7 +34,7 @@ class Outcome(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class JobRun:
+class JobRun(TemplateOwner):
     """A Job.
 
     service     : that of its pods: its CronJob or other owner, else itself
@@ -71,26 +70,6 @@ class JobRun:
     failed: int = 0
     uncounted_failed: int = 0
     terminating: int = 0
-
-    @property
-    def pods_at_once(self) -> int:
-        """Pods side by side."""
-        return pods_at_once(self.parallelism, self.completions)
-
-    @property
-    def scheduler_name(self) -> str:
-        """Of its pods."""
-        return self.template.scheduler_name
-
-    @property
-    def requests(self) -> Mapping[str, float]:
-        """Of one of its pods."""
-        return self.template.requests
-
-    @property
-    def annotations(self) -> Mapping[str, str]:
-        """Ours, of its pods."""
-        return self.template.annotations
 
 
 class JobCondition(Wire):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -15,7 +16,7 @@ from scorer.cluster.constraint_decoding import host_ports, pod_volumes, uses_hos
 from scorer.cluster.shared_pieces import own_annotations, string_map, totals
 from scorer.cluster.wire_base import NOTHING, Int32, Text, Wire
 
-__all__ = ["NO_TEMPLATE", "JobSpecJson", "PodTemplate", "pod_template", "pods_at_once"]
+__all__ = ["NO_TEMPLATE", "JobSpecJson", "PodTemplate", "TemplateOwner", "pod_template", "pods_at_once"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +40,42 @@ class PodTemplate:
 
 
 NO_TEMPLATE: Final = PodTemplate()
+
+
+class TemplateOwner:
+    """What Jobs and CronJobs have in common: a template, and how many pods are made of it."""
+
+    __slots__ = ()
+
+    template: PodTemplate
+    parallelism: int
+    completions: int | None
+
+    @property
+    def pods_at_once(self) -> int:
+        """Pods of one run side by side."""
+        return pods_at_once(self.parallelism, self.completions)
+
+    def rounds(self, succeeded: int = 0) -> int:
+        """How many times so many pods run one after the other until it is complete; at least 1, of a work queue 1."""
+        if self.completions is None or not self.pods_at_once:
+            return 1
+        return max(1, math.ceil((self.completions - succeeded) / self.pods_at_once))
+
+    @property
+    def scheduler_name(self) -> str:
+        """Of its pods."""
+        return self.template.scheduler_name
+
+    @property
+    def requests(self) -> Mapping[str, float]:
+        """Of one of its pods."""
+        return self.template.requests
+
+    @property
+    def annotations(self) -> Mapping[str, str]:
+        """Ours, of its pods."""
+        return self.template.annotations
 
 
 class TemplateMetadata(Wire):

@@ -12,9 +12,9 @@ from typing import Final
 from extender.job.queues.filling import Amounts, dominant
 from extender.job.queues.queue_of import QueueOf, QueueOwner
 from scorer.cluster.changes import Change, NodeAdded, NodeChanged, NodeRemoved, PodChange, PodsSeated
-from scorer.cluster.decoding import ApiObject, Kind
 from scorer.cluster.objects import NodeInfo, PodInfo
 from scorer.cluster.state import ClusterState
+from scorer.follower import NodesAndPodsOnly
 
 __all__ = ["Held", "OwnerShare", "Shares"]
 
@@ -44,7 +44,7 @@ class OwnerShare:
     resource: str
 
 
-class Shares:
+class Shares(NodesAndPodsOnly):
     """Implements scorer.follower.Follower. Told under the lock of the tables, read without it.
 
     resources    : names, cpu and memory first
@@ -111,15 +111,6 @@ class Shares:
                     self._follow_node(row)
                 case _:
                     pass
-
-    def replace(self, kind: Kind, objects: Sequence[ApiObject]) -> None:
-        """Nothing: it follows nodes and pods."""
-
-    def put(self, kind: Kind, item: ApiObject) -> None:
-        """Nothing."""
-
-    def delete(self, kind: Kind, item: ApiObject) -> None:
-        """Nothing."""
 
     def rebuild(self) -> None:
         """Anew from all nodes and pods."""

@@ -8,8 +8,9 @@ order of a queue needs nothing finer: it decides between owners, priorities and 
     a job's pod        (queue, owner, priority, due time)
 
 Of FIFO that leaves: a turn takes pods of the owner who waits longest, some of whom may be younger than the next
-owner's. Pods of one controller say when they are due by the second they were created in: due times count in steps of
-10 s, rounded to the earlier one.
+owner's. Pods of one Job are due at the same time, since durations count from the Job. The many Jobs of a storm, and
+pods without a Job, are due by the second that each was created in: due times count in steps of 10 s, rounded to the
+earlier one.
 """
 
 from __future__ import annotations

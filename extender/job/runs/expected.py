@@ -48,12 +48,14 @@ class ExpectedRun:
     seconds : typically; for what it adds to the load
     long    : nearly always; for deadlines
     stopped : unix seconds at which its Job is ended, whether or not it is done; inf = never
+    rounds  : so many such runs one after the other, this one included, until its Job is complete
     """
 
     seconds: float
     source: Source
     long: float
     stopped: float = math.inf
+    rounds: int = 1
 
     def within(self, most: float) -> ExpectedRun:
         """The same, cut off."""
@@ -68,6 +70,7 @@ class ExpectedRuns:
     jobs      : where the Job of a pod is looked up; None = nowhere
     cron_jobs : where its CronJob is
     default   : seconds, where nothing is known
+    zone      : of CronJobs that name none: that of the kube-controller-manager; '' = UTC
     """
 
     def __init__(
@@ -77,13 +80,14 @@ class ExpectedRuns:
         jobs: JobRuns | None = None,
         cron_jobs: CronJobs | None = None,
         default: float = DEFAULT_RUN,
+        zone: str = "",
     ) -> None:
         if not SHORTEST_RUN <= default <= LONGEST_RUN:
             raise InputError(
                 f"the run time of unknown jobs is {default:g} s: it must be between {SHORTEST_RUN:g} s and "
                 f"{LONGEST_RUN / 86_400:g} days, such as 10m"
             )
-        self._run_times, self._jobs, self._cron_jobs = run_times, jobs, cron_jobs
+        self._run_times, self._jobs, self._cron_jobs, self._zone = run_times, jobs, cron_jobs, zone
         self._default = ExpectedRun(default, Source.DEFAULT, default)
 
     def of(self, pod: PodInfo, service: ServiceKey) -> ExpectedRun:
@@ -95,7 +99,10 @@ class ExpectedRuns:
         if self._jobs is None or pod.owner.kind != "Job":
             return run
         job = self._jobs.get(pod.namespace, pod.owner.name)
-        if job is None or job.uid != pod.owner_uid or job.active_deadline_seconds is None:
+        if job is None or job.uid != pod.owner_uid:
+            return run
+        run = replace(run, rounds=job.rounds(job.succeeded))
+        if job.active_deadline_seconds is None:
             return run
         most = float(job.active_deadline_seconds)
         # A Job whose start was not seen yet has just been taken up: nobody makes its pods before.
@@ -119,7 +126,7 @@ class ExpectedRuns:
         cron_job = self._cron_jobs.get(service.namespace, service.name)
         if cron_job is None or cron_job.suspended or cron_job.concurrency is not Concurrency.REPLACE:
             return math.inf
-        return _next_run(cron_job.schedule, cron_job.time_zone, int(pod.created // 60))
+        return _next_run(cron_job.schedule, cron_job.time_zone or self._zone, int(pod.created // 60))
 
 
 @lru_cache(maxsize=8192)
@@ -135,11 +142,11 @@ def _next_run(schedule: str, time_zone: str, minute: int) -> float:
 def due_time(pod: PodInfo, terms: JobTerms, run: ExpectedRun) -> float:
     """The latest moment at which it may start and be on time, in unix seconds; inf = it has all the time in the world.
 
-        max(its creation, min(latest start, deadline - long run, when its Job is stopped - long run))
+        max(its creation, min(latest start, min(deadline, when its Job is stopped) - rounds x long run))
 
     A Job that is stopped some time, but says neither, is not one that may wait until then.
     One that was late before it was created is due at its creation: nobody gets ahead by asking for the impossible.
     """
     if not terms.is_timed:
         return math.inf
-    return max(pod.created, min(terms.latest_start, min(terms.deadline, run.stopped) - run.long))
+    return max(pod.created, min(terms.latest_start, min(terms.deadline, run.stopped) - run.rounds * run.long))

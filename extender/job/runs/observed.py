@@ -7,10 +7,10 @@ from typing import Final, Protocol
 
 from extender.job.runs.run_times import RunTimes
 from scorer.cluster.changes import Change, PodChange, one_by_one
-from scorer.cluster.decoding import ApiObject, Kind
 from scorer.cluster.objects import Phase, PodInfo
 from scorer.cluster.seating import FINISHED
 from scorer.cluster.state import ClusterState
+from scorer.follower import NodesAndPodsOnly
 
 __all__ = ["ObservedRuns"]
 
@@ -28,7 +28,7 @@ class HasState(Protocol):
     def now(self) -> float: ...
 
 
-class ObservedRuns:
+class ObservedRuns(NodesAndPodsOnly):
     """Implements scorer.follower.Follower; attached for no kinds. Every pod counts once.
 
     is_job : which pods run and end (job_pods.py)
@@ -53,15 +53,6 @@ class ObservedRuns:
         for pod in self._cluster.state.pods.values():
             if pod.phase in FINISHED and self._is_job(pod):
                 self._count(pod, None)
-
-    def replace(self, kind: Kind, objects: Sequence[ApiObject]) -> None:
-        """Nothing of this is of interest."""
-
-    def put(self, kind: Kind, item: ApiObject) -> None:
-        """Nor this."""
-
-    def delete(self, kind: Kind, item: ApiObject) -> None:
-        """Nor this."""
 
     def _count(self, pod: PodInfo, now: float | None) -> None:
         finished = now if pod.finished is None else pod.finished

@@ -25,9 +25,9 @@ from extender.job.serverless.starting import Failure, has_started, is_rejected
 from extender.job.serverless.use import Limit, ProviderUse, Wanted, wanted_by
 from forecast.arrays import Bools, Ints
 from scorer.cluster.changes import Change, NodeAdded, NodeChanged, NodeRemoved, PodChange, one_by_one
-from scorer.cluster.decoding import ApiObject, Kind
 from scorer.cluster.objects import PodInfo
 from scorer.cluster.state import ClusterState
+from scorer.follower import NodesAndPodsOnly
 from scorer.predicted.growing import grown
 
 __all__ = ["LOST_SECONDS", "NotStarted", "ProviderTables"]
@@ -60,7 +60,7 @@ class _Seated:
     since: float
 
 
-class ProviderTables:
+class ProviderTables(NodesAndPodsOnly):
     """Implements Follower.
 
     providers : by number, OTHER among them
@@ -186,15 +186,6 @@ class ProviderTables:
                 case _:
                     pass
         self._tell()
-
-    def replace(self, kind: Kind, objects: Sequence[ApiObject]) -> None:
-        """Nothing else is followed."""
-
-    def put(self, kind: Kind, item: ApiObject) -> None:
-        """Nothing else is followed."""
-
-    def delete(self, kind: Kind, item: ApiObject) -> None:
-        """Nothing else is followed."""
 
     def rebuild(self) -> None:
         """From the tables as they are."""

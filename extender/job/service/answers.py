@@ -53,7 +53,7 @@ class StormReport:
 
 @dataclass(frozen=True, slots=True)
 class ProviderReport:
-    """A provider of virtual nodes. quota, concurrency: None = no limit; backs_off_until: None = it does not."""
+    """A provider of virtual nodes. quota_*: None = no limit; backs_off_until: None = it does not."""
 
     name: str
     nodes: int

@@ -27,9 +27,9 @@ from extender.job.storm.demand import ExpectedBurst
 from forecast.errors import InputError
 from forecast.service_key import ServiceKey
 from scorer.cluster.changes import Change, PodChange
-from scorer.cluster.decoding import ApiObject, Kind
 from scorer.cluster.objects import PodInfo
 from scorer.cluster.state import ClusterState
+from scorer.follower import NodesAndPodsOnly
 
 __all__ = ["PastBursts"]
 
@@ -43,7 +43,7 @@ _COUNTED: Final = 65_536
 _MOST_BURSTS: Final = 2_000
 
 
-class PastBursts:
+class PastBursts(NodesAndPodsOnly):
     """Implements scorer.follower.Follower, attached for no kinds; the rest is for any thread.
 
     Bounded: groups that never had `min_pods` pods are forgotten before others, then those that came on one day only;
@@ -111,15 +111,6 @@ class PastBursts:
         pods = [pod for pod in self._state.pods.values() if self._counts(pod)]
         for pod in sorted(pods, key=lambda one: one.created):
             self._learn_pod(pod)
-
-    def replace(self, kind: Kind, objects: Sequence[ApiObject]) -> None:
-        """Nothing of this is of interest."""
-
-    def put(self, kind: Kind, item: ApiObject) -> None:
-        """Nor this."""
-
-    def delete(self, kind: Kind, item: ApiObject) -> None:
-        """Nor this."""
 
     # What is asked
 

@@ -163,8 +163,7 @@ def _of_cron_job(
     expression = CronExpression.parse(job.schedule, job.time_zone or default_zone)
     # (start - 1, until - 1]: with the minute under way, whose jobs may just be coming.
     times = expression.times_between(start - 1, until - 1, anchor=anchor)
-    rounds = 1 if job.completions is None else math.ceil(job.completions / job.pods_at_once)
-    lasts = run_seconds(job.service) * rounds
+    lasts = run_seconds(job.service) * job.rounds()
     if job.active_deadline_seconds is not None:
         lasts = min(lasts, max(1.0, float(job.active_deadline_seconds)))
     if job.concurrency is Concurrency.FORBID:

@@ -30,10 +30,10 @@ from extender.job.storm.storms import Storm
 from forecast.arrays import Bools, Ints
 from scorer.cluster.changes import Change, NodeRemoved, PodChange, one_by_one
 from scorer.cluster.columns import request_units
-from scorer.cluster.decoding import ApiObject, Kind
 from scorer.cluster.objects import PodInfo
 from scorer.cluster.seating import waits
 from scorer.cluster.state import ClusterState
+from scorer.follower import NodesAndPodsOnly
 
 __all__ = ["Held", "StormHeadroom"]
 
@@ -80,7 +80,7 @@ class Held:
             self.on[at] -= 1
 
 
-class StormHeadroom:
+class StormHeadroom(NodesAndPodsOnly):
     """Implements Filter, EnqueueExtensions and Follower (attached for no kinds). All under the lock of the tables."""
 
     name = "StormHeadroom"
@@ -219,15 +219,6 @@ class StormHeadroom:
                 for held in self.held:
                     held.on.pop(change.row, None)
                 self._columns.clear()
-
-    def replace(self, kind: Kind, objects: Sequence[ApiObject]) -> None:
-        """Nothing of this is of interest."""
-
-    def put(self, kind: Kind, item: ApiObject) -> None:
-        """Nor this."""
-
-    def delete(self, kind: Kind, item: ApiObject) -> None:
-        """Nor this."""
 
     def rebuild(self) -> None:
         """Rows may mean other nodes: room is kept anew with the next look at it."""

@@ -48,6 +48,7 @@ _MINUTE: Final = 60.0
 _REPORTED_MINUTES: Final = 5
 _MOST_REPORTED: Final = 1_000
 _MOST_PLACES: Final = 100_000
+_ROUNDING: Final = 1e-6
 _KEEPS_OUT: Final = frozenset({"NoSchedule", "NoExecute"})
 
 
@@ -146,9 +147,11 @@ class StormWatch:
         with self._tables.reading() as cluster:
             self._hold_new(now)
             if self.headroom.held and self.options.reserve:
-                eligible = self._eligible(cluster.state)
-                for held in self.headroom.held:
-                    has_room |= self.headroom.keep(held, self._wanted(held, now), eligible, self.options.most_room)
+                eligible, taken = self._eligible(cluster.state), 0.0
+                for held in sorted(self.headroom.held, key=lambda one: one.storm.start):
+                    awaited = self._awaited(held, now)
+                    outside, taken = self._outside(held.storm, awaited, taken)
+                    has_room |= self.headroom.keep(held, awaited - outside, eligible, self.options.most_room)
             self._reports = tuple(self._report(cluster.state))
             self._count_reserved()
         if has_room:
@@ -262,15 +265,23 @@ class StormWatch:
             if not any(one.storm.start <= storm.start < one.storm.until for one in self.headroom.held):
                 self.headroom.hold(storm, release)
 
-    def _wanted(self, held: Held, now: float) -> int:
-        """Pods that the cluster itself has to take soon, side by side, beside those that are there."""
+    def _awaited(self, held: Held, now: float) -> int:
+        """Pods that come soon, side by side, beside those that are there."""
         storm, grace = held.storm, max(self.options.grace, _MINUTE)
         # Those that are late are of before: they are awaited for as long as they may be after its end.
         at_once = storm.most_at_once(now - grace, now + self.options.lead + grace)
-        awaited = max(0, min(at_once - len(held.running), storm.pods - len(held.arrived)))
+        return max(0, min(at_once - len(held.running), storm.pods - len(held.arrived)))
+
+    def _outside(self, storm: Storm, awaited: int, taken: float) -> tuple[int, float]:
+        """How many of the pods awaited virtual nodes take, and how much of their room is taken then.
+
+        taken: share of it that storms before are to take. A share, not pods: those of one storm may be the larger ones.
+        """
+        room = self._serverless_room(storm)
         must_leave = -(-awaited * storm.only_outside // storm.pods)
         may_leave = awaited * storm.may_leave // storm.pods
-        return awaited - max(must_leave, min(may_leave, self._serverless_room(storm)))
+        outside = max(must_leave, min(may_leave, int(room * (1 - taken) + _ROUNDING)))
+        return outside, min(1.0, taken + outside / room) if room > 0 else taken
 
     def _eligible(self, state: ClusterState) -> Bools:
         """(n_rows,) nodes of ours that are no provider's and take pods without tolerations."""

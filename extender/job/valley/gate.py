@@ -38,12 +38,14 @@ def held_as(pod: PodInfo) -> str:
     return pod.uid if group is None else f"group:{group}"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class HeldPod:
-    """since: unix seconds, when it was first held."""
+    """since, until: unix seconds, when it was first held, and when the gate let it go; inf = it has not, though the
+    queue may have, at the planned start."""
 
     pod: PodInfo
     since: float
+    until: float = math.inf
 
 
 class ValleyGate:
@@ -109,6 +111,9 @@ class ValleyGate:
         key = held_as(pod)
         if self._let_go.get(pod.uid) == key:
             return
+        held = self._held.get(pod.uid)
+        if held is not None:
+            held.until = self._clock()
         self.gone(pod.uid)
         if len(self._let_go) >= _MOST_LET_GO:
             self.gone(next(iter(self._let_go)))

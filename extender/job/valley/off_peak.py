@@ -93,7 +93,7 @@ class OffPeak:
         return self._options.shift and now + _LEAST_SLACK < due - self._options.margin < math.inf
 
     def tells_apart(self, pod: PodInfo) -> Hashable:
-        """Pods of one template that were created at different times may differ in whether they may wait."""
+        """Pods of one template may differ in whether they may wait: of Jobs, or without a Job, of different times."""
         due = self._due_of(pod)
         return None if due == math.inf else due // _LEAST_SLACK
 

@@ -131,7 +131,8 @@ class Planner:
             self.plan()
 
     def planned(self) -> tuple[PlannedPod, ...]:
-        """Jobs that waited at the last plan, in the order of their starts."""
+        """Jobs that waited for their starts at the last plan, in the order of these: without those that were let go and
+        wait for a node."""
         return self._pods
 
     @property
@@ -167,9 +168,10 @@ class Planner:
             PlannedPod(one.pod, start.start, one.due, one.run_seconds, start.why)
             for one in looked
             for start in (plan[held_as(one.pod)],)
+            if start.start > now  # else it was let go, and stays so
         ]
         self._pods, self._load = tuple(sorted(planned, key=lambda one: (one.start, one.pod.uid))), load
-        self._metrics.held.set(sum(one.start > now for one in planned))
+        self._metrics.held.set(len(planned))
         self._metrics.plan_seconds.observe(self._stopwatch() - began)
 
     # Inside
@@ -253,7 +255,9 @@ class Planner:
         left = [uid for uid in held if uid not in waiting]
         for uid in left:
             self._gate.forget(uid)
-            self._metrics.held_seconds.observe(max(0.0, now - held[uid].since))
+            planned = _start(self._gate.plan, held[uid].pod)  # at which the queue lets it go by itself
+            let_go = min(now, held[uid].until, now if planned is None else planned)
+            self._metrics.held_seconds.observe(max(0.0, let_go - held[uid].since))
         known = self._gate.all_let_go()
         for start in range(0, len(left), _PODS_PER_LOOK):
             with self._tables.reading() as cluster:

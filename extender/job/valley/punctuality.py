@@ -20,10 +20,10 @@ from typing import Final
 from extender.job.terms import JobTerms, terms_of
 from extender.job.valley.metrics import ValleyMetrics
 from scorer.cluster.changes import Change, PodChange, one_by_one
-from scorer.cluster.decoding import ApiObject, Kind
 from scorer.cluster.objects import Phase, PodInfo
 from scorer.cluster.seating import FINISHED
 from scorer.cluster.state import ClusterState
+from scorer.follower import NodesAndPodsOnly
 
 __all__ = ["Miss", "Punctuality"]
 
@@ -53,7 +53,7 @@ class _Followed:
     deadline: float
 
 
-class Punctuality:
+class Punctuality(NodesAndPodsOnly):
     """Implements scorer.follower.Follower; attach it without kinds."""
 
     def __init__(
@@ -93,15 +93,6 @@ class Punctuality:
         for change in one_by_one(changes):
             if isinstance(change, PodChange):
                 self._changed(change.pod)
-
-    def replace(self, kind: Kind, objects: Sequence[ApiObject]) -> None:
-        """See Follower."""
-
-    def put(self, kind: Kind, item: ApiObject) -> None:
-        """See Follower."""
-
-    def delete(self, kind: Kind, item: ApiObject) -> None:
-        """See Follower."""
 
     def rebuild(self) -> None:
         """See Follower."""

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
+
+import pytest
 
 from extender.job.dating import DatedTerms
 from extender.job.objects.job_runs import JobRun, JobRuns
@@ -39,3 +42,25 @@ def test_without_the_job_it_counts_from_the_creation_of_the_pod() -> None:
     assert known().is_settled(POD) and not known(uid="of an earlier Job").is_settled(POD)
     other = replace(POD, owner=Owner("ReplicaSet", "work"))
     assert known().of(other) == terms_of(POD) and known().is_settled(other)
+
+
+@pytest.mark.parametrize(
+    ("created", "succeeded", "failed", "is_open"),
+    [
+        (1_030.0, 8, 0, True),  # of the first round: it was to start with the others
+        (9_000.0, 8, 0, False),  # of a later round
+        (9_000.0, 0, 1, False),  # tried again
+        (9_000.0, 0, 0, True),  # the Job has not begun
+    ],
+)
+def test_what_a_job_makes_after_others_of_it_have_ended_was_not_to_start_by_then(
+    created: float, succeeded: int, failed: int, is_open: bool
+) -> None:
+    jobs = JobRuns()
+    of = ServiceKey(POD.namespace, "Job", "work")
+    job = JobRun(POD.namespace, "work", "u", of, created=990.0, started=1_000.0, succeeded=succeeded, failed=failed)
+    jobs.put(job)
+    said = {PREFIX + "latest-start": "30m", PREFIX + "deadline": "8h"}
+    terms = DatedTerms(jobs).of(replace(POD, created=created, annotations=said))
+    assert terms.latest_start == (990.0 + 1800 if is_open else math.inf)
+    assert terms.deadline == 990.0 + 8 * 3600

@@ -83,6 +83,28 @@ def test_who_may_wait_starts_long_enough_before_its_job_is_stopped(started: floa
 
 
 @pytest.mark.parametrize(
+    ("completions", "succeeded", "rounds"), [(8, 0, 4), (8, 3, 3), (8, 8, 1), (1, 0, 1), (None, 5, 1)]
+)
+def test_a_job_of_several_rounds_needs_the_time_of_all_that_are_left(
+    completions: int | None, succeeded: int, rounds: int
+) -> None:
+    jobs = JobRuns()
+    jobs.put(JobRun("shop", "report-1", "j", REPORT, parallelism=2, completions=completions, succeeded=succeeded))
+    run = ExpectedRuns(times(60.0, 100.0), jobs=jobs).of(POD, REPORT)
+    assert (run.rounds, run.long) == (rounds, 150.0)
+    assert due_time(POD, JobTerms(deadline=10_000.0 + 86_400), run) == 10_000.0 + 86_400 - rounds * 150.0
+
+
+def test_a_cron_job_without_a_zone_is_in_that_of_its_controller() -> None:
+    cron_jobs = CronJobs()
+    cron_jobs.put(CronJobInfo("shop", "report", "c", "0 2 * * *", concurrency=Concurrency.REPLACE))
+    late = JobTerms(latest_start=10_000.0 + 7 * 86_400)
+    made = {zone: ExpectedRuns(RunTimes(), cron_jobs=cron_jobs, zone=zone) for zone in ("", "Europe/Berlin")}
+    due = {zone: due_time(POD, late, runs.of(POD, REPORT)) for zone, runs in made.items()}
+    assert due[""] - due["Europe/Berlin"] == 3600.0  # 10,000 s is a winter's morning of 1970
+
+
+@pytest.mark.parametrize(
     ("schedule", "concurrency", "due"),
     [
         ("0 */6 * * *", Concurrency.REPLACE, 6 * 3600 - 600.0),

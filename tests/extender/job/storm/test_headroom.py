@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -10,6 +12,7 @@ import pytest
 from extender.filters.filter import ClusterView
 from extender.job.storm.bursts import PastBursts
 from extender.job.storm.headroom import Held
+from extender.job.storm.storms import Storm
 from extender.job.storm.watch import StormWatch
 from forecast.resources import CPU, MEMORY, RESOURCES
 from forecast.service_key import Owner
@@ -118,6 +121,34 @@ def test_of_a_mixed_storm_room_is_kept_for_what_virtual_nodes_do_not_take() -> N
     scene = Scene(outside, inside, cron_job("any", pods=20), serverless_room=lambda storm: 1000)
     scene.at(-1)
     assert scene.kept == 50
+
+
+def two_storms(room: Callable[[Storm], int], **first: Any) -> Scene:
+    """A minute before the first of two of 60 pods each, the second two minutes later."""
+    jobs = cron_job("first", **first), cron_job("second", schedule="2 * * * *")
+    scene = Scene(*jobs, serverless_room=room)
+    scene.at(-1)
+    return scene
+
+
+@pytest.mark.parametrize(("room", "kept"), [(40, (20, 60)), (75, (0, 45)), (130, (0, 0)), (0, (60, 60))])
+def test_what_virtual_nodes_take_of_one_storm_they_do_not_take_of_the_next(room: int, kept: tuple[int, int]) -> None:
+    scene = two_storms(lambda storm: room)
+    assert [held.pods for held in scene.watch.headroom.held] == list(kept)
+    scene.watch.headroom.held.reverse()
+    scene.at(-0.9)
+    by_start = sorted(scene.watch.headroom.held, key=lambda held: held.storm.start)
+    assert [held.pods for held in by_start] == list(kept), "whichever was held first"
+
+
+def test_larger_pods_leave_less_of_the_room_to_the_next_storm() -> None:
+    scene = two_storms(lambda storm: int(60 / storm.pod_request["cpu"]), cpu=1.5)  # 40 pods, or 120
+    assert [held.pods for held in scene.watch.headroom.held] == [20, 60]
+
+
+def test_pods_that_must_go_to_virtual_nodes_leave_less_of_the_room_to_the_next_storm() -> None:
+    scene = two_storms(lambda storm: 80, annotations={"forecast-scheduler.io/place": "serverless"})
+    assert [held.pods for held in scene.watch.headroom.held] == [0, 40]
 
 
 def test_two_storms_that_are_near_at_once_have_room_of_their_own() -> None:

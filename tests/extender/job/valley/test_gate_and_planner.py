@@ -11,6 +11,7 @@ from extender.framework.plugins import EnqueueExtensions
 from extender.framework.status import Code
 from extender.job.valley.expected_load import expected_load, usable_rows
 from extender.job.valley.gate import ValleyGate
+from extender.job.valley.metrics import ValleyMetrics
 from extender.job.valley.options import ValleyOptions
 from extender.job.valley.planner import Planner
 from forecast.resources import CPU
@@ -115,6 +116,45 @@ def test_what_was_let_go_and_found_no_node_is_not_held_again() -> None:
     waiting.queue.rejected(popped.pods, frozenset({"NodeResourcesFit"}), "no room")
     waiting.planner.plan()
     assert waiting.queue.lengths()["gated"] == 0
+
+
+def test_what_was_let_go_and_waits_for_a_node_is_held_no_longer() -> None:
+    metrics = ValleyMetrics()
+    waiting = Waiting(19.0, metrics=metrics)
+    job = job_pod(created=at(19), latest_start="12h")
+    waiting.put(job)
+    waiting.planner.plan()
+    (planned,) = waiting.planner.planned()
+    held_seconds = planned.start - at(19) + 1
+    waiting.later(held_seconds)
+    assert waiting.popped() == ["job"]
+    waiting.later(600)
+    waiting.planner.plan()
+    assert waiting.planner.planned() == ()
+    assert set(waiting.gate.held()) == {"uid-job"}, "it has no node yet"
+    waiting.later(600)
+    waiting.live.put(replace(job, node="node-1"))
+    waiting.planner.plan()
+    (family,) = metrics.held_seconds.collect()
+    told = {one.name: one.value for one in family.samples if not one.labels}
+    assert told["forecast_job_held_seconds_count"] == 1
+    assert told["forecast_job_held_seconds_sum"] == pytest.approx(held_seconds, abs=1)
+
+
+def test_how_long_it_was_held_is_known_where_there_is_no_forecast_any_more() -> None:
+    metrics = ValleyMetrics()
+    waiting = Waiting(without_model=True, metrics=metrics)
+    job = job_pod(created=at(19), latest_start="12h")
+    waiting.put(job)
+    waiting.later(3)
+    waiting.planner.plan()
+    assert waiting.popped() == ["job"]
+    waiting.later(600)
+    waiting.live.put(replace(job, node="node-1"))
+    waiting.planner.plan()
+    (family,) = metrics.held_seconds.collect()
+    told = {one.name: one.value for one in family.samples if not one.labels}
+    assert told["forecast_job_held_seconds_sum"] == pytest.approx(3)
 
 
 def test_what_was_let_go_is_not_held_again_when_its_binding_fails() -> None:

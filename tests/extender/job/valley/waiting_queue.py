@@ -8,6 +8,7 @@ from extender.framework.queue.scheduling_queue import SchedulingQueue
 from extender.framework.queue.sorting import PrioritySort
 from extender.framework.queue.unit import UnitOf, unit_by_owner
 from extender.job.valley.gate import ValleyGate
+from extender.job.valley.metrics import ValleyMetrics
 from extender.job.valley.options import ValleyOptions
 from extender.job.valley.planner import Planner
 from scorer.cluster.objects import PodInfo
@@ -31,7 +32,14 @@ class _Units:
 class Waiting:
     """At some hour of the model's first day."""
 
-    def __init__(self, hour: float = 19.0, *, without_model: bool = False, **options: float | bool) -> None:
+    def __init__(
+        self,
+        hour: float = 19.0,
+        *,
+        without_model: bool = False,
+        metrics: ValleyMetrics | None = None,
+        **options: float | bool,
+    ) -> None:
         self.live = LiveScorer(hour, pods=EVENING, without_model=without_model)
         settings = ValleyOptions(**options)  # type: ignore[arg-type]
         self.gate = ValleyGate(settings, due_of, clock=self.live.clock)
@@ -43,7 +51,15 @@ class Waiting:
             options=QueueOptions(),
             clock=self.live.clock,
         )
-        self.planner = Planner(self.live.scorer, self.queue, self.gate, run_seconds, settings, clock=self.live.clock)
+        self.planner = Planner(
+            self.live.scorer,
+            self.queue,
+            self.gate,
+            run_seconds,
+            settings,
+            metrics=metrics,
+            clock=self.live.clock,
+        )
 
     def put(self, *pods: PodInfo) -> None:
         for pod in pods:
