@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from forecast.errors import ForecastError
@@ -12,12 +13,17 @@ __all__ = ["Binder", "BindingFailed", "BindingRequest"]
 
 @dataclass(frozen=True, slots=True)
 class BindingRequest:
-    """Which pod is to go to which node. uid: of that very pod, not of a later one of the same name."""
+    """Which pod is to go to which node.
+
+    uid         : of that very pod, not of a later one of the same name
+    annotations : that the pod gets in the same write: it has all of them, or is not bound
+    """
 
     namespace: str
     name: str
     uid: str
     node: str
+    annotations: Mapping[str, str] = field(default_factory=dict)
 
 
 class BindingFailed(ForecastError):

@@ -239,12 +239,18 @@ def _pause(attempt: int, answer: Answer) -> float:
 
 
 def _body(request: BindingRequest) -> bytes:
-    """v1 Binding. metadata.uid is a precondition: a later pod of the same name is not bound."""
+    """v1 Binding. metadata.uid is a precondition: a later pod of the same name is not bound.
+
+    Its annotations come onto the pod with the node (setPodNodeAndMetadata in registry/core/pod/storage/storage.go).
+    """
+    metadata: dict[str, object] = {"namespace": request.namespace, "name": request.name, "uid": request.uid}
+    if request.annotations:
+        metadata["annotations"] = dict(request.annotations)
     return msgspec.json.encode(
         {
             "apiVersion": "v1",
             "kind": "Binding",
-            "metadata": {"namespace": request.namespace, "name": request.name, "uid": request.uid},
+            "metadata": metadata,
             "target": {"apiVersion": "v1", "kind": "Node", "name": request.node},
         }
     )

@@ -16,6 +16,7 @@ from extender.index.index import PlacementIndex
 from forecast.arrays import Bools
 from scorer.cluster.objects import PodInfo
 from scorer.cluster.state import ClusterState
+from scorer.follower import Follower
 from scorer.tracking import TrackedCluster
 
 __all__ = ["ClusterView", "Filter", "Rejection", "rejected"]
@@ -27,10 +28,12 @@ class ClusterView:
 
     cluster : the scorer's tables: predicted load, physical capacity, usage; `cluster.state` is `index.state`
     index   : labels, taints, pods by labels, affinity terms, ports, volumes
+    further : other tables that filters read; what pods that come and go change there is tried out, too (what_if.py)
     """
 
     cluster: TrackedCluster
     index: PlacementIndex
+    further: tuple[Follower, ...] = ()
 
     @property
     def state(self) -> ClusterState:

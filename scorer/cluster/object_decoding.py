@@ -17,6 +17,7 @@ from scorer.cluster.objects import (
     NodeInfo,
     Phase,
     PodInfo,
+    PodResourceClaim,
     QosClass,
     ReplicaSetInfo,
     Taint,
@@ -98,6 +99,7 @@ def pod_info(pod: wire.PodJson) -> PodInfo:
         status_reason=sys.intern(status.reason[:_LONGEST_REASON]) if status.reason else "",
         uses_host=uses_host(spec),
         is_preparing=bool(started is None and status.init_container_statuses and _has_prepared(status)),
+        resource_claims=_resource_claims(spec, status) if spec.resource_claims else (),
     )
 
 
@@ -123,6 +125,15 @@ def job_info(metadata: wire.Metadata) -> JobInfo:
 def namespace_info(metadata: wire.Metadata) -> NamespaceInfo:
     """A Namespace."""
     return NamespaceInfo(sys.intern(metadata.name), string_map(metadata.labels))
+
+
+def _resource_claims(spec: wire.PodSpec, status: wire.PodStatus) -> tuple[PodResourceClaim, ...]:
+    """A claim made from a template is named in the status, without a name where none turned out to be needed."""
+    made = {one.name: one.resource_claim_name for one in status.resource_claim_statuses or ()}
+    return tuple(
+        PodResourceClaim(one.name, one.resource_claim_name or made.get(one.name, ""))
+        for one in spec.resource_claims or ()
+    )
 
 
 def _images(spec: wire.PodSpec) -> tuple[str, ...]:

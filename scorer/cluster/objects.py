@@ -11,18 +11,23 @@ from scorer.cluster.constraints import UNCONSTRAINED, HostPort, PodConstraints, 
 
 __all__ = [
     "ANNOTATION_PREFIX",
+    "SHARING_PLUGIN_PREFIX",
     "JobInfo",
     "NamespaceInfo",
     "NodeImage",
     "NodeInfo",
     "Phase",
     "PodInfo",
+    "PodResourceClaim",
     "QosClass",
     "ReplicaSetInfo",
     "Taint",
 ]
 
 ANNOTATION_PREFIX = "forecast-scheduler.io/"
+
+SHARING_PLUGIN_PREFIX = "ALIYUN_COM_GPU_MEM_"
+"""Of the annotations by which the device plugin for shared GPUs is told which card a pod has."""
 
 
 class QosClass(IntEnum):
@@ -82,11 +87,20 @@ class NodeInfo:
 
 
 @dataclass(frozen=True, slots=True)
+class PodResourceClaim:
+    """spec.resourceClaims[] of a pod, by its name there. claim: the ResourceClaim; '' = it is still to be made from its
+    template; None = none is needed after all."""
+
+    name: str
+    claim: str | None
+
+
+@dataclass(frozen=True, slots=True)
 class PodInfo:
     """A Pod.
 
     node             : empty = not bound yet
-    annotations      : ours only
+    annotations      : ours, and those of shared GPUs
     owner            : its controller, NO_OWNER if it has none
     requests         : what the pod as a whole requests, by Kubernetes resource name
     nonzero_requests : CPU cores and memory bytes as LeastAllocated counts them, containers without a request included
@@ -102,6 +116,7 @@ class PodInfo:
     status_reason    : why it is as it is, such as Evicted; '' = nobody says
     uses_host        : it takes part in the network, processes or IPC of its node, or mounts what is not everywhere:
                        volumes other than those in `volumes`, images, and what the API server has itself
+    resource_claims  : devices that it asks for by claims of resource.k8s.io
     """
 
     uid: str
@@ -134,6 +149,7 @@ class PodInfo:
     status_reason: str = ""
     uses_host: bool = False
     is_preparing: bool = False
+    resource_claims: tuple[PodResourceClaim, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

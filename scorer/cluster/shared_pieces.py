@@ -16,7 +16,7 @@ from msgspec import Raw
 
 from forecast.service_key import Owner
 from scorer.cluster import wire
-from scorer.cluster.objects import ANNOTATION_PREFIX
+from scorer.cluster.objects import ANNOTATION_PREFIX, SHARING_PLUGIN_PREFIX
 from scorer.cluster.pod_requests import (
     NO_RESOURCES,
     ContainerResources,
@@ -47,11 +47,11 @@ def string_map(raw: Raw) -> Mapping[str, str]:
 
 
 def own_annotations(raw: Raw) -> Mapping[str, str]:
-    """Annotations of ours; others' can be large and are not even decoded."""
+    """Annotations that matter here; others' can be large and are not even decoded."""
     piece = bytes(raw)
-    if _OUR_PREFIX not in piece:
+    if _OUR_PREFIX not in piece and _SHARING_PREFIX not in piece:
         return _NO_ANNOTATIONS
-    return {k: v for k, v in _string_map(piece).items() if k.startswith(ANNOTATION_PREFIX)}
+    return {k: v for k, v in _string_map(piece).items() if k.startswith((ANNOTATION_PREFIX, SHARING_PLUGIN_PREFIX))}
 
 
 def quantities(amounts: wire.Amounts | None) -> dict[str, float]:
@@ -82,6 +82,7 @@ def totals(spec: wire.PodSpec, status: wire.PodStatus) -> PodTotals:
 
 
 _OUR_PREFIX: Final = ANNOTATION_PREFIX.rstrip("/").encode()  # JSON may write the slash as \/
+_SHARING_PREFIX: Final = SHARING_PLUGIN_PREFIX.encode()
 _NO_ANNOTATIONS: Final[Mapping[str, str]] = {}
 
 _ContainerPieces = tuple[bytes, bytes, bytes, bool]

@@ -141,6 +141,13 @@ class GateJson(Wire):
     name: Text
 
 
+class PodClaimJson(Wire):
+    """resourceClaims[] of a pod's spec, resourceClaimStatuses[] of its status."""
+
+    name: Text
+    resource_claim_name: Text | None = None
+
+
 class PodSpec(Wire):
     """spec of a pod."""
 
@@ -161,6 +168,7 @@ class PodSpec(Wire):
     priority: Int32 | None = None
     overhead: Raw = NOTHING
     resources: Raw = NOTHING
+    resource_claims: list[PodClaimJson] | None = None
 
 
 class Started(Wire):
@@ -194,6 +202,7 @@ class PodStatus(Wire):
     phase: Text | None = None
     reason: Text | None = None
     nominated_node_name: Text | None = None
+    resource_claim_statuses: list[PodClaimJson] | None = None
     qos_class: Text | None = None
     start_time: Time | None = None
     conditions: list[Condition] | None = None

@@ -227,3 +227,15 @@ def test_no_verdict_is_wrong_whatever_happens(script: list[tuple[str, str]]) -> 
         assert not (model.exists and model.uid == "uid-1" and model.node == "node-1")
     assert len({uid for uid, _ in model.bound}) == len(model.bound), "a pod was bound twice"
     assert clock.now < 10.5 + 0.1
+
+
+def test_annotations_go_with_the_binding() -> None:
+    def body(request: BindingRequest) -> dict[str, dict[str, object]]:
+        step = next(binding_steps(request, seconds=10.0, attempt_seconds=3.0, clock=Clock()))
+        assert isinstance(step, Send)
+        found: dict[str, dict[str, object]] = json.loads(step.body)
+        return found
+
+    with_index = BindingRequest("shop", "cart-1", "uid-1", "node-1", {"example.com/index": "3"})
+    assert body(with_index)["metadata"]["annotations"] == {"example.com/index": "3"}
+    assert "annotations" not in body(REQUEST)["metadata"]

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 
 from extender.binder import BindingRequest
 from extender.binding_steps import BindingResult, Pause, Steps, Verdict, binding_steps, looking_steps
@@ -22,6 +23,8 @@ class DefaultBinder:
     """Implements Bind; to be called in the session's loop.
 
     limit           : told of 429s and of what goes well
+    annotations_of  : what a pod is to say once it is bound to a node, such as its devices; called in the loop, without
+                      a lock, and again for every attempt
     seconds         : for one binding, retries and looks at the pod included
     attempt_seconds : for one request, so that an unanswered one can be looked after
     """
@@ -33,11 +36,13 @@ class DefaultBinder:
         session: ApiSession,
         limit: InFlightLimit | None = None,
         *,
+        annotations_of: Callable[[PodInfo, str], Mapping[str, str]] | None = None,
         seconds: float = 10.0,
         attempt_seconds: float = 3.0,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._session, self._limit, self._clock = session, limit, clock
+        self._annotations_of = annotations_of
         self._seconds, self._attempt_seconds = seconds, attempt_seconds
 
     async def bind(self, pod: PodInfo, node: str) -> BindStatus:
@@ -53,8 +58,14 @@ class DefaultBinder:
 
     def _steps(self, steps: Callable[..., Steps], pod: PodInfo, node: str) -> Steps:
         return steps(
-            request_of(pod, node), seconds=self._seconds, attempt_seconds=self._attempt_seconds, clock=self._clock
+            self._request(pod, node), seconds=self._seconds, attempt_seconds=self._attempt_seconds, clock=self._clock
         )
+
+    def _request(self, pod: PodInfo, node: str) -> BindingRequest:
+        request = request_of(pod, node)
+        if self._annotations_of is None:
+            return request
+        return replace(request, annotations=self._annotations_of(pod, node))
 
     async def _carry_out(self, steps: Steps) -> BindingResult:
         request = self._session.request

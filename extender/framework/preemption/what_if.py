@@ -11,11 +11,13 @@ told: nothing has happened. Under the lock of the tables.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from types import TracebackType
 from typing import Self
 
 from extender.filters.filter import ClusterView
+from scorer.cluster.changes import Change
 from scorer.cluster.objects import PodInfo
 
 __all__ = ["WithoutPods"]
@@ -46,7 +48,7 @@ class WithoutPods:
         load = view.cluster.without(uid)
         load.__enter__()
         self._taken[uid] = (pod, load)
-        view.index.apply(view.state.delete_pod(uid))
+        self._follow(view.state.delete_pod(uid))
 
     def put_back(self, uid: str) -> None:
         """The pod is there as it was; nothing if it was not taken."""
@@ -54,5 +56,10 @@ class WithoutPods:
         if taken is None:
             return
         pod, load = taken
-        self._view.index.apply(self._view.state.put_pod(pod))
+        self._follow(self._view.state.put_pod(pod))
         load.__exit__(None, None, None)
+
+    def _follow(self, changes: Sequence[Change]) -> None:
+        self._view.index.apply(changes)
+        for table in self._view.further:
+            table.apply(changes)

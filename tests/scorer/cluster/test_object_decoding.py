@@ -260,3 +260,22 @@ def test_pods_of_one_service_share_what_they_have_in_common() -> None:
     assert one.labels is other.labels
     assert one.requests is other.requests
     assert one.owner is other.owner
+
+
+def test_the_claims_of_a_pod_are_those_named_and_those_made_from_templates() -> None:
+    asked = [
+        {"name": "own", "resourceClaimName": "a"},
+        {"name": "made", "resourceClaimTemplateName": "t"},
+        {"name": "unneeded", "resourceClaimTemplateName": "t"},
+        {"name": "to-come", "resourceClaimTemplateName": "t"},
+    ]
+    made = [{"name": "made", "resourceClaimName": "cart-made-x7"}, {"name": "unneeded"}]
+    pod = decode_pod(changed(changed(POD, "spec.resourceClaims", asked), "status.resourceClaimStatuses", made))
+    claims = [(one.name, one.claim) for one in pod.resource_claims]
+    assert claims == [("own", "a"), ("made", "cart-made-x7"), ("unneeded", None), ("to-come", "")]
+    assert decode_pod(POD).resource_claims == ()
+
+
+def test_annotations_of_shared_cards_are_kept() -> None:
+    said = {"ALIYUN_COM_GPU_MEM_IDX": "2", "example.com/other": "x"}
+    assert decode_pod(changed(POD, "metadata.annotations", said)).annotations == {"ALIYUN_COM_GPU_MEM_IDX": "2"}
