@@ -94,10 +94,13 @@ class TrackedCluster:
         # A sample far ahead of the clock is from before the clock was set back. NaN = no.
         return np.asarray(np.abs(age) <= self.options.ladder.fresh_usage)
 
+    def measured_usage(self) -> Floats:
+        """(n_rows, n_resources) what nodes were last measured to use; NaN = not measured recently enough."""
+        return np.where(self.measured_nodes()[:, None], self._usage[: self.state.n_rows], np.nan)
+
     def virtual_available(self) -> Floats:
         """(n_rows, n_resources) NaN = no limit, or not measured."""
-        usage = np.where(self.measured_nodes()[:, None], self._usage[: self.state.n_rows], np.nan)
-        return virtual_available(self.capacity, usage, self.charges.total(self.state.n_rows))
+        return virtual_available(self.capacity, self.measured_usage(), self.charges.total(self.state.n_rows))
 
     def qos_memory(self) -> Floats:
         """(n_rows, 3) bytes predicted at the peak of the pods of each QoS class; 0 without a model."""

@@ -53,11 +53,13 @@ class Rejection:
     nodes       : (n_rows,) true = rejected; rows without a node may have any value
     reason      : as kube-scheduler words it
     preemptible : whether the pod could fit there once other pods are evicted
+    by_requests : whether the filter has nothing against these nodes any more once what pods request fits there
     """
 
     nodes: Bools
     reason: str
     preemptible: bool
+    by_requests: bool = False
 
 
 class Filter(Protocol):

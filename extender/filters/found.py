@@ -10,10 +10,12 @@ from forecast.arrays import Bools
 __all__ = ["every_node", "found"]
 
 
-def found(nodes: Bools, view: ClusterView, reason: str, *, preemptible: bool) -> tuple[Rejection, ...]:
+def found(
+    nodes: Bools, view: ClusterView, reason: str, *, preemptible: bool, by_requests: bool = False
+) -> tuple[Rejection, ...]:
     """One rejection of these nodes, (n_rows,); none if there is no node among them."""
     nodes = nodes & view.state.alive
-    return (Rejection(nodes, reason, preemptible),) if nodes.any() else ()
+    return (Rejection(nodes, reason, preemptible, by_requests),) if nodes.any() else ()
 
 
 def every_node(view: ClusterView, reason: str) -> tuple[Rejection, ...]:

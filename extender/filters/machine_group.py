@@ -2,39 +2,79 @@
 
 Node label `forecast-scheduler.io/machine-group: batch` makes a node one of the group; pods name groups in the
 annotation of the same name, several separated by commas. Unlike a taint with a toleration it works both ways.
+
+Groups may have owners, and lend what these leave idle (docs/machine-groups.md).
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Final
 
 import numpy as np
 
-from extender.filters.annotations import MACHINE_GROUP, comes_with_node, names_in
+from extender.filters.annotations import MACHINE_GROUP, comes_with_node
 from extender.filters.filter import ClusterView, Rejection
 from extender.filters.found import found
+from extender.gpu.groups.lending import may_still_borrow
+from extender.gpu.groups.membership import Membership, Standing, asks_to_borrow
+from extender.gpu.groups.options import GroupOptions
+from extender.index.node_labels import LabelColumn
+from forecast.arrays import Bools, Ints
 from scorer.cluster.objects import PodInfo
 
 __all__ = ["MachineGroup"]
 
-_RESERVED: Final = "node(s) belonged to a machine group that the pod does not name"
-_ELSEWHERE: Final = "node(s) belonged to no machine group, the pod names one"
+_REASONS: Final = {
+    Standing.RESERVED: "node(s) belonged to a machine group that the pod does not name",
+    Standing.NOT_OWNER: "node(s) belonged to a machine group that the pod names and is not an owner of",
+    Standing.TOO_IMPORTANT: "node(s) belonged to a machine group that lends only to pods of a lower priority",
+    Standing.ELSEWHERE: "node(s) belonged to no machine group, the pod names one",
+}
+_KEPT: Final = "node(s) belonged to a machine group that keeps what it has left for its owners"
 
 
 class MachineGroup:
-    """Unresolvable. An empty label, or an empty annotation, is none. Pods of a DaemonSet are let through."""
+    """Unresolvable. An empty label, or an empty annotation, is none. Pods of a DaemonSet are let through.
+
+    Nor has anybody to go for a pod that borrows: it takes what is left over. Owners are not rejected here because of
+    pods that borrowed; whether there is room is for other filters to say, and preemption makes some.
+    """
 
     name = "MachineGroup"
+
+    def __init__(
+        self, membership: Membership | None = None, *, is_wanted: Callable[[str], bool] = lambda group: False
+    ) -> None:
+        """
+        membership : rules of groups; None = all of them are anybody's who names them
+        is_wanted  : whether owners wait for machines of a group, which lends nothing then (GroupUse)
+        """
+        self.membership, self._is_wanted = membership or Membership(GroupOptions()), is_wanted
 
     def filter(self, pod: PodInfo, view: ClusterView) -> Sequence[Rejection]:
         """Evaluated per distinct group."""
         column = view.index.labels.column(MACHINE_GROUP)
-        named = names_in(pod, MACHINE_GROUP)
-        if comes_with_node(pod) or not (named or column.names):
+        if comes_with_node(pod) or not (column.names or self.membership.named_by(pod)):
             return ()
-        grouped = column.having(bool)
-        wanted = frozenset(named)
-        reserved = grouped & ~column.having(wanted.__contains__)
-        rejections = found(reserved, view, _RESERVED, preemptible=False)
-        return (*rejections, *found(np.asarray(~grouped), view, _ELSEWHERE, preemptible=False)) if named else rejections
+        standing = self.membership.standing(pod, column)
+        rejections: list[Rejection] = []
+        for one, reason in _REASONS.items():
+            rejections += found(np.asarray(standing == one), view, reason, preemptible=False)
+        if (standing == Standing.BORROWED).any():
+            rejections += found(self._kept(pod, standing, column, view), view, _KEPT, preemptible=False)
+        return rejections
+
+    def is_idle(self, pod: PodInfo, view: ClusterView) -> bool:
+        """Whether pods like it that land change nothing: what is kept free is that of a group, not of a node."""
+        return not asks_to_borrow(pod) or not any(group.keep_free for group in self.membership.lenders)
+
+    def _kept(self, pod: PodInfo, standing: Ints, column: LabelColumn, view: ClusterView) -> Bools:
+        """(n_rows,) nodes of groups that lend no more to pods like it."""
+        kept = np.zeros(view.n_rows, dtype=bool)
+        borrowed = standing == Standing.BORROWED
+        for group in self.membership.lenders:
+            of_group = borrowed & (column.values == column.number_of.get(group.name, len(column.names)))
+            if of_group.any() and (self._is_wanted(group.name) or not may_still_borrow(pod, group, view)):
+                kept |= of_group
+        return kept

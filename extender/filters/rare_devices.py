@@ -7,13 +7,13 @@ A pod asks for a device by requesting its extended resource, and for types of ca
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Iterable, Sequence
 from typing import Final
 
 import numpy as np
 
 from extender.filters.annotations import GPU_TYPE, comes_with_node, names_in
+from extender.filters.card_names import TYPE_LABELS, listed, of_any_type
 from extender.filters.filter import ClusterView, Rejection
 from extender.filters.found import found
 from forecast.arrays import Bools
@@ -21,11 +21,7 @@ from scorer.cluster.objects import PodInfo
 
 __all__ = ["TYPE_LABELS", "RareDevices"]
 
-TYPE_LABELS: Final = ("nvidia.com/gpu.product", "amd.com/gpu.product-name")
-"""Labels of NVIDIA's GPU feature discovery and AMD's node labeller."""
-
 _RESERVED: Final = "node(s) were kept free for pods that ask for their devices"
-_BETWEEN_WORDS: Final = re.compile(r"[^a-z0-9]+")
 
 
 class RareDevices:
@@ -59,7 +55,7 @@ class RareDevices:
             return ()
         rejections: tuple[Rejection, ...] = ()
         if named := names_in(pod, GPU_TYPE):
-            reason = f"node(s) didn't have a card of type {_listed(named)}"
+            reason = f"node(s) didn't have a card of type {listed(named)}"
             rejections = found(~self._of_type(named, view), view, reason, preemptible=False)
         if self.hard:
             rejections += found(self.reserved_for_others(pod, view), view, _RESERVED, preemptible=False)
@@ -89,19 +85,8 @@ class RareDevices:
 
     def _of_type(self, types: Iterable[str], view: ClusterView) -> Bools:
         """(n_rows,) nodes with a card of one of these types."""
-        wanted = tuple(words for words in map(_words, types) if words.strip())
+        is_one = of_any_type(types)
         nodes = np.zeros(view.n_rows, dtype=bool)
         for label in self.type_labels:
-            nodes |= view.index.labels.column(label).having(lambda value: any(one in _words(value) for one in wanted))
+            nodes |= view.index.labels.column(label).having(is_one)
         return nodes
-
-
-def _words(text: str) -> str:
-    """NVIDIA-A100-SXM4-80GB -> ' nvidia a100 sxm4 80gb ', so that A10 is not found in it but A100 and SXM4-80GB are."""
-    return f" {_BETWEEN_WORDS.sub(' ', text.lower()).strip()} "
-
-
-def _listed(names: Sequence[str], *, most: int = 5) -> str:
-    """A pod may name thousands; the reason goes into an event."""
-    shown = [name[:63] for name in names[:most]]
-    return " or ".join(shown) + (" or others" if len(names) > most else "")

@@ -13,6 +13,7 @@ from typing import Final
 
 from extender.framework.events import ClusterEvent, EventKind
 from extender.framework.plugins import EnqueueExtensions, Hint
+from extender.gpu.groups.membership import asks_to_borrow
 from scorer.cluster.objects import NodeInfo, PodInfo
 
 __all__ = ["FILTER_HINTS", "FilterHint"]
@@ -59,6 +60,11 @@ def _facts(node: NodeInfo) -> tuple[object, ...]:
     return node.labels, node.taints, node.unschedulable, node.ready
 
 
+def _may_join(pod: PodInfo, event: ClusterEvent) -> bool:
+    """Of a machine group; who borrows gets what others leave, once the owners have what they wait for."""
+    return asks_to_borrow(pod) or (event.kind in _NODES and _is_another_node(pod, event))
+
+
 def _frees_a_port(pod: PodInfo, event: ClusterEvent) -> bool:
     return event.kind is not EventKind.POD_LEFT or event.pod is None or bool(event.pod.host_ports)
 
@@ -95,7 +101,7 @@ _HINTS: Final = (
     FilterHint("TaintToleration", _NODES, _is_another_node),
     FilterHint("NodeAffinity", _NODES, _is_another_node),
     FilterHint("Domain", _NODES, _is_another_node),
-    FilterHint("MachineGroup", _NODES, _is_another_node),
+    FilterHint("MachineGroup", _NODES | _LEFT | {EventKind.POD_BOUND}, _may_join),
     FilterHint("RareDevices", _NODES, _always),
     FilterHint("NodePorts", _NODES | _LEFT, _frees_a_port),
     FilterHint("NodeResourcesFit", _NODES | _LEFT | {EventKind.POD_CHANGED}, _room_grew),

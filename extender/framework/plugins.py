@@ -16,7 +16,7 @@ the scheduler.
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import Protocol, runtime_checkable
@@ -36,6 +36,7 @@ __all__ = [
     "FlowHead",
     "FlowOrder",
     "Hint",
+    "KnowsVictims",
     "NodePreference",
     "NodesOrStatus",
     "Nomination",
@@ -242,6 +243,22 @@ class CountsRoom(Protocol):
         """(n_nodes,) pods like it that it lets onto each of these nodes, which it passes, one after the other."""
 
 
+@runtime_checkable
+class KnowsVictims(Protocol):
+    """A filter whose own books say which pods are in a pod's way on a node. Preemption first tries nodes where these
+    cost least, and leaves out those where all that may go are not enough."""
+
+    def least_victims(
+        self, pod: PodInfo, row: int, pods: Sequence[PodInfo], standing: Callable[[PodInfo], int]
+    ) -> Sequence[PodInfo] | None:
+        """Of `pods`, who may go and are the most important first, the cheapest to lose so that this filter lets the pod
+        onto the node of the row; None = it would not if all of them went.
+
+        standing : what counts as a pod's priority, see extender/framework/preemption/importance.py
+        """
+
+
+@runtime_checkable
 class PreScore(Protocol):
     """Asked once per pod before the scores."""
 

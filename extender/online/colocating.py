@@ -22,6 +22,7 @@ _LARGEST_SHARE: Final = 0.2
 class Colocation:
     """`filter` is for the online profile. Made before the cluster is read, so that its tables follow from the start.
 
+    bounds, declared_use : what it goes by, to be read by others
     listeners : told that the bounds were made anew, without a lock: the filter may let pods in that it rejected
     """
 
@@ -30,10 +31,12 @@ class Colocation:
         tables: LiveTables,
         options: GapOptions | None = None,
         *,
+        hours: int = 0,
         after: Callable[[], bool] = lambda: True,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         """
+        hours : bounds are made for at least so far ahead, for filters by other options (`gap`)
         after : whether the cluster has been read
         clock : seconds from any moment
         """
@@ -41,12 +44,19 @@ class Colocation:
         self.listeners: list[Callable[[], None]] = []
         self._tables, self._clock = tables, clock
         self._refreshed: float | None = None
-        self.bounds = UpperBounds(options.hours)
+        self._hours = max(options.hours, hours)
+        self.bounds = UpperBounds(self._hours)
         with tables.reading() as cluster:
-            declared_use = DeclaredUse(cluster.state)
-            tables.attach((), declared_use)
-        self.filter = PredictedGap(options, self.bounds, declared_use)
+            self.declared_use = DeclaredUse(cluster.state)
+            tables.attach((), self.declared_use)
+        self.filter = self.gap(options)
         self._upkeep = Every("gap-bounds", 1.0, self.keep_up, after=after, largest_share=_LARGEST_SHARE)
+
+    def gap(self, options: GapOptions) -> PredictedGap:
+        """Another filter by the same bounds. Raises ValueError where these do not reach as far as it looks."""
+        if options.hours > self._hours:
+            raise ValueError(f"bounds are made for {self._hours} h ahead, not for {options.hours}: pass hours")
+        return PredictedGap(options, self.bounds, self.declared_use)
 
     def start(self) -> None:
         """Begin."""

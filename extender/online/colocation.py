@@ -24,13 +24,13 @@ from extender.framework.events import ClusterEvent, EventKind
 from extender.framework.plugins import Hint
 from extender.online.declared_use import DeclaredUse, declared
 from extender.online.upper_bounds import GAP_RESOURCES, Bounds, UpperBounds
+from extender.online.upper_load import upper_load
 from extender.usable_forecast import usable_forecast
-from forecast.arrays import AnyFloats, Bools, Floats, Ints
+from forecast.arrays import AnyFloats, Bools, Ints
 from forecast.calendar import SLOTS_PER_DAY
 from forecast.resources import RESOURCES
 from scorer.cluster.objects import ANNOTATION_PREFIX, PodInfo
 from scorer.predicted.cluster import PredictedCluster
-from scorer.tracking import LIVE_HALF_LIFE_SLOTS
 
 __all__ = ["COLOCATE_ANNOTATION", "GapOptions", "PredictedGap"]
 
@@ -138,23 +138,9 @@ class PredictedGap:
         at_most += (own.max() - float(load.peak_of_pod(profile, resource)) + beyond[rows]) * per_capacity
         close = ~(at_most <= self.options.ceiling)  # NaN: the capacity is not known any more
         rows, per_capacity = rows[close], per_capacity[close].astype(np.float32)
-        upper: AnyFloats = load.share_between(resource, first, end, rows)
-        upper += bounds.margin(position, first, end, rows)
+        upper = upper_load(predicted, bounds, beyond, position, first, end, rows)
         upper += per_capacity[:, None] * own
-        self._add_declared(upper, rows, per_capacity, beyond[rows], predicted, resource)
         return np.asarray(rows[~(upper.max(axis=1) <= self.options.ceiling)])
-
-    def _add_declared(
-        self, upper: AnyFloats, rows: Ints, per_capacity: AnyFloats, beyond: Floats, predicted: PredictedCluster, r: int
-    ) -> None:
-        """Add what pods there declare beyond the forecast; what the node was measured to use beyond it is, first of
-        all, just that, and is in the load already. upper: (len(rows), n_points) from the half hour under way."""
-        some = np.flatnonzero(beyond)
-        if len(some):
-            error = np.maximum(predicted.load.live_error(rows[some].tolist())[:, r], 0.0)
-            fading = predicted.horizon.fading(LIVE_HALF_LIFE_SLOTS)[predicted.horizon.slot :][: upper.shape[1]]
-            unseen = np.maximum(beyond[some, None] - error[:, None] * fading, 0.0)
-            upper[some] += unseen * per_capacity[some, None]
 
     def _own_use(self, pod: PodInfo, view: ClusterView, predicted: PredictedCluster, position: int) -> AnyFloats:
         """(n_points,) what the pod is expected to use: what it declares, else its curve."""

@@ -13,6 +13,8 @@ from extender.filters.filter import Filter
 from extender.filters.machine_group import MachineGroup
 from extender.filters.predicted_peak import PredictedPeak
 from extender.filters.rare_devices import TYPE_LABELS, RareDevices
+from extender.gpu.groups.membership import Membership
+from extender.gpu.groups.options import GroupOptions
 from extender.policies.mistakes import way_out
 from forecast.errors import InputError
 
@@ -57,6 +59,7 @@ class FilterOptions:
     highest_peaks : by resource, see PredictedPeak; none = it does not run
     standard      : filters of kube-scheduler to run, by plugin name
     predicts      : whether the forecast is in this process, which PredictedPeak needs
+    groups        : machine groups with owners; the others are anybody's who names them
     """
 
     domain: str = ""
@@ -65,6 +68,7 @@ class FilterOptions:
     standard: tuple[str, ...] = ()
     predicts: bool = True
     shared: tuple[str, ...] = ()
+    groups: GroupOptions = field(default_factory=GroupOptions)
 
 
 def chosen_filters(options: FilterOptions, names: Collection[str] | None = None) -> tuple[Filter, ...]:
@@ -79,7 +83,7 @@ def chosen_filters(options: FilterOptions, names: Collection[str] | None = None)
         check_filter(name)
     ours: list[Filter] = [Domain(options.domain, options.shared)]
     if MachineGroup.name in names:
-        ours.append(MachineGroup())
+        ours.append(MachineGroup(Membership(options.groups)))
     if RareDevices.name in names:
         if options.rare_devices.mode is RareDeviceMode.OFF:
             raise InputError("RareDevices is named, and rare_devices.mode is off: set it to hard or soft")

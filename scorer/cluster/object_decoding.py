@@ -100,6 +100,7 @@ def pod_info(pod: wire.PodJson) -> PodInfo:
         uses_host=uses_host(spec),
         is_preparing=bool(started is None and status.init_container_statuses and _has_prepared(status)),
         resource_claims=_resource_claims(spec, status) if spec.resource_claims else (),
+        containers=effective.containers,
     )
 
 

@@ -12,6 +12,7 @@ from scorer.cluster.constraints import UNCONSTRAINED, HostPort, PodConstraints, 
 __all__ = [
     "ANNOTATION_PREFIX",
     "SHARING_PLUGIN_PREFIX",
+    "ContainerRequests",
     "JobInfo",
     "NamespaceInfo",
     "NodeImage",
@@ -96,6 +97,18 @@ class PodResourceClaim:
 
 
 @dataclass(frozen=True, slots=True)
+class ContainerRequests:
+    """What the containers of a pod request one by one, by Kubernetes resource name.
+
+    starting : init containers, which run one after the other before the rest
+    running  : sidecars and containers, which run together
+    """
+
+    starting: tuple[Mapping[str, float], ...]
+    running: tuple[Mapping[str, float], ...]
+
+
+@dataclass(frozen=True, slots=True)
 class PodInfo:
     """A Pod.
 
@@ -117,6 +130,7 @@ class PodInfo:
     uses_host        : it takes part in the network, processes or IPC of its node, or mounts what is not everywhere:
                        volumes other than those in `volumes`, images, and what the API server has itself
     resource_claims  : devices that it asks for by claims of resource.k8s.io
+    containers       : None = it has one container, and that requests all that the pod does
     """
 
     uid: str
@@ -150,6 +164,7 @@ class PodInfo:
     uses_host: bool = False
     is_preparing: bool = False
     resource_claims: tuple[PodResourceClaim, ...] = ()
+    containers: ContainerRequests | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from forecast.errors import InputError
-from scorer.cluster.objects import QosClass
+from scorer.cluster.objects import ContainerRequests, QosClass
 
 __all__ = ["NO_RESOURCES", "ContainerResources", "PodTotals", "Resources", "pod_totals", "qos_class", "resized"]
 
@@ -62,12 +62,14 @@ class PodTotals:
 
     nonzero_requests : CPU cores and memory bytes, containers without a request counted as UNREQUESTED
     qos              : by the spec; what the status says comes first
+    containers       : None = there is one, and it requests all of that
     """
 
     requests: Quantities
     nonzero_requests: tuple[float, float]
     limits: Quantities
     qos: QosClass
+    containers: ContainerRequests | None = None
 
 
 def pod_totals(
@@ -117,6 +119,7 @@ def pod_totals(
         nonzero_requests=(nonzero.get("cpu", 0.0), nonzero.get("memory", 0.0)),
         limits=limits,
         qos=qos_class([c.spec for c in (*containers, *init_containers)], pod_level.spec if pod_level else None),
+        containers=_one_by_one(requested, requests, containers, init_containers),
     )
 
 
@@ -168,6 +171,19 @@ def _aggregate(
             sidecars = running
         starting = _greatest(starting, running)
     return _greatest(total, starting)
+
+
+def _one_by_one(
+    of: Callable[[ContainerResources], Quantities],
+    total: Quantities,
+    containers: Sequence[ContainerResources],
+    init_containers: Sequence[ContainerResources],
+) -> ContainerRequests | None:
+    if not init_containers and (not containers or (len(containers) == 1 and of(containers[0]) == total)):
+        return None
+    starting = tuple(of(ContainerResources(one.spec)) for one in init_containers if not one.is_sidecar)
+    sidecars = (one for one in init_containers if one.is_sidecar)
+    return ContainerRequests(starting, tuple(of(one) for one in (*sidecars, *containers)))
 
 
 def _with_api_defaults(

@@ -9,7 +9,8 @@ from extender.filters.catalogue import STANDARD_FILTERS, standard_filters
 from extender.filters.domain import Domain
 from extender.filters.node_resources_fit import NodeResourcesFit
 from extender.framework.binding.binding_plugins import BindingPlugins
-from extender.online.profile import online_profile
+from extender.framework.standard_profile import standard_profile
+from extender.online.profile import ONLINE
 from extender.policies.policy import OnePolicy, Policy
 from scorer.options import ScorerOptions
 from scorer.policy import scoring_policy
@@ -27,7 +28,7 @@ SCORING = scoring_policy(ScorerOptions())
 )
 def test_all_of_kube_schedulers_filters_run_once_each(policy: Policy) -> None:
     fit = NodeResourcesFit()
-    profile = online_profile("ours", OnePolicy(policy), BindingPlugins(bind=()), fit=fit)
+    profile = standard_profile(ONLINE, "ours", OnePolicy(policy), BindingPlugins(bind=()), fit=fit)
     filters = profile.filters_for(policy)
     names = [one.name for one in filters]
     assert set(STANDARD_FILTERS) <= set(names) and len(names) == len(set(names))

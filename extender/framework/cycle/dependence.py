@@ -73,8 +73,9 @@ _UNMOVED: Final[Mapping[str, _Rule]] = MappingProxyType(
         "TaintToleration": _unmoved,
         "NodeAffinity": _unmoved,
         "Domain": _unmoved,
-        "MachineGroup": _unmoved,
+        "MachineGroup": _says_so,
         "RareDevices": _unmoved,
+        "CardTypes": _unmoved,  # what is rare is looked at every few seconds, not when pods land
         "NodeResourcesFit": _counts_room,
         "NodePorts": _without_ports,
         "VolumeRestrictions": _without_volumes,
@@ -85,9 +86,14 @@ _UNMOVED: Final[Mapping[str, _Rule]] = MappingProxyType(
         "InterPodAffinity": _without_own_terms,
         "PredictedPeak": _without_thresholds,
         "NominatedPods": _says_so,
+        "NominatedDevices": _says_so,
         "OffPeak": _counts_room,
         "PredictedGap": _says_so,
+        "IdleCpu": _says_so,
         "Serverless": _says_so,
         "StormHeadroom": _counts_room,
+        "GpuDevices": _counts_room,
+        "GangTopology": _unmoved,  # members that land confirm the domain that was chosen for the first
+        "NodeResourceTopologyMatch": _counts_room,
     }
 )

@@ -5,7 +5,7 @@ Everything happens in memory, under the lock of the tables. A batch gives what o
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -109,11 +109,10 @@ class Placer:
     ) -> Sequence[int]:
         """At least the first pod."""
         pod, ranking = pods[0], None
-        if not self.one_by_one and len(pods) > 1 and self._is_unmoved(pod, filters):
+        if not self.one_by_one and len(pods) > 1 and self._is_unmoved(pod, filters, rows):
             ranking = self._ranking(pod, policy, rows)
         if ranking is None:
-            totals = node_totals(pod, self.view, rows, policy, self.level, self.score_per_point)
-            row = int(rows[int((totals + self._further(pod, rows)).argmax())])  # of equal ones the first
+            row = self._best_row(pod, policy, rows)
             self.cluster.assume(pod, self.view.state.names[row], self.until)
             return [row]
         lost = lost_ranking(pod, self.view, rows, policy, self.score_per_point)
@@ -124,9 +123,17 @@ class Placer:
         self.cluster.assume_all(pods[: len(chosen)], chosen, self.until)
         return chosen
 
-    def _is_unmoved(self, pod: PodInfo, filters: Sequence[Filter]) -> bool:
+    def _best_row(self, pod: PodInfo, policy: Policy, rows: Ints) -> int:
+        """Of equal ones the first."""
+        if len(rows) == 1:  # as preferences often leave it
+            return int(rows[0])
+        totals = node_totals(pod, self.view, rows, policy, self.level, self.score_per_point)
+        return int(rows[int((totals + self._further(pod, rows)).argmax())])
+
+    def _is_unmoved(self, pod: PodInfo, filters: Sequence[Filter], rows: Ints) -> bool:
         """Whether like pods that land change nothing but what a plan keeps up to date."""
-        return not self.scores and not pod.constraints.affects_others and is_asked_once(filters, pod, self.view)
+        has_scores = any(True for _ in self._further_scores(pod, rows))
+        return not has_scores and not pod.constraints.affects_others and is_asked_once(filters, pod, self.view)
 
     def _ranking(self, pod: PodInfo, policy: Policy, rows: Ints) -> Ranking | None:
         """What a plan can go by; None = scores that have to be made again for each pod."""
@@ -143,11 +150,16 @@ class Placer:
     def _further(self, pod: PodInfo, rows: Ints) -> Floats:
         """(n_nodes,) sum of the further Score plugins that have something to say."""
         total = np.zeros(len(rows))
+        for score, weight in self._further_scores(pod, rows):
+            total += weight * score.score(pod, self.view, rows)
+        return total
+
+    def _further_scores(self, pod: PodInfo, rows: Ints) -> Iterator[tuple[Score, int]]:
+        """Those that have something to say."""
         for score, weight in self.scores:
             asked = [one for one in self.pre_scores if one.name == score.name]
             if all(one.pre_score(pod, self.view, rows).code is not Code.SKIP for one in asked):
-                total += weight * score.score(pod, self.view, rows)
-        return total
+                yield score, weight
 
     def _scanned(self, rows: Ints, n_pods: int) -> Ints:
         """All rows, or the next few from where the last scan ended, in ascending order."""

@@ -11,6 +11,7 @@ from typing import Annotated, Final
 import msgspec
 from msgspec import Meta, Raw
 
+from extender.framework.gangs.group_topology import ANYWHERE, group_topology
 from extender.framework.gangs.minima import Minima
 from extender.framework.gangs.pod_group import PodGroupInfo, PodGroupStatus
 from extender.framework.gangs.role_minima import of_annotations
@@ -54,10 +55,12 @@ _STATUS: Final = msgspec.json.Decoder(PodGroupStatus | None)
 def _decode(body: bytes | Raw) -> tuple[PodGroupInfo, str]:
     decoded = _OBJECT.decode(body)
     metadata = decoded.metadata
-    minima, timeout, problem = Minima(), None, ""
+    minima, timeout, problem, topology = Minima(), None, "", ANYWHERE
     try:
         spec = _SPEC.decode(decoded.spec) or SpecJson()
-        minima = Minima(max(1, spec.min_member or 0), of_annotations(own_annotations(metadata.annotations)))
+        annotations = own_annotations(metadata.annotations)
+        minima = Minima(max(1, spec.min_member or 0), of_annotations(annotations))
+        topology = group_topology(annotations)
         if spec.schedule_timeout_seconds is not None:
             timeout = float(max(0, spec.schedule_timeout_seconds))
     except REFUSED as error:
@@ -74,6 +77,7 @@ def _decode(body: bytes | Raw) -> tuple[PodGroupInfo, str]:
         problem=problem[:1024],
         status=_status(decoded.status),
         version=metadata.resource_version or "",
+        topology=topology,
     )
     return made, made.version
 

@@ -19,6 +19,7 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Final
 
 from extender.framework.gangs.attempts import UNTRIED
+from extender.framework.gangs.group_topology import ANYWHERE, GroupTopology
 from extender.framework.gangs.known_gang import KnownGang
 from extender.framework.gangs.labels import group_of, role_of
 from extender.framework.gangs.members import Member, Members, Standing, sizes_of, standing_of
@@ -212,6 +213,20 @@ class GangDirectory(NodesAndPodsOnly):
             sitting = gang.members.sitting
             new = {pod.uid: role_of(pod) for pod in placed if pod.uid not in sitting}  # assumed ones sit already
             return shortfall(gang.info.minima, self._seated(gang).plus(list(new.values())))
+
+    # Plugins that look at a gang as a whole
+
+    def topology(self, group: str) -> GroupTopology:
+        """How close together its members are to be; of a group that is not there, or cannot be used: anywhere."""
+        with self._lock:
+            gang = self._gangs.get(group)
+            return ANYWHERE if gang is None or gang.info is None or gang.info.problem else gang.info.topology
+
+    def waiting(self, group: str) -> Sequence[PodInfo]:
+        """Members that may be placed by us and have no node, not even an assumed one."""
+        with self._lock:
+            gang = self._gangs.get(group)
+            return [] if gang is None else list(gang.members.waiting.values())
 
     # Preemption
 

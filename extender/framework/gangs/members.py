@@ -78,10 +78,12 @@ class Members:
     """Of one group.
 
     sitting : by UID
+    waiting : by UID, those that may be placed by us
     """
 
     def __init__(self) -> None:
         self.sitting: dict[str, PodInfo] = {}
+        self.waiting: dict[str, PodInfo] = {}
         self._members: Counter[Standing] = Counter()
         self._by_role: Counter[tuple[Standing, str]] = Counter()
         self._running = 0
@@ -99,11 +101,14 @@ class Members:
         """A pod is in the group."""
         if member.standing is Standing.SITS:
             self.sitting[member.pod.uid] = member.pod
+        elif member.standing is Standing.WAITS:
+            self.waiting[member.pod.uid] = member.pod
         self._count(member, 1)
 
     def remove(self, member: Member) -> None:
         """Undo `add` of the very same."""
         self.sitting.pop(member.pod.uid, None)
+        self.waiting.pop(member.pod.uid, None)
         self._count(member, -1)
 
     def number(self, standing: Standing) -> int:

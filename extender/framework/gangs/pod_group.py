@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 from msgspec import Struct
 
+from extender.framework.gangs.group_topology import ANYWHERE, GroupTopology
 from extender.framework.gangs.labels import group_key
 from extender.framework.gangs.minima import Minima
 from extender.webhook.stored import Condition
@@ -34,7 +35,8 @@ class PodGroupInfo:
     created          : unix seconds
     version          : resourceVersion
     timeout_seconds  : scheduleTimeoutSeconds, None = the scheduler's own
-    problem          : why it cannot be used, '' = it can; the minima mean nothing then
+    problem          : why it cannot be used, '' = it can; minima and topology mean nothing then
+    topology         : how close together its members are to be
     """
 
     namespace: str
@@ -47,6 +49,7 @@ class PodGroupInfo:
     problem: str = ""
     status: PodGroupStatus = field(default_factory=PodGroupStatus)
     version: str = ""
+    topology: GroupTopology = ANYWHERE
 
     @property
     def key(self) -> str:
@@ -59,4 +62,5 @@ class PodGroupInfo:
             other is not None
             and (self.key, self.uid, self.problem) == (other.key, other.uid, other.problem)
             and (self.minima, self.timeout_seconds) == (other.minima, other.timeout_seconds)
+            and self.topology == other.topology
         )

@@ -62,12 +62,15 @@ class DefaultPreemption:
         gangs: Gangs | None = None,
         assumed: Assumed | None = None,
         options: PreemptionOptions | None = None,
+        may_preempt: Callable[[PodInfo], bool] = lambda pod: True,
     ) -> None:
         """
         clock   : unix seconds
         gangs   : None = there are none
         assumed : pods that are no victims because they are being bound; None = nobody is
+        may_preempt : whether nobody but its own preemptionPolicy keeps a pod from it
         """
+        self._may_preempt = may_preempt
         self._nominated, self._sitting, self._assumed, self._clock = nominated, sitting, assumed, clock
         self._search = Search(sitting, budgets, nominated, gangs, options or PreemptionOptions())
 
@@ -98,6 +101,8 @@ class DefaultPreemption:
         """Why it may not preempt now; '' = it may."""
         if not pod.may_preempt:
             return "preemptionPolicy=Never."
+        if not self._may_preempt(pod):
+            return "what it is: such pods take what is left over."
         nominated = self._nominated.of(pod.uid)
         node = pod.nominated_node if nominated is None else nominated.node
         row = view.state.row_of.get(node)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 from typing import Protocol
 
-from extender.framework.preemption.importance import importance
+from extender.framework.preemption.importance import Standing, importance, priority_of
 from scorer.cluster.objects import PodInfo
 
 __all__ = ["Gangs", "broken_gangs", "others_of_broken_gangs"]
@@ -34,10 +34,12 @@ def broken_gangs(victims: Iterable[PodInfo], gangs: Gangs) -> list[str]:
     return [group for group, uids in taken.items() if gangs.breaks_without(group, uids)]
 
 
-def others_of_broken_gangs(victims: Sequence[PodInfo], gangs: Gangs | None) -> list[PodInfo]:
+def others_of_broken_gangs(
+    victims: Sequence[PodInfo], gangs: Gangs | None, standing: Standing = priority_of
+) -> list[PodInfo]:
     """All other sitting members of the gangs that cannot go on without these pods, the most important first."""
     if gangs is None:
         return []
     taken = {pod.uid for pod in victims}
     members = (pod for group in broken_gangs(victims, gangs) for pod in gangs.sitting(group))
-    return sorted((pod for pod in members if pod.uid not in taken), key=importance)
+    return sorted((pod for pod in members if pod.uid not in taken), key=lambda pod: importance(pod, standing))

@@ -64,7 +64,7 @@ class Grid:
     slots   : (n_most, n_nodes) of the pods there; any value where may_go is false
     may_go  : (n_most, n_nodes)
     spare   : (n_limits, n_nodes) what can be given back to those that may go, >= 0
-    bound   : (n_nodes,) no victims have a lower highest priority than this; that of the least important who may go
+    bound   : (n_nodes,) no victims have a lower highest standing than this; that of the least important who may go
               where requests need no victim
     """
 
@@ -89,15 +89,15 @@ class Grid:
         fits = goes.any(axis=0) & (spare >= 0).all(axis=0)
         chosen = np.flatnonzero(fits)
         rows, slots, goes, spare = rows[chosen], slots[:, chosen], goes[:, chosen], spare[:, chosen]
-        priority = sitting.priority[slots]
-        bound = np.where(goes, priority, 2**40).min(axis=0, initial=2**40)
+        standing = sitting.standing[slots]
+        bound = np.where(goes, standing, 2**40).min(axis=0, initial=2**40)
         over = np.zeros(slots.shape, dtype=bool)
         for each, limit in zip(given, spare, strict=True):
             over |= np.cumsum(each[:, chosen], axis=0) > limit
         if over.size:
             needs = over.any(axis=0)
             first = over.argmax(axis=0)
-            bound = np.where(needs, priority[first, np.arange(len(rows))], bound)
+            bound = np.where(needs, standing[first, np.arange(len(rows))], bound)
         return cls(sitting, room.gives, rows, slots, goes, spare, bound)
 
     def part(self, positions: Ints) -> Grid:
@@ -151,14 +151,14 @@ class Grid:
         return stays
 
     def _costs(self, slots: Ints, victims: Bools, violating: Bools | None) -> Costs:
-        priority = self.sitting.priority[slots]
-        highest = np.where(victims, priority, _LOWEST).max(axis=0, initial=_LOWEST)
-        started = np.where(victims & (priority == highest), self.sitting.started[slots], np.inf)
+        standing = self.sitting.standing[slots]
+        highest = np.where(victims, standing, _LOWEST).max(axis=0, initial=_LOWEST)
+        started = np.where(victims & (standing == highest), self.sitting.started[slots], np.inf)
         n_nodes = len(self.rows)
         return Costs(
             violations=np.zeros(n_nodes, dtype=np.int64) if violating is None else (victims & violating).sum(axis=0),
             highest=highest,
-            sum_priorities=np.where(victims, priority + PRIORITY_OFFSET, 0).sum(axis=0),
+            sum_priorities=np.where(victims, standing + PRIORITY_OFFSET, 0).sum(axis=0),
             n_victims=victims.sum(axis=0),
             minus_start=-started.min(axis=0, initial=np.inf),
             row=self.rows,

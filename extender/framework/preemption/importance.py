@@ -7,17 +7,41 @@ pkg/scheduler/framework/preemption/preemption.go.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 from zlib import crc32
 
 from scorer.cluster.objects import PodInfo
 
-__all__ = ["PRIORITY_OFFSET", "Cost", "Victims", "cost_of", "importance", "start_of", "tie_of"]
+__all__ = [
+    "LEAST_STANDING",
+    "PRIORITY_OFFSET",
+    "Cost",
+    "Standing",
+    "Victims",
+    "cost_of",
+    "importance",
+    "nothing",
+    "priority_of",
+    "start_of",
+    "tie_of",
+]
 
 PRIORITY_OFFSET: Final = 2**31
 """Added to each priority that is summed: several pods of negative priority must not count less than one of them."""
+
+LEAST_STANDING: Final = 1 - PRIORITY_OFFSET
+"""Of pods that go before all others; one more than the lowest priority, so that several of them cost more than one."""
+
+Standing = Callable[[PodInfo], int]
+"""What counts as a pod's priority among those that may be evicted, at least LEAST_STANDING. Whether it may be, its
+priority itself says."""
+
+
+def priority_of(pod: PodInfo) -> int:
+    """The standing of pods unless somebody says otherwise, as upstream."""
+    return pod.priority
 
 
 def start_of(pod: PodInfo) -> float:
@@ -31,9 +55,9 @@ def tie_of(pod: PodInfo) -> int:
     return crc32(pod.uid.encode(errors="replace"))
 
 
-def importance(pod: PodInfo) -> tuple[int, float, float, int]:
-    """Sorts the most important first: the highest priority, then whoever started earliest."""
-    return (-pod.priority, start_of(pod), pod.created, tie_of(pod))
+def importance(pod: PodInfo, standing: Standing = priority_of) -> tuple[int, float, float, int]:
+    """Sorts the most important first: the highest standing, then whoever started earliest."""
+    return (-standing(pod), start_of(pod), pod.created, tie_of(pod))
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -41,10 +65,10 @@ class Cost:
     """What it costs to empty a node; less is better, compared from the first field to the last.
 
     violations     : victims whose PodDisruptionBudget permits no further disruption
-    highest        : priority among the victims
-    sum_priorities : of all victims, each raised by PRIORITY_OFFSET
+    highest        : standing among the victims
+    sum_priorities : standings of all victims, each raised by PRIORITY_OFFSET
     n_victims      : how many
-    minus_start    : minus the earliest start of the victims of the highest priority: whoever ran longest is kept
+    minus_start    : minus the earliest start of the victims of the highest standing: whoever ran longest is kept
     row            : the first of otherwise equal nodes
     """
 
@@ -56,6 +80,11 @@ class Cost:
     row: int
 
 
+def nothing(row: int) -> Cost:
+    """Of no victim: less than of any."""
+    return Cost(0, -PRIORITY_OFFSET, 0, 0, -math.inf, row)
+
+
 @dataclass(frozen=True, slots=True)
 class Victims:
     """Who has to go so that a pod fits on the node of a row: the most important first, then the rest of their gangs."""
@@ -64,14 +93,14 @@ class Victims:
     pods: tuple[PodInfo, ...]
 
 
-def cost_of(row: int, victims: Sequence[PodInfo], violations: int) -> Cost:
+def cost_of(row: int, victims: Sequence[PodInfo], violations: int, standing: Standing = priority_of) -> Cost:
     """Of at least one victim."""
-    highest = max(pod.priority for pod in victims)
+    highest = max(map(standing, victims))
     return Cost(
         violations=violations,
         highest=highest,
-        sum_priorities=sum(pod.priority + PRIORITY_OFFSET for pod in victims),
+        sum_priorities=sum(standing(pod) + PRIORITY_OFFSET for pod in victims),
         n_victims=len(victims),
-        minus_start=-min(start_of(pod) for pod in victims if pod.priority == highest),
+        minus_start=-min(start_of(pod) for pod in victims if standing(pod) == highest),
         row=row,
     )

@@ -27,7 +27,7 @@ class Nodes:
     rows  : (n_nodes,) ascending
     spare : (n_limits, n_nodes) what can be given back to those that may go, >= 0
     first : (n_nodes,) place of the first pod that cannot stay
-    bound : (n_nodes,) its priority
+    bound : (n_nodes,) its standing, see importance.py
     """
 
     sitting: SittingPods
@@ -52,7 +52,7 @@ class Nodes:
         for each, limit in zip(gone, spare, strict=True):
             over |= (each if is_all else each[rows]) > limit[:, None]
         first = over.argmax(axis=1)
-        bound = sitting.priority[sitting.order[rows, first]] if len(rows) else np.zeros(0, dtype=np.int64)
+        bound = sitting.standing[sitting.order[rows, first]] if len(rows) else np.zeros(0, dtype=np.int64)
         return cls(sitting, cumulated, room.kinds, room.gives, rows, spare, first, bound)
 
     def part(self, positions: Ints) -> Nodes:
@@ -111,7 +111,7 @@ class Nodes:
 
     def _reprieve(self, left: list[Ints]) -> tuple[Ints, Ints]:
         """Sum of priorities and number of the victims of each node. left: (n_nodes,) by limit, behind the first."""
-        priority = self.sitting.priority
+        standing = self.sitting.standing
         sums, counts = self.bound + PRIORITY_OFFSET, np.ones(len(self.rows), dtype=np.int64)
         for place in range(int(self.first.min()) + 1, self.cumulated.may_go.shape[1]):
             asks = self.cumulated.may_go[self.rows, place] & (place > self.first)
@@ -125,7 +125,7 @@ class Nodes:
             for each, limit in zip(given, left, strict=True):
                 limit -= each * may_stay
             goes = asks & ~may_stay
-            sums = sums + (priority[slots] + PRIORITY_OFFSET) * goes
+            sums = sums + (standing[slots] + PRIORITY_OFFSET) * goes
             counts += goes
         return sums, counts
 

@@ -154,6 +154,10 @@ class NominatedPods(NodesAndPodsOnly):
         """Of nodes with nominated pods."""
         return list(self._on)
 
+    def on(self, row: int) -> list[Nominated]:
+        """Nominated pods of a node."""
+        return list(self._on.get(row, {}).values())
+
     # Room that is kept
 
     def is_idle(self, pod: PodInfo, view: ClusterView) -> bool:

@@ -3,14 +3,16 @@
     nodes where only requests are in the way  --> Grid: all at once, group by group of the same bound
     nodes where something else is, too        --> trials on the tables, one by one, the most promising first
 
-A bound on the highest priority among the victims is known for each node before anybody is reprieved. Once a node is
-found without violations of budgets no other one whose bound is higher can be better: it is not looked at.
+A bound on the highest standing (importance.py: the priority, unless somebody says otherwise) among the victims is known
+for each node before anybody is reprieved. Once a node is found without violations of budgets no other one whose bound
+is higher can be better: it is not looked at.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 
@@ -34,6 +36,9 @@ from forecast.arrays import Bools, Ints
 from scorer.cluster.objects import PodInfo
 
 __all__ = ["Found", "Search"]
+
+_MOST_FORESEEN: Final = 128
+"""Nodes of which filters are asked whom they would name; half a millisecond each."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +107,7 @@ class Search:
         rows = np.flatnonzero(helped & other)
         if len(rows):
             grid = Grid.of(rows, may_go, room, sitting)
-            trials = Trials(pod, view, filters, self._gangs, self._budgets)
+            trials = Trials(pod, view, filters, self._gangs, self._budgets, sitting.standing_of)
             best = self._by_trials(grid, trials, best, self._options.most_candidates(len(rows)))
         return Found(best, n_unhelpful, wait_seconds)
 
@@ -199,7 +204,7 @@ class Search:
             broken = broken_gangs(self._sitting.at(slots), self._gangs)
             for gang in broken:
                 if gang not in whole:
-                    whole[gang] = cost_of(-1, self._gangs.sitting(gang), 0)
+                    whole[gang] = cost_of(-1, self._gangs.sitting(gang), 0, self._sitting.standing_of)
             if broken:
                 bound = max(whole[gang] for gang in broken)
             bounds.append((bound, position, bool(broken)))
@@ -207,7 +212,8 @@ class Search:
             if best is not None and best.cost < bound:
                 break
             if is_broken:
-                found = with_whole_gangs(one_node(grid, position, violating), self._gangs, self._budgets)
+                node = one_node(grid, position, violating)
+                found = with_whole_gangs(node, self._gangs, self._budgets, self._sitting.standing_of)
             else:
                 found = Victims(bound, self._in_order(victims[position]))
             if best is None or found.cost < best.cost:
@@ -217,26 +223,39 @@ class Search:
     def _in_order(self, slots: Ints) -> tuple[PodInfo, ...]:
         sitting = self._sitting
         order = np.lexsort(
-            (sitting.tie[slots], sitting.created[slots], sitting.started[slots], -sitting.priority[slots])
+            (sitting.tie[slots], sitting.created[slots], sitting.started[slots], -sitting.standing[slots])
         )
         return tuple(sitting.at(slots[order]))
 
     # Something else in the way
 
     def _by_trials(self, grid: Grid, trials: Trials, best: Victims | None, most: int) -> Victims | None:
-        """At most so many nodes, those whose victims may be of the lowest priority first."""
+        """At most so many nodes, those whose victims may be of the lowest standing first."""
         violating = grid.violating(self._budgets)
-        for position in self._most_promising(grid, most):
+        for position in self._most_promising(grid, trials, violating, most):
             if _cannot_be_beaten(best, int(grid.bound[position])):
-                break
+                continue
             found = trials.victims(one_node(grid, position, violating))
             if found is not None and (best is None or found.cost < best.cost):
                 best = found
         return best
 
     @staticmethod
-    def _most_promising(grid: Grid, most: int) -> Iterator[int]:
-        yield from np.argsort(grid.bound, kind="stable")[:most].tolist()
+    def _most_promising(grid: Grid, trials: Trials, violating: Bools | None, most: int) -> Sequence[int]:
+        order = np.argsort(grid.bound, kind="stable").tolist()
+        if not trials.foresees:
+            return list(order[:most])
+        promising: list[tuple[int, Cost, int]] = []
+        n_best = 0  # of nodes that hardly any other can beat: one victim at most, of no higher standing than must be
+        for position in order:
+            bound = int(grid.bound[position])
+            if n_best >= most or len(promising) >= max(most, _MOST_FORESEEN):
+                break
+            cost = trials.foreseen(one_node(grid, position, violating))
+            if cost is not None:
+                promising.append((max(bound, cost.highest), cost, position))
+                n_best += cost.n_victims <= 1 and cost.highest <= bound
+        return [position for _, _, position in sorted(promising)[:most]]
 
 
 def one_node(grid: Grid, position: int, violating: Bools | None) -> OneNode:

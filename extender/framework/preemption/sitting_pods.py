@@ -16,7 +16,7 @@ import numpy as np
 
 from extender.framework.preemption.budgets import DisruptionBudgets
 from extender.framework.preemption.gangs import Gangs
-from extender.framework.preemption.importance import start_of, tie_of
+from extender.framework.preemption.importance import Standing, priority_of, start_of, tie_of
 from forecast.arrays import Bools, Ints
 from scorer.cluster.changes import Change, PodChange, one_by_one
 from scorer.cluster.columns import request_units
@@ -38,14 +38,23 @@ _KINDS: Final = 12
 class SittingPods(NodesAndPodsOnly):
     """A Follower of the tables; everything is called under their lock.
 
-    By slot, more entries than used: pods (None = free), row (-1 = free), priority, started (inf = not yet), created,
-    since (started, else created), tie, budget (number, NONE, SEVERAL), gang (number, NONE). By row: order, (n_rows,
-    n_most) slots, -1 after the last; n_on pods; version_of, the `version` at which the order was made. Valid after
-    `settle`.
+    By slot, more entries than used: pods (None = free), row (-1 = free), priority, standing (importance.py), started
+    (inf = not yet), created, since (started, else created), tie, budget (number, NONE, SEVERAL), gang (number, NONE).
+    By row: order, (n_rows, n_most) slots, -1 after the last; n_on pods; version_of, the `version` at which the order
+    was made. Valid after `settle`.
     """
 
-    def __init__(self, state: ClusterState, budgets: DisruptionBudgets, gangs: Gangs | None = None) -> None:
+    def __init__(
+        self,
+        state: ClusterState,
+        budgets: DisruptionBudgets,
+        gangs: Gangs | None = None,
+        *,
+        standing_of: Standing = priority_of,
+    ) -> None:
+        """standing_of: a function of the pod alone; of pods that it puts lower, victims are chosen first."""
         self._state, self._budgets, self._gangs = state, budgets, gangs
+        self.standing_of: Final = standing_of
         self._start_over()
 
     def _start_over(self) -> None:
@@ -54,6 +63,7 @@ class SittingPods(NodesAndPodsOnly):
         self._free: list[int] = []
         self.row = np.full(0, -1, dtype=np.int64)
         self.priority, self.tie = np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
+        self.standing = np.zeros(0, dtype=np.int64)
         self.started, self.created, self.since = np.zeros(0), np.zeros(0), np.zeros(0)
         self.budget, self.gang = np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
         self._units: OrderedDict[str, Ints] = OrderedDict(
@@ -181,7 +191,7 @@ class SittingPods(NodesAndPodsOnly):
             self._dirty.add(int(self.row[slot]))
             self._leave_gang(slot)
         self.pods[slot] = pod
-        self.row[slot], self.priority[slot] = row, pod.priority
+        self.row[slot], self.priority[slot], self.standing[slot] = row, pod.priority, self.standing_of(pod)
         self.started[slot], self.created[slot], self.tie[slot] = start_of(pod), pod.created, tie_of(pod)
         self.since[slot] = pod.created if pod.started is None else pod.started
         self.budget[slot], self.gang[slot] = self._budget_of(pod), self._join_gang(pod)
@@ -199,7 +209,7 @@ class SittingPods(NodesAndPodsOnly):
                 n = slot + 1
                 self.row, self.priority, self.tie = grown(self.row, n, -1), grown(self.priority, n), grown(self.tie, n)
                 self.started, self.created = grown(self.started, n), grown(self.created, n)
-                self.since = grown(self.since, n)
+                self.since, self.standing = grown(self.since, n), grown(self.standing, n)
                 self.budget, self.gang = grown(self.budget, n, NONE), grown(self.gang, n, NONE)
                 for kind, column in self._units.items():
                     self._units[kind] = grown(column, n)
@@ -212,6 +222,7 @@ class SittingPods(NodesAndPodsOnly):
         del self.slot_of[uid]
         self.pods[slot] = None
         self.row[slot], self.priority[slot], self.budget[slot], self.gang[slot] = -1, 0, NONE, NONE
+        self.standing[slot] = 0
         for column in self._units.values():
             column[slot] = 0
         self._free.append(slot)
@@ -261,7 +272,7 @@ class SittingPods(NodesAndPodsOnly):
         changed[rows] = True
         slots = np.flatnonzero(changed[self.row[: self.n_slots]])
         order = np.lexsort(
-            (self.tie[slots], self.created[slots], self.started[slots], -self.priority[slots], self.row[slots])
+            (self.tie[slots], self.created[slots], self.started[slots], -self.standing[slots], self.row[slots])
         )
         slots = slots[order]
         row_of = self.row[slots]

@@ -4,6 +4,9 @@ found by taking pods out of the tables and asking the filters.
 As SelectVictimsOnNode of plugins/defaultpreemption/default_preemption.go: all that may go are taken out; if the pod
 fits then, they are put back one by one as long as it does. Filters judge all nodes at once, so they are asked as
 seldom as possible: where fewer pods never make a filter say no, many are put back together.
+
+Where a filter names victims of its own (KnowsVictims) the same is tried with these put back last, and the cheaper of
+both counts: else the oldest pod might stay on its device at the expense of many that share another one.
 """
 
 from __future__ import annotations
@@ -13,9 +16,10 @@ from collections.abc import Sequence
 from extender.filters.filter import ClusterView, Filter
 from extender.filters.inter_pod_affinity import InterPodAffinity
 from extender.filters.node_resources_fit import NodeResourcesFit
+from extender.framework.plugins import KnowsVictims
 from extender.framework.preemption.budgets import DisruptionBudgets
 from extender.framework.preemption.gangs import Gangs, others_of_broken_gangs
-from extender.framework.preemption.importance import Victims
+from extender.framework.preemption.importance import Cost, Standing, Victims, cost_of, importance, nothing, priority_of
 from extender.framework.preemption.nominated import NominatedPods
 from extender.framework.preemption.what_if import WithoutPods
 from extender.framework.preemption.whole_gangs import OneNode, completed
@@ -34,8 +38,10 @@ class Trials:
         filters: Sequence[Filter],
         gangs: Gangs | None,
         budgets: DisruptionBudgets,
+        standing: Standing = priority_of,
     ) -> None:
         self._pod, self._view, self._gangs, self._budgets = pod, view, gangs, budgets
+        self._standing = standing
         # What a pod may be near goes with the pods that are taken out: then fewer can be worse.
         self._at_once = not pod.constraints.affinity
         others = [one for one in filters if not isinstance(one, NodeResourcesFit | NominatedPods)]
@@ -46,18 +52,59 @@ class Trials:
             if (isinstance(one, InterPodAffinity) and pod.constraints.affinity)
             or any(rejection.preemptible for rejection in one.filter(pod, view))
         ]
+        self._knowing = [one for one in self._filters if isinstance(one, KnowsVictims)]
+
+    @property
+    def foresees(self) -> bool:
+        """Whether `foreseen` says anything."""
+        return bool(self._knowing)
+
+    def foreseen(self, node: OneNode) -> Cost | None:
+        """What those whom filters name cost there; None = it does not help."""
+        named = self._named(node)
+        if named is None:
+            return None
+        victims = [pod for pod in node.pods if pod.uid in named]
+        return cost_of(node.row, victims, 0, self._standing) if victims else nothing(node.row)
 
     def victims(self, node: OneNode) -> Victims | None:
         """Who has to go there; None = it does not help, or nobody has to."""
+        named = self._named(node)
+        if named is None:
+            return None
         with WithoutPods(self._view) as what_if:
             for pod in node.pods:
                 what_if.take(pod.uid)
             if not self._passes(node.row):
                 return None
             victims = self._reprieve(node, what_if)
-        if not victims:
-            return None
-        return completed(node, victims, others_of_broken_gangs(victims, self._gangs), self._budgets)
+            if not victims:
+                return None
+            found = self._completed(node, victims)
+            if named and named != {pod.uid for pod in victims}:
+                for pod in node.pods:
+                    what_if.take(pod.uid)
+                victims = self._reprieve(node.with_last(named), what_if)
+                if victims:
+                    found = min(found, self._completed(node, victims), key=lambda one: one.cost)
+        return found
+
+    def _named(self, node: OneNode) -> frozenset[str] | None:
+        """UIDs of those whom filters name; None = one of them says that all are not enough."""
+        pods = node.pods
+        if any(node.violates):  # they come first there
+            pods = tuple(sorted(pods, key=lambda pod: importance(pod, self._standing)))
+        named: set[str] = set()
+        for one in self._knowing:
+            victims = one.least_victims(self._pod, node.row, pods, self._standing)
+            if victims is None:
+                return None
+            named.update(pod.uid for pod in victims)
+        return frozenset(named)
+
+    def _completed(self, node: OneNode, victims: Sequence[PodInfo]) -> Victims:
+        others = others_of_broken_gangs(victims, self._gangs, self._standing)
+        return completed(node, victims, others, self._budgets, self._standing)
 
     def _reprieve(self, node: OneNode, what_if: WithoutPods) -> list[PodInfo]:
         left: Sequence[int] = node.spare

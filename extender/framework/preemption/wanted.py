@@ -26,9 +26,10 @@ def wanted_units(pod: PodInfo, fit: NodeResourcesFit) -> dict[str, int]:
 
 
 def is_about_requests(rejection: Rejection, pod: PodInfo) -> bool:
-    """Whether it follows from requests and the number of pods alone: NodeResourcesFit, NominatedPods."""
+    """Whether it follows from requests and the number of pods alone: NodeResourcesFit, NominatedPods, and filters that
+    say so."""
     reason = rejection.reason
-    if reason in ("Too many pods", NOMINATED_REASON):
+    if rejection.by_requests or reason in ("Too many pods", NOMINATED_REASON):
         return True
     kind = reason.removeprefix("Insufficient ")
     return kind != reason and kind in pod.requests

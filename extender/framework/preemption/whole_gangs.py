@@ -6,12 +6,12 @@ on this node is free for the others, who are looked at again.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
 
 from extender.framework.preemption.budgets import DisruptionBudgets
 from extender.framework.preemption.gangs import Gangs, broken_gangs, others_of_broken_gangs
-from extender.framework.preemption.importance import Victims, cost_of, importance
+from extender.framework.preemption.importance import Standing, Victims, cost_of, importance, priority_of
 from scorer.cluster.objects import PodInfo
 
 __all__ = ["OneNode", "completed", "with_whole_gangs"]
@@ -45,13 +45,25 @@ class OneNode:
                 left = [limit - each for each, limit in zip(gives, left, strict=True)]
         return victims
 
+    def with_last(self, uids: Collection[str]) -> OneNode:
+        """The same, with these pods put back last."""
+        order = sorted(range(len(self.pods)), key=lambda place: self.pods[place].uid in uids)
+        return replace(
+            self,
+            pods=tuple(self.pods[place] for place in order),
+            gives=tuple(self.gives[place] for place in order),
+            violates=tuple(self.violates[place] for place in order),
+        )
+
     def violations(self, victims: Sequence[PodInfo]) -> int:
         """How many of these violate a budget."""
         uids = {pod.uid for pod in victims}
         return sum(violates and pod.uid in uids for pod, violates in zip(self.pods, self.violates, strict=True))
 
 
-def with_whole_gangs(node: OneNode, gangs: Gangs, budgets: DisruptionBudgets) -> Victims:
+def with_whole_gangs(
+    node: OneNode, gangs: Gangs, budgets: DisruptionBudgets, standing: Standing = priority_of
+) -> Victims:
     """Who has to go so that the pod fits there, the members of broken gangs elsewhere last."""
     lost: frozenset[str] = frozenset()
     while True:
@@ -59,14 +71,18 @@ def with_whole_gangs(node: OneNode, gangs: Gangs, budgets: DisruptionBudgets) ->
         broken = broken_gangs(victims, gangs)
         now_lost = lost | {pod.uid for pod in node.pods if gangs.group_of(pod) in broken}
         if now_lost == lost:
-            return completed(node, victims, others_of_broken_gangs(victims, gangs), budgets)
+            return completed(node, victims, others_of_broken_gangs(victims, gangs, standing), budgets, standing)
         lost = now_lost
 
 
 def completed(
-    node: OneNode, victims: Sequence[PodInfo], others: Sequence[PodInfo], budgets: DisruptionBudgets
+    node: OneNode,
+    victims: Sequence[PodInfo],
+    others: Sequence[PodInfo],
+    budgets: DisruptionBudgets,
+    standing: Standing = priority_of,
 ) -> Victims:
     """These victims, and others on other nodes who go with them."""
     violations = node.violations(victims) + sum(budgets.violated_by(others, also_gone=victims))
-    pods = (*sorted(victims, key=importance), *others)
-    return Victims(cost_of(node.row, pods, violations), pods)
+    pods = (*sorted(victims, key=lambda pod: importance(pod, standing)), *others)
+    return Victims(cost_of(node.row, pods, violations, standing), pods)

@@ -16,7 +16,11 @@ from dataclasses import dataclass, field
 from extender.framework.sharing.overcommit import Overcommit, units_of
 from scorer.cluster.objects import PodInfo
 
-__all__ = ["RepairPlan", "is_evictable", "newest_first", "plan_repair"]
+__all__ = ["Gives", "RepairPlan", "is_evictable", "newest_first", "plan_relief", "plan_repair"]
+
+Gives = Callable[[PodInfo, str], int]
+"""What of a resource is given back if a pod goes, in whole units."""
+
 
 _NOT_MADE_ANEW = frozenset({"", "DaemonSet", "Node"})
 """Kinds of owners: none, one that puts the pod back on the same node, and the kubelet's static pods."""
@@ -58,33 +62,44 @@ def plan_repair(
     staying = [pod for pod in overcommit.pods if not pod.terminating and pod.uid not in leaving]
     going = [pod for pod in overcommit.pods if pod.terminating or pod.uid in leaving]
     needed = {kind: excess - units_of(going, kind) for kind, excess in overcommit.excess.items()}
+    candidates = [pod for pod in staying if pod.uid not in refused and may_go(pod)]
+    return plan_relief(candidates, needed, _requested)
+
+
+def plan_relief(candidates: Collection[PodInfo], needed: Mapping[str, int], gives: Gives) -> RepairPlan:
+    """The fewest of the newest that give back what is needed, by resource; resources of which all together cannot give
+    back enough are left alone."""
+    newest = newest_first(candidates)
     needed = {kind: units for kind, units in needed.items() if units > 0}
-    candidates = newest_first([pod for pod in staying if pod.uid not in refused and may_go(pod)])
-    hopeless = {kind: units for kind, units in needed.items() if units_of(candidates, kind) < units}
+    hopeless = {kind: units for kind, units in needed.items() if sum(gives(pod, kind) for pod in newest) < units}
     possible = {kind: units for kind, units in needed.items() if kind not in hopeless}
-    return RepairPlan(tuple(_fewest(candidates, possible)), hopeless)
+    return RepairPlan(tuple(_fewest(newest, possible, gives)), hopeless)
 
 
-def _fewest(candidates: Sequence[PodInfo], needed: Mapping[str, int]) -> list[PodInfo]:
+def _fewest(candidates: Sequence[PodInfo], needed: Mapping[str, int], gives: Gives) -> list[PodInfo]:
     """Newest first. All candidates together are enough."""
     left, chosen, open_needs = list(candidates), [], dict(needed)
     while open_needs:
-        relieving = [pod for pod in left if any(units_of([pod], kind) for kind in open_needs)]
-        alone = (pod for pod in relieving if _is_enough([pod], open_needs))
+        relieving = [pod for pod in left if any(gives(pod, kind) for kind in open_needs)]
+        alone = (pod for pod in relieving if _is_enough([pod], open_needs, gives))
         pod = next(alone, relieving[0])
         chosen.append(pod)
         left.remove(pod)
-        open_needs = {kind: units - units_of([pod], kind) for kind, units in open_needs.items()}
+        open_needs = {kind: units - gives(pod, kind) for kind, units in open_needs.items()}
         open_needs = {kind: units for kind, units in open_needs.items() if units > 0}
     for pod in reversed(newest_first(chosen)):  # the oldest are the first to be spared
         without = [other for other in chosen if other is not pod]
-        if _is_enough(without, needed):
+        if _is_enough(without, needed, gives):
             chosen = without
     return newest_first(chosen)
 
 
-def _is_enough(pods: Sequence[PodInfo], needed: Mapping[str, int]) -> bool:
-    return all(units_of(pods, kind) >= units for kind, units in needed.items())
+def _is_enough(pods: Sequence[PodInfo], needed: Mapping[str, int], gives: Gives) -> bool:
+    return all(sum(gives(pod, kind) for pod in pods) >= units for kind, units in needed.items())
+
+
+def _requested(pod: PodInfo, kind: str) -> int:
+    return units_of([pod], kind)
 
 
 def _started(pod: PodInfo) -> float:

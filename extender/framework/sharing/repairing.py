@@ -1,67 +1,20 @@
-"""Carries repairs out: evicts what `repair` names, pod by pod, and gives way to disruption budgets.
-
-    standing --victims go, told to leave--> waits until they are gone --> fits
-        +--a budget refuses--> the next newest, in the same step
-        +--no victim is left--> reported, tried again after 5 s, 10 s, ... 60 s
-        +--the API server has no time, or no answer--> tried again after as long
-
-An eviction without an answer is asked again for the same pod before anything else is decided for the node: it may
-have been carried out, and another victim would be one too many.
-"""
+"""Carries repairs of overcommitted nodes out: what `repair` names is evicted as relieving.py does it."""
 
 from __future__ import annotations
 
-import logging
 import time
-from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass, field
-from typing import Final
+from collections.abc import Callable, Collection, Iterable
 
-from extender.decisions.token_bucket import TokenBucket
-from extender.framework.sharing.eviction import Evict, Evicted
+from extender.framework.sharing.eviction import Evict
 from extender.framework.sharing.overcommit import Cause, Overcommit
-from extender.framework.sharing.repair import is_evictable, plan_repair
+from extender.framework.sharing.relieving import NodeRelief, RepairNews
+from extender.framework.sharing.repair import RepairPlan, is_evictable, plan_repair
 from scorer.cluster.objects import PodInfo
 
-__all__ = ["OvercommitRepair", "RepairNews"]
-
-logger = logging.getLogger(__name__)
-
-_FIRST_PAUSE, _LONGEST_PAUSE = 5.0, 60.0
-_TOLD_TO_GO_SECONDS: Final = 30.0
-"""A pod that was told to go shows that long before. If not, the watch lags more than it should, or somebody has put
-the pod back: it is looked at anew."""
-
-_MOST_REFUSALS: Final = 20
-"""At one node in one step."""
-
-_RATE, _BURST = 5.0, 50.0
-"""Evictions a second. A label that was moved by mistake may make thousands of overcommits at once."""
+__all__ = ["OvercommitRepair"]
 
 
-@dataclass(frozen=True, slots=True)
-class RepairNews:
-    """For events. pod: that was evicted, None = a node could not be repaired, and why."""
-
-    node: str
-    pod: PodInfo | None = None
-    why: str = ""
-
-
-@dataclass(slots=True)
-class _Node:
-    """asked: pods told to go, with when; unsure: those of them whose eviction had no answer; pause: before the next try
-    after one in vain, 0 = there was none."""
-
-    asked: dict[str, float] = field(default_factory=dict)
-    unsure: dict[str, PodInfo] = field(default_factory=dict)
-    not_before: float = 0.0
-    pause: float = 0.0
-    is_unrepaired: bool = False
-
-
-class OvercommitRepair:
+class OvercommitRepair(NodeRelief[Overcommit]):
     """`step` is called again and again by one thread."""
 
     def __init__(
@@ -77,132 +30,21 @@ class OvercommitRepair:
         """
         look            : at the overcommits as they are now, OvercommitWatch.look
         scheduler_names : whose pods are ours
-        may_write       : whether this replica leads
-        tell            : of pods that were evicted, and of nodes that could not be repaired (once each); quick
+        may_write, tell : see NodeRelief
         """
-        self._look, self._evict, self._names = look, evict, frozenset(scheduler_names)
-        self._may_write, self._tell, self._clock = may_write, tell, clock
-        self._nodes: dict[str, _Node] = {}
-        self._bucket = TokenBucket(_RATE, _BURST)
-        self._evictions: Counter[Evicted] = Counter()
+        self._names = frozenset(scheduler_names)
+        super().__init__(
+            lambda: (one for one in look() if one.cause is not Cause.SHRUNK),
+            self._planned,
+            evict,
+            what="an overcommitted node",
+            may_write=may_write,
+            tell=tell,
+            clock=clock,
+        )
 
-    def step(self) -> None:
-        """Repair what stands now."""
-        standing = {one.node: one for one in self._look() if one.cause is not Cause.SHRUNK}
-        for name in self._nodes.keys() - standing.keys():
-            del self._nodes[name]
-        if not self._may_write():
-            return
-        for one in standing.values():
-            node = self._nodes.setdefault(one.node, _Node())
-            if not self._repair(one, node):
-                return
-
-    @property
-    def unrepaired(self) -> int:
-        """Overcommitted nodes that cannot be repaired at the moment."""
-        return sum(node.is_unrepaired for node in list(self._nodes.values()))
-
-    @property
-    def evictions(self) -> Mapping[Evicted, int]:
-        """Asked for since the start, by what became of them."""
-        return dict(self._evictions)
-
-    # Inside
-
-    def _repair(self, one: Overcommit, node: _Node) -> bool:
-        """False = nothing more can be evicted in this step, wherever."""
-        now = self._clock()
-        self._forget(one, node, now)
-        if 0 < node.not_before - now <= _LONGEST_PAUSE:
-            return True
-        for pod in list(node.unsure.values()):
-            outcome = self._send(pod, one, node, now)
-            if outcome is None:
-                return False
-            if outcome in (Evicted.UNKNOWN, Evicted.NOT_NOW):
-                return True
-        refusals: dict[str, str] = {}
-        while len(refusals) < _MOST_REFUSALS:
-            plan = plan_repair(one, self._is_ours, leaving=node.asked, refused=refusals)
-            if not plan.victims:
-                if plan.unrepaired:
-                    self._give_up(one, node, _why(plan.unrepaired, refusals), now)
-                else:
-                    node.is_unrepaired = False  # it will fit once those that go are gone
-                return True
-            for pod in plan.victims:
-                outcome = self._send(pod, one, node, now, refusals)
-                if outcome is None:
-                    return False
-                if outcome in (Evicted.UNKNOWN, Evicted.NOT_NOW):
-                    return True
-                if outcome is Evicted.REFUSED:
-                    break  # others may be enough in its place
-        self._give_up(one, node, _why({}, refusals), now)
-        return True
-
-    def _send(
-        self, pod: PodInfo, one: Overcommit, node: _Node, now: float, refusals: dict[str, str] | None = None
-    ) -> Evicted | None:
-        """Ask for one eviction, and note what became of it; None = none may be asked for now."""
-        if not self._may_write() or not self._bucket.take(now):
-            return None
-        eviction = self._evict(pod)
-        self._evictions[eviction.outcome] += 1
-        fields = {"pod": f"{pod.namespace}/{pod.name}", "node": one.node, "outcome": eviction.outcome.value}
-        logger.info("eviction for an overcommitted node", extra=fields | {"why": eviction.why})
-        match eviction.outcome:
-            case Evicted.GOING:
-                node.unsure.pop(pod.uid, None)
-                node.asked[pod.uid] = now
-                node.pause, node.is_unrepaired = 0.0, False
-                self._tell(RepairNews(one.node, pod))
-            case Evicted.REFUSED:
-                node.unsure.pop(pod.uid, None)
-                node.asked.pop(pod.uid, None)
-                if refusals is not None:
-                    refusals[pod.uid] = eviction.why
-            case Evicted.UNKNOWN:
-                node.unsure[pod.uid] = pod
-                node.asked[pod.uid] = now
-                self._pause(node, now)
-            case Evicted.NOT_NOW:
-                self._give_up(one, node, f"the API server does not evict: {eviction.why}", now)
-        return eviction.outcome
-
-    def _give_up(self, one: Overcommit, node: _Node, why: str, now: float) -> None:
-        """For now. Told once, until something could be evicted again."""
-        if not node.is_unrepaired:
-            node.is_unrepaired = True
-            self._tell(RepairNews(one.node, why=why))
-            logger.warning("an overcommitted node cannot be repaired", extra={"node": one.node, "why": why})
-        self._pause(node, now)
-
-    def _pause(self, node: _Node, now: float) -> None:
-        node.pause = min(_LONGEST_PAUSE, 2 * node.pause or _FIRST_PAUSE)
-        node.not_before = now + node.pause
-
-    def _forget(self, one: Overcommit, node: _Node, now: float) -> None:
-        """What was asked of pods that are gone, show that they go, or should have long since."""
-        here = {pod.uid: pod for pod in one.pods}
-        for uid, at in list(node.asked.items()):
-            pod = here.get(uid)
-            if pod is None or pod.terminating:
-                del node.asked[uid]
-                node.unsure.pop(uid, None)
-            elif uid not in node.unsure and not 0 <= now - at < _TOLD_TO_GO_SECONDS:
-                del node.asked[uid]
+    def _planned(self, one: Overcommit, leaving: Collection[str], refused: Collection[str]) -> RepairPlan:
+        return plan_repair(one, self._is_ours, leaving=leaving, refused=refused)
 
     def _is_ours(self, pod: PodInfo) -> bool:
         return is_evictable(pod, self._names)
-
-
-def _why(unrepaired: Mapping[str, int], refusals: Mapping[str, str]) -> str:
-    """Why a node stays as it is. refusals: by UID, why the pod may not be evicted."""
-    why = "our pods there that may be evicted do not give back enough"
-    if unrepaired:
-        why += ": short of " + ", ".join(f"{units} of {kind}" for kind, units in sorted(unrepaired.items()))
-    if refusals:
-        why += f"; {len(refusals)} may not be evicted now: {next(iter(refusals.values()))}"
-    return why

@@ -15,7 +15,8 @@ from extender.filters.node_resources_fit import NodeResourcesFit
 from extender.framework.sharing.eviction import Evict
 from extender.framework.sharing.metrics import SharingCollector
 from extender.framework.sharing.overcommit import Overcommit
-from extender.framework.sharing.repairing import OvercommitRepair, RepairNews
+from extender.framework.sharing.relieving import RepairNews
+from extender.framework.sharing.repairing import OvercommitRepair
 from extender.framework.sharing.told import event_of_overcommit, event_of_repair
 from extender.framework.sharing.watch import OvercommitWatch, Tables
 from extender.index.node_labels import NodeLabels

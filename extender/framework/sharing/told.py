@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from extender.decisions.api_event import EventSource, api_event
 from extender.framework.sharing.overcommit import Cause, Overcommit
-from extender.framework.sharing.repairing import RepairNews
+from extender.framework.sharing.relieving import RepairNews
 
 __all__ = ["event_of_overcommit", "event_of_repair"]
 

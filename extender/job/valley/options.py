@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
 from extender.job.valley.plan import MARGIN_SECONDS
-from forecast.errors import InputError
+from extender.limits import within
 
 __all__ = ["ValleyOptions"]
 
@@ -39,16 +38,11 @@ class ValleyOptions:
     keep_off_peak: bool = True
 
     def __post_init__(self) -> None:
-        _within("hours", self.hours, 1.0, 120.0)
-        _within("step", self.step, 60.0, 1800.0)
-        _within("every", self.every, 1.0, 600.0)
-        _within("first_wait", self.first_wait, 0.0, 300.0)
-        _within("reserve", self.reserve, 0.0, 21_600.0)
-        _within("margin", self.margin, 0.0, 3600.0)
-        _within("least_gain", self.least_gain, 0.0, 0.9)
-        _within("ceiling", self.ceiling, 0.05, 2.0)
-
-
-def _within(name: str, value: float, least: float, most: float) -> None:
-    if not (math.isfinite(value) and least <= value <= most):
-        raise InputError(f"{name} is {value}: it must be from {least:g} to {most:g}")
+        within("hours", self.hours, 1.0, 120.0)
+        within("step", self.step, 60.0, 1800.0)
+        within("every", self.every, 1.0, 600.0)
+        within("first_wait", self.first_wait, 0.0, 300.0)
+        within("reserve", self.reserve, 0.0, 21_600.0)
+        within("margin", self.margin, 0.0, 3600.0)
+        within("least_gain", self.least_gain, 0.0, 0.9)
+        within("ceiling", self.ceiling, 0.05, 2.0)

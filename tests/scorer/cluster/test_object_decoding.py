@@ -12,7 +12,17 @@ from forecast.errors import InputError
 from forecast.service_key import NO_OWNER, Owner, owner_from_references
 from scorer.cluster import shared_pieces
 from scorer.cluster.decoding import Kind, UndecodableObject, decode_object, decode_pod
-from scorer.cluster.objects import JobInfo, NodeImage, NodeInfo, Phase, PodInfo, QosClass, ReplicaSetInfo, Taint
+from scorer.cluster.objects import (
+    ContainerRequests,
+    JobInfo,
+    NodeImage,
+    NodeInfo,
+    Phase,
+    PodInfo,
+    QosClass,
+    ReplicaSetInfo,
+    Taint,
+)
 from tests.scorer.cluster.api_json import NODE, POD, changed, raw
 
 GIB = 2.0**30
@@ -45,6 +55,9 @@ def test_a_pod() -> None:
         scheduler_name="ours",
         priority=1000,
         images=pod.images,  # see test_constraint_decoding.py
+        containers=ContainerRequests(
+            starting=(), running=({"cpu": 0.05}, {"nvidia.com/gpu": 1.0, "cpu": 0.25, "memory": GIB}, {})
+        ),
     )
     assert pod.owner == owner_from_references(POD["metadata"]["ownerReferences"])
     assert decode_pod(POD) == pod

@@ -12,8 +12,9 @@ from extender.framework.cycle.batch_plan import BatchPlan
 from extender.framework.cycle.dependence import is_asked_once
 from extender.framework.cycle.placing import Placer
 from extender.framework.preemption.nominated import NominatedPods
+from extender.framework.standard_profile import standard_profile
 from extender.online.colocating import Colocation
-from extender.online.profile import online_profile
+from extender.online.profile import ONLINE
 from extender.policies.policy import OnePolicy
 from tests.extender.framework.cycle.varied_cluster import FILTERS, NOW, varied_cluster
 
@@ -54,7 +55,8 @@ def test_the_online_profile_places_like_pods_from_one_reading_of_the_tables(monk
     monkeypatch.setattr(BatchPlan, "__init__", counted)
     with world.scorer.reading() as cluster:
         nominated = NominatedPods(cluster.state)
-        profile = online_profile(
+        profile = standard_profile(
+            ONLINE,
             "forecast-scheduler",
             OnePolicy(world.policy),
             BindingPlugins(bind=()),

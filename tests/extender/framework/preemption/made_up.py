@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from extender.filters.catalogue import standard_filters
@@ -10,6 +10,7 @@ from extender.filters.filter import ClusterView, Filter
 from extender.framework.plugins import Nomination
 from extender.framework.preemption.budgets import DisruptionBudget, DisruptionBudgets
 from extender.framework.preemption.default_preemption import DefaultPreemption
+from extender.framework.preemption.importance import Standing, priority_of
 from extender.framework.preemption.nominated import NominatedPods
 from extender.framework.preemption.options import PreemptionOptions
 from extender.framework.preemption.sitting_pods import SittingPods
@@ -112,6 +113,8 @@ class World:
         gangs: MadeUpGangs | None = None,
         options: PreemptionOptions | None = None,
         further_filters: Sequence[Filter] = (),
+        standing_of: Standing = priority_of,
+        may_preempt: Callable[[PodInfo], bool] = lambda pod: True,
     ) -> None:
         self.view: ClusterView = view_of(nodes, pods)
         self.budgets = DisruptionBudgets()
@@ -120,7 +123,7 @@ class World:
             gangs.members = [one for one in pods if one.node]
         self.ended: list[tuple[str, str]] = []
         state = self.view.state
-        self.sitting = SittingPods(state, self.budgets, gangs)
+        self.sitting = SittingPods(state, self.budgets, gangs, standing_of=standing_of)
         self.nominated = NominatedPods(state, ended=lambda pod, node: self.ended.append((pod.uid, node)))
         self.assumed = AssumedPods()
         self.now = NOW
@@ -132,6 +135,7 @@ class World:
             gangs=gangs,
             assumed=self.assumed,
             options=options,
+            may_preempt=may_preempt,
         )
         self.view.cluster.listeners += [self.view.index.apply, self.sitting.apply, self.nominated.apply]
         self.filters: tuple[Filter, ...] = (*standard_filters(), *further_filters, self.nominated)

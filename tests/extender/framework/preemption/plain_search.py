@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from extender.filters.catalogue import standard_filters
 from extender.framework.preemption.budgets import DisruptionBudget
-from extender.framework.preemption.importance import Cost, importance
+from extender.framework.preemption.importance import Cost, Standing, importance, priority_of
 from scorer.cluster.objects import NodeInfo, PodInfo
 from tests.extender.views import view_of
 
@@ -36,7 +36,11 @@ def passing(pod: PodInfo, nodes: Sequence[NodeInfo], pods: Sequence[PodInfo]) ->
 
 
 def candidates(
-    pod: PodInfo, nodes: Sequence[NodeInfo], pods: Sequence[PodInfo], budgets: Sequence[DisruptionBudget]
+    pod: PodInfo,
+    nodes: Sequence[NodeInfo],
+    pods: Sequence[PodInfo],
+    budgets: Sequence[DisruptionBudget],
+    standing: Standing = priority_of,
 ) -> list[Candidate]:
     """All nodes that can be emptied for the pod, the best first."""
     _, helped = passing(pod, nodes, pods)
@@ -44,7 +48,7 @@ def candidates(
     for row, node in enumerate(nodes):
         if node.name not in helped:
             continue
-        candidate = _on_node(pod, node.name, row, nodes, pods, budgets)
+        candidate = _on_node(pod, node.name, row, nodes, pods, budgets, standing)
         if candidate is not None:
             found.append(candidate)
     return sorted(found, key=lambda one: one.cost)
@@ -57,8 +61,10 @@ def _on_node(
     nodes: Sequence[NodeInfo],
     pods: Sequence[PodInfo],
     budgets: Sequence[DisruptionBudget],
+    standing: Standing,
 ) -> Candidate | None:
-    potential = sorted((one for one in pods if one.node == name and one.priority < pod.priority), key=importance)
+    lower = (one for one in pods if one.node == name and one.priority < pod.priority)
+    potential = sorted(lower, key=lambda one: importance(one, standing))
     there = [one for one in pods if one not in potential]
     if not potential or name not in passing(pod, nodes, there)[0]:
         return None
@@ -72,11 +78,11 @@ def _on_node(
             n_violating += one in violating
     if not victims:
         return None
-    highest = max(one.priority for one in victims)
-    starts = [one.started for one in victims if one.priority == highest]
+    highest = max(map(standing, victims))
+    starts = [one.started for one in victims if standing(one) == highest]
     earliest = min(float("inf") if start is None else start for start in starts)
-    cost = Cost(n_violating, highest, sum(one.priority + 2**31 for one in victims), len(victims), -earliest, row)
-    return Candidate(cost, name, tuple(one.name for one in sorted(victims, key=importance)))
+    cost = Cost(n_violating, highest, sum(standing(one) + 2**31 for one in victims), len(victims), -earliest, row)
+    return Candidate(cost, name, tuple(one.name for one in sorted(victims, key=lambda one: importance(one, standing))))
 
 
 def _by_budget(pods: Sequence[PodInfo], budgets: Sequence[DisruptionBudget]) -> tuple[list[PodInfo], list[PodInfo]]:

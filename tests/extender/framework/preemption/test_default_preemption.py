@@ -98,6 +98,12 @@ def test_of_equal_nodes_the_first_is_chosen() -> None:
     assert world.preempts(pod("x", cpu=4, priority=1)) == ("b", ["p"])
 
 
+def test_pods_that_take_what_is_left_over_preempt_nobody() -> None:
+    world = World([node("a")], [pod("p", "a", cpu=4)], may_preempt=lambda pod: pod.name != "x")
+    assert "such pods take what is left over" in status(world.asked(pod("x", cpu=4, priority=1000))).reason
+    assert world.preempts(pod("y", cpu=4, priority=1000)) == ("a", ["p"])
+
+
 # Who goes
 
 

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from extender.framework.plugins import Nomination
+from extender.framework.preemption.importance import LEAST_STANDING, Standing, priority_of
 from extender.framework.preemption.options import PreemptionOptions
 from scorer.cluster.constraints import (
     UNCONSTRAINED,
@@ -99,9 +100,17 @@ def preemptor(of: _Preemptor) -> PodInfo:
     )
 
 
-@given(nodes, sitting, preemptors, budgets)
+def c_before_all_others(one: PodInfo) -> int:
+    return LEAST_STANDING if one.labels.get("app") == "c" else one.priority
+
+
+@given(nodes, sitting, preemptors, budgets, st.sampled_from((priority_of, c_before_all_others)))
 def test_the_same_node_and_victims_as_looking_at_each_pod_of_each_node(
-    of_nodes: Sequence[_Node], of_pods: Sequence[_Sitting], of: _Preemptor, of_budgets: Sequence[tuple[str, int, int]]
+    of_nodes: Sequence[_Node],
+    of_pods: Sequence[_Sitting],
+    of: _Preemptor,
+    of_budgets: Sequence[tuple[str, int, int]],
+    standing: Standing,
 ) -> None:
     made, there = cluster(of_nodes, of_pods)
     x = preemptor(of)
@@ -111,8 +120,8 @@ def test_the_same_node_and_victims_as_looking_at_each_pod_of_each_node(
         budget(f"b{i}", allowed=allowed, disrupted=(f"p{disrupted}",), app=app)
         for i, (app, allowed, disrupted) in enumerate(of_budgets)
     ]
-    world = World(made, there, named, options=UNPROTECTED)
-    found = candidates(x, made, there, named)
+    world = World(made, there, named, options=UNPROTECTED, standing_of=standing)
+    found = candidates(x, made, there, named, standing)
     assert world.preempts(x) == ((found[0].node, list(found[0].victims)) if found else None)
     assert self_check(world.view.state) == ()
     assert world.feasible(x) == set()  # the tables are as they were

@@ -9,7 +9,8 @@ from prometheus_client import CollectorRegistry, generate_latest
 from extender.framework.sharing.eviction import Evicted, Eviction
 from extender.framework.sharing.metrics import SharingCollector
 from extender.framework.sharing.overcommit import Cause
-from extender.framework.sharing.repairing import OvercommitRepair, RepairNews
+from extender.framework.sharing.relieving import RepairNews
+from extender.framework.sharing.repairing import OvercommitRepair
 from extender.framework.sharing.told import event_of_overcommit, event_of_repair
 from scorer.cluster.objects import PodInfo
 from tests.extender.framework.sharing.nodes import OURS, Scene, node, pod

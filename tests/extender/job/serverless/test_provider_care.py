@@ -10,7 +10,7 @@ from typing import Any
 
 import orjson
 
-from extender.job.pod_events import PodEvents
+from extender.framework.reporting.pod_events import PodEvents
 from extender.job.serverless.options import Provider, ServerlessOptions
 from extender.job.serverless.plugins import ProviderCare, serverless_plugins
 from scorer.assuming import AssumingCluster
