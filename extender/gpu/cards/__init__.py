@@ -1,0 +1,1 @@
+"""Types of cards: which a pod accepts, which are scarce, and who is kept off those."""

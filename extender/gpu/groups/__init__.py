@@ -1,0 +1,1 @@
+"""Machine groups: whose they are, who else may use them while they are idle."""
