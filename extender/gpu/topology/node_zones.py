@@ -1,0 +1,81 @@
+"""What a NodeResourceTopology says of a node: its NUMA zones, what they have left, and which of its cards are near each
+other.
+
+https://github.com/k8stopologyawareschedwg/noderesourcetopology-api, pkg/apis/topology/v1alpha2/types.go
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum
+
+__all__ = ["NO_LAYOUT", "CardLayout", "Groups", "NodeZones", "NumaZone", "Policy", "Scope"]
+
+Groups = tuple[tuple[int, ...], ...]
+"""Devices of a node by index, those near each other together; each in one group at most."""
+
+
+class Policy(Enum):
+    """topologyManagerPolicy of the kubelet
+    (https://kubernetes.io/docs/tasks/administer-cluster/topology-manager/)."""
+
+    NONE = "none"
+    BEST_EFFORT = "best-effort"
+    RESTRICTED = "restricted"
+    SINGLE_NUMA_NODE = "single-numa-node"
+
+
+class Scope(Enum):
+    """topologyManagerScope: whether containers are aligned one by one, or the pod as a whole."""
+
+    CONTAINER = "container"
+    POD = "pod"
+
+
+@dataclass(frozen=True, slots=True)
+class NumaZone:
+    """A zone of type Node.
+
+    number    : of the NUMA node
+    available : whole units left by Kubernetes resource name, as the node published them
+    costs     : distance by number of another zone, 10 = itself, as the firmware's tables (ACPI SLIT) have it
+    """
+
+    number: int
+    available: Mapping[str, int]
+    costs: Mapping[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class CardLayout:
+    """Which cards are near each other.
+
+    nvlink : cards joined by NVLink; none = nobody says
+    numa   : cards by NUMA zone, in the order of `zones`; none = nobody says
+    zones  : numbers of these NUMA zones
+    """
+
+    nvlink: Groups = ()
+    numa: Groups = ()
+    zones: tuple[int, ...] = ()
+
+    @property
+    def levels(self) -> tuple[Groups, ...]:
+        """Those that are known, the one that matters more first: a link is several times as fast as the way between
+        sockets, whatever zone its cards are in."""
+        return tuple(groups for groups in (self.nvlink, self.numa) if groups)
+
+
+NO_LAYOUT = CardLayout()
+
+
+@dataclass(frozen=True, slots=True)
+class NodeZones:
+    """One object. zones: by number."""
+
+    node: str
+    policy: Policy = Policy.NONE
+    scope: Scope = Scope.CONTAINER
+    zones: tuple[NumaZone, ...] = ()
+    layout: CardLayout = NO_LAYOUT

@@ -1,0 +1,72 @@
+"""All that a profile needs of topology: the table and plugins, made before the cluster is read."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from extender.filters.filter import Filter
+from extender.framework.gangs.directory import GangDirectory
+from extender.framework.plugins import NodePreference
+from extender.gpu.devices.device_table import DeviceTable
+from extender.gpu.topology.gang_topology import GangTopology
+from extender.gpu.topology.members import FiltersOf
+from extender.gpu.topology.near_cards import NearCards
+from extender.gpu.topology.numa_filter import NodeResourceTopologyMatch
+from extender.gpu.topology.options import TopologyOptions
+from extender.gpu.topology.zone_table import ZoneTable
+from scorer.cluster.state import ClusterState
+
+__all__ = ["TopologyPlugins", "topology_plugins"]
+
+
+@dataclass(frozen=True, slots=True)
+class TopologyPlugins:
+    """None = switched off.
+
+    zones : Follower, to be attached before the device table and in `further` of the view; `zones.news` is the sink of
+            decoding.node_resource_topologies, `zones.tick` for every second, `zones.on_room` to be told to the queue
+    gangs : Filter and NodePreference
+    numa  : Filter
+    cards : NodePreference to be asked after `gangs`; it is the device table's `choose`
+    """
+
+    zones: ZoneTable | None
+    gangs: GangTopology | None
+    numa: NodeResourceTopologyMatch | None
+    cards: NearCards | None
+
+    @property
+    def filters(self) -> tuple[Filter, ...]:
+        """Those that are on."""
+        return tuple(one for one in (self.gangs, self.numa) if one is not None)
+
+    @property
+    def preferences(self) -> tuple[NodePreference, ...]:
+        """Those that are on, in their order."""
+        return tuple(one for one in (self.gangs, self.cards) if one is not None)
+
+
+def topology_plugins(
+    state: ClusterState,
+    devices: DeviceTable,
+    gangs: GangDirectory | None,
+    filters_of: FiltersOf,
+    options: TopologyOptions,
+    *,
+    clock: Callable[[], float] = time.time,
+) -> TopologyPlugins:
+    """Under the lock of the tables.
+
+    gangs      : None = PodGroups are not heeded
+    filters_of : all filters of a pod's profile; not asked before the first pod
+    clock      : unix seconds
+    """
+    of_gangs = None if gangs is None or not options.gangs else GangTopology(gangs, devices, filters_of)
+    if not options.node_topologies:
+        return TopologyPlugins(None, of_gangs, None, None)
+    zones = ZoneTable(state, options, clock=clock)
+    cards = NearCards(zones, devices, devices.choose)
+    devices.choose = cards.choose
+    return TopologyPlugins(zones, of_gangs, NodeResourceTopologyMatch(zones), cards)

@@ -1,0 +1,63 @@
+"""docs/gpu-topology.md names what there is, and its examples are read as it says."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from extender.framework.gangs.decoding import POD_GROUPS
+from extender.framework.gangs.group_topology import MOST_LEVELS, TOPOLOGY_PREFERRED, TOPOLOGY_REQUIRED
+from extender.gpu.devices.options import DeviceOptions
+from extender.gpu.topology.decoding import GPUS, NVLINK_GROUP, PATH, node_resource_topologies
+from extender.gpu.topology.gang_topology import GangTopology
+from extender.gpu.topology.metrics import TopologyCollector
+from extender.gpu.topology.near_cards import NearCards
+from extender.gpu.topology.node_zones import Policy, Scope
+from extender.gpu.topology.numa_filter import NodeResourceTopologyMatch
+from extender.gpu.topology.options import TopologyOptions
+from tests.extender.gpu.topology.gang_world import GangWorld, gpu_node
+
+PAGE = (Path(__file__).parents[4] / "docs" / "gpu-topology.md").read_text()
+EXAMPLES: dict[str, dict[str, Any]] = {
+    one["kind"]: one for one in map(yaml.safe_load, re.findall(r"```yaml\n(.*?)```", PAGE, flags=re.DOTALL))
+}
+
+
+def test_every_metric_is_listed() -> None:
+    world = GangWorld([gpu_node("a")])
+    families = list(TopologyCollector(world.topology, world.zones).collect())
+    assert len(families) == 3 and not list(TopologyCollector(None, None).collect())
+    for family in families:
+        assert f"`{family.name}{'_total' if family.type == 'counter' else ''}`" in PAGE
+    assert [sample.labels["level"] for sample in families[0].samples] == [str(n) for n in range(MOST_LEVELS + 1)]
+
+
+def test_names_are_those_that_are_read() -> None:
+    for name in (TOPOLOGY_PREFERRED, TOPOLOGY_REQUIRED, GPUS, NVLINK_GROUP, NodeResourceTopologyMatch.name):
+        assert f"`{name}`" in PAGE
+    for name in (GangTopology.name, NearCards.name, PATH.split("/")[-1], *Scope, Policy.SINGLE_NUMA_NODE):
+        assert (name if isinstance(name, str) else f"`{name.value}`") in PAGE
+    for option in fields(TopologyOptions):
+        assert f"| `{option.name.removesuffix('_seconds')}` | " in PAGE
+
+
+def test_the_examples() -> None:
+    group, _ = POD_GROUPS.decoded(json.dumps(EXAMPLES["PodGroup"]).encode())
+    assert not group.problem and len(group.topology.preferred) == 3 and group.topology.required
+    node, _ = node_resource_topologies(DeviceOptions()).decoded(json.dumps(EXAMPLES["NodeResourceTopology"]).encode())
+    assert (node.policy, node.scope) == (Policy.SINGLE_NUMA_NODE, Scope.POD)
+    assert node.layout.levels == (((0, 1), (2, 3)), ((0, 1, 2, 3), (4, 5, 6, 7)))
+    assert [zone.available["nvidia.com/gpu"] for zone in node.zones] == [4, 3]
+
+
+def test_the_reason_is_the_one_that_is_shown() -> None:
+    shown = " ".join(PAGE.split("0 of 17 members fit: ")[1].split("```")[0].split())
+    reason = shown.split(": 8 ")[1]
+    assert reason.startswith("node(s) were in no example.com/rack")
+    text = (Path(__file__).parent / "test_gang_topology.py").read_text()
+    assert "".join(re.findall(r'"(8 node.*?)"\n\s+"(.*?)"', text)[0]) == f"8 {reason}"
