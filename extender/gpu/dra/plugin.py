@@ -1,0 +1,349 @@
+"""Plugin DynamicResources: pods get the devices that their ResourceClaims ask for.
+
+    queue     pre_enqueue   the claims are there
+    cycle     filter        where claims that are allocated can be used, and the others can be allocated
+              reserve       devices are chosen, and used from now on for everybody here
+    binding   pre_bind      finalizer, allocation and reservation are written
+    failure   unreserve     what was written is taken back; devices are used until it is known that it was
+              post_filter   a claim that keeps its only pod from every node is deallocated
+
+Source: framework/plugins/dynamicresources of Kubernetes 1.36. A pod that is rejected is not helped by eviction, as
+upstream has it: a claim outlives its pods by a moment.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable, Coroutine, Hashable, Sequence
+from concurrent.futures import Future
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any, Final, Protocol
+
+import numpy as np
+
+from extender.filters.filter import ClusterView, Filter, Rejection, rejected
+from extender.filters.found import every_node, found
+from extender.framework.binding.session import SessionOver
+from extender.framework.binding.trying import Requests
+from extender.framework.events import ClusterEvent, EventKind
+from extender.framework.plugins import Hint
+from extender.framework.status import SUCCESS, Code, Status
+from extender.gpu.dra.allocator import AllocationFailed, NodeUnusable
+from extender.gpu.dra.claim_writer import ClaimWriter, NotWritten
+from extender.gpu.dra.feasibility import Answers, Feasibility
+from extender.gpu.dra.objects import ClaimInfo, ClaimKey
+from extender.gpu.dra.options import DraOptions
+from extender.gpu.dra.pod_claims import MissingClaim, PodClaims, claims_of_pod, names_of, usable_claims
+from extender.gpu.dra.results import MadeAllocation, made_allocation
+from extender.gpu.dra.table import DraTable
+from extender.scores.normalize import default_normalize
+from forecast.arrays import Bools, Ints
+from scorer.cluster.objects import PodInfo
+
+__all__ = ["DynamicResources", "Session"]
+
+logger = logging.getLogger(__name__)
+
+_NAME: Final = "DynamicResources"
+_ELSEWHERE: Final = "resourceclaim not available on the node"
+_NO_DEVICES: Final = "cannot allocate all claims"
+_MOST_REASONS: Final = 8
+_MARGIN_SECONDS: Final = 60.0
+
+
+class Session(Requests, Protocol):
+    """extender.framework.binding.session.ApiSession."""
+
+    def submit(self, work: Coroutine[Any, Any, None]) -> Future[None]:
+        """Run it in the loop."""
+
+
+@dataclass(slots=True)
+class _Held:
+    """What a pod that has a node is to use: UID of each claim, and its allocation unless it had one.
+
+    sent : claims of which it is not certain that nothing was written for the pod
+    """
+
+    node: str
+    claims: dict[ClaimKey, tuple[str, MadeAllocation | None]]
+    sent: set[ClaimKey] = field(default_factory=set)
+
+
+class DynamicResources:
+    """PreEnqueue, Filter, TellsApart, Score, Reserve, AwaitedPreBind, PostBind, PostFilter, EnqueueExtensions.
+
+    table : Follower, to be attached to the tables; its sinks to be watched, and its listeners told to the queue:
+            `on_claim` as UNSCHEDULED_POD_CHANGED, `on_room` as FORECAST_CHANGED
+    """
+
+    name = _NAME
+    woken_by = frozenset({EventKind.NODE_ADDED, EventKind.NODE_CHANGED, EventKind.FORECAST_CHANGED})
+
+    def __init__(
+        self,
+        session: Session | None,
+        view: ClusterView,
+        table: DraTable,
+        options: DraOptions,
+        *,
+        keep: Callable[[str, float], None] = lambda uid, until: None,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        """
+        session : None = a dry run, nothing is written
+        keep    : told the UID of a pod and until when (unix seconds) it is to stay assumed; under the lock
+        """
+        self.table, self._view, self._options = table, view, options
+        self._session, self._keep, self._clock = session, keep, clock
+        self.feasibility: Final = Feasibility(table, options)
+        self.writer: Final = None if session is None else ClaimWriter(session, table)
+        self._held: dict[str, _Held] = {}  # by UID, changed under the lock of the tables
+        self._deallocating: set[str] = set()  # UIDs of claims
+
+    # Queue
+
+    def pre_enqueue(self, pod: PodInfo) -> Status:
+        """See PreEnqueue."""
+        if not pod.resource_claims:
+            return SUCCESS
+        claims = claims_of_pod(pod, self.table)
+        if not isinstance(claims, MissingClaim):
+            return SUCCESS
+        if claims.key is not None:
+            self.table.await_claim(claims.key, pod)
+        return Status(Code.UNRESOLVABLE, _NAME, claims.reason)
+
+    def hint(self, pod: PodInfo, event: ClusterEvent) -> Hint:
+        """See EnqueueExtensions."""
+        return Hint.QUEUE if pod.resource_claims else Hint.SKIP
+
+    def tells_apart(self, pod: PodInfo) -> Hashable:
+        """Each of them by itself: what one is given decides where the next can go."""
+        return pod.uid if pod.resource_claims else None
+
+    # Cycle
+
+    def filter(self, pod: PodInfo, view: ClusterView) -> Sequence[Rejection]:
+        """See Filter."""
+        if not names_of(pod):
+            return ()
+        found_out = self._rejections(pod, view)
+        if found_out:
+            self.table.was_rejected()
+        return found_out
+
+    def post_filter(
+        self, pod: PodInfo, view: ClusterView, filters: Sequence[Filter], rejections: Sequence[Rejection]
+    ) -> Status:
+        """Never a nomination. See PostFilter."""
+        status = Status(Code.UNSCHEDULABLE, _NAME, "still not schedulable")
+        if not names_of(pod) or self.writer is None:
+            return status
+        claims = usable_claims(pod, self.table)
+        if isinstance(claims, str):
+            return status
+        others = rejected([one for one in rejections if one.reason != _ELSEWHERE], view.n_rows)
+        for claim, _ in claims.allocated:
+            keeps_away = self._out_of_reach(claim, view) & ~others & view.state.alive
+            if keeps_away.any() and self._is_only_for(claim, pod) and claim.uid not in self._deallocating:
+                self._deallocating.add(claim.uid)
+                self._submit(self._deallocate(claim, pod))
+                return Status(Code.UNSCHEDULABLE, _NAME, f"resource claim {claim.name} is being deallocated")
+        return status
+
+    def pre_score(self, pod: PodInfo, view: ClusterView, rows: Ints) -> Status:
+        """See PreScore."""
+        claims = usable_claims(pod, self.table) if names_of(pod) else ""
+        has_lists = isinstance(claims, PodClaims) and any(
+            request.is_list for claim in claims.open for request in claim.spec.requests
+        )
+        return SUCCESS if has_lists else Status(Code.SKIP, _NAME)
+
+    def score(self, pod: PodInfo, view: ClusterView, rows: Ints) -> Ints:
+        """Nodes where earlier entries of firstAvailable can be had, see Score."""
+        claims = usable_claims(pod, self.table)
+        if isinstance(claims, str) or not claims.open:
+            return np.zeros(len(rows), dtype=np.int64)
+        wanted = np.zeros(view.n_rows, dtype=bool)
+        wanted[rows] = True
+        return default_normalize(self.feasibility.answers(claims.open, view, wanted).score[rows], reverse=False)
+
+    def reserve(self, pod: PodInfo, node: str) -> Status:
+        """See Reserve; under the lock of the tables."""
+        if not names_of(pod):
+            return SUCCESS
+        claims, row = usable_claims(pod, self.table), self._view.state.row_of.get(node)
+        if isinstance(claims, str) or row is None:
+            return Status(Code.UNSCHEDULABLE, _NAME, claims if isinstance(claims, str) else f"node {node} is gone")
+        if any(self._out_of_reach(claim, self._view)[row] for claim, _ in claims.allocated):
+            return Status(Code.UNSCHEDULABLE, _NAME, _ELSEWHERE)
+        try:
+            chosen = self.feasibility.chosen(claims.open, self._view, row) if claims.open else ()
+        except (AllocationFailed, NodeUnusable) as error:
+            return Status(Code.UNSCHEDULABLE, _NAME, str(error))
+        if chosen is None:
+            return Status(Code.UNSCHEDULABLE, _NAME, _NO_DEVICES)
+        held = self._held[pod.uid] = _Held(node, {})
+        for claim, devices in zip(claims.open, chosen, strict=True):
+            made = made_allocation(claim, devices, self.table.class_of, now=self._clock())
+            self.table.reserve(claim, made, pod.uid)
+            held.claims[claim.key] = (claim.uid, made)
+        for claim, _ in claims.allocated:
+            flight = self.table.in_flight.get(claim.key)
+            if flight is not None:
+                flight.users.add(pod.uid)
+            held.claims[claim.key] = (claim.uid, None if flight is None else flight.made)
+        self._keep(pod.uid, self._clock() + self._options.write_seconds + _MARGIN_SECONDS)
+        return SUCCESS
+
+    def unreserve(self, pod: PodInfo, node: str) -> None:
+        """See Reserve."""
+        if pod.uid not in self._held:
+            return
+        with self.table.locked():
+            held = self._held.get(pod.uid)
+            if held is None or held.node != node:
+                return
+            del self._held[pod.uid]
+            written = []
+            for key, (uid, _) in held.claims.items():
+                flight, claim = self.table.in_flight.get(key), self.table.claim(*key)
+                if flight is not None and flight.uid == uid:
+                    flight.users.discard(pod.uid)
+                if claim is not None and claim.uid == uid and (key in held.sent or claim.is_reserved_for(pod.uid)):
+                    written.append(claim)
+                elif flight is not None and flight.uid == uid and not flight.users:
+                    self.table.forget(key)
+        for claim in written:
+            self._submit(self._give_back(claim, pod))
+
+    # Binding
+
+    def concerns(self, pod: PodInfo) -> bool:
+        """See AwaitedPreBind."""
+        return pod.uid in self._held
+
+    async def pre_bind(self, pod: PodInfo, node: str) -> Status:
+        """See AwaitedPreBind."""
+        held = self._held.get(pod.uid)
+        if held is None or held.node != node or self.writer is None:
+            return Status(Code.ERROR, _NAME, "what was reserved is gone")
+        try:
+            await self._write(held, pod)
+        except NotWritten as error:
+            return Status(Code.ERROR, _NAME, str(error))
+        except TimeoutError:
+            return Status(Code.ERROR, _NAME, f"claims were not written in {self._options.write_seconds:g} s")
+        return SUCCESS
+
+    def post_bind(self, pod: PodInfo, node: str) -> None:
+        """See PostBind: what was allocated for the pod stays its own."""
+        held = self._held.get(pod.uid)
+        if held is not None and held.node == node:
+            with self.table.locked():
+                self._held.pop(pod.uid, None)
+                self.table.made.difference_update(uid for uid, _ in held.claims.values())
+
+    # Inside
+
+    def _rejections(self, pod: PodInfo, view: ClusterView) -> Sequence[Rejection]:
+        claims = usable_claims(pod, self.table)
+        if isinstance(claims, str):
+            self.pre_enqueue(pod)  # it may wait for a claim that was there a moment ago
+            return every_node(view, claims)
+        elsewhere = np.zeros(view.n_rows, dtype=bool)
+        for claim, _ in claims.allocated:
+            elsewhere |= self._out_of_reach(claim, view)
+        said = list(found(elsewhere, view, _ELSEWHERE, preemptible=False))
+        if not claims.open:
+            return said
+        try:
+            answers = self.feasibility.answers(claims.open, view, ~elsewhere)
+        except AllocationFailed as error:
+            return every_node(view, str(error))
+        return [*said, *_misfits(answers, elsewhere, view)]
+
+    def _out_of_reach(self, claim: ClaimInfo, view: ClusterView) -> Bools:
+        """(n_rows,) nodes from which the claim cannot be used with the allocation that it has."""
+        allocation = self.table.allocation_of(claim)
+        if allocation is None or allocation.node_terms is None:
+            return np.zeros(view.n_rows, dtype=bool)
+        return ~self.feasibility.in_terms(allocation.node_terms, view)
+
+    def _is_only_for(self, claim: ClaimInfo, pod: PodInfo) -> bool:
+        """Whether it is allocated in the API server, and no other pod uses it or is about to."""
+        if claim.allocation is None or any(one.uid != pod.uid for one in claim.consumers):
+            return False
+        return not any(claim.key in held.claims for held in self._held.values())
+
+    async def _write(self, held: _Held, pod: PodInfo) -> None:
+        assert self.writer is not None
+        async with asyncio.timeout(self._options.write_seconds):
+            for key, (uid, made) in held.claims.items():
+
+                def tell_sent(what: str, key: ClaimKey = key, uid: str = uid) -> None:
+                    if what != "finalizer":
+                        held.sent.add(key)
+                    if what == "allocate":
+                        self.table.made.add(uid)
+
+                await self.writer.make_usable(key, uid, made, pod, tell_sent)
+
+    async def _give_back(self, claim: ClaimInfo, pod: PodInfo) -> None:
+        assert self.writer is not None
+
+        def deallocate() -> bool:
+            flight = self.table.in_flight.get(claim.key)
+            return claim.uid in self.table.made and (flight is None or not flight.users)
+
+        try:
+            await self.writer.give_back(claim, pod, deallocate)
+        except NotWritten as error:
+            logger.warning("a claim was not given back", extra={"claim": "/".join(claim.key), "why": str(error)})
+        finally:
+            await asyncio.shield(asyncio.to_thread(self._given_back, claim))
+
+    def _given_back(self, claim: ClaimInfo) -> None:
+        with self.table.locked():
+            flight = self.table.in_flight.get(claim.key)
+            if flight is not None and flight.uid == claim.uid and not flight.users:
+                self.table.forget(claim.key)
+
+    async def _deallocate(self, claim: ClaimInfo, pod: PodInfo) -> None:
+        assert self.writer is not None
+        try:
+            await self.writer.deallocate(claim, pod, lambda: not self._is_held(claim.key))
+        except NotWritten as error:
+            logger.warning("a claim was not deallocated", extra={"claim": "/".join(claim.key), "why": str(error)})
+        finally:
+            self._deallocating.discard(claim.uid)
+
+    def _is_held(self, key: ClaimKey) -> bool:
+        return any(key in held.claims for held in list(self._held.values()))
+
+    def _submit(self, work: Coroutine[Any, Any, None]) -> None:
+        if self._session is None:
+            work.close()
+            return
+        with suppress(SessionOver):  # who starts next finds the claim as it is
+            self._session.submit(work)
+
+
+def _misfits(answers: Answers, elsewhere: Bools, view: ClusterView) -> list[Rejection]:
+    """Nodes where devices do not suffice, and those of which something else is to be said."""
+    misfit = ~answers.fits[: view.n_rows] & ~elsewhere & view.state.alive
+    by_reason: dict[str, list[int]] = {}
+    for row, reason in answers.reasons.items():
+        if row < view.n_rows and misfit[row] and (reason in by_reason or len(by_reason) < _MOST_REASONS):
+            by_reason.setdefault(reason, []).append(row)
+    said = []
+    for reason, rows in by_reason.items():
+        nodes = np.zeros(view.n_rows, dtype=bool)
+        nodes[rows] = True
+        misfit[rows] = False
+        said.append(Rejection(nodes, reason, preemptible=False))
+    return [*found(misfit, view, _NO_DEVICES, preemptible=False), *said]

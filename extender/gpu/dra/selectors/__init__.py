@@ -1,0 +1,1 @@
+"""CEL expressions that select devices."""

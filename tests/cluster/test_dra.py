@@ -1,0 +1,237 @@
+"""Dynamic Resource Allocation on a real API server: what is written is accepted, seen, fought over and taken back."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+from extender.framework.binding.session import ApiSession
+from extender.framework.status import Status
+from extender.gpu.dra.objects import FINALIZER
+from extender.gpu.dra.options import DraOptions
+from extender.gpu.dra.plugin import DynamicResources
+from extender.gpu.dra.source import dra_source
+from extender.gpu.dra.table import DraTable
+from scorer.cluster.kubernetes_client import api_client
+from scorer.cluster.objects import PodInfo, PodResourceClaim
+from tests.cluster.stored_objects import eventually
+from tests.extender.gpu.dra.manifests import DRIVER, claim, device, device_class, request, resource_slice
+from tests.extender.gpu.dra.test_expressions import ACCEPTED
+from tests.extender.views import node_named, passing, pod_with, view_of
+from tests.servers.cluster_objects import ClusterWriter, Manifest
+from tests.servers.control_plane.control_plane import ControlPlane
+
+LONG: Final = 60.0
+RIGHTS: Final = (
+    (["resourceclaims", "resourceslices", "deviceclasses"], ["list", "watch"]),
+    (["resourceclaims"], ["get", "patch"]),
+    (["resourceclaims/status"], ["patch"]),
+    (["resourceclaims/binding"], ["patch"]),
+)
+
+
+def in_default(made: Manifest) -> Manifest:
+    del made["metadata"]["uid"], made["metadata"]["resourceVersion"]
+    return made | {"metadata": made["metadata"] | {"namespace": "default"}}
+
+
+class World:
+    """Nodes a and b with four devices each, tables that follow the server, and the plugin over them."""
+
+    def __init__(self, kubeconfig: Path, writer: ClusterWriter) -> None:
+        self.writer = writer
+        api = api_client(kubeconfig)
+        self.lock = threading.RLock()
+        self.view = view_of([node_named("a"), node_named("b")])
+        self.session = ApiSession(api)
+        self.table = DraTable(self.view.state, lambda: self.lock)
+        self.plugin = DynamicResources(self.session, self.view, self.table, DraOptions())
+        self.source = dra_source(api, self.table)
+
+    def __enter__(self) -> World:
+        self.session.start()
+        self.source.start()
+        assert self.source.wait_synced(LONG)
+        return self
+
+    def __exit__(self, *unused: object) -> None:
+        self.source.stop()
+        self.session.stop()
+
+    def claim(self, name: str, *requests: Manifest, **devices: Any) -> Manifest:
+        """Created, and seen."""
+        made = self.writer.create(in_default(claim(name, *requests, **devices)))
+        assert eventually(lambda: self.table.claim("default", name) is not None, LONG)
+        return made
+
+    def get(self, name: str) -> Manifest:
+        (found,) = [one for one in self.writer.list_all("resourceclaims") if one["metadata"]["name"] == name]
+        return found
+
+    def devices(self, name: str) -> list[str]:
+        results = self.get(name).get("status", {}).get("allocation", {}).get("devices", {}).get("results", [])
+        return [f"{one['request']}={one['pool']}/{one['device']}" for one in results]
+
+    def users(self, name: str) -> list[str]:
+        return [one["uid"] for one in self.get(name).get("status", {}).get("reservedFor", [])]
+
+    @staticmethod
+    def pod(name: str, *claims: str) -> PodInfo:
+        named = tuple(PodResourceClaim(one, one) for one in claims)
+        return replace(pod_with(name=name), namespace="default", resource_claims=named)
+
+    def fits(self, pod: PodInfo) -> set[str]:
+        with self.lock:
+            return passing(self.plugin, pod, self.view)
+
+    def reserve(self, pod: PodInfo, node: str) -> Status:
+        with self.lock:
+            return self.plugin.reserve(pod, node)
+
+    def pre_bind(self, pod: PodInfo, node: str) -> Status:
+        return self.session.submit(self.plugin.pre_bind(pod, node)).result(LONG)
+
+    def used(self) -> int:
+        with self.lock:
+            return len(self.table.used)
+
+    def is_as_before(self) -> bool:
+        return self.used() == 0 and not self.table.in_flight and not self.table.made
+
+
+@pytest.fixture(scope="module")
+def described(plane: ControlPlane) -> Iterator[ClusterWriter]:
+    with ClusterWriter(plane) as writer:
+        for name in "ab":
+            devices = (device(str(i), numa=i // 2, model="A100", version={"version": "1.2.3"}) for i in range(4))
+            writer.create(resource_slice(f"slice-{name}", *devices, node=name))
+        config = [{"opaque": {"driver": DRIVER, "parameters": {"mode": "shared"}}}]
+        writer.create(device_class("gpu", config=config))
+        yield writer
+
+
+@pytest.fixture
+def world(plane: ControlPlane, described: ClusterWriter) -> Iterator[World]:
+    with World(plane.kubeconfig, described) as made:
+        yield made
+        for one in described.list_all("resourceclaims"):
+            described.patch(one, {"metadata": {"finalizers": None}})
+            described.delete(one)
+
+
+def test_an_allocation_is_accepted_seen_and_taken_back(world: World) -> None:
+    listed = request("l", first=[request("huge", count=30), request("two", count=2)])
+    picky = request("p", f'device.attributes["{DRIVER}"].version.isGreaterThan(semver("1.2.0"))')
+    tolerant = request("t", tolerations=[{"key": "x", "operator": "Exists", "effect": "NoSchedule"}])
+    same = {"matchAttribute": f"{DRIVER}/numa", "requests": ["l", "p"]}
+    world.claim("c", listed, picky, tolerant)
+    world.claim("bound-together", request("l", count=2), constraints=[same | {"requests": ["l"]}])
+    pod = world.pod("p1", "c")
+    assert world.fits(pod) == {"a", "b"} and world.reserve(pod, "a").is_success
+    assert world.pre_bind(pod, "a").is_success
+    assert world.devices("c") == ["l/two=a/0", "l/two=a/1", "p=a/2", "t=a/3"] and world.users("c") == ["p1"]
+    written = world.get("c")
+    assert FINALIZER in written["metadata"]["finalizers"]
+    allocation = written["status"]["allocation"]
+    assert allocation["allocationTimestamp"] and allocation["nodeSelector"]["nodeSelectorTerms"][0]["matchFields"]
+    assert allocation["devices"]["config"][0]["requests"] == ["l/two", "p", "t"]
+    assert world.fits(world.pod("p2", "bound-together")) == {"b"} and world.fits(world.pod("p3", "c")) == {"a"}
+    world.plugin.unreserve(pod, "a")
+    assert eventually(world.is_as_before, LONG)
+    assert world.devices("c") == [] and world.users("c") == []
+    assert world.reserve(world.pod("p2", "bound-together"), "a").is_success
+
+
+def test_pods_share_a_claim_and_the_last_one_gives_it_back(world: World) -> None:
+    world.claim("shared")
+    pods = [world.pod(f"p{i}", "shared") for i in range(8)]
+    for one in pods:
+        assert world.reserve(one, "b").is_success
+    under_way = [world.session.submit(world.plugin.pre_bind(one, "b")) for one in pods]
+    assert all(one.result(LONG).is_success for one in under_way)
+    assert sorted(world.users("shared")) == [one.uid for one in pods] and len(world.devices("shared")) == 1
+    for one in pods:
+        world.plugin.unreserve(one, "b")
+    assert eventually(world.is_as_before, LONG)
+    assert world.users("shared") == [] and world.devices("shared") == []
+
+
+def test_who_writes_in_between_is_noticed(world: World) -> None:
+    made = world.claim("fought")
+    pod = world.pod("p1", "fought")
+    assert world.reserve(pod, "a").is_success
+    world.writer.patch(made, {"metadata": {"labels": {"by": "somebody"}}})
+    assert world.pre_bind(pod, "a").is_success
+    assert world.get("fought")["metadata"]["labels"] == {"by": "somebody"} and world.devices("fought") == ["r=a/0"]
+    made = world.claim("stolen")
+    pod = world.pod("p2", "stolen")
+    assert world.reserve(pod, "a").is_success
+    theirs = {"results": [{"request": "r", "driver": DRIVER, "pool": "b", "device": "3"}]}
+    world.writer.patch(made, {"metadata": {"finalizers": [FINALIZER]}})
+    world.writer.patch_status(made, {"allocation": {"devices": theirs}})
+    assert "allocated elsewhere" in world.pre_bind(pod, "a").reason
+    world.plugin.unreserve(pod, "a")
+    assert eventually(lambda: world.used() == 2, LONG) and world.devices("stolen") == ["r=b/3"]
+
+
+def test_after_a_kill_claims_are_where_they_were(world: World, plane: ControlPlane) -> None:
+    world.claim("kept")
+    pod = world.pod("p1", "kept")
+    assert world.reserve(pod, "b").is_success and world.pre_bind(pod, "b").is_success
+    with World(plane.kubeconfig, world.writer) as again:
+        assert again.fits(pod) == {"b"} and again.used() == 1
+        assert again.reserve(pod, "b").is_success and again.pre_bind(pod, "b").is_success
+        assert again.users("kept") == ["p1"]
+        again.plugin.unreserve(pod, "b")
+        assert eventually(lambda: again.users("kept") == [], LONG)
+        assert again.devices("kept") == ["r=b/0"]
+        # It cannot go to b now: the claim is deallocated, for the pod to go elsewhere.
+        rejections = again.plugin.filter(pod, again.view)
+        again.plugin.post_filter(pod, again.view, (), rejections)
+        assert eventually(lambda: again.fits(pod) == {"a", "b"}, LONG)
+        assert again.devices("kept") == []
+
+
+def test_these_rights_suffice_and_none_can_be_left_out(plane: ControlPlane, described: ClusterWriter) -> None:
+    def grant(rights: tuple[tuple[list[str], list[str]], ...]) -> Manifest:
+        rules = [{"apiGroups": ["resource.k8s.io"], "resources": what, "verbs": verbs} for what, verbs in rights]
+        return {
+            "apiVersion": "rbac.authorization.k8s.io/v1",
+            "kind": "ClusterRole",
+            "metadata": {"name": "dra"},
+            "rules": rules,
+        }
+
+    described.create(grant(RIGHTS))
+    reference = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "dra"}
+    subject = {"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": "nobody"}
+    binding = {"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRoleBinding", "metadata": {"name": "dra"}}
+    described.create(binding | {"roleRef": reference, "subjects": [subject]})
+    with World(plane.write_kubeconfig("nobody", plane.powerless_token), described) as world:
+        for number, left_out in enumerate((None, 1, 2, 3)):
+            rights = tuple(one for at, one in enumerate(RIGHTS) if at != left_out)
+            described.patch(grant(rights), {"rules": grant(rights)["rules"]})
+            world.claim(f"c{number}")
+            pod = world.pod(f"p{number}", f"c{number}")
+
+            def is_done(pod: PodInfo = pod, expected: bool = left_out is None) -> bool:
+                """The server takes a moment to know of new rights."""
+                assert world.reserve(pod, "a").is_success
+                is_success = world.pre_bind(pod, "a").is_success
+                if is_success:
+                    world.plugin.unreserve(pod, "a")
+                    assert eventually(lambda: not world.table.in_flight, LONG)
+                else:
+                    world.plugin.unreserve(pod, "a")
+                return is_success is expected
+
+            assert eventually(is_done, 10)
+
+
+def test_expressions_that_are_evaluated_here_are_accepted_there(described: ClusterWriter) -> None:
+    described.create_many(device_class(f"accepted-{at}", one) for at, one in enumerate(ACCEPTED))
