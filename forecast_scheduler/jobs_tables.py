@@ -9,7 +9,7 @@ from typing import Any
 from rich.table import Table
 from rich.text import Text
 
-__all__ = ["job_plan_lines", "job_plan_tables"]
+__all__ = ["job_plan_lines", "job_plan_tables", "local_minute", "plain_table", "short_duration"]
 
 _GIB = 2.0**30
 _MOST_STORMS = 20
@@ -42,13 +42,13 @@ def job_plan_lines(plan: Plan) -> Iterator[str]:
         highest = max(plan["demand"], key=lambda point: float(point["pods"]))
         pods = sum(float(point["pods"]) for point in plan["demand"])
         yield (
-            f"expected: {pods:.0f} pods, most from {_time(highest['start'])} on: {highest['pods']:.0f} within "
+            f"expected: {pods:.0f} pods, most from {local_minute(highest['start'])} on: {highest['pods']:.0f} within "
             f"{highest['seconds'] / 60:.0f} min, {highest['cpu_cores']:.1f} cores"
         )
 
 
 def _jobs_table(plan: Plan) -> Table:
-    table = _table("Jobs that wait for their start", "pod", "of", "start", "latest", "runs", "why")
+    table = plain_table("Jobs that wait for their start", "pod", "of", "start", "latest", "runs", "why")
     for job in plan["jobs"]:
         table.add_row(
             *map(
@@ -56,9 +56,9 @@ def _jobs_table(plan: Plan) -> Table:
                 (
                     f"{job['namespace']}/{job['name']}",
                     job["owner"],
-                    _time(job["start"]),
-                    _time(job["latest_start"]),
-                    _long(job["run_seconds"]),
+                    local_minute(job["start"]),
+                    local_minute(job["latest_start"]),
+                    short_duration(job["run_seconds"]),
                     job["why"],
                 ),
             )
@@ -67,11 +67,11 @@ def _jobs_table(plan: Plan) -> Table:
 
 
 def _storms_table(storms: Sequence[Plan]) -> Table:
-    table = _table("Bursts ahead", "from", "until", "pods", "cores", "memory", "reserved now", "state")
+    table = plain_table("Bursts ahead", "from", "until", "pods", "cores", "memory", "reserved now", "state")
     for storm in storms[:_MOST_STORMS]:
         table.add_row(
-            _time(storm["start"]),
-            _time(storm["end"]),
+            local_minute(storm["start"]),
+            local_minute(storm["end"]),
             f"{storm['pods']:.0f}",
             f"{storm['cpu_cores']:.1f}",
             _memory(storm["memory_bytes"]),
@@ -82,7 +82,9 @@ def _storms_table(storms: Sequence[Plan]) -> Table:
 
 
 def _providers_table(providers: Sequence[Plan]) -> Table:
-    table = _table("Providers of virtual nodes", "name", "nodes", "pods", "cores", "memory", "backs off until", "state")
+    table = plain_table(
+        "Providers of virtual nodes", "name", "nodes", "pods", "cores", "memory", "backs off until", "state"
+    )
     for one in providers:
         table.add_row(
             Text(one["name"]),
@@ -91,14 +93,14 @@ def _providers_table(providers: Sequence[Plan]) -> Table:
             _of(round(one["cpu_cores"], 1), one["quota_cpu_cores"]),
             _memory(one["memory_bytes"])
             + ("" if one["quota_memory_bytes"] is None else f" of {_memory(one['quota_memory_bytes'])}"),
-            _time(one["backs_off_until"]),
+            local_minute(one["backs_off_until"]),
             Text(one["state"]),
         )
     return table
 
 
 def _queues_table(queues: Sequence[Plan]) -> Table:
-    table = _table("Queues", "queue", "order", "owner", "weight", "share", "running", "waiting")
+    table = plain_table("Queues", "queue", "order", "owner", "weight", "share", "running", "waiting")
     for one in queues:
         table.add_row(
             Text(one["queue"]),
@@ -112,19 +114,21 @@ def _queues_table(queues: Sequence[Plan]) -> Table:
     return table
 
 
-def _table(title: str, *columns: str) -> Table:
+def plain_table(title: str, *columns: str) -> Table:
+    """Without rows."""
     table = Table(title=title, title_justify="left")
     for column in columns:
         table.add_column(column)
     return table
 
 
-def _time(text: str | None) -> str:
+def local_minute(text: str | None) -> str:
     """With the offset that the server writes, to the minute."""
     return "–" if text is None else f"{datetime.fromisoformat(text):%Y-%m-%d %H:%M}"
 
 
-def _long(seconds: float) -> str:
+def short_duration(seconds: float) -> str:
+    """In minutes, or in seconds where that says nothing."""
     return f"{seconds / 60:.0f} min" if seconds >= 90 else f"{seconds:.0f} s"
 
 

@@ -2,34 +2,26 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from forecast_scheduler.options import ConfigOption, JsonOption, VerboseOption
+from forecast_scheduler.server_options import (
+    SERVER_SECONDS,
+    CaOption,
+    CertOption,
+    HoursOption,
+    KeyOption,
+    ServerOption,
+    TokenOption,
+)
 from forecast_scheduler.shell import check_writable, open_shell, write_json
 
-_SECONDS = 30.0
-
-ServerOption = Annotated[
-    str, typer.Option("--server", metavar="URL", help="Of `forecast-scheduler schedule`: http://HOST:PORT.")
-]
-HoursOption = Annotated[float, typer.Option("--hours", metavar="N", min=0.1, max=168.0, help="So far ahead.")]
 NamespaceOption = Annotated[
     str | None, typer.Option("--namespace", "-n", metavar="NAME", help="Only jobs of this namespace.")
 ]
 LimitOption = Annotated[int, typer.Option("--limit", metavar="N", min=1, max=5000, help="Most jobs to show.")]
-TokenOption = Annotated[
-    Path | None, typer.Option("--token-file", metavar="FILE", help="File with the bearer token it asks for.")
-]
-CaOption = Annotated[
-    Path | None, typer.Option("--ca", metavar="FILE", help="PEM file its certificate is checked against.")
-]
-CertOption = Annotated[
-    Path | None, typer.Option("--client-cert", metavar="FILE", help="PEM file with the certificate to show it.")
-]
-KeyOption = Annotated[Path | None, typer.Option("--client-key", metavar="FILE", help="PEM file with its key.")]
 
 
 def jobs(
@@ -53,7 +45,7 @@ def jobs(
     from forecast_scheduler.jobs_plan import asked_plan
     from forecast_scheduler.jobs_tables import job_plan_lines, job_plan_tables
 
-    remote = RemoteAddress(server, token_file, ca, client_cert, client_key, _SECONDS)
+    remote = RemoteAddress(server, token_file, ca, client_cert, client_key, SERVER_SECONDS)
     plan = asked_plan(remote, hours=hours, namespace=namespace, limit=limit)
     for table in job_plan_tables(plan):
         shell.out.print(table)

@@ -158,8 +158,6 @@ while another thread decided."""
 
 def _serve(shell: Shell, settings: Settings, inputs: Inputs) -> None:
     from extender.framework.service.app import create_app
-    from extender.job.service.bodies import JOB_BODIES
-    from extender.job.service.routes import jobs_router
     from forecast_scheduler.live_schedule import open_schedule
     from forecast_scheduler.schedule_options import schedule_service_options
     from forecast_scheduler.scorer_options import server_options
@@ -173,8 +171,8 @@ def _serve(shell: Shell, settings: Settings, inputs: Inputs) -> None:
             live.metrics,
             schedule_service_options(settings),
             collectors=live.collectors,
-            routers=() if live.job_reports is None else [jobs_router(live.job_reports.plan)],
-            bodies=() if live.job_reports is None else JOB_BODIES,
+            routers=live.routers,
+            bodies=live.bodies,
         )
         server = ScorerServer(
             app, server_options(settings.schedule), on_started=lambda url: shell.say(f"schedule: {url}")

@@ -1,0 +1,132 @@
+"""Filter TideRoom: training pods are not placed into GPUs that inference will need before they could be drained.
+
+    GPUs that training holds in the pool, with the pod   <=   capacity - the highest need of inference within its lead
+
+Nothing else waits for it: inference may go anywhere, and preempts by priority where it has to. Before the first plan
+nothing is rejected.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Hashable, Sequence
+from typing import Final
+
+import numpy as np
+
+from extender.filters.filter import ClusterView, Rejection
+from extender.filters.found import found
+from extender.framework.events import ClusterEvent, EventKind
+from extender.framework.plugins import Hint, Preferred
+from extender.gpu.tide.demand import Demand
+from extender.gpu.tide.options import TideOptions
+from extender.gpu.tide.table import PodGpus, TideTable
+from extender.gpu.tide.terms import Role, role_of, training_terms
+from forecast.arrays import Floats, Ints
+from scorer.cluster.objects import PodInfo
+
+__all__ = ["TideRoom"]
+
+_ENDLESS: Final = 2**31 - 1
+_SMALL: Final = 1e-6
+_REASON: Final = "node(s) kept GPUs for inference that is predicted to need them"
+_NOW: Final = "node(s) kept GPUs for inference: there is no forecast of what it will need"
+
+
+class TideRoom:
+    """Implements Filter, CountsRoom, NodePreference and EnqueueExtensions. Under the lock of the tables.
+
+    `use` is called by the thread that plans, and replaces one reference.
+    """
+
+    name = "TideRoom"
+    woken_by = frozenset(
+        {
+            EventKind.NODE_ADDED,
+            EventKind.NODE_CHANGED,
+            EventKind.POD_LEFT,
+            EventKind.POD_CHANGED,
+            EventKind.UNSCHEDULED_POD_CHANGED,
+            EventKind.FORECAST_CHANGED,
+            EventKind.TIMEOUT,
+        }
+    )
+
+    def __init__(
+        self,
+        table: TideTable,
+        pod_gpus: PodGpus,
+        options: TideOptions,
+        *,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        """clock: unix seconds"""
+        self._table, self._pod_gpus, self._options, self._clock = table, pod_gpus, options, clock
+        self._demand: Demand | None = None
+
+    def use(self, demand: Demand) -> None:
+        """Go by this from now on."""
+        self._demand = demand
+
+    def left(self, pod: PodInfo) -> Floats | None:
+        """(n_pools,) GPUs that training may take besides what it has; None = as many as there are."""
+        demand = self._demand
+        if demand is None or role_of(pod.annotations) is not Role.TRAINING:
+            return None
+        terms, now = training_terms(pod.annotations), self._clock()
+        ahead = demand.slots(now, now + self._options.lead(terms.grace))
+        need = demand.need[:, ahead].max(axis=1) - demand.unmoved
+        others, n_planned = self._table.others(), len(need)
+        if not demand.forecast:
+            need = need + np.ceil(self._options.blind_margin * need - _SMALL)
+        # Pools that came since the last plan: what is held there is all that is known of them.
+        need = np.maximum(np.concatenate([need, np.zeros(len(others) - n_planned)]), others)
+        return np.asarray(self._table.capacity() - need - self._table.training())
+
+    # Filter, CountsRoom, NodePreference, EnqueueExtensions
+
+    def filter(self, pod: PodInfo, view: ClusterView) -> Sequence[Rejection]:
+        """Evaluated per pool. Evicting other training helps where there is some."""
+        left = self.left(pod)
+        if left is None:
+            return ()
+        gpus, pool = self._pod_gpus(pod, None), self._table.pool_of_rows(view.n_rows)
+        lacking = left < gpus - _SMALL
+        could = lacking & (left + self._table.training() >= gpus - _SMALL)
+        inside = pool >= 0
+        reason = _REASON if self._demand is not None and self._demand.forecast else _NOW
+        rejections: list[Rejection] = []
+        for pools, preemptible in ((lacking & could, True), (lacking & ~could, False)):
+            nodes = np.zeros(view.n_rows, dtype=bool)
+            nodes[inside] = pools[pool[inside]]
+            rejections += found(nodes, view, reason, preemptible=preemptible)
+        return rejections
+
+    def room(self, pod: PodInfo, view: ClusterView, rows: Ints) -> Ints:
+        """(n_nodes,) pods like it that its pool has room for; `prefer` bounds what all nodes of it get together."""
+        left = self.left(pod)
+        gpus = self._pod_gpus(pod, None)
+        if left is None or gpus <= 0:
+            return np.full(len(rows), _ENDLESS, dtype=np.int64)
+        pool = self._table.pool_of_rows(view.n_rows)[rows]
+        fits = np.floor((left + _SMALL) / gpus).astype(np.int64)
+        return (
+            np.where(pool >= 0, np.maximum(fits[np.maximum(pool, 0)], 0), _ENDLESS)
+            if len(fits)
+            else np.full(len(rows), _ENDLESS, dtype=np.int64)
+        )
+
+    def prefer(self, pod: PodInfo, n_pods: int, view: ClusterView, rows: Ints) -> Preferred:
+        """All nodes, but only as many pods at once as the pool with the least room takes."""
+        room = self.room(pod, view, rows)
+        return Preferred(rows, int(min(n_pods, max(1, room.min()))))
+
+    def tells_apart(self, pod: PodInfo) -> Hashable:
+        """Like pods have their annotations in common."""
+        return None
+
+    def hint(self, pod: PodInfo, event: ClusterEvent) -> Hint:
+        """Room comes of GPUs that are given back, of nodes, and of what is forecast."""
+        if event.kind is EventKind.POD_LEFT and event.pod is not None and self._pod_gpus(event.pod, None) <= 0:
+            return Hint.SKIP
+        return Hint.QUEUE if event.kind in self.woken_by else Hint.SKIP

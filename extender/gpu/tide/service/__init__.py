@@ -1,0 +1,1 @@
+"""The tide over HTTP: the plan, and why."""
