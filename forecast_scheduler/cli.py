@@ -36,6 +36,7 @@ from forecast_scheduler.commands.report import report
 from forecast_scheduler.commands.rules import rules
 from forecast_scheduler.commands.schedule import schedule
 from forecast_scheduler.commands.scorer import scorer
+from forecast_scheduler.commands.tide import tide
 from forecast_scheduler.commands.train import train
 from forecast_scheduler.commands.webhook import webhook
 
@@ -74,6 +75,7 @@ app.command()(extender)
 app.command()(schedule)
 app.command()(explain)
 app.command()(jobs)
+app.command()(tide)
 app.command()(rules)
 app.command()(render)
 app.command()(canary)

@@ -13,11 +13,13 @@ from prometheus_client.registry import Collector
 from extender.decisions.event_posting import Post
 from extender.framework.binding.session import ApiSession
 from extender.framework.queue.queued import WaitingPod
-from extender.job.pod_events import PodEvents
+from extender.framework.reporting.pod_events import PodEvents
 from extender.job.queues.metrics import ShareGauges
 from extender.job.queues.queue_of import QueueOwner
 from extender.job.serverless.plugins import ProviderCare
 from extender.job.service.answers import JobReports, PlannedJob, ProviderReport, QueueReport
+from extender.job.service.bodies import JOB_BODIES
+from extender.job.service.routes import jobs_router
 from extender.job.valley.planner import Planner
 from extender.job.valley.planner import Queue as WakingQueue
 from forecast_scheduler.job_options import valley_options
@@ -42,7 +44,8 @@ class JobCare:
     """
     jobs       : to be started in this order, and stopped in reverse
     collectors : for /metrics
-    reports    : for /v1/jobs/plan
+    routers    : of /v1/jobs/plan
+    bodies     : their schemas
     """
 
     def __init__(
@@ -97,7 +100,7 @@ class JobCare:
             *tables.storms.metrics.collectors,
             self._providers.collector,
         )
-        self.reports = JobReports(
+        reports = JobReports(
             clock=time.time,
             jobs=self._planned,
             demand=tables.storms.demand_points,
@@ -106,6 +109,8 @@ class JobCare:
             queues=self._queue_reports,
             no_forecast_because=self._no_forecast_because,
         )
+        self.routers = (jobs_router(reports.plan),)
+        self.bodies = JOB_BODIES
 
     # Inside
 

@@ -10,16 +10,19 @@ from extender.filters.node_resources_fit import NodeResourcesFit
 from extender.framework.binding.binding_plugins import BindingPlugins
 from extender.framework.dry_run import DryRun
 from extender.framework.profile import SchedulingProfile
+from extender.gpu.profile import GPU
 from extender.index.index import INDEXED_KINDS, PlacementIndex
 from extender.job.profile import JOB
 from extender.online.colocating import Colocation
 from extender.policies.policy import OnePolicy, Policies
+from forecast_scheduler.gpu_tables import gpu_tables
 from forecast_scheduler.job_tables import job_tables
 from forecast_scheduler.live_policies import read_policies
 from forecast_scheduler.live_scorer import Inputs, open_scorer
-from forecast_scheduler.schedule_options import gap_options, schedule_policy, schedule_policy_defaults
+from forecast_scheduler.schedule_options import schedule_policy, schedule_policy_defaults
 from forecast_scheduler.schedule_plan import Planned, plan
 from forecast_scheduler.schedule_profiles import profiles_of
+from forecast_scheduler.schedule_tables import schedule_colocation
 from forecast_scheduler.settings import Settings
 from scorer.background import Background
 from scorer.cluster.decoding import Kind
@@ -39,15 +42,20 @@ def open_plan(settings: Settings, inputs: Inputs) -> Iterator[tuple[Background, 
 
     def attach(scorer: Scorer) -> Collection[Kind]:
         with scorer.reading() as cluster:
-            view = ClusterView(cluster, PlacementIndex(cluster.state))
-            scorer.attach(INDEXED_KINDS, view.index)
+            index = PlacementIndex(cluster.state)
+            scorer.attach(INDEXED_KINDS, index)
+            colocation = schedule_colocation(scorer, ours)
+            gpus = None
+            if GPU in ours.profiles:
+                gpus = gpu_tables(scorer, ours, index, gangs=None, colocation=colocation, session=None)
+            view = ClusterView(cluster, index) if gpus is None else gpus.view
         jobs = None if JOB not in ours.profiles else job_tables(scorer, ours)
-        colocation = Colocation(scorer, gap_options(ours))
         profiles = profiles_of(
             ours,
             policies,
-            BindingPlugins(bind=(DryRun(),)),
+            lambda profile: BindingPlugins(bind=(DryRun(),)),
             jobs,
+            gpus,
             fit=NodeResourcesFit(),
             further_filters=(colocation.filter,),
         )

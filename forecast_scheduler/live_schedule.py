@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Protocol
 
+from fastapi import APIRouter
 from kubernetes.client import ApiClient
 from prometheus_client.registry import Collector
 
@@ -26,9 +27,10 @@ from extender.framework.reporting.scheduling_events import session_post
 from extender.framework.service.live import Bindings, LiveScheduling, Queue
 from extender.framework.sharing.eviction import api_server_evict
 from extender.framework.sharing.sharing import NodeSharing
+from extender.gpu.profile import GPU
 from extender.index.index import INDEXED_KINDS
-from extender.job.service.answers import JobReports
 from extender.policies.policy import OnePolicy, Policies
+from forecast_scheduler.gpu_care import GpuCare
 from forecast_scheduler.job_care import JobCare, JobQueueView
 from forecast_scheduler.live_policies import open_policies
 from forecast_scheduler.live_scorer import Inputs, check_inputs, open_scorer
@@ -113,7 +115,7 @@ def loop_of(parts: LoopParts) -> Loop:
 class LiveSchedule:
     """The background is not running yet, and nothing else but the watch; `running`: all of it does in the context.
 
-    job_reports : of the job profile; None = it does not run here
+    routers, bodies : of the profiles' own routes, and the schemas of what these answer
     """
 
     scorer: Scorer
@@ -122,13 +124,30 @@ class LiveSchedule:
     metrics: SchedulingMetrics
     collectors: tuple[Collector, ...]
     running: Callable[[], AbstractContextManager[None]]
-    job_reports: JobReports | None = None
+    routers: tuple[APIRouter, ...] = ()
+    bodies: tuple[type, ...] = ()
 
 
 class _Background(Protocol):
     def start(self) -> None: ...
 
     def stop(self) -> None: ...
+
+
+class _Care(Protocol):
+    """What goes on around one profile in threads of its own, and what is told of it."""
+
+    @property
+    def jobs(self) -> Sequence[_Background]: ...
+
+    @property
+    def collectors(self) -> Sequence[Collector]: ...
+
+    @property
+    def routers(self) -> Sequence[APIRouter]: ...
+
+    @property
+    def bodies(self) -> Sequence[type]: ...
 
 
 @contextmanager
@@ -162,7 +181,7 @@ def open_schedule(
 
         def attach(scorer: Scorer) -> Collection[Kind]:
             """All that follows the tables is there before the first object comes."""
-            tables = schedule_tables(scorer, ours)
+            tables = schedule_tables(scorer, ours, None if ours.dry_run else session)
             if provider is not None:
                 provider.read_labels_with(tables.view.index.namespaces.labels_of)
             source = tables.source(api)
@@ -197,14 +216,14 @@ def open_schedule(
         # At the end the loop is the first to stop; then what tells of it, the Lease, and the session last.
         jobs: list[_Background] = [session, *([] if lease is None else [lease]), source, parts.reports]
         jobs += [*_gang_jobs(tables, session, may_write, instance), tables.colocation, sharing]
-        care = _job_care(parts, loop, api)
-        jobs += [*(() if care is None else care.jobs), loop]
+        cares = _cares(parts, loop, api)
+        jobs += [job for care in cares for job in care.jobs]
+        jobs.append(loop)
         scheduling = _scheduling(ours, loop, tables, lease, lambda: _not_listed(source))
         collectors = [SchedulingGauges(scheduling.state), _figures(loop, parts.reports), sharing.collector]
         if followed is not None:
             collectors.append(followed.collector)
-        if care is not None:
-            collectors += care.collectors
+        collectors += [collector for care in cares for collector in care.collectors]
         yield LiveSchedule(
             scorer,
             background,
@@ -212,7 +231,8 @@ def open_schedule(
             metrics,
             tuple(collectors),
             running=lambda: _running(jobs),
-            job_reports=None if care is None else care.reports,
+            routers=tuple(router for care in cares for router in care.routers),
+            bodies=tuple(body for care in cares for body in care.bodies),
         )
 
 
@@ -253,21 +273,44 @@ def _gang_jobs(
     ]
 
 
-def _job_care(parts: LoopParts, loop: Loop, api: ApiClient) -> JobCare | None:
-    if parts.tables.jobs is None:
-        return None
-    return JobCare(
-        parts.tables.jobs,
-        parts.scorer,
-        loop.queue,
-        parts.session,
-        parts.settings.job,
-        api=api,
-        post=None if parts.settings.dry_run else session_post(parts.session),
-        instance=parts.instance,
-        may_write=parts.may_write,
-        after=lambda: parts.waits_for() == "",
-    )
+def _cares(parts: LoopParts, loop: Loop, api: ApiClient) -> list[_Care]:
+    """Of the profiles that have some."""
+    tables, post = parts.tables, None if parts.settings.dry_run else session_post(parts.session)
+    cares: list[_Care] = []
+    if tables.jobs is not None:
+        cares.append(
+            JobCare(
+                tables.jobs,
+                parts.scorer,
+                loop.queue,
+                parts.session,
+                parts.settings.job,
+                api=api,
+                post=post,
+                instance=parts.instance,
+                may_write=parts.may_write,
+                after=lambda: parts.waits_for() == "",
+            )
+        )
+    if tables.gpus is not None:
+        cares.append(
+            GpuCare(
+                tables.gpus,
+                parts.scorer,
+                tables.colocation,
+                loop.queue,
+                parts.session,
+                api=api,
+                scheduler_name=parts.settings.scheduler_names[GPU],
+                has_tide=parts.settings.gpu.tide.enabled,
+                evict=api_server_evict(api),
+                post=post,
+                instance=parts.instance,
+                may_write=parts.may_write,
+                after=lambda: parts.waits_for() == "",
+            )
+        )
+    return cares
 
 
 def _scheduling(

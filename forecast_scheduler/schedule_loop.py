@@ -134,6 +134,8 @@ class ScheduleLoop:
             tables.colocation.listeners.append(self._forecast_changed)
             if jobs is not None:
                 jobs.listen(self._forecast_changed)
+            if tables.gpus is not None:
+                tables.gpus.listen(self._forecast_changed, self._try_again)
         self._upkeep = Every("scheduling-upkeep", 1.0, self._keep_up, after=lambda: parts.waits_for() == "")
 
     def since_cycle(self) -> float | None:
@@ -185,7 +187,7 @@ class ScheduleLoop:
             self._settling.ask_about(reserved)
 
     def _try_again(self, pod: PodInfo) -> None:
-        """Its preemption failed, which no event tells."""
+        """Its preemption failed, or what kept it out of the queue is no more, which no event tells."""
         with self._parts.scorer.reading():
             self.queue.happened(ClusterEvent(EventKind.UNSCHEDULED_POD_CHANGED, pod=pod))
 

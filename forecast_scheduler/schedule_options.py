@@ -34,7 +34,7 @@ __all__ = [
     "sharing_options",
 ]
 
-PROFILES: Final = ("online", "job")
+PROFILES: Final = ("online", "gpu", "job")
 """Those that are built."""
 
 
@@ -54,7 +54,7 @@ def check_profiles(settings: ScheduleSettings) -> None:
 
 
 def _there_is() -> str:
-    return " and ".join(PROFILES)
+    return ", ".join(PROFILES)
 
 
 def schedule_policy_defaults(settings: Settings) -> PolicyDefaults:

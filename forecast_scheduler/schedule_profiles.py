@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from extender.filters.filter import Filter
@@ -14,13 +15,18 @@ from extender.framework.binding.in_flight_limit import InFlightLimit
 from extender.framework.dry_run import DryRun
 from extender.framework.gangs.plugin import Gang
 from extender.framework.node_guard import NodeGuard
-from extender.framework.plugins import Bind, PostFilter, PreEnqueue
+from extender.framework.plugins import Bind, NodePreference, PostFilter, PreEnqueue, Score
 from extender.framework.preemption.default_preemption import DefaultPreemption
 from extender.framework.profile import SchedulingProfile
+from extender.framework.standard_profile import standard_profile
 from extender.framework.volumes.volume_binding import VolumeBinding
-from extender.job.profile import JOB, job_profile
-from extender.online.profile import ONLINE, online_profile
+from extender.gpu.devices.nominated_devices import NominatedDevices
+from extender.gpu.dra.no_resource_claims import NoResourceClaims
+from extender.gpu.profile import GPU
+from extender.job.profile import JOB
+from extender.online.profile import ONLINE
 from extender.policies.policy import Policies
+from forecast_scheduler.gpu_tables import GpuTables
 from forecast_scheduler.job_tables import JobTables
 from forecast_scheduler.schedule_options import preemption_options
 from forecast_scheduler.schedule_settings import ScheduleSettings
@@ -31,48 +37,82 @@ if TYPE_CHECKING:
 __all__ = ["live_profiles", "profiles_of"]
 
 
+@dataclass(frozen=True, slots=True)
+class _Own:
+    """What a profile has that the others have not. See standard_profile and BindingPlugins for the words."""
+
+    instead: Sequence[Filter] = ()
+    filters: Sequence[Filter] = ()
+    preferences: Sequence[NodePreference] = ()
+    gates: Sequence[PreEnqueue] = ()
+    post_filters: Sequence[PostFilter] = ()
+    scores: Sequence[tuple[Score, int]] = ()
+
+
 def profiles_of(
     settings: ScheduleSettings,
     policies: Policies,
-    binding: BindingPlugins,
+    binding_of: Callable[[str], BindingPlugins],
     jobs: JobTables | None,
+    gpus: GpuTables | None,
     *,
     fit: NodeResourcesFit,
     further_filters: Sequence[Filter] = (),
     pre_enqueue: Sequence[PreEnqueue] = (),
     post_filters: Sequence[PostFilter] = (),
 ) -> Mapping[str, SchedulingProfile]:
-    """jobs: where the job profile runs; fit, further_filters: see online_filters."""
-    profiles = []
+    """
+    binding_of           : by the name of the profile
+    jobs, gpus           : where these profiles run
+    fit, further_filters : see standard_profile; of all profiles, as are the gates and post filters that follow
+    """
+    profiles = {
+        settings.scheduler_names[name]: standard_profile(
+            name,
+            settings.scheduler_names[name],
+            policies,
+            binding_of(name),
+            fit=fit,
+            instead=own.instead,
+            further_filters=(*further_filters, *(() if gpus is None else gpus.shared_filters), *own.filters),
+            preferences=own.preferences,
+            pre_enqueue=(*pre_enqueue, *own.gates),
+            post_filters=(*own.post_filters, *post_filters),
+            scores=own.scores,
+            score_per_point=settings.score_per_point,
+        )
+        for name, own in _own(settings, jobs, gpus)
+    }
+    if gpus is not None:
+        gpus.profile_filters.profiles = profiles
+    return profiles
+
+
+def _own(settings: ScheduleSettings, jobs: JobTables | None, gpus: GpuTables | None) -> Iterator[tuple[str, _Own]]:
+    """The profiles that run, by name."""
     if ONLINE in settings.profiles:
-        profiles.append(
-            online_profile(
-                settings.scheduler_names[ONLINE],
-                policies,
-                binding,
-                fit=fit,
-                further_filters=further_filters,
-                pre_enqueue=pre_enqueue,
-                post_filters=post_filters,
-                score_per_point=settings.score_per_point,
-            )
-        )
+        yield ONLINE, _Own(filters=(NoResourceClaims(),))
     if jobs is not None:
-        profiles.append(
-            job_profile(
-                settings.scheduler_names[JOB],
-                policies,
-                binding,
-                fit=fit,
+        yield (
+            JOB,
+            _Own(
                 instead=jobs.instead,
-                further_filters=(*further_filters, *jobs.filters),
+                filters=(*jobs.filters, NoResourceClaims()),
                 preferences=jobs.preferences,
-                pre_enqueue=(*pre_enqueue, *jobs.gates),
-                post_filters=post_filters,
-                score_per_point=settings.score_per_point,
-            )
+                gates=jobs.gates,
+            ),
         )
-    return {profile.scheduler_name: profile for profile in profiles}
+    if gpus is not None:
+        yield (
+            GPU,
+            _Own(
+                filters=gpus.filters,
+                preferences=gpus.preferences,
+                gates=gpus.gates,
+                post_filters=gpus.post_filters,
+                scores=gpus.scores,
+            ),
+        )
 
 
 def live_profiles(
@@ -80,17 +120,35 @@ def live_profiles(
 ) -> Mapping[str, SchedulingProfile]:
     """Of a process that follows its cluster. limit: of all bindings under way; volumes: None = they are not bound."""
     settings, tables = parts.settings, parts.tables
+    guard, gpus = NodeGuard(tables.view.state), tables.gpus
     bind: Bind = DryRun()
     if not settings.dry_run:
-        bind = DefaultBinder(parts.session, limit, seconds=settings.binding_timeout)
+        # Whatever profile places it: a pod says which cards it was given.
+        annotations_of = None if gpus is None else gpus.annotations_of
+        bind = DefaultBinder(parts.session, limit, annotations_of=annotations_of, seconds=settings.binding_timeout)
     of_volumes = () if volumes is None else (volumes,)
+
+    of_devices = () if gpus is None else (NominatedDevices(gpus.devices, tables.nominated),)
+
+    def binding_of(profile: str) -> BindingPlugins:
+        binding = BindingPlugins(bind=(guard, bind), reserve=of_volumes, awaited=of_volumes)
+        if profile != GPU or gpus is None:
+            return binding
+        return replace(
+            binding,
+            reserve=(*of_volumes, gpus.claims),
+            awaited=(*of_volumes, *gpus.awaited),
+            post_bind=(gpus.claims,),
+        )
+
     return profiles_of(
         settings,
         parts.policies,
-        BindingPlugins(bind=(NodeGuard(tables.view.state), bind), reserve=of_volumes, awaited=of_volumes),
+        binding_of,
         tables.jobs,
+        tables.gpus,
         fit=tables.fit,
-        further_filters=(tables.nominated, tables.colocation.filter),
+        further_filters=(tables.nominated, *of_devices, tables.colocation.filter),
         pre_enqueue=() if tables.gangs is None else (Gang(tables.gangs),),
         post_filters=_post_filters(parts),
     )
@@ -108,5 +166,6 @@ def _post_filters(parts: LoopParts) -> Sequence[PostFilter]:
         gangs=tables.gangs,
         assumed=tables.assumed,
         options=preemption_options(parts.settings),
+        may_preempt=(lambda pod: True) if tables.gpus is None else tables.gpus.offline.may_preempt,
     )
     return (preemption,)

@@ -9,6 +9,7 @@ from pydantic import Field, field_validator, model_validator
 from extender.framework.leading.election import LeaseTiming
 from forecast.errors import InputError
 from forecast_scheduler.extender_settings import RareDeviceSettings
+from forecast_scheduler.gpu_settings import GpuSettings
 from forecast_scheduler.job_settings import JobSettings
 from forecast_scheduler.serving_settings import ServingSettings
 from forecast_scheduler.setting_group import Duration, SettingGroup
@@ -178,11 +179,12 @@ class ScheduleSettings(ServingSettings):
     repair: RepairSettings = RepairSettings()
     rare_devices: RareDeviceSettings = RareDeviceSettings()
     job: JobSettings = JobSettings()
+    gpu: GpuSettings = GpuSettings()
 
     @property
     def scheduler_names(self) -> dict[str, str]:
         """Of the profiles that run here."""
-        names = {"online": self.scheduler_name, "job": self.job.scheduler_name}
+        names = {"online": self.scheduler_name, "gpu": self.gpu.scheduler_name, "job": self.job.scheduler_name}
         return {profile: names[profile] for profile in self.profiles if profile in names}
 
     @field_validator("profiles")
@@ -200,7 +202,12 @@ class ScheduleSettings(ServingSettings):
 
     @model_validator(mode="after")
     def _names_of_their_own(self) -> Self:
-        names = list(self.scheduler_names.values())
-        if len(set(names)) < len(names):
-            raise ValueError(f"scheduler_name and job.scheduler_name must differ, both are {names[0]!r}")
+        profile_of: dict[str, str] = {}
+        for profile, name in self.scheduler_names.items():
+            if name in profile_of:
+                raise ValueError(
+                    f"each profile has a scheduler name of its own, {profile_of[name]} and {profile} both have "
+                    f"{name!r}: set scheduler_name, gpu.scheduler_name or job.scheduler_name"
+                )
+            profile_of[name] = profile
         return self

@@ -11,16 +11,20 @@ from kubernetes.client import ApiClient
 
 from extender.filters.filter import ClusterView
 from extender.filters.node_resources_fit import NodeResourcesFit
+from extender.framework.binding.session import ApiSession
 from extender.framework.gangs.decoding import POD_GROUPS
 from extender.framework.gangs.directory import GangDirectory
 from extender.framework.gangs.sink import PodGroupSink
 from extender.framework.group_phases import GroupPhases
 from extender.framework.preemption.budgets import WATCHED_BUDGETS, DisruptionBudgets
+from extender.framework.preemption.importance import priority_of
 from extender.framework.preemption.nominated import NominatedPods
 from extender.framework.preemption.sitting_pods import SittingPods
+from extender.gpu.profile import GPU
 from extender.index.index import INDEXED_KINDS, PlacementIndex
 from extender.job.profile import JOB
 from extender.online.colocating import Colocation
+from forecast_scheduler.gpu_tables import GpuTables, gpu_tables
 from forecast_scheduler.job_tables import JobTables, job_tables
 from forecast_scheduler.schedule_options import gang_options, gap_options
 from forecast_scheduler.schedule_settings import ScheduleSettings
@@ -30,7 +34,7 @@ from scorer.cluster.kubernetes_watcher import ResourceWatcher
 from scorer.cluster.objects import PodInfo
 from scorer.scorer import Scorer
 
-__all__ = ["ScheduleTables", "schedule_tables"]
+__all__ = ["ScheduleTables", "schedule_colocation", "schedule_tables"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +43,7 @@ class ScheduleTables:
     gangs : None = PodGroups are not heeded
     ended : who is told of nominations that ended, see NominatedPods
     jobs  : of the job profile; None = it does not run here
+    gpus  : of the GPU profile; None = it does not run here
     """
 
     view: ClusterView
@@ -52,6 +57,7 @@ class ScheduleTables:
     colocation: Colocation
     ended: list[Callable[[PodInfo, str], None]]
     jobs: JobTables | None
+    gpus: GpuTables | None
 
     def n_assumed(self) -> int:
         """Pods that are assumed to be bound; without the lock of the tables."""
@@ -65,8 +71,11 @@ class ScheduleTables:
         return ResourceSource(watchers)
 
 
-def schedule_tables(scorer: Scorer, settings: ScheduleSettings) -> ScheduleTables:
-    """Attached to the tables of the scorer, which has not read its cluster yet. Raises InputError, see job_options."""
+def schedule_tables(scorer: Scorer, settings: ScheduleSettings, session: ApiSession | None = None) -> ScheduleTables:
+    """Attached to the tables of the scorer, which has not read its cluster yet. Raises InputError, see job_options.
+
+    session : that claims are written with; None = they are not
+    """
     fit, budgets, ended = NodeResourcesFit(), DisruptionBudgets(), list[Callable[[PodInfo, str], None]]()
     ours = frozenset(settings.scheduler_names.values())
 
@@ -86,13 +95,18 @@ def schedule_tables(scorer: Scorer, settings: ScheduleSettings) -> ScheduleTable
                 is_assumed=cluster.assumed.__contains__,
             )
             scorer.attach((), gangs)
+        colocation = schedule_colocation(scorer, settings)
+        gpus = None
+        if GPU in settings.profiles:
+            gpus = gpu_tables(scorer, settings, index, gangs, colocation, session)
         nominated = NominatedPods(cluster.state, fit=fit, ended=tell_ended)
-        sitting = SittingPods(cluster.state, budgets, gangs)
+        standing_of = priority_of if gpus is None else gpus.offline.standing
+        sitting = SittingPods(cluster.state, budgets, gangs, standing_of=standing_of)
         for follower in (nominated, sitting):
             scorer.attach((), follower)
         jobs = None if JOB not in settings.profiles else job_tables(scorer, settings)
     return ScheduleTables(
-        view=ClusterView(cluster, index),
+        view=ClusterView(cluster, index) if gpus is None else gpus.view,
         assumed=cluster.assumed,
         fit=fit,
         gangs=gangs,
@@ -100,7 +114,14 @@ def schedule_tables(scorer: Scorer, settings: ScheduleSettings) -> ScheduleTable
         budgets=budgets,
         nominated=nominated,
         sitting=sitting,
-        colocation=Colocation(scorer, gap_options(settings), after=lambda: scorer.synced),
+        colocation=colocation,
         ended=ended,
         jobs=jobs,
+        gpus=gpus,
     )
+
+
+def schedule_colocation(scorer: Scorer, settings: ScheduleSettings) -> Colocation:
+    """With bounds that reach as far ahead as any profile looks."""
+    hours = settings.gpu.idle_cpu.hours if GPU in settings.profiles else 0
+    return Colocation(scorer, gap_options(settings), hours=hours, after=lambda: scorer.synced)

@@ -10,6 +10,9 @@ from typing import Any
 import pytest
 
 from extender.filters.domain import DOMAIN_LABEL
+from extender.gpu.devices.demand import demand_mistake, gpu_demand
+from extender.gpu.devices.options import DeviceOptions
+from extender.gpu.tide.terms import training_terms
 from extender.job.terms import Place, terms_of
 from forecast_scheduler.schedule_options import profile_names
 from forecast_scheduler.settings import load_settings
@@ -63,6 +66,21 @@ NEVER = {
 }
 
 
+GPU_RIGHTS = {
+    *((verb, "resource.k8s.io", kind) for kind in ("resourceclaims", "resourceslices", "deviceclasses")
+      for verb in ("list", "watch")),
+    *((verb, "resource.k8s.io", "resourceclaims") for verb in ("get", "patch")),
+    *(("patch", "resource.k8s.io", f"resourceclaims/{sub}") for sub in ("status", "binding")),
+    *((verb, "topology.node.k8s.io", "noderesourcetopologies") for verb in ("list", "watch")),
+    *((verb, "apps", kind) for kind in ("deployments", "statefulsets", "replicasets")
+      for verb in ("get", "list", "patch")),
+    *((verb, "apps", f"{kind}/scale") for kind in ("deployments", "statefulsets", "replicasets")
+      for verb in ("get", "patch")),
+    *((verb, "batch", "jobs") for verb in ("get", "list", "patch")),
+}  # fmt: skip
+"""Of deploy/schedule/gpu.yaml, beside the others."""
+
+
 def _may(api: Api) -> Callable[..., bool]:
     def may(verb: str, group: str, resource: str, *, namespace: str = "shop", name: str = "") -> bool:
         plain, _, sub = resource.partition("/")
@@ -111,18 +129,52 @@ def test_the_account_may_do_what_is_used_and_nothing_else(api: Api) -> None:
 
 
 def test_the_rights_are_no_more_than_what_this_test_knows_of(api: Api) -> None:
-    granted = {
+    granted = _granted("schedule/rbac.yaml")
+    assert _granted("schedule/gpu.yaml") == GPU_RIGHTS
+    writes = {asked for asked in granted if asked[0] not in ("get", "list", "watch")}
+    assert writes == WRITE
+    assert not [asked for asked in granted if "*" in asked]
+
+
+def _granted(path: str) -> set[tuple[str, str, str]]:
+    """verb, group, resource, of the whole cluster."""
+    return {
         (verb, group, resource)
-        for one in documents("schedule/rbac.yaml")
+        for one in documents(path)
         if one["kind"] == "ClusterRole"
         for rule in one["rules"]
         for group in rule["apiGroups"]
         for resource in rule["resources"]
         for verb in rule["verbs"]
     }
-    writes = {asked for asked in granted if asked[0] not in ("get", "list", "watch")}
-    assert writes == WRITE
-    assert not [asked for asked in granted if "*" in asked]
+
+
+def test_the_gpu_profile_may_do_more_where_that_is_installed(api: Api) -> None:
+    may = _may(api)
+    assert not may("patch", "resource.k8s.io", "resourceclaims/status") and not may(
+        "patch", "apps", "deployments/scale"
+    )
+    for path, manifest in shipped("schedule/gpu.yaml", "schedule/example-gpus.yaml"):
+        api.request("POST", path, manifest)
+    assert api.warnings == []
+    assert eventually(lambda: may("patch", "apps", "deployments/scale"), 30)
+    assert {asked for asked in GPU_RIGHTS if not may(*asked)} == set()
+    assert {asked for asked in NEVER - GPU_RIGHTS if may(*asked)} == set()
+
+
+def test_the_example_gpus_say_nothing_that_cannot_be_read() -> None:
+    workloads = [one for one in documents("schedule/example-gpus.yaml") if "template" in one.get("spec", {})]
+    asked = {}
+    for one in workloads:
+        template = one["spec"]["template"]
+        assert template["spec"]["schedulerName"] == load_settings(None, {}).schedule.gpu.scheduler_name
+        made = {"metadata": {"name": "made", "namespace": "default", "uid": "1"} | template["metadata"]}
+        pod_made = decode_pod(made | {"spec": template["spec"]})
+        assert demand_mistake(pod_made, DeviceOptions()) == ""
+        demand = gpu_demand(pod_made, DeviceOptions())
+        asked[one["metadata"]["name"]] = None if demand is None else (demand.count, demand.milli)
+        assert training_terms(pod_made.annotations).mistakes == ""
+    assert asked == {"train": (2, 1000), "answer": (1, 500), "thumbnails": None}
 
 
 def test_the_shipped_settings_are_settings(tmp_path: Path) -> None:

@@ -8,7 +8,8 @@ from extender.filters.domain import Domain
 from extender.filters.node_resources_fit import NodeResourcesFit
 from extender.framework.binding.binding_plugins import BindingPlugins
 from extender.framework.dry_run import DryRun
-from extender.online.profile import online_profile
+from extender.framework.standard_profile import standard_profile
+from extender.online.profile import ONLINE
 from extender.policies.policy import OnePolicy
 from forecast.errors import InputError
 from forecast_scheduler.schedule_options import (
@@ -44,7 +45,7 @@ def _settings(**schedule: object) -> Settings:
         ({"profiles": ["online", "online"]}, "each profile may be named once"),
         (
             {"profiles": ["online", "job"], "job": {"scheduler_name": "forecast-scheduler"}},
-            "scheduler_name and job.scheduler_name must differ, both are 'forecast-scheduler'",
+            "online and job both have 'forecast-scheduler'",
         ),
         ({"job": {"queues": [{"name": "etl"}, {"name": "etl"}]}}, "'etl' is given twice"),
         ({"assume_timeout": "11m"}, "less than or equal to 300"),
@@ -100,7 +101,7 @@ def test_all_of_kube_schedulers_filters_run_and_ours_as_switched_on() -> None:
     def filters(settings: Settings) -> list[str]:
         policy = schedule_policy(settings)
         binding = BindingPlugins(bind=(DryRun(),))
-        profile = online_profile("ours", OnePolicy(policy), binding, fit=NodeResourcesFit())
+        profile = standard_profile(ONLINE, "ours", OnePolicy(policy), binding, fit=NodeResourcesFit())
         return [one.name for one in profile.filters_for(policy)]
 
     names = filters(_settings())

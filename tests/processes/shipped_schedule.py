@@ -13,7 +13,7 @@ _DEPLOY = Path(__file__).parents[2] / "deploy"
 _PLURALS = {"PriorityClass": "priorityclasses"}
 _NAMESPACED = (
     "ServiceAccount", "ConfigMap", "Service", "PodDisruptionBudget", "Deployment", "Role", "RoleBinding",
-    "CronJob", "Job",
+    "CronJob", "Job", "StatefulSet",
 )  # fmt: skip
 
 

@@ -172,11 +172,13 @@ def assert_settled(
     *,
     shared: Collection[str] = (),
     seconds: float = LONG,
+    scheduler: str = OURS,
 ) -> dict[str, str]:
     """Comes to rest with each pod of ours on a node of ours, or waiting with a reason that users can read; no node past
     allocatable; nothing left that is merely assumed. Returns the node of each pod of ours, '' = it waits.
 
-    shared : names of nodes beyond our domain where pods of ours may be, too
+    shared    : names of nodes beyond our domain where pods of ours may be, too
+    scheduler : name of the profile whose pods are looked at
     """
     logs = "\n".join(process.log[-3000:] for process in processes)
     for process in processes:
@@ -189,14 +191,18 @@ def assert_settled(
         unclear[:] = [
             one["metadata"]["name"]
             for one in writer.list_all("pods", field_selector="spec.nodeName=")
-            if one["spec"]["schedulerName"] == OURS and not all(condition(one))
+            if one["spec"]["schedulerName"] == scheduler and not all(condition(one))
         ]
         return not unclear
 
     assert eventually(all_clear, seconds), f"neither bound nor told why: {unclear[:10]} of {len(unclear)}; {logs}"
     pods, nodes = writer.list_all("pods"), writer.list_all("nodes")
     assert overcommitted(pods, nodes) == {}
-    ours = {one["metadata"]["name"]: one["spec"].get("nodeName", "") for one in pods if _is_ours(one)}
+    ours = {
+        one["metadata"]["name"]: one["spec"].get("nodeName", "")
+        for one in pods
+        if one["spec"]["schedulerName"] == scheduler
+    }
     allowed = {one["metadata"]["name"] for one in nodes if one["metadata"].get("labels", {}).get(DOMAIN) == OURS}
     astray = {name: at for name, at in ours.items() if at and at not in allowed | set(shared)}
     assert not astray, f"on nodes that are not ours, or gone: {astray}"
@@ -208,10 +214,6 @@ _AT_REST: Final = ("forecast_assumed_pods", "forecast_bindings_in_flight")
 
 def _at_rest(process: ScorerProcess) -> bool:
     return all(process.metric(name) == 0 for name in _AT_REST)
-
-
-def _is_ours(manifest: Manifest) -> bool:
-    return bool(manifest["spec"]["schedulerName"] == OURS)
 
 
 def reported(process: ScorerProcess, name: str, **labels: str) -> float:

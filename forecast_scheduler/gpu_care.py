@@ -1,0 +1,151 @@
+"""What goes on around the GPU profile in threads of its own: the tide, idle cores, types of cards; and what is told of
+it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Final, Protocol
+
+from fastapi import APIRouter
+from kubernetes.client import ApiClient
+from prometheus_client.registry import Collector
+
+from extender.decisions.event_posting import Post
+from extender.framework.binding.session import ApiSession
+from extender.framework.reporting.pod_events import PodEvents
+from extender.framework.sharing.eviction import Evict
+from extender.gpu.cards.plugins import CardWatch
+from extender.gpu.devices.metrics import DeviceCollector
+from extender.gpu.dra.metrics import DraCollector, WriteCounts
+from extender.gpu.dra.plugin import DynamicResources
+from extender.gpu.fragmentation.metrics import FragmentationGauges
+from extender.gpu.idle_cpu.care import IdleCpuCare
+from extender.gpu.idle_cpu.metrics import IdleCpuCollector
+from extender.gpu.tide.controller import Queue, Tide
+from extender.gpu.tide.service.bodies import TIDE_BODIES
+from extender.gpu.tide.service.routes import tide_router
+from extender.gpu.tide.workloads import WorkloadState
+from extender.gpu.topology.metrics import TopologyCollector
+from extender.online.colocating import Colocation
+from forecast_scheduler.gpu_tables import GpuTables
+from scorer.every import Every
+from scorer.scorer import Scorer
+
+__all__ = ["GpuCare"]
+
+_LOOK_SECONDS: Final = 1.0
+
+
+class _Background(Protocol):
+    def start(self) -> None: ...
+
+    def stop(self) -> None: ...
+
+
+class GpuCare:
+    """
+    jobs       : to be started in this order, and stopped in reverse
+    collectors : for /metrics
+    routers    : of /v1/tide
+    bodies     : their schemas
+    """
+
+    def __init__(
+        self,
+        tables: GpuTables,
+        scorer: Scorer,
+        colocation: Colocation,
+        queue: Queue,
+        session: ApiSession,
+        *,
+        api: ApiClient,
+        scheduler_name: str,
+        has_tide: bool,
+        evict: Evict,
+        post: Post | None,
+        instance: str,
+        may_write: Callable[[], bool],
+        after: Callable[[], bool],
+    ) -> None:
+        """
+        api       : for lists and watches
+        has_tide  : whether trainings are planned and moved
+        evict     : of offline pods; it may block
+        post      : of events; None = none are written
+        may_write : whether this replica leads
+        after     : whether the cluster was read
+        """
+        self._events = PodEvents(post, instance=instance, what="gpus")
+        idle_cpu = IdleCpuCare(
+            scorer,
+            tables.node_pods,
+            tables.devices,
+            colocation.bounds,
+            colocation.declared_use,
+            tables.idle_cpu_options,
+            scheduler_name,
+            evict=evict,
+            tell=self._events.tell,
+            may_write=may_write,
+            after=after,
+        )
+        jobs: list[_Background] = [
+            *tables.sources(api),
+            self._events,
+            CardWatch(tables.cards.scarcity, locked=scorer.reading, after=after),
+            idle_cpu,
+        ]
+        collectors: list[Collector] = [
+            DeviceCollector(tables.devices),
+            FragmentationGauges(tables.fragmentation.state, tables.devices, tables.live_mix, locked=scorer.reading),
+            tables.cards.collector,
+            tables.groups.collector,
+            TopologyCollector(tables.topology.gangs, tables.topology.zones),
+            _dra_collector(tables.claims),
+            IdleCpuCollector(scorer, tables.idle_cpu, idle_cpu),
+        ]
+        zones = tables.topology.zones
+        if zones is not None:
+
+            def tick() -> None:
+                with scorer.reading():
+                    zones.tick()
+
+            jobs.append(Every("numa-zones", _LOOK_SECONDS, tick))
+        self.routers: Sequence[APIRouter] = ()
+        self.bodies: Sequence[type] = ()
+        if has_tide:
+            tide = Tide(
+                scorer,
+                tables.tide,
+                tables.tide_room,
+                queue,
+                session,
+                tables.tide_options,
+                tables.pod_gpus,
+                tell=self._tell_of_workload,
+                no_forecast_because=lambda: "; ".join(scorer.status().reasons),
+                may_write=may_write,
+                after=after,
+            )
+            jobs.append(tide)
+            collectors += tide.metrics.collectors
+            self.routers, self.bodies = (tide_router(lambda: tide.report),), TIDE_BODIES
+        self.jobs: Sequence[_Background] = jobs
+        self.collectors: Sequence[Collector] = collectors
+
+    def _tell_of_workload(self, workload: WorkloadState, reason: str, note: str) -> None:
+        kind, key = workload.kind, workload.key
+        regarding = {
+            "apiVersion": f"{kind.group}/{kind.version}" if kind.group else kind.version,
+            "kind": key.kind,
+            "namespace": key.namespace,
+            "name": key.name,
+            "uid": workload.uid,
+        }
+        self._events.tell_about(regarding, reason, note, is_warning=reason == "TideFailed")
+
+
+def _dra_collector(claims: DynamicResources) -> DraCollector:
+    writes = WriteCounts() if claims.writer is None else claims.writer.writes
+    return DraCollector(claims.table, claims.feasibility, writes)

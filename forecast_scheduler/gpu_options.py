@@ -1,0 +1,152 @@
+"""From settings to the options of the GPU profile."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from extender.gpu.cards.options import CardOptions, Even, Protection
+from extender.gpu.devices.options import DeviceOptions
+from extender.gpu.dra.options import DraOptions
+from extender.gpu.fragmentation.balanced import Balanced, BalanceWeights
+from extender.gpu.fragmentation.cost_table import Judge
+from extender.gpu.fragmentation.live_mix import MixOptions
+from extender.gpu.fragmentation.nodes import NodeStates
+from extender.gpu.fragmentation.packing import Packing
+from extender.gpu.fragmentation.preference import MakeJudge
+from extender.gpu.fragmentation.shapes import ShapeMix
+from extender.gpu.groups.options import Borrow, Group, GroupOptions, GroupOwner
+from extender.gpu.idle_cpu.options import IdleCpuOptions, PlainPods
+from extender.gpu.tide.options import TideOptions
+from extender.gpu.topology.options import TopologyOptions
+from forecast_scheduler.gpu_settings import GpuSettings, GroupSettings
+
+__all__ = [
+    "card_options",
+    "device_options",
+    "dra_options",
+    "group_options",
+    "idle_cpu_options",
+    "judge_maker",
+    "mix_options",
+    "tide_options",
+    "topology_options",
+]
+
+_GIB: Final = 2.0**30
+
+
+def device_options(settings: GpuSettings) -> DeviceOptions:
+    """How nodes and pods speak of cards."""
+    ours = settings.devices
+    return DeviceOptions(
+        resources=tuple(ours.resources),
+        shared_memory_resource=ours.shared_memory_resource,
+        count_resource=ours.count_resource,
+        model_labels=tuple(ours.model_labels),
+        mixed=ours.mixed,
+    )
+
+
+def mix_options(settings: GpuSettings) -> MixOptions:
+    """Which pods are expected."""
+    ours = settings.mix
+    return MixOptions(half_life=ours.half_life, most_shapes=ours.most_shapes, drift=ours.drift)
+
+
+def judge_maker(settings: GpuSettings) -> MakeJudge:
+    """What nodes cost by."""
+    weights = BalanceWeights(cpu=settings.balance.cpu, memory=settings.balance.memory, gpu=settings.balance.gpu)
+
+    def balanced(mix: ShapeMix, models: Sequence[str], nodes: NodeStates) -> Judge:
+        return Balanced(weights, models)
+
+    if settings.placement == "balanced":
+        return balanced
+    import scipy.optimize  # noqa: F401  half a second, before the first pod waits for it
+
+    return Packing
+
+
+def card_options(settings: GpuSettings) -> CardOptions:
+    """Raises InputError, see CardOptions."""
+    ours = settings.cards
+    return CardOptions(
+        protection=Protection(ours.protection),
+        rare_types=tuple(ours.rare_types),
+        rare_from=ours.rare_from,
+        band=ours.band,
+        half_life_seconds=ours.half_life,
+        without_cards=ours.without_cards,
+        even=Even(ours.even),
+        pressure_band=ours.pressure_band,
+    )
+
+
+def group_options(settings: GpuSettings) -> GroupOptions:
+    """Raises InputError, see Group."""
+    return GroupOptions(tuple(map(_group, settings.groups)))
+
+
+def _group(one: GroupSettings) -> Group:
+    return Group(
+        name=one.name,
+        owners=tuple(GroupOwner(tuple(owner.namespaces), owner.labels) for owner in one.owners),
+        only=one.only,
+        implied=one.implied,
+        borrow=Borrow(one.borrow),
+        borrow_below=one.borrow_below,
+        keep_free=one.keep_free,
+    )
+
+
+def topology_options(settings: GpuSettings) -> TopologyOptions:
+    """How close together."""
+    ours = settings.topology
+    return TopologyOptions(gangs=ours.gangs, node_topologies=ours.node_topologies, settle_seconds=ours.settle)
+
+
+def dra_options(settings: GpuSettings) -> DraOptions:
+    """Of claims."""
+    return DraOptions(most_steps=settings.dra.most_steps, write_seconds=settings.dra.write_timeout)
+
+
+def idle_cpu_options(settings: GpuSettings, *, dry_run: bool) -> IdleCpuOptions:
+    """Who may use idle cores."""
+    ours = settings.idle_cpu
+    return IdleCpuOptions(
+        priority_below=ours.priority_below,
+        ceiling=ours.ceiling,
+        hours=ours.hours,
+        cores_per_gpu=ours.cores_per_gpu,
+        memory_per_gpu=None if ours.memory_per_gpu is None else ours.memory_per_gpu * _GIB,
+        plain_pods=PlainPods(ours.plain_pods),
+        evict=ours.evict,
+        lead_seconds=ours.lead,
+        slack=ours.slack,
+        dry_run=dry_run,
+    )
+
+
+def tide_options(settings: GpuSettings, *, dry_run: bool) -> TideOptions:
+    """Raises InputError, see TideOptions."""
+    ours = settings.tide
+    return TideOptions(
+        dry_run=dry_run or ours.dry_run,
+        every=ours.every,
+        margin=ours.margin,
+        spread=ours.spread,
+        reserve_gpus=ours.reserve_gpus,
+        half_life=ours.half_life,
+        notice=ours.notice,
+        grace=ours.grace,
+        dwell=ours.dwell,
+        dead_band=ours.dead_band,
+        moves_per_job=ours.moves_per_job,
+        moves_per_day=ours.moves_per_day,
+        take_whole=ours.take_whole,
+        preview_hours=ours.preview_hours,
+        blind_margin=ours.blind_margin,
+        pool_label=ours.pool_label,
+        kinds=tuple(ours.kinds),
+    )

@@ -1,0 +1,277 @@
+"""Settings of the GPU profile: cards and their types, machine groups, and the tide of inference and training."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal, Self
+
+from pydantic import Field, model_validator
+
+from extender.gpu.devices.options import MODEL_LABELS
+from forecast_scheduler.setting_group import Duration, SettingGroup
+
+__all__ = [
+    "BalanceSettings",
+    "CardSettings",
+    "DraSettings",
+    "GpuDeviceSettings",
+    "GpuSettings",
+    "GroupOwnerSettings",
+    "GroupSettings",
+    "IdleCpuSettings",
+    "MixSettings",
+    "TideSettings",
+    "TopologySettings",
+]
+
+Share = Annotated[float, Field(ge=0, le=1)]
+
+
+class GpuDeviceSettings(SettingGroup):
+    """How nodes say what cards they have (docs/gpu-devices.md)."""
+
+    resources: list[str] = Field(default_factory=lambda: ["nvidia.com/gpu"], min_length=1)
+    """Extended resources that count whole cards."""
+
+    shared_memory_resource: str = "aliyun.com/gpu-mem"
+    """Extended resource of the device plugin for shared cards: their memory, summed over a node."""
+
+    count_resource: str = "aliyun.com/gpu-count"
+    """Its resource that counts the cards of a node."""
+
+    model_labels: list[str] = Field(default_factory=lambda: list(MODEL_LABELS))
+    """Node labels that say the model of its cards; the first that a node has."""
+
+    mixed: bool = True
+    """Whole and shared cards on one node: only where whatever hands out whole cards obeys the chosen index."""
+
+
+class MixSettings(SettingGroup):
+    """Which pods are expected to come: those that came lately (docs/gpu-placement.md)."""
+
+    half_life: Duration = Field(default=86_400, ge=60)
+    """A pod that was created so long ago counts half."""
+
+    most_shapes: int = Field(default=128, ge=1, le=1024)
+    """Shapes of pods that are told apart."""
+
+    drift: float = Field(default=0.05, ge=0, le=1)
+    """Share of them that has to have changed before nodes are judged by another mix."""
+
+
+class BalanceSettings(SettingGroup):
+    """Weights of resources where cards are placed for balance (docs/gpu-placement.md)."""
+
+    cpu: float = Field(default=1, ge=0)
+    """Of cores."""
+
+    memory: float = Field(default=1, ge=0)
+    """Of memory."""
+
+    gpu: float = Field(default=3, ge=0)
+    """Of cards."""
+
+
+class CardSettings(SettingGroup):
+    """What is kept for whom among types of cards (docs/card-types.md)."""
+
+    protection: Literal["off", "soft", "hard"] = "soft"
+    """Of scarce cards from pods that name no type: less scarce ones come first, or scarce ones are not for them."""
+
+    rare_types: list[str] = Field(default_factory=list)
+    """Types that are always the scarcest."""
+
+    rare_from: float = Field(default=0.8, gt=0, le=1)
+    """Scarcity from which on a type is rare, with protection: hard."""
+
+    band: float = Field(default=0.8, ge=0.01, le=1)
+    """Width of a class of scarcity: types of one class are the same to pods that name none."""
+
+    half_life: Duration = Field(default=21_600, gt=0)
+    """After it what was wanted once, and no longer is, counts half."""
+
+    without_cards: bool = True
+    """Pods that ask for no card are kept off scarce ones, too."""
+
+    even: Literal["off", "named", "all"] = "named"
+    """For which pods the pressure of types is kept even: those that name several types, or all."""
+
+    pressure_band: Share = 0.2
+    """Differences of pressure that do not matter."""
+
+
+class GroupOwnerSettings(SettingGroup):
+    """Whose pods may name a machine group: of one of the namespaces and with all labels."""
+
+    namespaces: list[str] = Field(default_factory=list)
+    """Any of them; empty: all."""
+
+    labels: dict[str, str] = Field(default_factory=dict)
+    """All of them."""
+
+
+class GroupSettings(SettingGroup):
+    """A machine group with rules of its own (docs/machine-groups.md)."""
+
+    name: str = Field(min_length=1)
+    """Value of the node label forecast-scheduler.io/machine-group."""
+
+    owners: list[GroupOwnerSettings] = Field(default_factory=list)
+    """Whose pods may name it; empty: anybody's."""
+
+    only: bool = True
+    """Pods that name it go nowhere else; false: to other nodes, too, once it is full."""
+
+    implied: bool = False
+    """Pods of its owners that name no group count as if they named it."""
+
+    borrow: Literal["never", "idle"] = "never"
+    """Whether pods of others may use what the owners leave free."""
+
+    borrow_below: int = 0
+    """Those need a lower priority than this."""
+
+    keep_free: Share = 0
+    """Share of the group that is never lent."""
+
+
+class TopologySettings(SettingGroup):
+    """Gangs close together, and cards with fast links (docs/gpu-topology.md)."""
+
+    gangs: bool = True
+    """Heed the topology annotations of PodGroups."""
+
+    node_topologies: bool = True
+    """Read NodeResourceTopology objects, where they are installed."""
+
+    settle: Duration = Field(default=120, ge=0)
+    """So long after a pod has started, what its node publishes is taken to include it."""
+
+
+class DraSettings(SettingGroup):
+    """ResourceClaims (docs/dra.md)."""
+
+    most_steps: int = Field(default=20_000, ge=1)
+    """Devices that are tried for the claims of one pod on one node before they count as not fitting there."""
+
+    write_timeout: Duration = Field(default=20, gt=0, le=600)
+    """Within which the claims of a pod have to be written, repetitions included."""
+
+
+class TideSettings(SettingGroup):
+    """Training that makes room for the inference that is forecast, and grows back (docs/tide.md)."""
+
+    enabled: bool = True
+    """Plan and move; else trainings stay as they are."""
+
+    dry_run: bool = False
+    """Decide and tell, and scale nothing."""
+
+    every: Duration = Field(default=30, ge=1, le=600)
+    """Between two looks."""
+
+    margin: float = Field(default=0.02, ge=0, le=2)
+    """Share by which all inference together may need more than is forecast."""
+
+    spread: float = Field(default=0.05, ge=0, le=2)
+    """Share by which each service may err on its own."""
+
+    reserve_gpus: float = Field(default=0, ge=0)
+    """GPUs of each pool that are left to inference besides."""
+
+    half_life: Duration = Field(default=21_600, ge=60, le=604_800)
+    """In it half of what inference has beyond its forecast now is forgotten."""
+
+    notice: Duration = Field(default=60, ge=0, le=3600)
+    """Beside the checkpoint grace, until drained GPUs are free and inference has started on them."""
+
+    grace: Duration = Field(default=300, ge=0, le=86_400)
+    """So long a training takes to write its checkpoint, where it does not say."""
+
+    dwell: Duration = Field(default=7200, ge=0, le=86_400)
+    """So long a training keeps what it was given."""
+
+    dead_band: float = Field(default=2, ge=0)
+    """GPUs; a training that would grow by less, and not to its full size, does not."""
+
+    moves_per_job: int = Field(default=12, ge=0)
+    """Of one training in a local day; shrinking for inference is never refused."""
+
+    moves_per_day: int = Field(default=500, ge=0)
+    """Of all trainings together."""
+
+    take_whole: bool = True
+    """Trainings that cannot shrink any further are stopped as a whole where inference needs their GPUs."""
+
+    preview_hours: float = Field(default=24, ge=1, le=168)
+    """So far ahead moves are shown."""
+
+    blind_margin: float = Field(default=0.1, ge=0, le=2)
+    """Without a forecast this share of what inference has is left free of training."""
+
+    pool_label: str = ""
+    """Node label by which pools are divided further than by card model; empty: they are not."""
+
+    kinds: list[str] = Field(default_factory=list)
+    """Further workloads that may be scaled: group/version/plural."""
+
+
+class IdleCpuSettings(SettingGroup):
+    """Offline pods without GPUs on the idle cores of GPU nodes (docs/idle-cpu.md)."""
+
+    priority_below: int = 0
+    """Pods of a lower priority are offline without saying so."""
+
+    ceiling: float = Field(default=0.8, gt=0, le=1)
+    """Share of a node's CPU and memory that its predicted load with an offline pod stays below."""
+
+    hours: int = Field(default=6, ge=1, le=168)
+    """So far ahead."""
+
+    cores_per_gpu: float | None = Field(default=None, ge=0)
+    """Cores kept for each idle GPU; left out: as many as pods with such cards request."""
+
+    memory_per_gpu: float | None = Field(default=None, ge=0)
+    """GiB kept for each idle GPU; left out: as much as pods with such cards request."""
+
+    plain_pods: Literal["apart", "anywhere"] = "apart"
+    """Other pods without GPUs: to nodes without GPUs, or to all."""
+
+    evict: bool = True
+    """Evict offline pods when the cores are needed; else they only give way to preemption."""
+
+    lead: Duration = Field(default=1800, ge=0)
+    """So long before the predicted load passes the ceiling."""
+
+    slack: float = Field(default=0.05, ge=0, lt=1)
+    """Share of the CPU by which the ceiling has to be passed before anybody is evicted."""
+
+    @model_validator(mode="after")
+    def _foreseeable(self) -> Self:
+        if self.lead > 3600 * self.hours:
+            raise ValueError("lead must be at most as long as hours")
+        return self
+
+
+class GpuSettings(SettingGroup):
+    """How pods that use GPUs are placed."""
+
+    scheduler_name: str = Field(default="gpu-scheduler", min_length=1)
+    """Pods with this schedulerName are placed by the GPU profile."""
+
+    placement: Literal["fragmentation", "balanced"] = "fragmentation"
+    """What nodes are chosen by: fewest cards become useless for others, or cores, memory and cards equally used."""
+
+    slack: float = Field(default=1, ge=0)
+    """Nodes are equally good that differ by so many thousandths of a card, or points of balance."""
+
+    devices: GpuDeviceSettings = GpuDeviceSettings()
+    mix: MixSettings = MixSettings()
+    balance: BalanceSettings = BalanceSettings()
+    cards: CardSettings = CardSettings()
+    groups: list[GroupSettings] = Field(default_factory=list)
+    """Machine groups with owners."""
+
+    topology: TopologySettings = TopologySettings()
+    dra: DraSettings = DraSettings()
+    idle_cpu: IdleCpuSettings = IdleCpuSettings()
+    tide: TideSettings = TideSettings()

@@ -1,0 +1,280 @@
+"""What the GPU profile keeps beside the scorer's tables, put together from settings: made before the cluster is read.
+
+nodes, pods --> cards, who has which --> filter, costs of landing by shape of pods, what idle cards need beside them
+pods -----------> shapes that come, types that are wanted, groups and who borrows, trainings
+claims, NUMA zones, PodGroups --> filters, what comes first
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from kubernetes.client import ApiClient
+
+from extender.filters.domain import DOMAIN_LABEL
+from extender.filters.filter import ClusterView, Filter
+from extender.framework.binding.session import ApiSession
+from extender.framework.gangs.directory import GangDirectory
+from extender.framework.plugins import AwaitedPreBind, NodePreference, PostFilter, PreEnqueue, Score
+from extender.framework.profile import SchedulingProfile
+from extender.gpu.cards.plugins import CardPlugins, card_plugins
+from extender.gpu.devices.demand import gpu_demand
+from extender.gpu.devices.device_table import DeviceTable
+from extender.gpu.devices.filter import GpuDevices
+from extender.gpu.dra.plugin import DynamicResources
+from extender.gpu.dra.source import dra_source
+from extender.gpu.dra.table import DraTable
+from extender.gpu.fragmentation.cost_table import CostTable
+from extender.gpu.fragmentation.live_mix import LiveMix
+from extender.gpu.fragmentation.pod_shapes import PodShapes
+from extender.gpu.fragmentation.preference import Fragmentation
+from extender.gpu.fragmentation.shapes import PodShape
+from extender.gpu.groups.plugins import GroupPlugins, group_plugins
+from extender.gpu.idle_cpu.gpu_node_pods import GpuNodePods
+from extender.gpu.idle_cpu.idle_cpu import IdleCpu, gap_of
+from extender.gpu.idle_cpu.offline import OfflinePods
+from extender.gpu.idle_cpu.options import IdleCpuOptions
+from extender.gpu.profile import GPU
+from extender.gpu.tide.cards import node_gpus, pod_gpus, pool_of
+from extender.gpu.tide.options import TideOptions
+from extender.gpu.tide.room import TideRoom
+from extender.gpu.tide.table import PodGpus, TideTable
+from extender.gpu.topology.decoding import node_resource_topologies
+from extender.gpu.topology.plugins import TopologyPlugins, topology_plugins
+from extender.index.index import PlacementIndex
+from extender.online.colocating import Colocation
+from forecast_scheduler.gpu_options import (
+    card_options,
+    device_options,
+    dra_options,
+    group_options,
+    idle_cpu_options,
+    judge_maker,
+    mix_options,
+    tide_options,
+    topology_options,
+)
+from forecast_scheduler.schedule_settings import ScheduleSettings
+from scorer.assuming import AssumingCluster
+from scorer.cluster.kubernetes_source import ResourceSource
+from scorer.cluster.kubernetes_watcher import ResourceWatcher
+from scorer.cluster.objects import NodeInfo, PodInfo
+from scorer.follower import Follower
+from scorer.scorer import Scorer
+
+__all__ = ["GpuTables", "gpu_tables", "offline_pods"]
+
+_CLAIMS_WEIGHT: Final = 2
+"""Of DynamicResources (getDefaultPlugins in pkg/scheduler/apis/config/v1/default_plugins.go)."""
+
+
+@dataclass(slots=True)
+class ProfileFilters:
+    """All filters that a pod has to pass, by its profile: members of one gang may be of several. The profiles are made
+    last, and filled in here."""
+
+    profiles: Mapping[str, SchedulingProfile] = field(default_factory=dict)
+
+    def __call__(self, pod: PodInfo) -> Sequence[Filter]:
+        profile = self.profiles.get(pod.scheduler_name)
+        return () if profile is None else profile.filters_for(profile.policies.choose(pod).policy)
+
+
+@dataclass(frozen=True, slots=True)
+class GpuTables:
+    """
+    view            : of the tables, with those of the profile that filters read
+    profile_filters : to be told of the profiles once they are made
+    """
+
+    view: ClusterView
+    devices: DeviceTable
+    device_filter: GpuDevices
+    live_mix: LiveMix
+    fragmentation: Fragmentation
+    cards: CardPlugins
+    groups: GroupPlugins
+    topology: TopologyPlugins
+    claims: DynamicResources
+    offline: OfflinePods
+    node_pods: GpuNodePods
+    idle_cpu: IdleCpu
+    idle_cpu_options: IdleCpuOptions
+    tide: TideTable
+    tide_room: TideRoom
+    tide_options: TideOptions
+    pod_gpus: PodGpus
+    profile_filters: ProfileFilters
+
+    # Of the profile
+
+    @property
+    def shared_filters(self) -> tuple[Filter, ...]:
+        """Of all profiles that share the nodes; the second takes the place of the one that policies have."""
+        return (self.device_filter, self.groups.filter)
+
+    @property
+    def filters(self) -> tuple[Filter, ...]:
+        """Beside the standard and the shared ones."""
+        return (
+            self.cards.types,
+            *self.topology.filters,
+            self.claims,
+            self.idle_cpu,
+            self.tide_room,
+        )
+
+    @property
+    def preferences(self) -> tuple[NodePreference, ...]:
+        """In the order in which they narrow."""
+        return (
+            self.groups.order,
+            self.tide_room,
+            self.cards.types,
+            *self.topology.preferences,
+            self.fragmentation,
+        )
+
+    @property
+    def gates(self) -> tuple[PreEnqueue, ...]:
+        """Before the queue."""
+        return (self.claims,)
+
+    @property
+    def post_filters(self) -> tuple[PostFilter, ...]:
+        """Before preemption."""
+        return (self.claims,)
+
+    @property
+    def scores(self) -> tuple[tuple[Score, int], ...]:
+        """Beside kube-scheduler's, by its weight of the same plugin."""
+        return ((self.claims, _CLAIMS_WEIGHT),)
+
+    @property
+    def awaited(self) -> tuple[AwaitedPreBind, ...]:
+        """What is written before pods are bound; nothing in a dry run."""
+        return (self.claims,) if self.claims.writer is not None else ()
+
+    def annotations_of(self, pod: PodInfo, node: str) -> Mapping[str, str]:
+        """What a pod is to say once it is bound; for any thread."""
+        return self.devices.annotations_of(pod, node)
+
+    # Of the process
+
+    def followers(self) -> Iterator[Follower]:
+        """In the order in which they are to be attached."""
+        if self.topology.zones is not None:
+            yield self.topology.zones
+        yield from (self.devices, self.live_mix, self.cards.demand, self.groups.use)
+        yield from (self.claims.table, self.node_pods, self.tide)
+
+    def listen(self, changed: Callable[[], None], pod_may_go: Callable[[PodInfo], None]) -> None:
+        """To be told when something of ours may let pods in that were rejected, or a pod into the queue."""
+        self.cards.scarcity.on_change.append(changed)
+        self.claims.table.on_room.append(changed)
+        self.claims.table.on_claim.append(pod_may_go)
+        if self.topology.zones is not None:
+            self.topology.zones.on_room.append(changed)
+
+    def sources(self, api: ApiClient) -> Iterator[ResourceSource]:
+        """Follow claims and what drivers offer, and the NUMA zones of nodes, as far as they are installed; not started
+        yet. Other pods are placed without them, pods with claims once all claims were listed."""
+        yield dra_source(api, self.claims.table)
+        if self.topology.zones is not None:
+            watched = node_resource_topologies(self.devices.options)
+            yield ResourceSource([ResourceWatcher(api, self.topology.zones.news, watched)])
+
+
+def gpu_tables(
+    scorer: Scorer,
+    settings: ScheduleSettings,
+    index: PlacementIndex,
+    gangs: GangDirectory | None,
+    colocation: Colocation,
+    session: ApiSession | None,
+) -> GpuTables:
+    """Attached to the tables of the scorer, after the index. Raises InputError.
+
+    gangs   : None = PodGroups are not heeded
+    session : that claims are written with; None = they are not
+    """
+    with scorer.reading() as cluster:
+        made = _gpu_tables(scorer, cluster, settings, index, gangs, colocation, session)
+        for follower in made.followers():
+            scorer.attach((), follower)
+    return made
+
+
+def offline_pods(settings: ScheduleSettings) -> OfflinePods:
+    """Which pods may use idle cores of GPU nodes."""
+    options = device_options(settings.gpu)
+    return OfflinePods(
+        lambda pod: gpu_demand(pod, options) is not None or bool(pod.resource_claims),
+        settings.scheduler_names[GPU],
+        settings.gpu.idle_cpu.priority_below,
+    )
+
+
+def _gpu_tables(
+    scorer: Scorer,
+    cluster: AssumingCluster,
+    settings: ScheduleSettings,
+    index: PlacementIndex,
+    gangs: GangDirectory | None,
+    colocation: Colocation,
+    session: ApiSession | None,
+) -> GpuTables:
+    ours, state = settings.gpu, cluster.state
+    name, domains = settings.scheduler_names[GPU], {settings.domain, *settings.share_nodes}
+    options = device_options(ours)
+
+    def is_our_node(node: NodeInfo) -> bool:
+        return node.labels.get(DOMAIN_LABEL, "") in domains
+
+    devices = DeviceTable(state, options, is_assumed=cluster.assumed.__contains__)
+    shapes = PodShapes(devices)
+
+    def shape_of(pod: PodInfo) -> PodShape | None:
+        shape = shapes.of(pod)
+        return shape if shape.count or pod.scheduler_name == name else None
+
+    live_mix = LiveMix(state, shape_of, mix_options(ours))
+    fragmentation = Fragmentation(
+        state, devices, shapes, live_mix, CostTable(state, devices), judge_maker(ours), slack=ours.slack
+    )
+    devices.choose = fragmentation.device_for
+    profile_filters = ProfileFilters()
+    topology = topology_plugins(state, devices, gangs, profile_filters, topology_options(ours))
+    offline, idle_options = offline_pods(settings), idle_cpu_options(ours, dry_run=settings.dry_run)
+    node_pods = GpuNodePods(cluster, offline)
+    gpus_of, tiding = pod_gpus(options), tide_options(ours, dry_run=settings.dry_run)
+    tide = TideTable(
+        state,
+        pod_gpus=gpus_of,
+        node_gpus=node_gpus(options),
+        pool_of=pool_of(options, ours.tide.pool_label, is_our_node),
+    )
+    zones = () if topology.zones is None else (topology.zones,)
+    view = ClusterView(cluster, index, (*zones, devices, tide))
+    return GpuTables(
+        view=view,
+        devices=devices,
+        device_filter=GpuDevices(devices),
+        live_mix=live_mix,
+        fragmentation=fragmentation,
+        cards=card_plugins(state, devices, card_options(ours)),
+        groups=group_plugins(state, group_options(ours), devices),
+        topology=topology,
+        claims=DynamicResources(session, view, DraTable(state, scorer.reading), dra_options(ours), keep=cluster.keep),
+        offline=offline,
+        node_pods=node_pods,
+        idle_cpu=IdleCpu(idle_options, offline, node_pods, devices, colocation.gap(gap_of(idle_options))),
+        idle_cpu_options=idle_options,
+        tide=tide,
+        tide_room=TideRoom(tide, gpus_of, tiding),
+        tide_options=tiding,
+        pod_gpus=gpus_of,
+        profile_filters=profile_filters,
+    )

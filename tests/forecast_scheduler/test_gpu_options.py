@@ -1,0 +1,87 @@
+"""Settings of the GPU profile mean what the options mean that they become."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from extender.gpu.cards.options import CardOptions, Even, Protection
+from extender.gpu.devices.options import DeviceOptions
+from extender.gpu.dra.options import DraOptions
+from extender.gpu.fragmentation.balanced import Balanced
+from extender.gpu.fragmentation.live_mix import MixOptions
+from extender.gpu.fragmentation.packing import Packing
+from extender.gpu.fragmentation.shapes import PodShape, ShapeMix
+from extender.gpu.groups.options import Borrow, Group, GroupOptions, GroupOwner
+from extender.gpu.idle_cpu.options import IdleCpuOptions
+from extender.gpu.tide.options import TideOptions
+from extender.gpu.topology.options import TopologyOptions
+from forecast.errors import InputError
+from forecast_scheduler.gpu_options import (
+    card_options,
+    device_options,
+    dra_options,
+    group_options,
+    idle_cpu_options,
+    judge_maker,
+    mix_options,
+    tide_options,
+    topology_options,
+)
+from forecast_scheduler.gpu_settings import GpuSettings
+from forecast_scheduler.settings import Settings, with_options
+from tests.extender.gpu.fragmentation.cases import node_states
+
+
+def settings(**changed: Any) -> GpuSettings:
+    return with_options(Settings(), {"schedule": {"gpu": changed}}).schedule.gpu
+
+
+def test_defaults_are_those_of_the_options() -> None:
+    ours = GpuSettings()
+    assert device_options(ours) == DeviceOptions()
+    assert mix_options(ours) == MixOptions()
+    assert card_options(ours) == CardOptions()
+    assert dra_options(ours) == DraOptions()
+    assert group_options(ours) == GroupOptions()
+    assert topology_options(ours) == TopologyOptions()
+    assert idle_cpu_options(ours, dry_run=False) == IdleCpuOptions()
+    assert tide_options(ours, dry_run=False) == TideOptions()
+
+
+def test_what_is_set_gets_there() -> None:
+    cards = card_options(settings(cards={"protection": "hard", "even": "all", "half_life": "1h"}))
+    assert (cards.protection, cards.even, cards.half_life_seconds) == (Protection.HARD, Even.ALL, 3600)
+    lent = {"name": "search", "owners": [{"namespaces": ["a"]}], "borrow": "idle", "keep_free": 0.1}
+    (group,) = group_options(settings(groups=[lent])).groups
+    assert group == Group("search", (GroupOwner(("a",)),), borrow=Borrow.IDLE, keep_free=0.1)
+    assert idle_cpu_options(settings(idle_cpu={"memory_per_gpu": 2}), dry_run=True).memory_per_gpu == 2 * 2**30
+    assert tide_options(settings(tide={"grace": "10m"}), dry_run=True).dry_run
+
+
+@pytest.mark.parametrize("is_dry_run", [False, True])
+def test_a_tide_may_be_tried_out_while_pods_are_placed(is_dry_run: bool) -> None:
+    assert tide_options(settings(tide={"dry_run": is_dry_run}), dry_run=False).dry_run is is_dry_run
+
+
+def test_placement_is_a_choice() -> None:
+    mix, nodes = ShapeMix((PodShape(1000, 0, 1, 1000),), np.ones(1)), node_states([(8000, 8192, 0, [1000])])
+    assert isinstance(judge_maker(settings())(mix, ["T4"], nodes), Packing)
+    assert isinstance(judge_maker(settings(placement="balanced"))(mix, ["T4"], nodes), Balanced)
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"placement": "random"},
+        {"groups": [{"name": "a", "keep_free": 2}]},
+        {"idle_cpu": {"hours": 1, "lead": "2h"}},
+        {"cards": {"band": 0}},
+        {"tide": {"every": 0}},
+    ],
+)
+def test_what_cannot_work_is_refused(changed: dict[str, Any]) -> None:
+    with pytest.raises(InputError):
+        settings(**changed)

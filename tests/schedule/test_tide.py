@@ -1,0 +1,217 @@
+"""The tide against a real API server: workloads are scaled, whoever else writes, and whenever we are stopped.
+
+No controllers run here: what is looked at is what the workloads are told to have.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Coroutine, Iterator
+from concurrent.futures import Future
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from extender.api_answer import Answer
+from extender.framework.binding.session import ApiSession
+from extender.gpu.tide.record import MOVES
+from extender.gpu.tide.terms import TIDE
+from extender.gpu.tide.workloads import BUILT_IN, WorkloadKind, object_path
+from forecast.service_key import Owner, ServiceKey
+from scorer.cluster.kubernetes_client import api_client
+from scorer.cluster.objects import PodInfo
+from tests.extender.gpu.tide.tide_api import workload
+from tests.extender.gpu.tide.tide_world import World, inference, trainer
+from tests.processes.scorer_process import eventually
+from tests.processes.webhook_process import Api, Refused
+from tests.servers.control_plane.control_plane import ControlPlane
+
+ELASTIC = {"min-replicas": "1", "max-replicas": "8"}
+SERVING = [inference(n, "node-0") for n in range(4)]
+EVENING = 17.4
+"""Of the 12 GPUs that training has inference needs 6 within the drain time."""
+
+CUSTOM = WorkloadKind("ml.example.com", "v1", "trainjobs", "TrainJob")
+
+
+class Between:
+    """A Session that lets a test act before requests."""
+
+    def __init__(self, session: ApiSession) -> None:
+        self._session = session
+        self.before: Callable[[str, str], Answer | None] = lambda method, path: None
+
+    def submit(self, work: Coroutine[Any, Any, Any]) -> Future[Any]:
+        return self._session.submit(work)
+
+    async def request(
+        self, method: str, path: str, body: bytes | None, *, content_type: str = "application/json", seconds: float
+    ) -> Answer:
+        said = self.before(method, path)
+        if said is not None:
+            return said
+        return await self._session.request(method, path, body, content_type=content_type, seconds=seconds)
+
+
+@pytest.fixture(scope="module")
+def api(module_plane: ControlPlane) -> Iterator[Api]:
+    with Api(module_plane) as api:
+        namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "lab"}}
+        api.request("POST", "/api/v1/namespaces", namespace)
+        yield api
+
+
+@pytest.fixture
+def session(module_plane: ControlPlane) -> Iterator[Between]:
+    made = ApiSession(api_client(module_plane.kubeconfig))
+    made.start()
+    yield Between(made)
+    made.stop()
+
+
+@pytest.fixture(autouse=True)
+def empty(api: Api) -> Iterator[None]:
+    yield
+    for kind in ("StatefulSet", "Deployment", "Job"):
+        collection = object_path(BUILT_IN[kind], ServiceKey("lab", kind, "x")).removesuffix("/x")
+        api.request("DELETE", collection)
+
+
+def created(api: Api, kind: str, name: str, replicas: int) -> list[PodInfo]:
+    """The workload, and its pods as the tables would have them; two GPUs each."""
+    made = workload(kind, name, replicas, annotations=ELASTIC)
+    del made["metadata"]["uid"], made["metadata"]["creationTimestamp"]
+    if kind == "Job":
+        made["spec"] |= {"completions": 100}
+        made["spec"]["template"]["spec"]["restartPolicy"] = "Never"
+    else:
+        made["spec"] |= {"selector": {"matchLabels": {"app": name}}}
+    where = BUILT_IN[kind]
+    collection = object_path(where, ServiceKey("lab", kind, name)).rpartition("/")[0]
+    answer = api.request("POST", collection, {"apiVersion": f"{where.group}/{where.version}", **made})
+    uid = answer["metadata"]["uid"]
+    pods = [replace(trainer(n, "node-1", of=name, kind=kind), owner_uid=uid) for n in range(replicas)]
+    if kind == "Deployment":
+        owner = Owner("ReplicaSet", f"{name}-7d9f")
+        pods = [replace(pod, owner=owner, owner_uid="rs", labels={"pod-template-hash": "7d9f"}) for pod in pods]
+    return pods
+
+
+def now_of(api: Api, kind: str, name: str) -> dict[str, Any]:
+    return dict(api.request("GET", object_path(BUILT_IN[kind], ServiceKey("lab", kind, name))))
+
+
+def change(api: Api, kind: str, name: str, patch: dict[str, Any]) -> None:
+    """Somebody else writes."""
+    api.request("PATCH", object_path(BUILT_IN[kind], ServiceKey("lab", kind, name)), patch)
+
+
+def test_every_kind_of_workload_shrinks_and_grows_back(api: Api, session: Between) -> None:
+    kinds = ("StatefulSet", "Deployment", "Job")
+    pods = [pod for kind in kinds for pod in created(api, kind, f"train-{kind.lower()}", 2)]
+    world = World(session, EVENING, pods=[*SERVING, *pods])
+    world.tide.step()
+    assert not world.tide.report.failures
+    for kind in kinds:
+        now = now_of(api, kind, f"train-{kind.lower()}")
+        assert now["spec"]["parallelism" if kind == "Job" else "replicas"] == 1
+        record = json.loads(now["metadata"]["annotations"][MOVES])
+        assert (record["from"], record["to"], record["moves"]) == (2, 1, 1)
+        assert now["metadata"]["labels"][TIDE] == "training"
+
+    # Another process finds the same, though it has seen no pods of them.
+    again = World(session, 23.6, pods=SERVING)
+    again.tide.step()
+    assert {one.training.replicas for one in again.tide.report.trainings} == {1}
+    numbers = [now_of(api, kind, f"train-{kind.lower()}")["spec"] for kind in kinds]
+    assert [one.get("parallelism", one.get("replicas")) for one in numbers] == [2, 2, 2]
+
+
+def test_who_writes_in_the_same_moment_is_not_overwritten(api: Api, session: Between) -> None:
+    pods = created(api, "StatefulSet", "train", 6)
+    world = World(session, EVENING, pods=[*SERVING, *pods])
+    meddles: Iterator[dict[str, Any]] = iter(
+        [
+            {"metadata": {"annotations": {"somebody": "else"}}},  # the number stays: tried again
+            {"spec": {"replicas": 5}},
+        ]
+    )
+
+    def before(method: str, path: str) -> None:
+        if method == "PATCH" and path.endswith("/scale") and (patch := next(meddles, None)) is not None:
+            change(api, "StatefulSet", "train", patch)
+
+    session.before = before
+    world.tide.step()
+    now = now_of(api, "StatefulSet", "train")
+    assert now["spec"]["replicas"] == 5 and now["metadata"]["annotations"]["somebody"] == "else"
+    assert world.tide.report.moves[0].outcome.startswith("changed")
+    world.tide.step()
+    assert now_of(api, "StatefulSet", "train")["spec"]["replicas"] == 3
+
+
+def test_killed_in_between_the_move_is_made_and_counted_once(api: Api, session: Between) -> None:
+    pods = created(api, "Deployment", "train", 6)
+
+    def before(method: str, path: str) -> None:
+        if method == "PATCH" and path.endswith("/scale"):
+            raise RuntimeError("the process is killed")
+
+    session.before = before
+    World(session, EVENING, pods=[*SERVING, *pods]).tide.step()
+    now = now_of(api, "Deployment", "train")
+    assert now["spec"]["replicas"] == 6 and json.loads(now["metadata"]["annotations"][MOVES])["to"] == 3
+
+    session.before = lambda method, path: None
+    again = World(session, EVENING, pods=[*SERVING, *pods])
+    again.tide.step()
+    now = now_of(api, "Deployment", "train")
+    record = json.loads(now["metadata"]["annotations"][MOVES])
+    assert now["spec"]["replicas"] == 3 and record["moves"] == 1
+
+
+def test_a_custom_resource_with_a_scale_subresource(api: Api, session: Between) -> None:
+    api.request("POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", _definition())
+    path = object_path(CUSTOM, ServiceKey("lab", CUSTOM.kind, "train"))
+    made = {
+        "apiVersion": "ml.example.com/v1",
+        "kind": "TrainJob",
+        "metadata": {"name": "train", "annotations": {f"forecast-scheduler.io/{k}": v for k, v in ELASTIC.items()}},
+        "spec": {"workers": 6},
+    }
+    assert eventually(lambda: _is_created(api, path.rpartition("/")[0], made), 30)
+    uid = api.request("GET", path)["metadata"]["uid"]
+    pods = [replace(trainer(n, "node-1", kind="TrainJob"), owner_uid=uid) for n in range(6)]
+    world = World(session, EVENING, pods=[*SERVING, *pods])
+    world.tide.step()
+    now = api.request("GET", path)
+    assert now["spec"]["workers"] == 3 and MOVES in now["metadata"]["annotations"], world.tide.report.failures
+
+
+def _is_created(api: Api, path: str, made: dict[str, Any]) -> bool:
+    """A kind that is new is served a moment later."""
+    try:
+        api.request("POST", path, made)
+    except Refused as refused:
+        return refused.status == 409
+    return True
+
+
+def _definition() -> dict[str, Any]:
+    schema = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+    scale = {"specReplicasPath": ".spec.workers", "statusReplicasPath": ".status.workers"}
+    version = {
+        "name": CUSTOM.version,
+        "served": True,
+        "storage": True,
+        "schema": {"openAPIV3Schema": schema},
+        "subresources": {"scale": scale},
+    }
+    names = {"plural": CUSTOM.plural, "singular": "trainjob", "kind": CUSTOM.kind}
+    return {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": f"{CUSTOM.plural}.{CUSTOM.group}"},
+        "spec": {"group": CUSTOM.group, "scope": "Namespaced", "names": names, "versions": [version]},
+    }
