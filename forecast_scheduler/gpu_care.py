@@ -76,6 +76,9 @@ class GpuCare:
         after     : whether the cluster was read
         """
         self._events = PodEvents(post, instance=instance, what="gpus")
+        # In a dry run both decide and tell; neither writes, nor would the session let them.
+        is_dry_run = tables.idle_cpu_options.dry_run
+        may_act = (lambda: True) if is_dry_run else may_write
         idle_cpu = IdleCpuCare(
             scorer,
             tables.node_pods,
@@ -86,7 +89,7 @@ class GpuCare:
             scheduler_name,
             evict=evict,
             tell=self._events.tell,
-            may_write=may_write,
+            may_write=may_act,
             after=after,
         )
         jobs: list[_Background] = [
@@ -125,7 +128,7 @@ class GpuCare:
                 tables.pod_gpus,
                 tell=self._tell_of_workload,
                 no_forecast_because=lambda: "; ".join(scorer.status().reasons),
-                may_write=may_write,
+                may_write=may_act,
                 after=after,
             )
             jobs.append(tide)

@@ -269,7 +269,7 @@ class GpuSettings(SettingGroup):
     balance: BalanceSettings = BalanceSettings()
     cards: CardSettings = CardSettings()
     groups: list[GroupSettings] = Field(default_factory=list)
-    """Machine groups with owners."""
+    """Machine groups with owners (docs/machine-groups.md)."""
 
     topology: TopologySettings = TopologySettings()
     dra: DraSettings = DraSettings()

@@ -20,7 +20,7 @@ from extender.framework.gangs.directory import GangDirectory
 from extender.framework.plugins import AwaitedPreBind, NodePreference, PostFilter, PreEnqueue, Score
 from extender.framework.profile import SchedulingProfile
 from extender.gpu.cards.plugins import CardPlugins, card_plugins
-from extender.gpu.devices.demand import gpu_demand
+from extender.gpu.devices.demand import demand_mistake, gpu_demand
 from extender.gpu.devices.device_table import DeviceTable
 from extender.gpu.devices.filter import GpuDevices
 from extender.gpu.dra.plugin import DynamicResources
@@ -210,8 +210,14 @@ def gpu_tables(
 def offline_pods(settings: ScheduleSettings) -> OfflinePods:
     """Which pods may use idle cores of GPU nodes."""
     options = device_options(settings.gpu)
+
+    def asks_for_gpus(pod: PodInfo) -> bool:
+        if pod.resource_claims or gpu_demand(pod, options) is not None:
+            return True
+        return bool(demand_mistake(pod, options))  # it meant to
+
     return OfflinePods(
-        lambda pod: gpu_demand(pod, options) is not None or bool(pod.resource_claims),
+        asks_for_gpus,
         settings.scheduler_names[GPU],
         settings.gpu.idle_cpu.priority_below,
     )

@@ -103,6 +103,7 @@ _HINTS: Final = (
     FilterHint("Domain", _NODES, _is_another_node),
     FilterHint("MachineGroup", _NODES | _LEFT | {EventKind.POD_BOUND}, _may_join),
     FilterHint("RareDevices", _NODES, _always),
+    FilterHint("NoResourceClaims", frozenset(), _always),  # a pod's claims never change
     FilterHint("NodePorts", _NODES | _LEFT, _frees_a_port),
     FilterHint("NodeResourcesFit", _NODES | _LEFT | {EventKind.POD_CHANGED}, _room_grew),
     FilterHint("NominatedPods", _NODES | _LEFT, _always),

@@ -61,6 +61,7 @@ class ResourceWatcher(Generic[T]):
         self._last_contact: float | None = None
         self._lists = self._watches = self._events = self._undecodable = self._failures = 0
         self._resource_version = self._last_error = ""
+        self._is_absent = False  # of what is optional
         self._relist_at: float | None = None
         self._progressed = False  # of the current list or watch
 
@@ -146,6 +147,7 @@ class ResourceWatcher(Generic[T]):
                         self._sink.replace([])
                         self._lists_answered = asked
                         self.synced.set()
+                        return self._not_installed(result)
                     return self._refused(result, answer, body)
             page = decode_page(self.watched, body)
             del body
@@ -158,6 +160,7 @@ class ResourceWatcher(Generic[T]):
             if not token:
                 break
         self._sink.replace(objects)
+        self._is_absent = False
         self._relist_at = None
         for reason in undecodable[:1]:
             logger.error("%d %s left out, the first: %s", len(undecodable), self.watched.plural, reason)
@@ -169,6 +172,13 @@ class ResourceWatcher(Generic[T]):
         self.synced.set()
         logger.info("listed %d %s at %s", len(objects), self.watched.plural, page.resource_version)
         return Outcome(Result.LISTED)
+
+    def _not_installed(self, result: Result) -> Outcome:
+        """It may be some day: it is asked for again and again, and told of once."""
+        if not self._is_absent:
+            self._is_absent = True
+            logger.info("%s are not installed in this cluster", self.watched.plural)
+        return self._failed(result, f"{self.watched.plural} are not installed", log=False)
 
     def _watch(self) -> Outcome:
         """One stream, until it ends."""

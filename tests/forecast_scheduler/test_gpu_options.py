@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import numpy as np
@@ -31,8 +32,10 @@ from forecast_scheduler.gpu_options import (
     topology_options,
 )
 from forecast_scheduler.gpu_settings import GpuSettings
+from forecast_scheduler.schedule_options import schedule_policy_defaults
 from forecast_scheduler.settings import Settings, with_options
 from tests.extender.gpu.fragmentation.cases import node_states
+from tests.processes.scorer_process import ROOT
 
 
 def settings(**changed: Any) -> GpuSettings:
@@ -85,3 +88,28 @@ def test_placement_is_a_choice() -> None:
 def test_what_cannot_work_is_refused(changed: dict[str, Any]) -> None:
     with pytest.raises(InputError):
         settings(**changed)
+
+
+@pytest.mark.parametrize(
+    ("group", "page"),
+    [
+        ("devices", "gpu-devices.md"),
+        ("mix", "gpu-placement.md"),
+        ("balance", "gpu-placement.md"),
+        ("cards", "card-types.md"),
+        ("topology", "gpu-topology.md"),
+        ("dra", "dra.md"),
+        ("idle_cpu", "idle-cpu.md"),
+        ("tide", "tide.md"),
+    ],
+)
+def test_the_page_of_a_group_names_its_settings(group: str, page: str) -> None:
+    text = (ROOT / "docs" / page).read_text()
+    block = getattr(GpuSettings(), group)
+    missing = {name for name in type(block).model_fields if not re.search(rf"`{name}`|\b{name}:", text)}
+    assert missing == set()
+
+
+def test_groups_hold_for_pods_of_all_profiles() -> None:
+    ours = with_options(Settings(), {"schedule": {"gpu": {"groups": [{"name": "search"}]}}})
+    assert schedule_policy_defaults(ours).filters.groups == GroupOptions((Group("search"),))

@@ -27,10 +27,13 @@ SETTINGS: dict[str, Any] = {
 @pytest.fixture(scope="module")
 def plane() -> Iterator[ControlPlane]:
     with ControlPlane() as running, ClusterWriter(running) as writer, Api(running) as api:
-        for path, manifest in shipped("schedule/rbac.yaml", "crds/podgroups/podgroups.yaml"):
+        for path, manifest in shipped("schedule/rbac.yaml", "schedule/gpu.yaml", "crds/podgroups/podgroups.yaml"):
             api.request("POST", path, manifest)
+        ours = {"forecast-scheduler.io/domain": "forecast-scheduler"}
         for name in ("node-1", "node-2"):
-            writer.create(node(name, cpu="4", labels={"forecast-scheduler.io/domain": "forecast-scheduler"}))
+            writer.create(node(name, cpu="4", labels=ours))
+        # Too few cores for anything but the pod that wants a card.
+        writer.create(node("cards", cpu="1", reserved_cpu="980m", labels=ours, extended={"nvidia.com/gpu": "1"}))
         writer.create(node("theirs"))
         yield running
 
@@ -61,7 +64,9 @@ def _exported(process: ScorerProcess) -> set[str]:
 
 
 def _documented() -> set[str]:
-    pages = ("scheduling.md", "http-api.md", "serverless.md", "storms.md", "job-plan.md", "jobs.md")
+    of_jobs = ("serverless.md", "storms.md", "job-plan.md", "jobs.md")
+    of_gpus = ("gpu-devices.md", "gpu-placement.md", "gpu-topology.md", "card-types.md", "machine-groups.md", "dra.md")
+    pages = ("scheduling.md", "http-api.md", *of_jobs, *of_gpus, "idle-cpu.md", "tide.md")
     texts = [(ROOT / "docs" / page).read_text() for page in pages]
     return {name.removesuffix("_total") for text in texts for name in re.findall(r"`(forecast_\w+)", text)}
 
@@ -69,16 +74,31 @@ def _documented() -> set[str]:
 def test_pods_are_bound_and_told_of_and_the_lease_is_given_back(
     plane: ControlPlane, kubeconfig: Path, tmp_path: Path
 ) -> None:
-    both = ("--profile", "online,job")
-    with ClusterWriter(plane) as writer, Api(plane) as api, _process(tmp_path, kubeconfig, *both) as process:
+    all_three = ("--profile", "online,gpu,job")
+    with ClusterWriter(plane) as writer, Api(plane) as api, _process(tmp_path, kubeconfig, *all_three) as process:
         for number in range(6):
             name = "job-scheduler" if number % 2 else "forecast-scheduler"
             writer.create(pod(f"cart-{number}", scheduler_name=name))
         writer.create(pod("large", cpu="100", scheduler_name="forecast-scheduler"))
         writer.create(pod("elses"))
+        half = {"forecast-scheduler.io/gpu-milli": "500", "forecast-scheduler.io/tide": "inference"}
+        few = {"cpu": "10m", "memory": "16Mi"}
+        writer.create(pod("half", scheduler_name="gpu-scheduler", annotations=half, requests=few))
         assert eventually(lambda: "" not in _nodes(writer, "cart"), 60), process.log
         assert set(_nodes(writer, "cart")) == {"node-1", "node-2"}
         assert _nodes(writer, "elses") == [""]
+
+        assert eventually(lambda: _nodes(writer, "half") == ["cards"], 60), process.log
+        placed = api.request("GET", "/api/v1/namespaces/default/pods/half")["metadata"]["annotations"]
+        assert placed["forecast-scheduler.io/gpu-index"] == "0"
+        tide: dict[str, Any] = {}
+
+        def is_planned() -> bool:
+            tide.update(process.get("/v1/tide"))
+            return bool(tide["pools"])
+
+        assert eventually(is_planned, 60), process.log
+        assert tide["no_forecast_because"], "there is no model"
 
         seen: list[dict[str, Any]] = []
 
@@ -99,7 +119,7 @@ def test_pods_are_bound_and_told_of_and_the_lease_is_given_back(
         assert status["leading"] and status["leader"] == api.request("GET", LEASE)["spec"]["holderIdentity"]
         assert process.metric("forecast_leader") == 1
         assert eventually(lambda: process.metric("forecast_assumed_pods") == 0, 60), process.log
-        assert eventually(lambda: process.metric("forecast_pod_scheduling_seconds_count") == 6, 60), process.log
+        assert eventually(lambda: process.metric("forecast_pod_scheduling_seconds_count") == 7, 60), process.log
         assert _exported(process) - _documented() == set()
         process.http.close()  # its end would wait for an idle client that does not read
         assert process.terminate(60) == 0

@@ -42,6 +42,10 @@ def _counts_room(one: Filter, pod: PodInfo, view: ClusterView) -> bool:
     return isinstance(one, NodeResourcesFit | CountsRoom)  # room.py asks it what counts
 
 
+def _without_claims(one: Filter, pod: PodInfo, view: ClusterView) -> bool:
+    return not pod.resource_claims
+
+
 def _without_ports(one: Filter, pod: PodInfo, view: ClusterView) -> bool:
     return not pod.host_ports
 
@@ -93,6 +97,9 @@ _UNMOVED: Final[Mapping[str, _Rule]] = MappingProxyType(
         "Serverless": _says_so,
         "StormHeadroom": _counts_room,
         "GpuDevices": _counts_room,
+        "TideRoom": _counts_room,
+        "NoResourceClaims": _unmoved,
+        "DynamicResources": _without_claims,
         "GangTopology": _unmoved,  # members that land confirm the domain that was chosen for the first
         "NodeResourceTopologyMatch": _counts_room,
     }

@@ -48,7 +48,6 @@ class Fragmentation:
     judge: Judge | None = None
     _made_for: ShapeMix | None = None
     _of_nodes: tuple[int, int, int] | None = None
-    _n_cards: int = -1  # that the judge was last shown
 
     @property
     def name(self) -> str:

@@ -1,0 +1,64 @@
+"""The profiles as the process has them: like pods go in batches through all of their filters, and whatever keeps a pod
+from a node says what may change that."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+import pytest
+
+from extender.framework.binding.binding_plugins import BindingPlugins
+from extender.framework.cycle.dependence import is_asked_once
+from extender.framework.filter_hints import FILTER_HINTS
+from extender.framework.gangs.plugin import Gang
+from extender.framework.plugins import EnqueueExtensions
+from extender.framework.profile import SchedulingProfile
+from extender.policies.policy import OnePolicy
+from forecast_scheduler.schedule_options import schedule_policy
+from forecast_scheduler.schedule_profiles import profiles_of
+from forecast_scheduler.schedule_tables import ScheduleTables, schedule_tables
+from forecast_scheduler.settings import Settings, with_options
+from scorer.cluster.decoding import Kind
+from scorer.scorer import Scorer
+from tests.scorer.cluster.api_objects import node, pod
+
+NAMES = {"online": "forecast-scheduler", "gpu": "gpu-scheduler", "job": "job-scheduler"}
+
+
+def made(*profiles: str) -> tuple[ScheduleTables, Mapping[str, SchedulingProfile]]:
+    settings = with_options(Settings(), {"schedule": {"profiles": list(profiles), "domain": ""}})
+    scorer = Scorer(clock=lambda: 1_700_000_000.0)
+    tables = schedule_tables(scorer, settings.schedule)
+    scorer.replace(Kind.NODES, [node("a"), node("b")])
+    assert tables.gangs is not None
+    return tables, profiles_of(
+        settings.schedule,
+        OnePolicy(schedule_policy(settings)),
+        lambda name: BindingPlugins(bind=()),
+        tables.jobs,
+        tables.gpus,
+        fit=tables.fit,
+        further_filters=(tables.nominated, tables.colocation.filter),
+        pre_enqueue=(Gang(tables.gangs),),
+    )
+
+
+@pytest.mark.parametrize("profiles", [["online"], ["job"], ["gpu"], ["online", "gpu", "job"]])
+def test_plain_pods_go_in_batches_whatever_runs_beside_their_profile(profiles: list[str]) -> None:
+    tables, by_name = made(*profiles)
+    assert by_name.keys() == {NAMES[profile] for profile in profiles}
+    for name, profile in by_name.items():
+        plain = replace(pod("plain"), scheduler_name=name)
+        filters = profile.filters_for(profile.policies.choose(plain).policy)
+        one_by_one = [one.name for one in filters if not is_asked_once([one], plain, tables.view)]
+        assert one_by_one == [], f"{name}: like pods are looked at one by one because of these"
+
+
+def test_pods_that_a_filter_rejects_are_woken_by_what_it_says() -> None:
+    """Those that say nothing are woken by everything, all the time."""
+    _, by_name = made("online", "gpu", "job")
+    never_asked = {"SchedulingGates"}  # such pods are not in the queue
+    for profile in by_name.values():
+        mute = {one.name for one in profile.filters if not isinstance(one, EnqueueExtensions)}
+        assert mute - FILTER_HINTS.keys() - never_asked == set(), profile.name
