@@ -74,6 +74,11 @@ bench: $(VENV)/.installed-bench  ## the figures in the README
 	$(BIN)/python -m benchmarks.schedule_memory
 	$(BIN)/python -m benchmarks.job_storm
 	$(BIN)/python -m benchmarks.job_day
+	$(BIN)/python -m benchmarks.gpu_tide
+ifneq ($(TRACES),)
+	$(BIN)/python -m benchmarks.gpu_packing --traces $(TRACES)
+	$(BIN)/python -m benchmarks.gpu_throughput --traces $(TRACES)
+endif
 
 clean:  ## remove the environment and all caches
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+import time
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -88,6 +89,7 @@ def pods_of(shapes: Sequence[PodShape], like: PodInfo, name: str) -> list[PodInf
                 nonzero_requests=(requests["cpu"], requests["memory"]),
                 scheduler_name=_NAME,
                 started=None,
+                created=time.time(),  # the live mix is of pods that came lately
             )
         )
     return pods

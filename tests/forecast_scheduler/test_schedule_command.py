@@ -182,10 +182,10 @@ def test_pods_of_low_priority_are_held_back_as_they_would_be(tmp_path: Path, cap
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--profile", "gpu"], "there is no profile 'gpu': there is online and job"),
-        (["--profile", "online,gpu"], "there is no profile 'gpu': there is online and job"),
+        (["--profile", "tpu"], "there is no profile 'tpu': there is online, gpu, job"),
+        (["--profile", "online,tpu"], "there is no profile 'tpu': there is online, gpu, job"),
         (["--profile", "online,online"], "each profile may be named once"),
-        (["--profile", ","], "--profile ',' names no profile: there is online and job"),
+        (["--profile", ","], "--profile ',' names no profile: there is online, gpu, job"),
         (["--cluster", "x.json"], "cannot be bound: pass --dry-run, too"),
         (["--json", "-"], "--json is for a cluster from a file"),
         (["--dry-run", "--cluster", "x.json", "--kubeconfig", "y"], "name two clusters"),

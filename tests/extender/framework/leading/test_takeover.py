@@ -10,9 +10,13 @@ from extender.framework.leading.takeover import Takeover
 class World:
     def __init__(self) -> None:
         self.leads, self.waits_for, self.is_read = False, "", False
+        self.is_more_read = True
         self.readings = self.beginnings = 0
         self.takeover = Takeover(
-            leads=lambda: self.leads, waits_for=lambda: self.waits_for, read_again=self.read_again, begin=self.begin
+            leads=lambda: self.leads,
+            waits_for=lambda: self.waits_for,
+            read_again=(self.read_again, lambda: lambda: self.is_more_read),
+            begin=self.begin,
         )
 
     def read_again(self) -> Callable[[], bool]:
@@ -40,6 +44,16 @@ def test_who_comes_to_lead_reads_once_more_and_then_decides() -> None:
     assert world.takeover.may_decide()
     assert world.takeover.may_decide()
     assert (world.readings, world.beginnings) == (1, 1)
+
+
+def test_all_that_is_read_has_to_be_there() -> None:
+    world = World()
+    world.leads, world.is_more_read = True, False
+    assert not world.takeover.may_decide()
+    world.is_read = True
+    assert not world.takeover.may_decide()
+    world.is_more_read = True
+    assert world.takeover.may_decide() and world.readings == 1
 
 
 def test_every_time_anew() -> None:

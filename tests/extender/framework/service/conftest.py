@@ -11,6 +11,9 @@ from extender.framework.metrics import SchedulingGauges, SchedulingMetrics
 from extender.framework.reporting.condition_writer import ConditionFigures
 from extender.framework.reporting.scheduling_events import SchedulingEventFigures
 from extender.framework.service.app import create_app
+from extender.gpu.tide.report import NO_REPORT
+from extender.gpu.tide.service.bodies import TIDE_BODIES
+from extender.gpu.tide.service.routes import tide_router
 from extender.job.service.answers import JobReports
 from extender.job.service.bodies import JOB_BODIES
 from extender.job.service.routes import jobs_router
@@ -49,8 +52,8 @@ def client(scorer: FakeScorer, scheduling: SimpleScheduling, metrics: Scheduling
         scheduling,
         metrics,
         collectors=[SchedulingGauges(scheduling.state), figures],
-        routers=[jobs_router(JobReports(clock=lambda: 0.0).plan)],
-        bodies=JOB_BODIES,
+        routers=[jobs_router(JobReports(clock=lambda: 0.0).plan), tide_router(lambda: NO_REPORT)],
+        bodies=(*JOB_BODIES, *TIDE_BODIES),
     )
     with AppClient(app) as client:
         yield client
