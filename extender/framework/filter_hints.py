@@ -101,7 +101,7 @@ _HINTS: Final = (
     FilterHint("TaintToleration", _NODES, _is_another_node),
     FilterHint("NodeAffinity", _NODES, _is_another_node),
     FilterHint("Domain", _NODES, _is_another_node),
-    FilterHint("MachineGroup", _NODES | _LEFT | {EventKind.POD_BOUND}, _may_join),
+    FilterHint("MachineGroup", _NODES | _LEFT | _FORECAST | {EventKind.POD_BOUND}, _may_join),
     FilterHint("RareDevices", _NODES, _always),
     FilterHint("NoResourceClaims", frozenset(), _always),  # a pod's claims never change
     FilterHint("NodePorts", _NODES | _LEFT, _frees_a_port),

@@ -189,6 +189,8 @@ class ResourceWatcher(Generic[T]):
                 return self._refused(result, answer, answer.data)
             self._watches += 1
             self._last_contact, self._last_error = self._clock(), ""
+            if self._is_list_asked_for():  # before there was a stream to end
+                return Outcome(Result.ENDED)
             lines = LineSplitter()
             # One piece per write of the server, so an event is seen as soon as it is sent.
             while chunk := answer.read1(_CHUNK_BYTES):

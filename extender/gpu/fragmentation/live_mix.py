@@ -23,10 +23,14 @@ from scorer.cluster.objects import PodInfo
 from scorer.cluster.state import ClusterState
 from scorer.follower import NodesAndPodsOnly
 
-__all__ = ["LiveMix", "MixOptions", "rounded_up"]
+__all__ = ["LiveMix", "MixOptions", "rounded"]
 
 _LEAST_WEIGHT: Final = 1e-3
 """A pod that came ten half-lives ago."""
+
+_KEPT: Final = 8
+"""Shapes that are kept for each in the mix: one that weighs little today may be common tomorrow. Twice as many at most
+between two times at which the lightest are forgotten."""
 
 _STEPS_PER_DOUBLING: Final = 4
 
@@ -108,8 +112,10 @@ class LiveMix(NodesAndPodsOnly):
         now = self._clock()
         self._forget_old(now)
         weight = 2.0 ** ((min(pod.created, now) - self._origin) / self._options.half_life)
-        shape = rounded_up(shape)
+        shape = rounded(shape)
         self._weights[shape] = self._weights.get(shape, 0.0) + weight
+        if len(self._weights) > 2 * _KEPT * self._options.most_shapes:
+            self._weights = dict(self._heaviest(_KEPT * self._options.most_shapes))
 
     def _forget_old(self, now: float) -> None:
         """Move the origin, so that weights neither grow without bounds nor fade to nothing."""
@@ -121,30 +127,36 @@ class LiveMix(NodesAndPodsOnly):
             shape: weight * fade for shape, weight in self._weights.items() if weight * fade > _LEAST_WEIGHT
         }
 
+    def _heaviest(self, number: int) -> list[tuple[PodShape, float]]:
+        return sorted(self._weights.items(), key=lambda item: -item[1])[:number]
+
     def _made(self) -> ShapeMix | None:
-        heaviest = sorted(self._weights.items(), key=lambda item: -item[1])[: self._options.most_shapes]
+        heaviest = self._heaviest(self._options.most_shapes)
         total = sum(weight for _, weight in heaviest)
         if total <= 0:
             return None
         return ShapeMix(tuple(shape for shape, _ in heaviest), np.array([weight / total for _, weight in heaviest]))
 
 
-def rounded_up(shape: PodShape) -> PodShape:
-    """CPU and memory to one of four steps per doubling, thousandths to the next ten."""
+def rounded(shape: PodShape) -> PodShape:
+    """CPU and memory down to one of four steps per doubling, thousandths to the next ten.
+
+    Down, so that the shape fits wherever the pod fits: a pod that takes all cores of a node would fit nowhere.
+    """
     return PodShape(
-        cpu_milli=_step_up(shape.cpu_milli),
-        memory_mib=_step_up(shape.memory_mib),
+        cpu_milli=_step_down(shape.cpu_milli),
+        memory_mib=_step_down(shape.memory_mib),
         count=shape.count,
         milli=-(-shape.milli // 10) * 10,
         models=shape.models,
     )
 
 
-def _step_up(amount: int) -> int:
+def _step_down(amount: int) -> int:
     if amount <= 0:
         return 0
     step = max(1, (1 << (amount.bit_length() - 1)) // _STEPS_PER_DOUBLING)
-    return -(-amount // step) * step
+    return amount // step * step
 
 
 def _moved(before: ShapeMix, after: ShapeMix) -> float:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from extender.gpu.fragmentation.live_mix import LiveMix, MixOptions, rounded_up
+from extender.gpu.fragmentation.live_mix import LiveMix, MixOptions, rounded
 from extender.gpu.fragmentation.shapes import PodShape
 from tests.extender.gpu.fragmentation.gpu_world import NOW, GpuWorld, card_node, card_pod
 
@@ -80,6 +80,14 @@ def test_the_lightest_shapes_are_left_out() -> None:
     assert mixed.weights() == {(1, 1000): 1.0}
 
 
+def test_shapes_that_nobody_wants_again_do_not_pile_up() -> None:
+    mixed = Mixed(most_shapes=2)
+    mixed.world.put(*(card_pod(f"common-{i}", whole=8) for i in range(2)))
+    mixed.world.put(*(replace(card_pod(f"p{i}", milli=10 * i), created=NOW + i) for i in range(1, 100)))
+    assert len(mixed.mix._weights) <= 32
+    assert (8, 1000) in mixed.weights()
+
+
 def test_a_restart_finds_the_mix_of_the_pods_that_are_there() -> None:
     mixed = Mixed()
     mixed.world.put(card_pod("s", milli=500, node="a"), card_pod("w", whole=2))
@@ -91,8 +99,8 @@ def test_a_restart_finds_the_mix_of_the_pods_that_are_there() -> None:
 @given(st.integers(0, 10**6), st.integers(0, 10**7), st.integers(1, 1000))
 def test_rounding_never_makes_a_shape_smaller_nor_much_larger(cpu: int, memory: int, milli: int) -> None:
     shape = PodShape(cpu, memory, 1, milli)
-    rounded = rounded_up(shape)
-    for asked, counted in ((cpu, rounded.cpu_milli), (memory, rounded.memory_mib)):
-        assert asked <= counted <= max(asked * 1.25, asked + 1)
-    assert milli <= rounded.milli < milli + 10
-    assert rounded_up(rounded) == rounded
+    counted = rounded(shape)
+    for asked, counts in ((cpu, counted.cpu_milli), (memory, counted.memory_mib)):
+        assert asked * 0.8 <= counts <= asked  # it fits wherever the pod fits
+    assert milli <= counted.milli < milli + 10
+    assert rounded(counted) == counted
