@@ -92,10 +92,16 @@ class GpuCare:
             may_write=may_act,
             after=after,
         )
+
+        def look_at_groups() -> None:
+            with scorer.reading():
+                tables.groups.use.look()
+
         jobs: list[_Background] = [
             *tables.sources(api),
             self._events,
             CardWatch(tables.cards.scarcity, locked=scorer.reading, after=after),
+            Every("machine-groups", _LOOK_SECONDS, look_at_groups, after=after),
             idle_cpu,
         ]
         collectors: list[Collector] = [

@@ -173,10 +173,15 @@ class GpuTables:
     def listen(self, changed: Callable[[], None], pod_may_go: Callable[[PodInfo], None]) -> None:
         """To be told when something of ours may let pods in that were rejected, or a pod into the queue."""
         self.cards.scarcity.on_change.append(changed)
+        self.groups.use.on_change.append(changed)
         self.claims.table.on_room.append(changed)
         self.claims.table.on_claim.append(pod_may_go)
         if self.topology.zones is not None:
             self.topology.zones.on_room.append(changed)
+
+    def read_again(self) -> Callable[[], bool]:
+        """Have claims read anew; what is returned tells whether the tables know all that were allocated before."""
+        return self.claims.table.read_again()
 
     def sources(self, api: ApiClient) -> Iterator[ResourceSource]:
         """Follow claims and what drivers offer, and the NUMA zones of nodes, as far as they are installed; not started
@@ -261,6 +266,7 @@ def _gpu_tables(
         pod_gpus=gpus_of,
         node_gpus=node_gpus(options),
         pool_of=pool_of(options, ours.tide.pool_label, is_our_node),
+        gangs=gangs,
     )
     zones = () if topology.zones is None else (topology.zones,)
     view = ClusterView(cluster, index, (*zones, devices, tide))
@@ -273,7 +279,14 @@ def _gpu_tables(
         cards=card_plugins(state, devices, card_options(ours)),
         groups=group_plugins(state, group_options(ours), devices),
         topology=topology,
-        claims=DynamicResources(session, view, DraTable(state, scorer.reading), dra_options(ours), keep=cluster.keep),
+        claims=DynamicResources(
+            session,
+            view,
+            DraTable(state, scorer.reading),
+            dra_options(ours),
+            keep=cluster.keep,
+            is_assumed=cluster.assumed.__contains__,
+        ),
         offline=offline,
         node_pods=node_pods,
         idle_cpu=IdleCpu(idle_options, offline, node_pods, devices, colocation.gap(gap_of(idle_options))),

@@ -49,7 +49,7 @@ class ScheduleLoop:
         self._takeover = Takeover(
             leads=lambda: settings.dry_run or parts.may_write(),
             waits_for=parts.waits_for,
-            read_again=parts.scorer.read_again,
+            read_again=(parts.scorer.read_again, *(() if tables.gpus is None else (tables.gpus.read_again,))),
             begin=self._begin,
         )
         self._volumes: VolumeBinding | None = None

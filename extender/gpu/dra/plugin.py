@@ -65,12 +65,14 @@ class Session(Requests, Protocol):
 class _Held:
     """What a pod that has a node is to use: UID of each claim, and its allocation unless it had one.
 
-    sent : claims of which it is not certain that nothing was written for the pod
+    sent       : claims of which it is not certain that nothing was written for the pod
+    is_written : all of it is in the API server
     """
 
     node: str
     claims: dict[ClaimKey, tuple[str, MadeAllocation | None]]
     sent: set[ClaimKey] = field(default_factory=set)
+    is_written: bool = False
 
 
 class DynamicResources:
@@ -91,18 +93,21 @@ class DynamicResources:
         options: DraOptions,
         *,
         keep: Callable[[str, float], None] = lambda uid, until: None,
+        is_assumed: Callable[[str], bool] = lambda uid: False,
         clock: Callable[[], float] = time.time,
     ) -> None:
         """
-        session : None = a dry run, nothing is written
-        keep    : told the UID of a pod and until when (unix seconds) it is to stay assumed; under the lock
+        session    : None = a dry run, nothing is written
+        keep       : told the UID of a pod and until when (unix seconds) it is to stay assumed; under the lock
+        is_assumed : whether the tables have the pod, by UID, where the API server is not known to have it
         """
         self.table, self._view, self._options = table, view, options
-        self._session, self._keep, self._clock = session, keep, clock
+        self._session, self._keep, self._is_assumed, self._clock = session, keep, is_assumed, clock
         self.feasibility: Final = Feasibility(table, options)
         self.writer: Final = None if session is None else ClaimWriter(session, table)
         self._held: dict[str, _Held] = {}  # by UID, changed under the lock of the tables
         self._deallocating: set[str] = set()  # UIDs of claims
+        table.on_pod.append(self._seen)
 
     # Queue
 
@@ -176,29 +181,11 @@ class DynamicResources:
         """See Reserve; under the lock of the tables."""
         if not names_of(pod):
             return SUCCESS
-        claims, row = usable_claims(pod, self.table), self._view.state.row_of.get(node)
-        if isinstance(claims, str) or row is None:
-            return Status(Code.UNSCHEDULABLE, _NAME, claims if isinstance(claims, str) else f"node {node} is gone")
-        if any(self._out_of_reach(claim, self._view)[row] for claim, _ in claims.allocated):
-            return Status(Code.UNSCHEDULABLE, _NAME, _ELSEWHERE)
-        try:
-            chosen = self.feasibility.chosen(claims.open, self._view, row) if claims.open else ()
-        except (AllocationFailed, NodeUnusable) as error:
-            return Status(Code.UNSCHEDULABLE, _NAME, str(error))
-        if chosen is None:
-            return Status(Code.UNSCHEDULABLE, _NAME, _NO_DEVICES)
-        held = self._held[pod.uid] = _Held(node, {})
-        for claim, devices in zip(claims.open, chosen, strict=True):
-            made = made_allocation(claim, devices, self.table.class_of, now=self._clock())
-            self.table.reserve(claim, made, pod.uid)
-            held.claims[claim.key] = (claim.uid, made)
-        for claim, _ in claims.allocated:
-            flight = self.table.in_flight.get(claim.key)
-            if flight is not None:
-                flight.users.add(pod.uid)
-            held.claims[claim.key] = (claim.uid, None if flight is None else flight.made)
-        self._keep(pod.uid, self._clock() + self._options.write_seconds + _MARGIN_SECONDS)
-        return SUCCESS
+        status = self._reserve(pod, node)
+        if not status.is_success:
+            self.pre_enqueue(pod)  # it may wait for a claim that was there a moment ago
+            self.table.was_rejected()
+        return status
 
     def unreserve(self, pod: PodInfo, node: str) -> None:
         """See Reserve."""
@@ -238,17 +225,61 @@ class DynamicResources:
             return Status(Code.ERROR, _NAME, str(error))
         except TimeoutError:
             return Status(Code.ERROR, _NAME, f"claims were not written in {self._options.write_seconds:g} s")
+        held.is_written = True
         return SUCCESS
 
     def post_bind(self, pod: PodInfo, node: str) -> None:
-        """See PostBind: what was allocated for the pod stays its own."""
+        """See PostBind: what was allocated for the pod stays its own. In a dry run it is not bound: its devices are
+        used until it is gone, or somebody else has bound it."""
         held = self._held.get(pod.uid)
-        if held is not None and held.node == node:
+        if held is not None and held.node == node and self.writer is not None:
             with self.table.locked():
-                self._held.pop(pod.uid, None)
-                self.table.made.difference_update(uid for uid, _ in held.claims.values())
+                self._bound(pod, held)
 
     # Inside
+
+    def _seen(self, pod: PodInfo) -> None:
+        """The watch says what became of a pod, which nobody else may tell: the answer to its binding was lost, or this
+        is a dry run. While claims are being written, who writes them tells."""
+        held = self._held.get(pod.uid)
+        if held is None or (self.writer is not None and not held.is_written):
+            return
+        is_gone = pod.uid not in self.table.state.pods
+        if not is_gone and (not pod.node or self._is_assumed(pod.uid)):
+            return
+        if is_gone or self.writer is None:
+            self.unreserve(pod, held.node)
+        else:
+            self._bound(pod, held)
+
+    def _bound(self, pod: PodInfo, held: _Held) -> None:
+        self._held.pop(pod.uid, None)
+        self.table.made.difference_update(uid for uid, _ in held.claims.values())
+
+    def _reserve(self, pod: PodInfo, node: str) -> Status:
+        claims, row = usable_claims(pod, self.table), self._view.state.row_of.get(node)
+        if isinstance(claims, str) or row is None:
+            return Status(Code.UNSCHEDULABLE, _NAME, claims if isinstance(claims, str) else f"node {node} is gone")
+        if any(self._out_of_reach(claim, self._view)[row] for claim, _ in claims.allocated):
+            return Status(Code.UNSCHEDULABLE, _NAME, _ELSEWHERE)
+        try:
+            chosen = self.feasibility.chosen(claims.open, self._view, row) if claims.open else ()
+        except (AllocationFailed, NodeUnusable) as error:
+            return Status(Code.UNSCHEDULABLE, _NAME, str(error))
+        if chosen is None:
+            return Status(Code.UNSCHEDULABLE, _NAME, _NO_DEVICES)
+        held = self._held[pod.uid] = _Held(node, {})
+        for claim, devices in zip(claims.open, chosen, strict=True):
+            made = made_allocation(claim, devices, self.table.class_of, now=self._clock())
+            self.table.reserve(claim, made, pod.uid)
+            held.claims[claim.key] = (claim.uid, made)
+        for claim, _ in claims.allocated:
+            flight = self.table.in_flight.get(claim.key)
+            if flight is not None:
+                flight.users.add(pod.uid)
+            held.claims[claim.key] = (claim.uid, None if flight is None else flight.made)
+        self._keep(pod.uid, self._clock() + self._options.write_seconds + _MARGIN_SECONDS)
+        return SUCCESS
 
     def _rejections(self, pod: PodInfo, view: ClusterView) -> Sequence[Rejection]:
         claims = usable_claims(pod, self.table)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from kubernetes.client import ApiClient
 
 from extender.gpu.dra.decoding import WATCHED_CLAIMS, WATCHED_CLASSES, WATCHED_SLICES
@@ -14,11 +16,26 @@ __all__ = ["dra_source"]
 
 def dra_source(api: ApiClient, table: DraTable) -> ResourceSource:
     """Not started yet. Pods with claims wait until their claims have been listed: by then all that are allocated are
-    known, and no device is taken for free that is not."""
-    return ResourceSource(
+    known, and no device is taken for free that is not. `read_again` of the table reads claims with it from now on."""
+    source = ResourceSource(
         [
             ResourceWatcher(api, table.slices, WATCHED_SLICES),
             ResourceWatcher(api, table.classes, WATCHED_CLASSES),
             ResourceWatcher(api, table.claims, WATCHED_CLAIMS),
         ]
     )
+    table.read_again = lambda: _claims_again(source)
+    return source
+
+
+def _claims_again(source: ResourceSource) -> Callable[[], bool]:
+    """What tells whether all claims are known that were allocated before this moment, or that none can be read: as long
+    as none was ever listed, pods with claims wait anyhow, and others need not wait with them."""
+    plural = WATCHED_CLAIMS.plural
+    is_listed = source.list_again({plural})
+
+    def is_done() -> bool:
+        status = source.statuses()[plural]
+        return is_listed() or (not status.synced and bool(status.last_error))
+
+    return is_done

@@ -47,9 +47,11 @@ class InFlight:
 class DraTable(NodesAndPodsOnly):
     """Implements Follower, for the rows of nodes. `claims`, `slices` and `classes` are the sinks of their watches.
 
-    on_claim : told of a pod whose claim has come into being; under the lock
-    on_room  : told that claims which could not be allocated may be now: one was given back, a class or slice has
-               changed; under the lock, only if somebody was rejected since it was last told
+    on_claim   : told of a pod whose claim has come into being; under the lock
+    on_room    : told that claims which could not be allocated may be now: one was given back, a class or slice has
+                 changed; under the lock, only if somebody was rejected since it was last told
+    on_pod     : told of each pod with claims that has changed, or is gone; under the lock
+    read_again : begins to read claims anew; what it returns tells whether that is done
     """
 
     def __init__(self, state: ClusterState, locked: Callable[[], AbstractContextManager[object]]) -> None:
@@ -57,6 +59,8 @@ class DraTable(NodesAndPodsOnly):
         self.state, self.locked = state, locked
         self.on_claim: list[Callable[[PodInfo], None]] = []
         self.on_room: list[Callable[[], None]] = []
+        self.on_pod: list[Callable[[PodInfo], None]] = []
+        self.read_again: Callable[[], Callable[[], bool]] = lambda: lambda: True
         self.inventory = Inventory()
         self.class_of: dict[str, ClassInfo] = {}
         self.used: dict[DeviceId, set[ClaimKey]] = {}
@@ -137,9 +141,12 @@ class DraTable(NodesAndPodsOnly):
             self.version += 1
             versions = self.row_versions
             versions[[row for row in rows if row < len(versions)]] = self.version
-        for change in changes if self._awaited else ():
-            if isinstance(change, PodChange) and change.pod.uid not in self.state.pods:
-                self._wait_no_more(change.pod)
+        for change in changes:
+            if isinstance(change, PodChange) and change.pod.resource_claims:
+                if change.pod.uid not in self.state.pods:
+                    self._wait_no_more(change.pod)
+                for listener in self.on_pod:
+                    listener(change.pod)
 
     def rebuild(self) -> None:
         """All rows are new."""

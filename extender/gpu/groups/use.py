@@ -34,7 +34,11 @@ class Lent:
 
 
 class GroupUse(NodesAndPodsOnly):
-    """Everything but `lent` is called under the lock of the tables. What is remembered is of pods that are there."""
+    """Everything but `lent` is called under the lock of the tables. What is remembered is of pods that are there.
+
+    on_change : told, under the lock, that a group which was wanted is so no more: it may lend again. To be told to the
+                queue as FORECAST_CHANGED
+    """
 
     def __init__(
         self,
@@ -51,13 +55,21 @@ class GroupUse(NodesAndPodsOnly):
         self._state, self._membership, self._devices, self._clock = state, membership, devices, clock
         self._borrowers: dict[str, tuple[int, PodInfo]] = {}  # by UID: row, and the pod
         self._waiting: dict[str, dict[str, float]] = {name: {} for name in membership.names}  # group: UID: created
+        self.on_change: list[Callable[[], None]] = []
+        self._wanted: set[str] = set()  # groups, when somebody last looked
         self.rebuild()
 
     def is_wanted(self, group: str) -> bool:
         """Whether pods of its owners wait for a machine of the group, ten minutes long at most: one that has found none
         by then may never, as a pod that asks for more than any machine has."""
         now = self._clock()
-        return any(now < created + WAITING_SECONDS for created in self._waiting.get(group, {}).values())
+        return any(_is_heeded(created, now) for created in self._waiting.get(group, {}).values())
+
+    def look(self) -> None:
+        """Time has passed, or pods have gone: is what was wanted wanted no more?"""
+        before, self._wanted = self._wanted, {name for name in self._waiting if self.is_wanted(name)}
+        for listener in self.on_change if before - self._wanted else ():
+            listener()
 
     def lent(self) -> dict[str, Lent]:
         """By name of the group. Without the lock: each figure is right by itself."""
@@ -74,9 +86,12 @@ class GroupUse(NodesAndPodsOnly):
 
     def apply(self, changes: Sequence[Change]) -> None:
         """Pods."""
+        has_ended = False
         for change in one_by_one(changes):
             if isinstance(change, PodChange):
-                self._pod_changed(change.pod, None if change.after is None else change.after.node)
+                has_ended |= self._pod_changed(change.pod, None if change.after is None else change.after.node)
+        if has_ended:
+            self.look()
 
     def rebuild(self) -> None:
         """From the tables as they are."""
@@ -86,10 +101,12 @@ class GroupUse(NodesAndPodsOnly):
         for uid, pod in self._state.pods.items():
             seat = self._state.seat_of.get(uid)
             self._pod_changed(pod, None if seat is None else seat.node)
+        self.look()
 
     # Inside
 
-    def _pod_changed(self, pod: PodInfo, row: int | None) -> None:
+    def _pod_changed(self, pod: PodInfo, row: int | None) -> bool:
+        """Whether it waited for a machine of a group, and does so no more."""
         uid = pod.uid
         if row is not None and asks_to_borrow(pod) and not comes_with_node(pod):
             self._borrowers[uid] = (row, pod)
@@ -97,11 +114,15 @@ class GroupUse(NodesAndPodsOnly):
             self._borrowers.pop(uid, None)
         is_to_be_placed = row is None and uid in self._state.pods and waits(pod) and not (pod.gates or pod.terminating)
         named = self._membership.owned_by(pod) if is_to_be_placed else ()
+        has_ended = False
         for name, waiting in self._waiting.items():
             if name in named:
                 waiting[uid] = pod.created
-            else:
-                waiting.pop(uid, None)
+                if _is_heeded(pod.created, self._clock()):
+                    self._wanted.add(name)
+            elif waiting.pop(uid, None) is not None:
+                has_ended = True
+        return has_ended
 
     def _lendings(self) -> Iterator[tuple[str, PodInfo]]:
         """Groups and the pods that borrow machines of theirs."""
@@ -110,3 +131,7 @@ class GroupUse(NodesAndPodsOnly):
             name = "" if node is None else node.labels.get(MACHINE_GROUP, "")
             if name in self._waiting and name not in self._membership.owned_by(pod):
                 yield name, pod
+
+
+def _is_heeded(created: float, now: float) -> bool:
+    return now < created + WAITING_SECONDS

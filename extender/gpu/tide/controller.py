@@ -5,8 +5,9 @@
     plan    demand.py, plan.py; TideRoom goes by it from then on, in every replica
     act     the replica that leads carries the moves out, unless it is a dry run
 
-Nothing is remembered that is not in the cluster: the moves of the day are on the workloads (record.py), so that whoever
-starts or takes over decides the same. A workload is read again before every decision about it.
+Nothing is remembered that is not in the cluster, but whom to leave alone for a while since it could not be scaled: the
+moves of the day are on the workloads (record.py), so that whoever starts or takes over decides the same. A workload is
+read again before every decision about it.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ from extender.framework.events import ClusterEvent, EventKind
 from extender.gpu.tide.demand import Demand, demand_ahead, held_demand
 from extender.gpu.tide.metrics import TideMetrics
 from extender.gpu.tide.options import TideOptions
+from extender.gpu.tide.pauses import Pauses
 from extender.gpu.tide.plan import PlannedTide, Training, decide, look_ahead, moves_today
 from extender.gpu.tide.reading import ReadWorkloads, WorkloadReader
 from extender.gpu.tide.reasons import reason
@@ -130,7 +132,7 @@ class Tide:
         self._made: deque[ToldMove] = deque(maxlen=_REMEMBERED)
         self._told: dict[str, str] = {}
         self._looked_at: float | None = None
-        self._last_room: Floats | None = None
+        self._pauses = Pauses(options.every)
         self._previewed: _Previewed | None = None
         self._ahead: tuple[ToldMove, ...] = ()
         self.report: TideReport = NO_REPORT
@@ -162,7 +164,9 @@ class Tide:
         self.metrics.unread.set(len(self._read.failures))
         writes = self._writes(is_read)
         told = [ToldMove(move, reason(move, demand, zone), writes) for move in plan.moves]
+        paused: list[ToldMove] = []
         if not writes:
+            told, paused = self._without_pauses(told, known, now)
             told = self._act(told, known, seen.pools)
             self._made.extendleft(told)
         elif self._options.dry_run and self._may_write():
@@ -180,7 +184,7 @@ class Tide:
             trainings=tuple(
                 ToldTraining(one.training, moves_today(one.training, now, zone), one.terms.mistakes) for one in known
             ),
-            moves=tuple(self._made) if not writes else (*told, *self._made),
+            moves=(*paused, *self._made) if not writes else (*told, *self._made),
             ahead=self._ahead,
             failures=dict(self._read.failures),
         )
@@ -205,7 +209,7 @@ class Tide:
         return True
 
     def _demand(self, seen: Look, known: Sequence[KnownTraining], now: float) -> tuple[Demand, tzinfo]:
-        uses = uses_of(seen, known)
+        uses = uses_of(seen, known, now)
         horizon = seen.horizon
         if horizon is None:
             starts = now // _HALF_HOUR * _HALF_HOUR + _HALF_HOUR * np.arange(_BLIND_SLOTS + 1, dtype=np.float64)
@@ -229,10 +233,7 @@ class Tide:
 
     def _use(self, demand: Demand) -> None:
         """Training pods that wait are looked at again where there is more room than before."""
-        room = demand.room[:, 0]
-        before, self._last_room = self._last_room, room
-        self._room.use(demand)
-        if before is None or len(before) != len(room) or (room > before + 1e-6).any():
+        if self._room.use(demand):
             with self._tables.reading():
                 self._queue.happened(ClusterEvent(EventKind.FORECAST_CHANGED))
 
@@ -250,6 +251,18 @@ class Tide:
         if not self._may_write():
             return "another replica leads"
         return "" if is_read else "workloads cannot be read"
+
+    def _without_pauses(
+        self, told: list[ToldMove], known: Sequence[KnownTraining], now: float
+    ) -> tuple[list[ToldMove], list[ToldMove]]:
+        """Moves to be made, and those of trainings that could not be scaled a short while ago."""
+        self._pauses.keep([one.training.key for one in known])
+        pauses = [self._pauses.left(one.move.training.key, now) for one in told]
+        return [one for one, left in zip(told, pauses, strict=True) if not left], [
+            replace(one, outcome=f"it could not be scaled, and is tried again in {left:.0f} s")
+            for one, left in zip(told, pauses, strict=True)
+            if left
+        ]
 
     def _act(self, told: list[ToldMove], known: Sequence[KnownTraining], pools: Sequence[str]) -> list[ToldMove]:
         if not told:
@@ -285,7 +298,14 @@ class Tide:
     async def _scale(self, one: ToldMove, known: KnownTraining, pools: Sequence[str]) -> ToldMove:
         move, state = one.move, known.state
         assert self._reader is not None
-        record = record_after(move, size=known.size, moves=move.number, pool=pools[move.training.pool])
+        record = record_after(
+            move,
+            size=known.size,
+            moves=move.number,
+            pool=pools[move.training.pool],
+            gang=known.gang,
+            generation=state.generation,
+        )
         label = state.labels.get(TIDE) != Role.TRAINING.value
         try:
             done = await scale(self._session, self._reader, state, move.after, {MOVES: written(record)}, label=label)
@@ -293,6 +313,10 @@ class Tide:
             logger.exception("a training cannot be scaled", extra={"training": move.training.key})
             done = Scaled(Outcome.FAILED, str(error))
         self.metrics.moves.labels(move.kind.value, done.outcome.value).inc()
+        if done.outcome is Outcome.FAILED:
+            self._pauses.failed(move.training.key, self._clock())
+        else:
+            self._pauses.went_well(move.training.key)
         fields = {"training": move.training.key, "from": move.before, "to": move.after, "why": one.why}
         if done.outcome is Outcome.DONE:
             if move.beyond_cap:

@@ -3,7 +3,7 @@
     GPUs that training holds in the pool, with the pod   <=   capacity - the highest need of inference within its lead
 
 Nothing else waits for it: inference may go anywhere, and preempts by priority where it has to. Before the first plan
-nothing is rejected.
+nothing is rejected. Once the last one is too old it is as if there were no forecast.
 """
 
 from __future__ import annotations
@@ -31,6 +31,12 @@ _ENDLESS: Final = 2**31 - 1
 _SMALL: Final = 1e-6
 _REASON: Final = "node(s) kept GPUs for inference that is predicted to need them"
 _NOW: Final = "node(s) kept GPUs for inference: there is no forecast of what it will need"
+_STALE: Final = "node(s) kept GPUs for inference: what it will need was not planned for a while"
+_STALE_LOOKS: Final = 10
+_STALE_SECONDS: Final = 600.0
+"""At least: while the API server does not answer a look takes minutes."""
+_WOKEN_SLOTS: Final = 50
+"""Half hours that the longest drain time touches, which is a little more than a day."""
 
 
 class TideRoom:
@@ -62,25 +68,26 @@ class TideRoom:
     ) -> None:
         """clock: unix seconds"""
         self._table, self._pod_gpus, self._options, self._clock = table, pod_gpus, options, clock
-        self._demand: Demand | None = None
+        self._stale_after = max(_STALE_LOOKS * options.every, _STALE_SECONDS)
+        self._used: tuple[Demand, float] | None = None  # and when it was made, unix seconds
 
-    def use(self, demand: Demand) -> None:
-        """Go by this from now on."""
-        self._demand = demand
+    def use(self, demand: Demand) -> bool:
+        """Go by this from now on. Whether training pods may find more room than before."""
+        before, now = self._used, self._clock()
+        self._used = demand, now
+        return before is None or self._is_stale(before[1], now) or _has_more_room(before[0], demand)
 
     def left(self, pod: PodInfo) -> Floats | None:
         """(n_pools,) GPUs that training may take besides what it has; None = as many as there are."""
-        demand = self._demand
-        if demand is None or role_of(pod.annotations) is not Role.TRAINING:
+        used = self._used
+        if used is None or role_of(pod.annotations) is not Role.TRAINING:
             return None
-        terms, now = training_terms(pod.annotations), self._clock()
-        ahead = demand.slots(now, now + self._options.lead(terms.grace))
-        need = demand.need[:, ahead].max(axis=1) - demand.unmoved
-        others, n_planned = self._table.others(), len(need)
-        if not demand.forecast:
+        (demand, made), terms, now = used, training_terms(pod.annotations), self._clock()
+        others, is_stale = self._table.others(), self._is_stale(made, now)
+        need = others if is_stale else self._planned_need(demand, now, terms.grace, len(others))
+        if is_stale or not demand.forecast:
             need = need + np.ceil(self._options.blind_margin * need - _SMALL)
-        # Pools that came since the last plan: what is held there is all that is known of them.
-        need = np.maximum(np.concatenate([need, np.zeros(len(others) - n_planned)]), others)
+        need = np.maximum(need, others)
         return np.asarray(self._table.capacity() - need - self._table.training())
 
     # Filter, CountsRoom, NodePreference, EnqueueExtensions
@@ -94,7 +101,7 @@ class TideRoom:
         lacking = left < gpus - _SMALL
         could = lacking & (left + self._table.training() >= gpus - _SMALL)
         inside = pool >= 0
-        reason = _REASON if self._demand is not None and self._demand.forecast else _NOW
+        reason = self._reason()
         rejections: list[Rejection] = []
         for pools, preemptible in ((lacking & could, True), (lacking & ~could, False)):
             nodes = np.zeros(view.n_rows, dtype=bool)
@@ -130,3 +137,37 @@ class TideRoom:
         if event.kind is EventKind.POD_LEFT and event.pod is not None and self._pod_gpus(event.pod, None) <= 0:
             return Hint.SKIP
         return Hint.QUEUE if event.kind in self.woken_by else Hint.SKIP
+
+    # Inside
+
+    def _is_stale(self, made: float, now: float) -> bool:
+        return now - made > self._stale_after
+
+    def _planned_need(self, demand: Demand, now: float, grace: float | None, n_pools: int) -> Floats:
+        """(n_pools,) without what training holds. Of pools that came since the plan it is not known."""
+        ahead = demand.slots(now, now + self._options.lead(grace))
+        need = demand.need[:, ahead].max(axis=1) - demand.unmoved
+        return np.concatenate([need, np.zeros(n_pools - len(need))])
+
+    def _reason(self) -> str:
+        if self._used is None:
+            return _NOW
+        demand, made = self._used
+        if self._is_stale(made, self._clock()):
+            return _STALE
+        return _REASON if demand.forecast else _NOW
+
+
+def _has_more_room(before: Demand, now: Demand) -> bool:
+    """For some drain time: how long it is differs from pod to pod."""
+    if len(before.capacity) != len(now.capacity) or (now.forecast and not before.forecast):
+        return True
+    had, has = _least_room(before), _least_room(now)
+    n = min(had.shape[1], has.shape[1])
+    return bool((has[:, :n] > had[:, :n] + _SMALL).any())
+
+
+def _least_room(demand: Demand) -> Floats:
+    """(n_pools, n_slots) the least of it from now until the end of each half hour."""
+    room = demand.capacity[:, None] - demand.need[:, :_WOKEN_SLOTS] + demand.unmoved[:, None]
+    return np.asarray(np.minimum.accumulate(room, axis=1))

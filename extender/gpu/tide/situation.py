@@ -7,21 +7,25 @@ trainings   workloads with what they may have; pods of training that nobody can 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
 
 import numpy as np
 
+from extender.framework.gangs.labels import group_of
 from extender.gpu.tide.demand import ServiceUse
+from extender.gpu.tide.gangs import gang_mistake, least_by_workload, least_of_gang, least_with_gang
 from extender.gpu.tide.options import TideOptions
 from extender.gpu.tide.plan import Training
 from extender.gpu.tide.record import MOVES, MoveRecord, read_record
-from extender.gpu.tide.table import GpuPod, PodGpus, TideTable
+from extender.gpu.tide.table import Gangs, GpuPod, PodGpus, TideTable
 from extender.gpu.tide.terms import Role, TrainingTerms, role_of, training_terms
 from extender.gpu.tide.workloads import WorkloadState
 from extender.usable_forecast import usable_forecast
 from forecast.arrays import Floats, Ints
 from forecast.service_key import ServiceKey
+from scorer.cluster.seating import WAITING_SECONDS
 from scorer.predicted.horizon import Horizon
 from scorer.predicted.profiles import Profiles
 from scorer.tracking import TrackedCluster
@@ -36,28 +40,35 @@ class Look:
     pool     : (n_rows,) number of each node's pool, -1 = none
     pools    : names
     capacity : (n_pools,) GPUs
+    largest  : (n_pools,) GPUs of the largest node
     profiles : what the model expects; None = there is no usable forecast
     horizon  : the week of the forecast
+    gangs    : who knows the PodGroups; None = they are not heeded
+    least    : replicas that gangs need of workloads of training that have pods
     """
 
     pods: tuple[GpuPod, ...]
     pool: Ints
     pools: tuple[str, ...]
     capacity: Floats
+    largest: Floats
     profiles: Profiles | None
     horizon: Horizon | None
+    gangs: Gangs | None
+    least: Mapping[ServiceKey, int]
 
 
 @dataclass(frozen=True, slots=True)
 class KnownTraining:
-    """A training with the workload that it is, the record of its moves, what it says, and its replicas before the tide
-    moved it."""
+    """A training with the workload that it is, the record of its moves, what it says, its replicas before the tide
+    moved it, and those that its gang needs."""
 
     training: Training
     state: WorkloadState
     record: MoveRecord
     terms: TrainingTerms
     size: int
+    gang: int = 0
 
 
 def look(table: TideTable, cluster: TrackedCluster) -> Look:
@@ -68,8 +79,11 @@ def look(table: TideTable, cluster: TrackedCluster) -> Look:
         pool=table.pool_of_rows(cluster.state.n_rows).copy(),
         pools=tuple(table.pools),
         capacity=table.capacity(),
+        largest=table.largest(),
         profiles=None if predicted is None else predicted.profiles,
         horizon=None if predicted is None else predicted.horizon,
+        gangs=table.gangs,
+        least={} if table.gangs is None else least_by_workload(table.gangs, table.pods.values()),
     )
 
 
@@ -82,10 +96,15 @@ def workloads_seen(seen: Look) -> dict[ServiceKey, str]:
     }
 
 
-def uses_of(seen: Look, known: Iterable[KnownTraining]) -> list[ServiceUse]:
-    """All that is not to be moved. Pods that wait count if they are of inference."""
+def uses_of(seen: Look, known: Sequence[KnownTraining], now: float) -> list[ServiceUse]:
+    """All that is not to be moved. Pods that wait count if they are of inference, and may be helped by GPUs.
+
+    now: unix seconds
+    """
     n_pools = len(seen.pools)
     scaled = {one.state.key: one.training.pool for one in known}
+    # So long they may wait for nothing but trainings to drain.
+    made_since = now - WAITING_SECONDS - max((one.training.lead for one in known), default=0.0)
     held: dict[str, Floats] = {}
     waiting: dict[str, Floats] = {}
     of_service: dict[str, list[GpuPod]] = {}
@@ -104,10 +123,12 @@ def uses_of(seen: Look, known: Iterable[KnownTraining]) -> list[ServiceUse]:
     for name, of_it in held.items():
         pods = of_service.get(name, [])
         share = _share(of_it, pods, seen)
-        for pod in pods:
+        can_run = [one for one in pods if one.row >= 0 or _may_find_a_node(one, seen, made_since)]
+        for pod in can_run:
             if pod.row < 0 and pod.role is Role.INFERENCE:
-                waiting[name] += pod.gpus * share
-        uses.append(ServiceUse(name, of_it, waiting[name], share, _expected(pods, seen), training=not pods))
+                waiting[name] += pod.gpus * _where_it_fits(pod.gpus, share, seen)
+        expected = _expected(can_run or pods, seen)
+        uses.append(ServiceUse(name, of_it, waiting[name], share, expected, training=not pods))
     return uses
 
 
@@ -129,6 +150,8 @@ def trainings_of(
 
 # Inside
 
+_SMALL: Final = 1e-6
+
 
 def _pool(seen: Look, row: int) -> int:
     return int(seen.pool[row]) if 0 <= row < len(seen.pool) else -1
@@ -140,6 +163,22 @@ def _share(held: Floats, pods: Sequence[GpuPod], seen: Look) -> Floats:
         return np.asarray(held / held.sum())
     total = seen.capacity.sum()
     return np.asarray(seen.capacity / total) if total > 0 else np.zeros(len(seen.pools))
+
+
+def _may_find_a_node(one: GpuPod, seen: Look, made_since: float) -> bool:
+    """Whether it waits for GPUs alone, as far as can be told."""
+    fits = bool((seen.largest >= one.gpus - _SMALL).any())
+    return fits and not one.pod.gates and one.pod.created > made_since
+
+
+def _where_it_fits(gpus: float, share: Floats, seen: Look) -> Floats:
+    """(n_pools,) of one pod: as its service's, in pools that have a node of its size."""
+    fits = seen.largest >= gpus - _SMALL
+    of_it = np.where(fits, share, 0.0)
+    if not of_it.any():
+        of_it = np.where(fits, seen.capacity, 0.0)
+    total = of_it.sum()
+    return np.asarray(of_it / total) if total > 0 else of_it
 
 
 def _expected(pods: Sequence[GpuPod], seen: Look) -> Floats | None:
@@ -166,7 +205,7 @@ def _training(
     if not pods and state.template is not None and role_of(state.template.annotations) is not Role.TRAINING:
         return None  # whoever has the label only: its pods count with inference, and must not count twice
     terms = training_terms(*said)
-    record = read_record(state.annotations.get(MOVES)).seen_with(state.replicas, options.dwell)
+    record = read_record(state.annotations.get(MOVES)).seen_with(state.replicas, options.dwell, state.generation)
     gpus = max((one.gpus for one in pods), default=0.0)
     if not gpus and state.template is not None:
         gpus = pod_gpus(state.template, None)
@@ -177,6 +216,9 @@ def _training(
     size = record.size if record.size and state.replicas == record.after else state.replicas
     least = terms.least if terms.least is not None else min(size, size if terms.most is None else terms.most)
     most = max(least, size if terms.most is None else terms.most)
+    gang = _gang(state, pods, record, seen)
+    mistakes = "; ".join(filter(None, (terms.mistakes, gang_mistake(gang, terms.least, most))))
+    least = least_with_gang(gang, least, most)
     pool = _pool_of(pods, record, seen)
     held = sum(one.gpus for one in pods if _pool(seen, one.row) == pool)
     training = Training(
@@ -195,7 +237,20 @@ def _training(
         moved=record.at,
         moves=record.moves,
     )
-    return KnownTraining(training, state, record, terms, size)
+    return KnownTraining(training, state, record, replace(terms, mistakes=mistakes), size, gang)
+
+
+def _gang(state: WorkloadState, pods: Sequence[GpuPod], record: MoveRecord, seen: Look) -> int:
+    """Replicas that its gang needs, 0 = it is in none."""
+    if seen.gangs is None:
+        return 0
+    some_pod = pods[0].pod if pods else state.template
+    if some_pod is None:
+        return record.gang
+    if group_of(some_pod) is None:
+        return 0
+    known = seen.least.get(state.key, 0) if pods else least_of_gang(seen.gangs, [some_pod])
+    return known or record.gang  # PodGroups may not have been read yet
 
 
 def _pool_of(pods: Sequence[GpuPod], record: MoveRecord, seen: Look) -> int:

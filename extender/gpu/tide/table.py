@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Protocol
 
 import numpy as np
 
@@ -21,7 +21,7 @@ from scorer.cluster.seating import sits, waits
 from scorer.cluster.state import ClusterState
 from scorer.follower import NodesAndPodsOnly
 
-__all__ = ["GpuPod", "NodeGpus", "PodGpus", "PoolOf", "TideTable", "workload_of"]
+__all__ = ["Gangs", "GpuPod", "NodeGpus", "PodGpus", "PoolOf", "TideTable", "workload_of"]
 
 PodGpus = Callable[[PodInfo, NodeInfo | None], float]
 """GPUs that a pod takes, a share of one if it shares; 0 = none. The node: None = it has none yet."""
@@ -32,6 +32,19 @@ PoolOf = Callable[[NodeInfo], str | None]
 """The pool that a node with GPUs belongs to; None = it is not ours."""
 
 _NONE: Final = -1
+
+
+class Gangs(Protocol):
+    """extender.framework.gangs.directory.GangDirectory."""
+
+    def minimum(self, group: str) -> int:
+        """The fewest members that can run; 0 = there is no such group."""
+
+    def sitting(self, group: str) -> Sequence[PodInfo]:
+        """Members that have a node."""
+
+    def waiting(self, group: str) -> Sequence[PodInfo]:
+        """Members that have none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,9 +71,19 @@ class TideTable(NodesAndPodsOnly):
     """Implements Follower; attached for no kinds. All under the lock of the tables.
 
     pools : names by number; none is ever given up
+    gangs : None = PodGroups are not heeded
     """
 
-    def __init__(self, state: ClusterState, *, pod_gpus: PodGpus, node_gpus: NodeGpus, pool_of: PoolOf) -> None:
+    def __init__(
+        self,
+        state: ClusterState,
+        *,
+        pod_gpus: PodGpus,
+        node_gpus: NodeGpus,
+        pool_of: PoolOf,
+        gangs: Gangs | None = None,
+    ) -> None:
+        self.gangs = gangs
         self._state, self._pod_gpus, self._node_gpus, self._pool_of = state, pod_gpus, node_gpus, pool_of
         self.pools: list[str] = []
         self.pods: dict[str, GpuPod] = {}
@@ -86,6 +109,12 @@ class TideTable(NodesAndPodsOnly):
         return self._summed(self._capacity) + self._summed(
             np.where(self._capacity > 0, 0.0, self._training + self._others)
         )
+
+    def largest(self) -> Floats:
+        """(n_pools,) GPUs of the largest node that takes pods."""
+        largest, inside = np.zeros(len(self.pools)), self._pool >= 0
+        np.maximum.at(largest, self._pool[inside], self._capacity[inside])
+        return largest
 
     def training(self) -> Floats:
         """(n_pools,) GPUs that training holds, pods that are going included."""

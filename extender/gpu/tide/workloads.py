@@ -75,9 +75,10 @@ BUILT_IN: Final = {
 @dataclass(frozen=True, slots=True)
 class WorkloadState:
     """
-    replicas : that it is to have; None = its object does not say, the scale subresource does
-    template : a pod as it makes them; None = its object has none where built-in workloads have it
-    is_over  : it is suspended, has finished or is going: it is not the tide's
+    replicas   : that it is to have; None = its object does not say, the scale subresource does
+    template   : a pod as it makes them; None = its object has none where built-in workloads have it
+    is_over    : it is suspended, has finished or is going: it is not the tide's
+    generation : counts changes of what it asks for, 0 = unknown
     """
 
     kind: WorkloadKind
@@ -90,6 +91,7 @@ class WorkloadState:
     labels: Mapping[str, str] = field(default_factory=dict)
     template: PodInfo | None = None
     is_over: bool = False
+    generation: int = 0
 
     def scaled(self, replicas: int, resource_version: str) -> WorkloadState:
         """As the scale subresource says."""
@@ -101,6 +103,7 @@ class _Metadata(Wire):
     namespace: Name | None = None
     uid: Text = ""
     resource_version: Text = ""
+    generation: int | None = None
     labels: StringMap | None = None
     annotations: StringMap | None = None
     creation_timestamp: Time | None = None
@@ -185,6 +188,7 @@ def read_workload(kind: WorkloadKind, body: bytes) -> WorkloadState:
         labels=_strings(metadata.labels),
         template=_template(spec.template, metadata.namespace or "default") if is_built_in else None,
         is_over=metadata.deletion_timestamp is not None or (is_job and (bool(spec.suspend) or finished)),
+        generation=metadata.generation or 0,
     )
 
 

@@ -78,12 +78,26 @@ class ClaimServer(ApiServer):
 class World:
     """Nodes a and b with two devices each, the class `gpu`."""
 
-    def __init__(self, *claims: Manifest, slices: tuple[Manifest, ...] | None = None, nodes: str = "ab") -> None:
+    def __init__(
+        self,
+        *claims: Manifest,
+        slices: tuple[Manifest, ...] | None = None,
+        nodes: str = "ab",
+        dry_run: bool = False,
+    ) -> None:
         self.server = ClaimServer()
         self.view = view_of([node_named(name, labels={"rack": f"rack-{name}"}) for name in nodes])
         self.lock, self.now = threading.RLock(), 1_700_000_000.0
         self.table = DraTable(self.view.state, self.locked)
-        self.plugin = DynamicResources(self.server, self.view, self.table, DraOptions(), clock=lambda: self.now)
+        self.assumed: set[str] = set()
+        self.plugin = DynamicResources(
+            None if dry_run else self.server,
+            self.view,
+            self.table,
+            DraOptions(),
+            is_assumed=self.assumed.__contains__,
+            clock=lambda: self.now,
+        )
         self.woken: list[str] = []
         self.table.on_claim.append(lambda pod: self.woken.append(pod.name))
         self.table.on_room.append(lambda: self.woken.append("room"))
@@ -107,6 +121,14 @@ class World:
     def watch(self, name: str) -> None:
         """The watch brings a claim as it is in the API server."""
         self.table.claims.put(claim_of(self.server.objects[name]))
+
+    def see(self, pod: PodInfo, node: str | None) -> None:
+        """The watch brings a pod as it is; None = it is gone."""
+        with self.lock:
+            if node is None:
+                self.table.apply(self.view.state.delete_pod(pod.uid))
+            else:
+                self.table.apply(self.view.state.put_pod(replace(pod, node=node)))
 
     @staticmethod
     def pod(name: str, *claims: str | None) -> PodInfo:

@@ -241,6 +241,68 @@ def test_devices_are_used_until_it_is_known_what_became_of_a_request(monkeypatch
     assert world.used() == set() and world.server.devices("c") == []
 
 
+def test_a_pod_that_is_seen_bound_keeps_what_it_has_though_nobody_answered() -> None:
+    world = World(claim("c"))
+    pod = world.reserved("p", "a", "c")
+    world.assumed.add("p")
+    world.see(pod, "a")
+    assert world.pre_bind(pod, "a").is_success
+    world.see(replace(pod, labels={"changed": "yes"}), "a")
+    assert world.plugin.concerns(pod) and world.table.made
+    world.assumed.clear()
+    world.see(pod, "a")
+    assert not world.plugin.concerns(pod) and not world.table.made
+    world.plugin.unreserve(pod, "a")
+    assert world.server.submitted == [] and world.server.users("c") == ["p"]
+
+
+def test_what_a_pod_had_that_is_gone_before_it_was_known_to_be_bound_is_given_back() -> None:
+    world = World(claim("c"), claim("other"))
+    pod = world.reserved("p", "a", "c")
+    world.see(pod, "")
+    assert world.pre_bind(pod, "a").is_success
+    world.see(pod, None)
+    assert not world.plugin.concerns(pod)
+    world.settle()
+    assert world.server.devices("c") == [] and world.used() == set() and not world.table.made
+
+
+def test_a_pod_that_goes_while_its_claims_are_written_leaves_that_to_its_binding() -> None:
+    world = World(claim("c"))
+    pod = world.reserved("p", "a", "c")
+    world.see(pod, "")
+    world.see(pod, None)
+    assert world.used() == {"a/0"}
+    world.plugin.unreserve(pod, "a")
+    assert world.used() == set()
+
+
+@pytest.mark.parametrize("end", [None, "b"])
+def test_in_a_dry_run_devices_are_used_until_the_pod_is_gone_or_bound_by_others(end: str | None) -> None:
+    world = World(claim("c"), dry_run=True)
+    pod = world.reserved("p", "a", "c")
+    world.plugin.post_bind(pod, "a")
+    world.assumed.add("p")
+    world.see(pod, "a")
+    assert world.used() == {"a/0"}
+    world.assumed.clear()
+    world.see(pod, end)
+    assert world.used() == set() and not world.table.in_flight and not world.plugin.concerns(pod)
+
+
+def test_who_is_rejected_when_devices_are_chosen_is_told_of_room() -> None:
+    world = World(claim("one", request(count=2)), claim("two"))
+    first, second = world.reserved("p", "a", "one"), world.pod("q", "two")
+    assert not world.reserve(second, "a").is_success
+    world.plugin.unreserve(first, "a")
+    assert world.woken == ["room"]
+    for name in ("none", "c"):
+        assert not world.reserve(world.pod("r", "c"), "a").is_success
+        world.woken.clear()
+        world.put(claim(name))
+    assert world.woken == ["r"]
+
+
 def test_what_the_server_refuses_is_told() -> None:
     world = World(claim("c"))
     pod = world.reserved("p", "a", "c")

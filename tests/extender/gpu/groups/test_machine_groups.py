@@ -156,6 +156,32 @@ def test_nothing_is_lent_while_owners_wait_for_ten_minutes_at_most() -> None:
     assert not world.use.is_wanted("search")  # it names the group, and is not an owner
 
 
+def test_who_borrows_is_told_when_owners_wait_no_more() -> None:
+    world, told = GroupWorld([group_node("a", "search", cpu=4.0)], (), lends()), list[bool]()
+    world.use.on_change.append(lambda: told.append(world.use.is_wanted("search")))
+    first, second = (of_team(name, "search", "search", cpu=1.0, created=world.now) for name in ("v", "w"))
+    world.put(first)
+    world.put(second)
+    world.cluster.delete_pod(first.uid)
+    assert told == []  # another waits
+    world.cluster.delete_pod(second.uid)
+    assert told == [False]
+    world.put(first)
+    world.use.look()
+    assert told == [False]
+    world.now += 600
+    world.use.look()
+    assert told == [False, False]
+    for change in (replace(first, priority=5), first):  # it has waited too long already
+        world.put(change)
+        world.use.look()
+    world.cluster.delete_pod(first.uid)
+    assert told == [False, False]
+    world.put(replace(second, created=world.now))
+    world.place([replace(second, created=world.now)])
+    assert told == [False, False, False]
+
+
 def test_several_groups_lend_each_its_own() -> None:
     nodes = [group_node("a", "search", cpu=4.0), group_node("b", "ads", cpu=4.0)]
     ads = Group("ads", (GroupOwner(("ads",)),), borrow=Borrow.IDLE, keep_free=0.5)
@@ -195,6 +221,7 @@ def test_hints() -> None:
         (ClusterEvent(EventKind.NODE_CHANGED, node=node, before=node), False, True),
         (ClusterEvent(EventKind.POD_LEFT, pod=pod), False, True),
         (ClusterEvent(EventKind.POD_BOUND, pod=pod), False, True),
+        (ClusterEvent(EventKind.FORECAST_CHANGED), False, True),  # GroupUse.on_change
         (ClusterEvent(EventKind.NAMESPACE_CHANGED), False, False),
     ]
     for event, anybody, who_borrows in cases:

@@ -251,6 +251,16 @@ def test_a_dry_run_tells_once_and_evicts_nobody() -> None:
     assert tested.care.n_would_go == 2
 
 
+def test_in_a_dry_run_nobody_is_evicted_though_everything_else_allows_it() -> None:
+    tested = Care(*offline_pods(3), dry_run=True, evict=True)
+    tested.measure(39.0)
+    assert tested.leads
+    for _ in range(3):
+        tested.step()
+    assert tested.asked == [] and not any(tested.care.evictions.values())
+    assert tested.care.n_would_go == 3
+
+
 def test_figures() -> None:
     tested = Care(*offline_pods(3), gpu_pod("g", "node-0"), cores_per_gpu=5.0, memory_per_gpu=7.0)
     tested.measure(36.5)

@@ -9,8 +9,10 @@ from extender.framework.events import ClusterEvent, EventKind
 from extender.framework.plugins import CountsRoom, EnqueueExtensions, Hint
 from extender.framework.preemption.what_if import WithoutPods
 from scorer.cluster.objects import PodInfo
+from scorer.model_watch import LoadedModel
 from tests.extender.gpu.tide.tide_api import FakeApi
-from tests.extender.gpu.tide.tide_world import World, gpu_node, inference, trainer
+from tests.extender.gpu.tide.tide_made_up import demand
+from tests.extender.gpu.tide.tide_world import World, evening_model, gpu_node, inference, trainer
 
 SERVING = [inference(n, "node-0") for n in range(4)]
 NODES = [gpu_node("node-0"), gpu_node("node-1"), gpu_node("node-2", gpus=2, product="T4"), gpu_node("node-3", gpus=0)]
@@ -115,3 +117,47 @@ def test_pods_that_wait_are_asked_again_where_there_is_more_room() -> None:
     world.at(23.6)
     world.tide.step()
     assert [event.kind for event in world.queue.events[before:]] == [EventKind.FORECAST_CHANGED]
+
+
+def test_pods_that_wait_are_asked_again_once_there_is_a_forecast() -> None:
+    world = planned(12.0, without_model=True)
+    before = len(world.queue.events)
+    world.tide.step()
+    assert len(world.queue.events) == before
+    world.scorer.install(LoadedModel("v1", evening_model(), {}))
+    world.tide.step()
+    assert [event.kind for event in world.queue.events[before:]] == [EventKind.FORECAST_CHANGED]
+
+
+def test_more_room_in_the_hours_ahead_is_more_room() -> None:
+    """For pods that take long to drain; now there is as much as before."""
+    room = World(FakeApi()).room
+    assert room.use(demand([4, 4, 12, 12])), "the first"
+    assert not room.use(demand([4, 4, 12, 12]))
+    assert room.use(demand([4, 4, 8, 8]))
+    assert not room.use(demand([4, 4, 8, 4])), "beyond what is as tight as before"
+    assert not room.use(demand([4, 6, 8, 8]))
+    assert not room.use(demand([4, 6, 8, 8], forecast=False))
+    assert room.use(demand([4, 6, 8, 8])), "a forecast"
+
+
+def test_an_old_plan_counts_as_none() -> None:
+    """16 GPUs: inference has 4 and is expected to need 10; without a forecast it keeps a tenth more than it has."""
+    pod = trainer(9, gpus=1.0)
+    eight = planned(20.0, *[trainer(n, "node-1", gpus=1.0) for n in range(8)])
+    assert "node-0" not in passes(eight, pod)
+    eight.clock.now += 599
+    assert "node-0" not in passes(eight, pod)
+    eight.clock.now += 2
+    assert "node-0" in passes(eight, pod)
+    eight.put(*(trainer(n, "node-0", gpus=1.0) for n in range(8, 11)))
+    assert "node-0" not in passes(eight, pod)
+    with eight.scorer.reading():
+        assert {"planned for a while" in one.reason for one in eight.room.filter(pod, eight.view)} == {True}
+    before = len(eight.queue.events)
+    eight.tide.step()
+    assert len(eight.queue.events) == before + 1, "a new plan is asked"
+
+    slow = planned(20.0, *[trainer(n, "node-1", gpus=1.0) for n in range(8)], every=120.0)
+    slow.clock.now += 1199
+    assert "node-0" not in passes(slow, pod)

@@ -9,10 +9,14 @@ from typing import Any
 import pytest
 
 from extender.api_answer import Answer
+from extender.framework.gangs.labels import GROUP_LABEL
+from extender.framework.gangs.minima import Minima
+from extender.framework.gangs.pod_group import PodGroupInfo
 from extender.gpu.tide.record import MOVES
 from extender.gpu.tide.terms import TIDE
+from scorer.cluster.objects import PodInfo
 from tests.extender.gpu.tide.tide_api import FakeApi, no_answer, workload
-from tests.extender.gpu.tide.tide_world import World, gpu_node, inference, trainer
+from tests.extender.gpu.tide.tide_world import World, gpu_node, inference, moment, trainer
 
 ELASTIC = {"min-replicas": "1", "max-replicas": "8"}
 SERVING = [inference(n, "node-0") for n in range(4)]
@@ -287,3 +291,163 @@ def test_pools_are_the_card_models() -> None:
     assert list(report.pools) == ["A100", "T4"] and report.demand is not None
     assert report.demand.capacity.tolist() == [8, 8]
     assert api.spec("train")["replicas"] == 2, "all of the A100 that inference leaves"
+
+
+# Moves that fail
+
+
+def no_right_to_scale(method: str, path: str) -> Answer | None:
+    return Answer(403, text="403 forbidden") if method == "PATCH" and path.endswith("/scale") else None
+
+
+def test_a_resume_that_fails_is_made_once_it_can_be() -> None:
+    api = FakeApi(workload("StatefulSet", "whole", 4, gpus=2))
+    pods = [trainer(n, "node-1", of="whole") for n in range(4)]
+    World(api, 17.4, pods=[*SERVING, *pods]).tide.step()
+    assert api.spec("whole")["replicas"] == 0
+    api.before = no_right_to_scale
+    World(api, 23.6, pods=SERVING).tide.step()
+    assert api.spec("whole")["replicas"] == 0 and '"to":4' in api.named("whole")["metadata"]["annotations"][MOVES]
+    api.before = lambda method, path: None
+    World(api, 23.7, pods=SERVING).tide.step()
+    assert api.spec("whole")["replicas"] == 4
+
+
+def test_who_switches_off_what_was_resumed_is_heeded() -> None:
+    api = FakeApi(workload("StatefulSet", "whole", 4, gpus=2))
+    pods = [trainer(n, "node-1", of="whole") for n in range(4)]
+    World(api, 17.4, pods=[*SERVING, *pods]).tide.step()
+    World(api, 23.6, pods=SERVING).tide.step()
+    assert api.spec("whole")["replicas"] == 4
+    api.change("whole", replicas=0)
+    world = World(api, 26.0, pods=SERVING)
+    world.tide.step()
+    assert api.spec("whole")["replicas"] == 0 and not world.told
+
+
+def test_growing_that_fails_does_not_make_it_forget_its_size() -> None:
+    api = FakeApi(workload("StatefulSet", "train", 6, annotations={"min-replicas": "1"}))
+    world = World(api, 17.4, pods=[*SERVING, *trainers(6)])
+    world.tide.step()
+    assert api.spec("train")["replicas"] == 3
+    api.before = no_right_to_scale
+    again = World(api, 23.6, pods=[*SERVING, *trainers(3)])
+    again.tide.step()
+    assert again.tide.report.moves[0].outcome.startswith("failed") and api.spec("train")["replicas"] == 3
+    again = World(api, 23.7, pods=[*SERVING, *trainers(3)])
+    again.tide.step()
+    (seen,) = again.tide.report.trainings
+    assert seen.training.most == 6
+
+
+def test_one_that_cannot_be_scaled_is_left_alone_for_longer_and_longer() -> None:
+    """A look every 30 s: tried again after 60 s, 120 s, 240 s."""
+    api = FakeApi(stateful(6))
+    api.before = no_right_to_scale
+    world = World(api, 17.4, pods=[*SERVING, *trainers(6)])
+    tried = []
+    for look in range(16):
+        before = len(api.written)
+        world.tide.step()
+        if len(api.written) > before:
+            tried.append(look)
+        world.later(30)
+    assert tried == [0, 2, 6, 14]
+    assert [reason for _, reason, _ in world.told] == ["TideFailed"] * 4
+    assert world.tide.report.moves[0].outcome.startswith("it could not be scaled, and is tried again in")
+    api.before = lambda method, path: None
+    world.later(600)
+    world.tide.step()
+    assert api.spec("train")["replicas"] == 3
+
+
+# Pods that wait, and GPUs could not help
+
+
+@pytest.mark.parametrize(
+    "waits",
+    [
+        inference(9, gpus=7.0, gates=("example.com/quota",)),
+        inference(9, gpus=12.0),
+        inference(9, gpus=7.0, created=0.0),
+    ],
+    ids=["gated", "larger than any node", "for too long"],
+)
+def test_training_does_not_shrink_for_pods_that_gpus_do_not_help(waits: PodInfo) -> None:
+    api = FakeApi(stateful(6))
+    world = World(api, 12.0, pods=[*SERVING, *trainers(6), waits])
+    world.tide.step()
+    assert api.spec("train")["replicas"] == 6 and not world.told
+    assert world.metrics.waiting.labels("A100")._value.get() == 0
+
+
+def test_a_pod_is_waited_for_until_trainings_have_drained_and_ten_minutes_more() -> None:
+    for age, replicas in ((1190, 5), (1210, 6)):
+        api = FakeApi(stateful(6))
+        waits = [inference(9, gpus=2.0, created=moment(12.0) - age)]
+        World(api, 12.0, pods=[*SERVING, *trainers(6), *waits]).tide.step()
+        assert api.spec("train")["replicas"] == replicas
+
+
+def test_room_is_made_where_there_are_nodes_of_the_pods_size() -> None:
+    """The service's other pods have cards of the small nodes."""
+    small = gpu_node("node-2", gpus=4, product="T4")
+    serving = [inference(n, "node-2") for n in range(2)]
+    world = World(FakeApi(), 12.0, pods=[*serving, inference(9, gpus=6.0)], nodes=[gpu_node("node-0"), small])
+    world.tide.step()
+    demand = world.tide.report.demand
+    assert demand is not None and dict(zip(world.table.pools, demand.waiting, strict=True)) == {"A100": 6, "T4": 0}
+
+
+# Gangs
+
+
+def gang_of(members: int) -> PodGroupInfo:
+    return PodGroupInfo("lab", "gang", "uid-gang", 1, 0.0, minima=Minima(members))
+
+
+def test_a_gang_is_not_shrunk_below_its_minimum_but_stopped_and_resumed_with_it() -> None:
+    """6 GPUs are left to training in the evening, three replicas; the gang needs four."""
+    api = FakeApi(stateful(6))
+    api.named("train")["spec"]["template"]["metadata"]["labels"][GROUP_LABEL] = "gang"
+    pods = trainers(6, labels={GROUP_LABEL: "gang"})
+    world = World(api, 17.4, pods=[*SERVING, *pods], groups=[gang_of(4)])
+    world.tide.step()
+    (seen,) = world.tide.report.trainings
+    assert seen.training.least == 4 and "min-replicas is 1, and its PodGroup needs 4" in seen.mistakes
+    assert world.told[-1][1] == "TideTake" and api.spec("train")["replicas"] == 0
+
+    again = World(api, 20.0, pods=SERVING, groups=[gang_of(4)])
+    again.tide.step()
+    assert api.spec("train")["replicas"] == 0, "not three of them, which could not run"
+    again.at(23.6)
+    again.tide.step()
+    assert api.spec("train")["replicas"] >= 4
+
+
+def test_what_its_gang_needs_is_on_record_while_a_workload_has_no_pods() -> None:
+    api = FakeApi(groups={"ml.example/v1": [{"name": "trains", "kind": "Train"}, {"name": "trains/scale"}]})
+    api.put(workload("Train", "train", 6, annotations=ELASTIC), group_version="ml.example/v1", plural="trains")
+    pods = trainers(6, kind="Train", labels={GROUP_LABEL: "gang"})
+    World(api, 17.4, pods=[*SERVING, *pods], groups=[gang_of(4)]).tide.step()
+    assert api.spec("train")["replicas"] == 0
+
+    again = World(api, 18.0, pods=SERVING, kinds=("ml.example/v1/trains",))
+    again.tide.step()
+    (seen,) = again.tide.report.trainings
+    assert seen.training.least == 4
+
+
+# A dry run
+
+
+def test_in_a_dry_run_nothing_is_written_whoever_leads() -> None:
+    """Neither what grows nor what shrinks; the metric tells of both."""
+    for replicas, hour, kind in ((2, 12.0, "grow"), (6, 17.4, "shrink")):
+        api = FakeApi(stateful(replicas))
+        world = World(api, hour, pods=[*SERVING, *trainers(replicas)], dry_run=True, may_write=lambda: True)
+        for _ in range(3):
+            world.tide.step()
+        assert not api.written and not world.told and api.spec("train")["replicas"] == replicas
+        assert world.metrics.moves.labels(kind, "dry_run")._value.get() == 1
+        assert world.tide.report.writes.startswith("dry run")

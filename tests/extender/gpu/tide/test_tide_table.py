@@ -49,6 +49,7 @@ def test_pools_capacity_and_who_holds_what() -> None:
         table.apply(state.put_pod(pod))
     assert table.pools == ["A100", "T4", "unknown"]
     assert table.capacity().tolist() == [10, 8, 8], "of a cordoned node what is held there"
+    assert table.largest().tolist() == [8, 8, 8]
     assert table.training().tolist() == [6, 0, 0] and table.others().tolist() == [1, 0.25, 0]
     assert table.pods[inference(8).uid].row == -1
     assert table.pods[trainer(0).uid].workload == ServiceKey("lab", "StatefulSet", "train")
@@ -57,6 +58,7 @@ def test_pools_capacity_and_who_holds_what() -> None:
     table.apply(state.delete_pod(pods[0].uid))
     assert table.training().tolist() == [2, 0, 0] and table.others().tolist() == [0, 0.25, 0]
     table.apply(state.delete_node("node-1"))
+    assert table.largest().tolist() == [8, 0, 8]
     assert table.capacity().tolist() == [10, 0, 8] and table.others().tolist() == [0, 0, 0]
 
 

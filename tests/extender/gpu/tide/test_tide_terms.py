@@ -57,9 +57,12 @@ def test_the_workload_says_it_before_its_pods() -> None:
     st.integers(0, 1000),
     st.sampled_from([0.0, 0.5, 8.0]),
     st.text(max_size=20),
+    st.integers(0, 2**31),
 )
-def test_records_come_back(at: int, moves: int, before: int, after: int, size: int, gpus: float, pool: str) -> None:
-    record = MoveRecord(float(at), moves, before, after, size, gpus, pool)
+def test_records_come_back(
+    at: int, moves: int, before: int, after: int, size: int, gpus: float, pool: str, gang: int
+) -> None:
+    record = MoveRecord(float(at), moves, before, after, size, gpus, pool, gang, generation=gang + 1)
     assert read_record(written(record)) == record
 
 
@@ -74,6 +77,13 @@ def test_a_move_that_was_not_carried_out_does_not_count() -> None:
     assert record.seen_with(5, dwell=60) == record, "somebody else has changed it since"
     undone = record.seen_with(6, dwell=60)
     assert (undone.moves, undone.at) == (2, 940.0)
+    assert (undone.after, undone.size) == (6, 8), "as it was left by the move before"
+
+
+@pytest.mark.parametrize(("generation", "is_taken_back"), [(0, False), (5, False), (6, False), (7, True), (9, True)])
+def test_a_move_that_somebody_took_back_was_carried_out(generation: int, is_taken_back: bool) -> None:
+    record = MoveRecord(at=1000.0, moves=3, before=0, after=4, size=4, generation=5)
+    assert (record.seen_with(0, 60, generation) == record) is is_taken_back
 
 
 def read(kind: WorkloadKind, made: dict[str, Any]) -> Any:

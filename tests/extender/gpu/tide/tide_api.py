@@ -42,6 +42,7 @@ def workload(
             "name": name,
             "namespace": "lab",
             "uid": f"uid-{name}",
+            "generation": 1,
             "labels": labels or {},
             "annotations": said,
             "creationTimestamp": "2026-01-01T00:00:00Z",
@@ -78,7 +79,7 @@ class FakeApi:
     def change(self, name: str, **spec: Any) -> None:
         """Somebody else writes."""
         one = self.named(name)
-        one["spec"] |= spec
+        self._set_spec(one, spec)
         self._touch(one)
 
     def submit(self, work: Coroutine[Any, Any, Any]) -> Future[Any]:
@@ -136,9 +137,15 @@ class FakeApi:
         self.written.append((path, patch))
         for part in ("annotations", "labels"):
             found["metadata"][part] |= patch["metadata"].get(part, {})
-        found["spec"] |= patch.get("spec", {})
+        self._set_spec(found, patch.get("spec", {}))
         self._touch(found)
         return _ok(_scale(found) if path.endswith("/scale") else found)
+
+    def _set_spec(self, one: Objects, spec: Objects) -> None:
+        """Each change of what is asked for is a generation."""
+        before = dict(one["spec"])
+        one["spec"] |= spec
+        one["metadata"]["generation"] += one["spec"] != before
 
     def _touch(self, one: Objects) -> None:
         self._version += 1

@@ -13,6 +13,8 @@ import numpy as np
 from benchmarks.large_cluster import large_cluster
 from extender.filters.filter import ClusterView
 from extender.framework.events import ClusterEvent
+from extender.framework.gangs.directory import GangDirectory
+from extender.framework.gangs.pod_group import PodGroupInfo
 from extender.gpu.devices.options import DeviceOptions
 from extender.gpu.tide.cards import node_gpus, pod_gpus, pool_of
 from extender.gpu.tide.controller import Session, Tide
@@ -32,10 +34,12 @@ from scorer.scorer import Scorer
 from tests.scorer.live_cluster import node, pod_of
 from tests.scorer.scorer_at import Clock
 
-__all__ = ["GPU", "World", "gpu_node", "inference", "trainer"]
+__all__ = ["GPU", "World", "evening_model", "gpu_node", "inference", "moment", "trainer"]
 
 GPU = "nvidia.com/gpu"
 FIRST_DAY = date(2026, 5, 19)
+JUST_NOW = 4e9
+"""Made after any hour of a test: a pod that waits has not waited for long."""
 CARDS = DeviceOptions()
 OPTIONS = TideOptions(margin=0.0, spread=0.0, notice=0.0, every=30.0, grace=570.0, dwell=3600.0, dead_band=0.0)
 """Ten minutes until GPUs are free."""
@@ -47,14 +51,16 @@ def gpu_node(name: str, gpus: int = 8, product: str = "A100", **changes: Any) ->
     return replace(made, labels={"nvidia.com/gpu.product": product}, allocatable=amounts, capacity=amounts, **changes)
 
 
-def inference(number: int, on: str = "", *, service: int = 0, gpus: float = 1.0, said: str = "inference") -> PodInfo:
+def inference(
+    number: int, on: str = "", *, service: int = 0, gpus: float = 1.0, said: str = "inference", **changes: Any
+) -> PodInfo:
     """A pod of a service that the model knows."""
     made = pod_of(None, f"rank-{service}-{number}", on, annotations={TIDE: said} if said else {})
     owner = Owner("ReplicaSet", f"service-{service:05d}-7d9f")
     made = replace(
         made, namespace="ns-000", owner=owner, owner_uid=f"rs-{service}", labels={"pod-template-hash": "7d9f"}
     )
-    return replace(made, requests={**made.requests, GPU: gpus})
+    return replace(made, requests={**made.requests, GPU: gpus}, **{"created": JUST_NOW, **changes})
 
 
 def trainer(
@@ -110,6 +116,7 @@ class World:
         *,
         pods: Sequence[PodInfo] = (),
         nodes: Sequence[NodeInfo] = (),
+        groups: Sequence[PodGroupInfo] = (),
         without_model: bool = False,
         may_write: Callable[[], bool] = lambda: True,
         **options: Any,
@@ -119,7 +126,7 @@ class World:
         self.scorer.follow(lambda: (True, self.clock.now, {}))
         self.queue, self.metrics = Queue(), TideMetrics()
         self.told: list[tuple[str, str, str]] = []
-        self.table = self._table()
+        self.table = self._table(groups)
         gpus = pod_gpus(CARDS)
         self.room = TideRoom(self.table, gpus, self.options, clock=self.clock)
         self.tide = Tide(
@@ -140,13 +147,17 @@ class World:
             self.scorer.install(LoadedModel("v1", evening_model(), {}))
         self.put(*pods)
 
-    def _table(self) -> TideTable:
+    def _table(self, groups: Sequence[PodGroupInfo]) -> TideTable:
         with self.scorer.reading() as cluster:
+            gangs = GangDirectory(cluster.state, clock=self.clock)
+            gangs.replace_groups(groups)
+            self.scorer.attach((), gangs)
             table = TideTable(
                 cluster.state,
                 pod_gpus=pod_gpus(CARDS),
                 node_gpus=node_gpus(CARDS),
                 pool_of=pool_of(CARDS, "", lambda node: True),
+                gangs=gangs,
             )
             self.scorer.attach((), table)
             index = PlacementIndex(cluster.state)
