@@ -182,7 +182,8 @@ class DeviceTable(DeviceColumns, NodesAndPodsOnly):
 
     def _is_the_same(self, holder: Holder, pod: PodInfo, demand: GpuDemand | None, seat: Seat) -> bool:
         """Whether nothing has changed for a pod that has devices, but maybe that it is known to be bound now."""
-        if holder.row != seat.node or holder.demand != demand or holder.node != pod.node:
+        is_elsewhere = holder.row != seat.node or holder.node != pod.node
+        if is_elsewhere or holder.demand != demand or holder.created != pod.created:
             return False
         is_assumed = self._is_assumed(pod.uid)
         if not is_assumed:

@@ -73,12 +73,20 @@ class CostTable:
         elif len(rows):
             cost, device = self._judge.cost(shape, states_of_rows(self._state, self._devices, rows))
             known.cost[rows], known.device[rows] = cost, device
-            known.version = version
+        known.version = version
         self._kept[shape] = known
         self._kept.move_to_end(shape)
         while len(self._kept) > self._most:
             self._kept.popitem(last=False)
         return known
+
+    def device_before(self, shape: PodShape, row: int) -> int | None:
+        """The card found for a pod that has just landed there, if nothing else has changed since it was judged;
+        -1 = none is to be chosen; None = it has to be judged again."""
+        known = self._kept.get(shape)
+        if known is None or known.version < self._devices.version - 1 or row >= len(known.device):
+            return None
+        return int(known.device[row])
 
 
 def states_of_rows(state: ClusterState, devices: DeviceTable, rows: Ints) -> NodeStates:

@@ -77,7 +77,12 @@ class Fragmentation:
         """
         if demand.is_whole or not self._keep_up() or self.judge is None:
             return None
-        shape = replace(self.shapes.of(pod), milli=demand.milli)
+        shape = self.shapes.of(pod)
+        if shape.milli == demand.milli:
+            found = self.costs.device_before(shape, row)
+            if found is not None:
+                return None if found < 0 else (found,)
+        shape = replace(shape, milli=demand.milli)
         nodes = states_of_rows(self.state, self.devices, np.array([row]))
         seat = self.state.seat_of.get(pod.uid)
         if seat is not None and seat.node == row:

@@ -13,6 +13,7 @@ from extender.gpu.fragmentation.nodes import NodeStates
 from extender.gpu.fragmentation.packing import Packing
 from extender.gpu.fragmentation.preference import Fragmentation, MakeJudge
 from extender.gpu.fragmentation.shapes import PodShape, ShapeMix
+from forecast.arrays import Floats, Ints
 from scorer.cluster.decoding import Kind
 from scorer.cluster.objects import NodeInfo, PodInfo
 from tests.extender.gpu.fragmentation.gpu_world import NOW, GpuWorld, card_node, card_pod
@@ -145,3 +146,27 @@ def test_the_judge_knows_what_the_nodes_have() -> None:
     assert judge is not first
     assert isinstance(judge, Packing)
     assert judge.following(states_of_rows(world.state, world.devices, np.arange(world.state.n_rows))) is judge
+
+
+def test_the_card_that_was_judged_best_is_not_judged_twice() -> None:
+    asked: list[int] = []
+
+    class Noting(Packing):
+        def cost(self, shape: PodShape, nodes: NodeStates) -> tuple[Floats, Ints]:
+            asked.append(nodes.n_nodes)
+            return super().cost(shape, nodes)
+
+    world = Preferring(card_node("a", cards=2), card_node("b", cards=2), make_judge=Noting)
+    pod = card_pod("next", milli=400)
+    world.put(card_pod("sits", milli=600, node="a"), pod)
+    world.preferred(pod)
+    asked.clear()
+    world.cluster.assume(pod, "a", NOW + 100)
+    assert len(world.devices.devices_of(pod.uid)) == 1 and asked == []
+    third = card_pod("third", milli=400)
+    world.put(third)
+    world.preferred(third)
+    world.put(card_pod("elsewhere", milli=400, node="b"))  # something has changed since
+    asked.clear()
+    world.cluster.assume(third, "a", NOW + 100)
+    assert len(world.devices.devices_of(third.uid)) == 1 and asked == [1]
