@@ -58,7 +58,9 @@ def _binary() -> tuple[str, dict[str, str]]:
     binary = _CACHE / "usr/lib/chromium/chromium"
     if not binary.exists():
         subprocess.run([str(_INSTALL), str(_CACHE)], check=True, timeout=900)
-    libraries = [str(path) for path in (_CACHE / "usr/lib", *(_CACHE / "usr/lib").glob("*-linux-gnu*"), _CACHE / "lib")]
+    usual = (_CACHE / "usr/lib").glob("*-linux-gnu*")
+    private = (_CACHE / "usr/lib").glob("*-linux-gnu*/pulseaudio")  # libpulse finds its own part by an absolute path
+    libraries = [str(path) for path in (_CACHE / "usr/lib", *usual, *private, _CACHE / "lib")]
     return str(binary), {
         "LD_LIBRARY_PATH": ":".join(libraries),
         "FONTCONFIG_PATH": str(_CACHE / "etc/fonts"),
