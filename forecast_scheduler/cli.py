@@ -17,11 +17,13 @@ import os
 import signal
 import sys
 from collections.abc import Sequence
-from typing import NoReturn
+from importlib.metadata import version
+from typing import Annotated, NoReturn
 
 import typer
 
 from forecast.errors import ForecastError, InputError, PublishError, StoreError
+from forecast.redaction import redacted
 from forecast_scheduler.commands.backtest import backtest
 from forecast_scheduler.commands.canary import canary
 from forecast_scheduler.commands.demo import demo
@@ -59,12 +61,28 @@ _MENDABLE = {
 
 app = typer.Typer(
     name="forecast-scheduler",
-    help="Forecast what every Kubernetes service will use, and place pods where tonight's peak stays lowest.",
     epilog="Try it without a cluster: forecast-scheduler demo",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
 )
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"forecast-scheduler {version('forecast-scheduler')}")
+        raise typer.Exit
+
+
+@app.callback()
+def options_of_all(
+    show_version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Show the version and exit.")
+    ] = False,
+) -> None:
+    """Forecast what every Kubernetes service will use, and place pods where tonight's peak stays lowest."""
+
+
 app.command()(demo)
 app.command()(train)
 app.command()(backtest)
@@ -145,5 +163,5 @@ def _usage_error(error: typer.TyperException) -> int:
 
 
 def _fail(status: int, message: str) -> int:
-    print(f"forecast-scheduler: {' '.join(message.split())}", file=sys.stderr)
+    print(f"forecast-scheduler: {redacted(' '.join(message.split()))}", file=sys.stderr)
     return status

@@ -11,6 +11,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -66,6 +67,11 @@ def _helps(command: Any, name: str) -> Iterator[tuple[str, str]]:
         yield f"{name} {one.name}", getattr(one, "help", None) or ""
     for below, other in getattr(command, "commands", {}).items():
         yield from _helps(other, f"{name} {below}".strip())
+
+
+def test_the_version_is_that_of_the_package(capfd: pytest.CaptureFixture[str]) -> None:
+    assert run(["--version"]) == 0
+    assert capfd.readouterr().out == f"forecast-scheduler {version('forecast-scheduler')}\n"
 
 
 def test_no_help_loses_words_to_markup() -> None:

@@ -1,0 +1,60 @@
+"""The image, built from the Dockerfile and run with the rights its manifests give it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from importlib.metadata import version
+from pathlib import Path
+
+import pytest
+
+from tests.image.image_build import ROOT, ImageBuild, missing_tools
+
+SAMPLE = ROOT / "data" / "sample"
+pytestmark = [pytest.mark.long, pytest.mark.skipif(bool(missing_tools()), reason=missing_tools())]
+
+_MAY_WRITE = """
+import os
+for place in ("/", "/opt/forecast-scheduler", "/tmp"):
+    print(place, os.access(place, os.W_OK))
+print(os.getuid(), open("/proc/self/status").read().split("CapEff:")[1].split()[0])
+"""
+
+
+@pytest.fixture(scope="module")
+def image(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ImageBuild]:
+    built = ImageBuild(tmp_path_factory.mktemp("image"))
+    yield built
+    built.close()
+
+
+def test_it_starts_the_command_as_nobody(image: ImageBuild) -> None:
+    assert image.configuration("{{.OCIv1.Config.User}}") == "65532:65532"
+    assert image.configuration("{{.OCIv1.Config.Entrypoint}}") == "[forecast-scheduler]"
+    said = image.run("forecast-scheduler", "--version", data=SAMPLE)
+    assert said.stdout == f"forecast-scheduler {version('forecast-scheduler')}\n", said.stderr
+
+
+def test_nothing_but_tmp_can_be_written_and_no_capability_is_left(image: ImageBuild) -> None:
+    said = image.run("/opt/forecast-scheduler/bin/python", "-c", _MAY_WRITE, data=SAMPLE)
+    assert said.stdout.split() == [
+        "/", "False", "/opt/forecast-scheduler", "False", "/tmp", "True", "65532", "0000000000000000",
+    ], said.stderr  # fmt: skip
+
+
+def test_it_trains_and_asks_the_model_it_published(image: ImageBuild) -> None:
+    both = (
+        "forecast-scheduler train --history /mnt --models /tmp/models"
+        " && forecast-scheduler models list --models /tmp/models"
+    )
+    said = image.run("/bin/sh", "-c", both, data=SAMPLE)
+    assert said.returncode == 0, said.stderr
+    assert "48" in said.stdout
+
+
+def test_it_holds_the_drivers_of_object_stores_and_no_tools_to_build_with(image: ImageBuild) -> None:
+    names = ("s3fs", "pip", "pytest", "hatchling")
+    have = f"from importlib.util import find_spec; print([find_spec(name) is not None for name in {names}])"
+    said = image.run("/opt/forecast-scheduler/bin/python", "-c", have, data=SAMPLE)
+    assert said.stdout.strip() == "[True, False, False, False]", said.stderr
+    assert not list(Path(image.root / "opt/forecast-scheduler").rglob("tests/schedule"))
