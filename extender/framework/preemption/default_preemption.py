@@ -110,8 +110,8 @@ class DefaultPreemption:
             return ""
         if any(one.nodes[row] and not one.preemptible for one in rejections):
             return ""  # whoever goes there now, it is of no use any more
-        going = frozenset() if nominated is None else nominated.victims
-        if any(self._sits_on(uid, row, view) for uid in going):
+        # Those that go for others there, too: until the API server has taken their deletion nothing else tells of it.
+        if any(self._sits_on(uid, row, view) for one in self._nominated.on(row) for uid in one.victims):
             return "a victim that has not left the nominated node yet."
         self._sitting.settle()
         if any(other.terminating and other.priority < pod.priority for other in self._sitting.on(row)):

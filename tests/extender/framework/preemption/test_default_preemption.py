@@ -239,6 +239,22 @@ def test_a_nominated_pod_waits_for_its_victims_and_only_for_these() -> None:
     assert world.preempts(pod("y", cpu=4, priority=1)) == ("b", ["q"])
 
 
+def test_a_nominated_pod_waits_for_the_victims_of_others_on_its_node_before_they_are_seen_to_go() -> None:
+    there = [pod(name, "a", cpu=1, started=float(started)) for started, name in enumerate("stuvpq")]
+    world = World([node("a", cpu=6), node("b", cpu=2)], [*there, pod("r", "b", cpu=2, priority=1)])
+    x, y = (pod(name, cpu=2, priority=2) for name in "xy")
+    world.nominated.nominate(x, "a", ["p", "q"])
+    world.nominated.nominate(y, "a", ["u", "v", "p", "q"])
+    world.delete("p")
+    world.delete("q")
+    assert world.feasible(x) == set()  # the room of y is kept, too
+    assert status(world.asked(x)).reason == (
+        "preemption: not eligible due to a victim that has not left the nominated node yet."
+    )
+    world.nominated.clear("y")
+    assert world.feasible(x) == {"a"}
+
+
 def test_after_a_restart_the_status_of_the_pod_and_terminating_pods_are_enough() -> None:
     world = World([node("a"), node("b")], [pod("p", "a", cpu=4, terminating=True), pod("q", "b", cpu=4)])
     x = pod("x", cpu=4, priority=1, nominated_node="a")
