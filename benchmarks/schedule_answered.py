@@ -62,12 +62,16 @@ class AnsweringSession(ApiSession):
 
 
 class _NotingReports(Reports):
-    """Also notes where pods went, and when all that are awaited have got there."""
+    """Also notes where pods went, and when all that are awaited have got there.
+
+    last : wall clock and CPU seconds when the last of them did
+    """
 
     def __init__(self, session: ApiSession) -> None:
         super().__init__(session, instance="benchmark")
         self.nodes: dict[str, str] = {}
         self.all_bound = threading.Event()
+        self.last = 0.0, 0.0
         self._awaited = 0
 
     def await_pods(self, n: int) -> None:
@@ -80,6 +84,7 @@ class _NotingReports(Reports):
         """It is bound."""
         super().scheduled(pod, node)
         self.nodes[pod.uid] = node
+        self.last = time.perf_counter(), time.process_time()
         if len(self.nodes) == self._awaited:
             self.all_bound.set()
 
@@ -158,10 +163,12 @@ class AnsweredLoop:
         self._stack.close()
         gc.unfreeze()
 
-    def schedule(self, pods: Sequence[PodInfo], *, is_fed: bool = False) -> Round:
-        """Place and bind pods, which are in the queue before the loop goes on.
+    def schedule(self, pods: Sequence[PodInfo], *, is_fed: bool = False, quiet_seconds: float = 0.0) -> Round:
+        """Place and bind pods, which are in the queue before the loop goes on. Raises TimeoutError.
 
-        is_fed : they come while it runs, through the tables as from the watch. Raises TimeoutError.
+        is_fed        : they come while it runs, through the tables as from the watch
+        quiet_seconds : when none was bound for so long those that are left fit nowhere, and the round, without them,
+                        has ended with the last that was bound (but for `threads`); 0 = all fit
         """
         # Its last round may wait for pods still, and would take these.
         if not self._has_paused.wait(_LONGEST_SECONDS):
@@ -176,20 +183,29 @@ class AnsweredLoop:
         if is_fed:
             self._note_beginning()
             self._put(pods)
-        if not self._reports.all_bound.wait(_LONGEST_SECONDS):
+        if not (self._is_quiet(quiet_seconds) if quiet_seconds else self._reports.all_bound.wait(_LONGEST_SECONDS)):
             n_bound, lengths = len(self._reports.nodes), self._loop.queue.lengths()
             raise TimeoutError(f"{n_bound} of {len(pods)} pods were bound in {_LONGEST_SECONDS:.0f} s: {lengths}")
-        ended, cpu, threads = time.perf_counter(), time.process_time(), _thread_seconds()
+        (ended, cpu), threads = self._reports.last, _thread_seconds()
         self._may_run = False
         self._has_paused.clear()
         began, cpu_before, before = self._began
         return Round(
-            len(pods),
+            len(self._reports.nodes),
             ended - began,
             cpu - cpu_before,
             {name: seconds - before.get(name, 0.0) for name, seconds in threads.items()},
             dict(self._reports.nodes),
         )
+
+    def _is_quiet(self, seconds: float) -> bool:
+        """Waits until all are bound, or some are and no further one was for so long; False = none was."""
+        n_before = -1
+        while not self._reports.all_bound.wait(seconds):
+            if len(self._reports.nodes) == n_before:
+                return n_before > 0
+            n_before = len(self._reports.nodes)
+        return True
 
     def remove(self, pods: Sequence[PodInfo]) -> None:
         """They are gone."""

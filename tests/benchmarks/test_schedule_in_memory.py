@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from benchmarks.schedule_answered import AnsweredLoop, cluster_with_zones, waiting_pods
@@ -30,3 +32,15 @@ def test_rounds_leave_the_cluster_as_it_was_and_stages_are_those_of_all_threads(
         assert stages.per_pod(60).keys() >= {"queue: pop", "filters", "place", "assume", "outcome"}
         fed = loop.schedule(waiting_pods(made, 60, 3, "second"), is_fed=True)
         assert fed.n_pods == len(fed.nodes) == 60
+
+
+def test_a_round_ends_though_some_fit_nowhere_and_counts_the_others() -> None:
+    made = cluster_with_zones(4, 2, 5)
+    with AnsweredLoop(made) as loop:
+        fitting, other = waiting_pods(made, 3, 1, "fitting"), waiting_pods(made, 1, 1, "other")
+        huge = [replace(pod, requests={"cpu": 1e6}) for pod in other]
+        first = loop.schedule([*fitting, *huge], quiet_seconds=2.0)
+        assert first.n_pods == 3 and set(first.nodes) == {pod.uid for pod in fitting}
+        loop.remove([*fitting, *huge])
+        again = waiting_pods(made, 3, 1, "again")
+        assert loop.schedule(again).n_pods == 3

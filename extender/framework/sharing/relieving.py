@@ -23,7 +23,7 @@ from extender.framework.sharing.eviction import Evict, Evicted
 from extender.framework.sharing.repair import RepairPlan
 from scorer.cluster.objects import PodInfo
 
-__all__ = ["NodeRelief", "RepairNews", "Strained"]
+__all__ = ["NodeRelief", "RepairNews"]
 
 logger = logging.getLogger(__name__)
 

@@ -40,7 +40,7 @@ from scorer.cluster.watched import Watched
 from scorer.cluster.wire_base import NOTHING
 from scorer.cluster.wire_scheduling import NodeSelectorJson
 
-__all__ = ["GROUP", "WATCHED_CLAIMS", "WATCHED_CLASSES", "WATCHED_SLICES", "decode_claim"]
+__all__ = ["GROUP", "WATCHED_CLAIMS", "WATCHED_CLASSES", "WATCHED_SLICES"]
 
 GROUP: Final = "/apis/resource.k8s.io/v1"
 

@@ -9,7 +9,7 @@ from scorer.cluster.wire import Metadata
 from scorer.cluster.wire_base import NOTHING, Text, Wire
 from scorer.cluster.wire_scheduling import NodeSelectorJson
 
-__all__ = ["ClaimJson", "ClaimMetadata", "ClassJson", "DevicesJson", "SliceJson", "TolerationJson"]
+__all__ = ["ClaimJson", "ClassJson", "DevicesJson", "SliceJson", "TolerationJson"]
 
 _Amount = str | int | float
 

@@ -16,7 +16,7 @@ from scorer.cluster.seating import WAITING_SECONDS, waits
 from scorer.cluster.state import ClusterState
 from scorer.follower import NodesAndPodsOnly
 
-__all__ = ["GroupUse", "Lent"]
+__all__ = ["GroupUse"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from extender.gpu.devices.options import DeviceOptions
 from extender.gpu.tide.table import NodeGpus, PodGpus, PoolOf
 from scorer.cluster.objects import NodeInfo, PodInfo
 
-__all__ = ["UNKNOWN_MODEL", "node_gpus", "pod_gpus", "pool_of"]
+__all__ = ["node_gpus", "pod_gpus", "pool_of"]
 
 UNKNOWN_MODEL = "unknown"
 """Pool of nodes with GPUs whose labels do not say of which model."""

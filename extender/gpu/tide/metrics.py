@@ -96,6 +96,7 @@ class TideMetrics:
             self.training.labels(pool).set(training[at])
             self.planned.labels(pool).set(planned[at])
             self.lacking.labels(pool).set(lacking[at])
+            self.shortfall.labels(pool)  # 0 from the beginning: a rate shows nothing of what a series begins with
 
 
 def _per_pool(name: str, help_text: str) -> Gauge:

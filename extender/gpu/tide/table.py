@@ -21,7 +21,7 @@ from scorer.cluster.seating import sits, waits
 from scorer.cluster.state import ClusterState
 from scorer.follower import NodesAndPodsOnly
 
-__all__ = ["Gangs", "GpuPod", "NodeGpus", "PodGpus", "PoolOf", "TideTable", "workload_of"]
+__all__ = ["Gangs", "GpuPod", "NodeGpus", "PodGpus", "PoolOf", "TideTable"]
 
 PodGpus = Callable[[PodInfo, NodeInfo | None], float]
 """GPUs that a pod takes, a share of one if it shares; 0 = none. The node: None = it has none yet."""

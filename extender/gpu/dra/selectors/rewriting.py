@@ -15,7 +15,7 @@ from typing import Final
 
 from forecast.errors import InputError
 
-__all__ = ["Lookups", "UnreadableExpression", "lookups", "spelled_out"]
+__all__ = ["Lookups", "lookups", "spelled_out"]
 
 # Literals first: what looks like code inside of them is none. Raw ones have no escapes.
 _TOKEN: Final = re.compile(
