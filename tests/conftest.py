@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import logging
 import os
+from collections.abc import Sequence
+from pathlib import Path
 
 import pytest
 from hypothesis import settings
@@ -15,12 +17,29 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 # Workers of pytest-xdist have it, and commands would take it for the width of a terminal that somebody looks at.
 os.environ.pop("COLUMNS", None)
 
-# Nothing is judged by the time it takes: the machine may be busy with other tests.
-settings.register_profile("usual", deadline=None)
+# Nothing is judged by the time it takes: the machine may be busy with other tests. Half as many cases as Hypothesis
+# would try by itself.
+settings.register_profile("usual", max_examples=50, deadline=None)
 settings.load_profile("usual")
 
-# `make test-long` asks for it: every property is tried on five times as many cases, hundreds of thousands in all.
+# `make test-long` asks for it: every property is tried on ten times as many cases, hundreds of thousands in all.
 settings.register_profile("long", max_examples=500, deadline=None)
+
+
+_LONGEST_FIRST = ("schedule", "differential", "processes", "cluster", "forecast", "trainer", "forecast_scheduler")
+"""Directories whose files take up to minutes: they wait for real servers, or fit models. Where two files run at a time
+one of these must not begin when all others have ended."""
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """In the order above, others behind these; within a directory as they were."""
+    items.sort(key=lambda item: place_of(item.path.relative_to(Path(__file__).parent).parts))
+
+
+def place_of(parts: Sequence[str]) -> int:
+    """Of a test file, by its path below tests/: 0 = begins first."""
+    return _LONGEST_FIRST.index(parts[0]) if parts[0] in _LONGEST_FIRST else len(_LONGEST_FIRST)
 
 
 @pytest.fixture(autouse=True)

@@ -10,9 +10,9 @@ from tests.processes.scorer_process import ROOT
 __all__ = ["command"]
 
 
-def command(*arguments: object) -> subprocess.CompletedProcess[str]:
-    """Its exit status and what it said."""
+def command(*arguments: object, seconds: float = 120) -> subprocess.CompletedProcess[str]:
+    """Its exit status and what it said. Raises subprocess.TimeoutExpired."""
     return subprocess.run(
         [sys.executable, "-m", "forecast_scheduler", *map(str, arguments)],
-        cwd=ROOT, capture_output=True, text=True, timeout=120, stdin=subprocess.DEVNULL, check=False,
+        cwd=ROOT, capture_output=True, text=True, timeout=seconds, stdin=subprocess.DEVNULL, check=False,
     )  # fmt: skip

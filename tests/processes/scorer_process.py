@@ -21,7 +21,7 @@ __all__ = ["ROOT", "Asker", "ScorerProcess", "eventually", "settings_of"]
 
 ROOT = Path(__file__).parents[2]
 ANSWER_SECONDS = 3.0
-_START_SECONDS = 60
+_START_SECONDS = 180  # of a machine that has much else to do
 
 
 def settings_of(**scorer: Any) -> dict[str, Any]:
@@ -178,12 +178,17 @@ class Asker:
 
 
 def eventually(condition: Callable[[], bool], seconds: float = 15) -> bool:
-    """Whether it becomes true within `seconds`; an answer that does not come counts as false."""
+    """Whether it becomes true within `seconds`; an answer that does not come counts as false.
+
+    Between two looks it waits as long as one takes, so that looking never has more than half of the time: what is
+    waited for needs the processors, too.
+    """
     deadline = time.monotonic() + seconds
     while True:
+        began = time.monotonic()
         with suppress(httpx.HTTPError):
             if condition():
                 return True
         if time.monotonic() > deadline:
             return False
-        time.sleep(0.05)
+        time.sleep(max(0.05, min(time.monotonic() - began, 1.0)))
