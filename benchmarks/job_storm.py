@@ -144,7 +144,7 @@ class Setting:
             bound.setdefault(pod["metadata"]["name"], time.perf_counter())
 
         selectors = {"labelSelector": f"{BATCH_LABEL}={name}", "fieldSelector": "spec.nodeName!="}
-        with Watching(self.cluster.plane, PODS, seen, **selectors) as watching:
+        with Watching(self.cluster.plane, PODS, seen, selectors) as watching:
             created = self.creator.create(name, n_pods, scheduler_name)
             deadline = time.perf_counter() + _LONGEST
             while len(bound) < n_pods:

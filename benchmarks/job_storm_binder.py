@@ -65,7 +65,7 @@ def main() -> None:
     gc.freeze()
     try:
         mine = f"spec.schedulerName={asked.scheduler_name},spec.nodeName="
-        with Watching(_address(asked.kubeconfig), PODS, seen, fieldSelector=mine):
+        with Watching(_address(asked.kubeconfig), PODS, seen, {"fieldSelector": mine}):
             print("ready", flush=True)
             sys.stdin.read()
     finally:

@@ -7,7 +7,9 @@ import time
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-__all__ = ["child_named", "cpu_of", "cpu_seconds", "peak_bytes", "resident_bytes", "wait_until_at_rest"]
+__all__ = [
+    "child_named", "cpu_of", "cpu_seconds", "peak_bytes", "proportional_bytes", "resident_bytes", "wait_until_at_rest",
+]  # fmt: skip
 
 _LONGEST_UNREST = 30.0
 
@@ -25,12 +27,17 @@ def cpu_of(processes: Mapping[str, int]) -> dict[str, float]:
 
 def resident_bytes(process: int) -> int:
     """Memory in use."""
-    return _status_bytes(process, "VmRSS")
+    return _bytes_of(process, "status", "VmRSS")
+
+
+def proportional_bytes(process: int) -> int:
+    """Memory in use, of pages that several processes share only its part (PSS, proc(5))."""
+    return _bytes_of(process, "smaps_rollup", "Pss")
 
 
 def peak_bytes(process: int) -> int:
     """The most memory that was in use."""
-    return _status_bytes(process, "VmHWM")
+    return _bytes_of(process, "status", "VmHWM")
 
 
 def child_named(name: str) -> int:
@@ -60,9 +67,9 @@ def _children() -> Iterable[int]:
             continue
 
 
-def _status_bytes(process: int, field: str) -> int:
-    for line in Path(f"/proc/{process}/status").read_text().splitlines():
+def _bytes_of(process: int, file: str, field: str) -> int:
+    for line in Path(f"/proc/{process}/{file}").read_text().splitlines():
         name, _, rest = line.partition(":")
         if name == field:
             return int(rest.split()[0]) * 1024
-    raise LookupError(f"/proc/{process}/status has no {field}")
+    raise LookupError(f"/proc/{process}/{file} has no {field}")

@@ -36,8 +36,8 @@ def shipped_extender(url: str, **fields: Any) -> dict[str, Any]:
     return extender(url, **(entry | {"urlPrefix": url, "enableHTTPS": False} | fields))
 
 
-def node_usage_rules(path: Path, usage: Mapping[str, Sequence[float]]) -> Path:
-    """Recording rules that give every node a usage of all resources, each second: as fresh as if it were scraped."""
+def node_usage_rules(path: Path, usage: Mapping[str, Sequence[float]], *, every: str = "1s") -> Path:
+    """Recording rules that give every node a usage of all resources: as fresh as if it were scraped so often."""
     rules = [
         {
             "record": "forecast:node_usage",
@@ -47,7 +47,7 @@ def node_usage_rules(path: Path, usage: Mapping[str, Sequence[float]]) -> Path:
         for node, amounts in usage.items()
         for resource, amount in zip(RESOURCES, amounts, strict=True)
     ]
-    path.write_text(yaml.safe_dump({"groups": [{"name": "usage", "interval": "1s", "rules": rules}]}))
+    path.write_text(yaml.safe_dump({"groups": [{"name": "usage", "interval": every, "rules": rules}]}))
     return path
 
 

@@ -12,14 +12,17 @@ from dataclasses import dataclass
 from datetime import date, datetime, time, timedelta
 from enum import IntEnum
 from functools import lru_cache
+from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-import holidays
 import numpy as np
-import pandas as pd
 
 from forecast.arrays import Ints
 from forecast.errors import InputError
+
+if TYPE_CHECKING:  # pandas takes 80 MB, which services that only ask for slots need not have
+    import holidays
+    import pandas as pd
 
 __all__ = ["SLOTS_PER_DAY", "SLOT_MINUTES", "Calendar", "DayType", "Days"]
 
@@ -115,6 +118,8 @@ class Calendar:
 
 @lru_cache(maxsize=16)
 def _holiday_calendar(country: str) -> holidays.HolidayBase:
+    import holidays
+
     code, _, subdivision = country.partition("-")
     try:
         return holidays.country_holidays(code, subdiv=subdivision or None)

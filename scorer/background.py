@@ -12,6 +12,7 @@ from collections.abc import Callable
 from typing import Self
 
 from forecast.errors import InputError
+from scorer.allocator import give_back
 from scorer.every import Every
 from scorer.model_watch import ModelWatch
 from scorer.scorer import Scorer
@@ -84,3 +85,4 @@ class Background:
         self._scorer.refuse_model(self._models.refused)
         if loaded is not None:
             self._scorer.refresh_overview()
+            give_back()  # what the cluster's first listing, or the model before, has left

@@ -12,7 +12,6 @@ from datetime import datetime
 from itertools import islice
 
 import numpy as np
-from scipy.sparse import csr_array
 
 from forecast.arrays import Floats
 from scorer.answers import SelfCheck
@@ -133,10 +132,15 @@ def _load_drifts(load: LoadSnapshot, placed: Mapping[str, PlacedPod], names: tup
     node = np.array([pod.counts_on for pod in counted], dtype=np.int64)
     profile = np.array([pod.profile for pod in counted], dtype=np.int64)
     weight = np.array([pod.weight for pod in counted], dtype=np.float32)
-    pods = csr_array((weight, (node, profile)), shape=(n_nodes, max(n_profiles, 1)))
-    usage = load.usage.reshape(n_profiles, -1) if n_profiles else np.zeros((1, n_resources * n_points), np.float32)
-    share = (pods @ usage).reshape(n_nodes, n_resources, n_points) * load.per_capacity[:, :, None] + load.base
-    off = np.abs(share - load.share).max(axis=(1, 2), initial=0.0)
+    usage = load.usage.reshape(n_profiles, n_resources * n_points)
+    order = np.argsort(node, kind="stable")
+    begins = np.searchsorted(node[order], np.arange(n_nodes + 1))
+    off = np.zeros(n_nodes)
+    for row in range(n_nodes):  # one by one: the curves of all together are as large as the table itself
+        pods = order[begins[row] : begins[row + 1]]
+        total = (weight[pods] @ usage[profile[pods]]).reshape(n_resources, n_points)
+        share = total * load.per_capacity[row, :, None] + load.base[row]
+        off[row] = np.abs(share - load.share[row]).max(initial=0.0)
     for row in np.flatnonzero(~(off <= _TOLERANCE))[:_SHOWN].tolist():  # NaN is off, too
         yield f"predicted load: node {_name(names, row)} is off by {off[row]:.4f} of its capacity"
 

@@ -164,8 +164,9 @@ class PodHistory:
     most  : pods that had a node and had not ended, by node, at the worst moment
     """
 
-    def __init__(self, plane: Address) -> None:
-        self._watching = Watching(plane, PODS, self._see)
+    def __init__(self, plane: Address, *, patience_seconds: float = 0.0) -> None:
+        """patience_seconds: so long it waits for an API server that is being restarted."""
+        self._watching = Watching(plane, PODS, self._see, patience_seconds=patience_seconds)
         self._lock = threading.Lock()
         self._stories: dict[str, Story] = {}
         self._sitting: dict[str, set[str]] = defaultdict(set)
@@ -195,6 +196,11 @@ class PodHistory:
     def count(self, predicate: Callable[[Story], bool], prefix: str = "") -> int:
         """Of how many this is true."""
         return sum(map(predicate, self.all(prefix)))
+
+    def sitting(self) -> dict[str, int]:
+        """How many pods that have not ended each node has."""
+        with self._lock:
+            return {node: len(pods) for node, pods in self._sitting.items()}
 
     def order(self, prefix: str = "") -> list[str]:
         """Names in the order in which they were bound."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -206,10 +207,13 @@ class _Plane(Protocol):
 
 
 class ClusterWriter:
-    """Writes to an API server with up to `in_flight` requests at once. Raises RuntimeError for what it refuses."""
+    """Writes to an API server with up to `in_flight` requests at once. Raises RuntimeError for what it refuses.
 
-    def __init__(self, plane: _Plane, *, in_flight: int = 32) -> None:
-        self._url, self._in_flight = plane.url, in_flight
+    patience_seconds : so long a request is repeated that a server which is being restarted did not take
+    """
+
+    def __init__(self, plane: _Plane, *, in_flight: int = 32, patience_seconds: float = 0.0) -> None:
+        self._url, self._in_flight, self._patience = plane.url, in_flight, patience_seconds
         self._headers = {"Authorization": f"Bearer {plane.token}"}
         self._pool = urllib3.PoolManager(ca_certs=str(plane.ca_file), maxsize=in_flight, retries=False, timeout=30)
 
@@ -279,15 +283,34 @@ class ClusterWriter:
         self, method: str, path: str, body: Manifest | None = None, *, accepted: tuple[int, ...] = ()
     ) -> Manifest:
         kind = "application/merge-patch+json" if method == "PATCH" else "application/json"
-        answer = self._pool.request(
-            method,
-            self._url + path,
-            body=json.dumps(body) if body is not None else None,
-            headers=self._headers | {"Content-Type": kind},
-        )
+        text, headers = json.dumps(body) if body is not None else None, self._headers | {"Content-Type": kind}
+        answer, repeated = self._answer(method, path, text, headers)
+        if repeated and method == "POST" and answer.status == 409 and body is not None and "name" in body["metadata"]:
+            # It had been taken before the connection was lost; of a binding, too, nothing more is to be done.
+            return {} if body["kind"] == "Binding" else self._request("GET", f"{path}/{body['metadata']['name']}")
         if answer.status >= 300 and answer.status not in accepted:
             raise RuntimeError(f"{method} {path}: {answer.status} {answer.data.decode(errors='replace')[:500]}")
         return dict(json.loads(answer.data))
+
+    def _answer(
+        self, method: str, path: str, text: str | None, headers: Mapping[str, str]
+    ) -> tuple[urllib3.BaseHTTPResponse, bool]:
+        """And whether it had been asked before."""
+        deadline, repeated = time.monotonic() + self._patience, False
+        while True:
+            is_last = time.monotonic() >= deadline
+            try:
+                answer = self._pool.request(method, self._url + path, body=text, headers=headers)
+                if is_last or answer.status not in _COMES_BACK:
+                    return answer, repeated
+            except urllib3.exceptions.HTTPError:
+                if is_last:
+                    raise
+            repeated = True
+            time.sleep(0.2)
+
+
+_COMES_BACK = (429, 503)
 
 
 def _collection(manifest: Manifest) -> str:

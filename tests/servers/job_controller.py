@@ -87,11 +87,12 @@ def _index(pod: Mapping[str, Any]) -> int:
 class JobController:
     """Context manager: a thread that makes pods.
 
-    failed : names of Jobs that have failed
+    patience_seconds : so long it waits for an API server that is being restarted
+    failed           : names of Jobs that have failed
     """
 
-    def __init__(self, plane: Address) -> None:
-        self._plane = plane
+    def __init__(self, plane: Address, *, patience_seconds: float = 0.0) -> None:
+        self._plane, self._patience = plane, patience_seconds
         self._changed = threading.Condition()
         self._jobs: dict[str, Manifest] = {}
         self._pods: dict[str, dict[str, Manifest]] = defaultdict(dict)  # by UID of the Job
@@ -106,9 +107,10 @@ class JobController:
 
     def __enter__(self) -> Self:
         with ExitStack() as stack:
-            self._writer = stack.enter_context(ClusterWriter(self._plane, in_flight=16))
-            stack.enter_context(Watching(self._plane, PODS, self._see_pod))
-            stack.enter_context(Watching(self._plane, _JOBS, self._see_job))
+            patience = self._patience
+            self._writer = stack.enter_context(ClusterWriter(self._plane, in_flight=16, patience_seconds=patience))
+            stack.enter_context(Watching(self._plane, PODS, self._see_pod, patience_seconds=patience))
+            stack.enter_context(Watching(self._plane, _JOBS, self._see_job, patience_seconds=patience))
             self._thread.start()
             self._stack = stack.pop_all()
         return self

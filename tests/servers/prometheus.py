@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import socket
@@ -9,11 +10,11 @@ import subprocess
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
 __all__ = ["PrometheusServer", "free_port", "promtool"]
 
@@ -51,12 +52,23 @@ class PrometheusServer:
 
     blocks     : the TSDB's directory
     rule_files : recording rules to evaluate
+    scrapes    : entries of scrape_configs
     arguments  : further flags, such as --query.max-samples=1000
+    port       : 0 = any free one
     """
 
-    def __init__(self, blocks: Path, *, rule_files: Sequence[Path] = (), arguments: Sequence[str] = ()) -> None:
+    def __init__(
+        self,
+        blocks: Path,
+        *,
+        rule_files: Sequence[Path] = (),
+        scrapes: Sequence[Mapping[str, Any]] = (),
+        arguments: Sequence[str] = (),
+        port: int = 0,
+    ) -> None:
         self.blocks, self._rule_files, self._arguments = blocks, rule_files, arguments
-        self.port = free_port()
+        self._scrapes = [dict(one) for one in scrapes]
+        self.port = port or free_port()
         self.url = f"http://127.0.0.1:{self.port}"
         self._process: subprocess.Popen[bytes] | None = None
 
@@ -78,7 +90,9 @@ class PrometheusServer:
         self.blocks.mkdir(parents=True, exist_ok=True)
         config = self.blocks / "prometheus.yml"
         rules = "".join(f"  - {path}\n" for path in self._rule_files)
-        config.write_text("scrape_configs: []\n" + (f"rule_files:\n{rules}" if rules else ""))
+        # JSON is YAML, too.
+        scrapes = f"scrape_configs: {json.dumps(self._scrapes)}\n"
+        config.write_text(scrapes + (f"rule_files:\n{rules}" if rules else ""))
         log = (self.blocks / "prometheus.log").open("ab")
         self._process = subprocess.Popen(
             [

@@ -60,11 +60,16 @@ def lost(writer: ClusterWriter, name: str) -> None:
 
 
 class ProviderProcess:
-    """Context manager; ready when it is entered. Ends with the process that started it."""
+    """Context manager; ready when it is entered. Ends with the process that started it.
 
-    def __init__(self, plane: Address, prefix: str, *, start_seconds: float = 0.0) -> None:
+    patience_seconds : so long it waits for an API server that is being restarted
+    """
+
+    def __init__(
+        self, plane: Address, prefix: str, *, start_seconds: float = 0.0, patience_seconds: float = 0.0
+    ) -> None:
         told = {"url": plane.url, "token": plane.token, "ca_file": str(plane.ca_file)}
-        told |= {"prefix": prefix, "start_seconds": str(start_seconds)}
+        told |= {"prefix": prefix, "start_seconds": str(start_seconds), "patience_seconds": str(patience_seconds)}
         self._command = [sys.executable, "-m", __name__, json.dumps(told)]
 
     def __enter__(self) -> Self:
@@ -78,8 +83,14 @@ class ProviderProcess:
 
     def start(self) -> None:
         """Also after `kill`: it goes on with the pods that it finds."""
+        # A session of its own: Ctrl-C is for whoever started it, and the end of stdin tells it.
         self._process = subprocess.Popen(
-            self._command, cwd=_ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+            self._command,
+            cwd=_ROOT,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
         )
         self._expect("ready")
 
@@ -174,9 +185,11 @@ def main(arguments: Sequence[str]) -> None:
     told = json.loads(arguments[0])
     address = _Address(told["url"], told["token"], Path(told["ca_file"]))
     kubelets = Kubelets(told["prefix"], start_seconds=float(told["start_seconds"]))
-    with ClusterWriter(address, in_flight=_IN_FLIGHT) as writer:
+    patience = float(told["patience_seconds"])
+    with ClusterWriter(address, in_flight=_IN_FLIGHT, patience_seconds=patience) as writer:
         playing = _Playing(writer, kubelets, told["prefix"])
-        with Watching(address, PODS, playing.see, fieldSelector="spec.nodeName!="):
+        bound = {"fieldSelector": "spec.nodeName!="}
+        with Watching(address, PODS, playing.see, bound, patience_seconds=patience):
             threading.Thread(target=playing.run, daemon=True).start()
             print("ready", flush=True)
             for line in sys.stdin:

@@ -173,9 +173,9 @@ class ControlPlane:
     kubeconfig       : file with address, authority and the administrator's token
     """
 
-    def __init__(self, *, api_server_arguments: Sequence[str] = ()) -> None:
-        """api_server_arguments: further flags of kube-apiserver."""
-        self.directory = Path(tempfile.mkdtemp(prefix="control-plane-"))
+    def __init__(self, *, api_server_arguments: Sequence[str] = (), below: Path | None = None) -> None:
+        """api_server_arguments: further flags of kube-apiserver. below: where its directory is made."""
+        self.directory = Path(tempfile.mkdtemp(prefix="control-plane-", dir=below))
         self.token, self.powerless_token = secrets.token_hex(16), secrets.token_hex(16)
         tokens = self.directory / "tokens.csv"
         tokens.write_text(f'{self.token},admin,admin,"system:masters"\n{self.powerless_token},nobody,nobody\n')

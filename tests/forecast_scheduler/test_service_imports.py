@@ -1,0 +1,23 @@
+"""Services run for long and in several replicas: what only the trainer needs is not in their memory (docs/soak.md)."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+_IMPORTED = """
+import sys
+import forecast_scheduler.live_scorer, forecast_scheduler.live_extender, forecast_scheduler.live_schedule
+import scorer.service.app, extender.service.app
+print(*sorted({name.partition(".")[0] for name in sys.modules} & set(sys.argv[1:])))
+"""
+_HEAVY = ("pandas", "pyarrow", "scipy", "sklearn", "statsmodels", "plotly", "holidays")
+
+
+def test_services_import_nothing_that_only_the_trainer_needs() -> None:
+    said = subprocess.run(
+        [sys.executable, "-c", _IMPORTED, *_HEAVY], cwd=ROOT, check=True, capture_output=True, text=True
+    )
+    assert said.stdout.split() == []

