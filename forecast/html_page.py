@@ -1,4 +1,4 @@
-"""The frame that every HTML report shares: one file that needs nothing else. Pure string work."""
+"""The frame that every HTML report shares: one file that needs nothing else and may ask nothing. Pure string work."""
 
 from __future__ import annotations
 
@@ -9,17 +9,25 @@ from typing import Any
 
 __all__ = ["html_page", "html_table", "json_script"]
 
+# What is in the file runs, and nothing is fetched from anywhere: a report tells a lot about a cluster.
+_POLICY = (
+    "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data: blob:; "
+    "base-uri 'none'; form-action 'none'"
+)
+
 _STYLE = """
-:root { --ink: #2b2d42; --soft: #6b7280; --line: #e6eaee; --good: #1f7a8c; --bad: #c8553d; }
-body { margin: 0; background: #f4f6f8; color: var(--ink);
+:root { --ink: #2b2d42; --soft: #6b7280; --line: #e6eaee; --good: #1f7a8c; --bad: #c8553d; --paper: #f4f6f8;
+        --card: white; --ours: #eef6f7; }
+body { margin: 0; background: var(--paper); color: var(--ink);
        font: 15px/1.5 system-ui, -apple-system, 'Segoe UI', Roboto, sans-serif; }
 main { max-width: 1180px; margin: 0 auto; padding: 36px 24px 60px; }
 h1 { font-size: 27px; margin: 0 0 4px; letter-spacing: -.01em; }
 h2 { font-size: 18px; margin: 0 0 4px; }
 p { margin: 0 0 12px; color: var(--soft); max-width: 100ch; }
-section { background: white; border: 1px solid var(--line); border-radius: 12px; padding: 22px 24px; margin-top: 20px; }
+section { background: var(--card); border: 1px solid var(--line); border-radius: 12px; padding: 22px 24px;
+          margin-top: 20px; }
 .tiles { display: grid; grid-template-columns: repeat(auto-fit, minmax(230px, 1fr)); gap: 16px; margin-top: 22px; }
-.tile { background: white; border: 1px solid var(--line); border-radius: 12px; padding: 16px 20px; }
+.tile { background: var(--card); border: 1px solid var(--line); border-radius: 12px; padding: 16px 20px; }
 .tile small { color: var(--soft); display: block; }
 .tile b { font-size: 27px; font-weight: 650; font-variant-numeric: tabular-nums; }
 .tile .was { color: var(--bad); } .tile .is { color: var(--good); } .tile .to { color: var(--soft); font-weight: 400; }
@@ -28,7 +36,7 @@ table { border-collapse: collapse; width: 100%; font-variant-numeric: tabular-nu
 th, td { padding: 7px 7px; text-align: right; border-bottom: 1px solid var(--line); white-space: nowrap; }
 th { font-weight: 600; color: var(--soft); font-size: 13px; } th:first-child, td:first-child { text-align: left; }
 td i { color: var(--soft); font-style: normal; font-size: 12px; margin-left: 4px; }
-tr.ours td { background: #eef6f7; font-weight: 600; }
+tr.ours td { background: var(--ours); font-weight: 600; }
 footer { color: var(--soft); font-size: 13px; margin-top: 22px; }
 """
 
@@ -46,6 +54,7 @@ def html_page(title: str, body: str, *, scripts: Sequence[str] = (), style: str 
 <html lang="en">
 <head>
 <meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy" content="{_POLICY}">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <title>{escape(title)}</title>
 <style>{_STYLE}{style}</style>

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import date
 
 import numpy as np
 
-from forecast.arrays import AnyFloats
+from forecast.arrays import AnyFloats, Bools, Ints
 from forecast.calendar import SLOTS_PER_DAY
 from forecast.composition import NodeLoad, node_load
 from forecast.history import Placements
 from forecast.model import PeakModel
 from forecast.resources import RESOURCES
 
-__all__ = ["node_forecast"]
+__all__ = ["known_runs", "node_forecast", "nodes_understood", "rows_among"]
 
 
 def node_forecast(
@@ -44,3 +45,37 @@ def node_forecast(
         )
         for r in range(len(RESOURCES))
     ]
+
+
+def rows_among(wanted: Sequence[object], names: Sequence[object]) -> Ints:
+    """Where each of `wanted` stands among `names`, -1 = nowhere."""
+    row = {name: index for index, name in enumerate(names)}
+    return np.array([row.get(name, -1) for name in wanted], dtype=np.int64)
+
+
+def known_runs(runs: Placements, service: Ints, node: Ints) -> Placements:
+    """The runs of services and on nodes that a model knows, by its own indices.
+
+    service, node : for each service and node that the runs count by, its row in the model; -1 = the model has none
+    """
+    told = (node[runs.node] >= 0) & (service[runs.service] >= 0)
+    return Placements(
+        runs.pod[told], service[runs.service[told]], node[runs.node[told]], runs.first[told], runs.end[told]
+    )
+
+
+def nodes_understood(model: PeakModel, runs: Placements, service: Ints, node: Ints, day: date) -> Bools:
+    """Of which nodes a model can say what they use on a day: (n_nodes, n_resources), by the indices of the runs.
+
+    Not of those that it does not know, nor of those with a pod of a service that it knows no usage of.
+
+    service, node : as in `known_runs`
+    """
+    understood = np.repeat((node >= 0)[:, None], len(RESOURCES), axis=1)
+    finite: Bools = np.all(np.isfinite(model.usage((day,))), axis=(2, 3))  # (n_model_services, n_resources)
+    for r in range(len(RESOURCES)):
+        # A model that knows nothing of any pod has all of the load in its base.
+        with_usage = finite[:, r] if finite[:, r].any() else np.ones(len(finite), dtype=np.bool_)
+        unknown = ~np.append(with_usage, False)[service]  # the last one: services it does not know
+        understood[runs.node[unknown[runs.service]], r] = False
+    return understood

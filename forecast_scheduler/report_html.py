@@ -11,10 +11,11 @@ from typing import Any
 from forecast.html_page import html_page, html_table
 from forecast_scheduler.report_tables import AGREEMENT_HEADER, PODS, agreement_rows, comparison_notes, figure_rows
 
-__all__ = ["report_page"]
+__all__ = ["decision_sections", "report_page"]
 
-_HEAD = Template("""<h1>What was advised, and what kube-scheduler did</h1>
-<p>$decisions decisions from $first to $last.</p>""")
+_HEADING = "What was advised, and what kube-scheduler did"
+
+_COUNT = Template("<p>$decisions decisions from $first to $last.</p>")
 
 _AGREEMENT = Template("""<section><h2>Agreement</h2>
 <p>By rung of the degradation ladder. Late: kube-scheduler was given neutral scores because the deadline had passed.</p>
@@ -34,14 +35,24 @@ _TILE = Template("""<div class="tile"><small>$title</small><b><span class="was">
 
 def report_page(figures: Mapping[str, Any]) -> str:
     """The whole page, from what `--json` writes."""
-    decisions, placements = figures["decisions"], figures.get("placements")
+    return html_page("Decisions", f"<h1>{_HEADING}</h1>{_count(figures)}{_figures(figures)}")
+
+
+def decision_sections(figures: Mapping[str, Any]) -> str:
+    """The same as a part of another page."""
+    return f"<section><h2>{_HEADING}</h2>{_count(figures)}</section>{_figures(figures)}"
+
+
+def _count(figures: Mapping[str, Any]) -> str:
+    decisions = figures["decisions"]
     count, first, last = f"{decisions['all']['decisions']:,}", escape(decisions["first"]), escape(decisions["last"])
-    parts = [
-        _HEAD.substitute(decisions=count, first=first, last=last),
-        "" if placements is None else _placements(placements),
-        _AGREEMENT.substitute(table=html_table(AGREEMENT_HEADER, agreement_rows(decisions))),
-    ]
-    return html_page("Decisions", "\n".join(parts))
+    return _COUNT.substitute(decisions=count, first=first, last=last)
+
+
+def _figures(figures: Mapping[str, Any]) -> str:
+    placements = figures.get("placements")
+    agreement = _AGREEMENT.substitute(table=html_table(AGREEMENT_HEADER, agreement_rows(figures["decisions"])))
+    return ("" if placements is None else _placements(placements)) + agreement
 
 
 def _placements(placements: Mapping[str, Any]) -> str:

@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import UTC, datetime
-from pathlib import Path
+from datetime import UTC, date, datetime
 from typing import Any
 
 from extender.decisions.agreement import agreement_by_level, agreement_of
 from extender.decisions.comparison import add_moved_usage, blank_shift, compare
 from extender.decisions.decision import Decision
 from extender.decisions.moves import moves_of, span_of
-from forecast.calendar import SLOTS_PER_DAY
+from forecast.calendar import SLOTS_PER_DAY, Calendar
+from forecast.history import History
 from forecast.progress import Progress
 from forecast.resources import RESOURCES
-from forecast_scheduler.history_source import open_history, tell_what_was_cleaned
-from forecast_scheduler.shell import Shell
+from trainer.history.files import HistoryFiles
 
-__all__ = ["decisions_json", "shadow_comparison"]
+__all__ = ["adoption_day", "decisions_json", "shadow_comparison"]
 
 _PART_BYTES = 400 << 20
 """Usage of single pods held at a time, a day at least."""
@@ -39,17 +38,21 @@ def decisions_json(decisions: Sequence[Decision]) -> dict[str, Any]:
     }
 
 
+def adoption_day(decisions: Sequence[Decision], calendar: Calendar) -> date | None:
+    """The local day of the first decision that kube-scheduler was told; None if all are a shadow's."""
+    told = (one.time for one in decisions if not one.is_shadow)
+    first = next(told, None)
+    return None if first is None else calendar.day_and_slot(datetime.fromtimestamp(first, UTC))[0]
+
+
 def shadow_comparison(
-    shell: Shell, directory: Path, decisions: Sequence[Decision], days: int | None, progress: Progress
+    files: HistoryFiles, history: History, decisions: Sequence[Decision], days: int | None, progress: Progress
 ) -> dict[str, Any]:
     """Figures of the nodes as measured, and with the pods where the decisions would have had them.
 
     decisions : in the order of time, at least one
     days      : only the last days of the history
     """
-    files = open_history(shell.settings, directory, progress)
-    history = files.history(progress=progress)
-    tell_what_was_cleaned(shell, files)
     span = span_of(history, decisions, days)
     moves = moves_of(history, files.pods.pods, decisions, span)
     shift = blank_shift(history, span)

@@ -30,7 +30,7 @@ from forecast.object_store import ObjectStore
 from forecast.resources import RESOURCES
 from forecast.service_key import ServiceKey
 
-__all__ = ["ISSUED_DAYS", "KEPT_DAYS", "IssuedForecasts", "load_issued", "store_issued"]
+__all__ = ["ISSUED_DAYS", "KEPT_DAYS", "IssuedForecasts", "load_issued", "published_at", "store_issued"]
 
 logger = logging.getLogger(__name__)
 
@@ -162,6 +162,17 @@ def load_issued(
     )
 
 
+def published_at(version: str) -> datetime | None:
+    """When a version was published, as its name says; None if it says nothing."""
+    match = _PUBLISHED.match(version)
+    if not match:
+        return None
+    try:
+        return datetime.strptime(match[0], "%Y%m%dT%H%M%S%fZ").replace(tzinfo=UTC)
+    except ValueError:
+        return None  # looks like a time and is none
+
+
 @dataclass(frozen=True, slots=True)
 class _Table:
     """One file. service, resource: (n_rows,) indices; day: (n_rows,) datetime64[D]; quantiles: (n_rows, 2).
@@ -179,14 +190,8 @@ class _Table:
 
 def _foresaw(version: str, table: _Table, day: date) -> bool:
     """Whether a version was published before a local day was over."""
-    match = _PUBLISHED.match(version)
-    if not match:
-        return False
-    try:
-        published = datetime.strptime(match[0], "%Y%m%dT%H%M%S%fZ").replace(tzinfo=UTC)
-    except ValueError:
-        return False  # looks like a time and is none
-    return published < table.calendar.midnight(day + timedelta(days=1))
+    published = published_at(version)
+    return published is not None and published < table.calendar.midnight(day + timedelta(days=1))
 
 
 def _files(store: ObjectStore) -> list[tuple[date, str, str]]:

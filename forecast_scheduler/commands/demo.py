@@ -10,12 +10,14 @@ import typer
 
 from forecast.errors import InputError
 from forecast_scheduler.options import ConfigOption, HistoryOption, VerboseOption
-from forecast_scheduler.shell import open_shell, write_json, write_text
+from forecast_scheduler.settings import with_options
+from forecast_scheduler.shell import Shell, open_shell, write_json, write_text
 from forecast_scheduler.tables import ServicePeak, baselines_table, peaks_table
 
 if TYPE_CHECKING:
     from forecast.backtest import Backtest
     from forecast.history import History
+    from trainer.history.files import HistoryFiles
 
 SAMPLE = Path("data/sample")
 N_PEAKS_SHOWN = 10
@@ -99,10 +101,18 @@ def demo(
     if serve_seconds == 0:
         return
 
+    serve_last_evening(shell, files, known, directory, output, serve_seconds)
+
+
+def serve_last_evening(
+    shell: Shell, files: HistoryFiles, known: History, directory: Path, output: Path, seconds: float | None
+) -> None:
+    """The fourth part: the scorer as it would have been on the last evening, with the report on its page."""
     from forecast_scheduler.demo_scorer import prepare_evening, serve_evening
 
     with shell.progress() as progress:
         evening = prepare_evening(shell.settings, files, known, directory, output, progress)
+    settings = with_options(shell.settings, {"scorer": {"report": write_peaks(shell, known, evening.models, output)}})
     shell.say(
         f"\n4. The scorer on that cluster, as if it were {evening.moment:%A %H:%M} of the last day: "
         "where will it be hot tonight?"
@@ -112,7 +122,19 @@ def demo(
         shell.say(f"Open {url}/ in a browser. Ctrl-C ends it.")
         shell.say(f"Why a node is good for a pod: forecast-scheduler explain {evening.example_pod} {evening.options()}")
 
-    serve_evening(shell.settings, evening, seconds=serve_seconds, on_started=tell)
+    serve_evening(settings, evening, seconds=seconds, on_started=tell)
+
+
+def write_peaks(shell: Shell, known: History, models: Path, output: Path) -> Path:
+    """The page of predicted and actual peaks, as of the midnight before the evening."""
+    from forecast_scheduler.peaks_report.html import peaks_page
+    from forecast_scheduler.peaks_report.running import read_peaks
+
+    page = output / "peaks.html"
+    before = known.before(known.n_days - 1)
+    write_text(page, peaks_page(read_peaks(shell, before, str(models), made=datetime.now(UTC))))
+    shell.say(f"Predicted against actual peaks: {page.resolve()}, and a link on the scorer's page")
+    return page
 
 
 def sample_directory() -> Path:

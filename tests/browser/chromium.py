@@ -74,7 +74,7 @@ class Browser:
     def __init__(self) -> None:
         self._folder = tempfile.mkdtemp(prefix="chromium-")
         self._process: subprocess.Popen[bytes] | None = None
-        self._port = 0
+        self.port = 0
 
     def __enter__(self) -> Self:
         binary, environment = _binary()
@@ -86,7 +86,7 @@ class Browser:
             env=os.environ | {"HOME": self._folder} | environment,
         )
         try:
-            self._port = self._wait_for_port(seconds=60)
+            self.port = self._wait_for_port(seconds=60)
         except BaseException:
             self.__exit__(None, None, None)
             raise
@@ -106,7 +106,7 @@ class Browser:
 
     def page(self, url: str, *, width: int = 1280, height: int = 900, phone: bool = False, dark: bool = False) -> Page:
         """Open an address in a new tab of this size."""
-        request = urllib.request.Request(f"http://127.0.0.1:{self._port}/json/new?about:blank", method="PUT")
+        request = urllib.request.Request(f"http://127.0.0.1:{self.port}/json/new?about:blank", method="PUT")
         with urllib.request.urlopen(request, timeout=30) as answer:
             target = json.load(answer)
         page = Page(target["webSocketDebuggerUrl"])

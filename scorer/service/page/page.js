@@ -17,14 +17,50 @@ let stale = [];
 
 class Unauthorized extends Error {}
 
-async function ask(path) {
+async function answerTo(path, seconds = 20) {
   const token = sessionStorage.getItem("token");
   const headers = token ? { Authorization: `Bearer ${token}` } : {};
-  const answer = await fetch(path, { headers, signal: AbortSignal.timeout(20000) });
-  if (answer.status === 401) throw new Unauthorized();
+  const answer = await fetch(path, { headers, signal: AbortSignal.timeout(1000 * seconds) });
+  if (answer.ok) return answer;
+  if (answer.status === 401) throw new Unauthorized("The token was not accepted.");
   const body = await answer.json();
-  if (!answer.ok) throw new Error(body.error ?? `status ${answer.status}`);
-  return body;
+  if (answer.status === 403) throw new Unauthorized(body.error);
+  throw new Error(body.error ?? `status ${answer.status}`);
+}
+
+const ask = async (path) => (await answerTo(path)).json();
+
+// A plain link carries no token. So an empty window is opened, whose policy gives it an origin of its own, and is handed
+// the report: what is in the report never runs where the token is.
+async function openReport() {
+  const view = window.open("report-view", "_blank");
+  if (!view) {
+    showBanner("The browser did not open a window for the report: allow pop-ups for this page.");
+    return;
+  }
+  const waiting = new AbortController();
+  try {
+    const asked = answerTo("report", 60).then((answer) => answer.text());
+    const [report] = await Promise.all([asked, listening(view, 30, waiting.signal)]);
+    view.postMessage({ report }, "*"); // its origin has no name
+  } catch (error) {
+    if (view.closed) return; // whoever closed it needs no report
+    view.close();
+    trouble(error);
+  } finally {
+    waiting.abort();
+  }
+}
+
+// Until the opened window says that it listens; fails if it never does. Nothing is left once `signal` is aborted.
+function listening(view, seconds, signal) {
+  return new Promise((resolve, reject) => {
+    const hear = (event) => event.source === view && resolve();
+    const late = () => reject(new Error("The window of the report did not load."));
+    const timer = setTimeout(late, 1000 * seconds);
+    addEventListener("message", hear, { signal });
+    signal.addEventListener("abort", () => clearTimeout(timer));
+  });
 }
 
 function showBanner(trouble) {
@@ -56,6 +92,10 @@ function showStatus(status) {
       `${status.services} services; ${status.unknown_service_pods} pods unknown to the model`),
   );
   by("state").dataset.level = status.level;
+  by("report-line").hidden = !status.report_written;
+  if (status.report_written) {
+    by("report-written").textContent = `(written ${age((Date.now() - Date.parse(status.report_written)) / 1000)} ago)`;
+  }
   by("as-of").textContent = `As of ${day(status.now)}, ${clock(status.now)}`;
   by("zone").textContent = model ? ` (${model.time_zone})` : "";
   stale = [];
@@ -162,7 +202,7 @@ async function choose(kind, name, scroll) {
 function trouble(error) {
   if (error instanceof Unauthorized) {
     by("token-form").hidden = false;
-    showBanner(sessionStorage.getItem("token") ? "The token was not accepted." : null);
+    showBanner(sessionStorage.getItem("token") ? error.message : null);
     return;
   }
   // A failed fetch is a TypeError, one that took too long a DOMException; what the scorer itself said is an Error.
@@ -206,6 +246,11 @@ by("token-form").addEventListener("submit", (event) => {
   sessionStorage.setItem("token", by("token").value.trim());
   by("token").value = "";
   refresh();
+});
+by("report").addEventListener("click", (event) => {
+  if (!sessionStorage.getItem("token")) return;
+  event.preventDefault();
+  openReport();
 });
 by("choose").addEventListener("submit", (event) => {
   event.preventDefault();

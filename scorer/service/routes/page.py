@@ -8,6 +8,8 @@ from importlib import resources
 from fastapi import APIRouter, Request
 from starlette.responses import Response
 
+from scorer.service.report_file import REPORT_POLICY
+
 __all__ = ["PAGE_FILES", "page_router"]
 
 PAGE_FILES = {
@@ -18,7 +20,11 @@ PAGE_FILES = {
     "/format.js": ("format.js", "text/javascript; charset=utf-8"),
     "/page.css": ("page.css", "text/css; charset=utf-8"),
     "/icon.svg": ("icon.svg", "image/svg+xml"),
+    "/report-view": ("report-view.html", "text/html; charset=utf-8"),
 }
+
+# An empty window that the page fills with the report, which a link with a token in no header could not fetch.
+_POLICIES = {"/report-view": REPORT_POLICY}
 
 
 def page_router() -> APIRouter:
@@ -26,13 +32,15 @@ def page_router() -> APIRouter:
     router = APIRouter(include_in_schema=False)
     folder = resources.files("scorer.service") / "page"
     for path, (name, kind) in PAGE_FILES.items():
-        _add(router, path, (folder / name).read_bytes(), kind)
+        _add(router, path, (folder / name).read_bytes(), kind, _POLICIES.get(path))
     return router
 
 
-def _add(router: APIRouter, path: str, content: bytes, kind: str) -> None:
+def _add(router: APIRouter, path: str, content: bytes, kind: str, policy: str | None) -> None:
     tag = f'"{hashlib.sha256(content).hexdigest()[:16]}"'
     headers = {"Cache-Control": "no-cache", "ETag": tag, "Content-Type": kind}
+    if policy is not None:
+        headers["Content-Security-Policy"] = policy
 
     @router.get(path)
     async def static_file(request: Request) -> Response:

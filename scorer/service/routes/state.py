@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import zlib
-
 from fastapi import APIRouter, Request
 from prometheus_client import CONTENT_TYPE_PLAIN_0_0_4
 from starlette.responses import Response
@@ -11,8 +9,10 @@ from starlette.responses import Response
 from scorer.service.bodies import HealthBody
 from scorer.service.errors import error_response, json_response
 from scorer.service.openapi import answer, plain_answer
+from scorer.service.report_file import report_written
 from scorer.service.state import ReadyService, TheService
 from scorer.service.translation import self_check_body, status_body
+from scorer.service.zipped import zipped_response
 
 __all__ = ["probes", "router"]
 
@@ -26,7 +26,8 @@ router = APIRouter(tags=["state"])
 async def status(service: TheService) -> Response:
     """Level of degradation and why, model, ages of what the scorer knows. Answers before it is ready."""
     found = await service.in_thread(service.scorer.status)
-    return json_response(status_body(found, draining=service.draining))
+    written = report_written(service.options.report)
+    return json_response(status_body(found, draining=service.draining, report_written=written))
 
 
 @router.get("/v1/self-check", responses=answer("SelfCheckBody"))
@@ -53,12 +54,4 @@ async def readyz(service: TheService) -> Response:
 @router.get("/metrics", responses=plain_answer("Prometheus text format 0.0.4."))
 async def metrics(request: Request, service: TheService) -> Response:
     """The metrics, for Prometheus; docs/http-api.md lists them."""
-    zipped = "gzip" in request.headers.get("accept-encoding", "")
-
-    def render() -> bytes:
-        text = service.metrics.render()
-        # 5,000 nodes are 30 MB of text and 1.5 MB zipped; level 1 is fast and releases the interpreter's lock.
-        return zlib.compress(text, level=1, wbits=31) if zipped else text
-
-    headers = {"Vary": "Accept-Encoding"} | ({"Content-Encoding": "gzip"} if zipped else {})
-    return Response(await service.in_thread(render), 200, headers, media_type=CONTENT_TYPE_PLAIN_0_0_4)
+    return await zipped_response(request, service, service.metrics.render, CONTENT_TYPE_PLAIN_0_0_4)

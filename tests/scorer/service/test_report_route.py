@@ -1,0 +1,75 @@
+"""/report: the file as it is now, in an origin of its own; nothing where there is none."""
+
+from __future__ import annotations
+
+import gzip
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from scorer.service import report_file
+from scorer.service.app import create_app
+from scorer.service.options import ServiceOptions
+from tests.scorer.service.app_client import AppClient
+from tests.scorer.service.fake_scorer import FakeScorer
+
+PAGE = "<!doctype html><p>the report</p>"
+
+
+def asked(report: Path | None) -> AppClient:
+    return AppClient(create_app(FakeScorer(2), ServiceOptions(report=report)))
+
+
+def test_the_report_is_served_sandboxed_and_read_anew(tmp_path: Path) -> None:
+    report = tmp_path / "report.html"
+    with asked(report) as client:
+        missing = client.get("/report")
+        assert missing.status_code == 404 and "report --html writes it" in missing.json()["error"]
+        assert client.get("/v1/status").json()["report_written"] is None
+
+        report.write_text(PAGE)
+        answer = client.get("/report", headers={"Accept-Encoding": "identity"})
+        assert (answer.status_code, answer.text) == (200, PAGE)
+        assert answer.headers["content-type"] == "text/html; charset=utf-8"
+        assert answer.headers["cache-control"] == "no-store" and answer.headers["x-frame-options"] == "DENY"
+        policies = answer.headers.get_list("content-security-policy")
+        assert len(policies) == 1 and policies[0].startswith("sandbox allow-scripts; default-src 'none'")
+        assert "allow-same-origin" not in policies[0]
+        written = datetime.fromisoformat(client.get("/v1/status").json()["report_written"])
+        assert written == datetime.fromtimestamp(report.stat().st_mtime, UTC)
+
+        report.write_text(PAGE + "<p>of the next night</p>")
+        assert "next night" in client.get("/report").text
+
+
+def test_it_is_zipped_for_who_takes_it_so(tmp_path: Path) -> None:
+    report = tmp_path / "report.html"
+    report.write_text(PAGE * 1000)
+    with asked(report) as client:
+        answer = client.get("/report", headers={"Accept-Encoding": "gzip"})
+        assert answer.headers["content-encoding"] == "gzip" and answer.text == PAGE * 1000
+        assert len(gzip.compress(answer.content)) < 1000
+
+
+def test_without_the_setting_it_says_how_to_have_one() -> None:
+    with asked(None) as client:
+        answer = client.get("/report")
+        assert answer.status_code == 404 and "set scorer.report" in answer.json()["error"]
+
+
+def test_what_cannot_be_a_report_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(report_file, "MOST_BYTES", 1000)
+    large = tmp_path / "large.html"
+    large.write_bytes(b"x" * 1001)
+    for report, sentence in ((tmp_path, "Is a directory"), (large, "larger than")):
+        with asked(report) as client:
+            answer = client.get("/report")
+            assert answer.status_code == 404 and sentence in answer.json()["error"]
+
+
+def test_all_other_answers_keep_the_strict_policy(tmp_path: Path) -> None:
+    with asked(None) as client:
+        for path in ("/", "/page.js", "/v1/status", "/nowhere"):
+            assert client.get(path).headers["content-security-policy"].startswith("default-src 'self'"), path
+        assert client.get("/report-view").headers["content-security-policy"].startswith("sandbox allow-scripts;")
