@@ -13,7 +13,7 @@ from forecast_scheduler.template_sources import Templates
 __all__ = ["EXCLUDED_NAMESPACES", "fate_lines", "figures_of", "trial_lines"]
 
 EXCLUDED_NAMESPACES: Final = ("kube-system", "kube-node-lease", "forecast-scheduler")
-"""By deploy/webhook/configuration.yaml."""
+"""By deploy/base/webhook/configuration.yaml."""
 
 _MOST_NOT_MATCHED = 20
 
@@ -44,10 +44,11 @@ def trial_lines(rendering: Rendering) -> list[str]:
             "as it is, came once more"
         )
     if rendering.info.owner.kind == "DaemonSet":
-        lines.append("pods of a DaemonSet do not reach the webhook as it is shipped (deploy/webhook)")
+        lines.append("pods of a DaemonSet do not reach the webhook as it is shipped (deploy/base/webhook)")
     if rendering.pod.namespace in EXCLUDED_NAMESPACES:
         lines.append(
-            f"pods of namespace {rendering.pod.namespace} do not reach the webhook as it is shipped (deploy/webhook)"
+            f"pods of namespace {rendering.pod.namespace} do not reach the webhook as it is shipped "
+            "(deploy/base/webhook)"
         )
     if "matchLabelKeys" in str(rendering.shaped.affinity):
         lines.append("matchLabelKeys: the API server adds the pod's own values to labelSelector when it stores the pod")

@@ -154,7 +154,7 @@ def _refusal(method: str, path: str, status: int, body: bytes) -> ForecastError:
     if status == 409:
         return Conflict(told)
     if status in (401, 403):
-        return StoreRefused(f"{told}; deploy/webhook/rbac-certificates.yaml has the rights that are needed")
+        return StoreRefused(f"{told}; deploy/base/webhook/rbac-certificates.yaml has the rights that are needed")
     if status in (408, 429) or status >= 500:
         return Unreachable(told)
     return StoreRefused(told)

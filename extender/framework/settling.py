@@ -137,6 +137,9 @@ class Settling:
             seat, state = cluster.state.seat_of.get(uid), cluster.state
             if uid not in cluster.assumed or seat is None or state.names[seat.node] != reserved.node:
                 return  # the watch was faster
+        if outcome.ending is Ending.UNKNOWN:
+            extra = {"pod": reserved.pod.name, "why": outcome.reason}
+            logger.warning("what became of a pod is not known, and it is asked about again", extra=extra)
         self._settle(reserved, outcome, queued)
 
     def _settle(self, reserved: Reserved, outcome: Outcome, queued: QueuedPod | None) -> None:

@@ -1,10 +1,9 @@
-"""deploy/schedule on a real API server: it installs, its rights are those that are listed, and kube-scheduler with the
-shipped configuration keeps off the nodes of our domain."""
+"""deploy/base/schedule on a real API server: it installs, its rights are those that are listed, and kube-scheduler with
+the shipped configuration keeps off the nodes of our domain."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -23,6 +22,7 @@ from tests.processes.webhook_process import Api
 from tests.servers.cluster_objects import ClusterWriter, node, pod
 from tests.servers.control_plane.control_plane import ControlPlane
 from tests.servers.control_plane.kube_scheduler import KubeScheduler
+from tests.servers.kustomize import DEPLOY
 
 NAMESPACE = "forecast-scheduler"
 ACCOUNT = f"system:serviceaccount:{NAMESPACE}:forecast-scheduler-schedule"
@@ -78,7 +78,7 @@ GPU_RIGHTS = {
       for verb in ("get", "patch")),
     *((verb, "batch", "jobs") for verb in ("get", "list", "patch")),
 }  # fmt: skip
-"""Of deploy/schedule/gpu.yaml, beside the others."""
+"""Of deploy/components/gpu/rbac.yaml, beside the others."""
 
 
 def _may(api: Api) -> Callable[..., bool]:
@@ -98,7 +98,10 @@ def _may(api: Api) -> Callable[..., bool]:
     return may
 
 
-_FILES = ("schedule/rbac.yaml", "schedule/schedule.yaml", "schedule/example.yaml", "schedule/example-jobs.yaml")
+_FILES = (
+    "base/common/namespace.yaml", "base/schedule/rbac.yaml", "base/schedule/schedule.yaml",
+    "examples/services.yaml", "examples/jobs.yaml",
+)  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -129,8 +132,8 @@ def test_the_account_may_do_what_is_used_and_nothing_else(api: Api) -> None:
 
 
 def test_the_rights_are_no_more_than_what_this_test_knows_of(api: Api) -> None:
-    granted = _granted("schedule/rbac.yaml")
-    assert _granted("schedule/gpu.yaml") == GPU_RIGHTS
+    granted = _granted("base/schedule/rbac.yaml")
+    assert _granted("components/gpu/rbac.yaml") == GPU_RIGHTS
     writes = {asked for asked in granted if asked[0] not in ("get", "list", "watch")}
     assert writes == WRITE
     assert not [asked for asked in granted if "*" in asked]
@@ -154,7 +157,7 @@ def test_the_gpu_profile_may_do_more_where_that_is_installed(api: Api) -> None:
     assert not may("patch", "resource.k8s.io", "resourceclaims/status") and not may(
         "patch", "apps", "deployments/scale"
     )
-    for path, manifest in shipped("schedule/gpu.yaml", "schedule/example-gpus.yaml"):
+    for path, manifest in shipped("components/gpu/rbac.yaml", "examples/gpus.yaml"):
         api.request("POST", path, manifest)
     assert api.warnings == []
     assert eventually(lambda: may("patch", "apps", "deployments/scale"), 30)
@@ -163,7 +166,7 @@ def test_the_gpu_profile_may_do_more_where_that_is_installed(api: Api) -> None:
 
 
 def test_the_example_gpus_say_nothing_that_cannot_be_read() -> None:
-    workloads = [one for one in documents("schedule/example-gpus.yaml") if "template" in one.get("spec", {})]
+    workloads = [one for one in documents("examples/gpus.yaml") if "template" in one.get("spec", {})]
     asked = {}
     for one in workloads:
         template = one["spec"]["template"]
@@ -177,14 +180,11 @@ def test_the_example_gpus_say_nothing_that_cannot_be_read() -> None:
     assert asked == {"train": (2, 1000), "answer": (1, 500), "thumbnails": None}
 
 
-def test_the_shipped_settings_are_settings(tmp_path: Path) -> None:
-    (config,) = [one for one in documents("schedule/schedule.yaml") if one["kind"] == "ConfigMap"]
-    path = tmp_path / "settings.yaml"
-    path.write_text(config["data"]["settings.yaml"])
-    settings = load_settings(path, {})
+def test_the_shipped_settings_are_settings() -> None:
+    settings = load_settings(DEPLOY / "base" / "common" / "settings.yaml", {})
     assert settings.schedule.host == "0.0.0.0" and settings.schedule.drain == 5
     assert settings.schedule.lease.enabled and settings.schedule.lease.namespace == NAMESPACE
-    (deployment,) = [one for one in documents("schedule/schedule.yaml") if one["kind"] == "Deployment"]
+    (deployment,) = [one for one in documents("base/schedule/schedule.yaml") if one["kind"] == "Deployment"]
     spec = deployment["spec"]["template"]["spec"]
     (container,) = spec["containers"]
     asked = container["args"][container["args"].index("--profile") + 1]
@@ -196,7 +196,7 @@ def test_the_shipped_settings_are_settings(tmp_path: Path) -> None:
 
 def test_the_example_jobs_say_nothing_that_cannot_be_read() -> None:
     """Of pods as their controllers make them."""
-    cron_job, job = documents("schedule/example-jobs.yaml")
+    cron_job, job = documents("examples/jobs.yaml")
     for spec in (cron_job["spec"]["jobTemplate"]["spec"], job["spec"]):
         template = spec["template"]
         assert template["spec"]["schedulerName"] == load_settings(None, {}).schedule.job.scheduler_name
@@ -207,7 +207,7 @@ def test_the_example_jobs_say_nothing_that_cannot_be_read() -> None:
 
 
 def test_kube_scheduler_keeps_off_the_nodes_of_the_domain(plane: ControlPlane, writer: ClusterWriter) -> None:
-    (configuration,) = documents("schedule/kube-scheduler-config.yaml")
+    (configuration,) = documents("kube-scheduler/beside-own-loops.yaml")
     writer.create(node("ours", labels={DOMAIN_LABEL: "forecast-scheduler"}))
     with KubeScheduler(plane, profiles=configuration["profiles"]) as scheduler:
         writer.create(pod("plain"))

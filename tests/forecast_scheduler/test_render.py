@@ -129,7 +129,7 @@ def test_all_conditions_that_do_not_hold_are_named(write: Write, rendered: Rende
 
 
 def test_pods_that_the_webhook_is_not_asked_about_are_told(write: Write, capfd: pytest.CaptureFixture[str]) -> None:
-    (webhook,) = yaml.safe_load((ROOT / "deploy" / "webhook" / "configuration.yaml").read_text())["webhooks"]
+    (webhook,) = yaml.safe_load((ROOT / "deploy" / "base" / "webhook" / "configuration.yaml").read_text())["webhooks"]
     (names,) = webhook["namespaceSelector"]["matchExpressions"]
     assert (names["operator"], tuple(names["values"])) == ("NotIn", EXCLUDED_NAMESPACES)
     for namespace in ("shop", *EXCLUDED_NAMESPACES):

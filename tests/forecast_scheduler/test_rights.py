@@ -1,4 +1,4 @@
-"""The rights that docs/scheduling.md lists are those that deploy/schedule/rbac.yaml and gpu.yaml grant."""
+"""The rights that docs/scheduling.md lists are those that deploy/base/schedule/rbac.yaml and gpu.yaml grant."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def _listed(table: int) -> set[tuple[str, str]]:
 
 
 def test_the_page_and_the_file_grant_the_same() -> None:
-    granted = _granted("schedule/rbac.yaml")
+    granted = _granted("base/schedule/rbac.yaml")
     assert _listed(0) == granted
     assert ("patch", "persistentvolumes") in granted and ("delete", "pods") in granted
-    assert _listed(1) == _granted("schedule/gpu.yaml")
+    assert _listed(1) == _granted("components/gpu/rbac.yaml")

@@ -27,7 +27,8 @@ SETTINGS: dict[str, Any] = {
 @pytest.fixture(scope="module")
 def plane() -> Iterator[ControlPlane]:
     with ControlPlane() as running, ClusterWriter(running) as writer, Api(running) as api:
-        for path, manifest in shipped("schedule/rbac.yaml", "schedule/gpu.yaml", "crds/podgroups/podgroups.yaml"):
+        rights = ("base/common/namespace.yaml", "base/schedule/rbac.yaml", "components/gpu/rbac.yaml")
+        for path, manifest in shipped(*rights, "crds/podgroups/podgroups.yaml"):
             api.request("POST", path, manifest)
         ours = {"forecast-scheduler.io/domain": "forecast-scheduler"}
         for name in ("node-1", "node-2"):

@@ -224,10 +224,11 @@ def test_what_is_shipped_installs_without_warnings_and_its_rights_are_enough(
     plane: ControlPlane, api: Api, webhook: WebhookProcess, tmp_path: Path
 ) -> None:
     del api.warnings[:]
-    shipped = manifests(ROOT / "deploy" / "webhook" / "webhook.yaml")
+    files = ("common/namespace.yaml", "webhook/rbac.yaml", "webhook/webhook.yaml")
+    shipped = manifests(*(ROOT / "deploy" / "base" / name for name in files))
     for manifest in shipped:
         api.create(manifest)
-    (installed,) = manifests(ROOT / "deploy" / "webhook" / "configuration.yaml")
+    (installed,) = manifests(ROOT / "deploy" / "base" / "webhook" / "configuration.yaml")
     installed["metadata"]["name"] += "-as-shipped"
     api.create(installed, "?dryRun=All")
     assert api.warnings == []

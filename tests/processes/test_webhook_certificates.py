@@ -1,8 +1,8 @@
 """Managed certificates with a real API server, which refuses every pod whose webhook it does not trust.
 
 Two replicas, each asked about every pod over a connection of its own, with failurePolicy Fail and the rights of
-deploy/webhook/rbac-certificates.yaml. Their clock is moved, the API server's cannot be: it starts in the past, so that
-all certificates are good today.
+deploy/base/webhook/rbac-certificates.yaml. Their clock is moved, the API server's cannot be: it starts in the past, so
+that all certificates are good today.
 """
 
 from __future__ import annotations
@@ -19,7 +19,6 @@ from typing import Any
 
 import httpx
 import pytest
-import yaml
 from cryptography import x509
 
 from extender.certificates.authority import read_certificates
@@ -43,6 +42,7 @@ from tests.processes.scorer_process import ROOT, ScorerProcess, eventually
 from tests.processes.webhook_process import Api, Refused, manifests, plain_pod
 from tests.scorer.service.authority import Authority
 from tests.servers.control_plane.control_plane import ControlPlane
+from tests.servers.kustomize import built_from
 
 SECRET = f"/api/v1/namespaces/{NAMESPACE}/secrets/forecast-scheduler-webhook-certificates"
 CONFIGURATION = f"{CONFIGURATIONS}/forecast-scheduler"
@@ -59,7 +59,7 @@ def plane() -> Iterator[ControlPlane]:
 def api(plane: ControlPlane) -> Iterator[Api]:
     with Api(plane) as api:
         api.request("POST", "/api/v1/namespaces", {"metadata": {"name": NAMESPACE}})
-        for manifest in manifests(ROOT / "deploy" / "webhook" / "rbac-certificates.yaml"):
+        for manifest in manifests(ROOT / "deploy" / "base" / "webhook" / "rbac-certificates.yaml"):
             if "subjects" in manifest:
                 manifest["subjects"] = [{"kind": "User", "apiGroup": "rbac.authorization.k8s.io", "name": "nobody"}]
             namespace = manifest["metadata"].get("namespace")
@@ -315,20 +315,13 @@ def test_missing_rights_and_wrong_names_are_said_at_the_start(plane: ControlPlan
     admin.rest_client.pool_manager.clear()
 
 
-def test_the_deployment_is_patched_for_cert_manager(plane: ControlPlane, api: Api) -> None:
-    deployment = next(
-        one for one in manifests(ROOT / "deploy" / "webhook" / "webhook.yaml") if one["kind"] == "Deployment"
-    )
-    patch = yaml.safe_load((ROOT / "deploy" / "webhook" / "cert-manager-deployment-patch.yaml").read_text())
-    path = f"/apis/apps/v1/namespaces/{NAMESPACE}/deployments"
-    api.request("POST", path, deployment)
-    answer = httpx.patch(
-        f"{plane.url}{path}/{deployment['metadata']['name']}",
-        json=patch,
-        headers={"Authorization": f"Bearer {plane.token}", "Content-Type": "application/strategic-merge-patch+json"},
-        verify=ssl.create_default_context(cafile=str(plane.ca_file)),
-    )  # as `kubectl patch` does
-    found = answer.raise_for_status().json()["spec"]["template"]["spec"]
+BY_CERT_MANAGER = "components/webhook-certificate-by-cert-manager"
+
+
+def test_with_cert_manager_the_webhook_shows_its_certificate_and_may_do_nothing_about_one(tmp_path: Path) -> None:
+    shipped = built_from(tmp_path / "webhook", resources=["base/webhook"], components=[BY_CERT_MANAGER])
+    by_kind = {one["kind"]: one for one in shipped if one["kind"] in ("Deployment", "MutatingWebhookConfiguration")}
+    found = by_kind["Deployment"]["spec"]["template"]["spec"]
     [container] = found["containers"]
     values = {one["name"]: one.get("value") for one in container["env"]}
     assert values["FORECAST_SCHEDULER_WEBHOOK__CERTIFICATES__MANAGED"] == "false"
@@ -336,13 +329,16 @@ def test_the_deployment_is_patched_for_cert_manager(plane: ControlPlane, api: Ap
     mounted = {one["name"] for one in container["volumeMounts"]}
     volumes = {one["name"]: one.get("secret", {}).get("secretName") for one in found["volumes"]}
     assert {"tls", "tmp"} <= mounted == set(volumes)
-    certificates = manifests(ROOT / "deploy" / "webhook" / "cert-manager.yaml")
-    assert volumes["tls"] in {one["spec"].get("secretName") for one in certificates}
+    certificates = {one["spec"]["secretName"]: one for one in shipped if one["kind"] == "Certificate"}
+    shown = certificates[volumes["tls"]]["metadata"]
+    annotations = by_kind["MutatingWebhookConfiguration"]["metadata"]["annotations"]
+    assert annotations == {"cert-manager.io/inject-ca-from": f"{shown['namespace']}/{shown['name']}"}
+    assert not [one for one in shipped if one["metadata"]["name"].endswith("-webhook-certificates")]
 
 
 def test_shipped_names_are_those_of_the_settings() -> None:
     options = certificate_options(CertificateSettings(managed=True))
-    shipped = [one for one in manifests(ROOT / "deploy" / "webhook") if "kind" in one]
+    shipped = manifests(ROOT / "deploy" / "base" / "webhook", ROOT / "deploy" / BY_CERT_MANAGER / "certificates.yaml")
     by_kind = {one["kind"]: one for one in shipped if one["kind"] in ("Service", "MutatingWebhookConfiguration")}
     service = by_kind["Service"]["metadata"]
     assert options.service == Named(service["namespace"], service["name"])

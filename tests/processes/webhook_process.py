@@ -119,9 +119,10 @@ class Api:
 
 
 def manifests(*places: Path) -> list[dict[str, Any]]:
-    """The objects of YAML files, or of those right in a directory."""
+    """The objects of YAML files, or of those right in a directory, kustomizations left out."""
     files = [file for place in places for file in (sorted(place.glob("*.yaml")) if place.is_dir() else [place])]
-    return [one for file in files for one in yaml.safe_load_all(file.read_text()) if one is not None]
+    found = [one for file in files for one in yaml.safe_load_all(file.read_text()) if one is not None]
+    return [one for one in found if one.get("kind") != "Kustomization"]
 
 
 class WebhookProcess(ScorerProcess):
@@ -142,7 +143,7 @@ class WebhookProcess(ScorerProcess):
 
 def configuration(webhook: WebhookProcess, called: str = "forecast-scheduler", /, **changed: Any) -> dict[str, Any]:
     """The shipped MutatingWebhookConfiguration, for a webhook on this machine; `changed` replaces fields of it."""
-    (shipped,) = manifests(ROOT / "deploy" / "webhook" / "configuration.yaml")
+    (shipped,) = manifests(ROOT / "deploy" / "base" / "webhook" / "configuration.yaml")
     shipped["metadata"]["name"] = called
     (one,) = shipped["webhooks"]
     one["clientConfig"] = {

@@ -29,7 +29,7 @@ from tests.servers.control_plane.tcp_proxy import TcpProxy
 @pytest.fixture
 def kube_scheduler(plane: ControlPlane) -> Iterator[KubeScheduler]:
     """With the profiles that we ship for it: its pods stay off our nodes."""
-    (shipped,) = documents("schedule/kube-scheduler-config.yaml")
+    (shipped,) = documents("kube-scheduler/beside-own-loops.yaml")
     with KubeScheduler(plane, profiles=shipped["profiles"]) as running:
         yield running
 

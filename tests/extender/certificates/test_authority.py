@@ -27,7 +27,9 @@ from tests.extender.certificates.certificate_world import NAME, START, shake_han
 NAMES = (NAME, "hook.shop", "127.0.0.1", "::1")
 YEAR, MONTH = timedelta(days=365), timedelta(days=30)
 OURS = "forecast-scheduler webhook authority"
-_CERT_MANAGER = Path(__file__).parents[3] / "deploy" / "webhook" / "cert-manager.yaml"
+_CERT_MANAGER = (
+    Path(__file__).parents[3] / "deploy" / "components" / "webhook-certificate-by-cert-manager" / "certificates.yaml"
+)
 _COMMON_NAMES_OF_CERT_MANAGER = [
     one["spec"]["commonName"] for one in yaml.safe_load_all(_CERT_MANAGER.read_text()) if one["spec"].get("isCA")
 ]

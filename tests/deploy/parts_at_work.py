@@ -1,0 +1,194 @@
+"""Each part as a process that has all its work to do: with that done it has made use of every right it is granted.
+
+`work` is given a process that has started, perhaps without one of its rights. It waits for nothing for long.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import httpx
+import yaml
+
+from tests.cluster.test_schedule_volumes import claim, storage_class, using, volume
+from tests.deploy.rights import NAMESPACE, Installed
+from tests.processes.scorer_process import ScorerProcess, eventually, settings_of
+from tests.processes.webhook_process import manifests
+from tests.schedule.own_nodes import QUICK_LEASE, group, member, our_node, our_pod, settings_of_schedule
+from tests.servers.applying import NotApplied
+from tests.servers.cluster_objects import ClusterWriter, Manifest, node, pod, replica_set, running
+from tests.servers.kustomize import DEPLOY
+
+__all__ = ["PARTS", "Part", "clear"]
+
+_LITTLE: Final = 5.0
+"""Seconds until what one step of the work needs of an earlier one is there, where the rights for it are."""
+
+Work = Callable[[Installed, ClusterWriter, ScorerProcess], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """arguments: of the command, beside the kubeconfig."""
+
+    name: str
+    settings: dict[str, Any]
+    work: Work
+    arguments: tuple[str, ...] = ()
+
+    def process(self, installed: Installed, directory: Path) -> ScorerProcess:
+        """With the rights of its account; not started yet."""
+        return ScorerProcess(
+            directory, "--kubeconfig", installed.kubeconfig(self.name), *self.arguments,
+            settings=self.settings, ready=False, command=self.name,
+        )  # fmt: skip
+
+
+def _ask_with_a_token(installed: Installed, process: ScorerProcess) -> None:
+    """Somebody without any rights: the API server is asked who that is, and what he may."""
+    token = installed.token("forecast-scheduler-trainer")
+    httpx.get(f"{process.url}/v1/status", headers={"Authorization": f"Bearer {token}"}, timeout=20)
+
+
+def _work_of_scorer(installed: Installed, writer: ClusterWriter, process: ScorerProcess) -> None:
+    _ask_with_a_token(installed, process)
+
+
+def _work_of_extender(installed: Installed, writer: ClusterWriter, process: ScorerProcess) -> None:
+    """One decision, which it tells about."""
+    made = writer.create(pod("decided"))
+    names = ["at-work-1", "at-work-2"]
+    writer.create_many(node(name) for name in names)
+    eventually(lambda: process.http.get("/readyz").status_code == 200, _LITTLE)
+    process.http.post("/prioritize", json={"pod": made, "nodenames": names})
+    writer.bind("decided", names[0])
+
+
+def _work_of_schedule(installed: Installed, writer: ClusterWriter, process: ScorerProcess) -> None:
+    """Nodes with room, a full one, an overcommitted one; pods, a gang, volumes, a binding whose answer is an error."""
+    installed.applier.apply(_NO_ANSWERS)
+    writer.create_many([our_node("roomy", cpu=16), our_node("full", cpu=2, labels={"only": "full"})])
+    writer.create(node("shared", cpu="2", reserved_cpu="0m"))
+    owner = writer.create(replica_set("web-1", deployment="web"))
+    unanswered = {"name": "no-answers", "labels": {"no": "answers"}}
+    installed.applier.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": unanswered})
+    for priority in (10, 100):
+        kind = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass"}
+        installed.applier.apply(kind | {"metadata": {"name": f"priority-{priority}"}, "value": priority})
+    writer.create(_on(our_pod("low", cpu="2", priority=10), "full"))
+    writer.create(_on(our_pod("newest", cpu="1500m", owner=owner), "shared"))
+    writer.create(_on(pod("theirs", cpu="1500m"), "shared"))
+    high = our_pod("high", cpu="2", priority=100)
+    high["spec"]["nodeSelector"] = {"only": "full"}
+    writer.create_many(
+        [our_pod("plain"), our_pod("large", cpu="64"), high, our_pod("unanswered", namespace="no-answers")]
+    )
+    with_group = group("gang", members=2)
+    installed.applier.send("POST", _GROUPS, with_group, kind="application/json")
+    writer.create_many(member("gang", i, cpu="100m") for i in range(2))
+    writer.create_many(
+        [storage_class("made", "example.com/made"), storage_class("local", "kubernetes.io/no-provisioner")]
+    )
+    writer.create(volume("local-roomy", "local", "roomy"))
+    writer.create_many([claim("made", "made"), claim("local", "local")])
+    writer.create_many([using("waits-for-made", "made"), using("waits-for-local", "local")])
+    _ask_with_a_token(installed, process)
+
+
+def _work_of_webhook(installed: Installed, writer: ClusterWriter, process: ScorerProcess) -> None:
+    """Templates and bindings, a configuration without caBundle, and a certificate that somebody has broken."""
+    applier = installed.applier
+    applier.apply_all(_templates())
+    applier.apply(_configuration())
+
+    def break_it() -> bool:
+        try:
+            broken = {"data": {"tls.crt": base64.b64encode(b"broken").decode()}}
+            applier.send("GET", _SECRET)
+            applier.send("PATCH", _SECRET, broken, kind="application/merge-patch+json")
+        except NotApplied:
+            return False
+        return True
+
+    eventually(break_it, _LITTLE)
+
+
+_GROUPS: Final = "/apis/scheduling.x-k8s.io/v1alpha1/namespaces/default/podgroups"
+_SECRET: Final = f"/api/v1/namespaces/{NAMESPACE}/secrets/forecast-scheduler-webhook-certificates"
+_TEMPLATES: Final = ("NodeSchedulerConfig", "PodSchedulerConfig", "SchedulerConfigBinding")
+_NO_ANSWERS: Final[Manifest] = {
+    "apiVersion": "admissionregistration.k8s.io/v1",
+    "kind": "ValidatingWebhookConfiguration",
+    "metadata": {"name": "no-answers"},
+    "webhooks": [
+        {
+            "name": "nobody.example.com",
+            "clientConfig": {"url": "https://127.0.0.1:1/"},
+            "rules": [
+                {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["pods/binding"]}
+            ],
+            "namespaceSelector": {"matchLabels": {"no": "answers"}},
+            "failurePolicy": "Fail",
+            "sideEffects": "None",
+            "admissionReviewVersions": ["v1"],
+        }
+    ],
+}
+"""Bindings in that namespace end with 500: what became of them has to be looked at."""
+
+
+def _templates() -> list[Manifest]:
+    """The shipped examples, and what binds them to pods."""
+    return [one for one in manifests(DEPLOY / "crds" / "examples") if one["kind"] in _TEMPLATES]
+
+
+def _configuration() -> Manifest:
+    shipped = yaml.safe_load((DEPLOY / "base" / "webhook" / "configuration.yaml").read_text())
+    shipped["webhooks"][0]["objectSelector"] = {"matchLabels": {"asked": "about"}}  # no pod of a test
+    return dict(shipped)
+
+
+def _on(made: Manifest, name: str) -> Manifest:
+    return made | {"spec": made["spec"] | {"nodeName": name}, "status": running()}
+
+
+def clear(installed: Installed, writer: ClusterWriter) -> None:
+    """Takes away all that work has made."""
+    plurals = ("jobs", "pods", "nodes", "replicasets", "persistentvolumeclaims", "persistentvolumes", "storageclasses")
+    for plural in plurals:
+        for one in writer.list_all(plural):
+            version = {"jobs": "batch/v1", "replicasets": "apps/v1", "storageclasses": "storage.k8s.io/v1"}.get(
+                plural, "v1"
+            )
+            installed.applier.delete(one | {"apiVersion": version})
+    installed.applier.delete(group("gang", members=2))
+    installed.applier.delete(_NO_ANSWERS)
+    for one in (*_templates(), _configuration()):
+        installed.applier.delete(one)
+    secret = {"apiVersion": "v1", "kind": "Secret"}
+    installed.applier.delete(secret | {"metadata": {"namespace": NAMESPACE, "name": _SECRET.rpartition("/")[2]}})
+    lease = {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease"}
+    installed.applier.delete(lease | {"metadata": {"namespace": NAMESPACE, "name": "forecast-scheduler"}})
+
+
+PARTS: Final = {
+    one.name: one
+    for one in (
+        Part("scorer", settings_of(kubernetes_auth=True, metrics_open=True), _work_of_scorer),
+        Part("extender", settings_of(), _work_of_extender),
+        Part(
+            "schedule",
+            settings_of_schedule(
+                kubernetes_auth=True, metrics_open=True, lease=QUICK_LEASE, share_nodes=[""], binding_timeout="2s",
+                assume_timeout="4s", preemption={"protect_started": "0s"},
+            ),
+            _work_of_schedule,
+            ("--profile", "online,job"),
+        ),
+        Part("webhook", {"webhook": {"certificates": {"managed": True, "every": "1s"}}}, _work_of_webhook),
+    )
+}  # fmt: skip

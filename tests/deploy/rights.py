@@ -1,0 +1,138 @@
+"""The rights that manifests give to an account: told from them, taken away one by one, and given back."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Final
+
+from tests.processes.scorer_process import eventually
+from tests.servers.applying import Applier
+from tests.servers.audit import Audit, Right
+from tests.servers.control_plane.control_plane import ControlPlane
+
+__all__ = ["DELEGATED", "NAMESPACE", "Installed", "account_of", "granted"]
+
+Manifest = dict[str, Any]
+
+NAMESPACE: Final = "forecast-scheduler"
+DELEGATED: Final = frozenset(
+    {
+        ("create", "authentication.k8s.io", "tokenreviews"),
+        ("create", "authorization.k8s.io", "subjectaccessreviews"),
+    }
+)
+"""What Kubernetes' own ClusterRole system:auth-delegator grants."""
+
+_ROLES: Final = ("Role", "ClusterRole")
+
+
+def account_of(part: str) -> str:
+    """User name of a part's service account."""
+    return f"system:serviceaccount:{NAMESPACE}:forecast-scheduler-{part}"
+
+
+def granted(manifests: Iterable[Manifest], part: str) -> set[Right]:
+    """By all its bindings."""
+    manifests = list(manifests)
+    bound = _bound(manifests, part)
+    rights = {right for role in _roles(manifests, bound) for rule in role["rules"] for right in _rights(rule)}
+    return rights | (DELEGATED if ("ClusterRole", "system:auth-delegator") in bound else set())
+
+
+class Installed:
+    """What of the manifests is needed to run parts outside the cluster with the rights of their accounts."""
+
+    def __init__(self, plane: ControlPlane, applier: Applier, audit: Audit, manifests: list[Manifest]) -> None:
+        self.plane, self.applier, self.audit, self.manifests = plane, applier, audit, manifests
+        kinds = (
+            "Namespace",
+            "CustomResourceDefinition",
+            "ServiceAccount",
+            *_ROLES,
+            "RoleBinding",
+            "ClusterRoleBinding",
+        )
+        applier.apply_all(one for one in manifests if one["kind"] in kinds)
+
+    def kubeconfig(self, part: str) -> Path:
+        """With a token of its account."""
+        return self.plane.write_kubeconfig(part, self.token(f"forecast-scheduler-{part}"))
+
+    def token(self, account: str) -> str:
+        """Of a service account in our namespace."""
+        path = f"/api/v1/namespaces/{NAMESPACE}/serviceaccounts/{account}/token"
+        asked = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {"expirationSeconds": 3600}}
+        return str(self.applier.send("POST", path, asked, kind="application/json")["status"]["token"])
+
+    @contextmanager
+    def without(self, right: Right, part: str) -> Iterator[None]:
+        """Its account has all rights but this one; both counts as soon as the API server knows."""
+        before = [one for one in self._of(part) if any(right in _rights(rule) for rule in one["rules"])]
+        try:
+            for role in before:
+                rules = [kept for rule in role["rules"] for kept in _split(rule, right)]
+                self.applier.apply(copy.deepcopy(role) | {"rules": rules})
+            assert eventually(lambda: not self.may(right, part), 30)
+            yield
+        finally:
+            self.applier.apply_all(before)
+            assert eventually(lambda: self.may(right, part), 30)
+
+    def may(self, right: Right, part: str) -> bool:
+        """Whether the API server says so, of an object that a rule may name."""
+        verb, group, resource = right
+        plain, _, sub = resource.partition("/")
+        names = {
+            name
+            for role in self._of(part)
+            for rule in role["rules"]
+            if right in _rights(rule)
+            for name in rule.get("resourceNames", [""])
+        }
+        attributes = {"verb": verb, "group": group, "resource": plain, "subresource": sub, "namespace": NAMESPACE}
+        review = {
+            "apiVersion": "authorization.k8s.io/v1",
+            "kind": "SubjectAccessReview",
+            "spec": {"user": account_of(part), "resourceAttributes": attributes | {"name": min(names)}},
+        }
+        path = "/apis/authorization.k8s.io/v1/subjectaccessreviews"
+        return bool(self.applier.send("POST", path, review, kind="application/json")["status"]["allowed"])
+
+    def _of(self, part: str) -> list[Manifest]:
+        return _roles(self.manifests, _bound(self.manifests, part))
+
+
+def _bound(manifests: list[Manifest], part: str) -> set[tuple[str, str]]:
+    """Kind and name of the roles."""
+    return {
+        (one["roleRef"]["kind"], one["roleRef"]["name"])
+        for one in manifests
+        if one["kind"] in ("RoleBinding", "ClusterRoleBinding")
+        and any(subject["name"] == f"forecast-scheduler-{part}" for subject in one["subjects"])
+    }
+
+
+def _roles(manifests: list[Manifest], bound: set[tuple[str, str]]) -> list[Manifest]:
+    return [one for one in manifests if one["kind"] in _ROLES and (one["kind"], one["metadata"]["name"]) in bound]
+
+
+def _rights(rule: Manifest) -> set[Right]:
+    return {
+        (verb, group, resource)
+        for verb in rule["verbs"]
+        for group in rule["apiGroups"]
+        for resource in rule["resources"]
+    }
+
+
+def _split(rule: Manifest, without: Right) -> list[Manifest]:
+    """Rules that grant the same but for this right."""
+    if without not in _rights(rule):
+        return [rule]
+    return [
+        rule | {"verbs": [verb], "apiGroups": [group], "resources": [resource]}
+        for verb, group, resource in sorted(_rights(rule) - {without})
+    ]

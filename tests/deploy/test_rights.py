@@ -1,0 +1,141 @@
+"""What deploy/ grants is what is used: nothing that is granted is idle, nothing that is asked is refused, and whatever
+right is taken away is missed. By the audit log of a real API server, of real processes with their accounts' tokens."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.deploy.parts_at_work import PARTS, clear
+from tests.deploy.rights import DELEGATED, NAMESPACE, Installed, account_of, granted
+from tests.processes.scorer_process import ScorerProcess, eventually
+from tests.processes.webhook_process import manifests
+from tests.servers.applying import Applier
+from tests.servers.audit import Audit, Right
+from tests.servers.cluster_objects import ClusterWriter
+from tests.servers.control_plane.control_plane import ControlPlane
+from tests.servers.kustomize import DEPLOY, built, built_from
+
+LONG = 60.0
+
+
+def _manifests(place: Path) -> list[dict[str, Any]]:
+    return built_from(place, resources=["crds", "overlays/own-loops", "base/extender", "base/webhook"])
+
+
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Installed]:
+    directory = tmp_path_factory.mktemp("rights")
+    audit = Audit(directory, [account_of(part) for part in PARTS])
+    with ControlPlane(api_server_arguments=audit.arguments) as plane, Applier(plane) as applier:
+        yield Installed(plane, applier, audit, _manifests(directory / "all"))
+
+
+@pytest.fixture
+def writer(installed: Installed) -> Iterator[ClusterWriter]:
+    """The cluster is empty again afterwards."""
+    installed.audit.forget()
+    with ClusterWriter(installed.plane) as writer:
+        yield writer
+        clear(installed, writer)
+
+
+@pytest.mark.parametrize("name", PARTS)
+def test_a_part_uses_what_it_is_granted_and_is_refused_nothing(
+    name: str, installed: Installed, writer: ClusterWriter, tmp_path: Path
+) -> None:
+    part, account, rights = PARTS[name], account_of(name), granted(installed.manifests, name)
+    assert rights
+    with part.process(installed, tmp_path) as process:
+        part.work(installed, writer, process)
+        eventually(lambda: installed.audit.used(account) >= rights, LONG)
+        used, refused = installed.audit.used(account), installed.audit.refused(account)
+        assert (rights - used, used - rights, refused) == (set(), set(), set()), process.log[-3000:]
+
+
+def test_the_trainer_and_what_only_shows_figures_have_no_rights_at_all(tmp_path: Path) -> None:
+    shipped = built_from(tmp_path / "all", resources=["overlays/shadow"], components=["components/pushgateway"])
+    assert granted(shipped, "trainer") == granted(shipped, "pushgateway") == set()
+
+
+def test_in_shadow_mode_the_extender_may_tell_nobody() -> None:
+    shadow, real = (granted(built(f"overlays/{name}"), "extender") for name in ("shadow", "extender"))
+    assert real - shadow == {("create", "events.k8s.io", "events")} and shadow < real
+
+
+def test_nothing_is_granted_wholesale(tmp_path: Path) -> None:
+    for one in built_from(tmp_path / "all", resources=["crds", "overlays/gpu", "base/extender", "base/webhook"]):
+        if one["kind"] in ("Role", "ClusterRole"):
+            named = [
+                text
+                for rule in one["rules"]
+                for key in ("verbs", "resources", "apiGroups")
+                for text in rule.get(key, [])
+            ]
+            assert "*" not in named, one["metadata"]["name"]
+            # Whoever reads Secrets reads everybody's: only by name.
+            assert all(
+                "resourceNames" in rule or rule["verbs"] == ["create"]
+                for rule in one["rules"]
+                if "secrets" in rule.get("resources", [])
+            )
+        if one["kind"] in ("Role", "RoleBinding"):
+            assert one["metadata"]["namespace"] == NAMESPACE
+
+
+def _each_right() -> list[tuple[str, Right]]:
+    """Those that every API server grants to whoever is bound to a role of its own left out."""
+    files = {name: sorted((DEPLOY / "base" / name).glob("rbac*.yaml")) for name in PARTS}
+    return [(name, right) for name in PARTS for right in sorted(granted(manifests(*files[name]), name) - DELEGATED)]
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(
+    ("name", "right"), _each_right(), ids=lambda one: one if isinstance(one, str) else " ".join(one)
+)
+def test_a_right_that_is_taken_away_is_missed(
+    name: str, right: Right, installed: Installed, writer: ClusterWriter, tmp_path: Path
+) -> None:
+    """Whoever runs it can see it: in the log, in the figures, or at a pod."""
+    part, account = PARTS[name], account_of(name)
+    process = part.process(installed, tmp_path)
+    with installed.without(right, name), closing(process):
+        if _starts(process):
+            part.work(installed, writer, process)
+        assert eventually(lambda: right in installed.audit.refused(account), LONG), process.log[-3000:]
+        assert eventually(lambda: _is_told(process, writer), LONG), process.log[-3000:]
+        assert installed.audit.refused(account) == {right}
+
+
+def _starts(process: ScorerProcess) -> bool:
+    """Not where the first thing that it needs is refused."""
+    try:
+        process.start()
+    except RuntimeError:
+        return False
+    return True
+
+
+def _is_told(process: ScorerProcess, writer: ClusterWriter) -> bool:
+    return _is_logged(process) or _is_counted(process) or _is_written(writer)
+
+
+def _is_logged(process: ScorerProcess) -> bool:
+    return any("403" in line for line in process.complaints)
+
+
+def _is_counted(process: ScorerProcess) -> bool:
+    if not process.url.startswith("http:"):  # it did not start, or asks for a certificate that is not known here
+        return False
+    lines = process.http.get("/metrics").text.splitlines()
+    return any('="failed"' in line and not line.endswith(" 0.0") for line in lines)
+
+
+def _is_written(writer: ClusterWriter) -> bool:
+    """As the condition of a pod that waits."""
+    told = [one.get("message", "") for pod in writer.list_all("pods") for one in pod["status"].get("conditions", [])]
+    return any("403" in message or "forbidden" in message for message in told)
