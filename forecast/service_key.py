@@ -24,7 +24,15 @@ from typing import Any
 
 from forecast.errors import InputError
 
-__all__ = ["NO_OWNER", "Owner", "ServiceKey", "owner_from_labels", "owner_from_references", "service_of_pod"]
+__all__ = [
+    "HASH_SUFFIX",
+    "NO_OWNER",
+    "Owner",
+    "ServiceKey",
+    "owner_from_labels",
+    "owner_from_references",
+    "service_of_pod",
+]
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -83,7 +91,8 @@ NO_OWNER = Owner("", "")
 
 # Kubernetes writes hashes in this alphabet, without vowels and look-alikes, so that they form no words:
 # https://github.com/kubernetes/apimachinery/blob/master/pkg/util/rand/rand.go (SafeEncodeString of a uint32).
-_HASH = re.compile(r"-[bcdfghjklmnpqrstvwxz2456789]{1,10}$")
+HASH_SUFFIX = "-[bcdfghjklmnpqrstvwxz2456789]{1,10}"
+_HASH = re.compile(HASH_SUFFIX + "$")
 _DIGITS = re.compile(r"-(\d{8}|\d{10})$")
 
 # A CronJob names its Jobs by the time they were due: minutes since the epoch from Kubernetes 1.21 on (getJobName in

@@ -328,6 +328,7 @@ def _scheduling(
         since_cycle=loop.since_cycle,
         assumed=tables.n_assumed,
         gangs=dict if phases is None else phases.counts,
+        gang_wait=tables.longest_gang_wait,
         lease=None if lease is None else lease.status,
         waits_for=waits_for,
         is_dry_run=settings.dry_run,

@@ -63,6 +63,10 @@ class ScheduleTables:
         """Pods that are assumed to be bound; without the lock of the tables."""
         return len(self.assumed)
 
+    def longest_gang_wait(self) -> float:
+        """Seconds that a complete gang has been tried in vain; 0 = none is. Without the lock of the tables."""
+        return 0.0 if self.gangs is None else self.gangs.longest_wait()
+
     def source(self, api: ApiClient) -> ResourceSource:
         """Follows PodGroups and disruption budgets, without which nothing is placed; not started yet."""
         watchers: list[ResourceWatcher[Any]] = [ResourceWatcher(api, self.budgets, WATCHED_BUDGETS)]

@@ -233,16 +233,20 @@ class NodeFigures:
 
     usage          : (n_nodes, n_resources, 2) predicted for this half hour, 0.5 and 0.95
     peak           : (n_nodes, n_resources, 2, 2) predicted peak by quantile and day (today, tomorrow), as of now
-    frozen_peak    : the same as it was predicted at local midnight; NaN until a midnight has passed
+    peak_at        : (n_nodes, n_resources, 2) start of the half hour of the expected peak of each day, unix seconds
+    frozen_peak    : as `peak`, as it was predicted at local midnight; NaN until a midnight has passed
     available      : (n_nodes, n_resources) VirtualAvailable
+    capacity       : (n_nodes, n_resources) physical; NaN = not a limit
     """
 
     nodes: tuple[str, ...]
     resources: tuple[str, ...]
     usage: Floats
     peak: Floats
+    peak_at: Floats
     frozen_peak: Floats
     available: Floats
+    capacity: Floats
     level: Ints
 
 

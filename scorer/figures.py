@@ -16,6 +16,7 @@ from scorer.degradation import level_of_nodes
 from scorer.live_tables import LiveTables
 from scorer.predicted.horizon import Horizon
 from scorer.published_losses import published_losses
+from scorer.scores.capacity import limited
 
 __all__ = ["Figures"]
 
@@ -48,7 +49,7 @@ class Figures(LiveTables):
             of_nodes = np.array([levels[self._cluster.state.row_of[name]] for name in available.nodes], dtype=np.int64)
         n, r = len(available.nodes), len(RESOURCES)
         usage, peak = np.full((n, r, 2), np.nan), np.full((n, r, 2, 2), np.nan)
-        frozen = np.full((n, r, 2, 2), np.nan)
+        peak_at, frozen = np.full((n, r, 2), np.nan), np.full((n, r, 2, 2), np.nan)
         for overview, targets in ((self._overview, (usage, peak)), (self._frozen, (None, frozen))):
             if overview is None:
                 continue
@@ -57,13 +58,17 @@ class Figures(LiveTables):
             if targets[0] is not None and (step := slot - overview.horizon.slot) in (0, 1):
                 targets[0][at >= 0] = overview.usage[at[at >= 0], :, :, step]
             targets[1][at >= 0] = overview.peak[at[at >= 0]]
+            if overview is self._overview:
+                peak_at[at >= 0] = overview.peak_times()[at[at >= 0]]
         return NodeFigures(
             nodes=available.nodes,
             resources=available.resources,
             usage=usage,
             peak=peak,
+            peak_at=peak_at,
             frozen_peak=frozen,
             available=available.available,
+            capacity=np.where(limited(available.capacity), available.capacity, np.nan),
             level=of_nodes,
         )
 

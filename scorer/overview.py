@@ -48,6 +48,14 @@ class Overview:
         """Position of each node."""
         return {name: row for row, name in enumerate(self.names)}
 
+    def peak_times(self) -> Floats:
+        """Start of the half hour of the expected peak: (n_nodes, n_resources, 2) unix seconds, today and tomorrow."""
+        days, zone = self.horizon.days[:_DAYS_SHOWN], self.horizon.zone
+        starts = np.array(
+            [[start_of_slot(day, slot, zone).timestamp() for slot in range(SLOTS_PER_DAY)] for day in days]
+        )  # (2, 48): by the wall clock, so that days of 23 and 25 hours are right
+        return starts[np.arange(len(days)), self.peak_slot]
+
 
 class OverviewBuilder:
     """Collects the nodes in pieces, so that no piece holds the lock for long."""

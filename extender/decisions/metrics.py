@@ -10,6 +10,7 @@ from prometheus_client.registry import Collector
 from extender.decisions.events import EventSink
 from extender.decisions.log import DecisionLog
 from extender.decisions.recorder import DecisionRecorder
+from scorer.degradation import Level
 
 __all__ = ["DecisionCollector"]
 
@@ -39,6 +40,15 @@ class DecisionCollector(Collector):
                 "dropped": figures.dropped,
             },
         )
+        levels = CounterMetricFamily(
+            "forecast_decisions_by_level",
+            "Pods bound after our advice, by the level of degradation at which it was given, as in "
+            "forecast_degradation_level.",
+            labels=["level"],
+        )
+        for level in Level:
+            levels.add_metric([str(int(level))], float(figures.levels.get(level.name.lower(), 0)))
+        yield levels
         yield GaugeMetricFamily(
             "forecast_decisions_pending", "Pods advised on and not yet seen bound.", value=float(figures.pending)
         )

@@ -12,9 +12,9 @@ from __future__ import annotations
 
 import threading
 import time
-from collections import OrderedDict
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections import Counter, OrderedDict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from extender.decisions.advice import Advice
@@ -51,6 +51,7 @@ class RecorderFigures:
     expired     : advised on, and neither bound nor asked about again for ten minutes
     dropped     : forgotten because too many waited
     pending     : now
+    levels      : of as_advised and elsewhere, by the rung of the degradation ladder the advice came from
     """
 
     advised: int
@@ -60,6 +61,7 @@ class RecorderFigures:
     expired: int
     dropped: int
     pending: int
+    levels: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +97,7 @@ class DecisionRecorder:
         self._whole: OrderedDict[str, None] = OrderedDict()  # those of them whose lists are kept
         self._kept_nodes = 0
         self._early: OrderedDict[str, tuple[str, float]] = OrderedDict()  # bound before the advice was told: node, at
+        self._levels: Counter[str] = Counter()
         self._advised = self._as_advised = self._elsewhere = self._not_advised = self._expired = self._dropped = 0
 
     def advised(self, advice: Advice) -> str | None:
@@ -145,6 +148,7 @@ class DecisionRecorder:
                 self._expired,
                 self._dropped,
                 len(self._pending),
+                dict(self._levels),
             )
 
     def _keep(self, advice: Advice, now: float) -> None:
@@ -188,6 +192,7 @@ class DecisionRecorder:
 
     def _hand_on(self, binding: Binding) -> None:
         with self._lock:
+            self._levels[binding.advice.level] += 1
             if binding.node == binding.advice.best:
                 self._as_advised += 1
             else:

@@ -132,6 +132,11 @@ class SchedulingGauges(Collector):
         state = self._state()
         yield _by("queue", "forecast_pending_pods", "Pods of ours that wait, by part of the queue.", state.pending)
         yield _by("phase", "forecast_gangs", "PodGroups by phase.", state.gangs)
+        yield GaugeMetricFamily(
+            "forecast_gang_longest_wait_seconds",
+            "Time since the first vain attempt at the complete gang that has waited longest; 0 = none waits so.",
+            value=state.gang_wait,
+        )
         yield GaugeMetricFamily("forecast_bindings_in_flight", "Bindings under way.", value=state.in_flight)
         yield GaugeMetricFamily(
             "forecast_assumed_pods", "Pods assumed to be bound that the watch does not show so yet.", state.assumed

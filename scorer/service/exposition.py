@@ -24,15 +24,18 @@ def labels(**values: str) -> str:
     return ",".join(f'{name}="{_escaped(value)}"' for name, value in values.items())
 
 
-def family(name: str, text: str, parts: Iterable[tuple[Sequence[str], Floats, str]]) -> Iterator[str]:
+def family(
+    name: str, text: str, parts: Iterable[tuple[Sequence[str], Floats, str]], *, digits: int = 7
+) -> Iterator[str]:
     """One gauge.
 
-    parts : label texts, as many values, and the rest of the labels (",quantile=..." or nothing); NaN is left out
+    parts  : label texts, as many values, and the rest of the labels (",quantile=..." or nothing); NaN is left out
+    digits : of a value that count
     """
     yield f"# HELP {name} {text}\n# TYPE {name} gauge\n"
     for prefixes, values, rest in parts:
         lines = [
-            f"{name}{{{prefix}{rest}}} {value:.7g}\n"
+            f"{name}{{{prefix}{rest}}} {value:.{digits}g}\n"
             for prefix, value in zip(prefixes, values.ravel().tolist(), strict=True)
             if value == value
         ]
@@ -56,6 +59,17 @@ def node_text(figures: NodeFigures) -> Iterator[str]:
             for q in range(2)
             for d in range(2)
         ),
+    )
+    yield from family(
+        "forecast_node_predicted_peak_timestamp_seconds",
+        "When the half hour of the node's expected peak in a local day begins, in seconds since 1970.",
+        ((prefixes, figures.peak_at[:, :, d], f',day="{DAYS[d]}"') for d in range(2)),
+        digits=10,
+    )
+    yield from family(
+        "forecast_node_capacity",
+        "What the node can do at most, in base units; what is no limit has no series.",
+        [(prefixes, figures.capacity, "")],
     )
     yield from family(
         "forecast_node_virtual_available",

@@ -70,10 +70,12 @@ def test_a_minimum_of_each_role_and_members_that_trickle_in(
         assert "role ps 0 of 1" in _message(those.status("train"))
         waiting = assert_settled(writer, [process])
         assert len(waiting) == 4 and not any(waiting.values()), "a part of the group has a node"
+        assert process.metric("forecast_gang_longest_wait_seconds") > 0
         writer.create(our_node("large", cpu=3))
         assert eventually(lambda: bound(writer) == 4, LONG), process.log
         assert assert_settled(writer, [process])["train-ps-0"] == "large"
         assert eventually(lambda: those.status("train").get("scheduled") == 4, LONG), those.status("train")
+        assert process.metric("forecast_gang_longest_wait_seconds") == 0
 
 
 def _said(status: dict[str, object]) -> str:

@@ -145,6 +145,8 @@ def test_figures_agree_with_the_curves_and_peaks_are_frozen_at_midnight(tested: 
     assert figures.usage[0, CPU, 1] == pytest.approx(curve.bound[now])
     assert figures.peak[0, CPU, 0].tolist() == pytest.approx([day.expected for day in curve.days[2:4]])
     assert figures.peak[0, CPU, 1].tolist() == pytest.approx([day.bound for day in curve.days[2:4]])
+    assert figures.peak_at[0, CPU].tolist() == [day.at.timestamp() for day in curve.days[2:4]]
+    assert figures.capacity[0, CPU] == curve.capacity
     assert np.isnan(figures.frozen_peak).all()
     tested.at(0.1, 1)
     tested.scorer.refresh_overview()

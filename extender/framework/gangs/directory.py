@@ -270,6 +270,12 @@ class GangDirectory(NodesAndPodsOnly):
                 return None
             return report_on(gang.info, gang.members, self._verdict(group, gang), complete_since=gang.complete_since)
 
+    def longest_wait(self) -> float:
+        """Seconds since the first vain attempt at the complete group that has waited longest; 0 = none waits so."""
+        with self._lock:
+            tried = [g.attempts.first_failed for g in self._gangs.values() if g.attempts.first_failed is not None]
+            return max(0.0, self._clock() - min(tried)) if tried else 0.0
+
     def __len__(self) -> int:
         """Groups that exist or that pods name."""
         return len(self._gangs)

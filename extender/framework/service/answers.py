@@ -44,6 +44,7 @@ class SchedulingState:
     in_flight      : bindings under way
     assumed        : pods assumed to be bound that the watch does not show so yet
     gangs          : PodGroups by phase
+    gang_wait      : seconds since the first vain attempt at the complete gang that waits longest; 0 = none waits so
     """
 
     profiles: Mapping[str, str]
@@ -58,6 +59,7 @@ class SchedulingState:
     in_flight: int
     assumed: int
     gangs: Mapping[str, int]
+    gang_wait: float = 0.0
 
 
 class SchedulingApi(Protocol):

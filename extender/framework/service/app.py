@@ -19,6 +19,7 @@ from extender.framework.service.routes import queue, state
 from extender.framework.service.state import SchedulingService
 from scorer.answers import ScorerApi
 from scorer.service.app import assembled
+from scorer.service.kubernetes_access import KubernetesAccess
 from scorer.service.metrics import ServiceMetrics
 from scorer.service.options import ServiceOptions
 from scorer.service.routes import forecasts, scores
@@ -34,6 +35,7 @@ def create_app(
     metrics: SchedulingMetrics,
     options: ServiceOptions | None = None,
     *,
+    access: KubernetesAccess | None = None,
     collectors: Iterable[Collector] = (),
     routers: Iterable[APIRouter] = (),
     bodies: Iterable[type] = (),
@@ -41,6 +43,7 @@ def create_app(
     """The process as an ASGI application. Raises InputError where a token file cannot be used.
 
     metrics    : told by the loops, exported here
+    access     : who may ask beside whoever has a token of the files; None = nobody
     collectors : further metrics to export
     routers    : of profiles that have routes of their own; bodies: what these answer, for the OpenAPI document
     """
@@ -48,4 +51,5 @@ def create_app(
     exported = ServiceMetrics(scorer, options, [*metrics.collectors, *collectors], stages=metrics.stages)
     service = SchedulingService(scorer, options, exported, scheduling=scheduling)
     own = (queue.router, state.router, scores.explaining, forecasts.router, scorer_state.router, page_router())
-    return assembled("forecast-scheduler schedule", service, (*own, *routers), partial(describe, more=tuple(bodies)))
+    described = partial(describe, more=tuple(bodies))
+    return assembled("forecast-scheduler schedule", service, (*own, *routers), described, access)

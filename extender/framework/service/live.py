@@ -51,6 +51,7 @@ class LiveScheduling:
     since_cycle : seconds since the loop last went round; None = it has not begun
     assumed     : how many pods are assumed
     gangs       : PodGroups by phase
+    gang_wait   : seconds since the first vain attempt at the complete gang that has waited longest; 0 = none waits so
     waits_for   : what has to be read before it begins, beside what the scorer reads; "" = nothing
     """
 
@@ -62,6 +63,7 @@ class LiveScheduling:
     gangs: Callable[[], Mapping[str, int]]
     lease: Callable[[], LeaseStatus] | None = None
     waits_for: Callable[[], str] = lambda: ""
+    gang_wait: Callable[[], float] = lambda: 0.0
     is_dry_run: bool = False
 
     def state(self) -> SchedulingState:
@@ -82,6 +84,7 @@ class LiveScheduling:
             in_flight=self.bindings.in_flight,
             assumed=self.assumed(),
             gangs=self.gangs(),
+            gang_wait=self.gang_wait(),
         )
 
     def waiting(self) -> Sequence[QueuedPodState]:

@@ -22,7 +22,8 @@ def test_all_outcomes_are_exported(tmp_path: Path) -> None:
     log.start()
     events.start()
     for uid, node in (("a", "n1"), ("b", "n2"), ("c", "n2")):
-        recorder.advised(advice({"n1": 1, "n2": 0}, uid=uid))
+        level = "requests" if uid == "c" else "fresh"
+        recorder.advised(advice({"n1": 1, "n2": 0}, uid=uid, level=level))
         recorder.bound(pod(uid, node))
     recorder.advised(advice({"n1": 1}, uid="waits"))
     log.stop()
@@ -32,6 +33,9 @@ def test_all_outcomes_are_exported(tmp_path: Path) -> None:
         'forecast_decisions_total{outcome="as_advised"} 1.0',
         'forecast_decisions_total{outcome="elsewhere"} 2.0',
         'forecast_decisions_total{outcome="dropped"} 0.0',
+        'forecast_decisions_by_level_total{level="0"} 2.0',
+        'forecast_decisions_by_level_total{level="3"} 1.0',
+        'forecast_decisions_by_level_total{level="4"} 0.0',
         "forecast_decisions_pending 1.0",
         'forecast_decision_log_lines_total{outcome="written"} 3.0',
         'forecast_decision_events_total{outcome="failed"} 1.0',

@@ -76,6 +76,7 @@ def test_states_are_asked_for_when_somebody_looks() -> None:
         'forecast_pending_pods{queue="active"} 1.0',
         'forecast_pending_pods{queue="unschedulable"} 2.0',
         'forecast_gangs{phase="Pending"} 1.0',
+        "forecast_gang_longest_wait_seconds 90.0",
         "forecast_bindings_in_flight 4.0",
         "forecast_assumed_pods 6.0",
         "forecast_leader 1.0",

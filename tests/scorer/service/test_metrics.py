@@ -11,7 +11,7 @@ from scorer.service.app import create_app
 from scorer.service.metrics import ServiceMetrics
 from scorer.service.options import ServiceOptions
 from tests.scorer.service.app_client import AppClient
-from tests.scorer.service.fake_scorer import FakeScorer
+from tests.scorer.service.fake_scorer import NOW, FakeScorer
 from tests.servers.prometheus import promtool
 
 
@@ -37,12 +37,17 @@ def test_nodes_and_services_have_their_series(client: AppClient, scorer: FakeSco
     peak = _value(text, "forecast_node_predicted_peak", **node, quantile="0.5", day="tomorrow", as_of="now")
     assert peak == pytest.approx(figures.peak[1, 1, 0, 1], rel=1e-6)
     assert _value(text, "forecast_node_virtual_available", **node) == pytest.approx(figures.available[1, 1], rel=1e-6)
+    assert _value(text, "forecast_node_capacity", **node) == pytest.approx(figures.capacity[1, 1], rel=1e-6)
+    # To the second: seven digits would be a quarter of an hour.
+    assert _value(text, "forecast_node_predicted_peak_timestamp_seconds", **node, day="today") == NOW.timestamp()
     service = {"namespace": "shop", "kind": "Deployment", "name": "cart", "resource": "cpu", "quantile": "0.5"}
     assert _value(text, "forecast_service_predicted_peak", **service) == 0.25
     assert _value(text, "forecast_backtest_loss", resource="cpu", quantile="0.95") == 0.021
     assert _value(text, "forecast_unknown_service_pods") == 9
-    # Unknown figures have no series: no midnight has passed, and log of the first node is not available.
+    # Unknown figures have no series: no midnight has passed, log is no limit, and not available on the first node.
     assert 'as_of="midnight"' not in text
+    limits = [labels for name, labels in _samples(text) if name == "forecast_node_capacity"]
+    assert limits and not any(("resource", "log") in labels for labels in limits)
     assert ("forecast_node_virtual_available", frozenset({("node", "node-01"), ("resource", "log")})) not in _samples(
         text
     )

@@ -220,6 +220,24 @@ def test_a_timeout_of_its_own(scene: Scene) -> None:
     assert "within 0 s" in scene.gate()
 
 
+def test_the_longest_wait_is_that_of_the_gang_that_was_first_tried_in_vain(scene: Scene) -> None:
+    scene.directory.put_group(group(1))
+    scene.directory.put_group(group(1, name="other"))
+    scene.put(member("a"), member("b", of="other"))
+    scene.now += 100
+    assert scene.directory.longest_wait() == 0, "complete gangs that nobody has tried yet are no news"
+    scene.directory.attempt_failed(TRAIN, "no")
+    scene.now += 30
+    scene.directory.attempt_failed("ml/other", "no")
+    scene.directory.attempt_failed(TRAIN, "no")
+    scene.now += 5
+    assert scene.directory.longest_wait() == 35
+    scene.directory.scheduled(TRAIN, 1)
+    assert scene.directory.longest_wait() == 5
+    scene.cluster.delete_pod("b")
+    assert scene.directory.longest_wait() == 0
+
+
 @pytest.mark.parametrize("how", ["spec", "anew", "added", "ungated", "incomplete", "scheduled", "seated"])
 def test_a_change_ends_a_pause(scene: Scene, how: str) -> None:
     scene.directory.put_group(group(2, timeout_seconds=0.0))

@@ -45,6 +45,7 @@ class SimpleScheduling:
             in_flight=4,
             assumed=6,
             gangs={"Pending": 1},
+            gang_wait=90.0,
         )
         self.pods: list[QueuedPodState] = []
 

@@ -36,7 +36,7 @@ def test_every_path_is_in_the_tables(client: AppClient) -> None:
     paths = set(client.get("/openapi.json").json()["paths"])
     ours = set(listed.findall(PAGE))
     assert ours <= paths
-    assert ours | set(listed.findall(SCORERS)) - {"/v1/scores", "/v1/charges", "/"} == paths
+    assert ours | set(listed.findall(SCORERS)) - {"/v1/scores", "/v1/charges", "/report", "/"} == paths
 
 
 def test_every_metric_is_in_the_table(client: AppClient, metrics: SchedulingMetrics, scorer: FakeScorer) -> None:

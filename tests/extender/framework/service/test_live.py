@@ -50,6 +50,7 @@ def _live(queue: SchedulingQueue, **changed: object) -> LiveScheduling:
         since_cycle=lambda: 0.5,
         assumed=lambda: 7,
         gangs=lambda: {"Running": 2},
+        gang_wait=lambda: 30.0,
         lease=lambda: LEADS,
     )
     return replace(live, **changed)  # type: ignore[arg-type]
@@ -76,7 +77,7 @@ def test_pods_that_wait_are_told_with_why(queue: SchedulingQueue) -> None:
 def test_the_state_is_gathered(queue: SchedulingQueue) -> None:
     state = _live(queue).state()
     assert (state.leader, state.is_leader, state.in_flight, state.assumed) == ("replica-1", True, 5, 7)
-    assert state.gangs == {"Running": 2} and state.is_alive
+    assert (state.gangs, state.gang_wait) == ({"Running": 2}, 30.0) and state.is_alive
     alone = _live(queue, lease=None).state()
     assert (alone.leader, alone.is_leader) == (None, True)
 

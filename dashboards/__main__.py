@@ -1,0 +1,44 @@
+"""`python -m dashboards`: write every generated file anew, or with --check say which are not what the code makes."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from dashboards.alerting import RUNBOOKS
+from dashboards.alerting import files as alerting_files
+from dashboards.panels import files as dashboard_files
+
+HERE = Path(__file__).parent
+
+
+def main() -> int:
+    """Exit status: 1 if --check found a file that is missing or differs."""
+    parser = argparse.ArgumentParser(prog="python -m dashboards", description=__doc__)
+    parser.add_argument("--check", action="store_true", help="write nothing; name the files that are not up to date")
+    parser.add_argument(
+        "--output", type=Path, default=HERE, metavar="DIR", help="where to write (default: %(default)s)"
+    )
+    parser.add_argument(
+        "--runbooks",
+        default=RUNBOOKS,
+        metavar="URL",
+        help="address of docs/alerts.md that alerts link to (%(default)s)",
+    )
+    arguments = parser.parse_args()
+    texts = {**alerting_files(arguments.runbooks), **dashboard_files()}
+    made = {arguments.output / path: text for path, text in texts.items()}
+    if arguments.check:
+        stale = sorted(str(path) for path, text in made.items() if not path.exists() or path.read_text() != text)
+        for path in stale:
+            print(f"{path} is not what the code makes: run make dashboards", file=sys.stderr)
+        return 1 if stale else 0
+    for path, text in made.items():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

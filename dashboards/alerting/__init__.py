@@ -1,0 +1,14 @@
+"""Prometheus rules made from code: actual peaks that compare with predicted ones, and alerts with their runbooks.
+
+peaks.py, services.py         what is recorded of nodes and of services
+alert.py                      what an alert is
+forecast_alerts.py            of predicted peaks, the model and what is measured
+loop_alerts.py                of who schedules: queue, gangs, bindings, the extender, policies, the webhook
+gpu_and_job_alerts.py         of GPUs and jobs
+operating_alerts.py           of the nightly run and of targets
+rule_files.py                 all of it as the files beside this folder
+"""
+
+from dashboards.alerting.rule_files import RUNBOOKS, files
+
+__all__ = ["RUNBOOKS", "files"]

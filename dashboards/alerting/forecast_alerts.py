@@ -1,0 +1,174 @@
+"""What is wrong with the forecast, or is going to be wrong by it: hot nodes, the model, what is measured.
+
+Thresholds are named and say why; the levels are those of docs/scorer.md, "When something is missing".
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from dashboards.alerting.alert import Alert, Severity
+
+__all__ = ["forecast_alerts"]
+
+_FULL: Final = 0.9
+"""Share of capacity. The bound holds on 19 days of 20: over 90 % queues grow by the minute, and one late release or
+one lost node is too much."""
+
+_OVER: Final = 1.0
+"""Share of capacity: more than there is. CPU is throttled, memory is taken from pods by force."""
+
+_STALE_SECONDS: Final = 36 * 3600
+"""From here on the model is an old one (level 2): one night was missed, and bounds widen day by day."""
+
+_USELESS_SECONDS: Final = 14 * 86400
+"""From here on placing is by requests (level 3)."""
+
+_COVERAGE: Final = 0.85
+"""A bound made for 0.95 that holds less than this is broken; the trainer's gate has the same limit (docs/train.md)."""
+
+_COMPARED: Final = 96
+"""Node half hours of a day below which a share says nothing: two nodes for a day, or a hundred since midnight."""
+
+_UNMEASURED_SECONDS: Final = 600
+"""Usage counts for five minutes; this is twenty looks in a row without an answer."""
+
+_UNHEARD_SECONDS: Final = 300
+"""Watches are renewed within three minutes; at fifteen minutes every node is neutral."""
+
+_UNKNOWN: Final = 0.5
+"""Share of pods. New services are some; half of all is another cluster's model, or names that do not meet."""
+
+_NODE: Final = "by (cluster, node, resource)"
+_PROCESS: Final = "by (cluster, job)"
+
+
+def forecast_alerts() -> list[Alert]:
+    """Of every process that has a scorer inside; one alert whatever the number of replicas."""
+    peak = f'max {_NODE} (forecast_node_predicted_peak{{quantile="0.95",day="today",as_of="now"}})'
+    is_ahead = f'max {_NODE} (forecast_node_predicted_peak_timestamp_seconds{{day="today"}}) > time() - 1800'
+    share = f"{peak} / max {_NODE} (forecast_node_capacity)"
+    hour = (
+        "{{ with printf \"max(forecast_node_predicted_peak_timestamp_seconds{node='%s',resource='%s',day='today'})\""
+        " $labels.node $labels.resource | query }} around {{ . | first | value | humanizeTimestamp }}{{ end }}"
+    )
+    hot = "Node {{ $labels.node }}: {{ $labels.resource }} may reach {{ $value | humanizePercentage }} of capacity"
+    unknown = f"max {_PROCESS} (forecast_unknown_service_pods)"
+    pods = f'max {_PROCESS} (forecast_cluster_objects{{kind="pods"}})'
+    return [
+        *(
+            Alert(
+                "ForecastHotSpotTonight",
+                severity,
+                f"{share} > {limit} and {is_ahead}",
+                "15m",
+                f"{hot}{hour}",
+                "The 0.95 bound of the node's predicted peak today, which is still to come, is over "
+                f"{limit:.0%} of what the node has. Move or scale pods while it is quiet: "
+                "/v1/nodes/<node>/forecast of the scorer has the curve.",
+            )
+            for severity, limit in ((Severity.WARNING, _FULL), (Severity.CRITICAL, _OVER))
+        ),
+        *(
+            Alert(
+                "ForecastModelStale",
+                severity,
+                f"max {_PROCESS} (forecast_model_age_seconds) > {limit}",
+                "15m",
+                "{{ $labels.job }}: the model is {{ $value | humanizeDuration }} old",
+                meaning,
+            )
+            for severity, limit, meaning in (
+                (
+                    Severity.WARNING,
+                    _STALE_SECONDS,
+                    "No model of today: placing goes on with the last one, bounds widened. Did the nightly run fail?",
+                ),
+                (
+                    Severity.CRITICAL,
+                    _USELESS_SECONDS,
+                    "The last model is too old to be used. Placing is by requests, as without us.",
+                ),
+            )
+        ),
+        Alert(
+            "ForecastModelRefused",
+            Severity.WARNING,
+            f"max {_PROCESS} (forecast_model_refused) == 1",
+            "15m",
+            "{{ $labels.job }}: a newer model was refused",
+            "A published model is corrupt, of another release, or not signed by the configured key. The one before is "
+            "in use. /v1/status says why.",
+        ),
+        Alert(
+            "ForecastCoverageBroken",
+            Severity.WARNING,
+            f"forecast:node_coverage:1d < {_COVERAGE}"
+            f" and on (cluster, resource) sum_over_time(forecast:nodes_compared[1d:30m]) >= {_COMPARED}",
+            "1h",
+            "{{ $labels.resource }}: usage was below its 0.95 bound in {{ $value | humanizePercentage }} of node half "
+            "hours only",
+            f"Over the last day less than {_COVERAGE:.0%} of what nodes used lay below the bound that was predicted. "
+            "Load has changed in a way the model does not know; peaks are higher than the dashboards say.",
+        ),
+        Alert(
+            "ForecastDegraded",
+            Severity.WARNING,
+            f"max {_PROCESS} (forecast_degradation_level) > 0",
+            "30m",
+            "{{ $labels.job }}: degradation level {{ $value }}",
+            "Scores come from less than a fresh model and fresh usage: 1 no live correction, 2 old model, 3 requests, "
+            "4 neutral. /v1/status says why.",
+        ),
+        Alert(
+            "ForecastDegraded",
+            Severity.CRITICAL,
+            f"max {_PROCESS} (forecast_degradation_level) > 2",
+            "10m",
+            "{{ $labels.job }}: degradation level {{ $value }}, the forecast is not used",
+            "Pods are placed by requests (3), or all nodes are alike (4). /v1/status says why.",
+        ),
+        Alert(
+            "ForecastNotReady",
+            Severity.CRITICAL,
+            "forecast_ready == 0",
+            "15m",
+            "{{ $labels.job }} at {{ $labels.instance }} has not read the cluster",
+            "The first complete list of nodes and pods does not come to an end. Until then nothing is scored or placed "
+            "there. /v1/status names the source that fails.",
+        ),
+        Alert(
+            "ForecastScorerDrift",
+            Severity.WARNING,
+            "forecast_self_check_drift > 0",
+            "5m",
+            "{{ $labels.job }} at {{ $labels.instance }}: {{ $value }} differences between its tables and the cluster",
+            "The hourly self-check found that tables kept event by event were not what they should be. They were made "
+            "anew: it is mended, and a mistake of ours to be reported.",
+        ),
+        Alert(
+            "ForecastUsageStale",
+            Severity.WARNING,
+            f"max {_PROCESS} (forecast_usage_age_seconds) > {_UNMEASURED_SECONDS}",
+            "5m",
+            "{{ $labels.job }}: usage was last measured {{ $value | humanizeDuration }} ago",
+            "The scorer gets no usage of nodes from Prometheus, so the forecast is not corrected by what happens now.",
+        ),
+        Alert(
+            "ForecastClusterStateStale",
+            Severity.CRITICAL,
+            f"max {_PROCESS} (forecast_cluster_state_age_seconds) > {_UNHEARD_SECONDS}",
+            "2m",
+            "{{ $labels.job }}: the API server was last heard of {{ $value | humanizeDuration }} ago",
+            "Scores go on from the last state; after fifteen minutes every node is neutral.",
+        ),
+        Alert(
+            "ForecastServicesUnknown",
+            Severity.WARNING,
+            f"{unknown} / {pods} > {_UNKNOWN} and max {_PROCESS} (forecast_degradation_level) < 3",
+            "1h",
+            "{{ $labels.job }}: the model does not know the service of {{ $value | humanizePercentage }} of pods",
+            "They are taken at their requests. Either the model was trained on another cluster, or the nightly run "
+            "cannot name services (kube-state-metrics).",
+        ),
+    ]

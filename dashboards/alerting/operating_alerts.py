@@ -1,0 +1,72 @@
+"""What is wrong around the processes: the nightly run, which leaves its figures behind, and targets that are gone."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from dashboards.alerting.alert import Alert, Severity
+
+__all__ = ["operating_alerts"]
+
+_NIGHT_SECONDS: Final = 30 * 3600
+"""A run a night, and six hours for it to be late, to take long, or to be tried again."""
+
+_GAPS: Final = 0.25
+"""Share of a day's service half hours: of a quarter missing the trainer can still learn, of half it takes no day."""
+
+_TARGETS: Final = 'up{job=~"forecast-scheduler-.+"}'
+"""Jobs are named after the Services (deploy/)."""
+
+
+def operating_alerts() -> list[Alert]:
+    """Of the figures in docs/train.md, and of what Prometheus itself knows of its targets."""
+    success = "forecast_train_last_success_timestamp_seconds"
+    # A run that failed leaves no time of success, and its file may be on another node than last night's.
+    since = f"time() - max by (cluster) (max_over_time({success}[7d]))"
+    gaps = "max by (cluster, resource) (forecast_train_data_gap_slots)"
+    slots = "48 * max by (cluster) (forecast_train_services)"
+    return [
+        Alert(
+            "ForecastTrainFailed",
+            Severity.WARNING,
+            f"{since} > {_NIGHT_SECONDS}",
+            "10m",
+            "The last nightly run that succeeded ended {{ $value | humanizeDuration }} ago",
+            "Last night's run failed or did not start. The model in use stays in use; 36 hours after its first "
+            "midnight it is an old one.",
+        ),
+        Alert(
+            "ForecastTrainDataGaps",
+            Severity.WARNING,
+            f"{gaps} / on (cluster) group_left () ({slots}) > {_GAPS}",
+            "15m",
+            "{{ $labels.resource }}: {{ $value | humanizePercentage }} of yesterday's service half hours are missing",
+            "Pods ran and nobody measured them: scraping has gaps, or lost a label. The report of the run names the "
+            "services.",
+        ),
+        Alert(
+            "ForecastTargetDown",
+            Severity.WARNING,
+            f"{_TARGETS} == 0",
+            "5m",
+            "{{ $labels.job }} at {{ $labels.instance }} cannot be scraped",
+            "The process is down, does not answer, or refuses Prometheus. Another replica may still work.",
+        ),
+        Alert(
+            "ForecastComponentDown",
+            Severity.CRITICAL,
+            f"max by (cluster, job) ({_TARGETS}) == 0",
+            "5m",
+            "{{ $labels.job }}: no replica can be scraped",
+            "None of its processes answers. What that means for pods is in the runbook.",
+        ),
+        Alert(
+            "ForecastTargetMissing",
+            Severity.WARNING,
+            f"group by (cluster, job) (max_over_time({_TARGETS}[1d])) unless group by (cluster, job) ({_TARGETS})",
+            "10m",
+            "{{ $labels.job }} was a target within the last day and is none any more",
+            "Its pods are gone, or its ServiceMonitor is. Nothing else would notice: without targets all other alerts "
+            "are silent.",
+        ),
+    ]

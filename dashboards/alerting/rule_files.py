@@ -1,0 +1,66 @@
+"""Which files do the rules come in? Rule files of Prometheus, and the same as objects of the Prometheus operator.
+
+prometheus/peaks.yaml                  actual peaks (peaks.py, services.py)
+prometheus/alerts.yaml                 alerts
+kubernetes/prometheus-rules.yaml       PrometheusRules: these two, and the recording rules that the trainer reads
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from dashboards.alerting.alert import Alert
+from dashboards.alerting.forecast_alerts import forecast_alerts
+from dashboards.alerting.gpu_and_job_alerts import gpu_and_job_alerts
+from dashboards.alerting.loop_alerts import loop_alerts
+from dashboards.alerting.operating_alerts import operating_alerts
+from dashboards.alerting.peaks import INTERVAL_SECONDS, node_peaks
+from dashboards.alerting.services import service_peaks
+from trainer.prometheus.recording_rules import prometheus_rule, rule_file, rule_file_text
+
+__all__ = ["RUNBOOKS", "alert_groups", "files"]
+
+RUNBOOKS: Final = "docs/alerts.md"
+"""Where the runbooks are, from the top of the repository. Whoever hosts it gives its address: docs/alerts.md."""
+
+_MADE_BY: Final = "python -m dashboards"
+
+
+def files(runbooks: str = RUNBOOKS) -> dict[str, str]:
+    """Path below dashboards/ -> text. runbooks: address of docs/alerts.md, where alerts link to."""
+    peaks, alerts = _peaks(), _alerts(runbooks)
+    objects = (
+        prometheus_rule(rule_file(), name="forecast-scheduler-recording"),
+        prometheus_rule(peaks, name="forecast-scheduler-peaks"),
+        prometheus_rule(alerts, name="forecast-scheduler-alerts"),
+    )
+    return {
+        "prometheus/peaks.yaml": rule_file_text(peaks, made_by=_MADE_BY),
+        "prometheus/alerts.yaml": rule_file_text(alerts, made_by=_MADE_BY),
+        "kubernetes/prometheus-rules.yaml": rule_file_text(*objects, made_by=_MADE_BY),
+    }
+
+
+def alert_groups() -> dict[str, list[Alert]]:
+    """All alerts, by the name of their group."""
+    return {
+        "forecast": forecast_alerts(),
+        "forecast-scheduling": loop_alerts(),
+        "forecast-gpus-and-jobs": gpu_and_job_alerts(),
+        "forecast-operating": operating_alerts(),
+    }
+
+
+def _peaks() -> dict[str, Any]:
+    interval = f"{INTERVAL_SECONDS}s"
+    groups = {"forecast-node-peaks": node_peaks(), "forecast-service-peaks": service_peaks()}
+    return {"groups": [{"name": name, "interval": interval, "rules": rules} for name, rules in groups.items()]}
+
+
+def _alerts(runbooks: str) -> dict[str, Any]:
+    return {
+        "groups": [
+            {"name": name, "rules": [alert.rule(runbooks) for alert in alerts]}
+            for name, alerts in alert_groups().items()
+        ]
+    }

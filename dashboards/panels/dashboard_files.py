@@ -1,0 +1,25 @@
+"""The four dashboards as files."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from dashboards.panels.gpu_and_jobs import gpu_and_jobs
+from dashboards.panels.layout import Board, json_text
+from dashboards.panels.model import model
+from dashboards.panels.peaks import peaks
+from dashboards.panels.scheduling import scheduling
+
+__all__ = ["boards", "files"]
+
+_FOLDER: Final = "grafana"
+
+
+def boards() -> dict[str, Board]:
+    """By name of the file."""
+    return {"peaks": peaks(), "scheduling": scheduling(), "gpu-and-jobs": gpu_and_jobs(), "model": model()}
+
+
+def files() -> dict[str, str]:
+    """Path below dashboards/ -> text."""
+    return {f"{_FOLDER}/{name}.json": json_text(board) for name, board in boards().items()}

@@ -1,0 +1,315 @@
+"""Does what was predicted come? Predicted peaks against actual ones, of nodes and services, and what is ahead tonight.
+
+Like is compared with like (dashboards/alerting/peaks.py): means over half hours with means over half hours, the peak
+that was predicted at midnight with that of the 24 hours since. Figures of nodes are shares of capacity, so that
+nodes of all sizes and resources compare; those of services are in the resource's own unit.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from dashboards.panels.layout import Board, Part, Placed, figure
+from dashboards.panels.marks import marks
+from dashboards.panels.plots import GREEN, ORANGE, RED, Limits, Query, bars, columns, lines, values
+from dashboards.panels.selecting import Variable, own, top, variable, where
+from dashboards.panels.units import COUNT, DATE, RATIO, SHARE, resource_unit
+from forecast.resources import RESOURCES
+
+__all__ = ["peaks"]
+
+_HOT: Final[Limits] = ((0.8, ORANGE), (0.9, RED))
+"""From 80 % on a node is hot (scorer/replay/metrics.py); at 90 % we alert (docs/alerts.md)."""
+
+_NODE: Final = "by (cluster, node, resource)"
+_SERVICE: Final = "by (cluster, namespace, kind, name, resource)"
+_SELECTED: Final = {"node": "$node", "resource": "$resource"}
+
+
+def peaks() -> Board:
+    """The dashboard."""
+    return Board(
+        uid="forecast-peaks",
+        title="Forecast / Peaks",
+        text="Predicted against actual peaks of nodes and services, and where it will be hot tonight.",
+        parts=[
+            Part("Tonight", _tonight()),
+            Part("Nodes: $resource", _nodes(), repeat="resource"),
+            Part("How good the forecast is", _quality()),
+            Part("Evenness of the nodes, before and after adoption", _spread()),
+            *(Part(f"Services: {one.name}", _services(one.name)) for one in RESOURCES),
+        ],
+        variables=[*(variable(name) for name in ("cluster", "node", "resource", "namespace")), _service(), top()],
+        annotations=marks(),
+        since="now-2d",
+    )
+
+
+def _peak_share(quantile: str, *, day: str = "today", as_of: str = "now", at: str = "") -> str:
+    """Predicted peaks of nodes as shares of capacity. at: a modifier of series, such as " @ end()"."""
+    matchers = where(**_SELECTED, quantile=quantile, day=day, as_of=as_of)
+    return f"max {_NODE} (forecast_node_predicted_peak{matchers}{at}) / {_capacity(at)}"
+
+
+def _capacity(at: str = "") -> str:
+    return f"max {_NODE} (forecast_node_capacity{where(**_SELECTED)}{at})"
+
+
+def _tonight() -> list[Placed]:
+    bound = _peak_share("0.95")
+    hottest = f"topk($top, {bound})"
+    at = f"max {_NODE} (forecast_node_predicted_peak_timestamp_seconds{where(**_SELECTED, day='today')})"
+    free = f"max {_NODE} (forecast_node_virtual_available{where(**_SELECTED)}) / {_capacity()}"
+    among = f"and on (cluster, node, resource) {hottest}"
+    return [
+        figure(
+            "Highest predicted peak today",
+            "The 0.95 bound of today's peak of the hottest node, as a share of what the node has. It is wrong on "
+            "one node day of twenty. From 80 % on latency leaves its flat part.",
+            f"max ({bound})",
+            SHARE,
+            _HOT,
+            width=6,
+        ),
+        figure(
+            "Nodes that will be hot today",
+            "Nodes whose 0.95 bound passes 80 % of capacity in any of the selected resources today.",
+            f"count (max by (cluster, node) ({bound}) > 0.8) or vector(0)",
+            COUNT,
+            ((1, ORANGE),),
+            width=6,
+        ),
+        figure(
+            "Nodes that will be hot tomorrow",
+            "The same of tomorrow: what can still be moved in time.",
+            f"count (max by (cluster, node) ({_peak_share('0.95', day='tomorrow')}) > 0.8) or vector(0)",
+            COUNT,
+            ((1, ORANGE),),
+            width=6,
+        ),
+        Placed(
+            values(
+                "Bound held, last 24 hours",
+                "Share of node half hours in which usage stayed below its 0.95 bound, of the selected resource for "
+                "which it is lowest. Well below 95 % peaks are higher than this page says.",
+                Query(f"min (forecast:node_coverage:1d{where(resource='$resource')})"),
+                unit=SHARE,
+                limits=((0.85, ORANGE), (0.92, GREEN)),
+                inverted=True,
+            ),
+            width=6,
+            height=4,
+        ),
+        Placed(
+            bars(
+                "Tonight's hottest nodes",
+                "Nodes by the 0.95 bound of today's predicted peak, as a share of capacity, highest first.",
+                Query(hottest, "{{node}} {{resource}}"),
+                unit=SHARE,
+                limits=_HOT,
+                most=1,
+            ),
+            height=10,
+        ),
+        Placed(
+            columns(
+                "Tonight's hottest nodes, and when",
+                "Expected peak, its 0.95 bound, the half hour in which it is expected, and what is left of the node "
+                "now: a node that looks idle now and is hot tonight is what live load does not tell.",
+                {
+                    "bound": Query(hottest),
+                    "expected": Query(f"{_peak_share('0.5')} {among}"),
+                    "at": Query(f"{at} * 1000 {among}"),
+                    "free now": Query(f"{free} {among}"),
+                },
+                unit=SHARE,
+                units={"at": DATE, "free now": SHARE},
+                limits=_HOT,
+                hidden=("cluster",),
+                sort_by="bound",
+            ),
+            height=10,
+        ),
+    ]
+
+
+def _nodes() -> list[Placed]:
+    """Of those whose peak is highest at the end of the time shown, so that lines do not come and go."""
+    shown = f"and on (cluster, node, resource) topk($top, {_peak_share('0.95', at=' @ end()')})"
+    usage, highest = "forecast:node_usage_share", "forecast:node_peak:1d"
+    predicted = "forecast:node_predicted_usage:30m"
+    return [
+        Placed(
+            lines(
+                "Usage, predicted and actual: $resource",
+                "Actual usage (solid), the expected one (dashed) and its 0.95 bound (dotted) of the half hour before, "
+                "as shares of capacity, of the nodes whose peak today will be highest. Solid follows dashed and stays "
+                "below dotted where the forecast is right.",
+                Query(f"max {_NODE} ({usage}{where(**_SELECTED)}) {shown}", "{{node}} actual"),
+                Query(f"{_of_half_hours(predicted, '0.5')} {shown}", "{{node}} expected", "dashed"),
+                Query(f"{_of_half_hours(predicted, '0.95')} {shown}", "{{node}} bound", "dotted"),
+                unit=SHARE,
+                limits=_HOT,
+            ),
+            height=9,
+        ),
+        Placed(
+            lines(
+                "Daily peak, predicted at midnight and actual: $resource",
+                "Highest half hour of the last 24 hours (solid) beside what was predicted for the day at midnight: the "
+                "expected peak (dashed) and its bound (dotted). Just before midnight both are of the same day; "
+                "compare there.",
+                Query(f"max {_NODE} ({highest}{where(**_SELECTED)}) / {_capacity()} {shown}", "{{node}} actual"),
+                Query(f"{_peak_share('0.5', as_of='midnight')} {shown}", "{{node}} expected", "dashed"),
+                Query(f"{_peak_share('0.95', as_of='midnight')} {shown}", "{{node}} bound", "dotted"),
+                unit=SHARE,
+                limits=_HOT,
+            ),
+            height=9,
+        ),
+    ]
+
+
+def _of_half_hours(series: str, quantile: str) -> str:
+    return f"max {_NODE} ({series}{where(**_SELECTED, quantile=quantile)}) / {_capacity()}"
+
+
+def _quality() -> list[Placed]:
+    by_resource = "by (cluster, resource)"
+    error = f"forecast:node_error{where(**_SELECTED)}"
+    largest = f"topk($top, max {_NODE} (abs ({error})))"
+    return [
+        Placed(
+            lines(
+                "Forecast error of nodes",
+                "Mean absolute difference between actual and expected usage of a half hour, as a share of capacity, "
+                "over the selected nodes.",
+                Query(f"avg {by_resource} (abs ({error}))", "{{cluster}} {{resource}}"),
+                unit=SHARE,
+                limits=((0.1, ORANGE),),
+            ),
+            width=8,
+        ),
+        Placed(
+            lines(
+                "Bias",
+                "Mean difference between actual and expected usage, as a share of capacity. Above 0: more is used than "
+                "was expected. Once it stays away from 0 by more than a few per cent the load has changed.",
+                Query(f"avg {by_resource} ({error})", "{{cluster}} {{resource}}"),
+                unit=SHARE,
+                limits=((0.1, ORANGE),),
+                least=None,
+            ),
+            width=8,
+        ),
+        Placed(
+            lines(
+                "Coverage of the bound",
+                "Share of node half hours of the last 24 hours in which usage stayed below its 0.95 bound. It is to be "
+                "about 95 %: below 85 % the bound is broken, always 100 % it is wasteful.",
+                Query(f"forecast:node_coverage:1d{where(resource='$resource')}", "{{cluster}} {{resource}}"),
+                unit=SHARE,
+                limits=((0.85, GREEN),),
+                inverted=True,
+                least=None,
+                most=1,
+            ),
+            width=8,
+        ),
+        Placed(
+            columns(
+                "Where the forecast is wrong now",
+                "Nodes by the absolute difference between actual and expected usage in the last half hour, as a share "
+                "of capacity; the second column has its sign.",
+                {
+                    "error": Query(largest),
+                    "actual - expected": Query(f"max {_NODE} ({error}) and on (cluster, node, resource) {largest}"),
+                },
+                unit=SHARE,
+                limits=((0.1, ORANGE), (0.2, RED)),
+                hidden=("cluster",),
+                sort_by="error",
+            ),
+            width=24,
+        ),
+    ]
+
+
+def _spread() -> list[Placed]:
+    return [
+        Placed(
+            lines(
+                "Spread of the nodes' peaks",
+                "Coefficient of variation over nodes of the peak of the last 24 hours as a share of capacity: 0 = all "
+                "nodes peak at the same share. It falls from the day on that pods are placed by the forecast (marks: "
+                "first pods placed); widen the time range to see both sides.",
+                Query(f"forecast:node_peak_spread{where(resource='$resource')}", "{{cluster}} {{resource}}"),
+                unit=RATIO,
+                limits=((0.3, ORANGE),),
+            ),
+        ),
+        Placed(
+            lines(
+                "Highest and mean peak",
+                "Peak of the last 24 hours as a share of capacity: of the highest node (solid) and on average over "
+                "nodes (dashed). Placing by the forecast brings the two together.",
+                Query(f"max by (cluster, resource) ({_actual_peaks()})", "{{cluster}} {{resource}} highest"),
+                Query(f"avg by (cluster, resource) ({_actual_peaks()})", "{{cluster}} {{resource}} mean", "dashed"),
+                unit=SHARE,
+                limits=_HOT,
+            ),
+        ),
+    ]
+
+
+def _actual_peaks() -> str:
+    return f"max {_NODE} (forecast:node_peak:1d{where(**_SELECTED)}) / {_capacity()}"
+
+
+def _services(resource: str) -> list[Placed]:
+    """Of the selected ones, those with the highest predicted peak of a pod."""
+    selected = where(namespace="$namespace", name="$service", resource=resource)
+    on = "and on (cluster, namespace, kind, name)"
+    bound = f"max {_SERVICE} (forecast_service_predicted_peak{_with(selected, 'quantile', '0.95')} @ end())"
+    shown = f"{on} topk($top, {bound})"
+    predicted = "forecast_service_predicted_peak"
+    name = "{{namespace}}/{{name}}"
+    return [
+        Placed(
+            lines(
+                f"Peak of one pod, predicted and actual: {resource}",
+                "Highest half hour of the last 24 hours of a pod on average (solid), beside today's predicted peak of "
+                "a pod: expected (dashed) and 0.95 bound (dotted); of the services with the highest bound.",
+                Query(f"max {_SERVICE} (forecast:service_pod_peak:1d{selected}) {shown}", f"{name} actual"),
+                Query(
+                    f"max {_SERVICE} ({predicted}{_with(selected, 'quantile', '0.5')}) {shown}",
+                    f"{name} expected",
+                    "dashed",
+                ),
+                Query(
+                    f"max {_SERVICE} ({predicted}{_with(selected, 'quantile', '0.95')}) {shown}",
+                    f"{name} bound",
+                    "dotted",
+                ),
+                unit=resource_unit(resource),
+            ),
+        ),
+        Placed(
+            lines(
+                f"Usage of the whole service: {resource}",
+                "All pods of the service together, mean of the half hour before; of the same services.",
+                Query(f"max {_SERVICE} (forecast:service_usage:30m{selected}) {shown}", name),
+                unit=resource_unit(resource),
+                stacked=True,
+            ),
+        ),
+    ]
+
+
+def _service() -> Variable:
+    query = f"label_values(forecast_service_predicted_peak{where(namespace='$namespace')}, name)"
+    return own("service", query, "Service", "Deployment, StatefulSet, CronJob, ...")
+
+
+def _with(matchers: str, label: str, value: str) -> str:
+    return f'{matchers[:-1]},{label}="{value}"}}'

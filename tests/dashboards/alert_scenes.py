@@ -1,0 +1,601 @@
+"""What each alert is for: series in which it fires, and such as are just not bad enough.
+
+Figures are one sample a minute from time 0 on, and a scene is looked at after `at` minutes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from tests.dashboards.promtool_tests import Series, series
+
+__all__ = ["SCENES", "Scene"]
+
+WARNING, CRITICAL = "warning", "critical"
+HOUR, DAY = 3600, 86400
+
+
+@dataclass(frozen=True, slots=True)
+class Scene:
+    """Summaries by severity of what fires, {} = nothing, and the labels of the alert beside name and severity.
+
+    at : minutes
+    """
+
+    alert: str
+    about: str
+    given: tuple[Series, ...]
+    at: int
+    fires: Mapping[str, str] = field(default_factory=dict)
+    labels: Mapping[str, str] = field(default_factory=dict)
+
+
+SCORER = {"job": "forecast-scheduler-scorer"}
+LOOP = {"job": "forecast-scheduler-schedule", "instance": "10.0.0.7:8889"}
+LOOP_JOB = {"job": LOOP["job"]}
+EXTENDER = {"job": "forecast-scheduler-extender"}
+WEBHOOK = {"job": "forecast-scheduler-webhook"}
+
+
+def _steady(name: str, value: float, /, **labels: str) -> Series:
+    """The same for two and a half hours."""
+    return series(name, f"{value!r}+0x150", **labels)
+
+
+def _growing(name: str, a_minute: float, /, **labels: str) -> Series:
+    """A counter that is there from the start."""
+    return series(name, f"0+{a_minute!r}x150", **labels)
+
+
+def _of_scorer(name: str, *values: float, **labels: str) -> tuple[Series, ...]:
+    """Of one replica after the other."""
+    return tuple(
+        _steady(name, value, instance=f"10.0.0.{number}:8888", **SCORER, **labels)
+        for number, value in enumerate(values, start=1)
+    )
+
+
+def _hot(share: float, *, peak_at: int = 4 * HOUR) -> tuple[Series, ...]:
+    node = {"node": "worker-1", "resource": "cpu"}
+    others = {"quantile": "0.5", "as_of": "now"}, {"quantile": "0.95", "as_of": "midnight"}
+    return (
+        *(
+            _steady(
+                "forecast_node_predicted_peak", 32 * share, job=job, quantile="0.95", day="today", as_of="now", **node
+            )
+            for job in (SCORER["job"], EXTENDER["job"])  # both know of every node
+        ),
+        *(_steady("forecast_node_predicted_peak", 99, **SCORER, day="today", **node, **other) for other in others),
+        _steady("forecast_node_predicted_peak", 99, quantile="0.95", day="tomorrow", as_of="now", **node, **SCORER),
+        _steady("forecast_node_predicted_peak_timestamp_seconds", peak_at, day="today", **node, **SCORER),
+        _steady("forecast_node_capacity", 32, **node, **SCORER),
+        _steady("forecast_node_capacity", 32, **node, **EXTENDER),
+    )
+
+
+_HOT_LABELS = {"node": "worker-1", "resource": "cpu"}
+_AROUND = "of capacity around 1970-01-01 04:00:00 +0000 UTC"
+_HOT = "Node worker-1: cpu may reach"
+
+_FORECAST = (
+    Scene(
+        "ForecastHotSpotTonight",
+        "more than nine tenths of a node are going to be used",
+        _hot(0.91),
+        20,
+        {WARNING: f"{_HOT} 91% {_AROUND}"},
+        _HOT_LABELS,
+    ),
+    Scene(
+        "ForecastHotSpotTonight",
+        "more than there is",
+        _hot(1.25),
+        20,
+        {WARNING: f"{_HOT} 125% {_AROUND}", CRITICAL: f"{_HOT} 125% {_AROUND}"},
+        _HOT_LABELS,
+    ),
+    Scene("ForecastHotSpotTonight", "full, but not too full", _hot(0.89), 20),
+    Scene("ForecastHotSpotTonight", "the peak is over", _hot(1.25, peak_at=-HOUR), 20),
+    Scene(
+        "ForecastModelStale",
+        "a night was missed",
+        _of_scorer("forecast_model_age_seconds", 37 * HOUR, HOUR),
+        20,
+        {WARNING: "forecast-scheduler-scorer: the model is 1d 13h 0m 0s old"},
+        SCORER,
+    ),
+    Scene(
+        "ForecastModelStale",
+        "two weeks were",
+        _of_scorer("forecast_model_age_seconds", 14 * DAY + 60),
+        20,
+        dict.fromkeys((WARNING, CRITICAL), "forecast-scheduler-scorer: the model is 14d 0h 1m 0s old"),
+        SCORER,
+    ),
+    Scene(
+        "ForecastModelStale",
+        "a day and a half is the age at night",
+        _of_scorer("forecast_model_age_seconds", 129_600),
+        20,
+    ),
+    Scene(
+        "ForecastModelRefused",
+        "one replica refuses it",
+        _of_scorer("forecast_model_refused", 0, 1),
+        20,
+        {WARNING: "forecast-scheduler-scorer: a newer model was refused"},
+        SCORER,
+    ),
+    Scene("ForecastModelRefused", "none does", _of_scorer("forecast_model_refused", 0, 0), 20),
+    Scene(
+        "ForecastCoverageBroken",
+        "bounds hold in four of five half hours",
+        (
+            _steady("forecast:node_coverage:1d", 0.8, resource="cpu"),
+            _steady("forecast:nodes_compared", 48, resource="cpu"),
+        ),
+        100,
+        {WARNING: "cpu: usage was below its 0.95 bound in 80% of node half hours only"},
+        {"resource": "cpu"},
+    ),
+    Scene(
+        "ForecastCoverageBroken",
+        "they hold less often than promised, but not much",
+        (
+            _steady("forecast:node_coverage:1d", 0.86, resource="cpu"),
+            _steady("forecast:nodes_compared", 48, resource="cpu"),
+        ),
+        100,
+    ),
+    Scene(
+        "ForecastCoverageBroken",
+        "too little was compared",
+        (
+            _steady("forecast:node_coverage:1d", 0.2, resource="cpu"),
+            _steady("forecast:nodes_compared", 10, resource="cpu"),
+        ),
+        100,
+    ),
+    Scene(
+        "ForecastDegraded",
+        "no live correction",
+        _of_scorer("forecast_degradation_level", 0, 1),
+        40,
+        {WARNING: "forecast-scheduler-scorer: degradation level 1"},
+        SCORER,
+    ),
+    Scene(
+        "ForecastDegraded",
+        "placed by requests",
+        _of_scorer("forecast_degradation_level", 3, 0),
+        40,
+        {
+            WARNING: "forecast-scheduler-scorer: degradation level 3",
+            CRITICAL: "forecast-scheduler-scorer: degradation level 3, the forecast is not used",
+        },
+        SCORER,
+    ),
+    Scene("ForecastDegraded", "fresh", _of_scorer("forecast_degradation_level", 0, 0), 40),
+    Scene(
+        "ForecastNotReady",
+        "a list does not end",
+        _of_scorer("forecast_ready", 0, 1),
+        20,
+        {CRITICAL: "forecast-scheduler-scorer at 10.0.0.1:8888 has not read the cluster"},
+        {**SCORER, "instance": "10.0.0.1:8888"},
+    ),
+    Scene("ForecastNotReady", "all was read", _of_scorer("forecast_ready", 1, 1), 20),
+    Scene(
+        "ForecastScorerDrift",
+        "two rows differ",
+        _of_scorer("forecast_self_check_drift", 0, 2),
+        20,
+        {WARNING: "forecast-scheduler-scorer at 10.0.0.2:8888: 2 differences between its tables and the cluster"},
+        {**SCORER, "instance": "10.0.0.2:8888"},
+    ),
+    Scene("ForecastScorerDrift", "none does", _of_scorer("forecast_self_check_drift", 0, 0), 20),
+    Scene(
+        "ForecastUsageStale",
+        "eleven minutes without an answer",
+        _of_scorer("forecast_usage_age_seconds", 660),
+        20,
+        {WARNING: "forecast-scheduler-scorer: usage was last measured 11m 0s ago"},
+        SCORER,
+    ),
+    Scene("ForecastUsageStale", "ten", _of_scorer("forecast_usage_age_seconds", 600), 20),
+    Scene(
+        "ForecastClusterStateStale",
+        "more than five minutes of silence",
+        _of_scorer("forecast_cluster_state_age_seconds", 301),
+        20,
+        {CRITICAL: "forecast-scheduler-scorer: the API server was last heard of 5m 1s ago"},
+        SCORER,
+    ),
+    Scene("ForecastClusterStateStale", "five", _of_scorer("forecast_cluster_state_age_seconds", 300), 20),
+    Scene(
+        "ForecastServicesUnknown",
+        "most pods are nobody's",
+        (
+            *_of_scorer("forecast_unknown_service_pods", 60),
+            *_of_scorer("forecast_cluster_objects", 100, kind="pods"),
+            *_of_scorer("forecast_cluster_objects", 1, kind="nodes"),
+            *_of_scorer("forecast_degradation_level", 0),
+        ),
+        80,
+        {WARNING: "forecast-scheduler-scorer: the model does not know the service of 60% of pods"},
+        SCORER,
+    ),
+    Scene(
+        "ForecastServicesUnknown",
+        "half of them are",
+        (
+            *_of_scorer("forecast_unknown_service_pods", 50),
+            *_of_scorer("forecast_cluster_objects", 100, kind="pods"),
+            *_of_scorer("forecast_degradation_level", 0),
+        ),
+        80,
+    ),
+    Scene(
+        "ForecastServicesUnknown",
+        "without a model nobody is known, and that is told otherwise",
+        (
+            *_of_scorer("forecast_unknown_service_pods", 100),
+            *_of_scorer("forecast_cluster_objects", 100, kind="pods"),
+            *_of_scorer("forecast_degradation_level", 3),
+        ),
+        80,
+    ),
+)
+
+
+def _loop(pending: float, attempts_a_minute: float, leader: float = 1.0) -> tuple[Series, ...]:
+    return (
+        _steady("forecast_pending_pods", pending, queue="active", **LOOP),
+        _steady("forecast_pending_pods", 50, queue="unschedulable", **LOOP),
+        _steady("forecast_leader", leader, **LOOP),
+        _growing("forecast_schedule_attempts_total", attempts_a_minute, result="scheduled", profile="p", **LOOP),
+    )
+
+
+def _attempts(errors: float, scheduled: float) -> tuple[Series, ...]:
+    return (
+        _growing("forecast_schedule_attempts_total", errors, result="error", profile="p", **LOOP),
+        _growing("forecast_schedule_attempts_total", scheduled, result="scheduled", profile="p", **LOOP),
+    )
+
+
+_LOOPS = (
+    Scene(
+        "ForecastQueueStuck",
+        "pods wait for their turn and nobody takes one",
+        _loop(3, 0),
+        20,
+        {CRITICAL: "10.0.0.7:8889: 3 pods are ready to be scheduled and none was tried for ten minutes"},
+        LOOP,
+    ),
+    Scene("ForecastQueueStuck", "one a minute is tried", _loop(3, 1), 20),
+    Scene("ForecastQueueStuck", "who waits for an event is not stuck", _loop(0, 0), 20),
+    Scene("ForecastQueueStuck", "a replica that waits for its turn tries none", _loop(3, 0, leader=0.0), 20),
+    Scene(
+        "ForecastSchedulingLoopStalled",
+        "the leader hangs",
+        (_steady("forecast_scheduling_loop_age_seconds", 61, **LOOP), _steady("forecast_leader", 1, **LOOP)),
+        5,
+        {CRITICAL: "10.0.0.7:8889: the scheduling loop has not gone round for 1m 1s"},
+        LOOP,
+    ),
+    Scene(
+        "ForecastSchedulingLoopStalled",
+        "a minute",
+        (_steady("forecast_scheduling_loop_age_seconds", 60, **LOOP), _steady("forecast_leader", 1, **LOOP)),
+        5,
+    ),
+    Scene(
+        "ForecastNoLeader",
+        "two replicas, no leader",
+        (_steady("forecast_leader", 0, **LOOP), _steady("forecast_leader", 0, **LOOP_JOB, instance="b")),
+        10,
+        {CRITICAL: "forecast-scheduler-schedule: no replica schedules"},
+        LOOP_JOB,
+    ),
+    Scene(
+        "ForecastNoLeader",
+        "one of them leads",
+        (_steady("forecast_leader", 0, **LOOP), _steady("forecast_leader", 1, **LOOP_JOB, instance="b")),
+        10,
+    ),
+    Scene(
+        "ForecastGangStarving",
+        "for more than an hour",
+        (_steady("forecast_gang_longest_wait_seconds", 3660, **LOOP),),
+        10,
+        {WARNING: "forecast-scheduler-schedule: a complete gang has been tried in vain for 1h 1m 0s"},
+        LOOP_JOB,
+    ),
+    Scene("ForecastGangStarving", "an hour", (_steady("forecast_gang_longest_wait_seconds", 3600, **LOOP),), 10),
+    Scene(
+        "ForecastSchedulingErrors",
+        "one of ten",
+        _attempts(1, 9),
+        40,
+        {WARNING: "forecast-scheduler-schedule: 10% of scheduling attempts end with an error"},
+        LOOP_JOB,
+    ),
+    Scene("ForecastSchedulingErrors", "one of twenty-five", _attempts(1, 24), 40),
+    Scene(
+        "ForecastWatchBehind",
+        "nothing is being bound, and still",
+        (_steady("forecast_assumed_pods", 4, **LOOP), _steady("forecast_bindings_in_flight", 0, **LOOP)),
+        20,
+        {WARNING: "10.0.0.7:8889: 4 pods were bound long ago and the watch does not show it"},
+        LOOP,
+    ),
+    Scene(
+        "ForecastWatchBehind",
+        "they are being bound",
+        (_steady("forecast_assumed_pods", 4, **LOOP), _steady("forecast_bindings_in_flight", 1, **LOOP)),
+        20,
+    ),
+    Scene(
+        "ForecastOvercommitUnrepaired",
+        "two nodes",
+        (
+            _steady("forecast_overcommitted_nodes", 2, cause="shrunk", **LOOP),
+            _steady("forecast_overcommitted_nodes", 0, cause="own", **LOOP),
+        ),
+        20,
+        {WARNING: "2 nodes have more requested than allocatable (cause: shrunk)"},
+        {**LOOP_JOB, "cause": "shrunk"},
+    ),
+    Scene(
+        "ForecastOvercommitUnrepaired",
+        "repaired after ten minutes",
+        (series("forecast_overcommitted_nodes", "2+0x9 0+0x60", cause="shared", **LOOP),),
+        20,
+    ),
+    Scene(
+        "ForecastPolicyRefused",
+        "a mistake in it",
+        (
+            _steady("forecast_policy_document_valid", 0, **EXTENDER, instance="a"),
+            _steady("forecast_policy_document_valid", 1, **EXTENDER, instance="b"),
+        ),
+        10,
+        {WARNING: "forecast-scheduler-extender: the policy document is not in effect"},
+        EXTENDER,
+    ),
+    Scene("ForecastPolicyRefused", "in effect", (_steady("forecast_policy_document_valid", 1, **EXTENDER),), 10),
+)
+
+
+def _requests(late: float, answered: float) -> tuple[Series, ...]:
+    return (
+        _growing("forecast_extender_requests_total", late, verb="prioritize", outcome="late", **EXTENDER),
+        _growing("forecast_extender_requests_total", answered, verb="prioritize", outcome="answered", **EXTENDER),
+    )
+
+
+def _reviews(failed: float, shaped: float) -> tuple[Series, ...]:
+    return (
+        _growing("forecast_webhook_reviews_total", failed, outcome="failed", **WEBHOOK),
+        _growing("forecast_webhook_reviews_total", shaped, outcome="shaped", **WEBHOOK),
+        _growing("forecast_webhook_reviews_total", 9, outcome="malformed", **WEBHOOK),  # nobody's pod
+    )
+
+
+def _certificate(seconds_left: float) -> tuple[Series, ...]:
+    """Left after twenty minutes, of the older of two."""
+    end = seconds_left + 20 * 60
+    return tuple(
+        _steady("forecast_webhook_certificate_expiry_timestamp_seconds", at, **WEBHOOK, instance=str(number))
+        for number, at in enumerate((end, end + DAY))
+    )
+
+
+_ENDS = "forecast-scheduler-webhook: the certificate ends in"
+
+_BESIDE = (
+    Scene(
+        "ForecastExtenderNeutral",
+        "one answer of ten is late",
+        _requests(1, 9),
+        30,
+        {WARNING: "forecast-scheduler-extender: 10% of answers to kube-scheduler were neutral"},
+        EXTENDER,
+    ),
+    Scene("ForecastExtenderNeutral", "one of twenty-five is", _requests(1, 24), 30),
+    Scene("ForecastExtenderNeutral", "nobody asks", _requests(0, 0), 30),
+    Scene(
+        "ForecastWebhookCertificateExpiring",
+        "less than a week is left",
+        _certificate(6 * DAY),
+        20,
+        {WARNING: f"{_ENDS} 6d 0h 0m 0s"},
+        WEBHOOK,
+    ),
+    Scene(
+        "ForecastWebhookCertificateExpiring",
+        "less than a day is",
+        _certificate(2 * HOUR),
+        20,
+        dict.fromkeys((WARNING, CRITICAL), f"{_ENDS} 2h 0m 0s"),
+        WEBHOOK,
+    ),
+    Scene("ForecastWebhookCertificateExpiring", "a week is", _certificate(7 * DAY), 20),
+    Scene(
+        "ForecastWebhookFailing",
+        "one of ten",
+        _reviews(2, 9),
+        30,
+        {WARNING: "forecast-scheduler-webhook: 10% of the API server's questions got no answer"},
+        WEBHOOK,
+    ),
+    Scene("ForecastWebhookFailing", "one of a hundred", _reviews(1, 90), 30),
+    Scene(
+        "ForecastTemplateBroken",
+        "one binding",
+        (_steady("forecast_webhook_bindings_broken", 1, **WEBHOOK),),
+        20,
+        {WARNING: "forecast-scheduler-webhook: 1 bindings of templates apply to nobody"},
+        WEBHOOK,
+    ),
+    Scene("ForecastTemplateBroken", "none", (_steady("forecast_webhook_bindings_broken", 0, **WEBHOOK),), 20),
+)
+
+_POOL = {**LOOP_JOB, "pool": "a100"}
+
+_GPUS_AND_JOBS = (
+    Scene(
+        "ForecastGpuConflict",
+        "one card",
+        (_steady("forecast_gpu_device_conflicts", 1, **LOOP),),
+        10,
+        {CRITICAL: "forecast-scheduler-schedule: 1 cards are promised to more pods than they hold, or are gone"},
+        LOOP_JOB,
+    ),
+    Scene("ForecastGpuConflict", "none", (_steady("forecast_gpu_device_conflicts", 0, **LOOP),), 10),
+    Scene(
+        "ForecastTideShortfall",
+        "six minutes of the last hour",
+        (_growing("forecast_tide_shortfall_seconds_total", 6, **LOOP, pool="a100"),),
+        70,
+        {CRITICAL: "Pool a100: inference waited 6m 0s of the last hour for GPUs that training held"},
+        _POOL,
+    ),
+    Scene(
+        "ForecastTideShortfall",
+        "five",
+        (_growing("forecast_tide_shortfall_seconds_total", 5, **LOOP, pool="a100"),),
+        70,
+    ),
+    Scene(
+        "ForecastTideLacking",
+        "four GPUs for half an hour",
+        (_steady("forecast_tide_lacking_gpus", 4, **LOOP, pool="a100"),),
+        40,
+        {WARNING: "Pool a100: inference will lack 4 GPUs"},
+        _POOL,
+    ),
+    Scene(
+        "ForecastTideLacking",
+        "for a moment",
+        (series("forecast_tide_lacking_gpus", "4+0x20 0+0x60", **LOOP, pool="a100"),),
+        40,
+    ),
+    Scene(
+        "ForecastGpuNodeStrained",
+        "one node",
+        (_steady("forecast_gpu_unrelieved_nodes", 1, **LOOP),),
+        20,
+        {WARNING: "forecast-scheduler-schedule: 1 GPU nodes are strained by offline pods that cannot be taken off"},
+        LOOP_JOB,
+    ),
+    Scene("ForecastGpuNodeStrained", "none", (_steady("forecast_gpu_unrelieved_nodes", 0, **LOOP),), 20),
+    Scene(
+        "ForecastJobDeadlineMissed",
+        "one every ten minutes",
+        (_growing("forecast_job_deadline_missed_total", 0.1, **LOOP),),
+        70,
+        {WARNING: "forecast-scheduler-schedule: 6 job pods missed their deadline within the hour"},
+        LOOP_JOB,
+    ),
+    Scene(
+        "ForecastJobDeadlineMissed",
+        "none since an hour ago",
+        (series("forecast_job_deadline_missed_total", "0 7+0x150", **LOOP),),
+        70,
+    ),
+    Scene(
+        "ForecastProviderBackingOff",
+        "for half an hour",
+        (_steady("forecast_job_provider_backoff_seconds", 120, **LOOP, provider="burst"),),
+        40,
+        {WARNING: "Provider burst gets no pods for 2m 0s more"},
+        {**LOOP_JOB, "provider": "burst"},
+    ),
+    Scene(
+        "ForecastProviderBackingOff",
+        "it gets pods",
+        (_steady("forecast_job_provider_backoff_seconds", 0, **LOOP, provider="burst"),),
+        40,
+    ),
+)
+
+
+def _succeeded(hours_ago: float) -> tuple[Series, ...]:
+    """Hours before minute 40; of the run that failed since there is no time, on the same node or on another."""
+    at = 40 * 60 - hours_ago * HOUR
+    return (
+        series("forecast_train_last_success_timestamp_seconds", f"{at!r}+0x20 _x100", instance="worker-1:9100"),
+        series("forecast_train_last_success_timestamp_seconds", f"{at - DAY!r}+0x150", instance="worker-2:9100"),
+    )
+
+
+def _gaps(slots: float) -> tuple[Series, ...]:
+    return (
+        _steady("forecast_train_data_gap_slots", slots, resource="cpu", instance="worker-1:9100"),
+        _steady("forecast_train_services", 10, instance="worker-1:9100"),
+    )
+
+
+def _up(*values: float) -> tuple[Series, ...]:
+    return _of_scorer("up", *values)
+
+
+_DOWN = "forecast-scheduler-scorer at 10.0.0.1:8888 cannot be scraped"
+
+_OPERATING = (
+    Scene(
+        "ForecastTrainFailed",
+        "thirty-one hours ago",
+        _succeeded(31),
+        40,
+        {WARNING: "The last nightly run that succeeded ended 1d 7h 0m 0s ago"},
+    ),
+    Scene("ForecastTrainFailed", "thirty", _succeeded(30), 40),
+    Scene(
+        "ForecastTrainDataGaps",
+        "half of the day",
+        _gaps(240),
+        20,
+        {WARNING: "cpu: 50% of yesterday's service half hours are missing"},
+        {"resource": "cpu"},
+    ),
+    Scene("ForecastTrainDataGaps", "a quarter", _gaps(120), 20),
+    Scene(
+        "ForecastTargetDown",
+        "one of two",
+        _up(0, 1),
+        10,
+        {WARNING: _DOWN},
+        {**SCORER, "instance": "10.0.0.1:8888"},
+    ),
+    Scene("ForecastTargetDown", "none", _up(1, 1), 10),
+    Scene(
+        "ForecastComponentDown",
+        "both of two",
+        _up(0, 0),
+        10,
+        {CRITICAL: "forecast-scheduler-scorer: no replica can be scraped"},
+        SCORER,
+    ),
+    Scene("ForecastComponentDown", "one of two", _up(0, 1), 10),
+    Scene("ForecastTargetDown", "somebody else's", (_steady("up", 0, job="node-exporter", instance="a"),), 10),
+    Scene(
+        "ForecastTargetMissing",
+        "gone for twenty minutes",
+        (series("up", "1+0x5 _x100", **SCORER, instance="a"), _steady("up", 1, **WEBHOOK, instance="b")),
+        30,
+        {WARNING: "forecast-scheduler-scorer was a target within the last day and is none any more"},
+        SCORER,
+    ),
+    Scene(
+        "ForecastTargetMissing",
+        "a pod was replaced by another",
+        (series("up", "1+0x5 _x100", **SCORER, instance="a"), series("up", "_x5 1+0x100", **SCORER, instance="b")),
+        30,
+    ),
+)
+
+SCENES: tuple[Scene, ...] = (*_FORECAST, *_LOOPS, *_BESIDE, *_GPUS_AND_JOBS, *_OPERATING)

@@ -1,0 +1,116 @@
+"""Every query of the dashboards against a real Prometheus in which all that they are about happens; no alert there."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+import pytest
+
+from tests.dashboards.grafana_queries import (
+    Asked,
+    annotation_queries,
+    filled_in,
+    panel_queries,
+    variable_queries,
+)
+from tests.dashboards.silence import rules_that_are_not_well
+from tests.dashboards.world import World
+from tests.processes.scorer_process import ROOT
+
+FOLDER = ROOT / "dashboards" / "grafana"
+NAMES = ("gpu-and-jobs", "model", "peaks", "scheduling")
+
+SHORT_SECONDS: Final = 1800
+"""The world is young: what our processes say began minutes ago, and is only a point or two of the range shown first."""
+
+NOT_THERE: Final = {"$cluster"}
+"""Variables without values: a Prometheus of one cluster puts no such label on its own series."""
+
+
+def dashboards() -> Iterator[tuple[str, dict[str, Any]]]:
+    for name in NAMES:
+        yield name, json.loads((FOLDER / f"{name}.json").read_text())
+
+
+def figures(world: World, asked: Asked, dashboard: Mapping[str, Any], seconds: int, **chosen: str) -> list[float]:
+    """What is drawn: all values that are numbers."""
+    query, step = filled_in(asked.query, dashboard, seconds, chosen)
+    now = world.now.timestamp()
+    if asked.is_instant:
+        result = world.ask("query", query=query, time=f"{now:.3f}")["result"]
+        pairs = [one["value"] for one in result]
+    else:
+        # Grafana asks at multiples of the step.
+        end = math.ceil(now / step) * step
+        asks = {"start": str(end - seconds // step * step), "end": str(end), "step": str(step)}
+        result = world.ask("query_range", query=query, **asks)["result"]
+        pairs = [pair for one in result for pair in one["values"]]
+    values = [float(value) for _, value in pairs]
+    return [value for value in values if not math.isnan(value)]
+
+
+def test_every_panel_has_something_to_show(world: World) -> None:
+    empty = []
+    for name, dashboard in dashboards():
+        for asked in panel_queries(name, dashboard):
+            figures(world, asked, dashboard, asked.seconds)  # as it is opened first: no error and no warning
+            if not figures(world, asked, dashboard, SHORT_SECONDS):
+                empty.append((asked.where, filled_in(asked.query, dashboard, SHORT_SECONDS, {})[0]))
+    assert not empty, "\n".join(map(str, empty))
+
+
+def test_every_mark_is_made(world: World) -> None:
+    for name, dashboard in dashboards():
+        for asked in annotation_queries(name, dashboard):
+            figures(world, asked, dashboard, asked.seconds)
+            assert figures(world, asked, dashboard, SHORT_SECONDS), asked
+
+
+def test_every_variable_has_values_and_narrows(world: World) -> None:
+    for name, dashboard in dashboards():
+        for where, series, label in variable_queries(name, dashboard):
+            match = filled_in(series, dashboard, SHORT_SECONDS, {})[0]
+            values = world.ask(f"label/{label}/values", **{"match[]": match})
+            assert bool(values) != (f"${label}" in NOT_THERE), where
+    name, peaks = "peaks", dict(dashboards())["peaks"]
+    shown = [one for one in panel_queries(name, peaks) if "Tonight's hottest nodes: A" in one.where]
+    (asked,) = shown
+    node = world.days.nodes[0]
+    assert len(figures(world, asked, peaks, SHORT_SECONDS, node=node, resource="cpu")) == 1
+    assert not figures(world, asked, peaks, SHORT_SECONDS, cluster="another")
+
+
+def test_the_days_before_and_after_the_adoption_are_told_apart(world: World) -> None:
+    """The nodes' peaks spread less from then on, which the panel is there to show."""
+    query = 'forecast:node_peak_spread{resource="cpu"}'
+    adopted = world.days.adopted.timestamp()
+    before, after = (
+        float(world.ask("query", query=query, time=str(adopted + days * 86_400 - 600))["result"][0]["value"][1])
+        for days in (0, 1)
+    )
+    assert after < 0.6 * before
+
+
+def test_tonight_is_what_the_sample_makes_of_it(world: World) -> None:
+    """Neither idle, nor so hot that the alert for it is silent for another reason."""
+    bound = 'forecast_node_predicted_peak{quantile="0.95",day="today",as_of="now"}'
+    capacity = "max by (node, resource) (forecast_node_capacity)"
+    assert 0.2 < world.value(f"max(max by (node, resource) ({bound}) / {capacity})") < 0.9
+
+
+def test_no_alert_on_a_healthy_cluster(world: World) -> None:
+    groups = world.ask("rules")["groups"]
+    assert sum(rule["type"] == "alerting" for group in groups for rule in group["rules"]) > 10
+    assert rules_that_are_not_well(groups) == []
+
+
+@pytest.mark.parametrize("resource", ["cpu", "memory", "disk", "network", "log"])
+def test_what_was_recorded_agrees_with_what_was_made(world: World, resource: str) -> None:
+    """The rules of the running server go on where the back-filled series end."""
+    recorded = world.value(f'sum(forecast:node_usage_share{{resource="{resource}"}})')
+    n_nodes = world.value(f'count(forecast:node_usage_share{{resource="{resource}"}})')
+    assert n_nodes == len(world.days.nodes)
+    assert 0 < recorded / n_nodes < 1

@@ -1,0 +1,144 @@
+"""Every alert fires where it should, says what it should, and is silent where things are just not bad enough."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+import yaml
+
+from dashboards.alerting.alert import Alert
+from dashboards.alerting.rule_files import RUNBOOKS, alert_groups, files
+from tests.dashboards.alert_scenes import SCENES, Scene
+from tests.dashboards.promtool_tests import run_rule_tests
+
+ROOT: Final = Path(__file__).parents[2]
+ALERTS: Final = ROOT / "dashboards" / "prometheus" / "alerts.yaml"
+RUNBOOK_PAGE: Final = ROOT / RUNBOOKS
+
+# Series may have a label `cluster` or not: each scene is there twice, and alerts fire for both without mixing them.
+CLUSTERS: Final[tuple[dict[str, str], ...]] = ({}, {"cluster": "eu-1"})
+
+
+def _alerts() -> Iterator[Alert]:
+    for alerts in alert_groups().values():
+        yield from alerts
+
+
+def _by_name() -> dict[str, list[Alert]]:
+    found: dict[str, list[Alert]] = defaultdict(list)
+    for alert in _alerts():
+        found[alert.name].append(alert)
+    return dict(found)
+
+
+def _checks(scene: Scene) -> dict[str, Any]:
+    """What is to be seen in a scene: series, and what is asked of the alert."""
+    rules = {alert.severity.value: alert for alert in _by_name()[scene.alert]}
+    annotations = {name: rule.rule(RUNBOOKS)["annotations"] for name, rule in rules.items()}
+    fires = [
+        {
+            "exp_labels": {**scene.labels, **cluster, "severity": severity},
+            "exp_annotations": {**annotations[severity], "summary": summary},
+        }
+        for severity, summary in scene.fires.items()
+        for cluster in CLUSTERS
+    ]
+    silent = "|".join(sorted(set(rules) - set(scene.fires)))
+    at = f"{scene.at}m"
+    # Not even pending: an alert that has to last would be silent for that alone.
+    none = {"eval_time": at, "expr": f'ALERTS{{alertname="{scene.alert}",severity=~"{silent}"}}', "exp_samples": []}
+    return {
+        "input_series": [one.with_labels(cluster).written() for one in scene.given for cluster in CLUSTERS],
+        "alert_rule_test": [{"eval_time": at, "alertname": scene.alert, "exp_alerts": fires}],
+        "promql_expr_test": [none] if silent else [],
+    }
+
+
+def _metrics(scene: Scene) -> set[str]:
+    """Metrics that the scene has or its alert reads."""
+    read = {name for alert in _by_name()[scene.alert] for name in _METRIC.findall(alert.expression)}
+    return read | {one.name for one in scene.given}
+
+
+_METRIC: Final = re.compile(r"\b(?:forecast[\w:]+|up)\b")
+
+
+def _together(scenes: Sequence[Scene]) -> list[dict[str, Any]]:
+    """As few tests as possible, each costs promtool half a second: scenes of other metrics do not see each other."""
+    groups: list[tuple[set[str], list[Scene]]] = []
+    for scene in scenes:
+        metrics = _metrics(scene)
+        taken, members = next((group for group in groups if not group[0] & metrics), (set[str](), list[Scene]()))
+        if not members:
+            groups.append((taken, members))
+        taken |= metrics
+        members.append(scene)
+    tests = []
+    for _, members in groups:
+        test: dict[str, Any] = {"name": "; ".join(f"{one.alert}: {one.about}" for one in members), "interval": "1m"}
+        for scene in members:
+            for key, value in _checks(scene).items():
+                test.setdefault(key, []).extend(value)
+        tests.append(test)
+    return tests
+
+
+def test_alerts_fire_and_are_silent(tmp_path: Path) -> None:
+    complaints = run_rule_tests(
+        tmp_path, [ALERTS], _together(SCENES), every="5m"
+    )  # every minute takes five times as long
+    assert not complaints, complaints
+
+
+@pytest.mark.parametrize("change", ["summary", "just not"])
+def test_a_scene_that_is_not_so_is_complained_about(tmp_path: Path, change: str) -> None:
+    scene = next(one for one in SCENES if one.alert == "ForecastGangStarving" and one.fires)
+    (made,) = _together([scene])
+    if change == "summary":
+        made["alert_rule_test"][0]["exp_alerts"][0]["exp_annotations"]["summary"] += "."
+    else:
+        made["alert_rule_test"][0]["exp_alerts"] = []
+    assert "FAILED" in run_rule_tests(tmp_path, [ALERTS], [made])
+
+
+def test_every_alert_has_a_scene_in_which_it_fires_and_one_in_which_it_does_not() -> None:
+    fires = {(scene.alert, severity) for scene in SCENES for severity in scene.fires}
+    silent = {
+        (scene.alert, alert.severity.value)
+        for scene in SCENES
+        for alert in _by_name()[scene.alert]
+        if alert.severity.value not in scene.fires
+    }
+    every = {(alert.name, alert.severity.value) for alert in _alerts()}
+    assert fires == every and silent == every
+    assert len(every) == len(list(_alerts())), "one rule for each severity"
+
+
+def test_scenes_last_just_longer_than_the_alert_asks_for() -> None:
+    minutes = {
+        alert.name: max(int(one.lasting.removesuffix("m").replace("1h", "60")) for one in _by_name()[alert.name])
+        for alert in _alerts()
+    }
+    assert all(scene.at >= minutes[scene.alert] for scene in SCENES)
+
+
+def test_every_alert_has_a_runbook_and_every_runbook_an_alert() -> None:
+    sections = re.findall(r"^### (Forecast\w+)$", RUNBOOK_PAGE.read_text(), re.MULTILINE)
+    assert sections == list(_by_name()), "in the same order"
+
+
+def test_links_go_where_runbooks_are_hosted() -> None:
+    hosted = "https://git.example.org/platform/forecast-scheduler/docs/alerts.md"
+    for text, base in (
+        (files()["prometheus/alerts.yaml"], RUNBOOKS),
+        (files(hosted)["prometheus/alerts.yaml"], hosted),
+    ):
+        rules = [rule for group in yaml.safe_load(text)["groups"] for rule in group["rules"]]
+        assert {rule["annotations"]["runbook_url"] for rule in rules} == {
+            f"{base}#{name.lower()}" for name in _by_name()
+        }

@@ -1,0 +1,75 @@
+"""The rules beside the code are what the code makes, valid, and the same for the operator; all of them are shipped."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+import yaml
+
+from dashboards.alerting import files
+from dashboards.alerting.rule_files import alert_groups
+from tests.servers.prometheus import promtool
+
+ROOT: Final = Path(__file__).parents[2]
+DASHBOARDS: Final = ROOT / "dashboards"
+RULES: Final = ("prometheus/peaks.yaml", "prometheus/alerts.yaml")
+
+
+def _groups(path: str) -> Any:
+    return yaml.safe_load((DASHBOARDS / path).read_text())["groups"]
+
+
+@pytest.mark.parametrize("path", list(files()))
+def test_files_are_up_to_date(path: str) -> None:
+    assert (DASHBOARDS / path).read_text() == files()[path], "run make dashboards"
+
+
+def test_promtool_accepts_them() -> None:
+    n_alerts = sum(map(len, alert_groups().values()))
+    said = promtool("check", "rules", *(DASHBOARDS / path for path in RULES)).stdout
+    assert "18 rules found" in said and f"{n_alerts} rules found" in said
+
+
+def test_the_operators_objects_hold_the_same_rules() -> None:
+    objects = list(yaml.safe_load_all((DASHBOARDS / "kubernetes" / "prometheus-rules.yaml").read_text()))
+    assert [one["spec"]["groups"] for one in objects] == [_groups("recording-rules.yaml"), *map(_groups, RULES)]
+    assert {one["kind"] for one in objects} == {"PrometheusRule"}
+    assert len({one["metadata"]["name"] for one in objects}) == len(objects)
+
+
+def test_peaks_are_recorded_often_enough_to_be_seen() -> None:
+    """An instant query looks five minutes back; what is recorded from others comes after them."""
+    for group in _groups("prometheus/peaks.yaml"):
+        assert group["interval"] == "300s"
+        recorded: set[str] = set()
+        own = {rule["record"] for rule in group["rules"]}
+        for rule in group["rules"]:
+            later = own - recorded
+            assert not [name for name in later if f"{name}{{" in rule["expr"] or f"{name}[" in rule["expr"]]
+            recorded.add(rule["record"])
+
+
+def test_kustomize_takes_every_dashboard_and_every_rule() -> None:
+    kustomization = yaml.safe_load((DASHBOARDS / "kustomization.yaml").read_text())
+    taken = {file for one in kustomization["configMapGenerator"] for file in one["files"]}
+    assert taken == {str(path.relative_to(DASHBOARDS)) for path in DASHBOARDS.glob("grafana/*.json")}
+    assert kustomization["resources"] == ["kubernetes/prometheus-rules.yaml"]
+    assert kustomization["generatorOptions"]["labels"] == {"grafana_dashboard": "1"}
+
+
+def test_the_check_names_files_that_are_not_up_to_date(tmp_path: Path) -> None:
+    def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-m", "dashboards", "--output", str(tmp_path), *arguments]
+        return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300, check=False)
+
+    written = run("--runbooks", "https://git.example.org/alerts.md")
+    assert written.returncode == 0, written.stderr
+    checked = run("--check")
+    assert checked.returncode == 1
+    for path in ("prometheus/alerts.yaml", "kubernetes/prometheus-rules.yaml"):
+        assert f"{tmp_path / path} is not what the code makes" in checked.stderr
+    assert "peaks.yaml" not in checked.stderr
