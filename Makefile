@@ -9,17 +9,22 @@ BIN  := $(VENV)/bin
 NEW_ENOUGH := import sys; sys.exit(sys.version_info < (3, 11))
 PYTHON ?= $(shell for python in python3 python3.13 python3.12 python3.11; do \
 	$$python -c "$(NEW_ENOUGH)" 2>/dev/null && { echo $$python; break; }; done)
-SOURCES := $(wildcard forecast trainer scorer extender forecast_scheduler tests benchmarks)
+SOURCES := $(wildcard forecast trainer scorer extender forecast_scheduler dashboards tests benchmarks)
 # `make bench TRACES=DIR`: the public traces that the figures of the README are measured on; the sample alone without.
 TRACES ?=
 # `make demo DEMO="--serve-seconds 30"`: the scorer ends by itself, for scripts.
 DEMO ?=
-# Tests wait for real servers most of their time: two at a time take half as long. Those of one file stay together.
+# `make cluster CLUSTER="--directory DIR"`: where it writes, and how many days of history it has.
+CLUSTER ?=
+# Tests wait for real servers most of their time: two at a time take half as long. Those of one file stay together, and
+# files begin in the order of tests/conftest.py: the longest first, so that none is left over at the end.
 WORKERS ?= 2
-PYTEST := $(BIN)/python -m pytest --numprocesses $(WORKERS) --dist loadfile
+PYTEST := $(BIN)/python -m pytest --numprocesses $(WORKERS) --dist loadfile --no-loadscope-reorder
+# Files with tests that run by themselves; collecting all others for these would take longer than some of them.
+ALONE := $(shell grep -rl --include='test_*.py' 'mark\.alone' tests)
 PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: help setup setup-bench demo test lint types test-long bench clean
+.PHONY: help setup setup-bench demo cluster dashboards test audit lint types test-long bench clean
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(firstword $(MAKEFILE_LIST)) | expand -t 14
@@ -31,9 +36,18 @@ setup-bench: $(VENV)/.installed-bench
 demo: $(VENV)/.installed  ## train on the sample, backtest, replay, then serve the scorer's page (Ctrl-C ends it)
 	$(BIN)/forecast-scheduler demo $(DEMO)
 
+cluster: $(VENV)/.installed-test  ## a local control plane with the sample's cluster and history (Ctrl-C ends it)
+	@$(BIN)/python -m tests.servers.local_cluster $(CLUSTER)
+
 test: lint types  ## ruff, mypy and all tests but the long ones (CI)
 	$(PYTEST) -m "not long and not alone"
-	$(BIN)/python -m pytest -m "not long and alone"
+	$(BIN)/python -m pytest -m "not long and alone" $(ALONE)
+
+audit: .venv-audit/.installed  ## known vulnerabilities of every pinned dependency (asks PyPI about each)
+	.venv-audit/bin/pip-audit --strict --requirement constraints.txt --no-deps --disable-pip --progress-spinner off
+
+# Tests start our commands again and again: where Python may not keep its bytecode, all of it is compiled each time.
+test test-long: export PYTHONDONTWRITEBYTECODE :=
 
 lint: $(VENV)/.installed-test
 	$(BIN)/ruff check .
@@ -43,7 +57,10 @@ types: $(VENV)/.installed-test
 
 test-long: $(VENV)/.installed-test  ## the long tests too: soak runs, thousands of random cases
 	$(PYTEST) --hypothesis-profile=long -m "not alone"
-	$(BIN)/python -m pytest -m alone
+	$(BIN)/python -m pytest -m alone $(ALONE)
+
+dashboards: $(VENV)/.installed-test  ## write dashboards, rules and alerts anew from their code
+	$(BIN)/python -m dashboards
 
 bench: $(VENV)/.installed-bench  ## the figures in the README
 	$(BIN)/python -m benchmarks.backtest $(if $(TRACES),--traces $(TRACES))
@@ -72,6 +89,7 @@ bench: $(VENV)/.installed-bench  ## the figures in the README
 	$(BIN)/python -m benchmarks.schedule_gangs
 	$(BIN)/python -m benchmarks.schedule_preemption
 	$(BIN)/python -m benchmarks.schedule_memory
+	$(BIN)/python -m benchmarks.service_memory
 	$(BIN)/python -m benchmarks.job_storm
 	$(BIN)/python -m benchmarks.job_day
 	$(BIN)/python -m benchmarks.gpu_tide
@@ -80,8 +98,14 @@ ifneq ($(TRACES),)
 	$(BIN)/python -m benchmarks.gpu_throughput --traces $(TRACES)
 endif
 
-clean:  ## remove the environment and all caches
-	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis
+# Of its own: what looks for holes must not add any to what is shipped or tested.
+.venv-audit/.installed:
+	"$(PYTHON)" -m venv .venv-audit
+	.venv-audit/bin/python -m pip install --quiet --disable-pip-version-check "pip-audit>=2.10,<3"
+	@touch $@
+
+clean:  ## remove the environments and all caches
+	rm -rf $(VENV) .venv-audit .mypy_cache .ruff_cache .pytest_cache .hypothesis
 
 # One stamp file per set of extras. They are written last, so an interrupted install is done again.
 $(VENV)/.python:

@@ -47,6 +47,11 @@ class RemoteService:
         self._remote, self._name = remote, name
         if not _is_url(remote.url):
             raise InputError(f"{name} {remote.url!r} is not a URL: write for instance http://{name}:8080")
+        if urllib3.util.parse_url(remote.url).auth is not None:
+            raise InputError(
+                f"the URL of the {name} holds a user name or password, which would be printed: take them out and name "
+                "a token file"
+            )
         secured = remote.url.lower().startswith("https://")
         if not secured and any((remote.ca, remote.client_cert, remote.client_key)):
             raise InputError(

@@ -14,6 +14,9 @@ __all__ = ["DURATION_EXAMPLES", "duration_seconds"]
 
 DURATION_EXAMPLES: Final = "200ms, 30s, 5m or 1h30m"
 
+_LONGEST_TEXT: Final = 400
+"""Characters: the largest number there is, written out, and some. Anybody who creates a pod can write more."""
+
 _SECONDS: Final = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86_400.0}
 _NUMBER: Final = re.compile(r"[0-9]+(?:\.[0-9]+)?")
 _PART: Final = re.compile(rf"({_NUMBER.pattern})(ms|[smhd])")
@@ -22,6 +25,8 @@ _DURATION: Final = re.compile(rf"(?:{_PART.pattern})+")
 
 def duration_seconds(text: str) -> float | None:
     """Seconds, at least 0 and finite; None = it is no duration."""
+    if len(text) > _LONGEST_TEXT:
+        return None
     if _NUMBER.fullmatch(text):
         seconds = float(text)
     elif _DURATION.fullmatch(text):

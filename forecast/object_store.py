@@ -7,6 +7,7 @@ there were none, nothing. Object stores promise that for one object; a local dis
 from __future__ import annotations
 
 import os
+import stat
 import tempfile
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
@@ -18,6 +19,7 @@ import fsspec
 from fsspec.core import url_to_fs
 
 from forecast.errors import InputError, StoreError
+from forecast.redaction import redacted
 
 __all__ = ["FsspecStore", "LocalStore", "ObjectStore", "open_store"]
 
@@ -28,8 +30,11 @@ class ObjectStore(ABC):
     """Named bytes in flat directories."""
 
     @abstractmethod
-    def get(self, name: str) -> bytes:
-        """Content of a file; raises FileNotFoundError."""
+    def get(self, name: str, at_most: int | None = None) -> bytes:
+        """Content of a file; raises FileNotFoundError.
+
+        at_most : so many bytes and one more are read, by which the reader sees that there are too many
+        """
 
     @abstractmethod
     def exists(self, name: str) -> bool:
@@ -68,9 +73,8 @@ def open_store(url: str) -> ObjectStore:
     try:
         filesystem, root = url_to_fs(url)
     except (ValueError, ImportError) as error:
-        raise InputError(
-            f"{url!r} cannot be opened ({error}): give a directory or a URL with an installed fsspec driver"
-        ) from error
+        what = redacted(f"{url!r} cannot be opened ({error})")
+        raise InputError(f"{what}: give a directory or a URL with an installed fsspec driver") from error
     return FsspecStore(filesystem, root.rstrip("/"))
 
 
@@ -85,9 +89,10 @@ class LocalStore(ObjectStore):
         """The directory."""
         return self._root
 
-    def get(self, name: str) -> bytes:
-        with _translated(str(self._root / name)):
-            return (self._root / name).read_bytes()
+    def get(self, name: str, at_most: int | None = None) -> bytes:
+        with _translated(str(self._root / name)), open(self._root / name, "rb", opener=_plain_file) as stream:
+            size = os.fstat(stream.fileno()).st_size
+            return stream.read(-1 if at_most is None else min(size, at_most) + 1)
 
     def exists(self, name: str) -> bool:
         return (self._root / name).is_file()
@@ -151,10 +156,24 @@ class FsspecStore(ObjectStore):
         self._fs: Any = filesystem
         self._root = root
 
-    def get(self, name: str) -> bytes:
+    def get(self, name: str, at_most: int | None = None) -> bytes:
         with _translated(f"{self._root}/{name}"):
-            content: bytes = self._fs.cat_file(f"{self._root}/{name}")
+            path = f"{self._root}/{name}"
+            part = {} if at_most is None else {"start": 0, "end": at_most + 1}
+            try:
+                content: bytes = self._fs.cat_file(path, **part)
+            except FileNotFoundError:
+                raise
+            except Exception:
+                if not part or not self._is_empty(path):  # of an empty object, object stores have no part
+                    raise
+                content = b""
             return content
+
+    def _is_empty(self, path: str) -> bool:
+        with suppress(Exception):
+            return bool(self._fs.size(path) == 0)
+        return False
 
     def exists(self, name: str) -> bool:
         with _translated(f"{self._root}/{name}"):
@@ -211,7 +230,16 @@ def _translated(name: str) -> Iterator[None]:
         raise
     except Exception as error:  # drivers raise errors of their own client libraries
         reason = error.strerror if isinstance(error, OSError) and error.strerror else " ".join(str(error).split())
-        raise StoreError(f"{name}: {reason or type(error).__name__}") from error
+        raise StoreError(redacted(f"{name}: {reason or type(error).__name__}")) from error
+
+
+def _plain_file(path: str, flags: int) -> int:
+    """Opens files only: whoever can write to a volume could put a pipe there, and its reader would wait for ever."""
+    descriptor = os.open(path, flags | os.O_NONBLOCK)
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise StoreError(f"{path} is not a file: remove it")
+    return descriptor
 
 
 def _sync_directory(path: Path) -> None:

@@ -43,12 +43,17 @@ from forecast.artefact import (
 )
 from forecast.errors import PublishError, StoreError
 from forecast.object_store import open_store
+from forecast.redaction import redacted
 
 __all__ = ["Registry"]
 
 logger = logging.getLogger(__name__)
 
 LATEST, MANIFEST, SIGNATURE = "latest.json", "manifest.json", "manifest.sig"
+
+# Bytes. Whoever can write to the store must not make its readers run out of memory before a signature is checked:
+# 50,000 services are 3 MB of manifest. How large an array may be, the manifest says.
+_LIMITS = {LATEST: 2**20, MANIFEST: 64 * 2**20, SIGNATURE: 2**10}
 
 _TIME_FORMAT = "%Y%m%dT%H%M%S%fZ"
 _VERSION = re.compile(r"(\d{8}T\d{12}Z)-([0-9a-f]{16})\Z")
@@ -67,9 +72,9 @@ class _Latest:
 
 
 class Registry:
-    """The models at a path or fsspec URL.
+    """The models at a path or fsspec URL. shown: that URL without user and password, for people.
 
-    public_key   : PEM; when set, models without its valid signature are refused
+    public_key   : PEM, of one key or of several; when set, models without a valid signature of one are refused
     private_key  : PEM; when set, models are signed
     keep         : complete versions that pruning leaves, at least the current and the one before it
     leftover_age : how old the remains of an unfinished publish must be before they are removed; longer than any publish
@@ -86,7 +91,7 @@ class Registry:
         leftover_age: timedelta = timedelta(hours=24),
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
-        self.url = str(url)
+        self.url, self.shown = str(url), redacted(str(url))
         self._store = open_store(self.url)
         self._public_key, self._private_key = public_key, private_key
         self._keep, self._leftover_age, self._clock = max(keep, 2), leftover_age, clock
@@ -105,7 +110,7 @@ class Registry:
             latest = self._latest()
             if latest is None:
                 raise NoModel(
-                    f"no model has been published at {self.url}: run forecast-scheduler train --models {self.url}"
+                    f"no model has been published at {self.shown}: run forecast-scheduler train --models {self.shown}"
                 )
             try:
                 return self._read(*latest.history[-1])
@@ -135,7 +140,7 @@ class Registry:
             return self._publish(artefact)
         except StoreError as error:
             raise PublishError(
-                f"the model could not be published to {self.url} ({error}); the model in use before stays in use: "
+                f"the model could not be published to {self.shown} ({error}); the model in use before stays in use: "
                 "free space or check the permissions, then publish again"
             ) from error
 
@@ -149,7 +154,7 @@ class Registry:
         if version is None:
             if len(history) < 2:
                 raise NoModel(
-                    f"no model was in use before the current one at {self.url}: name one of {self.versions()}"
+                    f"no model was in use before the current one at {self.shown}: name one of {self.versions()}"
                 )
             version = history[-2][0]
         self._read(version, None)
@@ -157,11 +162,11 @@ class Registry:
         if pinned:
             history = history[: history.index(pinned[0]) + 1]
         else:
-            history = (*history, (version, sha256(self._file(version, MANIFEST))))
+            history = (*history, (version, sha256(self._file(version, MANIFEST, _LIMITS[MANIFEST]))))
         try:
             self._store.put(LATEST, _latest_to_bytes(_Latest(history[-self._keep :])))
         except StoreError as error:
-            raise PublishError(f"{self.url} could not be written ({error}); nothing has changed") from error
+            raise PublishError(f"{self.shown} could not be written ({error}); nothing has changed") from error
         logger.info("rolled back", extra={"version": version})
         return version
 
@@ -218,11 +223,11 @@ class Registry:
                 if isinstance(error, CorruptArtefact | NoModel):
                     raise StoreError(f"what was written reads back differently: {error}") from error
                 raise
-        logger.info("published", extra={"version": version, "url": self.url})
+        logger.info("published", extra={"version": version, "url": self.shown})
         try:
             self.prune()
         except StoreError as error:
-            logger.warning("old versions could not be removed", extra={"url": self.url, "error": str(error)})
+            logger.warning("old versions could not be removed", extra={"url": self.shown, "error": str(error)})
         return version
 
     def _abandon(self, version: str) -> bool:
@@ -251,9 +256,10 @@ class Registry:
     def _read(self, version: str, manifest_sha256: str | None) -> Artefact:
         """Load and check one version; `manifest_sha256` is what latest.json says about it."""
         if not _VERSION.match(version) or MANIFEST not in self._store.files(version):
-            raise NoModel(f"{self.url} has no model version {version!r}; complete versions are {self.versions()[-5:]}")
+            complete = self.versions()[-5:]
+            raise NoModel(f"{self.shown} has no model version {version!r}; complete versions are {complete}")
         try:
-            manifest_bytes = self._file(version, MANIFEST)
+            manifest_bytes = self._file(version, MANIFEST, _LIMITS[MANIFEST])
             if manifest_sha256 is not None and sha256(manifest_bytes) != manifest_sha256:
                 raise CorruptArtefact(f"{MANIFEST} is not the one that was published")
             self._check_signature(version, manifest_bytes)
@@ -265,8 +271,8 @@ class Registry:
                 raise CorruptArtefact(f"{MANIFEST} lists files that do not match its arrays")
             arrays = {}
             for spec in manifest.arrays:
-                content = self._file(version, file_name(spec))
                 expected = manifest.files[file_name(spec)]
+                content = self._file(version, file_name(spec), expected.n_bytes)
                 if len(content) != expected.n_bytes:
                     raise CorruptArtefact(f"{file_name(spec)} has {len(content)} bytes instead of {expected.n_bytes}")
                 if sha256(content) != expected.sha256:
@@ -275,14 +281,14 @@ class Registry:
             return Artefact(manifest, arrays, version)
         except (CorruptArtefact, ForeignArtefact, UnsignedArtefact) as error:
             raise type(error)(
-                f"model {version} at {self.url} is refused: {error}; roll back to another version or train again"
+                f"model {version} at {self.shown} is refused: {error}; roll back to another version or train again"
             ) from error
 
     def _check_signature(self, version: str, manifest_bytes: bytes) -> None:
         if self._public_key is None:
             return
         try:
-            found = self._store.get(f"{version}/{SIGNATURE}")
+            found = self._store.get(f"{version}/{SIGNATURE}", _LIMITS[SIGNATURE])
         except FileNotFoundError as error:
             raise UnsignedArtefact(
                 "it carries no signature, and a public key is configured (publish with the private key)"
@@ -290,25 +296,28 @@ class Registry:
         if not signature.is_valid(found, manifest_bytes, self._public_key):
             raise UnsignedArtefact("its signature is not that of the configured public key")
 
-    def _file(self, version: str, name: str) -> bytes:
+    def _file(self, version: str, name: str, at_most: int) -> bytes:
         try:
-            return self._store.get(f"{version}/{name}")
+            content = self._store.get(f"{version}/{name}", at_most)
         except FileNotFoundError as error:
             raise CorruptArtefact(f"{name} is missing") from error
+        if len(content) > at_most:
+            raise CorruptArtefact(f"{name} has more than {at_most} bytes")
+        return content
 
     def _latest(self) -> _Latest | None:
         try:
-            content = self._store.get(LATEST)
+            content = self._store.get(LATEST, _LIMITS[LATEST])
         except FileNotFoundError:
             return None
-        return _latest_from_bytes(content, self.url)
+        return _latest_from_bytes(content, self.shown)
 
     def _latest_or_none(self) -> _Latest | None:
         """For writers: an unreadable latest.json is about to be replaced and must not stop that."""
         try:
             return self._latest()
         except (CorruptArtefact, ForeignArtefact) as error:
-            logger.warning("latest.json is not readable", extra={"url": self.url, "error": str(error)})
+            logger.warning("latest.json is not readable", extra={"url": self.shown, "error": str(error)})
             return None
 
 

@@ -1,7 +1,9 @@
 """Ed25519 signatures of manifests: who may publish a model that this cluster obeys.
 
 The signature covers manifest.json, and manifest.json holds the digest of every array, so one signature covers all.
-Keys are PEM files, as `openssl genpkey -algorithm ed25519` and `openssl pkey -pubout` write them.
+Keys are PEM files, as `openssl genpkey -algorithm ed25519` and `openssl pkey -pubout` write them. A file of public keys
+may hold several, one after the other: a signature of any of them counts, so that a key can be replaced without a night
+on which no model is accepted.
 """
 
 from __future__ import annotations
@@ -13,6 +15,8 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey,
 from forecast.errors import InputError
 
 __all__ = ["is_valid", "new_key_pair", "sign"]
+
+_BEGIN = b"-----BEGIN"
 
 
 def sign(content: bytes, private_key: bytes) -> bytes:
@@ -26,14 +30,29 @@ def sign(content: bytes, private_key: bytes) -> bytes:
     return key.sign(content)
 
 
-def is_valid(signature: bytes, content: bytes, public_key: bytes) -> bool:
-    """Whether the signature is that of the holder of a PEM public key."""
-    try:
-        key = serialization.load_pem_public_key(public_key)
-    except (ValueError, UnsupportedAlgorithm) as error:
-        raise InputError(f"the public key is not in PEM format: {error}") from error
-    if not isinstance(key, Ed25519PublicKey):
-        raise InputError("the public key is not an ed25519 key: write it with openssl pkey -pubout")
+def is_valid(signature: bytes, content: bytes, public_keys: bytes) -> bool:
+    """Whether the signature is that of the holder of one of the PEM public keys; two while keys are changed."""
+    # All are read before any is tried: a second key that cannot be read is found on the day it is added.
+    return any(_signed_by(key, signature, content) for key in _public_keys(public_keys))
+
+
+def _public_keys(pem: bytes) -> list[Ed25519PublicKey]:
+    """Raises InputError: something that is no key, or none at all."""
+    pieces = [_BEGIN + piece for piece in pem.split(_BEGIN)[1:]] or [pem]
+    found = []
+    for number, piece in enumerate(pieces, 1):
+        which = "the public key" if len(pieces) == 1 else f"public key {number} of {len(pieces)}"
+        try:
+            key = serialization.load_pem_public_key(piece)
+        except (ValueError, UnsupportedAlgorithm) as error:
+            raise InputError(f"{which} is not in PEM format: {error}") from error
+        if not isinstance(key, Ed25519PublicKey):
+            raise InputError(f"{which} is not an ed25519 key: write it with openssl pkey -pubout")
+        found.append(key)
+    return found
+
+
+def _signed_by(key: Ed25519PublicKey, signature: bytes, content: bytes) -> bool:
     try:
         key.verify(signature, content)
     except InvalidSignature:

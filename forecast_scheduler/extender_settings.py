@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
@@ -74,6 +74,8 @@ class DecisionSettings(SettingGroup):
 
 class ExtenderSettings(ServingSettings):
     """How `extender` runs. It has its scorer inside: the settings under `scorer` count, too, but for serving."""
+
+    group: ClassVar[str] = "extender"
 
     port: int = Field(default=8888, ge=0, le=65_535)
     """0: any free one, which is printed."""

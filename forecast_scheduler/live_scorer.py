@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 from forecast.calendar import Calendar
 from forecast.errors import InputError
 from forecast.progress import silent
-from forecast_scheduler.history_source import open_history
 from forecast_scheduler.model_store import open_registry
 from forecast_scheduler.prometheus_source import open_connection, queries_of
 from forecast_scheduler.scorer_options import scorer_options
@@ -85,6 +84,8 @@ def open_scorer(
     calendar = Calendar(settings.time_zone or "UTC")
     usage: Callable[[Callable[[], float]], UsageSource | None]
     if inputs.history is not None:
+        from forecast_scheduler.history_source import open_history  # brings pyarrow
+
         history = open_history(settings, inputs.history, silent).history()
         calendar = history.calendar
         usage = lambda clock: RecordedUsage(history, clock=clock)  # noqa: E731

@@ -25,6 +25,7 @@ from extender.webhook.store import WEBHOOK_TIMING, TemplateStore, watchers
 from forecast.errors import InputError
 from forecast_scheduler.certificate_settings import certificate_options
 from forecast_scheduler.scorer_options import server_options
+from forecast_scheduler.serving_access import check_exposed, kubernetes_access
 from forecast_scheduler.webhook_settings import WebhookSettings
 from scorer.cluster.decoding import Kind
 from scorer.cluster.kubernetes_client import api_client, check_access
@@ -76,10 +77,13 @@ def open_webhook(settings: WebhookSettings, kubeconfig: Path | None = None) -> I
             max_concurrent=settings.max_concurrent,
         )
         reviewer = Reviewer(store, errors)
-        yield LiveWebhook(create_app(reviewer.review, store, options, collectors=collectors), server)
+        access = kubernetes_access(settings, kubeconfig or settings.kubeconfig)
+        app = create_app(reviewer.review, store, options, access=access, collectors=collectors)
+        yield LiveWebhook(app, server)
 
 
 def _check(settings: WebhookSettings) -> None:
+    check_exposed(settings)
     managed = settings.certificates.managed
     for name in ("tls_cert", "tls_key"):
         if managed and getattr(settings, name) is not None:

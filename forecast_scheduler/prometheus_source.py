@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from forecast.errors import InputError
 from forecast_scheduler.training_settings import PrometheusSettings
 from trainer.prometheus.connection import Connection, ConnectionOptions
 from trainer.prometheus.log_source import LogSource
 from trainer.prometheus.queries import Queries
-from trainer.prometheus.source import PrometheusSource, SourceOptions
+
+if TYPE_CHECKING:
+    from trainer.prometheus.source import PrometheusSource
 
 __all__ = ["open_connection", "open_source", "queries_of"]
 
@@ -39,6 +42,9 @@ def open_connection(
 
 def open_source(settings: PrometheusSettings, url: str) -> PrometheusSource:
     """The server at `url`, asked as the settings say; nothing is sent yet. Raises InputError."""
+    # Tables of days bring pandas and pyarrow, 80 MB that services which only ask what is used now need not have.
+    from trainer.prometheus.source import PrometheusSource, SourceOptions
+
     connection = open_connection(settings, url, timeout_seconds=settings.timeout, patience_seconds=settings.patience)
     return PrometheusSource(
         connection,

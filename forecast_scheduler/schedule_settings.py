@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Self
+from typing import Annotated, ClassVar, Self
 
 from pydantic import Field, field_validator, model_validator
 
@@ -124,6 +124,8 @@ class RepairSettings(SettingGroup):
 
 class ScheduleSettings(ServingSettings):
     """How `schedule` runs. It has its scorer inside: the settings under `scorer` count, too, but for serving."""
+
+    group: ClassVar[str] = "schedule"
 
     port: int = Field(default=8889, ge=0, le=65_535)
     """0: any free one, which is printed."""

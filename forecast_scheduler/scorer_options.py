@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from forecast_scheduler.scorer_settings import ScorerSettings
+from forecast_scheduler.serving_access import check_exposed
 from forecast_scheduler.serving_settings import ServingSettings
 from forecast_scheduler.training_settings import PrometheusSettings
 from scorer.degradation import Ladder
@@ -59,11 +60,13 @@ def service_options(settings: ScorerSettings) -> ServiceOptions:
         deadline_seconds=settings.deadline,
         node_metrics=settings.node_metrics,
         service_metrics=settings.service_metrics,
+        report=settings.report,
     )
 
 
 def server_options(settings: ServingSettings) -> ServerOptions:
-    """Where a service listens."""
+    """Where a service listens. Raises InputError where it would answer anybody beyond this machine unasked."""
+    check_exposed(settings)
     return ServerOptions(
         host=settings.host,
         port=settings.port,

@@ -104,10 +104,13 @@ class ScorerSettings(ServingSettings):
     self_check_every: Duration = Field(default=3600, ge=0)
     """How often the tables are compared with a rebuild; 0: only when /v1/self-check is asked."""
 
+    report: Path | None = None
+    """Page that `report --html` writes, offered at /report with a link on the scorer's page; read at every request."""
+
     scores: ScoresSettings = ScoresSettings()
     ladder: LadderSettings = LadderSettings()
 
-    @field_validator("kubeconfig")
+    @field_validator("kubeconfig", "report")
     @classmethod
     def _expand(cls, path: Path | None) -> Path | None:
         return None if path is None else path.expanduser()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import ClassVar
 
 from pydantic import Field
 
@@ -12,7 +13,9 @@ __all__ = ["ServingSettings"]
 
 
 class ServingSettings(SettingGroup):
-    """What `scorer` and `extender` have in common."""
+    """What all services have in common. group: which settings these are, for messages."""
+
+    group: ClassVar[str] = "scorer"
 
     host: str = "127.0.0.1"
     """Address to listen on; 0.0.0.0 in a pod."""
@@ -21,7 +24,16 @@ class ServingSettings(SettingGroup):
     """0: any free one, which is printed."""
 
     token_files: list[Path] = Field(default_factory=list)
-    """Bearer tokens, one per line; read again when they change. None: anybody who reaches the port may ask."""
+    """Bearer tokens, one per line; read again when they change."""
+
+    kubernetes_auth: bool = False
+    """Let in whoever has a token of the cluster and RBAC's leave for verb and path (docs/security.md)."""
+
+    kubernetes_audiences: list[str] = Field(default_factory=list)
+    """Such tokens must be meant for one of these audiences. None: for the API server itself."""
+
+    anonymous: bool = False
+    """Listen beyond this machine although anybody who reaches the port may ask: no tokens, no client certificates."""
 
     metrics_open: bool = False
     """Whether /metrics needs no token."""

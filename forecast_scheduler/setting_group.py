@@ -14,7 +14,8 @@ __all__ = ["Country", "Duration", "SettingGroup"]
 class SettingGroup(BaseModel):
     """Frozen; a key that it does not have is refused."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+    # What was given may be a secret under a wrong name, and a traceback shows the error.
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True, hide_input_in_errors=True)
 
 
 def _undo_the_norway_problem(value: Any) -> Any:

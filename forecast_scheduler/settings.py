@@ -42,7 +42,7 @@ class ModelsSettings(SettingGroup):
     """PEM file with an ed25519 private key; if set, `train` signs what it publishes."""
 
     public_key: Path | None = None
-    """PEM file with an ed25519 public key; if set, a model without its valid signature is refused."""
+    """PEM file with ed25519 public keys; if set, a model without a valid signature of one of them is refused."""
 
     keep: int = Field(default=7, ge=2)
     """Versions kept for rollback, the one in use among them."""

@@ -22,6 +22,7 @@ from rich.console import Console
 
 from forecast.errors import InputError
 from forecast.progress import Progress
+from forecast.redaction import redacted
 from forecast_scheduler.progress import show_progress
 from forecast_scheduler.settings import Settings, load_settings
 
@@ -52,7 +53,7 @@ class Shell:
 
     def say(self, text: str) -> None:
         """A line of the result, exactly as it is."""
-        self.out.print(text, highlight=False, markup=False, soft_wrap=True)
+        self.out.print(redacted(text), highlight=False, markup=False, soft_wrap=True)
 
     def history(self, option: Path | str | None) -> Path:
         """The history directory, from the option or the settings; InputError where there is neither."""
@@ -75,6 +76,10 @@ def open_shell(
     """
     err = _console(stderr=True)
     _set_up_log(err, verbose=verbose, service=service)
+    if service:
+        from scorer.allocator import limit_arenas
+
+        limit_arenas()
     settings = load_settings(config, os.environ)
     return Shell(settings=settings, out=err if json_file == STDOUT else _console(stderr=False), err=err)
 
@@ -96,7 +101,7 @@ def write_json(path: Path | None, figures: dict[str, Any]) -> None:
     """Write figures as JSON; nothing if no file was asked for. NaN, which JSON does not have, becomes null."""
     if path is None:
         return
-    text = json.dumps(_without_nan(figures), indent=2, allow_nan=False) + "\n"
+    text = redacted(json.dumps(_without_nan(figures), indent=2, allow_nan=False)) + "\n"
     if path == STDOUT:
         sys.stdout.write(text)
     else:
@@ -147,13 +152,19 @@ def _console(*, stderr: bool) -> Console:
 
 
 class _WithFields(logging.Formatter):
-    """Appends the fields of a record (`extra`) as key=value; facts are passed as fields, not worked into the text."""
+    """Appends the fields of a record (`extra`) as key=value; facts are passed as fields, not worked into the text.
+
+    Secrets in URLs and headers are hidden in all of it, whoever logged them.
+    """
 
     STANDARD = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
 
     def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 - the name is logging's
         fields = [f"{key}={value}" for key, value in vars(record).items() if key not in self.STANDARD]
         return " ".join([super().formatMessage(record), *fields])
+
+    def format(self, record: logging.LogRecord) -> str:
+        return redacted(super().format(record))
 
 
 def _set_up_log(err: Console, *, verbose: bool, service: bool) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import ClassVar
 
 from pydantic import Field, field_validator
 
@@ -14,6 +15,11 @@ __all__ = ["WebhookSettings"]
 
 class WebhookSettings(ServingSettings):
     """How `webhook` runs (docs/webhook.md)."""
+
+    group: ClassVar[str] = "webhook"
+
+    anonymous: bool = True
+    """Listen beyond this machine without asking who asks: API servers show neither token nor certificate by default."""
 
     port: int = Field(default=8443, ge=0, le=65_535)
     """0: any free one, which is printed."""

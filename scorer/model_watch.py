@@ -48,7 +48,7 @@ class ModelWatch:
                 if self._in_use is None:
                     self.refused = None
                 else:  # a volume that is not mounted any more looks like this
-                    self._refuse(f"nothing is published at {self._registry.url} any more: is it the right place?")
+                    self._refuse(f"nothing is published at {self._registry.shown} any more: is it the right place?")
                 return None
             if version == self._in_use:
                 self.refused = self._refused_version = None

@@ -18,8 +18,9 @@ from extender.service.workers import Workers
 from scorer.answers import ScorerApi
 from scorer.service.documents import bare_app, serve_document
 from scorer.service.errors import add_error_handlers
+from scorer.service.kubernetes_access import KubernetesAccess
 from scorer.service.limits import BodyLimit, Busy, Guard
-from scorer.service.security import Authentication, BearerTokens, SecurityHeaders
+from scorer.service.security import SecurityHeaders, add_authentication
 
 __all__ = ["create_app"]
 
@@ -30,16 +31,17 @@ def create_app(
     *,
     scorer: ScorerApi | None = None,
     binder: Binder | None = None,
+    access: KubernetesAccess | None = None,
     collectors: Iterable[Collector] = (),
 ) -> FastAPI:
     """The extender as an ASGI application. Raises InputError where a token file cannot be used.
 
     scorer     : the one inside, whose metrics are exported here; None = it runs elsewhere
     binder     : who answers /bind; None = binding is off
+    access     : who may ask beside whoever has a token of the files; None = nobody
     collectors : further metrics to export
     """
     options = options or ServiceOptions()
-    tokens = BearerTokens(options.token_files) if options.token_files else None
     app = bare_app("forecast-scheduler extender")
     metrics = ServiceMetrics(extender, options, scorer, collectors)
     app.state.service = Service(
@@ -61,10 +63,11 @@ def create_app(
         BodyLimit, max_bytes=options.max_body_bytes, seconds=options.receive_seconds, answer=error_response
     )
     app.add_middleware(Busy, max_concurrent=options.max_concurrent, answer=error_response)
-    if tokens is not None:
-        app.add_middleware(Authentication, tokens=tokens, metrics_open=options.metrics_open, answer=error_response)
+    with_tokens = add_authentication(
+        app, options.token_files, access, metrics_open=options.metrics_open, answer=error_response
+    )
     app.add_middleware(Guard, observe=metrics.observe_request, answer=error_response)
     app.add_middleware(SecurityHeaders)
 
-    serve_document(app, lambda: describe(app, with_tokens=tokens is not None))
+    serve_document(app, lambda: describe(app, with_tokens=with_tokens))
     return app

@@ -15,8 +15,9 @@ from extender.webhook.options import WebhookOptions
 from extender.webhook.state import InEffect, WebhookService, error_response
 from scorer.service.documents import bare_app, serve_document
 from scorer.service.errors import add_error_handlers
+from scorer.service.kubernetes_access import KubernetesAccess
 from scorer.service.limits import BodyLimit, Busy, Guard
-from scorer.service.security import Authentication, BearerTokens, SecurityHeaders
+from scorer.service.security import SecurityHeaders, add_authentication
 
 __all__ = ["create_app"]
 
@@ -26,16 +27,17 @@ def create_app(
     store: InEffect,
     options: WebhookOptions | None = None,
     *,
+    access: KubernetesAccess | None = None,
     collectors: Iterable[Collector] = (),
 ) -> FastAPI:
     """The webhook as an ASGI application. Raises InputError where a token file cannot be used.
 
     review     : body of an AdmissionReview -> answer, as Reviewer.review
     store      : what is in effect, for probes and metrics
+    access     : who may ask beside whoever has a token of the files; None = nobody
     collectors : further metrics to export
     """
     options = options or WebhookOptions()
-    tokens = BearerTokens(options.token_files) if options.token_files else None
     app = bare_app("forecast-scheduler webhook")
     metrics = WebhookMetrics(collectors)
     app.state.service = WebhookService(review, store, metrics)
@@ -48,10 +50,11 @@ def create_app(
         BodyLimit, max_bytes=options.max_body_bytes, seconds=options.receive_seconds, answer=error_response
     )
     app.add_middleware(Busy, max_concurrent=options.max_concurrent, answer=error_response)
-    if tokens is not None:
-        app.add_middleware(Authentication, tokens=tokens, metrics_open=options.metrics_open, answer=error_response)
+    with_tokens = add_authentication(
+        app, options.token_files, access, metrics_open=options.metrics_open, answer=error_response
+    )
     app.add_middleware(Guard, observe=metrics.observe_request, answer=error_response)
     app.add_middleware(SecurityHeaders)
 
-    serve_document(app, lambda: describe(app, with_tokens=tokens is not None))
+    serve_document(app, lambda: describe(app, with_tokens=with_tokens))
     return app

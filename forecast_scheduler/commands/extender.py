@@ -86,15 +86,22 @@ def extender(
     from forecast_scheduler.live_extender import open_extender
     from forecast_scheduler.live_scorer import Inputs
     from forecast_scheduler.scorer_options import server_options
+    from forecast_scheduler.serving_access import kubernetes_access
     from scorer.service.server import ScorerServer
 
     inputs = Inputs(cluster, kubeconfig, models, prometheus, history, moment)
+    listening = server_options(settings.extender)
     with open_extender(settings, inputs) as live:
         service = extender_service_options(settings.extender, settings.scorer)
-        app = create_app(live.extender, service, scorer=live.scorer, binder=live.binder, collectors=live.collectors)
-        server = ScorerServer(
-            app, server_options(settings.extender), on_started=lambda url: shell.say(f"extender: {url}")
+        app = create_app(
+            live.extender,
+            service,
+            scorer=live.scorer,
+            binder=live.binder,
+            access=kubernetes_access(settings.extender, inputs.kubeconfig or settings.scorer.kubeconfig),
+            collectors=live.collectors,
         )
+        server = ScorerServer(app, listening, on_started=lambda url: shell.say(f"extender: {url}"))
         with live.background:
             server.run()
     shell.say("extender: ended")

@@ -105,7 +105,7 @@ def schedule(
     """Place pods by our own scheduling loops: those whose schedulerName is ours.
 
     With --cluster FILE and --dry-run it decides once, for the pods of the file that wait, and prints a table; else it
-    follows the API server until SIGTERM or Ctrl-C. deploy/schedule/ has what is to be installed for it.
+    follows the API server until SIGTERM or Ctrl-C. deploy/overlays/own-loops has what is to be installed for it.
     """
     shell = open_shell(config, verbose=verbose, json_file=json, service=cluster is None)
     check_writable(json)
@@ -161,8 +161,10 @@ def _serve(shell: Shell, settings: Settings, inputs: Inputs) -> None:
     from forecast_scheduler.live_schedule import open_schedule
     from forecast_scheduler.schedule_options import schedule_service_options
     from forecast_scheduler.scorer_options import server_options
+    from forecast_scheduler.serving_access import kubernetes_access
     from scorer.service.server import ScorerServer
 
+    listening = server_options(settings.schedule)
     sys.setswitchinterval(_SWITCH_SECONDS)
     with open_schedule(settings, inputs) as live:
         app = create_app(
@@ -170,13 +172,12 @@ def _serve(shell: Shell, settings: Settings, inputs: Inputs) -> None:
             live.scheduling,
             live.metrics,
             schedule_service_options(settings),
+            access=kubernetes_access(settings.schedule, inputs.kubeconfig or settings.scorer.kubeconfig),
             collectors=live.collectors,
             routers=live.routers,
             bodies=live.bodies,
         )
-        server = ScorerServer(
-            app, server_options(settings.schedule), on_started=lambda url: shell.say(f"schedule: {url}")
-        )
+        server = ScorerServer(app, listening, on_started=lambda url: shell.say(f"schedule: {url}"))
         with live.background, live.running():
             server.run()
     shell.say("schedule: ended")

@@ -30,7 +30,7 @@ def webhook(
 ) -> None:
     """Shape new pods by templates and bindings: the mutating admission webhook, over HTTPS.
 
-    deploy/webhook/ has what is to be installed with it. Ends on SIGTERM or Ctrl-C.
+    deploy/overlays/webhook has what is to be installed with it. Ends on SIGTERM or Ctrl-C.
     """
     shell = open_shell(config, verbose=verbose, service=True)
     options = serving_options(host, port, token_file, tls_cert, tls_key, client_ca)

@@ -11,40 +11,57 @@ from prometheus_client.registry import Collector
 from scorer.answers import ScorerApi
 from scorer.service.documents import bare_app, serve_document
 from scorer.service.errors import add_error_handlers
+from scorer.service.kubernetes_access import KubernetesAccess
 from scorer.service.limits import BodyLimit, Busy, Deadline, Guard
 from scorer.service.metrics import ServiceMetrics
 from scorer.service.openapi import describe
 from scorer.service.options import ServiceOptions
-from scorer.service.routes import forecasts, scores, state
+from scorer.service.routes import forecasts, report, scores, state
 from scorer.service.routes.page import page_router
-from scorer.service.security import Authentication, BearerTokens, SecurityHeaders
+from scorer.service.security import SecurityHeaders, add_authentication
 from scorer.service.state import Service
 
 __all__ = ["assembled", "create_app"]
 
 
 def create_app(
-    scorer: ScorerApi, options: ServiceOptions | None = None, *, collectors: Iterable[Collector] = ()
+    scorer: ScorerApi,
+    options: ServiceOptions | None = None,
+    *,
+    access: KubernetesAccess | None = None,
+    collectors: Iterable[Collector] = (),
 ) -> FastAPI:
     """The scorer as an ASGI application. Raises InputError where a token file cannot be used.
 
+    access     : who may ask beside whoever has a token of the files; None = nobody
     collectors : further metrics to export
     """
     options = options or ServiceOptions()
     service = Service(scorer, options, ServiceMetrics(scorer, options, collectors))
-    routers = (scores.router, scores.explaining, forecasts.router, state.probes, state.router, page_router())
-    return assembled("forecast-scheduler scorer", service, routers, describe)
+    routers = (
+        scores.router,
+        scores.explaining,
+        forecasts.router,
+        state.probes,
+        state.router,
+        report.router,
+        page_router(),
+    )
+    return assembled("forecast-scheduler scorer", service, routers, describe, access)
 
 
 def assembled(
-    title: str, service: Service, routers: Iterable[APIRouter], describe: Callable[..., dict[str, Any]]
+    title: str,
+    service: Service,
+    routers: Iterable[APIRouter],
+    describe: Callable[..., dict[str, Any]],
+    access: KubernetesAccess | None = None,
 ) -> FastAPI:
     """An application of these routes within the limits of the service. Raises InputError as create_app does.
 
     describe : its OpenAPI document, of the application and `with_tokens`
     """
     options, metrics = service.options, service.metrics
-    tokens = BearerTokens(options.token_files) if options.token_files else None
     app = bare_app(title)
     app.state.service = service
     for router in routers:
@@ -55,10 +72,9 @@ def assembled(
     app.add_middleware(Deadline, seconds=options.deadline_seconds)
     app.add_middleware(BodyLimit, max_bytes=options.max_body_bytes, seconds=options.deadline_seconds)
     app.add_middleware(Busy, max_concurrent=options.max_concurrent)
-    if tokens is not None:
-        app.add_middleware(Authentication, tokens=tokens, metrics_open=options.metrics_open)
+    with_tokens = add_authentication(app, options.token_files, access, metrics_open=options.metrics_open)
     app.add_middleware(Guard, observe=metrics.observe_request)
     app.add_middleware(SecurityHeaders)
 
-    serve_document(app, lambda: describe(app, with_tokens=tokens is not None))
+    serve_document(app, lambda: describe(app, with_tokens=with_tokens))
     return app

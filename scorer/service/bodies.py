@@ -288,6 +288,7 @@ class StatusBody(Struct):
     metrics_age_seconds: float | None
     measured_nodes: int
     sources: dict[str, str] = field(default_factory=dict)
+    report_written: Annotated[datetime | None, Meta(description="Of the page at /report; null = there is none.")] = None
 
 
 class SelfCheckBody(Struct):

@@ -42,7 +42,7 @@ def ref(schema: str) -> dict[str, str]:
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """The words of one service; every error is the schema ErrorBody, and 401, 500 and 503 may always come.
+    """The words of one service; every error is the schema ErrorBody, and 401, 403, 500 and 503 may always come.
 
     errors   : what each status means
     examples : of request bodies, by schema
@@ -59,8 +59,12 @@ class Document:
 
     def plain_answer(self, description: str) -> Answers:
         """`responses=` of a route that answers with plain text."""
-        good = {"description": description, "content": {"text/plain": {"schema": {"type": "string"}}}}
-        return {200: good} | self.error_answers()
+        return self.file_answer(description, "text/plain")
+
+    def file_answer(self, description: str, kind: str, *errors: int) -> Answers:
+        """`responses=` of a route that answers with text of this media type."""
+        good = {"description": description, "content": {kind: {"schema": {"type": "string"}}}}
+        return {200: good} | self.error_answers(*errors)
 
     def body(self, schema: str) -> dict[str, Any]:
         """`openapi_extra=` of a route that decodes its body itself."""
@@ -72,7 +76,7 @@ class Document:
         content = {"application/json": {"schema": ref("ErrorBody")}}
         return {
             status: {"description": self.errors[status], "content": content}
-            for status in sorted({401, 500, 503, *statuses})
+            for status in sorted({401, 403, 500, 503, *statuses})
         }
 
     def describe(

@@ -10,7 +10,7 @@ from fastapi import FastAPI
 from scorer.service import bodies
 from scorer.service.documents import Document
 
-__all__ = ["answer", "body", "describe", "plain_answer"]
+__all__ = ["answer", "body", "describe", "file_answer", "plain_answer"]
 
 _POD = {
     "metadata": {
@@ -35,7 +35,8 @@ _EXAMPLES: dict[str, dict[str, Any]] = {
 _ERRORS = {
     400: "The body is not JSON.",
     401: "No token, or a wrong one (only where tokens are configured).",
-    404: "No such node or service.",
+    403: "The token is valid, and its user may not do this (only where the API server is asked).",
+    404: "No such node or service, or no report.",
     405: "Another method is meant.",
     408: "The body came too slowly.",
     413: "The body is too large.",
@@ -51,7 +52,8 @@ or no limit. Every error is `{"error": "one sentence with the way out"}`."""
 
 
 _DOCUMENT = Document(_DESCRIPTION, _ERRORS, _EXAMPLES)
-answer, body, plain_answer = _DOCUMENT.answer, _DOCUMENT.body, _DOCUMENT.plain_answer
+answer, body = _DOCUMENT.answer, _DOCUMENT.body
+file_answer, plain_answer = _DOCUMENT.file_answer, _DOCUMENT.plain_answer
 
 _RAW = {"type": "object", "description": "A Kubernetes Pod object, or the namespace and name of a pod of the cluster."}
 

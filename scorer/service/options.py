@@ -22,6 +22,7 @@ class ServiceOptions:
     max_nodes           : node names in one request
     node_metrics        : export the series of each node; 55 per node with five resources
     service_metrics     : export the series of each service; 10 per service with five resources
+    report              : page that is offered at /report; None = none
     """
 
     token_files: tuple[Path, ...] = ()
@@ -32,6 +33,7 @@ class ServiceOptions:
     max_nodes: int = 50_000
     node_metrics: bool = True
     service_metrics: bool = True
+    report: Path | None = None
 
     def __post_init__(self) -> None:
         for name in ("max_body_bytes", "max_concurrent", "deadline_seconds", "max_nodes"):

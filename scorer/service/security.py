@@ -1,4 +1,5 @@
-"""Who may ask: bearer tokens from files, and the headers that keep a browser from doing what it should not.
+"""Who may ask: bearer tokens from files, or those that the API server vouches for (kubernetes_access.py). Besides, the
+headers that keep a browser from doing what it should not.
 
 Client certificates (mTLS) are checked while the connection is made, in server.py.
 """
@@ -12,13 +13,16 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from fastapi import FastAPI
+from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from forecast.errors import InputError
 from scorer.service.errors import ErrorAnswer, error_response
+from scorer.service.kubernetes_access import KubernetesAccess, Verdict
 from scorer.service.routes.page import PAGE_FILES
 
-__all__ = ["Authentication", "BearerTokens", "SecurityHeaders"]
+__all__ = ["OPEN_PATHS", "Authentication", "BearerTokens", "SecurityHeaders", "add_authentication", "bearer_token"]
 
 logger = logging.getLogger(__name__)
 
@@ -46,10 +50,9 @@ class BearerTokens:
     def accepts(self, authorization: bytes | None) -> bool:
         """Whether the value of an Authorization header carries a valid token."""
         self._refresh()
-        scheme, _, given = (authorization or b"").partition(b" ")
-        if scheme.lower() != b"bearer":
+        given = bearer_token(authorization)
+        if given is None:
             return False
-        given = given.strip()
         # Every token is compared, in constant time: neither the answer's delay nor its order tells which was close.
         matches = [hmac.compare_digest(given, token) for _, tokens in self._read.values() for token in tokens]
         return any(matches)
@@ -85,30 +88,82 @@ def _stamp(path: Path) -> Stamp:
     return found.st_mtime_ns, found.st_size, found.st_ino
 
 
+def bearer_token(authorization: bytes | None) -> bytes | None:
+    """What follows Bearer in an Authorization header; None = it says something else."""
+    scheme, _, given = (authorization or b"").partition(b" ")
+    return given.strip() if scheme.lower() == b"bearer" else None
+
+
+def add_authentication(
+    app: FastAPI,
+    token_files: Sequence[Path],
+    access: KubernetesAccess | None,
+    *,
+    metrics_open: bool,
+    answer: ErrorAnswer = error_response,
+) -> bool:
+    """Ask for tokens where there is anything to hold them against; whether that is so. Raises InputError."""
+    tokens = BearerTokens(token_files) if token_files else None
+    if tokens is None and access is None:
+        return False
+    app.add_middleware(Authentication, tokens=tokens, access=access, metrics_open=metrics_open, answer=answer)
+    return True
+
+
 class Authentication:
-    """ASGI: no token, no answer, but for the open paths."""
+    """ASGI: no token, no answer, but for the open paths. A token of the files may everything, others what RBAC says."""
 
     def __init__(
-        self, app: ASGIApp, tokens: BearerTokens, *, metrics_open: bool, answer: ErrorAnswer = error_response
+        self,
+        app: ASGIApp,
+        tokens: BearerTokens | None,
+        access: KubernetesAccess | None = None,
+        *,
+        metrics_open: bool,
+        answer: ErrorAnswer = error_response,
     ) -> None:
-        self._app, self._tokens, self._answer = app, tokens, answer
+        self._app, self._tokens, self._access, self._answer = app, tokens, access, answer
         self._open = OPEN_PATHS | ({"/metrics"} if metrics_open else set())
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass on or answer 401."""
+        """Pass on, or answer 401, 403 or 503."""
         if scope["type"] == "http" and scope["path"] not in self._open:
-            given = next((value for name, value in scope["headers"] if name == b"authorization"), None)
-            if not self._tokens.accepts(given):
-                message = (
-                    "the token is not valid: ask for the current one"
-                    if given
-                    else "a token is needed: send Authorization: Bearer TOKEN"
-                )
-                challenge = 'Bearer realm="forecast-scheduler"' + (', error="invalid_token"' if given else "")
-                response = self._answer(401, message, {"WWW-Authenticate": challenge, "Connection": "close"})
-                await response(scope, receive, send)
+            refusal = await self._refusal(scope)
+            if refusal is not None:
+                await refusal(scope, receive, send)
                 return
         await self._app(scope, receive, send)
+
+    async def _refusal(self, scope: Scope) -> Response | None:
+        given = next((value for name, value in scope["headers"] if name == b"authorization"), None)
+        if not given:
+            return self._unauthorized("a token is needed: send Authorization: Bearer TOKEN", "")
+        if self._tokens is not None and self._tokens.accepts(given):
+            return None
+        verdict, verb, path = Verdict.NOBODY, scope["method"].lower(), scope["path"]
+        if self._access is not None:
+            address = scope["client"][0] if scope.get("client") else ""
+            verdict = await self._access.verdict(bearer_token(given) or b"", verb, path, address)
+        if verdict is Verdict.ALLOWED:
+            return None
+        hang_up = {"Connection": "close"}
+        if verdict is Verdict.FORBIDDEN:
+            message = (
+                f"this token's user may not {verb} {path[:200]}: grant it by a ClusterRole with nonResourceURLs "
+                "(docs/security.md)"
+            )
+            return self._answer(403, message, hang_up)
+        if verdict is Verdict.UNKNOWN:
+            message = "the API server does not say whose token this is: ask again after Retry-After seconds"
+            return self._answer(503, message, hang_up)
+        if verdict is Verdict.BUSY:
+            message = "too many tokens wait to be looked up: ask again after Retry-After seconds"
+            return self._answer(503, message, hang_up)
+        return self._unauthorized("the token is not valid: ask for the current one", ', error="invalid_token"')
+
+    def _unauthorized(self, message: str, error: str) -> Response:
+        challenge = f'Bearer realm="forecast-scheduler"{error}'
+        return self._answer(401, message, {"WWW-Authenticate": challenge, "Connection": "close"})
 
 
 # The page's files come from us and it runs nothing inline; nobody may frame it.
@@ -134,7 +189,9 @@ class SecurityHeaders:
 
         async def send_with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
-                headers = list(message.get("headers", ())) + _HEADERS
+                headers = list(message.get("headers", ()))
+                given = {name.lower() for name, _ in headers}
+                headers += [header for header in _HEADERS if header[0] not in given]
                 if not any(name == b"cache-control" for name, _ in headers):
                     headers.append((b"cache-control", b"no-store"))
                 message = {**message, "headers": headers}

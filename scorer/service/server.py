@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import ipaddress
 import logging
 import signal
 import socket
@@ -18,6 +19,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
+from typing import Any
 
 import uvicorn
 from fastapi import FastAPI
@@ -26,12 +28,16 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from forecast.errors import InputError
 from scorer.service.certificates import CertificateFiles, ReloadedCertificates
 
-__all__ = ["ScorerServer", "ServerOptions", "serve"]
+__all__ = ["ScorerServer", "ServerOptions", "only_this_machine", "serve"]
 
 logger = logging.getLogger(__name__)
 
 MAX_CONNECTIONS = 1000
 _SWITCH_SECONDS = 0.001
+_MOST_BESIDE_BODY = 512 * 1024
+"""Bytes of header and trailers. Several times what is read at once, which may hold a whole request."""
+_FRAMING = 8
+"""Bytes that a chunked body of one byte per chunk takes for each, and two more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,10 +200,22 @@ class _Uvicorn(uvicorn.Server):
 
 
 def _impatient(header_seconds: float) -> type[HttpToolsProtocol]:
-    """uvicorn's protocol, which waits for ever for the first header, with a limit to that."""
+    """uvicorn's protocol, which waits for ever for a header and takes one of any size, with limits to that."""
 
     class Impatient(HttpToolsProtocol):
         _patience: asyncio.TimerHandle | None = None
+        _received = _body = 0  # bytes of the request
+
+        def data_received(self, data: bytes) -> None:
+            super().data_received(data)
+            self._received += len(data)
+            # The parser keeps headers and trailers whole, however long; bodies are limits.py's matter.
+            if self._received > _MOST_BESIDE_BODY + _FRAMING * self._body:
+                self.transport.close()
+
+        def on_body(self, body: bytes) -> None:
+            self._body += len(body)
+            super().on_body(body)
 
         def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
             super().connection_made(transport)
@@ -205,6 +223,7 @@ def _impatient(header_seconds: float) -> type[HttpToolsProtocol]:
 
         def on_message_begin(self) -> None:
             super().on_message_begin()
+            self._received = self._body = 0
             if self._patience is None:
                 self._patience = self.loop.call_later(header_seconds, self.transport.close)
 
@@ -224,10 +243,25 @@ def _impatient(header_seconds: float) -> type[HttpToolsProtocol]:
     return Impatient
 
 
+def only_this_machine(host: str) -> bool:
+    """Whether nobody but processes of this machine could reach a server that listens on this address."""
+    try:
+        address = _addresses(host, 0)[0][4][0]
+    except (OSError, UnicodeError):
+        return True  # nobody can listen there; _listen says so
+    found = ipaddress.ip_address(str(address).partition("%")[0])
+    mapped = getattr(found, "ipv4_mapped", None)
+    return bool((mapped or found).is_loopback)
+
+
+def _addresses(host: str, port: int) -> list[Any]:
+    return socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+
+
 def _listen(host: str, port: int) -> socket.socket:
     """A bound socket. Raises InputError with the way out."""
     try:
-        family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
+        family, _, _, _, address = _addresses(host, port)[0]
         listener = socket.socket(family, socket.SOCK_STREAM)
     except (OSError, UnicodeError) as error:
         raise InputError(f"host {host!r} is not an address of this machine: use 127.0.0.1 or 0.0.0.0") from error

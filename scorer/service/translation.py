@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from datetime import datetime
 from typing import Any, cast
 
 import msgspec
@@ -167,7 +168,9 @@ def virtual_available_body(available: answers.VirtualAvailability) -> bodies.Vir
     )
 
 
-def status_body(status: answers.Status, *, draining: bool = False) -> bodies.StatusBody:
+def status_body(
+    status: answers.Status, *, draining: bool = False, report_written: datetime | None = None
+) -> bodies.StatusBody:
     """The state; a service that is about to end is not ready."""
     model = status.model
     return bodies.StatusBody(
@@ -196,6 +199,7 @@ def status_body(status: answers.Status, *, draining: bool = False) -> bodies.Sta
         metrics_age_seconds=_number(status.metrics_age_seconds),
         measured_nodes=status.measured_nodes,
         sources=dict(status.sources),
+        report_written=report_written,
     )
 
 

@@ -146,8 +146,8 @@ def test_a_reader_that_loses_a_race_against_pruning_reads_the_newer_model(url: s
     writer.publish(artefact_of(0))
     get = reader._store.get
 
-    def publish_in_between(name: str) -> bytes:
-        content = get(name)
+    def publish_in_between(name: str, at_most: int | None = None) -> bytes:
+        content = get(name, at_most)
         reader._store.get = get  # type: ignore[method-assign]
         for value in range(1, 5):
             writer.publish(artefact_of(value))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from importlib.metadata import version
 from pathlib import Path
@@ -49,7 +50,9 @@ def test_it_trains_and_asks_the_model_it_published(image: ImageBuild) -> None:
     )
     said = image.run("/bin/sh", "-c", both, data=SAMPLE)
     assert said.returncode == 0, said.stderr
-    assert "48" in said.stdout
+    published = re.search(r"^published (\S+) at \S+: 48 services, 50 nodes", said.stdout, re.MULTILINE)
+    assert published, said.stdout
+    assert f"\n* {published[1]}\n" in said.stdout
 
 
 def test_it_holds_the_drivers_of_object_stores_and_no_tools_to_build_with(image: ImageBuild) -> None:

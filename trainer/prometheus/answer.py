@@ -20,6 +20,7 @@ from typing import Any
 import orjson
 
 from forecast.errors import InputError
+from forecast.redaction import redacted
 from trainer.prometheus.errors import TooManySamples, Transient
 from trainer.prometheus.queries import Queries
 
@@ -37,7 +38,7 @@ def interpret(status: int, content_type: str, body: bytes, *, name: str, query: 
     name  : the query's name in the settings
     """
     kind = content_type.partition(";")[0].strip() or "no content type"
-    said = "" if status == 200 else _message(body)  # a good answer may be 50 MB: decoded once, below
+    said = "" if status == 200 else redacted(_message(body))  # a good answer may be 50 MB: decoded once, below
     if status in (401, 403):
         raise InputError(
             f"{url} refuses the credentials (HTTP {status}{said and ': ' + said}): check prometheus.bearer_token_file, "

@@ -47,7 +47,7 @@ class Authority:
             .public_key(key.public_key())
             .serial_number(x509.random_serial_number())
             .not_valid_before(now - datetime.timedelta(days=1))
-            .not_valid_after(now + datetime.timedelta(days=1))
+            .not_valid_after(now + datetime.timedelta(days=90))
             .add_extension(address, critical=False)
             .add_extension(x509.BasicConstraints(ca=is_ca, path_length=None), critical=True)
             .sign(self._key, hashes.SHA256())

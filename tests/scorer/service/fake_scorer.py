@@ -250,8 +250,10 @@ class FakeScorer:
             resources=tuple(RESOURCES),
             usage=usage,
             peak=peak,
+            peak_at=np.full((n, k, 2), NOW.timestamp()),
             frozen_peak=np.full((n, k, 2, 2), np.nan),
             available=self.virtual_available().available,
+            capacity=np.where(np.arange(k) == 4, np.nan, self.virtual_available().capacity),
             level=np.full(n, int(self.level), dtype=np.int64),
         )
 

@@ -31,7 +31,7 @@ CHECKS: Any = [
     response_schema_conformance,
     unsupported_method,
 ]
-OPERATIONS = 14
+OPERATIONS = 15
 
 
 @pytest.fixture(scope="module")

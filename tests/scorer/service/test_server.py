@@ -170,6 +170,39 @@ def test_a_client_that_never_finishes_its_header_is_hung_up_on() -> None:
             assert client.get(f"{url}/healthz").status_code == 200
 
 
+@pytest.mark.parametrize(
+    "start",
+    [
+        b"GET /v1/nodes HTTP/1.1\r\nX-Long: ",
+        b"GET /v1/nodes?",
+        b"POST /v1/scores HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nx\r\n0\r\nX-Trailer: ",
+    ],
+    ids=["header", "path", "trailer"],
+)
+def test_a_client_whose_header_does_not_end_is_hung_up_on_before_it_fills_the_memory(
+    scorer: FakeScorer, start: bytes
+) -> None:
+    piece = b"x" * 65_536
+    with served(create_app(scorer)) as url, socket.create_connection(_address(url), timeout=20) as endless:
+        endless.sendall(start)
+        with pytest.raises(ConnectionError):
+            _send(endless, piece * 400)  # 25 MiB: more than all buffers on the way
+        assert httpx.get(f"{url}/healthz").status_code == 200
+
+
+def _send(connection: socket.socket, content: bytes) -> None:
+    for at in range(0, len(content), 65_536):
+        connection.sendall(content[at : at + 65_536])
+
+
+def test_a_body_in_chunks_of_one_byte_is_read(scorer: FakeScorer) -> None:
+    request = b"POST /v1/scores HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n"
+    request += b"1\r\n \r\n" * 120_000 + b"0\r\n\r\n"
+    with served(create_app(scorer)) as url, socket.create_connection(_address(url), timeout=20) as slow:
+        slow.sendall(request)
+        assert slow.recv(100).startswith(b"HTTP/1.1 400 ")  # spaces are no JSON
+
+
 def _wait(condition: Callable[[], bool], seconds: float = 20) -> None:
     deadline = time.monotonic() + seconds
     while not condition():

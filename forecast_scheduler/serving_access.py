@@ -1,0 +1,46 @@
+"""Who may ask a service, from its settings: whoever the API server lets, and not just anybody from elsewhere."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Final
+
+from forecast.errors import InputError
+from forecast_scheduler.serving_settings import ServingSettings
+from scorer.cluster.kubernetes_client import api_client
+from scorer.service.kubernetes_access import AccessLimits, KubernetesAccess
+from scorer.service.kubernetes_reviews import api_server_ask, check_delegation
+from scorer.service.server import only_this_machine
+
+__all__ = ["check_exposed", "kubernetes_access"]
+
+_REVIEW_SECONDS: Final = 3.0
+"""An answer of the API server comes within, or whoever asks us is told to come back."""
+
+
+def check_exposed(settings: ServingSettings) -> None:
+    """Raises InputError where anybody on the network could ask, and nobody has said that they may."""
+    asks = settings.token_files or settings.client_ca or settings.kubernetes_auth
+    if asks or settings.anonymous or only_this_machine(settings.host):
+        return
+    group = settings.group
+    raise InputError(
+        f"{group}.host is {settings.host}, where others can reach it, and nothing says who may ask: set "
+        f"{group}.kubernetes_auth: true, {group}.token_files (--token-file) or {group}.client_ca (--client-ca), "
+        f"or {group}.anonymous: true if anybody may (docs/security.md)"
+    )
+
+
+def kubernetes_access(settings: ServingSettings, kubeconfig: Path | None) -> KubernetesAccess | None:
+    """Reviews by the API server; None = they are off. Raises InputError: no API server is named, or no right to ask it;
+    ReviewFailed: it does not answer."""
+    if not settings.kubernetes_auth:
+        if settings.kubernetes_audiences:
+            raise InputError(
+                f"{settings.group}.kubernetes_audiences is set without {settings.group}.kubernetes_auth: set both"
+            )
+        return None
+    limits = AccessLimits()
+    ask = api_server_ask(api_client(kubeconfig, connections=limits.at_once), _REVIEW_SECONDS)
+    check_delegation(ask)
+    return KubernetesAccess(ask, settings.kubernetes_audiences, limits)

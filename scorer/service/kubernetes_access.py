@@ -1,0 +1,202 @@
+"""Whether the API server would let the bearer of a token send a request here: reviews, remembered and limited.
+
+A review costs the API server a call, so nobody may cause many:
+
+- what is allowed is remembered for a minute, what is not for five seconds, so many of each: a flood of made-up tokens
+  pushes out other made-up tokens, never somebody who is let in;
+- the same question that is being asked already is waited for, not asked again;
+- a few reviews are under way at once; of one address so many may wait, of all together so many. More are told to come
+  back, at the cost of a look into a table.
+
+Nobody is let in on a guess: where the API server is away, remembered answers count until their time, then none does.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import hmac
+import logging
+import secrets
+import time
+from collections import Counter
+from collections.abc import Callable, Collection, Coroutine
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any, TypeVar, cast
+
+import anyio
+import anyio.to_thread
+
+from forecast.errors import InputError
+from scorer.service.kubernetes_reviews import (
+    ACCESS_REVIEWS,
+    TOKEN_REVIEWS,
+    Ask,
+    ReviewFailed,
+    User,
+    access_review,
+    is_allowed,
+    token_review,
+    user_of,
+)
+from scorer.service.timed_cache import TimedCache
+
+__all__ = ["AccessLimits", "KubernetesAccess", "Verdict"]
+
+logger = logging.getLogger(__name__)
+
+Found = TypeVar("Found")
+
+_QUIET_SECONDS = 60.0
+_LONGEST_TOKEN = 16_384
+"""Bytes. Tokens of service accounts have about 1,000; those of identity providers with many groups some thousands."""
+_LONGEST_PATH = 1024
+
+
+class Verdict(Enum):
+    """nobody: the token is nobody's; unknown: the API server cannot be asked now; busy: too many wait for it."""
+
+    ALLOWED = "allowed"
+    NOBODY = "nobody"
+    FORBIDDEN = "forbidden"
+    UNKNOWN = "unknown"
+    BUSY = "busy"
+
+
+@dataclass(frozen=True, slots=True)
+class AccessLimits:
+    """How long answers count, and how many questions there may be.
+
+    allowed_seconds : a token that is withdrawn, or a right, counts for so long after it was last reviewed
+    refused_seconds : a right that is granted counts after so long
+    most            : answers remembered, of each kind
+    at_once         : reviews under way
+    waiting         : requests that wait for a review; waiting_of_one: those from one address
+    """
+
+    allowed_seconds: float = 60.0
+    refused_seconds: float = 5.0
+    most: int = 1000
+    at_once: int = 8
+    waiting: int = 128
+    waiting_of_one: int = 16
+
+    def __post_init__(self) -> None:
+        for name in ("allowed_seconds", "refused_seconds", "most", "at_once", "waiting", "waiting_of_one"):
+            if not getattr(self, name) > 0:
+                raise InputError(f"{name} is {getattr(self, name)}: it must be above 0")
+
+
+class KubernetesAccess:
+    """For one event loop. audiences: tokens must be meant for one of them; none = for the API server itself."""
+
+    def __init__(
+        self,
+        ask: Ask,
+        audiences: Collection[str] = (),
+        limits: AccessLimits | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._ask, self._audiences, self._limits = ask, tuple(audiences), limits or AccessLimits()
+        self._clock = clock
+        limits, allowed, refused = self._limits, self._limits.allowed_seconds, self._limits.refused_seconds
+        self._users: TimedCache[bytes, User] = TimedCache(seconds=allowed, most=limits.most, clock=clock)
+        self._nobody: TimedCache[bytes, bool] = TimedCache(seconds=refused, most=limits.most, clock=clock)
+        self._may: TimedCache[tuple[User, str, str], bool] = TimedCache(seconds=allowed, most=limits.most, clock=clock)
+        self._may_not: TimedCache[tuple[User, str, str], bool] = TimedCache(
+            seconds=refused, most=limits.most, clock=clock
+        )
+        # Tokens are not kept, nor anything by which a token could be recognized elsewhere.
+        self._salt = secrets.token_bytes(32)
+        self._under_way: dict[object, asyncio.Task[Any]] = {}
+        self._waiting: Counter[str] = Counter()
+        self._limiter: anyio.CapacityLimiter | None = None
+        self._said = -_QUIET_SECONDS
+
+    async def verdict(self, token: bytes, verb: str, path: str, address: str = "") -> Verdict:
+        """Whether whoever shows this token may. verb: HTTP method in lower case; address: where the request is from."""
+        if not token or len(token) > _LONGEST_TOKEN or not token.isascii():
+            return Verdict.NOBODY
+        if len(path) > _LONGEST_PATH:
+            return Verdict.FORBIDDEN
+        known = self._remembered(token, verb, path)
+        if known is not None:
+            return known
+        limits = self._limits
+        if self._waiting.total() >= limits.waiting or self._waiting[address] >= limits.waiting_of_one:
+            return Verdict.BUSY
+        self._waiting[address] += 1
+        try:
+            return await self._reviewed(token, verb, path)
+        except ReviewFailed as error:
+            self._say(error)
+            return Verdict.UNKNOWN
+        finally:
+            self._waiting[address] -= 1
+            if not self._waiting[address]:
+                del self._waiting[address]
+
+    def _key(self, token: bytes) -> bytes:
+        return hmac.digest(self._salt, token, hashlib.sha256)
+
+    def _remembered(self, token: bytes, verb: str, path: str) -> Verdict | None:
+        key = self._key(token)
+        if self._nobody.get(key):
+            return Verdict.NOBODY
+        user = self._users.get(key)
+        if user is None:
+            return None
+        if self._may.get((user, verb, path)):
+            return Verdict.ALLOWED
+        return Verdict.FORBIDDEN if self._may_not.get((user, verb, path)) else None
+
+    async def _reviewed(self, token: bytes, verb: str, path: str) -> Verdict:
+        key = self._key(token)
+        user = self._users.get(key)
+        if user is None:
+            user = await self._once(key, lambda: self._user(key, token.decode()))
+        if user is None:
+            return Verdict.NOBODY
+        asked = (user, verb, path)
+        allowed = bool(self._may.get(asked)) or await self._once(asked, lambda: self._allowed(asked))
+        return Verdict.ALLOWED if allowed else Verdict.FORBIDDEN
+
+    async def _user(self, key: bytes, token: str) -> User | None:
+        found = await self._posted(TOKEN_REVIEWS, token_review(token, self._audiences))
+        user = user_of(*found, self._audiences)
+        if user is None:
+            self._nobody.put(key, True)
+        else:
+            self._users.put(key, user)
+        return user
+
+    async def _allowed(self, asked: tuple[User, str, str]) -> bool:
+        allowed = is_allowed(*await self._posted(ACCESS_REVIEWS, access_review(*asked)))
+        (self._may if allowed else self._may_not).put(asked, True)
+        return allowed
+
+    async def _once(self, key: object, review: Callable[[], Coroutine[Any, Any, Found]]) -> Found:
+        """What the review finds; the one that is under way where there is one. Whoever hangs up does not end it."""
+        task = self._under_way.get(key)
+        if task is None:
+            task = asyncio.get_running_loop().create_task(review())
+            self._under_way[key] = task
+            task.add_done_callback(lambda done: self._done(key, done))
+        return cast(Found, await asyncio.shield(task))
+
+    def _done(self, key: object, task: asyncio.Task[Any]) -> None:
+        del self._under_way[key]
+        if not task.cancelled():
+            task.exception()  # whoever waited has it; nobody may have
+
+    async def _posted(self, path: str, body: bytes) -> tuple[int, bytes]:
+        if self._limiter is None:
+            self._limiter = anyio.CapacityLimiter(self._limits.at_once)
+        return await anyio.to_thread.run_sync(self._ask, path, body, limiter=self._limiter)
+
+    def _say(self, error: ReviewFailed) -> None:
+        now = self._clock()
+        if now - self._said >= _QUIET_SECONDS:
+            self._said = now
+            logger.warning("nobody can be let in who is not known yet: %s", error)

@@ -1,0 +1,114 @@
+"""Every route of every service: closed without a token, open with one, and in the table of docs/security.md."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+
+import pytest
+from fastapi import FastAPI
+
+import extender.framework.service.app
+import extender.service.app
+import extender.webhook.app
+import scorer.service.app
+from extender.framework.metrics import SchedulingMetrics
+from extender.gpu.tide.report import NO_REPORT
+from extender.gpu.tide.service.routes import tide_router
+from extender.job.service.answers import JobReports
+from extender.job.service.routes import jobs_router
+from extender.service.options import ServiceOptions as ExtenderOptions
+from extender.webhook.options import WebhookOptions
+from scorer.service.options import ServiceOptions
+from scorer.service.routes.page import PAGE_FILES
+from tests.extender.framework.service.simple_scheduling import SimpleScheduling
+from tests.extender.service.simple_extender import SimpleBinder, SimpleExtender
+from tests.extender.webhook.simple_store import SimpleStore, simple_review
+from tests.scorer.service.app_client import AppClient
+from tests.scorer.service.fake_scorer import FakeScorer
+
+Tokens = tuple[Path, ...]
+
+# Probes show no token, and the page's files hold no data: it asks for a token itself.
+OPEN = {"/healthz", "/readyz", *PAGE_FILES}
+
+
+def _scorer(tokens: Tokens) -> FastAPI:
+    return scorer.service.app.create_app(FakeScorer(2), ServiceOptions(token_files=tokens))
+
+
+def _extender(tokens: Tokens) -> FastAPI:
+    options = ExtenderOptions(token_files=tokens, deadline_seconds=20)
+    return extender.service.app.create_app(SimpleExtender(), options, binder=SimpleBinder())
+
+
+def _schedule(tokens: Tokens) -> FastAPI:
+    return extender.framework.service.app.create_app(
+        FakeScorer(2),
+        SimpleScheduling(),
+        SchedulingMetrics(),
+        ServiceOptions(token_files=tokens),
+        routers=[jobs_router(JobReports(clock=lambda: 0.0).plan), tide_router(lambda: NO_REPORT)],
+    )
+
+
+def _webhook(tokens: Tokens) -> FastAPI:
+    return extender.webhook.app.create_app(simple_review, SimpleStore(), WebhookOptions(token_files=tokens))
+
+
+SERVICES: dict[str, Callable[[Tokens], FastAPI]] = {
+    "scorer": _scorer,
+    "extender": _extender,
+    "schedule": _schedule,
+    "webhook": _webhook,
+}
+
+
+def routes_of(routes: Iterable[object]) -> Iterator[tuple[str, str]]:
+    """(method, path) of each, in routers that were included, too."""
+    for route in routes:
+        included = getattr(route, "original_router", None)
+        if included is not None:
+            yield from routes_of(included.routes)
+        else:
+            methods, path = getattr(route, "methods", None), getattr(route, "path", None)
+            assert methods and path, f"{route} is no route with methods: what is it, and who may ask it?"
+            yield from ((method, path) for method in sorted(methods - {"HEAD"}))
+
+
+def documented() -> dict[str, set[tuple[str, str]]]:
+    """The table of the page: | `METHOD path`, ... | services | ..."""
+    page = (Path(__file__).parents[2] / "docs" / "security.md").read_text()
+    found: dict[str, set[tuple[str, str]]] = {service: set() for service in SERVICES}
+    for routes, services in re.findall(r"^\| ((?:`[A-Z]+ /[^`]*`(?:, )?)+) \| ([a-z, ]+) \|", page, re.MULTILINE):
+        for method, path in re.findall(r"`([A-Z]+) ([^`]+)`", routes):
+            for service in SERVICES if services == "all" else services.split(", "):
+                assert (method, path) not in found[service], f"{method} {path} has two rows"
+                found[service].add((method, path))
+    return found
+
+
+@pytest.mark.parametrize("service", SERVICES)
+def test_every_route_has_a_row_that_says_who_may(service: str) -> None:
+    assert documented()[service] == set(routes_of(SERVICES[service](()).routes))
+
+
+@pytest.mark.parametrize("service", SERVICES)
+def test_every_route_asks_for_a_token_but_for_those_without_data(service: str, tmp_path: Path) -> None:
+    (tmp_path / "token").write_text("secret")
+    app = SERVICES[service]((tmp_path / "token",))
+    routes = list(routes_of(app.routes))
+    with AppClient(app) as client:
+        for method, pattern in routes:
+            path = re.sub(r"\{[^}]*\}", "name", pattern)
+            without = client.request(method, path).status_code
+            wrong = client.request(method, path, headers={"Authorization": "Bearer wrong"}).status_code
+            right = client.request(method, path, headers={"Authorization": "Bearer secret"}).status_code
+            closed = pattern not in OPEN
+            assert ((without == 401), (wrong == 401)) == (closed, closed), f"{method} {path}: {without}, {wrong}"
+            assert right not in (401, 403) and right < 500, f"{method} {path}: {right}"
+        # Nor does a path that is nearly an open one get around it.
+        for path in ("/healthz/", "//metrics", "/healthz/../metrics", "/metrics%2f", "/%6detrics", "/HEALTHZ"):
+            answer = client.get(f"http://service{path}")
+            assert answer.status_code == 401, path
