@@ -41,6 +41,6 @@ def kubernetes_access(settings: ServingSettings, kubeconfig: Path | None) -> Kub
             )
         return None
     limits = AccessLimits()
-    ask = api_server_ask(api_client(kubeconfig, connections=limits.at_once), _REVIEW_SECONDS)
+    ask = api_server_ask(api_client(kubeconfig, connections=limits.reviews), _REVIEW_SECONDS)
     check_delegation(ask)
     return KubernetesAccess(ask, settings.kubernetes_audiences, limits)

@@ -27,8 +27,8 @@ _USELESS_SECONDS: Final = 14 * 86400
 _COVERAGE: Final = 0.85
 """A bound made for 0.95 that holds less than this is broken; the trainer's gate has the same limit (docs/train.md)."""
 
-_COMPARED: Final = 96
-"""Node half hours of a day below which a share says nothing: two nodes for a day, or a hundred since midnight."""
+_COMPARED: Final = 40
+"""Node half hours of a day below which a share says nothing: most of a day of one node, or one half hour of forty."""
 
 _UNMEASURED_SECONDS: Final = 600
 """Usage counts for five minutes; this is twenty looks in a row without an answer."""
@@ -41,6 +41,7 @@ _UNKNOWN: Final = 0.5
 
 _NODE: Final = "by (cluster, node, resource)"
 _PROCESS: Final = "by (cluster, job)"
+_REPLICA: Final = "(cluster, job, instance)"
 
 
 def forecast_alerts() -> list[Alert]:
@@ -49,10 +50,17 @@ def forecast_alerts() -> list[Alert]:
     is_ahead = f'max {_NODE} (forecast_node_predicted_peak_timestamp_seconds{{day="today"}}) > time() - 1800'
     share = f"{peak} / max {_NODE} (forecast_node_capacity)"
     hour = (
-        "{{ with printf \"max(forecast_node_predicted_peak_timestamp_seconds{node='%s',resource='%s',day='today'})\""
-        " $labels.node $labels.resource | query }} around {{ . | first | value | humanizeTimestamp }}{{ end }}"
+        '{{ with printf "max(forecast_node_predicted_peak_timestamp_seconds'
+        "{cluster='%s',node='%s',resource='%s',day='today'})\""
+        " $labels.cluster $labels.node $labels.resource | query }}"
+        " around {{ . | first | value | humanizeTimestamp }}{{ end }}"
     )
     hot = "Node {{ $labels.node }}: {{ $labels.resource }} may reach {{ $value | humanizePercentage }} of capacity"
+    # Usage that never came has no age; then it is that of the process.
+    never = (
+        "time() - process_start_time_seconds"
+        f" and on {_REPLICA} forecast_degradation_level > 0 unless on {_REPLICA} forecast_usage_age_seconds"
+    )
     unknown = f"max {_PROCESS} (forecast_unknown_service_pods)"
     pods = f'max {_PROCESS} (forecast_cluster_objects{{kind="pods"}})'
     return [
@@ -149,9 +157,10 @@ def forecast_alerts() -> list[Alert]:
         Alert(
             "ForecastUsageStale",
             Severity.WARNING,
-            f"max {_PROCESS} (forecast_usage_age_seconds) > {_UNMEASURED_SECONDS}",
+            f"max {_PROCESS} (forecast_usage_age_seconds) > {_UNMEASURED_SECONDS}"
+            f" or max {_PROCESS} ({never}) > {_UNMEASURED_SECONDS}",
             "5m",
-            "{{ $labels.job }}: usage was last measured {{ $value | humanizeDuration }} ago",
+            "{{ $labels.job }}: no usage was measured for {{ $value | humanizeDuration }}",
             "The scorer gets no usage of nodes from Prometheus, so the forecast is not corrected by what happens now.",
         ),
         Alert(

@@ -16,7 +16,10 @@ _POOL: Final = "by (cluster, job, pool)"
 
 
 def gpu_and_job_alerts() -> list[Alert]:
-    """Of the profiles gpu and job; where they do not run there are no series."""
+    """Of the profiles gpu and job; where they do not run there are no series.
+
+    Replicas that do not lead follow the cluster and count, too, so counters are not added up.
+    """
     return [
         Alert(
             "ForecastGpuConflict",
@@ -29,7 +32,7 @@ def gpu_and_job_alerts() -> list[Alert]:
         Alert(
             "ForecastTideShortfall",
             Severity.CRITICAL,
-            f"sum {_POOL} (increase(forecast_tide_shortfall_seconds_total[1h])) > {_SHORT_SECONDS}",
+            f"max {_POOL} (increase(forecast_tide_shortfall_seconds_total[1h])) > {_SHORT_SECONDS}",
             "0m",
             "Pool {{ $labels.pool }}: inference waited {{ $value | humanizeDuration }} of the last hour for GPUs that "
             "training held",
@@ -55,7 +58,7 @@ def gpu_and_job_alerts() -> list[Alert]:
         Alert(
             "ForecastJobDeadlineMissed",
             Severity.WARNING,
-            f"sum {_PROCESS} (increase(forecast_job_deadline_missed_total[1h])) > 0",
+            f"max {_PROCESS} (increase(forecast_job_deadline_missed_total[1h])) > 0",
             "0m",
             '{{ $labels.job }}: {{ $value | printf "%.0f" }} job pods missed their deadline within the hour',
             "They had not succeeded when it came. /v1/jobs/plan says what was held and why.",

@@ -42,8 +42,9 @@ def _max(metric: str, by: str, **labels: str) -> str:
     return f"max by (cluster, {by}) ({metric}{where(**_MINE, **labels)})"
 
 
-def _increase(counter: str, **labels: str) -> str:
-    return f"sum (increase({counter}{where(**_MINE, **labels)}[$__range]))"
+def _counted_by_all(counter: str, window: str) -> str:
+    """By cluster. Replicas that do not lead follow the cluster and count, too: the one that counted most has all."""
+    return f"sum by (cluster) (max by (cluster, job) (increase({counter}{where(**_MINE)}[{window}])))"
 
 
 def _now() -> list[Placed]:
@@ -81,7 +82,7 @@ def _now() -> list[Placed]:
         figure(
             "Deadlines missed",
             "Job pods that had not ended at their deadline, in the time that is shown.",
-            f"round({_increase('forecast_job_deadline_missed_total')})",
+            f"round(sum ({_counted_by_all('forecast_job_deadline_missed_total', '$__range')}))",
             COUNT,
             ((1, ORANGE),),
         ),
@@ -204,7 +205,9 @@ def _tide() -> list[Placed]:
                 "Share of the time in which pods of inference waited for GPUs that training held, and GPUs they wait "
                 "for. Always 0 is the aim.",
                 Query(
-                    rate_of("forecast_tide_shortfall_seconds_total", "pool", **_MINE, **pool), "{{pool}} share of time"
+                    "max by (cluster, pool) "
+                    f"(rate(forecast_tide_shortfall_seconds_total{where(**_MINE, **pool)}[$__rate_interval]))",
+                    "{{pool}} share of time",
                 ),
                 Query(_max("forecast_tide_inference_waiting_gpus", "pool", **pool), "{{pool}} waited for", "dashed"),
                 unit=COUNT,
@@ -303,7 +306,7 @@ def _jobs() -> list[Placed]:
     )
     on_time = [
         Query(
-            f"sum by (cluster) (increase(forecast_job_{what}_total{where(**_MINE)}[1h]))",
+            _counted_by_all(f"forecast_job_{what}_total", "1h"),
             f"{{{{cluster}}}} {words}",
             style,
         )
@@ -383,9 +386,6 @@ def _held(quantile: str) -> str:
 
 
 def _storms() -> list[Placed]:
-    def hourly(counter: str) -> str:
-        return f"sum by (cluster) (increase({counter}{where(**_MINE)}[1h]))"
-
     return [
         Placed(
             lines(
@@ -401,8 +401,10 @@ def _storms() -> list[Placed]:
                 "Storms: foreseen and come",
                 "Pods that were foreseen in storms that ended in the last hour, and those of them that had a node by "
                 "the end. Far fewer: room was kept for nothing; the same: it was worth it.",
-                Query(hourly("forecast_job_storm_expected_pods_total"), "{{cluster}} foreseen", "dashed"),
-                Query(hourly("forecast_job_storm_arrived_pods_total"), "{{cluster}} came"),
+                Query(
+                    _counted_by_all("forecast_job_storm_expected_pods_total", "1h"), "{{cluster}} foreseen", "dashed"
+                ),
+                Query(_counted_by_all("forecast_job_storm_arrived_pods_total", "1h"), "{{cluster}} came"),
                 unit=COUNT,
             ),
             width=8,

@@ -65,8 +65,8 @@ def _now() -> list[Placed]:
         ),
         figure(
             "Versions in use",
-            "Different models in use at this moment: one, or for a minute after a run two.",
-            f"count (count by (version) (forecast_model_info{where(**_MINE)}))",
+            "Different models in use now, in the cluster that has most: one, or for a minute after a run two.",
+            f"max (count by (cluster) (count by (cluster, version) (forecast_model_info{where(**_MINE)})))",
             COUNT,
             ((2, ORANGE),),
         ),

@@ -7,7 +7,7 @@ from typing import Final
 from dashboards.panels.layout import Board, Part, Placed, figure
 from dashboards.panels.marks import marks
 from dashboards.panels.plots import ORANGE, RED, Limits, Query, columns, heat_map, lines, values
-from dashboards.panels.selecting import variable, where
+from dashboards.panels.selecting import of_leader, variable, where
 from dashboards.panels.units import COUNT, PER_SECOND, SECONDS, SHARE
 
 __all__ = ["LEVELS", "rate_of", "scheduling", "seconds_of"]
@@ -51,7 +51,13 @@ def seconds_of(histogram: str, by: str, quantile: str, **labels: str) -> str:
     return f"histogram_quantile({quantile}, {rate_of(f'{histogram}_bucket', f'{by}, le' if by else 'le', **labels)})"
 
 
+def _of_leaders(gauge: str, by: str = "") -> str:
+    # `max`: for the moment in which a Lease changes hands there may be two of a deployment.
+    return f"max by (cluster, job{by and f', {by}'}) ({of_leader(gauge + where(job='$job'))})"
+
+
 def _now() -> list[Placed]:
+    mine = where(job="$job")
     worst = values(
         "Degradation",
         "The worst level of any process: 0 fresh model and fresh usage, 1 no live correction, 2 an old model, 3 "
@@ -71,8 +77,8 @@ def _now() -> list[Placed]:
         figure(
             "Pods that wait",
             "All parts of the queue: active, backing off, unschedulable, and gated ones that wait for a gang, for "
-            "their planned start, or for somebody else's gate.",
-            f"sum (forecast_pending_pods{where(job='$job')})",
+            "their planned start, or for somebody else's gate. No data: no replica schedules.",
+            f"sum ({_of_leaders('forecast_pending_pods', 'queue')})",
         ),
         figure(
             "Gangs starving",
@@ -91,7 +97,7 @@ def _now() -> list[Placed]:
         figure(
             "Overcommitted nodes",
             "Nodes on which pods request more than is allocatable, and that were not repaired yet.",
-            f"sum (forecast_overcommitted_nodes{where(job='$job')})",
+            f"sum (max by (cluster, job, cause) (forecast_overcommitted_nodes{mine}))",  # every replica counts them
             COUNT,
             ((1, RED),),
         ),
@@ -188,14 +194,18 @@ def _latency() -> list[Placed]:
 
 
 def _queue() -> list[Placed]:
-    mine = where(job="$job")
+    came = f"rate(forecast_queue_incoming_pods_total{where(job='$job')}{_RATE})"
+    in_flight, assumed = (_of_leaders(f"forecast_{name}") for name in ("bindings_in_flight", "assumed_pods"))
     return [
         Placed(
             lines(
                 "Pods that wait, by part of the queue",
                 "active: to be tried next; backoff: tried in vain a moment ago; unschedulable: until something "
                 "changes; gated: until a gang is complete, a planned start has come, or a gate goes.",
-                Query(f"sum by (cluster, queue) (forecast_pending_pods{mine})", "{{cluster}} {{queue}}"),
+                Query(
+                    f"sum by (cluster, queue) ({_of_leaders('forecast_pending_pods', 'queue')})",
+                    "{{cluster}} {{queue}}",
+                ),
                 unit=COUNT,
                 stacked=True,
             ),
@@ -206,7 +216,7 @@ def _queue() -> list[Placed]:
                 "What brings pods into it",
                 "Pods per second that came into a part of the queue, by what brought them there.",
                 Query(
-                    f"sum by (cluster, event, queue) (rate(forecast_queue_incoming_pods_total{mine}{_RATE}))",
+                    f"sum by (cluster, event, queue) ({of_leader(came)})",
                     "{{event}} -> {{queue}}",
                 ),
                 unit=PER_SECOND,
@@ -218,9 +228,13 @@ def _queue() -> list[Placed]:
                 "Bindings under way, and gangs",
                 "In flight: asked of the API server and not answered. Assumed: answered or not, and not yet seen in "
                 "the watch; if it stays up while nothing is pending the watch is behind. Gangs by phase.",
-                Query(f"sum by (cluster) (forecast_bindings_in_flight{mine})", "{{cluster}} in flight"),
-                Query(f"sum by (cluster) (forecast_assumed_pods{mine})", "{{cluster}} assumed"),
-                Query(f"sum by (cluster, phase) (forecast_gangs{mine})", "{{cluster}} gangs {{phase}}", "dashed"),
+                Query(f"sum by (cluster) ({in_flight})", "{{cluster}} in flight"),
+                Query(f"sum by (cluster) ({assumed})", "{{cluster}} assumed"),
+                Query(
+                    f"sum by (cluster, phase) ({_of_leaders('forecast_gangs', 'phase')})",
+                    "{{cluster}} gangs {{phase}}",
+                    "dashed",
+                ),
                 unit=COUNT,
             ),
             width=8,
@@ -273,7 +287,8 @@ def _decisions() -> list[Placed]:
             lines(
                 "Advice against what was done",
                 "Pods per second that kube-scheduler bound where we advised, elsewhere, or without being advised. In "
-                "shadow mode nobody is told the advice: as_advised is then how often both agree by themselves.",
+                "shadow mode nobody is told the advice: as_advised is then how often both agree by themselves. Of "
+                "several extenders each counts as not_advised what another one advised on.",
                 Query(outcome, "{{cluster}} {{outcome}}"),
                 unit=PER_SECOND,
                 stacked=True,

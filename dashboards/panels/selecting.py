@@ -10,7 +10,7 @@ from typing import Final
 from grafana_foundation_sdk.builders.dashboard import CustomVariable, DatasourceVariable, QueryVariable
 from grafana_foundation_sdk.models.dashboard import DataSourceRef, VariableOption, VariableRefresh, VariableSort
 
-__all__ = ["BY_CLUSTER", "SOURCE", "Variable", "data_source", "own", "top", "variable", "where"]
+__all__ = ["BY_CLUSTER", "SOURCE", "Variable", "data_source", "of_leader", "own", "top", "variable", "where"]
 
 SOURCE: Final = DataSourceRef(type_val="prometheus", uid="${datasource}")
 """The Prometheus that is selected at the top of each dashboard."""
@@ -67,6 +67,11 @@ def where(**labels: str) -> str:
     for label, value in labels.items():
         parts.append(f'{label}{"=~" if "$" in value or "|" in value else "="}"{value}"')
     return "{" + ",".join(parts) + "}"
+
+
+def of_leader(series: str) -> str:
+    """Of the replica that schedules: the others follow the cluster and fill a queue of their own, too."""
+    return f"{series} and on (cluster, job, instance) forecast_leader{where()} == 1"
 
 
 def _of_series(name: str, query: str, label: str, text: str) -> QueryVariable:

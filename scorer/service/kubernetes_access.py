@@ -3,10 +3,12 @@
 A review costs the API server a call, so nobody may cause many:
 
 - what is allowed is remembered for a minute, what is not for five seconds, so many of each: a flood of made-up tokens
-  pushes out other made-up tokens, never somebody who is let in;
+  pushes out other made-up tokens;
 - the same question that is being asked already is waited for, not asked again;
 - a few reviews are under way at once; of one address so many may wait, of all together so many. More are told to come
-  back, at the cost of a look into a table.
+  back, at the cost of a look into a table;
+- tokens that were let in within ten minutes wait and are reviewed in places of their own: a flood of others does not
+  keep them from being reviewed again. Who is new, or shows a renewed token, waits with the others.
 
 Nobody is let in on a guess: where the API server is away, remembered answers count until their time, then none does.
 """
@@ -21,7 +23,7 @@ import secrets
 import time
 from collections import Counter
 from collections.abc import Callable, Collection, Coroutine
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from enum import Enum
 from typing import Any, TypeVar, cast
 
@@ -73,6 +75,8 @@ class AccessLimits:
     most            : answers remembered, of each kind
     at_once         : reviews under way
     waiting         : requests that wait for a review; waiting_of_one: those from one address
+    familiar_seconds: a token is familiar for so long after a review let it in; familiar ones have as many waiting
+                      places of their own, and familiar_at_once reviews under way besides
     """
 
     allowed_seconds: float = 60.0
@@ -81,11 +85,18 @@ class AccessLimits:
     at_once: int = 8
     waiting: int = 128
     waiting_of_one: int = 16
+    familiar_seconds: float = 600.0
+    familiar_at_once: int = 4
 
     def __post_init__(self) -> None:
-        for name in ("allowed_seconds", "refused_seconds", "most", "at_once", "waiting", "waiting_of_one"):
-            if not getattr(self, name) > 0:
-                raise InputError(f"{name} is {getattr(self, name)}: it must be above 0")
+        for field in fields(self):
+            if not getattr(self, field.name) > 0:
+                raise InputError(f"{field.name} is {getattr(self, field.name)}: it must be above 0")
+
+    @property
+    def reviews(self) -> int:
+        """Under way at once, all together."""
+        return self.at_once + self.familiar_at_once
 
 
 class KubernetesAccess:
@@ -107,11 +118,12 @@ class KubernetesAccess:
         self._may_not: TimedCache[tuple[User, str, str], bool] = TimedCache(
             seconds=refused, most=limits.most, clock=clock
         )
+        self._let_in: TimedCache[bytes, bool] = TimedCache(
+            seconds=limits.familiar_seconds, most=limits.most, clock=clock
+        )
         # Tokens are not kept, nor anything by which a token could be recognized elsewhere.
         self._salt = secrets.token_bytes(32)
-        self._under_way: dict[object, asyncio.Task[Any]] = {}
-        self._waiting: Counter[str] = Counter()
-        self._limiter: anyio.CapacityLimiter | None = None
+        self._queues = {False: _Queue(limits.at_once), True: _Queue(limits.familiar_at_once)}
         self._said = -_QUIET_SECONDS
 
     async def verdict(self, token: bytes, verb: str, path: str, address: str = "") -> Verdict:
@@ -120,28 +132,28 @@ class KubernetesAccess:
             return Verdict.NOBODY
         if len(path) > _LONGEST_PATH:
             return Verdict.FORBIDDEN
-        known = self._remembered(token, verb, path)
+        key = self._key(token)
+        known = self._remembered(key, verb, path)
         if known is not None:
             return known
-        limits = self._limits
-        if self._waiting.total() >= limits.waiting or self._waiting[address] >= limits.waiting_of_one:
+        limits, queue = self._limits, self._queues[bool(self._let_in.get(key))]
+        if queue.waiting.total() >= limits.waiting or queue.waiting[address] >= limits.waiting_of_one:
             return Verdict.BUSY
-        self._waiting[address] += 1
+        queue.waiting[address] += 1
         try:
-            return await self._reviewed(token, verb, path)
+            return await self._reviewed(queue, key, token, verb, path)
         except ReviewFailed as error:
             self._say(error)
             return Verdict.UNKNOWN
         finally:
-            self._waiting[address] -= 1
-            if not self._waiting[address]:
-                del self._waiting[address]
+            queue.waiting[address] -= 1
+            if not queue.waiting[address]:
+                del queue.waiting[address]
 
     def _key(self, token: bytes) -> bytes:
         return hmac.digest(self._salt, token, hashlib.sha256)
 
-    def _remembered(self, token: bytes, verb: str, path: str) -> Verdict | None:
-        key = self._key(token)
+    def _remembered(self, key: bytes, verb: str, path: str) -> Verdict | None:
         if self._nobody.get(key):
             return Verdict.NOBODY
         user = self._users.get(key)
@@ -151,19 +163,20 @@ class KubernetesAccess:
             return Verdict.ALLOWED
         return Verdict.FORBIDDEN if self._may_not.get((user, verb, path)) else None
 
-    async def _reviewed(self, token: bytes, verb: str, path: str) -> Verdict:
-        key = self._key(token)
+    async def _reviewed(self, queue: _Queue, key: bytes, token: bytes, verb: str, path: str) -> Verdict:
         user = self._users.get(key)
         if user is None:
-            user = await self._once(key, lambda: self._user(key, token.decode()))
+            user = await self._once(queue, key, lambda: self._user(queue, key, token.decode()))
         if user is None:
             return Verdict.NOBODY
         asked = (user, verb, path)
-        allowed = bool(self._may.get(asked)) or await self._once(asked, lambda: self._allowed(asked))
-        return Verdict.ALLOWED if allowed else Verdict.FORBIDDEN
+        if not self._may.get(asked) and not await self._once(queue, asked, lambda: self._allowed(queue, asked)):
+            return Verdict.FORBIDDEN
+        self._let_in.put(key, True)
+        return Verdict.ALLOWED
 
-    async def _user(self, key: bytes, token: str) -> User | None:
-        found = await self._posted(TOKEN_REVIEWS, token_review(token, self._audiences))
+    async def _user(self, queue: _Queue, key: bytes, token: str) -> User | None:
+        found = await self._posted(queue, TOKEN_REVIEWS, token_review(token, self._audiences))
         user = user_of(*found, self._audiences)
         if user is None:
             self._nobody.put(key, True)
@@ -171,32 +184,48 @@ class KubernetesAccess:
             self._users.put(key, user)
         return user
 
-    async def _allowed(self, asked: tuple[User, str, str]) -> bool:
-        allowed = is_allowed(*await self._posted(ACCESS_REVIEWS, access_review(*asked)))
+    async def _allowed(self, queue: _Queue, asked: tuple[User, str, str]) -> bool:
+        allowed = is_allowed(*await self._posted(queue, ACCESS_REVIEWS, access_review(*asked)))
         (self._may if allowed else self._may_not).put(asked, True)
         return allowed
 
-    async def _once(self, key: object, review: Callable[[], Coroutine[Any, Any, Found]]) -> Found:
+    async def _once(self, queue: _Queue, key: object, review: Callable[[], Coroutine[Any, Any, Found]]) -> Found:
         """What the review finds; the one that is under way where there is one. Whoever hangs up does not end it."""
-        task = self._under_way.get(key)
+        task = queue.under_way.get(key)
         if task is None:
             task = asyncio.get_running_loop().create_task(review())
-            self._under_way[key] = task
-            task.add_done_callback(lambda done: self._done(key, done))
+            queue.under_way[key] = task
+            task.add_done_callback(lambda done: queue.done(key, done))
         return cast(Found, await asyncio.shield(task))
 
-    def _done(self, key: object, task: asyncio.Task[Any]) -> None:
-        del self._under_way[key]
-        if not task.cancelled():
-            task.exception()  # whoever waited has it; nobody may have
-
-    async def _posted(self, path: str, body: bytes) -> tuple[int, bytes]:
-        if self._limiter is None:
-            self._limiter = anyio.CapacityLimiter(self._limits.at_once)
-        return await anyio.to_thread.run_sync(self._ask, path, body, limiter=self._limiter)
+    async def _posted(self, queue: _Queue, path: str, body: bytes) -> tuple[int, bytes]:
+        return await anyio.to_thread.run_sync(self._ask, path, body, limiter=queue.limiter)
 
     def _say(self, error: ReviewFailed) -> None:
         now = self._clock()
         if now - self._said >= _QUIET_SECONDS:
             self._said = now
             logger.warning("nobody can be let in who is not known yet: %s", error)
+
+
+class _Queue:
+    """Who waits for a review, by address, and the reviews that are under way; so many at once."""
+
+    def __init__(self, at_once: int) -> None:
+        self._at_once = at_once
+        self._limiter: anyio.CapacityLimiter | None = None
+        self.waiting: Counter[str] = Counter()
+        self.under_way: dict[object, asyncio.Task[Any]] = {}
+
+    @property
+    def limiter(self) -> anyio.CapacityLimiter:
+        """Belongs to the event loop, which does not run yet when this is made."""
+        if self._limiter is None:
+            self._limiter = anyio.CapacityLimiter(self._at_once)
+        return self._limiter
+
+    def done(self, key: object, task: asyncio.Task[Any]) -> None:
+        """The review has ended."""
+        del self.under_way[key]
+        if not task.cancelled():
+            task.exception()  # whoever waited has it; nobody may have

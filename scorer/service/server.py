@@ -23,21 +23,16 @@ from typing import Any
 
 import uvicorn
 from fastapi import FastAPI
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from forecast.errors import InputError
 from scorer.service.certificates import CertificateFiles, ReloadedCertificates
+from scorer.service.connections import limited_protocol
 
 __all__ = ["ScorerServer", "ServerOptions", "only_this_machine", "serve"]
 
 logger = logging.getLogger(__name__)
 
-MAX_CONNECTIONS = 1000
 _SWITCH_SECONDS = 0.001
-_MOST_BESIDE_BODY = 512 * 1024
-"""Bytes of header and trailers. Several times what is read at once, which may hold a whole request."""
-_FRAMING = 8
-"""Bytes that a chunked body of one byte per chunk takes for each, and two more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +44,8 @@ class ServerOptions:
     client_ca        : clients must show a certificate signed by it (mTLS)
     drain_seconds    : how long to serve on after the signal, until load balancers have noticed
     shutdown_seconds : how long requests in flight may then take
-    header_seconds   : a connection must send a request's header by then; slow ones would fill the server
+    header_seconds   : a connection must send a request's header by then, and before it end its TLS handshake
+    connections      : so many at most; the one that has been idle for the longest makes room (connections.py)
     reload_seconds   : how often certificate files are looked at
     """
 
@@ -61,6 +57,7 @@ class ServerOptions:
     drain_seconds: float = 0.0
     shutdown_seconds: float = 15.0
     header_seconds: float = 10.0
+    connections: int = 1000
     reload_seconds: float = 5.0
 
     def __post_init__(self) -> None:
@@ -88,7 +85,7 @@ class ScorerServer:
             files = CertificateFiles(options.tls_cert, options.tls_key, options.client_ca)
             self._certificates = ReloadedCertificates(files)
         self._socket = _listen(options.host, options.port)
-        self._uvicorn = _Uvicorn(self._config(), self._stop_from_signal, self._started)
+        self._uvicorn = _Uvicorn(self._config(), options.header_seconds, self._stop_from_signal, self._started)
         self._loop: asyncio.AbstractEventLoop | None = None
         self._lock = threading.Lock()
         self._stopping = False
@@ -154,14 +151,13 @@ class ScorerServer:
         return uvicorn.Config(
             self._app,
             loop="auto",
-            http=_impatient(self.options.header_seconds),
+            http=limited_protocol(self.options.header_seconds, self.options.connections),
             ws="none",
             lifespan="off",
             log_config=None,
             access_log=False,
             server_header=False,
             proxy_headers=False,
-            limit_concurrency=MAX_CONNECTIONS,
             # Above the 60 s after which common load balancers, and the 90 s after which Go's clients (kube-scheduler is
             # one) close idle connections themselves: a request that meets our closing would be lost.
             timeout_keep_alive=120,
@@ -173,12 +169,37 @@ class ScorerServer:
 class _Uvicorn(uvicorn.Server):
     """uvicorn that tells when it has started, and ends with exit status 0 after a signal."""
 
-    def __init__(self, config: uvicorn.Config, on_signal: Callable[[], None], on_started: Callable[[], None]) -> None:
+    def __init__(
+        self,
+        config: uvicorn.Config,
+        handshake_seconds: float,
+        on_signal: Callable[[], None],
+        on_started: Callable[[], None],
+    ) -> None:
         super().__init__(config)
-        self._on_signal, self._on_started = on_signal, on_started
+        self._handshake_seconds, self._on_signal, self._on_started = handshake_seconds, on_signal, on_started
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        await super().startup(sockets)
+        """Unlike uvicorn's own, does not leave the loop's 60 s to TLS handshakes, and tells when it has started."""
+        config, loop = self.config, asyncio.get_running_loop()
+        await self.lifespan.startup()
+
+        def protocol() -> asyncio.Protocol:
+            return config.http_protocol_class(  # type: ignore[call-arg]
+                config=config, server_state=self.server_state, app_state=self.lifespan.state
+            )
+
+        self.servers = [
+            await loop.create_server(
+                protocol,
+                sock=listener,
+                ssl=config.ssl,
+                backlog=config.backlog,
+                ssl_handshake_timeout=self._handshake_seconds if config.ssl else None,
+            )
+            for listener in sockets or ()
+        ]
+        self.started = True
         self._on_started()
 
     @contextlib.contextmanager
@@ -199,71 +220,27 @@ class _Uvicorn(uvicorn.Server):
                 signal.signal(number, handler)
 
 
-def _impatient(header_seconds: float) -> type[HttpToolsProtocol]:
-    """uvicorn's protocol, which waits for ever for a header and takes one of any size, with limits to that."""
-
-    class Impatient(HttpToolsProtocol):
-        _patience: asyncio.TimerHandle | None = None
-        _received = _body = 0  # bytes of the request
-
-        def data_received(self, data: bytes) -> None:
-            super().data_received(data)
-            self._received += len(data)
-            # The parser keeps headers and trailers whole, however long; bodies are limits.py's matter.
-            if self._received > _MOST_BESIDE_BODY + _FRAMING * self._body:
-                self.transport.close()
-
-        def on_body(self, body: bytes) -> None:
-            self._body += len(body)
-            super().on_body(body)
-
-        def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-            super().connection_made(transport)
-            self._patience = self.loop.call_later(header_seconds, transport.close)
-
-        def on_message_begin(self) -> None:
-            super().on_message_begin()
-            self._received = self._body = 0
-            if self._patience is None:
-                self._patience = self.loop.call_later(header_seconds, self.transport.close)
-
-        def on_headers_complete(self) -> None:
-            self._calm()
-            super().on_headers_complete()
-
-        def connection_lost(self, exc: Exception | None) -> None:
-            self._calm()
-            super().connection_lost(exc)
-
-        def _calm(self) -> None:
-            if self._patience is not None:
-                self._patience.cancel()
-                self._patience = None
-
-    return Impatient
-
-
 def only_this_machine(host: str) -> bool:
-    """Whether nobody but processes of this machine could reach a server that listens on this address."""
-    try:
-        address = _addresses(host, 0)[0][4][0]
-    except (OSError, UnicodeError):
-        return True  # nobody can listen there; _listen says so
-    found = ipaddress.ip_address(str(address).partition("%")[0])
+    """Whether nobody but processes of this machine could reach a server that listens on this address. Raises InputError
+    where it is none: a name that cannot be looked up now may be a public address a moment later."""
+    found = ipaddress.ip_address(str(_addresses(host, 0)[0][4][0]).partition("%")[0])
     mapped = getattr(found, "ipv4_mapped", None)
     return bool((mapped or found).is_loopback)
 
 
 def _addresses(host: str, port: int) -> list[Any]:
-    return socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+    try:
+        return socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+    except (OSError, UnicodeError) as error:
+        raise InputError(f"host {host!r} is not an address of this machine: use 127.0.0.1 or 0.0.0.0") from error
 
 
 def _listen(host: str, port: int) -> socket.socket:
     """A bound socket. Raises InputError with the way out."""
+    family, _, _, _, address = _addresses(host, port)[0]
     try:
-        family, _, _, _, address = _addresses(host, port)[0]
         listener = socket.socket(family, socket.SOCK_STREAM)
-    except (OSError, UnicodeError) as error:
+    except OSError as error:  # IPv6 is off
         raise InputError(f"host {host!r} is not an address of this machine: use 127.0.0.1 or 0.0.0.0") from error
     try:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

@@ -20,7 +20,8 @@ HOUR, DAY = 3600, 86400
 class Scene:
     """Summaries by severity of what fires, {} = nothing, and the labels of the alert beside name and severity.
 
-    at : minutes
+    at        : minutes
+    elsewhere : series of another cluster, in which nothing is wrong
     """
 
     alert: str
@@ -29,6 +30,7 @@ class Scene:
     at: int
     fires: Mapping[str, str] = field(default_factory=dict)
     labels: Mapping[str, str] = field(default_factory=dict)
+    elsewhere: tuple[Series, ...] = ()
 
 
 SCORER = {"job": "forecast-scheduler-scorer"}
@@ -54,6 +56,20 @@ def _of_scorer(name: str, *values: float, **labels: str) -> tuple[Series, ...]:
         _steady(name, value, instance=f"10.0.0.{number}:8888", **SCORER, **labels)
         for number, value in enumerate(values, start=1)
     )
+
+
+def _started(*levels: float) -> tuple[Series, ...]:
+    """Replicas that started at time 0, of which the first alone has measured usage."""
+    return (
+        *_of_scorer("process_start_time_seconds", *(0.0 for _ in levels)),
+        *_of_scorer("forecast_degradation_level", *levels),
+        *_of_scorer("forecast_usage_age_seconds", 30),
+    )
+
+
+def _of_loops(*both: Series) -> tuple[Series, ...]:
+    """The same of the replica that leads and of one that does not, but follows the cluster and counts."""
+    return tuple(one.with_labels({"instance": at}) for one in both for at in ("10.0.0.7:8889", "10.0.0.8:8889"))
 
 
 def _hot(share: float, *, peak_at: int = 4 * HOUR) -> tuple[Series, ...]:
@@ -86,6 +102,7 @@ _FORECAST = (
         20,
         {WARNING: f"{_HOT} 91% {_AROUND}"},
         _HOT_LABELS,
+        tuple(one.with_labels({"cluster": "us-1"}) for one in _hot(0.5, peak_at=10 * HOUR)),
     ),
     Scene(
         "ForecastHotSpotTonight",
@@ -133,7 +150,7 @@ _FORECAST = (
         "bounds hold in four of five half hours",
         (
             _steady("forecast:node_coverage:1d", 0.8, resource="cpu"),
-            _steady("forecast:nodes_compared", 48, resource="cpu"),
+            _steady("forecast:nodes_compared", 20, resource="cpu"),
         ),
         100,
         {WARNING: "cpu: usage was below its 0.95 bound in 80% of node half hours only"},
@@ -153,7 +170,7 @@ _FORECAST = (
         "too little was compared",
         (
             _steady("forecast:node_coverage:1d", 0.2, resource="cpu"),
-            _steady("forecast:nodes_compared", 10, resource="cpu"),
+            _steady("forecast:nodes_compared", 9, resource="cpu"),
         ),
         100,
     ),
@@ -200,10 +217,19 @@ _FORECAST = (
         "eleven minutes without an answer",
         _of_scorer("forecast_usage_age_seconds", 660),
         20,
-        {WARNING: "forecast-scheduler-scorer: usage was last measured 11m 0s ago"},
+        {WARNING: "forecast-scheduler-scorer: no usage was measured for 11m 0s"},
         SCORER,
     ),
     Scene("ForecastUsageStale", "ten", _of_scorer("forecast_usage_age_seconds", 600), 20),
+    Scene(
+        "ForecastUsageStale",
+        "one of two replicas has had none since it started",
+        _started(0, 1),
+        20,
+        {WARNING: "forecast-scheduler-scorer: no usage was measured for 20m 0s"},
+        SCORER,
+    ),
+    Scene("ForecastUsageStale", "a replica that is not degraded needs none", _started(0, 0), 20),
     Scene(
         "ForecastClusterStateStale",
         "more than five minutes of silence",
@@ -458,7 +484,7 @@ _GPUS_AND_JOBS = (
     Scene(
         "ForecastTideShortfall",
         "six minutes of the last hour",
-        (_growing("forecast_tide_shortfall_seconds_total", 6, **LOOP, pool="a100"),),
+        _of_loops(_growing("forecast_tide_shortfall_seconds_total", 6, **LOOP, pool="a100")),
         70,
         {CRITICAL: "Pool a100: inference waited 6m 0s of the last hour for GPUs that training held"},
         _POOL,
@@ -466,7 +492,7 @@ _GPUS_AND_JOBS = (
     Scene(
         "ForecastTideShortfall",
         "five",
-        (_growing("forecast_tide_shortfall_seconds_total", 5, **LOOP, pool="a100"),),
+        _of_loops(_growing("forecast_tide_shortfall_seconds_total", 5, **LOOP, pool="a100")),
         70,
     ),
     Scene(
@@ -495,7 +521,7 @@ _GPUS_AND_JOBS = (
     Scene(
         "ForecastJobDeadlineMissed",
         "one every ten minutes",
-        (_growing("forecast_job_deadline_missed_total", 0.1, **LOOP),),
+        _of_loops(_growing("forecast_job_deadline_missed_total", 0.1, **LOOP)),
         70,
         {WARNING: "forecast-scheduler-schedule: 6 job pods missed their deadline within the hour"},
         LOOP_JOB,

@@ -135,7 +135,7 @@ def test_in_the_middle_of_two_half_hours_both_are_held_against_both(tmp_path: Pa
 
 
 def test_clusters_are_kept_apart(tmp_path: Path) -> None:
-    """A federated server: nodes of the same name."""
+    """A federated server: nodes of the same name. Usage was recorded in each cluster; the label is from outside."""
     given: list[Series] = []
     expected_share: dict[str, float] = {}
     spread: dict[str, float] = {}

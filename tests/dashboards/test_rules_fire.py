@@ -53,7 +53,10 @@ def _checks(scene: Scene) -> dict[str, Any]:
     # Not even pending: an alert that has to last would be silent for that alone.
     none = {"eval_time": at, "expr": f'ALERTS{{alertname="{scene.alert}",severity=~"{silent}"}}', "exp_samples": []}
     return {
-        "input_series": [one.with_labels(cluster).written() for one in scene.given for cluster in CLUSTERS],
+        "input_series": [
+            *(one.with_labels(cluster).written() for one in scene.given for cluster in CLUSTERS),
+            *(one.written() for one in scene.elsewhere),
+        ],
         "alert_rule_test": [{"eval_time": at, "alertname": scene.alert, "exp_alerts": fires}],
         "promql_expr_test": [none] if silent else [],
     }
@@ -65,7 +68,7 @@ def _metrics(scene: Scene) -> set[str]:
     return read | {one.name for one in scene.given}
 
 
-_METRIC: Final = re.compile(r"\b(?:forecast[\w:]+|up)\b")
+_METRIC: Final = re.compile(r"\b(?:forecast[\w:]+|process_start_time_seconds|up)\b")
 
 
 def _together(scenes: Sequence[Scene]) -> list[dict[str, Any]]:

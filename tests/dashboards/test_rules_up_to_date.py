@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -45,12 +47,28 @@ def test_peaks_are_recorded_often_enough_to_be_seen() -> None:
     """An instant query looks five minutes back; what is recorded from others comes after them."""
     for group in _groups("prometheus/peaks.yaml"):
         assert group["interval"] == "300s"
-        recorded: set[str] = set()
-        own = {rule["record"] for rule in group["rules"]}
-        for rule in group["rules"]:
-            later = own - recorded
-            assert not [name for name in later if f"{name}{{" in rule["expr"] or f"{name}[" in rule["expr"]]
-            recorded.add(rule["record"])
+        assert _read_too_early(group["rules"]) == []
+
+
+def _read_too_early(rules: Sequence[Mapping[str, str]]) -> list[tuple[str, str]]:
+    """Who reads what is recorded after it, and what that is."""
+    records = [rule["record"] for rule in rules]
+    return [
+        (rule["record"], name)
+        for number, rule in enumerate(rules)
+        for name in records[number:]
+        if re.search(rf"(?<![\w:]){re.escape(name)}(?![\w:])", rule["expr"])
+    ]
+
+
+def test_a_rule_behind_its_readers_is_found() -> None:
+    (nodes, services) = _groups("prometheus/peaks.yaml")
+    for group, name, reader in (
+        (nodes, "forecast:node_capacity", "forecast:node_usage_share"),
+        (services, "forecast:pod_service", "forecast:service_usage"),
+    ):
+        moved = sorted(group["rules"], key=lambda rule: bool(rule["record"] == name))
+        assert (reader, name) in _read_too_early(moved)
 
 
 def test_kustomize_takes_every_dashboard_and_every_rule() -> None:

@@ -17,8 +17,14 @@ Manifest = dict[str, Any]
 
 OVERLAYS: Final = ("shadow", "extender", "own-loops", "gpu", "webhook", "local")
 NAMESPACE: Final = "forecast-scheduler"
+SETTINGS: Final = "/etc/forecast-scheduler/settings.yaml"
+DNS: Final = {53, 5353}
 API_SERVER: Final = {443, 6443}
 PROMETHEUS: Final = 9090
+ANYBODY: Final[list[Manifest]] = []
+NEIGHBOURS: Final[list[Manifest]] = [{"podSelector": {}}]
+FROM: Final = {"scorer": NEIGHBOURS, "schedule": NEIGHBOURS, "extender": ANYBODY, "webhook": ANYBODY}
+"""Who may send: the extender and the webhook are asked from the host network, which no selector names."""
 
 _built = cache(built)
 
@@ -114,13 +120,17 @@ def test_settings_are_settings_and_listen_where_the_manifests_say(manifests: lis
             [container] = template["spec"]["containers"]
             assert [one["containerPort"] for one in container["ports"]] == [serving.port]
             assert container["args"][0] == part
+            assert container["args"][container["args"].index("--config") + 1] == SETTINGS
+            [mount] = [one for one in container["volumeMounts"] if one["mountPath"] == str(Path(SETTINGS).parent)]
+            [volume] = [one for one in template["spec"]["volumes"] if one["name"] == mount["name"]]
+            assert volume["configMap"]["name"] in {one["metadata"]["name"] for one in _of_kind(manifests, "ConfigMap")}
             assert template["spec"]["terminationGracePeriodSeconds"] > serving.drain + 15
             is_checked = serving.kubernetes_auth or serving.client_ca or part == "webhook"
             assert is_checked, "anybody could ask it"
 
 
 def test_traffic_is_let_through_where_it_is_needed_and_nowhere_else(manifests: list[Manifest]) -> None:
-    """By part: ports in, ports out; names are looked up by all."""
+    """By part: ports in and from whom, ports out; names are looked up by all."""
     policies = [one for one in _of_kind(manifests, "NetworkPolicy") if one["metadata"]["namespace"] == NAMESPACE]
     [closed] = [one["spec"] for one in policies if one["metadata"]["name"] == "default-deny"]
     assert closed == {"podSelector": {}, "policyTypes": ["Ingress", "Egress"]}
@@ -130,14 +140,27 @@ def test_traffic_is_let_through_where_it_is_needed_and_nowhere_else(manifests: l
             one["spec"] for one in policies
             if one["spec"]["podSelector"].get("matchLabels", {}).items() <= template["metadata"]["labels"].items()
         ]  # fmt: skip
+        rules_in, rules_out = ([rule for one in mine for rule in one.get(way, [])] for way in ("ingress", "egress"))
         let_in, let_out = (
-            {port["port"] for policy in mine for rule in policy.get(way, []) for port in rule["ports"]}
-            for way in ("ingress", "egress")
+            {port["port"] for rule in rules for port in rule["ports"]} for rules in (rules_in, rules_out)
         )
         assert let_in == {one["containerPort"] for one in template["spec"]["containers"][0].get("ports", [])}
+        assert [rule.get("from", ANYBODY) for rule in rules_in] == ([FROM[part]] if part in FROM else [])
         asks_api_server = set() if part == "trainer" else API_SERVER
         asks_prometheus = set() if part == "webhook" else {PROMETHEUS}
-        assert let_out == {53} | asks_api_server | asks_prometheus
+        assert let_out == DNS | asks_api_server | asks_prometheus
+
+
+def test_other_namespaces_are_closed_to_nobody_unless_that_is_all_an_overlay_is_for() -> None:
+    """The first policy that selects a pod shuts everybody else out."""
+    elsewhere = {
+        place.name
+        for place in (DEPLOY / "overlays").iterdir()
+        for one in _of_kind(_built(f"overlays/{place.name}"), "NetworkPolicy")
+        if one["metadata"]["namespace"] != NAMESPACE
+    }
+    assert elsewhere == {"prometheus-network-policy"}
+    assert [one["kind"] for one in _built("overlays/prometheus-network-policy")] == ["NetworkPolicy"]
 
 
 def test_the_extender_in_the_cluster_is_asked_as_the_one_beside_kube_scheduler() -> None:

@@ -32,15 +32,19 @@ def _settings(group: str, **values: Any) -> ServingSettings:
         ("::ffff:127.0.0.1", True),
         ("0.0.0.0", False),
         ("::", False),
-        ("", True),  # no address, and refused as such
         ("0", False),
         ("10.1.2.3", False),
         ("0x7f.1", True),
-        ("no.such.host.invalid", True),  # nobody can listen there, and another message says so
     ],
 )
 def test_what_others_can_reach(host: str, only_here: bool) -> None:
     assert only_this_machine(host) == only_here
+
+
+@pytest.mark.parametrize("host", ["", "no.such.host.invalid"])
+def test_a_name_that_cannot_be_looked_up_now_is_not_taken_for_this_machine(host: str) -> None:
+    with pytest.raises(InputError, match=f"host '{host}' is not an address of this machine"):
+        check_exposed(_settings("scorer", host=host))
 
 
 @pytest.mark.parametrize("group", GROUPS)

@@ -11,7 +11,8 @@ __all__ = ["MadeUpReviews"]
 
 
 class MadeUpReviews:
-    """users: by token; rights: (user, verb, path). hold: set it to let reviews end; away: no answer at all."""
+    """users: by token; rights: (user, verb, path). hold: set it to let reviews end, hold_made_up: those of tokens that
+    are nobody's; away: no answer at all."""
 
     def __init__(self) -> None:
         self.users = {"alices": "alice", "bobs": "bob"}
@@ -19,7 +20,9 @@ class MadeUpReviews:
         self.asked: list[str] = []
         self.away = False
         self.hold = threading.Event()
+        self.hold_made_up = threading.Event()
         self.hold.set()
+        self.hold_made_up.set()
         self.at_once = self.most_at_once = 0
         self._lock = threading.Lock()
 
@@ -31,7 +34,8 @@ class MadeUpReviews:
             self.at_once += 1
             self.most_at_once = max(self.most_at_once, self.at_once)
         try:
-            if not self.hold.wait(30):
+            made_up = path == TOKEN_REVIEWS and spec["token"] not in self.users
+            if not self.hold.wait(30) or (made_up and not self.hold_made_up.wait(30)):
                 raise RuntimeError("nobody let the review end")
         finally:
             with self._lock:

@@ -165,6 +165,44 @@ def test_a_flood_of_many_neighbours_is_limited_as_a_whole(reviews: MadeUpReviews
     asyncio.run(story())
 
 
+def test_a_flood_does_not_keep_a_token_from_being_reviewed_again(reviews: MadeUpReviews) -> None:
+    clock = Clock()
+    access = KubernetesAccess(reviews.ask, limits=AccessLimits(at_once=2, waiting=10, waiting_of_one=4), clock=clock)
+
+    async def story() -> None:
+        assert await _nodes(access, b"alices", "10.0.0.1") is Verdict.ALLOWED
+        clock.now = 60.1  # what is known of alice has run out
+        reviews.hold_made_up.clear()
+        flood = [
+            asyncio.create_task(_nodes(access, b"made-up-%d" % number, f"10.0.0.{number % 5}")) for number in range(100)
+        ]
+        await _until(lambda: sum(task.done() for task in flood) == 90 and reviews.at_once == 2)
+        assert await _nodes(access, b"bobs", "10.0.0.7") is Verdict.BUSY
+        assert await _nodes(access, b"alices", "10.0.0.1") is Verdict.ALLOWED
+        clock.now = 700.0  # too long ago: like anybody who is new
+        assert await _nodes(access, b"alices", "10.0.0.1") is Verdict.BUSY
+        reviews.hold_made_up.set()
+        await asyncio.gather(*flood)
+
+    asyncio.run(story())
+
+
+def test_familiar_tokens_wait_in_places_that_are_limited_too(reviews: MadeUpReviews) -> None:
+    limits = AccessLimits(waiting=10, waiting_of_one=4, familiar_at_once=3)
+    access = KubernetesAccess(reviews.ask, limits=limits)
+
+    async def story() -> None:
+        assert await _nodes(access, b"alices") is Verdict.ALLOWED
+        reviews.hold.clear()
+        asked = [asyncio.create_task(access.verdict(b"alices", "get", f"/{number}")) for number in range(20)]
+        await _until(lambda: sum(task.done() for task in asked) == 16 and reviews.at_once == 3)
+        reviews.hold.set()
+        await asyncio.gather(*asked)
+        assert reviews.most_at_once == 3
+
+    asyncio.run(story())
+
+
 def test_made_up_tokens_push_out_nobody_who_is_let_in(reviews: MadeUpReviews) -> None:
     access = KubernetesAccess(reviews.ask, limits=AccessLimits(most=3))
 

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import contextlib
+import http.client
 import signal
 import socket
 import ssl
@@ -168,6 +170,65 @@ def test_a_client_that_never_finishes_its_header_is_hung_up_on() -> None:
             client.get(f"{url}/healthz")
             time.sleep(1.3)
             assert client.get(f"{url}/healthz").status_code == 200
+
+
+def test_a_client_that_never_ends_its_handshake_is_hung_up_on(scorer: FakeScorer, authority: Authority) -> None:
+    certificate, key = authority.issue("server")
+    options = ServerOptions(port=0, tls_cert=certificate, tls_key=key, header_seconds=0.5)
+    with served(create_app(scorer), options) as url, socket.create_connection(_address(url), timeout=20) as silent:
+        assert silent.recv(100) == b""
+
+
+def _asked(connection: socket.socket, path: str) -> int:
+    """The answer's status. Raises ConnectionError where it was hung up on."""
+    connection.sendall(b"GET %s HTTP/1.1\r\nHost: x\r\n\r\n" % path.encode())
+    answer = http.client.HTTPResponse(connection)
+    answer.begin()
+    answer.read()
+    return answer.status
+
+
+@pytest.mark.parametrize("path", ["/healthz", "/v1/nodes", ""], ids=["probes", "questions", "silent"])
+def test_idle_connections_keep_nobody_out(scorer: FakeScorer, path: str) -> None:
+    with served(create_app(scorer), ServerOptions(port=0, connections=10)) as url, contextlib.ExitStack() as held:
+        for _ in range(30):
+            idle = held.enter_context(socket.create_connection(_address(url), timeout=20))
+            assert not path or _asked(idle, path) == 200
+        for asked in ("/healthz", "/readyz", "/v1/nodes"):
+            assert httpx.get(f"{url}{asked}", timeout=20).status_code == 200
+
+
+def test_strangers_make_room_before_those_who_were_let_in(scorer: FakeScorer) -> None:
+    with served(create_app(scorer), ServerOptions(port=0, connections=10)) as url, contextlib.ExitStack() as held:
+        known, *strangers = (held.enter_context(socket.create_connection(_address(url), timeout=20)) for _ in range(10))
+        assert _asked(known, "/v1/nodes") == 200
+        for stranger in strangers:
+            assert _asked(stranger, "/healthz") == 200
+        assert httpx.get(f"{url}/healthz").status_code == 200
+        assert strangers[0].recv(100) == b""  # the longest idle one
+        assert _asked(strangers[1], "/healthz") == _asked(known, "/v1/nodes") == 200
+
+
+def test_a_request_at_work_is_not_cut_off_by_new_connections(scorer: FakeScorer) -> None:
+    working, go_on = threading.Event(), threading.Event()
+
+    def work() -> None:
+        working.set()
+        assert go_on.wait(20)
+
+    scorer.fail = work
+    with served(create_app(scorer), ServerOptions(port=0, connections=3)) as url, contextlib.ExitStack() as held:
+        answers: list[int] = []
+        asking = held.enter_context(socket.create_connection(_address(url), timeout=20))
+        thread = threading.Thread(target=lambda: answers.append(_asked(asking, "/v1/nodes")))
+        thread.start()
+        assert working.wait(20)
+        for _ in range(10):
+            probe = held.enter_context(socket.create_connection(_address(url), timeout=20))
+            assert _asked(probe, "/healthz") == 200
+        go_on.set()
+        thread.join(20)
+        assert answers == [200]
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,92 @@
+"""Panels count what happens once, however many replicas tell of it: one leads, others follow the cluster as well."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, Final
+
+from tests.dashboards.grafana_queries import filled_in, panel_queries
+from tests.dashboards.promtool_tests import Series, run_rule_tests, series
+
+GRAFANA: Final = Path(__file__).parents[2] / "dashboards" / "grafana"
+HOUR: Final = 3600
+
+SCHEDULE: Final = {"job": "forecast-scheduler-schedule"}
+REPLICAS: Final = ("10.0.0.7:8889", "10.0.0.8:8889")  # the first one leads
+
+# Panel and letter of the query -> labels in braces -> figure.
+SHOWN: Final[Mapping[str, Mapping[str, float]]] = {
+    "scheduling: Replicas that schedule: A": {"{}": 1},
+    "scheduling: Pods that wait: A": {"{}": 5},
+    "scheduling: Overcommitted nodes: A": {"{}": 3},
+    "scheduling: Pods that wait, by part of the queue: A": {
+        '{queue="active"}': 1,
+        '{queue="unschedulable"}': 4,
+    },
+    "scheduling: What brings pods into it: A": {'{event="PodAdd", queue="active"}': 0.1},
+    "scheduling: Bindings under way, and gangs: A": {"{}": 2},
+    "scheduling: Bindings under way, and gangs: B": {"{}": 3},
+    "scheduling: Bindings under way, and gangs: C": {'{phase="Scheduling"}': 2},
+    "gpu-and-jobs: GPUs inference will lack: A": {"{}": 4},
+    "gpu-and-jobs: Deadlines missed: A": {"{}": 6},
+    "gpu-and-jobs: Shortfall: A": {'{pool="a100"}': 0.5},
+    "gpu-and-jobs: On time: A": {"{}": 12},
+    "gpu-and-jobs: On time: B": {"{}": 6},
+    "gpu-and-jobs: Storms: foreseen and come: A": {"{}": 24},
+    "gpu-and-jobs: Storms: foreseen and come: B": {"{}": 18},
+    "model: Versions in use: A": {"{}": 2},
+}
+
+
+def _of_replicas(name: str, leading: float, following: float, /, **labels: str) -> Iterator[Series]:
+    for instance, value in zip(REPLICAS, (leading, following), strict=True):
+        yield series(name, f"{value!r}+0x500", instance=instance, **SCHEDULE, **labels)
+
+
+def _counted(name: str, an_hour: float, /, **labels: str) -> Iterator[Series]:
+    """By both, a sample every 15 s."""
+    for instance in REPLICAS:
+        yield series(name, f"0+{an_hour / 240!r}x500", instance=instance, **SCHEDULE, **labels)
+
+
+def _given() -> Iterator[Series]:
+    yield from _of_replicas("forecast_leader", 1, 0)
+    # Who does not lead tries nobody: there every pod stays where it came in.
+    yield from _of_replicas("forecast_pending_pods", 1, 5, queue="active")
+    yield from _of_replicas("forecast_pending_pods", 4, 0, queue="unschedulable")
+    yield from _of_replicas("forecast_overcommitted_nodes", 2, 2, cause="shared")
+    yield from _of_replicas("forecast_overcommitted_nodes", 1, 1, cause="shrunk")
+    yield from _of_replicas("forecast_bindings_in_flight", 2, 0)
+    yield from _of_replicas("forecast_assumed_pods", 3, 1)
+    yield from _of_replicas("forecast_gangs", 2, 2, phase="Scheduling")
+    yield from _counted("forecast_queue_incoming_pods_total", 360, event="PodAdd", queue="active")
+    yield from _of_replicas("forecast_tide_lacking_gpus", 4, 4, pool="a100")
+    yield from _counted("forecast_tide_shortfall_seconds_total", 1800, pool="a100")
+    yield from _counted("forecast_job_deadline_met_total", 12)
+    yield from _counted("forecast_job_deadline_missed_total", 6)
+    yield from _counted("forecast_job_storm_expected_pods_total", 24)
+    yield from _counted("forecast_job_storm_arrived_pods_total", 18)
+    # Three clusters, each with a model of its own; in one of them a night's model is just being taken over.
+    for cluster, version in (("eu-1", "a"), ("us-1", "b"), ("us-1", "c"), ("us-2", "d")):
+        labels = {"cluster": cluster, "version": version, **SCHEDULE}
+        yield series("forecast_model_info", "1+0x500", instance=f"{version}:8889", **labels)
+
+
+def _asked() -> Iterator[dict[str, Any]]:
+    for name in ("scheduling", "gpu-and-jobs", "model"):
+        dashboard = json.loads((GRAFANA / f"{name}.json").read_text())
+        for asked in panel_queries(name, dashboard):
+            if asked.where in SHOWN:
+                query, _ = filled_in(asked.query, dashboard, HOUR, {})
+                figures = [{"labels": labels, "value": value} for labels, value in SHOWN[asked.where].items()]
+                yield {"eval_time": "2h", "expr": f"round({query}, 0.001)", "exp_samples": figures}
+
+
+def test_panels_show_what_is_so_and_not_what_every_replica_says_of_it(tmp_path: Path) -> None:
+    asked = list(_asked())
+    assert len(asked) == len(SHOWN), "a panel was renamed"
+    test = {"interval": "15s", "input_series": [one.written() for one in _given()], "promql_expr_test": asked}
+    complaints = run_rule_tests(tmp_path, [], [test])
+    assert not complaints, complaints
