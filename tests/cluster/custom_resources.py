@@ -12,7 +12,7 @@ import urllib3
 import yaml
 
 from tests.cluster.stored_objects import eventually
-from tests.extender.templates.manifests import CRDS, Manifest
+from tests.extender.templates.manifests import DEFINITIONS, Manifest
 from tests.servers.control_plane.control_plane import ControlPlane
 
 __all__ = ["Answer", "CustomResources"]
@@ -49,7 +49,7 @@ class CustomResources:
 
     def install(self) -> list[Answer]:
         """Create all definitions and wait until they are served."""
-        definitions = [yaml.safe_load(path.read_text()) for path in sorted(CRDS.glob("*.yaml"))]
+        definitions = [yaml.safe_load(path.read_text()) for path in DEFINITIONS]
         answers = [self.request("POST", _DEFINITIONS, one) for one in definitions]
         plurals = [one["spec"]["names"]["plural"] for one in definitions]
         assert eventually(lambda: all(self.get(plural).status == 200 for plural in plurals), 30)

@@ -13,7 +13,15 @@ from extender.templates.decoding import object_from_manifest
 from extender.templates.objects import PodConditions
 from extender.templates.patterns import matches, pattern_problem
 from tests.cluster.custom_resources import CustomResources
-from tests.extender.templates.manifests import CRDS, INVALID, VALID, binding, example_manifests, node_config, pod_config
+from tests.extender.templates.manifests import (
+    DEFINITIONS,
+    INVALID,
+    VALID,
+    binding,
+    example_manifests,
+    node_config,
+    pod_config,
+)
 from tests.servers.control_plane.control_plane import ControlPlane
 
 
@@ -159,7 +167,7 @@ def _parameter(pattern: str, default: str) -> dict[str, Any]:
 
 
 def test_every_field_is_explained() -> None:
-    for path in sorted(CRDS.glob("*.yaml")):
+    for path in DEFINITIONS:
         version = yaml.safe_load(path.read_text())["spec"]["versions"][0]
         silent = list(_without_description(version["schema"]["openAPIV3Schema"], path.stem))
         assert silent == []

@@ -5,8 +5,12 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import threading
 from collections.abc import Callable
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from typing import Any, Self
 
 import pytest
 
@@ -115,21 +119,41 @@ def test_without_any_model_requests_decide(start: Started, cluster: Scenery, mod
 
 
 def test_it_is_not_ready_before_its_model_is_read(start: Started, cluster: Scenery, models: Path) -> None:
-    """A store that takes its time: latest.json is a pipe that nobody writes to yet."""
-    latest = models / "latest.json"
-    kept = latest.rename(models / "kept")
-    os.mkfifo(latest)
-    scorer = start(ready=False)
-    body = {"pod": cluster.pod("any")}
-    refused = None
-    assert eventually(lambda: "model is being read" in scorer.http.get("/readyz").text)
-    refused = scorer.http.post("/v1/scores", json=body)
-    assert refused.status_code == 503 and "Retry-After" in refused.headers
-    assert scorer.http.get("/healthz").status_code == 200
-    assert scorer.get("/v1/status")["pods"] == N_PODS  # the cluster is known already
-    with latest.open("wb") as pipe:
-        os.replace(kept, models / "next")
-        os.replace(shutil.copy(models / "next", models / "copy"), latest)
-        pipe.write((models / "next").read_bytes())
-    scorer.wait_ready()
-    assert scorer.post("/v1/scores", body)["model"] == _version(scorer) is not None
+    with _SlowStore(models) as store:
+        scorer = start("--models", store.url, ready=False)
+        body = {"pod": cluster.pod("any")}
+        assert eventually(lambda: "model is being read" in scorer.http.get("/readyz").text)
+        refused = scorer.http.post("/v1/scores", json=body)
+        assert refused.status_code == 503 and "Retry-After" in refused.headers
+        assert scorer.http.get("/healthz").status_code == 200
+        assert scorer.get("/v1/status")["pods"] == N_PODS  # the cluster is known already
+        store.answers.set()
+        scorer.wait_ready()
+        assert scorer.post("/v1/scores", body)["model"] == _version(scorer) is not None
+
+
+class _SlowStore:
+    """Models over HTTP, by a server that answers nothing until told to."""
+
+    def __init__(self, models: Path) -> None:
+        self.answers = answers = threading.Event()
+
+        class Handler(SimpleHTTPRequestHandler):
+            def parse_request(self) -> bool:
+                answers.wait(60)
+                return super().parse_request()
+
+            def log_message(self, format: str, *args: Any) -> None:
+                pass
+
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), partial(Handler, directory=str(models)))
+        self.url = f"http://127.0.0.1:{self._server.server_port}"
+
+    def __enter__(self) -> Self:
+        threading.Thread(target=self._server.serve_forever, daemon=True).start()
+        return self
+
+    def __exit__(self, *unused: object) -> None:
+        self.answers.set()
+        self._server.shutdown()
+        self._server.server_close()

@@ -14,7 +14,7 @@ from extender.templates.objects import NodeSchedulerConfig, PodSchedulerConfig, 
 from extender.templates.template_set import TemplateSet
 
 __all__ = [
-    "CRDS",
+    "DEFINITIONS",
     "EXAMPLES",
     "INVALID",
     "VALID",
@@ -30,6 +30,8 @@ Manifest = dict[str, Any]
 
 CRDS: Final = Path(__file__).parents[3] / "deploy" / "crds"
 EXAMPLES: Final = CRDS / "examples"
+DEFINITIONS: Final = tuple(sorted(path for path in CRDS.glob("*.yaml") if path.name != "kustomization.yaml"))
+"""Files of one CustomResourceDefinition each."""
 
 API_VERSION: Final = "forecast-scheduler.io/v1alpha1"
 
