@@ -141,6 +141,7 @@ def test_a_history_that_grew_night_by_night_is_that_of_one_reading(
     alike(model_at(tmp_path / "third"), expected)
 
 
+@pytest.mark.long
 def test_a_server_that_misbehaves_and_restarts_in_the_middle_gives_the_same_model(
     truth: Truth, tmp_path: Path, expected: PeakModel
 ) -> None:
@@ -197,6 +198,7 @@ def test_a_run_that_is_told_to_stop_gives_its_lease_back(server: PrometheusServe
     assert not any(lease.exists() for lease in leases)
 
 
+@pytest.mark.long
 def test_a_damaged_day_of_the_history_is_read_again(
     first_night: tuple[Path, dict[str, object], str], server: PrometheusServer, tmp_path: Path, expected: PeakModel
 ) -> None:
@@ -210,6 +212,7 @@ def test_a_damaged_day_of_the_history_is_read_again(
     assert len(list((tmp_path / "h").rglob("*.damaged"))) == 2
 
 
+@pytest.mark.long
 def test_two_runs_at_once_are_one_run(server: PrometheusServer, tmp_path: Path) -> None:
     command = [sys.executable, "-m", "forecast_scheduler", "train", "--prometheus", server.url]
     command += ["--history", str(tmp_path / "h"), "--models", str(tmp_path / "m")]
@@ -238,6 +241,7 @@ def test_a_dead_server_is_told_in_one_line_and_the_model_stays(
     assert (files(place / "m"), files(place / "h")) == before
 
 
+@pytest.mark.long
 def test_a_server_that_dies_for_good_in_the_middle_leaves_what_was_read(
     truth: Truth, tmp_path: Path, capfd: pytest.CaptureFixture[str], expected: PeakModel
 ) -> None:

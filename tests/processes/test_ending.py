@@ -92,6 +92,7 @@ def test_replicas_agree_and_a_killed_one_comes_back_with_the_same_opinion(start:
     assert eventually(lambda: _difference(_scores(one, cluster), _scores(other, cluster)) <= 1e-6, 10)
 
 
+@pytest.mark.long
 def test_replicas_that_measured_at_different_moments_differ_by_hundredths_of_a_point(
     start: Started, cluster: Scenery, prometheus: PrometheusServer
 ) -> None:

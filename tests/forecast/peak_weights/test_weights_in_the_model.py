@@ -97,6 +97,7 @@ def test_pods_summed_onto_nodes_are_corrected_and_services_themselves_are_not() 
     assert (after.mean[1:] == before.mean[1:]).all() and (after.std[0] > before.std[0]).all()
 
 
+@pytest.mark.long
 def test_nodes_feel_unmeasured_pods_with_one_cost_beside_measured_ones() -> None:
     history, truth = constructed(n_services=60, n_nodes=30, n_days=15, cost_share=0.4)
     hidden = np.arange(60) % 3 == 0
@@ -109,6 +110,7 @@ def test_nodes_feel_unmeasured_pods_with_one_cost_beside_measured_ones() -> None
         assert curves[pods].mean() == pytest.approx(own[pods].mean() + truth.cost[CPU], rel=0.12)
 
 
+@pytest.mark.long
 def test_a_cluster_that_is_the_sum_of_its_pods_is_read_as_it_always_was() -> None:
     model = fit(synthetic_history(n_days=15))
     assert (model.correction == 1).all() and (model.per_pod_cost == 0).all()
