@@ -11,10 +11,14 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Final
 
-__all__ = ["CACHE", "built_once", "run_go"]
+__all__ = ["built_once", "cache_directory", "run_go"]
 
-CACHE: Final = Path.home() / ".cache" / "forecast-scheduler"
 _BUILD_SECONDS: Final = 3_600
+
+
+def cache_directory() -> Path:
+    """Where what was built stays."""
+    return Path.home() / ".cache" / "forecast-scheduler"
 
 
 def built_once(path: Path, build: Callable[[Path], None]) -> Path:

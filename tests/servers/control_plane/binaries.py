@@ -12,7 +12,7 @@ import re
 from functools import cache
 from pathlib import Path
 
-from tests.servers.go_build import CACHE, built_once, run_go
+from tests.servers.go_build import built_once, cache_directory, run_go
 
 __all__ = ["binary"]
 
@@ -31,7 +31,7 @@ def binary(name: str) -> Path:
     if assets and (Path(assets) / name).exists():
         return Path(assets) / name
     kubernetes, etcd, digest = _versions()
-    directory = CACHE / f"control-plane-{kubernetes}-etcd-{etcd}-{digest}"
+    directory = cache_directory() / f"control-plane-{kubernetes}-etcd-{etcd}-{digest}"
     return built_once(directory / name, lambda path: _build(name, path, kubernetes))
 
 

@@ -6,7 +6,7 @@ import hashlib
 import shutil
 from pathlib import Path
 
-from tests.servers.go_build import CACHE, built_once, run_go
+from tests.servers.go_build import built_once, cache_directory, run_go
 
 __all__ = ["kubectl"]
 
@@ -17,7 +17,7 @@ def kubectl() -> Path:
     """The program; the first call on a machine without one builds it."""
     if found := shutil.which("kubectl"):
         return Path(found)
-    return built_once(CACHE / f"kubectl-{_digest()}" / "kubectl", _build)
+    return built_once(cache_directory() / f"kubectl-{_digest()}" / "kubectl", _build)
 
 
 def _digest() -> str:
