@@ -138,6 +138,8 @@ class World:
         workload = fill(plane, writer, owners)
         self._serve(stack, plane)
         training.result()
+        seen = "count(count by (job) (forecast_model_info))"
+        assert eventually(lambda: self.value(seen) >= 3, _LONG), "the first model is not scraped"
         # As a copy from an object store does it: what is in use is changed in the last write.
         for path in sorted((self._directory / "next-models").iterdir(), key=lambda path: path.name == "latest.json"):
             _replace(path, self._directory / "models" / path.name)
