@@ -206,7 +206,7 @@ def _quality() -> list[Placed]:
             lines(
                 "Coverage of the bound",
                 "Share of node half hours of the last 24 hours in which usage stayed below its 0.95 bound. It is to be "
-                "about 95 %: below 85 % the bound is broken, always 100 % it is wasteful.",
+                "about 95 %: below 75 % an alert calls the bound broken, always 100 % it is wasteful.",
                 Query(f"forecast:node_coverage:1d{where(resource='$resource')}", "{{cluster}} {{resource}}"),
                 unit=SHARE,
                 limits=((0.85, GREEN),),
