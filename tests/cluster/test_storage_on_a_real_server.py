@@ -70,7 +70,8 @@ def test_storage_is_listed_watched_and_survives_a_killed_server(plane: ControlPl
     check_access(api_client(plane.kubeconfig), kinds=ALL_KINDS)
     sink = IndexedObjects()
     timing = Timing(backoff=Backoff(first=0.05, longest=0.3))
-    source = KubernetesSource(api_client(plane.kubeconfig), sink, kinds=ALL_KINDS, page_size=5, timing=timing)
+    api = api_client(plane.kubeconfig, connections=len(ALL_KINDS) + 1)
+    source = KubernetesSource(api, sink, kinds=ALL_KINDS, page_size=5, timing=timing)
     source.start()
     try:
         assert source.wait_synced(15)
