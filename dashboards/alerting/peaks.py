@@ -16,7 +16,7 @@ from typing import Final
 
 from trainer.prometheus.recorded import NODE_USAGE
 
-__all__ = ["DAY", "HALF_HOUR", "INTERVAL_SECONDS", "Rule", "node_peaks", "rule"]
+__all__ = ["DAY", "HALF_HOUR", "INTERVAL_SECONDS", "THREE_DAYS", "Rule", "node_peaks", "rule"]
 
 Rule = dict[str, str]
 
@@ -26,6 +26,8 @@ HALF_HOUR: Final = "[29m59s]"
 
 DAY: Final = "[1d:30m]"
 """Of half hours that were recorded: 48 of them, none of which shares a moment with another."""
+
+THREE_DAYS: Final = "[3d:30m]"
 
 _NODE: Final = "by (cluster, node, resource)"
 _ALL_NODES: Final = "by (cluster, resource)"
@@ -51,7 +53,12 @@ def node_peaks() -> list[Rule]:
         rule("forecast:node_error", f"({actual} - ignoring (quantile) {expected}) / forecast:node_capacity"),
         rule(within, f"sum {_ALL_NODES} ({actual} <= bool ignoring (quantile) {bound})"),
         rule(compared, f"count {_ALL_NODES} ({actual} and ignoring (quantile) {bound})"),
-        rule("forecast:node_coverage:1d", f"sum_over_time({within}{DAY}) / sum_over_time({compared}{DAY})"),
+        *(
+            rule(
+                f"forecast:node_coverage:{name}", f"sum_over_time({within}{window}) / sum_over_time({compared}{window})"
+            )
+            for name, window in (("1d", DAY), ("3d", THREE_DAYS))
+        ),
     ]
 
 

@@ -45,6 +45,11 @@ def _steady(name: str, value: float, /, **labels: str) -> Series:
     return series(name, f"{value!r}+0x150", **labels)
 
 
+def _for_days(name: str, value: float, /, **labels: str) -> Series:
+    """The same for 50 hours."""
+    return series(name, f"{value!r}+0x3000", **labels)
+
+
 def _growing(name: str, a_minute: float, /, **labels: str) -> Series:
     """A counter that is there from the start."""
     return series(name, f"0+{a_minute!r}x150", **labels)
@@ -147,32 +152,32 @@ _FORECAST = (
     Scene("ForecastModelRefused", "none does", _of_scorer("forecast_model_refused", 0, 0), 20),
     Scene(
         "ForecastCoverageBroken",
-        "bounds hold in less than three of four half hours",
+        "bounds hold less often than the gate asks for",
         (
-            _steady("forecast:node_coverage:1d", 0.74, resource="cpu"),
-            _steady("forecast:nodes_compared", 20, resource="cpu"),
+            _for_days("forecast:node_coverage:3d", 0.84, resource="cpu"),
+            _for_days("forecast:nodes_compared", 1, resource="cpu"),
         ),
-        100,
-        {WARNING: "cpu: usage was below its 0.95 bound in 74% of node half hours only"},
+        49 * 60 + 10,
+        {WARNING: "cpu: usage was below its 0.95 bound in 84% of node half hours of three days only"},
         {"resource": "cpu"},
     ),
     Scene(
         "ForecastCoverageBroken",
         "they hold less often than promised, but not much",
         (
-            _steady("forecast:node_coverage:1d", 0.76, resource="cpu"),
-            _steady("forecast:nodes_compared", 48, resource="cpu"),
+            _for_days("forecast:node_coverage:3d", 0.86, resource="cpu"),
+            _for_days("forecast:nodes_compared", 48, resource="cpu"),
         ),
-        100,
+        49 * 60 + 10,
     ),
     Scene(
         "ForecastCoverageBroken",
-        "too little was compared",
+        "one odd day is all there is",
         (
-            _steady("forecast:node_coverage:1d", 0.2, resource="cpu"),
-            _steady("forecast:nodes_compared", 9, resource="cpu"),
+            _for_days("forecast:node_coverage:3d", 0.2, resource="cpu"),
+            _for_days("forecast:nodes_compared", 48, resource="cpu"),
         ),
-        100,
+        47 * 60,
     ),
     Scene(
         "ForecastDegraded",

@@ -119,9 +119,10 @@ def _predicted(days: SampleDays, model: PeakModel, now: datetime) -> Iterator[Me
         of_all, compared = {"resource": resource.name}, np.full(len(past), float(len(days.nodes)))
         yield MetricSeries("forecast:nodes_within_bound", of_all, past, within)
         yield MetricSeries("forecast:nodes_compared", of_all, past, compared)
-        # Of all that was compared so far, which is less than a day in the beginning.
+        # Of all that was compared so far, which is a day at most.
         coverage = np.cumsum(within) / np.cumsum(compared)
-        yield MetricSeries("forecast:node_coverage:1d", of_all, past, coverage)
+        for window in ("1d", "3d"):
+            yield MetricSeries(f"forecast:node_coverage:{window}", of_all, past, coverage)
 
 
 def _predictions(days: SampleDays, model: PeakModel, begin: int) -> Floats:

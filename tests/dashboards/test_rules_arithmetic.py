@@ -96,6 +96,8 @@ def test_peaks_and_errors_of_nodes(tmp_path: Path) -> None:
     assert 5 < peak["small"] < 6
     shares = np.array([peak[name] / capacity[name] for name in usage])
     within = sum(int((slots[name][-DAY:] <= bound[name]).sum()) for name in usage)
+    halved = np.where(np.arange(n) < 6, 0.5, 1.0)
+    ever_within = sum(int((slots[name] <= halved * bound[name]).sum()) for name in usage)
     now = usage["small"][-9:-3].mean()  # a quarter of an hour before the end
     # Not at a half hour: whether a day then has 48 or 49 of them is another difference between versions.
     after = 27 + 5 / 60
@@ -103,6 +105,7 @@ def test_peaks_and_errors_of_nodes(tmp_path: Path) -> None:
         _is("forecast:node_peak:1d", {_labels(**_node(name)): peak[name] for name in usage}, hours=after),
         _is("forecast:node_peak_spread", {_labels(resource="cpu"): float(shares.std() / shares.mean())}, hours=after),
         _is("forecast:node_coverage:1d", {_labels(resource="cpu"): within / (2 * DAY)}, hours=after),
+        _is("forecast:node_coverage:3d", {_labels(resource="cpu"): ever_within / (2 * n)}, hours=after),
         _is(
             "forecast:node_usage_share",
             {_labels(**_node(name)): slots[name][-1] / capacity[name] for name in usage},
