@@ -53,6 +53,7 @@ class Charges:
         self._seen: dict[str, int] = {}  # node where it was seen
         self._total = np.zeros((0, n_resources))
         self._n_on = np.zeros(0, dtype=np.int64)
+        self._highest = np.full(n_resources, 1e-9)  # that any sum has been: rounding errors are of its size
 
     def __len__(self) -> int:
         """Pods that are charged, wholly or in part."""
@@ -110,6 +111,7 @@ class Charges:
         self._charges.update(zip(uids, charges, strict=True))
         add_to_rows(self._total, rows, amount)
         np.add.at(self._n_on, rows, 1)
+        np.maximum(self._highest, self._total.max(axis=0, initial=0.0), out=self._highest)
 
     def reprice(self, uid: str, amount: AnyFloats) -> None:
         """Another model takes the pod to use something else; nothing if it is not charged."""
@@ -147,18 +149,21 @@ class Charges:
                 self._seen[uid] = charge.node
 
     def drift(self) -> float:
-        """Largest difference between the sums and the charges they are made of, as a share of the largest sum."""
+        """Largest difference between the sums and the charges they are made of, as a share of the largest sum so far.
+
+        Not of what is left: of a million that was charged and released, 1e-10 may stay beside nothing.
+        """
         total = np.zeros_like(self._total)
         for charge in self._charges.values():
             total[charge.node] += charge.left * charge.amount
-        scale = np.maximum(np.abs(total).max(axis=0, initial=0.0), 1e-9)
-        return float((np.abs(total - self._total) / scale).max(initial=0.0))
+        return float((np.abs(total - self._total) / self._highest).max(initial=0.0))
 
     def _put(self, uid: str, charge: _Charge) -> None:
         self._take(uid)
         self._ensure(charge.node + 1)
         self._charges[uid] = charge
         self._total[charge.node] += charge.left * charge.amount
+        np.maximum(self._highest, self._total[charge.node], out=self._highest)
         self._n_on[charge.node] += 1
 
     def _take(self, uid: str) -> None:
