@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 
-from threadpoolctl import threadpool_limits  # a dependency of scikit-learn
+from threadpoolctl import ThreadpoolController  # a dependency of scikit-learn
 
 __all__ = ["one_thread"]
 
@@ -13,5 +14,11 @@ __all__ = ["one_thread"]
 @contextmanager
 def one_thread() -> Iterator[None]:
     """scikit-learn's OpenMP loops run on one thread inside; measured ten times faster on a busy machine."""
-    with threadpool_limits(limits=1, user_api="openmp"):
+    with _libraries().limit(limits=1, user_api="openmp"):
         yield
+
+
+@cache
+def _libraries() -> ThreadpoolController:
+    """Looked for once, among all that are loaded: it takes longer than a small fit. Whoever asks has scikit-learn."""
+    return ThreadpoolController()

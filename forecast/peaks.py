@@ -17,13 +17,13 @@ from typing import Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
-from sklearn.ensemble import HistGradientBoostingRegressor
 
 from forecast.arrays import AnyFloats, Floats, Ints
 from forecast.calendar import Days
 from forecast.one_thread import one_thread
 from forecast.peak_features import EXPERTS, DailyStatistics, PeakRows, daily_statistics, describe
 from forecast.quantile_blend import blend_weights
+from forecast.quantile_trees import QuantileTrees
 
 __all__ = ["PeakForecaster", "PeakQuantiles"]
 
@@ -64,7 +64,7 @@ class _Stage:
     """
 
     weights: Floats
-    trees: tuple[HistGradientBoostingRegressor, ...]
+    trees: tuple[QuantileTrees, ...]
     bin_edges: Floats
     trust: float
 
@@ -165,7 +165,7 @@ class PeakForecaster(BaseEstimator):
 
     def _trees(
         self, sample: _Sample | None, weights: Floats, edges: Floats, quantile: float, n_models: int
-    ) -> tuple[HistGradientBoostingRegressor, ...]:
+    ) -> tuple[QuantileTrees, ...]:
         if sample is None or len(sample.actual) < _FEWEST_ROWS_FOR_TREES:
             return ()
         n_rows = len(sample.actual)
@@ -177,7 +177,7 @@ class PeakForecaster(BaseEstimator):
         features = _binned(sample.rows.features, edges)
         models = []
         for member in range(n_models):
-            model = HistGradientBoostingRegressor(
+            model = QuantileTrees(
                 loss="quantile",
                 quantile=_aimed_at(quantile),
                 learning_rate=0.08,
