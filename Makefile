@@ -24,14 +24,14 @@ PYTEST := $(BIN)/python -m pytest --numprocesses $(WORKERS) --dist loadfile --no
 ALONE := $(shell grep -rl --include='test_*.py' 'mark\.alone' tests)
 PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: help setup setup-bench demo cluster dashboards test audit lint types test-long bench clean
+.PHONY: help setup setup-bench demo cluster dashboards test test-together audit lint types test-long bench clean
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(firstword $(MAKEFILE_LIST)) | expand -t 14
 
 setup: $(VENV)/.installed-test  ## virtual environment in .venv, with the command and what the tests need
 
-setup-bench: $(VENV)/.installed-bench
+setup-bench: $(VENV)/.installed-bench  ## what benchmarks.NAME needs besides: statsforecast, LightGBM
 
 demo: $(VENV)/.installed  ## train on the sample, backtest, replay, then serve the scorer's page (Ctrl-C ends it)
 	$(BIN)/forecast-scheduler demo $(DEMO)
@@ -39,15 +39,18 @@ demo: $(VENV)/.installed  ## train on the sample, backtest, replay, then serve t
 cluster: $(VENV)/.installed-test  ## a local control plane with the sample's cluster and history (Ctrl-C ends it)
 	@$(BIN)/python -m tests.servers.local_cluster $(CLUSTER)
 
-test: lint types  ## ruff, mypy and all tests but the long ones (CI)
-	$(PYTEST) -m "not long and not alone"
+test: lint  ## ruff, mypy and all tests but the long ones (CI)
+	@$(MAKE) --no-print-directory --jobs 2 types test-together
 	$(BIN)/python -m pytest -m "not long and alone" $(ALONE)
+
+test-together: $(VENV)/.installed-test
+	$(PYTEST) -m "not long and not alone"
 
 audit: .venv-audit/.installed  ## known vulnerabilities of every pinned dependency (asks PyPI about each)
 	.venv-audit/bin/pip-audit --strict --requirement constraints.txt --no-deps --disable-pip --progress-spinner off
 
 # Tests start our commands again and again: where Python may not keep its bytecode, all of it is compiled each time.
-test test-long: export PYTHONDONTWRITEBYTECODE :=
+test test-together test-long: export PYTHONDONTWRITEBYTECODE :=
 
 lint: $(VENV)/.installed-test
 	$(BIN)/ruff check .

@@ -17,12 +17,12 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 # Workers of pytest-xdist have it, and commands would take it for the width of a terminal that somebody looks at.
 os.environ.pop("COLUMNS", None)
 
-# Nothing is judged by the time it takes: the machine may be busy with other tests. Half as many cases as Hypothesis
+# Nothing is judged by the time it takes: the machine may be busy with other tests. A third of the cases that Hypothesis
 # would try by itself.
-settings.register_profile("usual", max_examples=50, deadline=None)
+settings.register_profile("usual", max_examples=30, deadline=None)
 settings.load_profile("usual")
 
-# `make test-long` asks for it: every property is tried on ten times as many cases, hundreds of thousands in all.
+# `make test-long` asks for it: hundreds of thousands of cases in all.
 settings.register_profile("long", max_examples=500, deadline=None)
 
 

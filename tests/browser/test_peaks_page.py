@@ -58,7 +58,9 @@ def choose(page: Page, selector: str, value: str) -> None:
     )
 
 
-@pytest.mark.parametrize("size", [{}, PHONE, {"dark": True}], ids=["desk", "phone", "dark"])
+@pytest.mark.parametrize(
+    "size", [{}, pytest.param(PHONE, marks=pytest.mark.long), {"dark": True}], ids=["desk", "phone", "dark"]
+)
 def test_the_curves_and_figures_are_drawn_and_nothing_is_asked_for(
     browser: Browser, file: Path, size: dict[str, object]
 ) -> None:

@@ -222,6 +222,7 @@ def test_others_bind_delete_and_replace_pods_meanwhile(
     assert all(one.is_gone for one in outcomes[40:120]) and all(one.is_bound for one in outcomes[120:])
 
 
+@pytest.mark.long
 def test_two_schedulers_that_disagree_bind_every_pod_once(writer: ClusterWriter, burst: Callable[..., Burst]) -> None:
     pods = created(writer, 120)
     one, other = burst(), burst()

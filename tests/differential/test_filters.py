@@ -29,9 +29,9 @@ def real() -> Iterator[RealScheduler]:
         yield running
 
 
-def test_300_pods_may_go_where_kube_scheduler_lets_them(real: RealScheduler) -> None:
-    compared = _all_agree(real, range(12), n_probes=25)
-    assert len(compared) == 300
+def test_150_pods_may_go_where_kube_scheduler_lets_them(real: RealScheduler) -> None:
+    compared = _all_agree(real, range(6), n_probes=25)
+    assert len(compared) == 150
     # The cases are worth their name: most pods have a choice, and each filter is the only obstacle somewhere.
     n_choices = sum(0 < len(one.real.passing) < one.n_nodes for one in compared)
     assert n_choices > 0.4 * len(compared)

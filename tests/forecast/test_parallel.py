@@ -79,6 +79,7 @@ def test_processes_give_the_same_model(expected: PeakModel) -> None:
         same(fit(HISTORY), expected)
 
 
+@pytest.mark.long
 @pytest.mark.filterwarnings("ignore::ResourceWarning")
 def test_a_dask_cluster_gives_the_same_model_also_when_a_worker_is_killed(expected: PeakModel) -> None:
     with dask_cluster() as client, parallel_config(backend="dask"):

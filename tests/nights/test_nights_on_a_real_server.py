@@ -126,6 +126,7 @@ def test_a_second_run_on_the_same_night_changes_nothing(
     assert files(place / "m") == before
 
 
+@pytest.mark.long
 def test_a_history_that_grew_night_by_night_is_that_of_one_reading(
     server: PrometheusServer, tmp_path: Path, expected: PeakModel
 ) -> None:
@@ -274,6 +275,7 @@ def test_a_server_whose_scraping_stopped_days_ago_is_refused(tmp_path: Path, cap
     assert not (tmp_path / "m").exists()
 
 
+@pytest.mark.long
 def test_the_next_night_is_gated_on_the_forecast_that_was_issued(
     truth: Truth, server: PrometheusServer, tmp_path: Path
 ) -> None:

@@ -7,6 +7,8 @@ import sys
 from collections import Counter
 from pathlib import Path
 
+import pytest
+
 from tests.processes.conftest import Started
 from tests.processes.scenery import N_NODES, N_PODS, Scenery
 from tests.processes.scorer_process import ROOT, Asker, ScorerProcess, eventually, settings_of
@@ -72,6 +74,7 @@ def test_a_killed_api_server_holds_up_no_score(
     _lines(scorer, at_most=20)
 
 
+@pytest.mark.long
 def test_what_it_missed_behind_a_compaction_is_listed_again(
     start: Started, plane: ControlPlane, cluster: Scenery, writer: ClusterWriter
 ) -> None:

@@ -152,6 +152,7 @@ def test_bindings_over_a_connection_that_breaks_all_the_time_lose_and_double_not
     assert "Traceback" not in live.log, live.log.partition("Traceback")[2][:4000]
 
 
+@pytest.mark.long
 def test_two_replicas_agree(plane: ControlPlane, cluster: Scenery, extending: Extending, placed: Placed) -> None:
     """Each places half of the pods; once both have seen where they went, both say the same of the next one."""
     replicas = [extending(), extending()]

@@ -213,6 +213,7 @@ def test_later_pods_follow_a_changed_template_and_say_so(site: Site, placing: Pl
     site.records(after | {"metadata": after["metadata"] | {"name": "third"}})
 
 
+@pytest.mark.long
 def test_a_trial_with_half_of_the_pods(site: Site, placing: Placing, applied: Any, tmp_path: Path) -> None:
     trial = bound_to_default("cart-pool", canary={"percent": 50})
     trial["spec"]["arguments"] = [{"name": "pools", "strings": ["gpu"]}, {"name": "first", "string": "gpu"}]

@@ -177,6 +177,7 @@ def test_a_restarted_api_server_is_followed_again(plane: ControlPlane, api: Api,
         assert eventually(lambda: _pools(api, "cart") == ["fast"], 30)
 
 
+@pytest.mark.long
 def test_a_thousand_bindings(api: Api, webhook: WebhookProcess) -> None:
     """All are in effect soon, of each pod only those that mean it, and their statuses come in time."""
     many = [binding(f"service-{i}", template="pool", pool=f"pool-{i % 7}") for i in range(1000)]

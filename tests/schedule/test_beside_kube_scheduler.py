@@ -34,6 +34,7 @@ def kube_scheduler(plane: ControlPlane) -> Iterator[KubeScheduler]:
         yield running
 
 
+@pytest.mark.long
 def test_both_are_busy_each_on_its_own_nodes(
     writer: ClusterWriter, kube_scheduler: KubeScheduler, start: Started
 ) -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
 
+import pytest
+
 from tests.processes.scorer_process import eventually
 from tests.schedule.conftest import Started
 from tests.schedule.own_nodes import LONG, assert_settled, bound, group, groups, member, nodes_of, our_node, our_pod
@@ -32,6 +34,7 @@ def test_killed_in_the_middle_of_a_burst(writer: ClusterWriter, start: Started) 
     assert all(assert_settled(writer, [second]).values())
 
 
+@pytest.mark.long
 def test_killed_in_the_middle_of_a_gang(
     plane: ControlPlane, writer: ClusterWriter, start: Started, proxy: TcpProxy
 ) -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 
+import pytest
+
 from tests.processes.scorer_process import ScorerProcess, eventually
 from tests.schedule.conftest import Started
 from tests.schedule.gpu_nodes import GPUS, devices_said, gpu_node, gpu_pod, overlapping
@@ -64,6 +66,7 @@ def test_whole_shared_and_several_of_two_types(writer: ClusterWriter, start: Sta
     settled(writer, process)
 
 
+@pytest.mark.long
 def test_killed_in_the_middle_of_a_burst(writer: ClusterWriter, start: Started) -> None:
     """There is room for all and for no more: a device that is given out twice or lost would be seen."""
     n_nodes, gpus, per_gpu = 10, 8, 5

@@ -75,6 +75,7 @@ def test_a_quota_is_filled_to_the_last_pod_and_the_cluster_takes_what_is_over(
         assert_sound(plane, writer, process, history)
 
 
+@pytest.mark.long
 def test_killed_in_the_middle_of_a_burst_and_the_quota_is_held(
     plane: ControlPlane, writer: ClusterWriter, history: PodHistory, proxy: TcpProxy, tmp_path: Path
 ) -> None:

@@ -33,6 +33,7 @@ def world(module_plane: ControlPlane, tmp_path_factory: pytest.TempPathFactory) 
             yield world
 
 
+@pytest.mark.long
 def test_owners_share_by_dominant_resource(world: JobsWorld) -> None:
     n_nodes, cpu, gib = 5, 20, 80
     n_each = {"team-cpu": 280, "team-memory": 160, "team-both": 280}  # a fifth more of each than is to fit

@@ -6,6 +6,8 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from pathlib import Path
 
+import pytest
+
 from tests.processes.scorer_process import eventually
 from tests.schedule.job_world import PodHistory, assert_sound, job_pod, jobs_process
 from tests.schedule.own_nodes import LONG, our_node, our_pod, reported
@@ -19,6 +21,7 @@ ROOM = 42 * 10
 """Cores: the pods request 400."""
 
 
+@pytest.mark.long
 def test_a_storm_of_jobs_during_a_rollout(module_plane: ControlPlane, tmp_path: Path) -> None:
     with (
         ClusterWriter(module_plane, in_flight=16) as of_jobs,

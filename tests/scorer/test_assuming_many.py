@@ -55,7 +55,7 @@ def assert_same(both: Sequence[Followed]) -> None:
     assert differences(one.everything(), other.everything()) == []
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=400 if settings.get_current_profile_name() == "long" else 12, deadline=None)
 @given(st.data())
 def test_at_once_is_the_same_as_one_by_one(data: st.DataObject) -> None:
     batch = data.draw(batches())

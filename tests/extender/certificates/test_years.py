@@ -89,7 +89,7 @@ EVENTS = st.one_of(
 )
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=300 if settings.get_current_profile_name() == "long" else 20)
 @given(st.lists(EVENTS, max_size=60), st.booleans())
 @example([("lost", 9), ("backup", None), ("lost", 1), ("secret", "restored")], False)
 def test_nobody_is_ever_shown_a_certificate_that_is_not_trusted(

@@ -58,8 +58,8 @@ def _ask(url: str, requests: int) -> int:
     return made
 
 
-def test_a_few_hundred_requests_are_answered_as_documented(url: str) -> None:
-    assert _ask(url, 40) > 200
+def test_hundreds_of_requests_are_answered_as_documented(url: str) -> None:
+    assert _ask(url, 20) > 100
     assert httpx.get(f"{url}/readyz").status_code == 200
 
 

@@ -65,8 +65,8 @@ def _ask(api: Any, requests: int) -> int:
     return made
 
 
-def test_a_few_hundred_requests_are_answered_as_documented(api: Any, url: str) -> None:
-    assert _ask(api, 40) > 300
+def test_hundreds_of_requests_are_answered_as_documented(api: Any, url: str) -> None:
+    assert _ask(api, 20) > 150
     assert httpx.get(f"{url}/readyz").status_code == 200
 
 

@@ -81,6 +81,7 @@ def test_a_worse_recipe_keeps_the_old_arrays_of_its_bad_resource_only() -> None:
     assert "above the" in model.info["gate"]["cpu"]["reason"]
 
 
+@pytest.mark.long
 def test_night_after_night_a_bad_recipe_is_held_back_and_then_published_with_wider_bounds() -> None:
     current, found = good_at(N_DAYS - 5), []
     for n_days in range(N_DAYS - 4, N_DAYS + 1):

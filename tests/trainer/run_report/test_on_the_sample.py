@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 from forecast.fit import fit
 from forecast.history import History
@@ -27,6 +28,7 @@ SAMPLE = Path(__file__).parents[3] / "data" / "sample"
 NOW = datetime(2026, 2, 13, 2, tzinfo=UTC)
 
 
+@pytest.mark.long
 def test_three_nights_on_the_sample(tmp_path: Path) -> None:
     history = read_history(SAMPLE)
     registry, store = Registry(str(tmp_path)), open_store(str(tmp_path))
