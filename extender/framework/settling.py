@@ -2,9 +2,10 @@
 
     decided --bind--> BindingCycles --bound-------> assumed until the watch shows it
                                     |---failed----> given back; to the backoff
-                                    +---not known-> stays assumed; asked about when its time is over
+                                    +---not known-> stays assumed; asked about soon
     overdue (cache/assumptions.py) --ask_about-->  bound: kept, the watch lags
                                                    not bound: given back, queued anew
+                                                   not known: asked about again soon
 
 A pod is asked about only while nothing of ours is under way for it, and one question at a time; an answer counts only
 if the pod is still assumed where it was asked about.
@@ -16,6 +17,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Protocol
 
 from extender.framework.binding.cycles import BindingCycles
@@ -49,6 +51,14 @@ class Telling(Protocol):
         """It is gone, or about to be bound."""
 
 
+@dataclass(frozen=True, slots=True)
+class _NotKnown:
+    """A pod whose binding ended without an answer, at `since`."""
+
+    queued: QueuedPod
+    since: float
+
+
 class Settling:
     """For any thread: outcomes are told by a thread of the bindings."""
 
@@ -69,7 +79,7 @@ class Settling:
         self._telling, self._metrics, self._clock = telling, metrics, clock
         self._lock = threading.Lock()
         self._under_way: dict[str, QueuedPod] = {}  # being bound
-        self._not_known: dict[str, QueuedPod] = {}  # their binding ended without an answer
+        self._not_known: dict[str, _NotKnown] = {}
         self._asked: set[str] = set()
 
     @property
@@ -115,7 +125,11 @@ class Settling:
                 if uid in self._under_way or uid in self._asked:
                     continue  # it will be told
                 self._asked.add(uid)
-            logger.warning("a pod is not seen on its node: the API server is asked", extra={"pod": one.pod.name})
+                is_not_known = uid in self._not_known
+            if is_not_known:
+                logger.info("the binding of a pod got no answer: the API server is asked", extra={"pod": one.pod.name})
+            else:
+                logger.warning("a pod is not seen on its node: the API server is asked", extra={"pod": one.pod.name})
             self._bindings.ask(one, self._looked)
 
     # Told by the thread of the bindings
@@ -124,7 +138,7 @@ class Settling:
         uid = reserved.pod.uid
         with self._lock:
             queued = self._under_way.pop(uid, None)
-        self._settle(reserved, outcome, queued)
+        self._settle(reserved, outcome, None if queued is None else _NotKnown(queued, self._clock()))
 
     def _looked(self, reserved: Reserved, outcome: Outcome) -> None:
         uid = reserved.pod.uid
@@ -132,7 +146,7 @@ class Settling:
             self._asked.discard(uid)
             if uid in self._under_way:
                 return  # it was given a node anew meanwhile
-            queued = self._not_known.pop(uid, None)
+            before = self._not_known.pop(uid, None)
         with self._scorer.reading() as cluster:
             seat, state = cluster.state.seat_of.get(uid), cluster.state
             if uid not in cluster.assumed or seat is None or state.names[seat.node] != reserved.node:
@@ -140,10 +154,11 @@ class Settling:
         if outcome.ending is Ending.UNKNOWN:
             extra = {"pod": reserved.pod.name, "why": outcome.reason}
             logger.warning("what became of a pod is not known, and it is asked about again", extra=extra)
-        self._settle(reserved, outcome, queued)
+        self._settle(reserved, outcome, before)
 
-    def _settle(self, reserved: Reserved, outcome: Outcome, queued: QueuedPod | None) -> None:
-        uid = reserved.pod.uid
+    def _settle(self, reserved: Reserved, outcome: Outcome, before: _NotKnown | None) -> None:
+        """before: until now; None = it had been told to be bound, or was never ours to bind."""
+        uid, queued = reserved.pod.uid, None if before is None else before.queued
         if outcome.is_bound:
             with self._scorer.reading():
                 self._assumptions.keep(uid)
@@ -153,11 +168,14 @@ class Settling:
                 self._metrics.bound(self._clock() - queued.arrived, reserved.pod.scheduler_name)
                 self._metrics.attempt(AttemptResult.SCHEDULED, reserved.pod.scheduler_name)
         elif outcome.ending is Ending.UNKNOWN:
-            if queued is not None:
+            if before is not None:
                 with self._lock:
-                    self._not_known[uid] = queued
+                    self._not_known[uid] = before
             with self._scorer.reading():
-                self._assumptions.keep(uid)
+                if before is None:
+                    self._assumptions.keep(uid)
+                else:
+                    self._assumptions.ask_soon(uid, since=before.since)
         else:
             self._not_bound(reserved, outcome, queued)
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 
+import pytest
 import urllib3
 
-from tests.processes.scorer_process import eventually
+from tests.processes.scorer_process import ScorerProcess, eventually
 from tests.schedule.conftest import Started
-from tests.schedule.own_nodes import LONG, assert_settled, bound, our_node, our_pod
+from tests.schedule.own_nodes import LONG, QUICK_LEASE, assert_settled, bound, our_node, our_pod
 from tests.servers.cluster_objects import ClusterWriter, Manifest, node, replica_set
 from tests.servers.control_plane.control_plane import ControlPlane
 from tests.servers.control_plane.tcp_proxy import TcpProxy
@@ -34,6 +36,63 @@ def test_it_is_killed_and_comes_back_while_a_burst_is_bound(
     assert all(assert_settled(writer, [process]).values())
 
 
+def test_bindings_that_ran_out_of_time_while_it_was_away_are_settled_long_before_assumptions_end(
+    plane: ControlPlane, writer: ClusterWriter, start: Started, proxy: TcpProxy
+) -> None:
+    """Pods that it had bound without an answer arriving, and pods that it had not."""
+    n_pods = 20
+    process = start(url=proxy.url, bindings_in_flight=8, binding_timeout="1s", assume_timeout=_LONGER_THAN_LONG)
+    proxy.lag_new_connections(0.5)
+    _burst(writer, n_pods)
+    assert eventually(lambda: bound(writer) > 0, LONG), process.log[-3000:]
+    proxy.refuse(True)
+    n_bound = bound(writer)
+    assert n_bound < n_pods, "it was not killed in the middle"
+    with _away(plane, proxy):
+        assert eventually(lambda: process.metric("forecast_bindings_in_flight") == 0, LONG), process.log[-3000:]
+        assert process.metric("forecast_assumed_pods") >= n_pods - n_bound
+    _assert_asked_and_bound(writer, process, n_pods)
+
+
+def test_bindings_of_a_leader_that_lost_its_lease_while_it_was_away_are_settled_long_before_assumptions_end(
+    plane: ControlPlane, writer: ClusterWriter, start: Started, proxy: TcpProxy
+) -> None:
+    """It may not try again what got no answer, and leads again later."""
+    n_pods = 20
+    process = start(url=proxy.url, bindings_in_flight=8, assume_timeout=_LONGER_THAN_LONG, lease=QUICK_LEASE)
+    assert eventually(lambda: process.metric("forecast_leader") == 1, LONG), process.log
+    proxy.lag_new_connections(0.5)  # connections that bind are made first: the requests come later
+    _burst(writer, n_pods)
+    assert eventually(lambda: process.metric("forecast_bindings_in_flight") > 0, LONG), process.log[-3000:]
+    with _away(plane, proxy):
+        assert eventually(lambda: process.metric("forecast_leader") == 0, LONG), process.log[-3000:]
+        assert eventually(lambda: process.metric("forecast_bindings_in_flight") == 0, LONG), process.log[-3000:]
+        assert process.metric("forecast_assumed_pods") > 0, "it was not killed in the middle"
+    _assert_asked_and_bound(writer, process, n_pods)
+
+
+_LONGER_THAN_LONG = "5m"
+
+
+@contextmanager
+def _away(plane: ControlPlane, proxy: TcpProxy) -> Iterator[None]:
+    """Killed, and its connections with it; afterwards it is back, without a lag."""
+    proxy.refuse(True)
+    plane.api_server.kill()
+    yield
+    proxy.lag_new_connections(0.001)
+    proxy.refuse(False)
+    plane.api_server.start()
+
+
+def _assert_asked_and_bound(writer: ClusterWriter, process: ScorerProcess, n_pods: int) -> None:
+    assert eventually(lambda: bound(writer) == n_pods, LONG), process.log[-3000:]
+    assert all(assert_settled(writer, [process]).values())
+    assert "got no answer: the API server is asked" in process.log
+    assert "is not seen on its node" not in process.log
+
+
+@pytest.mark.long
 def test_connections_are_reset_and_answers_lost(writer: ClusterWriter, start: Started, proxy: TcpProxy) -> None:
     _burst(writer, N_PODS)
     process = start(url=proxy.url, **SLOWLY)
@@ -113,6 +172,7 @@ def _take(writer: ClusterWriter, name: str) -> None:
         writer.bind(name, "theirs")
 
 
+@pytest.mark.long
 def test_an_api_server_without_time_for_so_many(start: Started) -> None:
     """It serves one write at a time and answers 429 to all others, but for administrators."""
     n_pods = 16

@@ -2,7 +2,8 @@
 
     Initial --assume (cycle)--> ASSUMED --bound by us--> ASSUMED, confirmed soon --watch: there--> Added --> Deleted
                                    |                        |
-                                   | binding failed         | time is over: EXPIRED, the API server is asked
+                                   | binding failed         | time is over: EXPIRED, the API server is asked;
+                                   |                        | after a binding without an answer that is soon
                                    v                        |
                                 Initial <--it is not there--+--it is there: ASSUMED, the watch lags
                                                             +--it is gone, or elsewhere--> Deleted
@@ -49,8 +50,17 @@ class Assumptions:
         return self._clock() + 2 * self._binding_seconds + self._seconds
 
     def keep(self, uid: str) -> None:
-        """The API server has bound it, or nobody knows yet whether: the watch has so long to show it."""
+        """The API server has bound it: the watch has so long to show it."""
         self._cluster.keep(uid, self._clock() + self._seconds)
+
+    def ask_soon(self, uid: str, *, since: float) -> None:
+        """Nobody knows whether it is bound, since then: the watch has nothing to show if it is not.
+
+        Not at once: a request that was given up may be carried out a little later, and until then "not bound" says
+        nothing. It has as long for that as a binding has. While nothing answers, the pauses become longer.
+        """
+        now = self._clock()
+        self._cluster.keep(uid, now + min(max(self._binding_seconds, now - since), self._seconds))
 
     def forget(self, uid: str) -> None:
         """It is not on that node: give everything back."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -232,14 +233,15 @@ def test_an_outcome_that_is_not_known_holds_the_room_until_it_is() -> None:
     world.arrive("a")
     world.loop.round()
     world.bindings.end(UNKNOWN)
-    world.pass_time(WATCH - 1)
-    assert world.assumed == {"a"}
-    assert not world.bindings.questions
-    world.pass_time(2)
-    assert len(world.bindings.questions) == 1
-    world.bindings.answer(UNKNOWN)
-    assert world.assumed == {"a"}
-    world.pass_time(WATCH + BINDING + 1)
+    for pause in (BINDING, BINDING, 2 * BINDING, 4 * BINDING, WATCH, WATCH):
+        world.pass_time(pause - 1)  # a request that was given up may still be carried out
+        assert world.assumed == {"a"}
+        assert not world.bindings.questions
+        world.pass_time(1)
+        assert len(world.bindings.questions) == 1
+        world.bindings.answer(UNKNOWN)
+        assert world.assumed == {"a"}
+    world.pass_time(WATCH)
     world.bindings.answer(FAILED)
     assert world.assumed == set()
     assert world.parts()["a"] is Part.BACKOFF
@@ -255,6 +257,23 @@ def test_a_pod_found_bound_counts_as_bound() -> None:
     assert world.told.bound == ["a"]
     assert world.assumed == {"a"}
     assert world.parts() == {}
+
+
+def test_only_a_bound_pod_that_is_not_seen_is_worth_a_warning(caplog: pytest.LogCaptureFixture) -> None:
+    world = World()
+    world.arrive("a")
+    world.loop.round()
+    world.bindings.end(UNKNOWN)
+    world.pass_time(BINDING + 1)
+    assert not [one for one in caplog.records if one.levelno >= logging.WARNING]
+    world.bindings.answer(BOUND)
+    world.pass_time(WATCH - 1)
+    assert not world.bindings.questions
+    world.pass_time(2)
+    assert len(world.bindings.questions) == 1
+    assert [one.message for one in caplog.records if one.levelno >= logging.WARNING] == [
+        "a pod is not seen on its node: the API server is asked"
+    ]
 
 
 def test_nobody_asks_about_a_pod_whose_binding_is_under_way_and_only_once_about_another() -> None:
