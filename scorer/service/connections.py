@@ -1,15 +1,18 @@
-"""Which connections are kept: uvicorn's protocol with limits to how many, how slow and how long a header.
+"""Which connections are kept: uvicorn's protocol with limits to how many, how slow, how long a header, and how many
+requests ahead of the answers.
 
 Whoever only connects, asks what everybody may (probes, the page's files) or is hung up on costs nobody else a place:
 where there are too many, the one that has been idle for the longest goes, first among those, then among the others.
-Who has a request at work is never cut off.
+Who has a request at work is never cut off, unless it does not read its answers: then it counts as idle.
 """
 
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sized
 from itertools import chain
 
+from uvicorn.protocols.http.flow_control import FlowControl
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from scorer.service.security import OPEN_PATHS
@@ -20,15 +23,22 @@ _MOST_BESIDE_BODY = 512 * 1024
 """Bytes of header and trailers. Several times what is read at once, which may hold a whole request."""
 _FRAMING = 8
 """Bytes that a chunked body of one byte per chunk takes for each, and two more."""
+_MOST_WAITING = 32
+"""Requests of a client that wait for the answer to the one before. Most clients never send one ahead; what is read at
+once (256 KiB) may hold thousands, and nobody else is served while they are parsed."""
+_MOST_UNREAD = 128 * 1024 * 1024
+"""Bytes of answers that all clients together have not read yet: three of /metrics at 5,000 nodes, unzipped. An answer
+is written whole: its request is over, and no longer among those that limits.py counts, while it waits here."""
 
 
-def limited_protocol(header_seconds: float, connections: int) -> type[HttpToolsProtocol]:
-    """For one server. uvicorn itself waits for ever for a header, takes one of any size, and answers 503 to everybody,
-    probes too, where idle connections are too many."""
+def limited_protocol(header_seconds: float, unread_seconds: float, connections: int) -> type[HttpToolsProtocol]:
+    """For one server. uvicorn itself waits for ever for a header and for answers to be read, takes headers of any size
+    and requests in any number, and answers 503 to everybody, probes too, where idle connections are too many."""
     kept = _Kept(connections)
 
     class Limited(HttpToolsProtocol):
-        _patience: asyncio.TimerHandle | None = None
+        _patience: asyncio.TimerHandle | None = None  # until a header is whole
+        _unread: asyncio.TimerHandle | None = None  # until answers are read on
         _received = _body = 0  # bytes of the request
         _stranger = True
 
@@ -45,10 +55,14 @@ def limited_protocol(header_seconds: float, connections: int) -> type[HttpToolsP
 
         def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
             super().connection_made(transport)
+            self.flow = _OneByOne(transport, self.pipeline)
             self._patience = self.loop.call_later(header_seconds, transport.close)
             kept.add(self)
 
         def on_message_begin(self) -> None:
+            if len(self.pipeline) >= _MOST_WAITING:
+                self.transport.abort()
+                raise _TooManyWaiting  # ends the parser's work
             super().on_message_begin()
             self._received = self._body = 0
             if self._patience is None:
@@ -58,17 +72,41 @@ def limited_protocol(header_seconds: float, connections: int) -> type[HttpToolsP
             self._calm()
             kept.at_work(self)
             super().on_headers_complete()
-            self._stranger = self._stranger and self.scope["path"] in OPEN_PATHS
 
         def on_response_complete(self) -> None:
             more = bool(self.pipeline)
             super().on_response_complete()
             if not more:
-                # A TLS connection that we close waits for the other side to agree: a stranger's matter.
-                kept.idle(self, stranger=self._stranger or self.transport.is_closing())
+                self._stranger = self._stranger and self.cycle.scope["path"] in OPEN_PATHS
+                self._idle()
+
+        def pause_writing(self) -> None:
+            super().pause_writing()
+            self._idle()
+            self._await_reading()
+            kept.unread(self)
+
+        def resume_writing(self) -> None:
+            super().resume_writing()
+            self._read_on()
+
+        def _idle(self) -> None:
+            # A TLS connection that we close waits for the other side to agree: a stranger's matter.
+            kept.idle(self, stranger=self._stranger or self.transport.is_closing())
+
+        def _await_reading(self) -> None:
+            unread = self.transport.get_write_buffer_size()
+            self._unread = self.loop.call_later(unread_seconds, self._hang_up_unless_fewer, unread)
+
+        def _hang_up_unless_fewer(self, unread: int) -> None:
+            if self.transport.get_write_buffer_size() >= unread:
+                self.transport.abort()  # close() would wait for the rest to be read
+            else:
+                self._await_reading()
 
         def connection_lost(self, exc: Exception | None) -> None:
             self._calm()
+            self._read_on()
             kept.discard(self)
             super().connection_lost(exc)
 
@@ -77,7 +115,33 @@ def limited_protocol(header_seconds: float, connections: int) -> type[HttpToolsP
                 self._patience.cancel()
                 self._patience = None
 
+        def _read_on(self) -> None:
+            kept.read(self)
+            if self._unread is not None:
+                self._unread.cancel()
+                self._unread = None
+
     return Limited
+
+
+class _TooManyWaiting(Exception):
+    """Of one client's requests."""
+
+
+class _OneByOne(FlowControl):
+    """Nothing is read while a request waits for the answer to the one before.
+
+    uvicorn's own reads on whenever the body of one is asked for. For each answer to a client that sends faster than it
+    is answered, it thus parses and keeps thousands of requests more, and hardly gets round to anybody else.
+    """
+
+    def __init__(self, transport: asyncio.Transport, waiting: Sized) -> None:
+        super().__init__(transport)
+        self._waiting = waiting
+
+    def resume_reading(self) -> None:
+        if not self._waiting:
+            super().resume_reading()
 
 
 class _Kept:
@@ -88,16 +152,14 @@ class _Kept:
         self._all: set[HttpToolsProtocol] = set()
         self._strangers: dict[HttpToolsProtocol, None] = {}
         self._known: dict[HttpToolsProtocol, None] = {}
+        self._unread: dict[HttpToolsProtocol, None] = {}  # in the order in which they stopped to read
 
     def add(self, new: HttpToolsProtocol) -> None:
         """One that has asked nothing yet; another makes room for it, if one is idle."""
         self._all.add(new)
         self._strangers[new] = None
         if len(self._all) > self._most:
-            longest = next((found for found in chain(self._strangers, self._known) if found is not new), new)
-            self.discard(longest)
-            # Not close(): with TLS it would wait for the other side to agree.
-            longest.transport.abort()
+            self._hang_up(next((found for found in chain(self._strangers, self._known) if found is not new), new))
 
     def at_work(self, one: HttpToolsProtocol) -> None:
         """It has sent a request's header."""
@@ -105,11 +167,30 @@ class _Kept:
         self._known.pop(one, None)
 
     def idle(self, one: HttpToolsProtocol, *, stranger: bool) -> None:
-        """It has its answers."""
+        """It has its answers, or does not read them."""
         if one in self._all:
+            self.at_work(one)  # out of its old place
             (self._strangers if stranger else self._known)[one] = None
+
+    def unread(self, new: HttpToolsProtocol) -> None:
+        """Its answers wait to be read. Where all that wait are too many, those that have waited for the longest go."""
+        self._unread[new] = None
+        while len(self._unread) > 1 and self._bytes_unread() > _MOST_UNREAD:
+            self._hang_up(next(iter(self._unread)))
+
+    def read(self, one: HttpToolsProtocol) -> None:
+        """It reads on."""
+        self._unread.pop(one, None)
 
     def discard(self, one: HttpToolsProtocol) -> None:
         """It is closed."""
         self._all.discard(one)
         self.at_work(one)
+        self.read(one)
+
+    def _bytes_unread(self) -> int:
+        return sum(one.transport.get_write_buffer_size() for one in self._unread)
+
+    def _hang_up(self, one: HttpToolsProtocol) -> None:
+        self.discard(one)
+        one.transport.abort()  # close() would wait for the rest to be read, or with TLS for the other side to agree

@@ -16,6 +16,7 @@ from collections.abc import Callable
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from scorer.service.errors import ErrorAnswer, error_response
+from scorer.service.security import OPEN_PATHS
 
 __all__ = ["BodyLimit", "Busy", "Deadline", "Guard"]
 
@@ -23,8 +24,6 @@ logger = logging.getLogger(__name__)
 
 Observe = Callable[[str, str, int, float], None]
 """(method, route, status, seconds)"""
-
-_NEVER_BUSY = ("/healthz", "/readyz")  # a busy scorer is alive: restarting it would make things worse
 
 
 class Guard:
@@ -60,14 +59,18 @@ class Guard:
 
 
 class Busy:
-    """So many requests at once. More are told to come back rather than queued until nobody waits for them any more."""
+    """So many requests at once. More are told to come back rather than queued until nobody waits for them any more.
+
+    Open paths do not count: a busy scorer is alive, and restarting it would make things worse; and whoever has no token
+    shall not take places from those who have one.
+    """
 
     def __init__(self, app: ASGIApp, max_concurrent: int, answer: ErrorAnswer = error_response) -> None:
         self._app, self._max, self._now, self._answer = app, max_concurrent, 0, answer
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass on or answer 503."""
-        if scope["type"] != "http" or scope["path"] in _NEVER_BUSY:
+        if scope["type"] != "http" or scope["path"] in OPEN_PATHS:
             await self._app(scope, receive, send)
             return
         if self._now >= self._max:
@@ -111,14 +114,15 @@ class Deadline:
 
 
 class BodyLimit:
-    """Reads the body before the routes see it: at most `max_bytes`, within `seconds`."""
+    """Reads the body before the routes see it: at most `max_bytes`, within `seconds`. Open paths take none and wait for
+    none: what is sent to them is thrown away."""
 
     def __init__(self, app: ASGIApp, max_bytes: int, seconds: float, answer: ErrorAnswer = error_response) -> None:
         self._app, self._max, self._seconds, self._answer = app, max_bytes, seconds, answer
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass on with the whole body, or answer 413 or 408."""
-        if scope["type"] != "http":
+        if scope["type"] != "http" or scope["path"] in OPEN_PATHS:
             await self._app(scope, receive, send)
             return
         try:

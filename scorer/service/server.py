@@ -45,6 +45,7 @@ class ServerOptions:
     drain_seconds    : how long to serve on after the signal, until load balancers have noticed
     shutdown_seconds : how long requests in flight may then take
     header_seconds   : a connection must send a request's header by then, and before it end its TLS handshake
+    unread_seconds   : a client that has read nothing of a large answer, or of many, for so long is hung up on
     connections      : so many at most; the one that has been idle for the longest makes room (connections.py)
     reload_seconds   : how often certificate files are looked at
     """
@@ -57,6 +58,7 @@ class ServerOptions:
     drain_seconds: float = 0.0
     shutdown_seconds: float = 15.0
     header_seconds: float = 10.0
+    unread_seconds: float = 60.0
     connections: int = 1000
     reload_seconds: float = 5.0
 
@@ -147,11 +149,11 @@ class ScorerServer:
             self._certificates.refresh()
 
     def _config(self) -> uvicorn.Config:
-        certificates = self._certificates
+        options, certificates = self.options, self._certificates
         return uvicorn.Config(
             self._app,
             loop="auto",
-            http=limited_protocol(self.options.header_seconds, self.options.connections),
+            http=limited_protocol(options.header_seconds, options.unread_seconds, options.connections),
             ws="none",
             lifespan="off",
             log_config=None,
@@ -161,7 +163,7 @@ class ScorerServer:
             # Above the 60 s after which common load balancers, and the 90 s after which Go's clients (kube-scheduler is
             # one) close idle connections themselves: a request that meets our closing would be lost.
             timeout_keep_alive=120,
-            timeout_graceful_shutdown=max(1, round(self.options.shutdown_seconds)),
+            timeout_graceful_shutdown=max(1, round(options.shutdown_seconds)),
             ssl_context_factory=None if certificates is None else lambda config, default: certificates.context,
         )
 

@@ -64,14 +64,16 @@ def test_an_answer_that_takes_too_long_is_given_up(scorer: FakeScorer) -> None:
         assert eventually(lambda: client.get("/v1/nodes").status_code == 200)
 
 
-def test_more_requests_than_allowed_are_turned_away_but_probes_are_not(scorer: FakeScorer) -> None:
+def test_more_requests_than_allowed_are_turned_away_but_those_of_open_paths_are_not(scorer: FakeScorer) -> None:
     scorer.fail = lambda: time.sleep(0.6)
     with AppClient(create_app(scorer, ServiceOptions(max_concurrent=2))) as client:
-        answers = client.together(*[("GET", "/v1/nodes")] * 5, ("GET", "/healthz"), ("GET", "/readyz"))
+        answers = client.together(
+            *[("GET", "/v1/nodes")] * 5, ("GET", "/healthz"), ("GET", "/readyz"), ("GET", "/page.js")
+        )
         assert sorted(answer.status_code for answer in answers[:5]) == [200, 200, 503, 503, 503]
         refused = next(answer for answer in answers if answer.status_code == 503)
         assert "2 requests are at work" in refused.json()["error"] and int(refused.headers["retry-after"]) > 0
-        assert [answer.status_code for answer in answers[5:]] == [200, 200]
+        assert [answer.status_code for answer in answers[5:]] == [200, 200, 200]
         assert client.get("/v1/nodes").status_code == 200  # the places were given back
 
 

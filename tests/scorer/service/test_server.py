@@ -182,6 +182,10 @@ def test_a_client_that_never_ends_its_handshake_is_hung_up_on(scorer: FakeScorer
 def _asked(connection: socket.socket, path: str) -> int:
     """The answer's status. Raises ConnectionError where it was hung up on."""
     connection.sendall(b"GET %s HTTP/1.1\r\nHost: x\r\n\r\n" % path.encode())
+    return _answered(connection)
+
+
+def _answered(connection: socket.socket) -> int:
     answer = http.client.HTTPResponse(connection)
     answer.begin()
     answer.read()
@@ -262,6 +266,25 @@ def test_a_body_in_chunks_of_one_byte_is_read(scorer: FakeScorer) -> None:
     with served(create_app(scorer)) as url, socket.create_connection(_address(url), timeout=20) as slow:
         slow.sendall(request)
         assert slow.recv(100).startswith(b"HTTP/1.1 400 ")  # spaces are no JSON
+
+
+def test_a_client_that_does_not_wait_for_answers_is_hung_up_on(scorer: FakeScorer) -> None:
+    ask, last = b"GET /page.js HTTP/1.1\r\nHost: x\r\n\r\n", b"GET /page.js HTTP/1.1\r\nConnection: close\r\n\r\n"
+    with served(create_app(scorer)) as url, socket.create_connection(_address(url), timeout=20) as hasty:
+        received = b""
+        with contextlib.suppress(ConnectionError):
+            hasty.sendall(ask * 1000 + last)
+            while part := hasty.recv(2**20):
+                received += part
+        assert received.count(b"HTTP/1.1 200 OK") < 1000
+
+
+def test_an_open_path_waits_for_no_body(scorer: FakeScorer) -> None:
+    with served(create_app(scorer)) as url, socket.create_connection(_address(url), timeout=5) as slow:
+        slow.sendall(b"GET /page.js HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\n")
+        assert _answered(slow) == 200
+        slow.sendall(b"x" * 10)
+        assert _asked(slow, "/healthz") == 200  # the body was not taken for a request
 
 
 def _wait(condition: Callable[[], bool], seconds: float = 20) -> None:
