@@ -11,6 +11,8 @@ A review costs the API server a call, so nobody may cause many:
   keep them from being reviewed again. Who is new, or shows a renewed token, waits with the others.
 
 Nobody is let in on a guess: where the API server is away, remembered answers count until their time, then none does.
+But for OUTAGE_PATHS: who was let in there stays so for an hour of reviews that fail. Prometheus would lose us otherwise
+just when our metrics say that the API server is away. A review that says no ends it at once.
 """
 
 from __future__ import annotations
@@ -25,7 +27,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Coroutine
 from dataclasses import dataclass, fields
 from enum import Enum
-from typing import Any, TypeVar, cast
+from typing import Any, Final, TypeVar, cast
 
 import anyio
 import anyio.to_thread
@@ -44,11 +46,14 @@ from scorer.service.kubernetes_reviews import (
 )
 from scorer.service.timed_cache import TimedCache
 
-__all__ = ["AccessLimits", "KubernetesAccess", "Verdict"]
+__all__ = ["OUTAGE_PATHS", "AccessLimits", "KubernetesAccess", "Verdict"]
 
 logger = logging.getLogger(__name__)
 
 Found = TypeVar("Found")
+
+OUTAGE_PATHS: Final = frozenset({("get", "/metrics")})
+"""(verb, path) that whoever was allowed to may go on asking while reviews fail: they cost little, write nothing."""
 
 _QUIET_SECONDS = 60.0
 _LONGEST_TOKEN = 16_384
@@ -77,6 +82,8 @@ class AccessLimits:
     waiting         : requests that wait for a review; waiting_of_one: those from one address
     familiar_seconds: a token is familiar for so long after a review let it in; familiar ones have as many waiting
                       places of their own, and familiar_at_once reviews under way besides
+    outage_seconds  : a token that a review let in to one of OUTAGE_PATHS counts there for so long while reviews fail,
+                      and is as familiar there
     """
 
     allowed_seconds: float = 60.0
@@ -87,6 +94,7 @@ class AccessLimits:
     waiting_of_one: int = 16
     familiar_seconds: float = 600.0
     familiar_at_once: int = 4
+    outage_seconds: float = 3600.0
 
     def __post_init__(self) -> None:
         for field in fields(self):
@@ -121,6 +129,9 @@ class KubernetesAccess:
         self._let_in: TimedCache[bytes, bool] = TimedCache(
             seconds=limits.familiar_seconds, most=limits.most, clock=clock
         )
+        self._through_outages: TimedCache[tuple[bytes, str, str], bool] = TimedCache(
+            seconds=limits.outage_seconds, most=limits.most, clock=clock
+        )
         # Tokens are not kept, nor anything by which a token could be recognized elsewhere.
         self._salt = secrets.token_bytes(32)
         self._queues = {False: _Queue(limits.at_once), True: _Queue(limits.familiar_at_once)}
@@ -136,19 +147,30 @@ class KubernetesAccess:
         known = self._remembered(key, verb, path)
         if known is not None:
             return known
-        limits, queue = self._limits, self._queues[bool(self._let_in.get(key))]
+        is_familiar = bool(self._let_in.get(key) or self._through_outages.get((key, verb, path)))
+        limits, queue = self._limits, self._queues[is_familiar]
         if queue.waiting.total() >= limits.waiting or queue.waiting[address] >= limits.waiting_of_one:
             return Verdict.BUSY
         queue.waiting[address] += 1
         try:
-            return await self._reviewed(queue, key, token, verb, path)
+            verdict = await self._reviewed(queue, key, token, verb, path)
+            self._note(key, verb, path, verdict)
+            return verdict
         except ReviewFailed as error:
             self._say(error)
-            return Verdict.UNKNOWN
+            return Verdict.ALLOWED if self._through_outages.get((key, verb, path)) else Verdict.UNKNOWN
         finally:
             queue.waiting[address] -= 1
             if not queue.waiting[address]:
                 del queue.waiting[address]
+
+    def _note(self, key: bytes, verb: str, path: str, verdict: Verdict) -> None:
+        """What reviews said last is what counts while they fail. A token that is nobody's is so on every path."""
+        for known in OUTAGE_PATHS if verdict is Verdict.NOBODY else OUTAGE_PATHS & {(verb, path)}:
+            if verdict is Verdict.ALLOWED:
+                self._through_outages.put((key, *known), True)
+            else:
+                self._through_outages.forget((key, *known))
 
     def _key(self, token: bytes) -> bytes:
         return hmac.digest(self._salt, token, hashlib.sha256)

@@ -39,3 +39,7 @@ class TimedCache(Generic[Key, Value]):
         self._held.move_to_end(key)
         while len(self._held) > self._most:
             self._held.popitem(last=False)
+
+    def forget(self, key: Key) -> None:
+        """As if it had never been put."""
+        self._held.pop(key, None)

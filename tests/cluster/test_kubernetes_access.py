@@ -141,12 +141,13 @@ def test_a_withdrawn_right_and_an_api_server_that_is_away(plane: ControlPlane, a
         assert eventually(lambda: ask(leaver) == 200)
         accounts.withdraw("leaver", viewer_role()["metadata"]["name"])
         assert eventually(lambda: ask(leaver) == 403)
-        assert ask(viewer) == 200
+        assert ask(viewer) == ask(viewer, "/metrics") == 200
         proxy.refuse(True)
         proxy.cut()
         assert ask(viewer) == 200  # remembered
         assert ask(stranger) == 503
         assert eventually(lambda: ask(viewer) == 503)
+        assert (ask(viewer, "/metrics"), ask(leaver, "/metrics"), ask(stranger, "/metrics")) == (200, 503, 503)
         proxy.refuse(False)
         assert eventually(lambda: ask(viewer) == 200)
 

@@ -25,8 +25,8 @@ router = APIRouter(tags=["state"])
 @probes.get("/v1/status", responses=answer("StatusBody"))
 async def status(service: TheService) -> Response:
     """Level of degradation and why, model, ages of what the scorer knows. Answers before it is ready."""
-    found = await service.in_thread(service.scorer.status)
-    written = report_written(service.options.report)
+    # Both in the thread: a report that lies on a hung network mount must not hold up probes.
+    found, written = await service.in_thread(lambda: (service.scorer.status(), report_written(service.options.report)))
     return json_response(status_body(found, draining=service.draining, report_written=written))
 
 

@@ -249,6 +249,7 @@ class FakeScorer:
             nodes=tuple(self.names),
             resources=tuple(RESOURCES),
             usage=usage,
+            model_usage=usage / 2,
             peak=peak,
             peak_at=np.full((n, k, 2), NOW.timestamp()),
             frozen_peak=np.full((n, k, 2, 2), np.nan),

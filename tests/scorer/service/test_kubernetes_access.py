@@ -91,7 +91,7 @@ def test_without_the_api_server_only_those_known_are_let_in_and_only_for_their_t
         assert await _nodes(access, b"alices") is Verdict.ALLOWED
         reviews.away = True
         assert await _nodes(access, b"alices") is Verdict.ALLOWED
-        assert await access.verdict(b"alices", "get", "/metrics") is Verdict.UNKNOWN
+        assert await access.verdict(b"alices", "get", "/metrics") is Verdict.UNKNOWN  # never asked while it could be
         assert await _nodes(access, b"bobs") is Verdict.UNKNOWN
         clock.now = 60.1
         assert await _nodes(access, b"alices") is Verdict.UNKNOWN
@@ -102,6 +102,88 @@ def test_without_the_api_server_only_those_known_are_let_in_and_only_for_their_t
         asyncio.run(story())
     assert len(caplog.records) == 2  # at 0 and at 60.1 s: not one per request
     assert "alices" not in caplog.text and "bobs" not in caplog.text
+
+
+def _metrics(access: KubernetesAccess, token: bytes, address: str = "") -> Coroutine[Any, Any, Verdict]:
+    return access.verdict(token, "get", "/metrics", address)
+
+
+def test_without_the_api_server_prometheus_goes_on_reading_metrics_for_an_hour(reviews: MadeUpReviews) -> None:
+    """Or the alert that the API server is away could never fire."""
+    clock = Clock()
+    access = KubernetesAccess(reviews.ask, clock=clock)
+
+    async def story() -> None:
+        reviews.rights.add(("alice", "post", "/metrics"))
+        for verb, path in (("get", "/metrics"), ("post", "/metrics"), ("get", "/v1/nodes")):
+            assert await access.verdict(b"alices", verb, path) is Verdict.ALLOWED
+        assert await _metrics(access, b"bobs") is Verdict.FORBIDDEN
+        reviews.away = True
+        for clock.now in (60.1, 330.0, 3599.9):
+            assert await _metrics(access, b"alices") is Verdict.ALLOWED
+            assert await _metrics(access, b"bobs") is Verdict.UNKNOWN
+            assert await access.verdict(b"alices", "post", "/metrics") is Verdict.UNKNOWN
+            assert await _nodes(access, b"alices") is Verdict.UNKNOWN
+        clock.now = 3600.1
+        assert await _metrics(access, b"alices") is Verdict.UNKNOWN
+        reviews.away = False
+        assert await _metrics(access, b"alices") is Verdict.ALLOWED
+
+    asyncio.run(story())
+
+
+@pytest.mark.parametrize("path", ["/metrics", "/v1/nodes"])
+def test_a_token_that_is_withdrawn_reads_no_metrics_afterwards(reviews: MadeUpReviews, path: str) -> None:
+    """Wherever that was found out."""
+    clock = Clock()
+    access = KubernetesAccess(reviews.ask, clock=clock)
+
+    async def story() -> None:
+        assert await _metrics(access, b"alices") is Verdict.ALLOWED
+        del reviews.users["alices"]
+        clock.now = 60.1
+        assert await access.verdict(b"alices", "get", path) is Verdict.NOBODY
+        reviews.away = True
+        clock.now = 120.0
+        assert await _metrics(access, b"alices") is Verdict.UNKNOWN
+
+    asyncio.run(story())
+
+
+def test_who_may_read_metrics_no_more_does_not_once_the_api_server_is_away(reviews: MadeUpReviews) -> None:
+    clock = Clock()
+    access = KubernetesAccess(reviews.ask, clock=clock)
+
+    async def story() -> None:
+        assert await _metrics(access, b"alices") is Verdict.ALLOWED
+        reviews.rights.remove(("alice", "get", "/metrics"))
+        clock.now = 60.1
+        assert await _metrics(access, b"alices") is Verdict.FORBIDDEN
+        reviews.away = True
+        clock.now = 120.0
+        assert await _metrics(access, b"alices") is Verdict.UNKNOWN
+
+    asyncio.run(story())
+
+
+def test_a_flood_keeps_prometheus_out_in_a_long_outage_neither(reviews: MadeUpReviews) -> None:
+    clock = Clock()
+    access = KubernetesAccess(reviews.ask, limits=AccessLimits(at_once=2, waiting=10, waiting_of_one=4), clock=clock)
+
+    async def story() -> None:
+        assert await _metrics(access, b"alices", "10.0.0.1") is Verdict.ALLOWED
+        reviews.away = True
+        reviews.hold_made_up.clear()
+        clock.now = 1800.0
+        flood = [
+            asyncio.create_task(_nodes(access, b"made-up-%d" % number, f"10.0.0.{number % 5}")) for number in range(100)
+        ]
+        await _until(lambda: sum(task.done() for task in flood) == 90 and reviews.at_once == 2)
+        assert await _metrics(access, b"alices", "10.0.0.1") is Verdict.ALLOWED
+        reviews.hold_made_up.set()
+        await asyncio.gather(*flood)
+
+    asyncio.run(story())
 
 
 def test_the_same_question_is_asked_once_although_who_asked_first_hangs_up(reviews: MadeUpReviews) -> None:

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import gzip
+import os
+import threading
 from datetime import UTC, datetime
-from pathlib import Path
+from pathlib import Path, PosixPath
 
+import httpx
 import pytest
 
 from scorer.service import report_file
@@ -66,6 +70,34 @@ def test_what_cannot_be_a_report_is_refused(tmp_path: Path, monkeypatch: pytest.
         with asked(report) as client:
             answer = client.get("/report")
             assert answer.status_code == 404 and sentence in answer.json()["error"]
+
+
+class HungPath(PosixPath):
+    """On a network mount whose server does not answer."""
+
+    looked_at = threading.Event()
+    answers = threading.Event()
+    has_answered = False
+
+    def stat(self, *, follow_symlinks: bool = True) -> os.stat_result:
+        self.looked_at.set()
+        HungPath.has_answered = self.answers.wait(20)
+        raise OSError("stale file handle")
+
+
+def test_a_report_on_a_hung_mount_does_not_hold_up_probes() -> None:
+    async def story() -> None:
+        app = create_app(FakeScorer(2), ServiceOptions(report=HungPath("/mount/report.html")))
+        async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://scorer") as client:
+            status = asyncio.create_task(client.get("/v1/status"))
+            assert await asyncio.to_thread(HungPath.looked_at.wait, 20)
+            assert (await client.get("/healthz")).status_code == 200
+            assert not status.done()
+            HungPath.answers.set()
+            assert (await status).json()["report_written"] is None
+            assert HungPath.has_answered  # not before it was let
+
+    asyncio.run(story())
 
 
 def test_all_other_answers_keep_the_strict_policy(tmp_path: Path) -> None:
