@@ -4,14 +4,15 @@ applied again without a change. What runs in our namespace is admitted under the
 from __future__ import annotations
 
 import copy
-import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, Final
+from urllib.parse import urlsplit
 
 import pytest
 import yaml
 
+from tests.deploy.shown import block_about, built_as_shown, file_shown
 from tests.processes.scorer_process import eventually
 from tests.servers.applying import Applier, NotApplied
 from tests.servers.control_plane.control_plane import ControlPlane
@@ -120,17 +121,10 @@ def test_models_in_an_object_store(tmp_path: Path, apply_twice: Callable[[list[M
     apply_twice(manifests)
 
 
-def _patches_of(page: str, about: str) -> list[Manifest]:
-    """The YAML block of a page that says `about`."""
-    text = (DEPLOY.parent / "docs" / page).read_text()
-    [block] = [one for one in re.findall(r"```yaml\n(.*?)```", text, flags=re.DOTALL) if about in one]
-    return list(yaml.safe_load(block)["patches"])
-
-
 def test_the_report_of_the_page_follows_the_nightly_run(
     tmp_path: Path, apply_twice: Callable[[list[Manifest]], None]
 ) -> None:
-    patches = _patches_of("deployment.md", "value: report")
+    patches = block_about("deployment.md", "value: report")["patches"]
     manifests = built_from(tmp_path / "report", resources=["overlays/shadow"], patches=patches)
     [job] = [one["spec"]["jobTemplate"]["spec"] for one in manifests if one["kind"] == "CronJob"]
     [trainer], [report] = job["template"]["spec"]["initContainers"], job["template"]["spec"]["containers"]
@@ -141,18 +135,40 @@ def test_the_report_of_the_page_follows_the_nightly_run(
     apply_twice(manifests)
 
 
-def test_with_cert_manager_the_webhook_is_scraped_by_the_secret_that_it_makes(tmp_path: Path) -> None:
-    """As docs/certificates.md patches its ServiceMonitor: the operator drops one whose Secret is not there."""
-    patches = _patches_of("certificates.md", "kind: ServiceMonitor")
-    manifests = built_from(tmp_path / "scraped", resources=["overlays/kube-prometheus"], patches=patches)
-    [monitor] = [one for one in manifests if one["metadata"]["name"] == "forecast-scheduler-webhook"]
-    [endpoint] = monitor["spec"]["endpoints"]
-    named = endpoint["tlsConfig"]["ca"]["secret"]["name"]
-    made = built_from(
-        tmp_path / "made", components=["components/webhook-certificate-by-cert-manager"], resources=["overlays/webhook"]
-    )
-    shown = next(one for one in made if one["kind"] == "Certificate" and one["spec"].get("dnsNames"))
-    assert (named, endpoint["tlsConfig"]["serverName"]) == (shown["spec"]["secretName"], shown["spec"]["dnsNames"][0])
+def test_what_scrapes_all_parts_applies(tmp_path: Path, apply_twice: Callable[[list[Manifest]], None]) -> None:
+    """`our-prometheus` of the page; tests/deploy/test_scraping.py holds it against what is installed."""
+    manifests = built_as_shown(tmp_path, file_shown("deployment.md", "our-prometheus/kustomization.yaml"))
+    assert {one["metadata"]["name"] for one in manifests if one["kind"] == "ServiceMonitor"} == {
+        f"forecast-scheduler-{part}" for part in ("scorer", "schedule", "extender", "webhook", "pushgateway")
+    }
+    apply_twice(manifests)
+
+
+@pytest.mark.parametrize("overlay", ["shadow", "own-loops"])
+def test_a_store_behind_a_proxy_finds_token_authority_and_port(
+    overlay: str, tmp_path: Path, apply_twice: Callable[[list[Manifest]], None]
+) -> None:
+    """As docs/how-to-run-on-thanos.md sets it up."""
+    page = "how-to-run-on-thanos.md"
+    settings = block_about(page, "bearer_token_file")["prometheus"]
+    shown, policy = block_about(page, "kind: CronJob"), block_about(page, "kind: NetworkPolicy")
+    shown["resources"] = [one.replace("overlays/shadow", f"overlays/{overlay}") for one in shown["resources"]]
+    (tmp_path / "thanos.yaml").write_text(yaml.safe_dump(policy))
+    manifests = built_as_shown(tmp_path, shown)
+    [expression] = policy["spec"]["podSelector"]["matchExpressions"]
+    [rule] = policy["spec"]["egress"]
+    assert [port["port"] for port in rule["ports"]] == [urlsplit(settings["url"]).port]
+    asking = {pod["metadata"]["name"]: pod["spec"] for pod in _pods(manifests)}
+    assert len(asking) == 3 and set(asking) <= set(expression["values"])
+    for pod in asking.values():
+        [mount] = [one for one in pod["containers"][0]["volumeMounts"] if one["name"] == "thanos"]
+        [volume] = [one for one in pod["volumes"] if one["name"] == "thanos"]
+        authority, token = volume["projected"]["sources"]
+        assert settings["bearer_token_file"] == f"{mount['mountPath']}/{token['serviceAccountToken']['path']}"
+        made = f"create configmap {authority['configMap']['name']} --from-file={Path(settings['ca_file']).name}="
+        assert made in (DEPLOY.parent / "docs" / page).read_text()
+        assert Path(settings["ca_file"]).parent == Path(mount["mountPath"])
+    apply_twice(manifests)
 
 
 def test_the_webhook_goes_over_to_cert_manager_and_back(tmp_path: Path, applier: Applier) -> None:
