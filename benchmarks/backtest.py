@@ -12,8 +12,10 @@ from __future__ import annotations
 
 import argparse
 import json
+import sys
 import tempfile
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -22,6 +24,7 @@ from benchmarks.clusters.plain import Trace, build_plain
 from benchmarks.rivals import RIVALS
 from forecast.arrays import Floats
 from forecast.backtest import OURS, Backtest, backtest, daily_peaks, origin_days
+from forecast.errors import InputError
 from forecast.fit import fit
 from forecast.history import History
 from forecast.losses import pinball_loss
@@ -133,14 +136,28 @@ def run(name: str, directory: Path, *, rivals: bool) -> list[dict[str, object]]:
     return rows
 
 
-def main() -> None:
+def main(given: Sequence[str] | None = None) -> int:
     """Run all histories asked for, print the mean and the worst ratio."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--traces", type=Path, help="directory of the traces; built into histories first")
     parser.add_argument("--history", type=Path, nargs="+", help="history directories")
     parser.add_argument("--no-rivals", action="store_true", help="leave out statsforecast and LightGBM, which are slow")
     parser.add_argument("--json", type=Path, help="write all cells here")
-    arguments = parser.parse_args()
+    arguments = parser.parse_args(given)
+    try:
+        rows = _rows(arguments)
+    except InputError as error:
+        print(error, file=sys.stderr)
+        return 2
+    ratios = [float(row["ratio"]) for row in rows]  # type: ignore[arg-type]
+    print(f"\n{len(rows)} cells: mean ratio {np.mean(ratios):.3f}, worst {max(ratios):.3f}")
+    if arguments.json:
+        arguments.json.write_text(json.dumps(rows, indent=1))
+    return 0
+
+
+def _rows(arguments: argparse.Namespace) -> list[dict[str, object]]:
+    """Of all histories; those made from the traces are built first."""
     rows: list[dict[str, object]] = []
     with tempfile.TemporaryDirectory() as scratch:
         histories = [(directory.name, directory) for directory in arguments.history or []]
@@ -150,11 +167,8 @@ def main() -> None:
             histories.append((trace.value, out))
         for name, directory in histories or [("sample", Path("data/sample"))]:
             rows += run(name, directory, rivals=not arguments.no_rivals)
-    ratios = [float(row["ratio"]) for row in rows]  # type: ignore[arg-type]
-    print(f"\n{len(rows)} cells: mean ratio {np.mean(ratios):.3f}, worst {max(ratios):.3f}")
-    if arguments.json:
-        arguments.json.write_text(json.dumps(rows, indent=1))
+    return rows
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -24,6 +24,7 @@ import numpy as np
 
 from benchmarks.clusters.__main__ import main as build_cluster
 from forecast.arrays import Floats
+from forecast.errors import InputError
 from forecast.fit import fit
 from forecast.history import History
 from forecast.model import PeakModel
@@ -43,10 +44,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Replay each history with each seed and print what came out."""
     options = _parser().parse_args(arguments)
     results: dict[str, Any] = {}
-    with tempfile.TemporaryDirectory(prefix="replay-benchmark-") as built:
-        for directory in _histories(options, Path(built)):
-            results[directory.name] = _measure(directory, options.seeds, options.days, ladder=options.ladder)
-            _print_history(directory.name, results[directory.name])
+    try:
+        with tempfile.TemporaryDirectory(prefix="replay-benchmark-") as built:
+            for directory in _histories(options, Path(built)):
+                results[directory.name] = _measure(directory, options.seeds, options.days, ladder=options.ladder)
+                _print_history(directory.name, results[directory.name])
+    except InputError as error:
+        print(error, file=sys.stderr)
+        return 2
     if options.json is not None:
         options.json.write_text(json.dumps(results, indent=2) + "\n", encoding="utf-8")
     return 0

@@ -25,6 +25,7 @@ from benchmarks.clusters.pods import log_uniform, pod_name, real_residuals, repl
 from benchmarks.clusters.traces import Curves, read_asd, read_smd
 from data.sample_services import SERVICES
 from forecast.arrays import AnyFloats, Floats, Floats32, Ints
+from forecast.errors import InputError
 from forecast.resources import CPU, DISK, LOG, MEMORY, NETWORK, RESOURCES
 
 SEED = 6
@@ -270,7 +271,11 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--traces", type=Path, required=True, help="directory with smd.parquet and asd.parquet")
     parser.add_argument("--out", type=Path, default=Path(__file__).resolve().parent / "sample")
     options = parser.parse_args(arguments)
-    build(options.traces, options.out)
+    try:
+        build(options.traces, options.out)
+    except InputError as error:
+        print(error, file=sys.stderr)
+        return 2
     print(f"wrote {options.out}")
     return 0
 

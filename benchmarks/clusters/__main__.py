@@ -15,6 +15,7 @@ from benchmarks.clusters.plain import Trace, build_plain
 from benchmarks.clusters.read_history import read_cluster
 from benchmarks.clusters.replicated import NodeSizes, build_asd_cluster, build_bitbrains_cluster
 from benchmarks.clusters.scenarios import SCENARIOS, Scenario
+from forecast.errors import InputError
 
 
 def parser() -> argparse.ArgumentParser:
@@ -48,7 +49,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser().parse_args(arguments)
     try:
         cluster = _build(options)
-    except (FileNotFoundError, ValueError) as error:
+    except (InputError, FileNotFoundError, ValueError) as error:
         print(error, file=sys.stderr)
         return 2
     sizes = f"{len(cluster.services)} services, {len(cluster.pods)} pods, {len(cluster.nodes)} nodes"

@@ -1,7 +1,7 @@
 """The public traces as half-hour curves: one row per VM, server or metric.
 
-Where the traces come from and how they were converted is written in their own README; here they are only averaged
-to half hours and, where a source keeps receive and transmit (read and write) apart, added up.
+data/README.md, "The traces", says where they come from and what the files look like that are read here. They are only
+averaged to half hours and, where a source keeps receive and transmit (read and write) apart, added up.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import pyarrow.parquet as pq
 
 from benchmarks.clusters.cluster import SLOT_MINUTES, SLOTS_PER_DAY
 from forecast.arrays import Floats32
+from forecast.errors import InputError
 
 __all__ = ["Curves", "read_asd", "read_bitbrains", "read_smd"]
 
@@ -86,7 +87,10 @@ def read_bitbrains(traces: Path) -> Curves:
 
 def _read(path: Path, columns: Mapping[str, tuple[str, ...]], *, whole_days: bool = True) -> Curves:
     if not path.exists():
-        raise FileNotFoundError(f"{path} is not there: give the directory of the traces that holds {path.name}")
+        raise InputError(
+            f"{path} is not there: --traces names the directory with {path.name}; "
+            'data/README.md, "The traces", says what that is'
+        )
     wanted = [column for group in columns.values() for column in group]
     # Row groups are read one by one: three months of 318 VMs at once would need gigabytes.
     parts: list[pd.DataFrame] = []

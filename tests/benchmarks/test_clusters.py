@@ -30,11 +30,7 @@ from benchmarks.clusters.scenarios import (
 from benchmarks.clusters.traces import Curves, read_asd, read_bitbrains
 from forecast.arrays import Floats32
 from forecast.resources import CPU, DISK, MEMORY, NETWORK
-
-TRACES = Path(__file__).resolve().parents[3] / "shared" / "traces"
-needs_traces = pytest.mark.skipif(
-    not (TRACES / "asd.parquet").exists(), reason=f"the traces are not in {TRACES}: their builders are not tested"
-)
+from tests.traces import TRACES, needs_traces
 
 
 def wave(n_days: int, *, peak_slot: int = 40, noise: float = 0.05, seed: int = 0) -> Floats32:
@@ -268,7 +264,7 @@ def test_the_command_names_a_missing_trace(tmp_path: Path, capsys: pytest.Captur
     assert "asd.parquet" in capsys.readouterr().err
 
 
-@needs_traces
+@needs_traces("asd.parquet", untested="the cluster built from ASD")
 def test_the_evening_cluster_peaks_in_the_evening_but_for_a_third() -> None:
     built = asd_cluster(read_asd(TRACES), seed=9, node_sizes=NodeSizes.EQUAL)
     assert 1250 <= len(built.pods) <= 1350
@@ -283,8 +279,7 @@ def test_the_evening_cluster_peaks_in_the_evening_but_for_a_third() -> None:
     assert replicas.max() <= 24
 
 
-@needs_traces
-@pytest.mark.skipif(not (TRACES / "bitbrains_rnd.parquet").exists(), reason=f"{TRACES} has no bitbrains_rnd.parquet")
+@needs_traces("bitbrains_rnd.parquet", untested="the cluster built from Bitbrains")
 def test_the_cluster_of_vms_has_four_resources_and_the_outage_of_its_trace() -> None:
     built = bitbrains_cluster(read_bitbrains(TRACES), seed=1, node_sizes=NodeSizes.MIXED, n_pods=150, n_nodes=12)
     assert built.time_zone == "Europe/Amsterdam"

@@ -13,10 +13,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from forecast.resources import RESOURCES
+from tests.traces import TRACES, needs_traces
 
 ROOT = Path(__file__).resolve().parents[2]
 SAMPLE = ROOT / "data" / "sample"
-TRACES = ROOT.parent / "shared" / "traces"
 COLUMNS = [resource.column for resource in RESOURCES]
 
 
@@ -160,10 +160,7 @@ def test_the_licences_of_both_sources_are_with_the_data() -> None:
         assert needed in readme
 
 
-@pytest.mark.skipif(
-    not (TRACES / "smd.parquet").exists(),
-    reason=f"the traces are not in {TRACES}: rebuilding the sample is not tested",
-)
+@needs_traces("smd.parquet", "asd.parquet", untested="that the sample can be rebuilt")
 def test_a_rebuild_gives_the_same_files(tmp_path: Path) -> None:
     from data.build_sample import build
 
