@@ -11,8 +11,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from forecast.calendar import Calendar
-from forecast.errors import InputError
+from forecast.errors import ForecastError, InputError
 from forecast.progress import silent
+from forecast.registry import Registry
 from forecast_scheduler.model_store import open_registry
 from forecast_scheduler.prometheus_source import open_connection, queries_of
 from forecast_scheduler.scorer_options import scorer_options
@@ -43,7 +44,7 @@ class Inputs:
     models     : None = where the settings say
     prometheus : URL; None = where the settings say, if anywhere
     history    : recorded usage to play as if it were measured now
-    at         : the moment to start at; None = now
+    at         : the moment to start at, None = now; naive: local time by the settings, else the history, else the model
     """
 
     cluster: Path | None = None
@@ -81,7 +82,8 @@ def open_scorer(
     Raises InputError: a file that cannot be read, an API server that cannot be reached, contradicting inputs.
     """
     check_inputs(inputs)
-    calendar = Calendar(settings.time_zone or "UTC")
+    registry = open_registry(settings.models, inputs.models) if predicts else None
+    calendar = Calendar(settings.time_zone) if settings.time_zone else Calendar()
     usage: Callable[[Callable[[], float]], UsageSource | None]
     if inputs.history is not None:
         from forecast_scheduler.history_source import open_history  # brings pyarrow
@@ -91,10 +93,12 @@ def open_scorer(
         usage = lambda clock: RecordedUsage(history, clock=clock)  # noqa: E731
     else:
         usage = lambda clock: _prometheus(settings, inputs.prometheus, clock)  # noqa: E731
+        if inputs.at is not None and not settings.time_zone and registry is not None:
+            calendar = _calendar_in_use(registry)
     clock = clock_from(inputs.at, calendar)
     options = scorer_options(settings.scorer, settings.prometheus)
     scorer = Scorer(options, usage=usage(clock) if predicts else None, policies=policies, clock=clock)
-    models = ModelWatch(open_registry(settings.models, inputs.models)) if predicts else None
+    models = ModelWatch(registry) if registry is not None else None
     background = Background(scorer, models, clock=clock)
     kinds = (*SCORED_KINDS, *attach(scorer))
     if inputs.cluster is not None:
@@ -116,6 +120,14 @@ def check_inputs(inputs: Inputs) -> None:
         raise InputError("--at and --history are for a cluster from a file: pass --cluster FILE, too")
     if inputs.history is not None and inputs.prometheus is not None:
         raise InputError("--history and --prometheus both say what is used now: pass one of them")
+
+
+def _calendar_in_use(registry: Registry) -> Calendar:
+    """That of the model in use, whose local time answers are in; UTC where there is none that can be read."""
+    try:
+        return Calendar(registry.load().manifest.time_zone)
+    except ForecastError:
+        return Calendar()
 
 
 def _load_file(scorer: Scorer, path: Path, kinds: Collection[Kind]) -> None:

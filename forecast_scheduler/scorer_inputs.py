@@ -32,7 +32,8 @@ AtOption = Annotated[
     typer.Option(
         "--at",
         metavar="TIME",
-        help="With --cluster: as if it were 2026-02-12T17:00, local time unless it has an offset.",
+        help="With --cluster: as if it were 2026-02-12T17:00, local time unless it has an offset: by time_zone of the "
+        "settings, else of the history, else of the model.",
     ),
 ]
 RecordedOption = Annotated[

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
 
@@ -11,11 +12,14 @@ import pytest
 
 from forecast.calendar import Calendar
 from forecast.errors import InputError
+from forecast.model_artefact import artefact_of
+from forecast.registry import Registry
 from forecast_scheduler.live_scorer import Inputs, clock_from, open_scorer
 from forecast_scheduler.scorer_options import scorer_options, server_options, service_options
 from forecast_scheduler.settings import Settings
 from scorer.degradation import Ladder
 from scorer.options import ScorerOptions
+from tests.scorer.live_cluster import model
 
 BERLIN = Calendar("Europe/Berlin")
 
@@ -47,6 +51,18 @@ def test_a_cluster_from_a_file_is_read_at_once(cluster: Path, tmp_path: Path) ->
     assert (status.ready, status.nodes, status.model) == (True, 1, None)
     assert status.now.astimezone(UTC).hour == 15
     assert status.sources == {"cluster": "file cluster.json, as it was exported"}
+
+
+@pytest.mark.parametrize(
+    ("settings", "hour"), [(Settings(), 15), (Settings(time_zone="America/New_York"), 21)], ids=["model", "settings"]
+)
+def test_a_moment_is_local_time_of_the_model_where_the_settings_name_no_zone(
+    settings: Settings, hour: int, cluster: Path, tmp_path: Path
+) -> None:
+    url = str(tmp_path / "models")
+    Registry(url).publish(artefact_of(replace(model(), calendar=BERLIN), datetime(2026, 6, 30, tzinfo=UTC)))
+    with open_scorer(settings, Inputs(cluster=cluster, models=url, at=datetime(2026, 7, 1, 17))) as (scorer, _):
+        assert scorer.status().now.astimezone(UTC).hour == hour
 
 
 @pytest.mark.parametrize(

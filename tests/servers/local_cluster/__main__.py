@@ -9,14 +9,17 @@ from __future__ import annotations
 
 import argparse
 import signal
+import subprocess
 import sys
 import threading
 import time
 from pathlib import Path
 
+from tests.servers.control_plane.binaries import binary
 from tests.servers.kubectl.binary import kubectl
 from tests.servers.local_cluster.directory import own_directory
 from tests.servers.local_cluster.running import ADDED_PODS, LocalCluster, Ports
+from tests.servers.prometheus import promtool
 
 __all__ = ["main"]
 
@@ -34,10 +37,14 @@ def main() -> int:
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: ended.set())
     try:
+        program = _programs()
+    except RuntimeError as error:
+        print(f"make cluster: {error}", file=sys.stderr)
+        return 2
+    try:
         with own_directory(directory):
             began, ports = time.monotonic(), Ports().free()
             _say("starting etcd, kube-apiserver, kube-scheduler and Prometheus with the sample's history ...")
-            program = kubectl()
             with LocalCluster(directory, days=asked.days, ports=ports) as cluster:
                 _write_environment(directory, cluster, program)
                 _say(_welcome(cluster, asked.directory, asked.days, time.monotonic() - began))
@@ -47,6 +54,18 @@ def main() -> int:
         print(f"make cluster: {error}", file=sys.stderr)
         return 2
     return 0
+
+
+def _programs() -> Path:
+    """All that runs is there, or is built or fetched now; returns kubectl. Raises RuntimeError."""
+    found = kubectl()
+    for name in ("etcd", "kube-apiserver", "kube-scheduler"):
+        binary(name)
+    try:
+        promtool("--version")
+    except (OSError, subprocess.CalledProcessError) as error:
+        raise RuntimeError("no Prometheus: put prometheus and promtool on PATH or into $PROMETHEUS_BIN") from error
+    return found
 
 
 def _write_environment(directory: Path, cluster: LocalCluster, program: Path) -> None:
