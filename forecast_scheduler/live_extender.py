@@ -70,7 +70,7 @@ def open_extender(settings: Settings, inputs: Inputs) -> Iterator[LiveExtender]:
         policies = stack.enter_context(open_policies(settings, kubeconfig, has_api_server=tells_pods))
         provider = None if policies is None else policies.provider
         writes_events = ours.decisions.events and not ours.shadow and inputs.cluster is None
-        recorder, collector = _recorder(ours.decisions, stack, kubeconfig if writes_events else None, writes_events)
+        recorder, log, events = _recorder(ours.decisions, stack, kubeconfig if writes_events else None, writes_events)
         made: list[Extender] = []
 
         def attach(scorer: Scorer) -> Collection[Kind]:
@@ -86,7 +86,7 @@ def open_extender(settings: Settings, inputs: Inputs) -> Iterator[LiveExtender]:
         )
         binder = ApiServerBinder(api_client(kubeconfig, connections=_BINDINGS_AT_ONCE)) if ours.bind else None
         collectors: list[Collector] = [
-            collector,
+            DecisionCollector(recorder, log, events, is_shadow=options.is_shadow),
             ChargeCollector(made[0]),
             EffectCollector(scorer, shaped_pods(scorer)),
         ]
@@ -97,7 +97,7 @@ def open_extender(settings: Settings, inputs: Inputs) -> Iterator[LiveExtender]:
 
 def _recorder(
     settings: DecisionSettings, stack: ExitStack, kubeconfig: Path | None, writes_events: bool
-) -> tuple[DecisionRecorder, DecisionCollector]:
+) -> tuple[DecisionRecorder, DecisionLog | None, EventSink | None]:
     """Whoever is told of decisions, running while the stack is open."""
     log: DecisionLog | None = None
     events: EventSink | None = None
@@ -120,4 +120,4 @@ def _recorder(
     every = Every("expire-decisions", _EXPIRE_SECONDS, lambda: recorder.expire(time.time()))
     every.start()
     stack.callback(every.stop)
-    return recorder, DecisionCollector(recorder, log, events)
+    return recorder, log, events

@@ -18,8 +18,12 @@ __all__ = ["DecisionCollector"]
 class DecisionCollector(Collector):
     """Reads the figures when somebody looks."""
 
-    def __init__(self, recorder: DecisionRecorder, log: DecisionLog | None, events: EventSink | None) -> None:
+    def __init__(
+        self, recorder: DecisionRecorder, log: DecisionLog | None, events: EventSink | None, *, is_shadow: bool
+    ) -> None:
+        """is_shadow: of the process, and so of all its advice: kube-scheduler is not told."""
         self._recorder, self._log, self._events = recorder, log, events
+        self._mode = "shadow" if is_shadow else "active"
 
     def describe(self) -> list[Metric]:
         """Nothing: registering asks for no figures."""
@@ -31,7 +35,8 @@ class DecisionCollector(Collector):
         yield _counters(
             "forecast_decisions",
             "Pods by what became of our advice: bound as_advised or elsewhere, bound although not_advised by us, "
-            "expired without being bound, dropped because too many waited.",
+            "expired without being bound, dropped because too many waited. mode is active, or shadow where nobody is "
+            "told the advice.",
             {
                 "as_advised": figures.as_advised,
                 "elsewhere": figures.elsewhere,
@@ -39,15 +44,16 @@ class DecisionCollector(Collector):
                 "expired": figures.expired,
                 "dropped": figures.dropped,
             },
+            mode=self._mode,
         )
         levels = CounterMetricFamily(
             "forecast_decisions_by_level",
             "Pods bound after our advice, by the level of degradation at which it was given, as in "
-            "forecast_degradation_level.",
-            labels=["level"],
+            "forecast_degradation_level. mode is active, or shadow where nobody is told the advice.",
+            labels=["level", "mode"],
         )
         for level in Level:
-            levels.add_metric([str(int(level))], float(figures.levels.get(level.name.lower(), 0)))
+            levels.add_metric([str(int(level)), self._mode], float(figures.levels.get(level.name.lower(), 0)))
         yield levels
         yield GaugeMetricFamily(
             "forecast_decisions_pending", "Pods advised on and not yet seen bound.", value=float(figures.pending)
@@ -73,8 +79,9 @@ class DecisionCollector(Collector):
             )
 
 
-def _counters(name: str, text: str, values: Mapping[str, int]) -> Metric:
-    family = CounterMetricFamily(name, text, labels=["outcome"])
+def _counters(name: str, text: str, values: Mapping[str, int], **others: str) -> Metric:
+    """values: by outcome; others: labels that all of them have."""
+    family = CounterMetricFamily(name, text, labels=["outcome", *others])
     for outcome, value in values.items():
-        family.add_metric([outcome], float(value))
+        family.add_metric([outcome, *others.values()], float(value))
     return family

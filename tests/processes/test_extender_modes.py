@@ -173,7 +173,7 @@ def test_a_shadow_changes_nothing_and_writes_down_what_it_would_have_advised(
     # kube-scheduler spreads by requests and was told nothing: with our points every rank would be 1.
     assert max(line["rank"] for line in lines.values()) > 1
     assert "forecast_decision_events" not in live.http.get("/metrics").text  # nobody is there to write any
-    assert counter(live, "forecast_decisions_total", outcome="elsewhere") > 0
+    assert counter(live, "forecast_decisions_total", mode="shadow", outcome="elsewhere") > 0
 
     history = _history(cluster, lines).write(tmp_path / "history")
     figures = _report("--decisions", log, "--history", history)
@@ -223,8 +223,8 @@ def test_decisions_are_logged_told_as_events_and_counted_and_soft_reservations_h
     assert clear > 4
 
     as_advised = sum(line["node"] == line["advised_node"] for line in lines.values())
-    assert counter(live, "forecast_decisions_total", outcome="as_advised") == as_advised
-    assert counter(live, "forecast_decisions_total", outcome="elsewhere") == len(lines) - as_advised
+    assert counter(live, "forecast_decisions_total", mode="active", outcome="as_advised") == as_advised
+    assert counter(live, "forecast_decisions_total", mode="active", outcome="elsewhere") == len(lines) - as_advised
     assert counter(live, "forecast_decision_log_lines_total", outcome="written") == len(lines)
     right, wrong = charges()
     # Those bound before they could be charged do not count; a guess can be wrong only among equals.
