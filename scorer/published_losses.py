@@ -1,4 +1,7 @@
-"""Losses that a model was published with: of its backtest, else of the gate's comparison on the nights before."""
+"""Losses that a model was published with: of its backtest, else of the gate's comparison on the nights before.
+
+Where the gate held a resource back the arrays are those of the model before, and so is the loss.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +21,7 @@ def published_losses(backtest: Mapping[str, Any], info: Mapping[str, Any]) -> di
     gate = info.get("gate")
     sources = [
         {name: _inner(figures, OURS) for name, figures in _items(backtest.get("resources"))},
-        {name: _inner(figures, "candidate") for name, figures in _items(gate)},
+        {name: _inner(figures, _judged(figures)) for name, figures in _items(gate)},
     ]
     losses: dict[tuple[str, str], float] = {}
     for source in sources:
@@ -28,6 +31,11 @@ def published_losses(backtest: Mapping[str, Any], info: Mapping[str, Any]) -> di
                 if isinstance(value, int | float):
                     losses.setdefault((resource, quantile), float(value))
     return losses
+
+
+def _judged(result: Any) -> str:
+    """Whose arrays the gate let be published; `verdict` as in trainer/gate/verdict.py."""
+    return "current" if isinstance(result, Mapping) and result.get("verdict") == "held_back" else "candidate"
 
 
 def _items(value: Any) -> list[tuple[str, Any]]:

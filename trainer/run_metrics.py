@@ -39,6 +39,7 @@ class RunFigures:
     issued_coverage       : resource -> share of last day's peaks within the 0.95 bounds that were issued for it
     identified_load_share : resource -> share of the load that is of services whose peak weight is identified
     gap_slots             : resource -> service half hours of the last day that were not measured
+    expected_slots        : resource -> service half hours of the last day with running pods, of which these are some
     """
 
     finished: float | None = None
@@ -50,6 +51,7 @@ class RunFigures:
     issued_coverage: Mapping[str, float] = field(default_factory=dict)
     identified_load_share: Mapping[str, float] = field(default_factory=dict)
     gap_slots: Mapping[str, int] = field(default_factory=dict)
+    expected_slots: Mapping[str, int] = field(default_factory=dict)
 
 
 def registry_of(figures: RunFigures) -> CollectorRegistry:
@@ -68,7 +70,7 @@ def registry_of(figures: RunFigures) -> CollectorRegistry:
     results = figures.gate.results
     candidates: dict[str, Score] = {name: r.candidate for name, r in results.items() if r.candidate is not None}
     gauge(
-        "forecast_backtest_loss",
+        "forecast_train_candidate_loss",  # forecast_backtest_loss is of the model in use, and of the services
         "Pinball loss of the daily peaks of services, relative to the peaks, that tonight's recipe fitted at the "
         "last model's cut-off had on the days since.",
         {(n, q): loss for n, s in candidates.items() for q, loss in (("0.5", s.loss50), ("0.95", s.loss95))},
@@ -109,6 +111,12 @@ def registry_of(figures: RunFigures) -> CollectorRegistry:
         "forecast_train_data_gap_slots",
         "Half hours of services with running pods on the last day of the history that were not measured.",
         by_resource(dict(figures.gap_slots)),
+        "resource",
+    )
+    gauge(
+        "forecast_train_data_expected_slots",
+        "Half hours of services with running pods on the last day of the history, measured or not.",
+        by_resource(dict(figures.expected_slots)),
         "resource",
     )
     gauge(

@@ -36,6 +36,7 @@ FIGURES = RunFigures(
     issued_coverage={"cpu": 0.96, "log": float("nan")},
     identified_load_share={"cpu": 0.8},
     gap_slots={"cpu": 3, "disk": 0},
+    expected_slots={"cpu": 96, "disk": 96},
 )
 
 Sample = tuple[str, tuple[tuple[str, str], ...]]
@@ -79,8 +80,8 @@ def test_the_textfile_holds_every_figure_under_its_name(tmp_path: Path) -> None:
     path = tmp_path / "collector" / "forecast.prom"
     write_textfile(path, FIGURES)
     assert samples_in(path.read_text()) == {
-        ("forecast_backtest_loss", (("quantile", "0.5"), ("resource", "cpu"))): 0.03,
-        ("forecast_backtest_loss", (("quantile", "0.95"), ("resource", "cpu"))): 0.01,
+        ("forecast_train_candidate_loss", (("quantile", "0.5"), ("resource", "cpu"))): 0.03,
+        ("forecast_train_candidate_loss", (("quantile", "0.95"), ("resource", "cpu"))): 0.01,
         ("forecast_train_issued_coverage", (("resource", "cpu"),)): 0.96,
         ("forecast_train_issued_loss_ratio", (("resource", "cpu"),)): pytest.approx(0.5),
         ("forecast_train_held_back", (("resource", "cpu"),)): 0.0,
@@ -90,6 +91,8 @@ def test_the_textfile_holds_every_figure_under_its_name(tmp_path: Path) -> None:
         ("forecast_train_identified_load_share", (("resource", "cpu"),)): 0.8,
         ("forecast_train_data_gap_slots", (("resource", "cpu"),)): 3.0,
         ("forecast_train_data_gap_slots", (("resource", "disk"),)): 0.0,
+        ("forecast_train_data_expected_slots", (("resource", "cpu"),)): 96.0,
+        ("forecast_train_data_expected_slots", (("resource", "disk"),)): 96.0,
         ("forecast_train_duration_seconds", (("stage", "read"),)): 12.5,
         ("forecast_train_duration_seconds", (("stage", "fit"),)): 30.0,
         ("forecast_train_history_days", ()): 28.0,
@@ -102,10 +105,11 @@ def test_the_textfile_holds_every_figure_under_its_name(tmp_path: Path) -> None:
 
 def test_every_metric_is_explained_in_a_sentence() -> None:
     families = list(registry_of(FIGURES).collect())
-    assert len(families) == 12
+    assert len(families) == 13
     for family in families:
         assert re.fullmatch(r"[A-Z0-9].* .*\.", family.documentation), family.name
-        assert family.name.startswith("forecast_")
+        # No name that a service exports as well, of the model in use: panels would mix the two.
+        assert family.name.startswith("forecast_train_")
 
 
 def test_a_first_run_has_no_losses_and_no_success_before_it_succeeded() -> None:

@@ -8,7 +8,7 @@ from forecast.arrays import Bools, Floats
 from forecast.history import History
 from forecast.resources import RESOURCES
 
-__all__ = ["gap_slots", "measured_share"]
+__all__ = ["expected_slots", "gap_slots", "measured_share"]
 
 
 def measured_share(history: History) -> Floats:
@@ -22,12 +22,22 @@ def measured_share(history: History) -> Floats:
 def gap_slots(history: History) -> dict[str, int]:
     """Half hours of services that were not measured on the last day; resources that never are, are absent."""
     expected = _expected(history)[:, -1]  # (n_services, 48)
-    ever: Bools = np.any(np.isfinite(history.usage_per_pod), axis=(0, 2, 3))
     return {
-        resource.name: int((expected & ~np.isfinite(history.usage_per_pod[:, index, -1])).sum())
-        for index, resource in enumerate(RESOURCES)
-        if ever[index]
+        RESOURCES[index].name: int((expected & ~np.isfinite(history.usage_per_pod[:, index, -1])).sum())
+        for index in _measured_at_all(history)
     }
+
+
+def expected_slots(history: History) -> dict[str, int]:
+    """Half hours of the last day in which services had pods, of which `gap_slots` are some; of the same resources."""
+    n_expected = int(_expected(history)[:, -1].sum())
+    return {RESOURCES[index].name: n_expected for index in _measured_at_all(history)}
+
+
+def _measured_at_all(history: History) -> list[int]:
+    """Indices of resources that somebody has measured on some day."""
+    ever: Bools = np.any(np.isfinite(history.usage_per_pod), axis=(0, 2, 3))  # (n_resources,)
+    return [index for index in range(len(RESOURCES)) if ever[index]]
 
 
 def _expected(history: History) -> Bools:

@@ -17,7 +17,7 @@ from trainer.history.cleaning import CleaningReport
 from trainer.issued import IssuedForecasts
 from trainer.run_metrics import RunFigures
 from trainer.run_report.changes import Changes, changes_between
-from trainer.run_report.gaps import gap_slots, measured_share
+from trainer.run_report.gaps import expected_slots, gap_slots, measured_share
 from trainer.run_report.issued_scores import IssuedScore, score_issued
 from trainer.run_report.learned import LearnedService, identified_load_share, learned_services
 
@@ -46,6 +46,7 @@ class RunReport:
     stage_seconds: Mapping[str, float]
     measured: Floats
     gap_slots: Mapping[str, int]
+    expected_slots: Mapping[str, int]
     cleaning: tuple[str, ...]
     services: tuple[LearnedService, ...]
     identified_load_share: Mapping[str, float]
@@ -75,6 +76,7 @@ class RunReport:
                     for r, resource in enumerate(RESOURCES)
                 },
                 "gap_slots": dict(self.gap_slots),
+                "expected_slots": dict(self.expected_slots),
             },
             "forecast_from": self.first_day.isoformat(),
             "stage_seconds": dict(self.stage_seconds),
@@ -98,6 +100,7 @@ class RunReport:
             issued_coverage={name: score.coverage95 for name, score in last.items()},
             identified_load_share=self.identified_load_share,
             gap_slots=self.gap_slots,
+            expected_slots=self.expected_slots,
         )
 
 
@@ -129,6 +132,7 @@ def run_report(
         stage_seconds=dict(stage_seconds or {}),
         measured=measured_share(history),
         gap_slots=gap_slots(history),
+        expected_slots=expected_slots(history),
         cleaning=tuple(cleaning.lines()),
         services=learned_services(model, history),
         identified_load_share=identified_load_share(model),

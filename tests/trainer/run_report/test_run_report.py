@@ -28,7 +28,7 @@ from trainer.gate.verdict import GateReport
 from trainer.history.cleaning import Cause, CleaningReport
 from trainer.issued import load_issued, store_issued
 from trainer.run_report.changes import changes_between
-from trainer.run_report.gaps import gap_slots, measured_share
+from trainer.run_report.gaps import expected_slots, gap_slots, measured_share
 from trainer.run_report.html import html_report
 from trainer.run_report.issued_scores import score_issued
 from trainer.run_report.learned import identified_load_share, learned_services
@@ -147,6 +147,7 @@ def test_gaps_are_half_hours_of_services_that_had_pods() -> None:
     usage[:, :, 3, 10:20] = np.nan
     broken = replace(known, usage_per_pod=usage, replicas=replicas)
     assert gap_slots(broken) == {"cpu": 12, "memory": 0, "disk": 0, "network": 0}
+    assert expected_slots(broken) == dict.fromkeys(("cpu", "memory", "disk", "network"), 4 * 48)  # the fifth had none
     share = measured_share(broken)
     assert share[CPU, -1] == pytest.approx(1 - 12 / (4 * 48))
     assert share[CPU, 3] == pytest.approx(38 / 48) and share[CPU, 2] == 1 and share[LOG, 2] == 0
@@ -240,6 +241,8 @@ def test_metrics_come_from_the_report(report: RunReport) -> None:
     assert figures.issued_coverage["cpu"] == report.issued[-1].scores["cpu"].coverage95
     assert figures.gate is report.gate and figures.stage_seconds == {"read": 1.0, "fit": 2.5}
     assert set(figures.gap_slots) == {resource.name for resource in RESOURCES}
+    assert figures.expected_slots == {resource.name: 5 * 48 for resource in RESOURCES}
+    assert report.to_json()["history"]["expected_slots"] == figures.expected_slots
 
 
 def test_five_thousand_services_are_data_and_not_rows(report: RunReport) -> None:
