@@ -231,7 +231,9 @@ class VirtualAvailability:
 class NodeFigures:
     """What the metrics endpoint exports of the nodes. Axes as named; NaN = unknown, not exported.
 
-    usage          : (n_nodes, n_resources, 2) predicted for this half hour, 0.5 and 0.95
+    usage          : (n_nodes, n_resources, 2) predicted for this half hour, 0.5 and 0.95: corrected by what is measured
+                     now, so that it says nothing about how good the model is
+    model_usage    : (n_nodes, n_resources, 2) the same before that correction, of the pods where they really are
     peak           : (n_nodes, n_resources, 2, 2) predicted peak by quantile and day (today, tomorrow), as of now
     peak_at        : (n_nodes, n_resources, 2) start of the half hour of the expected peak of each day, unix seconds
     frozen_peak    : as `peak`, as it was predicted at local midnight; NaN until a midnight has passed
@@ -242,6 +244,7 @@ class NodeFigures:
     nodes: tuple[str, ...]
     resources: tuple[str, ...]
     usage: Floats
+    model_usage: Floats
     peak: Floats
     peak_at: Floats
     frozen_peak: Floats

@@ -48,22 +48,26 @@ class Figures(LiveTables):
             levels = level_of_nodes(level, self._cluster.measured_nodes())
             of_nodes = np.array([levels[self._cluster.state.row_of[name]] for name in available.nodes], dtype=np.int64)
         n, r = len(available.nodes), len(RESOURCES)
-        usage, peak = np.full((n, r, 2), np.nan), np.full((n, r, 2, 2), np.nan)
-        peak_at, frozen = np.full((n, r, 2), np.nan), np.full((n, r, 2, 2), np.nan)
-        for overview, targets in ((self._overview, (usage, peak)), (self._frozen, (None, frozen))):
+        usage, model_usage, peak_at = (np.full((n, r, 2), np.nan) for _ in range(3))
+        peak, frozen = (np.full((n, r, 2, 2), np.nan) for _ in range(2))
+        for overview, peaks in ((self._overview, peak), (self._frozen, frozen)):
             if overview is None:
                 continue
             row_of = overview.rows()
             at = np.array([row_of.get(name, -1) for name in available.nodes], dtype=np.int64)
-            if targets[0] is not None and (step := slot - overview.horizon.slot) in (0, 1):
-                targets[0][at >= 0] = overview.usage[at[at >= 0], :, :, step]
-            targets[1][at >= 0] = overview.peak[at[at >= 0]]
-            if overview is self._overview:
-                peak_at[at >= 0] = overview.peak_times()[at[at >= 0]]
+            there, rows = at >= 0, at[at >= 0]
+            peaks[there] = overview.peak[rows]
+            if overview is not self._overview:
+                continue
+            peak_at[there] = overview.peak_times()[rows]
+            if (step := slot - overview.horizon.slot) in (0, 1):
+                usage[there] = overview.usage[rows, :, :, step]
+                model_usage[there] = overview.model_usage[rows, :, :, step]
         return NodeFigures(
             nodes=available.nodes,
             resources=available.resources,
             usage=usage,
+            model_usage=model_usage,
             peak=peak,
             peak_at=peak_at,
             frozen_peak=frozen,

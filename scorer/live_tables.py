@@ -276,20 +276,16 @@ class LiveTables:
             self._overview = None
             return
         builder = OverviewBuilder(predicted.horizon, now)
+        days, widen = predicted.horizon.days, self._widen(predicted.horizon)
         fading = predicted.horizon.fading(LIVE_HALF_LIFE_SLOTS)
         for start in range(0, len(rows), _NODES_AT_ONCE):
             with self._lock:
                 here = [row for row in rows[start : start + _NODES_AT_ONCE] if predicted.name_of(row)]
                 inputs = gather(predicted, here)
-            curves = node_curves(
-                predicted.profiles,
-                predicted.bases,
-                inputs,
-                predicted.horizon.days,
-                fading=fading,
-                widen=self._widen(predicted.horizon),
-            )
-            builder.add(inputs.names, inputs.capacity, curves)
+                there = gather(predicted, here, as_believed=False) if predicted.believes else inputs
+            curves = node_curves(predicted.profiles, predicted.bases, inputs, days, fading=fading, widen=widen)
+            said = node_curves(predicted.profiles, predicted.bases, there, days[:2], widen=widen, slots=builder.slots())
+            builder.add(inputs.names, inputs.capacity, curves, said)
         if predicted is not self._cluster.predicted:
             return  # whoever put other tables in place has them looked through next
         overview = builder.overview()

@@ -29,6 +29,7 @@ class Overview:
     names    : of the nodes
     capacity : (n_nodes, n_resources)
     usage    : (n_nodes, n_resources, 2, 2) predicted, 0.5 and 0.95, for the half hour under way and the next
+    model_usage: the same before what is measured now corrects it
     peak     : (n_nodes, n_resources, 2, 2) by quantile and day: today, tomorrow
     peak_slot: (n_nodes, n_resources, 2) slot of the expected peak of each day
     hourly   : (n_nodes, n_resources, n_hours) highest expected share of capacity in each hour from midnight of today;
@@ -40,6 +41,7 @@ class Overview:
     names: tuple[str, ...]
     capacity: Floats
     usage: Floats
+    model_usage: Floats
     peak: Floats
     peak_slot: Ints
     hourly: Floats32
@@ -65,13 +67,21 @@ class OverviewBuilder:
         self._names: list[str] = []
         self._capacity: list[Floats] = []
         self._usage: list[AnyFloats] = []
+        self._model_usage: list[AnyFloats] = []
         self._peak: list[AnyFloats] = []
         self._peak_slot: list[Ints] = []
         self._hourly: list[Floats32] = []
 
-    def add(self, names: tuple[str, ...], capacity: Floats, curves: NodeCurves) -> None:
-        """Some nodes; the curves begin at midnight of today and cover the horizon."""
-        slot = self._horizon.slot
+    def slots(self) -> slice:
+        """The half hour under way, and the next: the overview may still be in use when that begins."""
+        return slice(self._horizon.slot, self._horizon.slot + 2)
+
+    def add(self, names: tuple[str, ...], capacity: Floats, curves: NodeCurves, uncorrected: NodeCurves) -> None:
+        """Some nodes.
+
+        curves      : begin at midnight of today and cover the horizon
+        uncorrected : of the same nodes without the live error, of `slots` only
+        """
         expected, bound = (curves.curve(quantile) for quantile in range(len(PEAK_QUANTILES)))
         n = len(names)
         by_day = [
@@ -79,8 +89,9 @@ class OverviewBuilder:
         ]
         self._names += names
         self._capacity.append(capacity)
-        slots = [slot, slot + 1]  # the overview may still be in use when the next half hour begins
+        slots = self.slots()
         self._usage.append(np.stack([curves.mean()[:, :, slots], bound[:, :, slots]], axis=2))
+        self._model_usage.append(np.stack([uncorrected.mean(), uncorrected.curve(len(PEAK_QUANTILES) - 1)], axis=2))
         self._peak.append(np.stack([curve.max(axis=3) for curve in by_day], axis=2))
         self._peak_slot.append(by_day[0].argmax(axis=3))
         with np.errstate(invalid="ignore", divide="ignore"):
@@ -97,6 +108,7 @@ class OverviewBuilder:
             names=tuple(self._names),
             capacity=np.concatenate([np.zeros((0, r)), *self._capacity]),
             usage=np.concatenate([np.zeros((0, r, 2, 2)), *self._usage]),
+            model_usage=np.concatenate([np.zeros((0, r, 2, 2)), *self._model_usage]),
             peak=np.concatenate([np.zeros((0, r, 2, _DAYS_SHOWN)), *self._peak]),
             peak_slot=np.concatenate([np.zeros((0, r, _DAYS_SHOWN), dtype=np.int64), *self._peak_slot]),
             hourly=np.concatenate([np.zeros((0, r, n_hours), dtype=np.float32), *self._hourly]),

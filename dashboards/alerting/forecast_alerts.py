@@ -43,6 +43,9 @@ _UNHEARD_SECONDS: Final = 300
 _UNKNOWN: Final = 0.5
 """Share of pods. New services are some; half of all is another cluster's model, or names that do not meet."""
 
+_WHY: Final = "The log says why, and so does /v1/status of scorer and schedule."
+"""The extender has no such page; its decision log names level and reasons with each decision."""
+
 _NODE: Final = "by (cluster, node, resource)"
 _PROCESS: Final = "by (cluster, job)"
 _REPLICA: Final = "(cluster, job, instance)"
@@ -110,7 +113,7 @@ def forecast_alerts() -> list[Alert]:
             "15m",
             "{{ $labels.job }}: a newer model was refused",
             "A published model is corrupt, of another release, or not signed by the configured key. The one before is "
-            "in use. /v1/status says why.",
+            f"in use. {_WHY}",
         ),
         Alert(
             "ForecastCoverageBroken",
@@ -120,8 +123,8 @@ def forecast_alerts() -> list[Alert]:
             "1h",
             "{{ $labels.resource }}: usage was below its 0.95 bound in {{ $value | humanizePercentage }} of node half "
             "hours of three days only",
-            f"Over the last three days less than {LEAST_COVERAGE:.0%} of what nodes used lay below the bound that was "
-            "predicted. "
+            f"Over the last three days less than {LEAST_COVERAGE:.0%} of what nodes used lay below the bound that the "
+            "model gave, before live usage corrected it. "
             "Load has changed in a way the model does not know; peaks are higher than the dashboards say.",
         ),
         Alert(
@@ -131,7 +134,7 @@ def forecast_alerts() -> list[Alert]:
             "30m",
             "{{ $labels.job }}: degradation level {{ $value }}",
             "Scores come from less than a fresh model and fresh usage: 1 no live correction, 2 old model, 3 requests, "
-            "4 neutral. /v1/status says why.",
+            f"4 neutral. {_WHY}",
         ),
         Alert(
             "ForecastDegraded",
@@ -139,7 +142,7 @@ def forecast_alerts() -> list[Alert]:
             f"max {_PROCESS} (forecast_degradation_level) > 2",
             "10m",
             "{{ $labels.job }}: degradation level {{ $value }}, the forecast is not used",
-            "Pods are placed by requests (3), or all nodes are alike (4). /v1/status says why.",
+            f"Pods are placed by requests (3), or all nodes are alike (4). {_WHY}",
         ),
         Alert(
             "ForecastNotReady",
@@ -148,7 +151,7 @@ def forecast_alerts() -> list[Alert]:
             "15m",
             "{{ $labels.job }} at {{ $labels.instance }} has not read the cluster",
             "The first complete list of nodes and pods does not come to an end. Until then nothing is scored or placed "
-            "there. /v1/status names the source that fails.",
+            "there. The log names the source that fails, and so does /v1/status of scorer and schedule.",
         ),
         Alert(
             "ForecastScorerDrift",

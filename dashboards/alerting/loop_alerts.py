@@ -150,6 +150,15 @@ def _webhook() -> list[Alert]:
             for severity, limit in ((Severity.WARNING, _WEEK), (Severity.CRITICAL, _DAY))
         ),
         Alert(
+            "ForecastWebhookNotReady",
+            Severity.CRITICAL,
+            f"max {_PROCESS} (forecast_webhook_ready) == 0",
+            "10m",
+            "{{ $labels.job }}: no replica has read templates and bindings",
+            "None of them is ready, so the API server reaches none: pods are created unshaped, or refused under "
+            "failurePolicy Fail.",
+        ),
+        Alert(
             "ForecastWebhookFailing",
             Severity.WARNING,
             f"{unanswered} / {reviews} > {_UNSHAPED}",

@@ -11,6 +11,9 @@ __all__ = ["operating_alerts"]
 _NIGHT_SECONDS: Final = 30 * 3600
 """A run a night, and six hours for it to be late, to take long, or to be tried again."""
 
+_MISSED_SECONDS: Final = 36 * 3600
+"""Age of the model, where no figures of a run are there: from here on a night was missed (ForecastModelStale)."""
+
 _GAPS: Final = 0.25
 """Share of a day's service half hours: of a quarter missing the trainer can still learn, of half it takes no day."""
 
@@ -22,27 +25,30 @@ def operating_alerts() -> list[Alert]:
     """Of the figures in docs/train.md, and of what Prometheus itself knows of its targets."""
     success = "forecast_train_last_success_timestamp_seconds"
     # A run that failed leaves no time of success, and its file may be on another node than last night's.
-    since = f"time() - max by (cluster) (max_over_time({success}[7d]))"
-    gaps = "max by (cluster, resource) (forecast_train_data_gap_slots)"
-    slots = "48 * max by (cluster) (forecast_train_services)"
+    told = f"max by (cluster) (max_over_time({success}[7d]))"
+    # Nobody has to export figures of the run, a Pushgateway that is replaced loses them, and a run that never
+    # succeeded has none: then the model in use tells how long ago it was made.
+    untold = f"(max by (cluster) (forecast_model_age_seconds) unless on (cluster) {told})"
+    # Of one run each: last night's file may be on another node.
+    gaps = "forecast_train_data_gap_slots / forecast_train_data_expected_slots"
     return [
         Alert(
             "ForecastTrainFailed",
             Severity.WARNING,
-            f"{since} > {_NIGHT_SECONDS}",
+            f"time() - {told} > {_NIGHT_SECONDS} or {untold} > {_MISSED_SECONDS}",
             "10m",
-            "The last nightly run that succeeded ended {{ $value | humanizeDuration }} ago",
+            "No nightly run is known to have succeeded for {{ $value | humanizeDuration }}",
             "Last night's run failed or did not start. The model in use stays in use; 36 hours after its first "
-            "midnight it is an old one.",
+            "midnight it is an old one. Where the run leaves no figures the time is the age of that model.",
         ),
         Alert(
             "ForecastTrainDataGaps",
             Severity.WARNING,
-            f"{gaps} / on (cluster) group_left () ({slots}) > {_GAPS}",
+            f"max by (cluster, resource) ({gaps}) > {_GAPS}",
             "15m",
             "{{ $labels.resource }}: {{ $value | humanizePercentage }} of yesterday's service half hours are missing",
-            "Pods ran and nobody measured them: scraping has gaps, or lost a label. The report of the run names the "
-            "services.",
+            "Of the half hours in which services had running pods. Nobody measured them: scraping has gaps, or lost a "
+            "label. The report of the run names the services.",
         ),
         Alert(
             "ForecastTargetDown",

@@ -42,9 +42,12 @@ def _max(metric: str, by: str, **labels: str) -> str:
     return f"max by (cluster, {by}) ({metric}{where(**_MINE, **labels)})"
 
 
-def _counted_by_all(counter: str, window: str) -> str:
-    """By cluster. Replicas that do not lead follow the cluster and count, too: the one that counted most has all."""
-    return f"sum by (cluster) (max by (cluster, job) (increase({counter}{where(**_MINE)}[{window}])))"
+def _counted_by_all(counter: str, window: str, by: str = "") -> str:
+    """By cluster, and by further labels. Replicas that do not lead follow the cluster and count, too: the one that
+    counted most has all."""
+    more = by and f", {by}"
+    each = f"max by (cluster, job{more}) (increase({counter}{where(**_MINE)}[{window}]))"
+    return f"sum by (cluster{more}) ({each})"
 
 
 def _now() -> list[Placed]:
@@ -446,8 +449,7 @@ def _storms() -> list[Placed]:
                 "Failures of providers",
                 "In the last hour: pods rejected, not started in time, or whose node was lost before.",
                 Query(
-                    "sum by (cluster, provider, failure) "
-                    f"(increase(forecast_job_provider_failures_total{where(**_MINE)}[1h]))",
+                    _counted_by_all("forecast_job_provider_failures_total", "1h", "provider, failure"),
                     "{{provider}} {{failure}}",
                 ),
                 unit=COUNT,

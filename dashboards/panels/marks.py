@@ -17,9 +17,10 @@ _OURS = "by (cluster)"
 def marks() -> list[Annotation]:
     """Adoption, and models."""
     placed = f"sum {_OURS} (forecast_schedule_attempts_total{where(result='scheduled')})"
-    advised = f"sum {_OURS} (forecast_decisions_total{where(outcome='as_advised|elsewhere')})"
+    bound = f"forecast_decisions_total{where(mode='active', outcome='as_advised|elsewhere')}"  # a shadow tells nobody
+    advised = f"sum {_OURS} ({bound})"
     earlier_placed = _earlier(f"forecast_schedule_attempts_total{where(result='scheduled')}", _OURS)
-    earlier_advised = _earlier(f"forecast_decisions_total{where(outcome='as_advised|elsewhere')}", _OURS)
+    earlier_advised = _earlier(bound, _OURS)
     version = "by (cluster, version)"
     info = f"forecast_model_info{where()}"
     return [

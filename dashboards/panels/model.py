@@ -73,7 +73,7 @@ def _now() -> list[Placed]:
         figure(
             "Models refused",
             "Processes that refused a newer model: damaged, of another release, or not signed by "
-            "the configured key. /v1/status says why.",
+            "the configured key. The log says why, and so does /v1/status of scorer and schedule.",
             f"sum (forecast_model_refused{where(**_MINE)})",
             COUNT,
             ((1, RED),),
@@ -192,16 +192,18 @@ def _gate() -> list[Placed]:
 
 
 def _losses() -> list[Placed]:
-    loss = f"forecast_backtest_loss{where(resource='$resource', quantile='0.95')}"
-    middle = f"forecast_backtest_loss{where(resource='$resource', quantile='0.5')}"
     return [
         Placed(
             lines(
                 "Backtest loss",
-                "Pinball loss of the daily peaks of services, relative to the peaks, of the expected peak (solid) and "
-                "of the 0.95 bound (dashed). Lower is better; a step up after a night is a model that got worse.",
-                Query(f"max {_RESOURCE} ({middle})", "{{cluster}} {{resource}} 0.5"),
-                Query(f"max {_RESOURCE} ({loss})", "{{cluster}} {{resource}} 0.95", "dashed"),
+                "Pinball loss of the daily peaks of services, relative to the peaks, of the expected peak (0.5) and of "
+                "the 0.95 bound (dashed). In use: as published with the model that the services have, and so of the "
+                "nights before. Candidate (dotted): what tonight's recipe had in the last run's gate, which may have "
+                "held it back. Lower is better; a step up after a night is a model that got worse.",
+                Query(_loss_in_use("0.5"), "{{cluster}} {{resource}} 0.5 in use"),
+                Query(_loss_in_use("0.95"), "{{cluster}} {{resource}} 0.95 in use", "dashed"),
+                Query(_loss_of_candidate("0.5"), "{{cluster}} {{resource}} 0.5 candidate", "dotted"),
+                Query(_loss_of_candidate("0.95"), "{{cluster}} {{resource}} 0.95 candidate", "dotted"),
                 unit=SHARE,
             ),
             width=8,
@@ -232,6 +234,14 @@ def _losses() -> list[Placed]:
             width=8,
         ),
     ]
+
+
+def _loss_in_use(quantile: str) -> str:
+    return f"max {_RESOURCE} (forecast_backtest_loss{where(**_MINE, resource='$resource', quantile=quantile)})"
+
+
+def _loss_of_candidate(quantile: str) -> str:
+    return f"max {_RESOURCE} (forecast_train_candidate_loss{where(resource='$resource', quantile=quantile)})"
 
 
 def _data() -> list[Placed]:

@@ -1,8 +1,9 @@
 """Does what was predicted come? Predicted peaks against actual ones, of nodes and services, and what is ahead tonight.
 
 Like is compared with like (dashboards/alerting/peaks.py): means over half hours with means over half hours, the peak
-that was predicted at midnight with that of the 24 hours since. Figures of nodes are shares of capacity, so that
-nodes of all sizes and resources compare; those of services are in the resource's own unit.
+that was predicted at midnight with that of the 24 hours since. What came is held against what the model said, before
+live usage corrected it; what is ahead is shown with that correction, as pods are placed by it. Figures of nodes are
+shares of capacity, so that nodes of all sizes and resources compare; those of services are in the resource's own unit.
 """
 
 from __future__ import annotations
@@ -90,8 +91,8 @@ def _tonight() -> list[Placed]:
         Placed(
             values(
                 "Bound held, last 24 hours",
-                "Share of node half hours in which usage stayed below its 0.95 bound, of the selected resource for "
-                "which it is lowest. Well below 95 % peaks are higher than this page says.",
+                "Share of node half hours in which usage stayed below the model's 0.95 bound, of the selected resource "
+                "for which it is lowest. Well below 95 % peaks are higher than this page says.",
                 Query(f"min (forecast:node_coverage:1d{where(resource='$resource')})"),
                 unit=SHARE,
                 limits=((0.85, ORANGE), (0.92, GREEN)),
@@ -137,14 +138,15 @@ def _nodes() -> list[Placed]:
     """Of those whose peak is highest at the end of the time shown, so that lines do not come and go."""
     shown = f"and on (cluster, node, resource) topk($top, {_peak_share('0.95', at=' @ end()')})"
     usage, highest = "forecast:node_usage_share", "forecast:node_peak:1d"
-    predicted = "forecast:node_predicted_usage:30m"
+    predicted = "forecast:node_model_usage:30m"
     return [
         Placed(
             lines(
                 "Usage, predicted and actual: $resource",
                 "Actual usage (solid), the expected one (dashed) and its 0.95 bound (dotted) of the half hour before, "
                 "as shares of capacity, of the nodes whose peak today will be highest. Solid follows dashed and stays "
-                "below dotted where the forecast is right.",
+                "below dotted where the forecast is right. Expected is what the model said, before live usage "
+                "corrected it: corrected it would always follow.",
                 Query(f"max {_NODE} ({usage}{where(**_SELECTED)}) {shown}", "{{node}} actual"),
                 Query(f"{_of_half_hours(predicted, '0.5')} {shown}", "{{node}} expected", "dashed"),
                 Query(f"{_of_half_hours(predicted, '0.95')} {shown}", "{{node}} bound", "dotted"),
@@ -158,7 +160,8 @@ def _nodes() -> list[Placed]:
                 "Daily peak, predicted at midnight and actual: $resource",
                 "Highest half hour of the last 24 hours (solid) beside what was predicted for the day at midnight: the "
                 "expected peak (dashed) and its bound (dotted). Just before midnight both are of the same day; "
-                "compare there.",
+                "compare there. What was measured at midnight is in it, half of that until six in the morning, a tenth "
+                "at eight in the evening.",
                 Query(f"max {_NODE} ({highest}{where(**_SELECTED)}) / {_capacity()} {shown}", "{{node}} actual"),
                 Query(f"{_peak_share('0.5', as_of='midnight')} {shown}", "{{node}} expected", "dashed"),
                 Query(f"{_peak_share('0.95', as_of='midnight')} {shown}", "{{node}} bound", "dotted"),
@@ -182,8 +185,8 @@ def _quality() -> list[Placed]:
         Placed(
             lines(
                 "Forecast error of nodes",
-                "Mean absolute difference between actual and expected usage of a half hour, as a share of capacity, "
-                "over the selected nodes.",
+                "Mean absolute difference between actual usage of a half hour and what the model expected, before live "
+                "usage corrected it, as a share of capacity, over the selected nodes.",
                 Query(f"avg {by_resource} (abs ({error}))", "{{cluster}} {{resource}}"),
                 unit=SHARE,
                 limits=((0.1, ORANGE),),
@@ -193,8 +196,9 @@ def _quality() -> list[Placed]:
         Placed(
             lines(
                 "Bias",
-                "Mean difference between actual and expected usage, as a share of capacity. Above 0: more is used than "
-                "was expected. Once it stays away from 0 by more than a few per cent the load has changed.",
+                "Mean difference between actual usage and what the model expected, as a share of capacity. Above 0: "
+                "more is used than was expected. Once it stays away from 0 by more than a few per cent the load has "
+                "changed.",
                 Query(f"avg {by_resource} ({error})", "{{cluster}} {{resource}}"),
                 unit=SHARE,
                 limits=((0.1, ORANGE),),
@@ -205,9 +209,9 @@ def _quality() -> list[Placed]:
         Placed(
             lines(
                 "Coverage of the bound",
-                "Share of node half hours, of the last 24 hours and of three days, in which usage stayed below its "
-                "0.95 bound. It is to be about 95 %. One odd day may be lower; below 85 % over three days an alert "
-                "calls the bound broken, always 100 % it is wasteful.",
+                "Share of node half hours, of the last 24 hours and of three days, in which usage stayed below the "
+                "model's 0.95 bound. It is to be about 95 %. One odd day may be lower; below 85 % over three days an "
+                "alert calls the bound broken, always 100 % it is wasteful.",
                 Query(f"forecast:node_coverage:1d{where(resource='$resource')}", "{{cluster}} {{resource}}"),
                 Query(f"forecast:node_coverage:3d{where(resource='$resource')}", "{{cluster}} {{resource}}, 3 days"),
                 unit=SHARE,
@@ -221,8 +225,8 @@ def _quality() -> list[Placed]:
         Placed(
             columns(
                 "Where the forecast is wrong now",
-                "Nodes by the absolute difference between actual and expected usage in the last half hour, as a share "
-                "of capacity; the second column has its sign.",
+                "Nodes by the absolute difference between actual usage in the last half hour and what the model "
+                "expected, as a share of capacity; the second column has its sign. Placing reckons with it already.",
                 {
                     "error": Query(largest),
                     "actual - expected": Query(f"max {_NODE} ({error}) and on (cluster, node, resource) {largest}"),

@@ -61,7 +61,8 @@ def _now() -> list[Placed]:
     worst = values(
         "Degradation",
         "The worst level of any process: 0 fresh model and fresh usage, 1 no live correction, 2 an old model, 3 "
-        "requests only, 4 neutral. Anything but 0 for long is worth a look at /v1/status.",
+        "requests only, 4 neutral. Anything but 0 for long is worth a look at the log, or at /v1/status of scorer and "
+        "schedule.",
         Query(f"max (forecast_degradation_level{where(job='$job')})"),
         unit=COUNT,
         limits=((1, ORANGE), (3, RED)),
@@ -243,12 +244,12 @@ def _queue() -> list[Placed]:
 
 
 def _decisions() -> list[Placed]:
-    outcome = rate_of("forecast_decisions_total", "outcome", job="$job")
-    known = where(job="$job", outcome="as_advised|elsewhere")
-    followed = (
-        f"sum by (cluster) (increase(forecast_decisions_total{where(job='$job', outcome='as_advised')}[$__range]))"
+    outcome = rate_of("forecast_decisions_total", "mode, outcome", job="$job")
+    level = rate_of("forecast_decisions_by_level_total", "mode, level", job="$job")
+    followed, judged = (
+        f"sum by (cluster, mode) (increase(forecast_decisions_total{where(job='$job', outcome=which)}[$__range]))"
+        for which in ("as_advised", "as_advised|elsewhere")
     )
-    judged = f"sum by (cluster) (increase(forecast_decisions_total{known}[$__range]))"
     return [
         Placed(
             lines(
@@ -265,8 +266,8 @@ def _decisions() -> list[Placed]:
             lines(
                 "Decisions by level of degradation",
                 "Pods bound after our advice per second, by what the advice was made of: 0 fresh model and usage, 1 no "
-                "live correction, 2 old model, 3 requests, 4 neutral.",
-                Query(rate_of("forecast_decisions_by_level_total", "level", job="$job"), "{{cluster}} level {{level}}"),
+                "live correction, 2 old model, 3 requests, 4 neutral. A shadow's advice was told to nobody.",
+                Query(level, "{{cluster}} {{mode}} level {{level}}"),
                 unit=PER_SECOND,
                 stacked=True,
             ),
@@ -286,10 +287,10 @@ def _decisions() -> list[Placed]:
         Placed(
             lines(
                 "Advice against what was done",
-                "Pods per second that kube-scheduler bound where we advised, elsewhere, or without being advised. In "
-                "shadow mode nobody is told the advice: as_advised is then how often both agree by themselves. Of "
+                "Pods per second that kube-scheduler bound where we advised, elsewhere, or without being advised. A "
+                "shadow's advice is told to nobody: as_advised is there how often both agree by themselves. Of "
                 "several extenders each counts as not_advised what another one advised on.",
-                Query(outcome, "{{cluster}} {{outcome}}"),
+                Query(outcome, "{{cluster}} {{mode}} {{outcome}}"),
                 unit=PER_SECOND,
                 stacked=True,
             ),
@@ -298,10 +299,11 @@ def _decisions() -> list[Placed]:
         Placed(
             lines(
                 "Share bound where we advised",
-                "Of the pods we advised on, over the time that is shown. A shadow that would only repeat "
-                "kube-scheduler is at 100 %: the difference is what placing by the forecast would change. "
-                "`forecast-scheduler report` says what it is worth (docs/shadow.md).",
-                Query(f"{followed} / ({judged} > 0) or {judged} * 0", "{{cluster}}"),
+                "Of the pods we advised on, over the time that is shown. active: how often the forecast prevailed over "
+                "kube-scheduler's other scores. shadow: one that would only repeat kube-scheduler is at 100 %, the "
+                "difference is what placing by the forecast would change; `forecast-scheduler report` says what it is "
+                "worth (docs/shadow.md).",
+                Query(f"{followed} / ({judged} > 0) or {judged} * 0", "{{cluster}} {{mode}}"),
                 unit=SHARE,
                 most=1,
             ),

@@ -53,6 +53,8 @@ class PredictedCluster:
         self._idle: dict[int, None] = {}  # profiles without pods, longest unused first
         self._present: list[dict[int, int]] = []  # pods that use something now on each node, by profile
         self.placed: dict[str, PlacedPod] = {}
+        # By row and profile: pods that sit there and count elsewhere, less those that count there and sit elsewhere.
+        self._moved: dict[int, dict[int, float]] = {}
         self._names: dict[int, str] = {}
         # One row per node, more rows than used.
         self._capacity = np.full((0, len(RESOURCES)), np.nan)
@@ -204,6 +206,18 @@ class PredictedCluster:
     # What is asked
 
     @property
+    def believes(self) -> bool:
+        """Whether any pod counts on another node than the one it sits on."""
+        return bool(self._moved)
+
+    def pods_sitting_on(self, row: int) -> dict[int, float]:
+        """Pods of each profile that count and sit on a node; `load.pods_on` has those that are believed there."""
+        pods = self.load.pods_on(row)
+        for profile, moved in self._moved.get(row, {}).items():
+            pods[profile] = pods.get(profile, 0.0) + moved
+        return {profile: n for profile, n in pods.items() if n}
+
+    @property
     def capacity(self) -> Floats:
         """(n_nodes, n_resources) NaN = not a limit."""
         return self._capacity[: self.load.n_nodes]
@@ -338,10 +352,21 @@ class PredictedCluster:
             return
         pods = sign * placed.weight
         self.load.add(placed.profile, row, pods)
+        if placed.shadow is not None:
+            self._move(placed.profile, placed.node, pods)
+            self._move(placed.profile, row, -pods)
         if self.load.pods_on(row):
             self._qos_memory[row, placed.qos] += pods * self._memory_peak[placed.profile]
         else:
             self._qos_memory[row] = 0.0  # an empty node carries no rounding errors on
+
+    def _move(self, profile: int, row: int, pods: float) -> None:
+        moved = self._moved.setdefault(row, {})
+        moved[profile] = moved.get(profile, 0.0) + pods
+        if not moved[profile]:
+            del moved[profile]
+        if not moved:
+            del self._moved[row]
 
     def _add_profiles(self, keys: Sequence[ProfileKey], replicas: Floats) -> int:
         """Returns the number of the first."""

@@ -48,6 +48,8 @@ class NodeInputs:
 class NodeCurves:
     """Per resource, mean and standard deviation of nodes over local days: (n_nodes, n_days * 48) each.
 
+    Fewer columns where only some slots were asked for, of which there are no daily peaks then.
+
     z : (n_resources, n_quantiles) standard deviations from the mean curve to the daily peak
     """
 
@@ -68,15 +70,21 @@ class NodeCurves:
         return np.stack([load.mean for load in self.loads], axis=1)
 
 
-def gather(predicted: PredictedCluster, rows: Sequence[int], extra: Sequence[int | None] = ()) -> NodeInputs:
+def gather(
+    predicted: PredictedCluster,
+    rows: Sequence[int],
+    extra: Sequence[int | None] = (),
+    *,
+    as_believed: bool = True,
+) -> NodeInputs:
     """Copy what the curves of the nodes in `rows` need.
 
-    extra : for each row a profile of which one more pod is there, or None
+    extra       : for each row a profile of which one more pod is there, or None
+    as_believed : False = with pods where they sit, wherever else they are believed to be
     """
+    pods_on = predicted.load.pods_on if as_believed else predicted.pods_sitting_on
     pairs = [
-        (position, profile, round(pods))
-        for position, row in enumerate(rows)
-        for profile, pods in predicted.load.pods_on(row).items()
+        (position, profile, round(pods)) for position, row in enumerate(rows) for profile, pods in pods_on(row).items()
     ]
     pairs += [(position, profile, 1) for position, profile in enumerate(extra) if profile is not None]
     table = np.array(pairs, dtype=np.int64).reshape(-1, 3)
@@ -101,13 +109,16 @@ def node_curves(
     *,
     fading: AnyFloats | None = None,
     widen: float = 1.0,
+    slots: slice = slice(None),
 ) -> NodeCurves:
     """Curves of nodes over local days.
 
     fading : (n_days * 48,) share of the live error that is left in each half hour; None = none
     widen  : factor on the standard deviations, for a model past its time
+    slots  : half hours that are wanted, counted from midnight of days[0]
     """
-    n_nodes, n_slots, n_pods = len(inputs.names), len(days) * SLOTS_PER_DAY, int(inputs.pods.sum())
+    n_nodes, n_pods = len(inputs.names), int(inputs.pods.sum())
+    n_slots = len(range(len(days) * SLOTS_PER_DAY)[slots])
     placements = Placements(
         pod=np.arange(n_pods),
         service=np.repeat(inputs.profile, inputs.pods),
@@ -115,21 +126,23 @@ def node_curves(
         first=np.zeros(n_pods, dtype=np.int64),
         end=np.full(n_pods, n_slots, dtype=np.int64),
     )
-    usage = profiles.mean_of(inputs.keys, inputs.replicas, days)
+    usage = profiles.mean_of(inputs.keys, inputs.replicas, days)[:, :, slots]
     own, shared = profiles.std_of(inputs.keys, inputs.replicas, days[0])
     base = np.zeros((n_nodes, len(RESOURCES), n_slots))
     base_std = np.zeros((n_nodes, len(RESOURCES), SLOTS_PER_DAY))
     for i, (name, capacity) in enumerate(zip(inputs.names, inputs.capacity, strict=True)):
-        base[i], base_std[i] = bases.mean(name, capacity, days), bases.std(name, capacity)
+        base[i], base_std[i] = bases.mean(name, capacity, days)[:, slots], bases.std(name, capacity)
     if fading is not None:
-        base += inputs.error[:, :, None] * fading
+        base += inputs.error[:, :, None] * fading[slots]
     tiled = (1, len(days))
     running = profiles.running(inputs.keys, days)
     model = profiles.model
 
+    def squared(std: AnyFloats) -> Floats:
+        return np.tile((widen * std) ** 2, tiled)[:, slots]
+
     def variance(std: AnyFloats) -> Floats:
-        of_days = np.tile((widen * std) ** 2, tiled)
-        return of_days if running is None else np.asarray(of_days * running)
+        return squared(std) if running is None else np.asarray(squared(std) * running[:, slots])
 
     loads = tuple(
         node_load(
@@ -138,7 +151,7 @@ def node_curves(
             variance(own[:, r]),
             variance(shared[:, r]),
             base[:, r],
-            np.tile((widen * base_std[:, r]) ** 2, tiled),
+            squared(base_std[:, r]),
             widen * float(model.cluster_std[r]),
         )
         for r in range(len(RESOURCES))

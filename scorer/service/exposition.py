@@ -47,12 +47,20 @@ def node_text(figures: NodeFigures) -> Iterator[str]:
     prefixes = _pairs([labels(node=name) for name in figures.nodes], figures.resources)
     yield from family(
         "forecast_node_predicted_usage",
-        "Predicted usage of the node in this half hour, in base units (cores, bytes, bytes per second).",
+        "Predicted usage of the node in this half hour, corrected by what is measured now, in base units (cores, "
+        "bytes, bytes per second). To see how good the model is compare usage with forecast_node_model_usage.",
         ((prefixes, figures.usage[:, :, q], f',quantile="{QUANTILES[q]}"') for q in range(2)),
     )
     yield from family(
+        "forecast_node_model_usage",
+        "What the model says of the pods on the node for this half hour, before what is measured now corrects it, in "
+        "base units.",
+        ((prefixes, figures.model_usage[:, :, q], f',quantile="{QUANTILES[q]}"') for q in range(2)),
+    )
+    yield from family(
         "forecast_node_predicted_peak",
-        "Predicted peak of the node in a local day, in base units: as of now, and as it was predicted at midnight.",
+        "Predicted peak of the node in a local day, in base units: as of now, and as it was predicted at midnight; "
+        "both corrected by what was measured then, of which half is left after six hours.",
         (
             (prefixes, array[:, :, q, d], f',quantile="{QUANTILES[q]}",day="{DAYS[d]}",as_of="{as_of}"')
             for as_of, array in (("now", figures.peak), ("midnight", figures.frozen_peak))

@@ -455,6 +455,20 @@ _BESIDE = (
     ),
     Scene("ForecastWebhookCertificateExpiring", "a week is", _certificate(7 * DAY), 20),
     Scene(
+        "ForecastWebhookNotReady",
+        "neither of two",
+        tuple(_steady("forecast_webhook_ready", 0, **WEBHOOK, instance=one) for one in "ab"),
+        15,
+        {CRITICAL: "forecast-scheduler-webhook: no replica has read templates and bindings"},
+        WEBHOOK,
+    ),
+    Scene(
+        "ForecastWebhookNotReady",
+        "one of them is, the other begins",
+        tuple(_steady("forecast_webhook_ready", ready, **WEBHOOK, instance=str(ready)) for ready in (0, 1)),
+        15,
+    ),
+    Scene(
         "ForecastWebhookFailing",
         "one of ten",
         _reviews(2, 9),
@@ -563,10 +577,15 @@ def _succeeded(hours_ago: float) -> tuple[Series, ...]:
     )
 
 
-def _gaps(slots: float) -> tuple[Series, ...]:
+def _gaps(slots: float, expected: float) -> tuple[Series, ...]:
+    """Of last night's run, which knows a thousand services; that of the night before left its file on another node."""
     return (
-        _steady("forecast_train_data_gap_slots", slots, resource="cpu", instance="worker-1:9100"),
-        _steady("forecast_train_services", 10, instance="worker-1:9100"),
+        _steady("forecast_train_services", 1000, instance="worker-1:9100"),
+        *(
+            _steady(f"forecast_train_{name}", value, resource="cpu", instance=instance)
+            for name, *values in (("data_gap_slots", slots, 0), ("data_expected_slots", expected, 2 * expected))
+            for instance, value in zip(("worker-1:9100", "worker-2:9100"), values, strict=True)
+        ),
     )
 
 
@@ -582,18 +601,38 @@ _OPERATING = (
         "thirty-one hours ago",
         _succeeded(31),
         40,
-        {WARNING: "The last nightly run that succeeded ended 1d 7h 0m 0s ago"},
+        {WARNING: "No nightly run is known to have succeeded for 1d 7h 0m 0s"},
     ),
     Scene("ForecastTrainFailed", "thirty", _succeeded(30), 40),
     Scene(
+        "ForecastTrainFailed",
+        "there are no figures of a run, and the model of one of two is not of last night",
+        _of_scorer("forecast_model_age_seconds", 37 * HOUR, 12 * HOUR),
+        40,
+        {WARNING: "No nightly run is known to have succeeded for 1d 13h 0m 0s"},
+    ),
+    Scene(
+        "ForecastTrainFailed",
+        "there are none, and need not be while models come",
+        _of_scorer("forecast_model_age_seconds", 36 * HOUR, 12 * HOUR),
+        40,
+    ),
+    Scene(
+        "ForecastTrainFailed",
+        "a run succeeded, and its model did not arrive",
+        (*_of_scorer("forecast_model_age_seconds", 37 * HOUR), *_succeeded(12)),
+        40,
+    ),
+    Scene(
         "ForecastTrainDataGaps",
-        "half of the day",
-        _gaps(240),
+        "half of a thousand services ran, all day long, and of 49 % of that nothing was measured",
+        _gaps(0.49 * 500 * 48, 500 * 48),
         20,
-        {WARNING: "cpu: 50% of yesterday's service half hours are missing"},
+        {WARNING: "cpu: 49% of yesterday's service half hours are missing"},
         {"resource": "cpu"},
     ),
-    Scene("ForecastTrainDataGaps", "a quarter", _gaps(120), 20),
+    Scene("ForecastTrainDataGaps", "a quarter", _gaps(0.25 * 500 * 48, 500 * 48), 20),
+    Scene("ForecastTrainDataGaps", "no service had pods", _gaps(0, 0), 20),
     Scene(
         "ForecastTargetDown",
         "one of two",

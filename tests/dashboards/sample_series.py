@@ -105,8 +105,8 @@ def _predicted(days: SampleDays, model: PeakModel, now: datetime) -> Iterator[Me
             for q, quantile in enumerate(("0.5", "0.95")):
                 curve, of = predicted[row, :, r, q], labels | {"quantile": quantile}
                 half_hours = _half_hours(days, curve, past)
-                yield MetricSeries("forecast_node_predicted_usage", of, past, _at(days, curve, past))
-                yield MetricSeries("forecast:node_predicted_usage:30m", of, past, half_hours)
+                yield MetricSeries("forecast_node_model_usage", of, past, _at(days, curve, past))
+                yield MetricSeries("forecast:node_model_usage:30m", of, past, half_hours)
                 peaks = curve[begin:].reshape(-1, SLOTS_PER_DAY).max(axis=1)
                 values = peaks[np.minimum((_slots(days, past) - begin) // SLOTS_PER_DAY, len(peaks) - 1)]
                 of |= {"day": "today", "as_of": "midnight"}

@@ -114,3 +114,15 @@ def test_what_was_recorded_agrees_with_what_was_made(world: World, resource: str
     n_nodes = world.value(f'count(forecast:node_usage_share{{resource="{resource}"}})')
     assert n_nodes == len(world.days.nodes)
     assert 0 < recorded / n_nodes < 1
+
+
+def test_usage_is_held_against_what_the_model_says_of_all_nodes(world: World) -> None:
+    """And what is measured now moves what is predicted away from that."""
+    assert world.value('forecast:nodes_compared{resource="cpu"}') == len(world.days.nodes)
+    assert world.value('count(forecast:node_error{resource="cpu"})') == len(world.days.nodes)
+    predicted, model = (
+        f'max by (node) ({name}{{resource="cpu",quantile="0.5",job="forecast-scheduler-scorer"}})'
+        for name in ("forecast_node_predicted_usage", "forecast_node_model_usage")
+    )
+    assert world.value(f"count({model})") >= len(world.days.nodes)
+    assert world.value(f"sum(abs({predicted} - {model}))") > 0

@@ -36,7 +36,15 @@ SHOWN: Final[Mapping[str, Mapping[str, float]]] = {
     "gpu-and-jobs: On time: B": {"{}": 6},
     "gpu-and-jobs: Storms: foreseen and come: A": {"{}": 24},
     "gpu-and-jobs: Storms: foreseen and come: B": {"{}": 18},
+    "gpu-and-jobs: Failures of providers: A": {
+        '{provider="burst", failure="stalled"}': 3,
+        '{provider="burst", failure="lost"}': 1,
+    },
     "model: Versions in use: A": {"{}": 2},
+    "model: Backtest loss: A": {'{resource="cpu"}': 0.03},
+    "model: Backtest loss: B": {'{resource="cpu"}': 0.01},
+    "model: Backtest loss: C": {'{resource="cpu"}': 0.09},
+    "model: Backtest loss: D": {'{resource="cpu"}': 0.07},
 }
 
 
@@ -68,6 +76,12 @@ def _given() -> Iterator[Series]:
     yield from _counted("forecast_job_deadline_missed_total", 6)
     yield from _counted("forecast_job_storm_expected_pods_total", 24)
     yield from _counted("forecast_job_storm_arrived_pods_total", 18)
+    yield from _counted("forecast_job_provider_failures_total", 3, provider="burst", failure="stalled")
+    yield from _counted("forecast_job_provider_failures_total", 1, provider="burst", failure="lost")
+    # Held back last night: the candidate's loss is not that of the model in use.
+    for name, middle, bound in (("forecast_backtest_loss", 0.03, 0.01), ("forecast_train_candidate_loss", 0.09, 0.07)):
+        for quantile, loss in (("0.5", middle), ("0.95", bound)):
+            yield from _of_replicas(name, loss, loss, resource="cpu", quantile=quantile)
     # Three clusters, each with a model of its own; in one of them a night's model is just being taken over.
     for cluster, version in (("eu-1", "a"), ("us-1", "b"), ("us-1", "c"), ("us-2", "d")):
         labels = {"cluster": cluster, "version": version, **SCHEDULE}

@@ -83,7 +83,7 @@ def test_peaks_and_errors_of_nodes(tmp_path: Path) -> None:
                 predicted = [level * (0.5 if slot < 6 else 1.0) for slot in range(n)]
                 given.append(
                     _recorded(
-                        "forecast_node_predicted_usage",
+                        "forecast_node_model_usage",
                         _half_hours(predicted),
                         **_node(name, quantile=quantile, job=replica),
                     )
@@ -124,12 +124,92 @@ def test_peaks_and_errors_of_nodes(tmp_path: Path) -> None:
     assert not complaints, complaints
 
 
+def test_a_forecast_is_held_against_usage_as_the_model_made_it(tmp_path: Path) -> None:
+    """Corrected by what is measured now it is usage itself: a model that is off by a factor of six would look right."""
+    used = 10.06
+    given = [
+        _recorded("forecast:node_usage", _half_hours([used] * 4), **_node("n")),
+        _recorded("forecast_node_capacity", _half_hours([40.0] * 4), **_node("n")),
+    ]
+    for name, levels in (("forecast_node_model_usage", (1.69, 2.4)), ("forecast_node_predicted_usage", (used, 10.8))):
+        for quantile, level in zip(("0.5", "0.95"), levels, strict=True):
+            given.append(_recorded(name, _half_hours([level] * 4), **_node("n", quantile=quantile)))
+    cpu = _labels(resource="cpu")
+    complaints = _complaints(
+        tmp_path,
+        given,
+        _is("forecast:node_error", {_labels(**_node("n")): (used - 1.69) / 40}, hours=2),
+        _is("forecast:nodes_compared", {cpu: 1}, hours=2),
+        _is("forecast:nodes_within_bound", {cpu: 0}, hours=2),
+        _is("forecast:node_coverage:3d", {cpu: 0}, hours=2),
+    )
+    assert not complaints, complaints
+
+
+def test_nodes_whose_usage_is_known_by_address_are_compared_under_their_name(tmp_path: Path) -> None:
+    """`instance` of node-exporter is an address as kube-prometheus-stack scrapes it. A cluster has addresses of its
+    own."""
+    # By what usage is known, the address that kube-state-metrics tells, and the name that results.
+    nodes = {
+        "10.0.0.1": ("10.0.0.1", "one"),
+        "two": ("10.0.0.2", "two"),
+        "fd00::3": ("fd00::3", "three"),
+        "10.0.0.4": ("10.0.0.4", "10.0.0.4"),
+        "five.example.org": ("10.0.0.5", "five.example.org"),
+    }
+    given: list[Series] = []
+    usage: dict[str, float] = {}
+    for where in ({}, {"cluster": "eu-1"}, {"cluster": "us-1"}):
+        for level, (known_as, (address, name)) in enumerate(nodes.items(), len(given)):
+            name = f"{name}-{where['cluster']}" if where and known_as == address != name else name
+            for replica in "ab":  # of Prometheus, and of kube-state-metrics
+                of_replica = {**where, "prometheus_replica": replica}
+                given.append(
+                    _recorded("forecast:node_usage", _half_hours([level] * 4), **_node(known_as), **of_replica)
+                )
+                info = {"node": name, "internal_ip": address, "instance": replica}
+                given.append(_recorded("kube_node_info", _half_hours([1.0] * 4), **info, **where))
+            usage[_labels(**_node(name), **where)] = level
+    # A collector of log bytes has names where node-exporter has addresses; machines that are no nodes stay.
+    given.append(_recorded("forecast:node_usage", _half_hours([7.0] * 4), node="one", resource="log"))
+    given.append(_recorded("forecast:node_usage", _half_hours([8.0] * 4), **_node("10.9.9.9")))
+    usage[_labels(node="one", resource="log")], usage[_labels(**_node("10.9.9.9"))] = 7.0, 8.0
+    for quantile in ("0.5", "0.95"):
+        predicted = _node("one", quantile=quantile)
+        given.append(_recorded("forecast_node_model_usage", _half_hours([2.0] * 4), **predicted))
+    complaints = _complaints(
+        tmp_path,
+        given,
+        _is("forecast:node_usage:30m", usage, hours=2),
+        _is("forecast:nodes_compared", {_labels(resource="cpu"): 1}, hours=2),
+    )
+    assert not complaints, complaints
+
+
+def test_a_node_that_takes_over_an_address_breaks_no_rule(tmp_path: Path) -> None:
+    """For five minutes both are known by it: usage is said of either."""
+    given = [
+        _recorded("forecast:node_usage", _half_hours([3.0] * 4), **_node("10.0.0.1")),
+        _recorded("forecast:node_usage", _half_hours([5.0] * 4), **_node("10.0.0.2")),
+        _recorded("kube_node_info", _half_hours([1.0] * 4), node="old", internal_ip="10.0.0.1"),
+        _recorded("kube_node_info", _half_hours([1.0] * 4), node="new", internal_ip="10.0.0.1"),
+        _recorded("kube_node_info", _half_hours([1.0] * 4), node="other", internal_ip="10.0.0.2"),
+    ]
+    complaints = _complaints(
+        tmp_path,
+        given,
+        _is("sum by (resource) (forecast:node_usage:30m{node=~'old|new'})", {_labels(resource="cpu"): 3}, hours=2),
+        _is("forecast:node_usage:30m{node!~'old|new'}", {_labels(**_node("other")): 5}, hours=2),
+    )
+    assert not complaints, complaints
+
+
 def test_in_the_middle_of_two_half_hours_both_are_held_against_both(tmp_path: Path) -> None:
     """A forecast that is right in every half hour is right at every moment, the jump from one to the next included."""
     slots = [1.0, 5.0, 2.0, 7.0]
     given = [
         _recorded("forecast:node_usage", _half_hours(slots), **_node("n")),
-        _recorded("forecast_node_predicted_usage", _half_hours(slots), **_node("n", quantile="0.5")),
+        _recorded("forecast_node_model_usage", _half_hours(slots), **_node("n", quantile="0.5")),
         _recorded("forecast_node_capacity", _half_hours([10.0] * 4), **_node("n")),
     ]
     expected = [_is("forecast:node_error", {_labels(**_node("n")): 0.0}, hours=at / 60) for at in range(35, 121, 5)]
@@ -149,7 +229,7 @@ def test_clusters_are_kept_apart(tmp_path: Path) -> None:
             _recorded("forecast:node_usage", _half_hours([2 * level] * 4), **_node("m"), **where),
             _recorded("forecast_node_capacity", _half_hours([20.0] * 4), **_node("n"), **where),
             _recorded("forecast_node_capacity", _half_hours([20.0] * 4), **_node("m"), **where),
-            _recorded("forecast_node_predicted_usage", _half_hours([3.0] * 4), **_node("n", quantile="0.95"), **where),
+            _recorded("forecast_node_model_usage", _half_hours([3.0] * 4), **_node("n", quantile="0.95"), **where),
             _recorded("forecast:pod_usage", [level] * 24, namespace="shop", pod="cart-0", resource="cpu", **where),
             _recorded("forecast:pod_info", [1.0] * 24, **_info("cart-0", "StatefulSet", "cart"), **where),
         ]

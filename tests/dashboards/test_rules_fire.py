@@ -14,7 +14,7 @@ import yaml
 from dashboards.alerting.alert import Alert
 from dashboards.alerting.rule_files import RUNBOOKS, alert_groups, files
 from tests.dashboards.alert_scenes import SCENES, Scene
-from tests.dashboards.promtool_tests import run_rule_tests
+from tests.dashboards.promtool_tests import run_rule_tests, series
 
 ROOT: Final = Path(__file__).parents[2]
 ALERTS: Final = ROOT / "dashboards" / "prometheus" / "alerts.yaml"
@@ -95,6 +95,22 @@ def test_alerts_fire_and_are_silent(tmp_path: Path) -> None:
     complaints = run_rule_tests(
         tmp_path, [ALERTS], _together(SCENES), every="5m"
     )  # every minute takes five times as long
+    assert not complaints, complaints
+
+
+def test_a_run_that_stays_away_is_told_of_for_longer_than_its_last_success_is_remembered(tmp_path: Path) -> None:
+    """Its figures are lost a day later; a week after that nobody knows of them any more, but the model is still old."""
+    given = (
+        series("forecast_train_last_success_timestamp_seconds", "0+0x360 _x3000", instance="pushgateway"),
+        series("forecast_model_age_seconds", "0+240x3360", instance="scorer"),
+    )
+    firing = 'ALERTS{alertname="ForecastTrainFailed",alertstate="firing"}'
+    asked = [
+        {"eval_time": f"{hours}h", "expr": f"count({firing})", "exp_samples": [{"labels": "{}", "value": 1}]}
+        for hours in (34, 191, 193, 220)
+    ]
+    test = {"interval": "4m", "input_series": [one.written() for one in given], "promql_expr_test": asked}
+    complaints = run_rule_tests(tmp_path, [ALERTS], [test], every="1h")
     assert not complaints, complaints
 
 

@@ -145,7 +145,8 @@ def fill(plane: ControlPlane, writer: ClusterWriter, owners: dict[tuple[str, str
     ]
     writer.create(_cron_job("report", pods=6))
     writer.create_many(pods)
-    writer.create(job_pod("patient", annotations={"latest-start": "20h", "expected-run": "30m"}))
+    for number in range(3):  # in the small hours the valley is now, and one of them does not wait for it
+        writer.create(job_pod(f"patient-{number}", annotations={"latest-start": "20h", "expected-run": "30m"}))
     released = writer.create(job_pod("sooner", annotations={"latest-start": "20h", "expected-run": "30m"}))
     again = [
         pod("released-again", namespace=namespace, owner=owner, cpu="50m"),

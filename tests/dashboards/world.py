@@ -226,7 +226,7 @@ class World:
             (lambda: self.value(f"count(count by (version) ({seen}))") >= 2, "the model is not swapped"),
             (lambda: self.value('forecast_train_issued_loss_ratio{resource="cpu"}') > 0, "no second run"),
             (lambda: self.value("sum(forecast_decisions_total)") >= 4, "no decisions"),
-            (lambda: self.value("count(forecast_node_predicted_usage)") > 0, "no forecasts"),
+            (lambda: self.value("count(forecast_node_model_usage)") > 0, "no forecasts"),
         ):
             assert eventually(done, _LONG), f"{what}: {self._said(writer)}"
         self._wait_for_scrapes(4)  # and rules have been evaluated

@@ -79,3 +79,23 @@ def test_believing_a_pod_where_it_sits_is_believing_nothing() -> None:
     tested.scorer._cluster.believe("uid-a", 0)
     assert tested.scorer._cluster._shadows == {}
     np.testing.assert_allclose(curves(tested), curves(LiveScorer(pods=SERVED)), atol=1e-5)
+
+
+def test_what_the_model_says_is_of_the_pods_where_they_sit() -> None:
+    """It is held against what the nodes use, and they use it there."""
+    plain = LiveScorer(pods=SERVED)
+    for tested in (believing(), believing(in_time=False)):
+        for one in (plain, tested):
+            one.scorer.refresh_overview()
+        here, there = plain.scorer.node_figures(), tested.scorer.node_figures()
+        np.testing.assert_allclose(there.model_usage, here.model_usage, rtol=1e-6)
+        assert (there.usage[0, :, 0] < here.usage[0, :, 0]).all() and (there.usage[2, :, 0] > here.usage[2, :, 0]).all()
+        assert predicted(tested).believes
+        tested.delete(SERVED[0])
+        plain_again = LiveScorer(pods=SERVED[1:])
+        for one in (plain_again, tested):
+            one.scorer.refresh_overview()
+        assert not predicted(tested).believes
+        np.testing.assert_allclose(
+            tested.scorer.node_figures().model_usage, plain_again.scorer.node_figures().model_usage, rtol=1e-6
+        )

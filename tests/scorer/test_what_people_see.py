@@ -14,7 +14,7 @@ from scorer.cluster.decoding import Kind
 from scorer.degradation import Level
 from scorer.published_losses import published_losses
 from tests.scorer.live_cluster import at, loaded, model, node, pod_of, service
-from tests.scorer.scorer_at import LiveScorer
+from tests.scorer.scorer_at import LiveScorer, tables
 
 PODS = [
     *(pod_of(5, f"p{i}", f"node-{i % 2}", started=at(0)) for i in range(4)),
@@ -160,6 +160,45 @@ def test_figures_agree_with_the_curves_and_peaks_are_frozen_at_midnight(tested: 
     assert later.peak[0, CPU, 0, 0] > frozen.peak[0, CPU, 0, 0]
 
 
+def test_what_the_model_says_stays_where_it_is_when_nodes_use_three_times_as_much() -> None:
+    """Predicted usage follows what is measured within a look: held against usage it would always be right."""
+    tested, unmeasured = LiveScorer(12.0, pods=PODS), LiveScorer(12.0, pods=PODS)
+    for half_hour in range(8):
+        for one in (tested, unmeasured):
+            # Measured over the five minutes around the middle, where the model's curve and its mean are the same.
+            one.at(12.25 + half_hour / 2 + 150 / 3600)
+        predicted = tables(tested)
+        model = predicted.base_now() + predicted.pods_now()
+        actual = 3 * model + 5
+        tested.measure({predicted.name_of(row): actual[row] for row in range(len(actual))})
+        for one in (tested, unmeasured):
+            one.scorer.refresh_overview()
+        figures, without = tested.scorer.node_figures(), unmeasured.scorer.node_figures()
+        limits = np.isfinite(figures.capacity)  # where there is none, no error is known
+        assert limits[:, CPU].all()
+        np.testing.assert_allclose(figures.usage[limits, 0], actual[limits], rtol=1e-4)
+        np.testing.assert_allclose(figures.model_usage[:, :, 0], model, rtol=1e-4, atol=1e-6)
+        assert (figures.model_usage[:, CPU, 1] < actual[:, CPU]).all()  # outside of the bound, as it is to be seen
+        assert (figures.usage[:, CPU, 1] > actual[:, CPU]).all()
+        np.testing.assert_allclose(figures.model_usage, without.usage, rtol=1e-6)
+        np.testing.assert_array_equal(figures.model_usage, without.model_usage)
+
+
+@pytest.mark.parametrize("hour", [0.1, 12.0, 23.6])
+def test_what_the_model_says_goes_on_with_the_next_half_hour(hour: float) -> None:
+    tested = LiveScorer(hour, pods=PODS)
+    tested.scorer.refresh_overview()
+    before = tested.scorer.node_figures().model_usage
+    if hour < 23:
+        tested.at(hour + 0.5)
+        later = tested.scorer.node_figures().model_usage
+        assert not np.array_equal(later, before)
+        tested.scorer.refresh_overview()
+        np.testing.assert_allclose(tested.scorer.node_figures().model_usage, later, rtol=1e-6)
+    assert np.isfinite(before).all()
+    assert (before[:, CPU, 1] > before[:, CPU, 0]).all()
+
+
 def test_a_node_that_came_after_the_overview_has_no_figures_yet(tested: LiveScorer) -> None:
     tested.scorer.put(Kind.NODES, node("node-9"))
     tested.scorer.delete(Kind.NODES, node("node-1"))
@@ -202,3 +241,10 @@ def test_losses_are_read_from_the_backtest_or_else_from_the_gate() -> None:
     assert published_losses(backtest, gate) == {("cpu", "0.5"): 1.0, ("cpu", "0.95"): 2.0, ("disk", "0.5"): 3.0}
     assert published_losses({"resources": 7}, {"gate": []}) == {}
     assert loaded().backtest == {}
+
+
+def test_of_a_resource_that_was_held_back_the_loss_is_that_of_the_arrays_it_kept() -> None:
+    losses = {"candidate": {"loss50": 9.0, "loss95": 8.0}, "current": {"loss50": 3.0, "loss95": 2.0}}
+    gate = {name: {"verdict": name, **losses} for name in ("passed", "held_back", "widened")}
+    found = published_losses({}, {"gate": gate})
+    assert {name: found[name, "0.5"] for name in gate} == {"passed": 9.0, "held_back": 3.0, "widened": 9.0}

@@ -105,6 +105,20 @@ def test_the_age_of_a_model_widens_bounds_and_leaves_what_is_expected() -> None:
         np.testing.assert_allclose(wide.loads[r].std, 2 * sharp.loads[r].std, rtol=1e-6)
 
 
+@pytest.mark.parametrize("first", [0, 34, 47, 95])
+def test_some_half_hours_are_as_in_the_whole_curve(first: int) -> None:
+    cluster = predicted()
+    cluster.load.set_live_error(np.full((4, 5), 2.0), cluster.horizon.fading(12))
+    inputs, days, slots = gather(cluster, [0, 1, 2, 3]), cluster.horizon.days, slice(first, first + 2)
+    fading = cluster.horizon.fading(12)
+    whole, some = (
+        node_curves(cluster.profiles, cluster.bases, inputs, days, fading=fading, widen=1.5, slots=wanted)
+        for wanted in (slice(None), slots)
+    )
+    np.testing.assert_allclose(some.mean(), whole.mean()[:, :, slots], rtol=1e-6)
+    np.testing.assert_allclose(some.curve(1), whole.curve(1)[:, :, slots], rtol=1e-6)
+
+
 def test_a_cluster_without_pods_has_its_base_and_one_without_nodes_nothing() -> None:
     cluster = PredictedCluster(Profiles(model()), Horizon.at(moment(3.0), model().calendar))
     days = cluster.horizon.days

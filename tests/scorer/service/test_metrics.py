@@ -34,6 +34,9 @@ def test_nodes_and_services_have_their_series(client: AppClient, scorer: FakeSco
     assert _value(text, "forecast_node_predicted_usage", **node, quantile="0.95") == pytest.approx(
         figures.usage[1, 1, 1], rel=1e-6
     )
+    assert _value(text, "forecast_node_model_usage", **node, quantile="0.5") == pytest.approx(
+        figures.model_usage[1, 1, 0], rel=1e-6
+    )
     peak = _value(text, "forecast_node_predicted_peak", **node, quantile="0.5", day="tomorrow", as_of="now")
     assert peak == pytest.approx(figures.peak[1, 1, 0, 1], rel=1e-6)
     assert _value(text, "forecast_node_virtual_available", **node) == pytest.approx(figures.available[1, 1], rel=1e-6)
