@@ -280,6 +280,7 @@ def test_the_evening_cluster_peaks_in_the_evening_but_for_a_third() -> None:
 
 
 @needs_traces("bitbrains_rnd.parquet", untested="the cluster built from Bitbrains")
+@pytest.mark.long
 def test_the_cluster_of_vms_has_four_resources_and_the_outage_of_its_trace() -> None:
     built = bitbrains_cluster(read_bitbrains(TRACES), seed=1, node_sizes=NodeSizes.MIXED, n_pods=150, n_nodes=12)
     assert built.time_zone == "Europe/Amsterdam"

@@ -7,6 +7,7 @@ import pytest
 from benchmarks import schedule_gangs, schedule_memory, schedule_preemption, schedule_throughput
 
 
+@pytest.mark.long
 def test_a_storm_of_pods_is_bound_by_both_schedulers(capsys: pytest.CaptureFixture[str]) -> None:
     """It ends with an error unless all pods are bound."""
     schedule_preemption.main(["--nodes", "8", "--pods", "6", "--rounds", "1"])

@@ -156,6 +156,7 @@ def again_and_again(trouble: Callable[[], object], burst: Burst, *, times: int) 
     assert len(made) == times
 
 
+@pytest.mark.long
 def test_connections_reset_during_a_thousand_bindings_lose_none(
     writer: ClusterWriter, burst: Callable[..., Burst], proxy: TcpProxy
 ) -> None:

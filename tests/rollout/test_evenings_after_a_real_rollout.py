@@ -36,6 +36,7 @@ BURSTS = (3, 2, 2)
 """Bursts placed before it is looked at their medians, and as many again where these do not decide."""
 
 
+@pytest.mark.long
 def test_a_burst_within_one_metric_interval_does_not_pile_up(tmp_path: Path) -> None:
     """Medians: where a single burst ends is up to chance, without the charge above all.
 

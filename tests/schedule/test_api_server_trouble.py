@@ -36,6 +36,7 @@ def test_it_is_killed_and_comes_back_while_a_burst_is_bound(
     assert all(assert_settled(writer, [process]).values())
 
 
+@pytest.mark.long
 def test_bindings_that_ran_out_of_time_while_it_was_away_are_settled_long_before_assumptions_end(
     plane: ControlPlane, writer: ClusterWriter, start: Started, proxy: TcpProxy
 ) -> None:

@@ -46,6 +46,7 @@ def test_it_takes_15_s_at_most_with_the_lease_that_is_usual(writer: ClusterWrite
     assert took < 15
 
 
+@pytest.mark.long
 def test_a_leader_that_was_stopped_binds_nothing_by_what_it_saw_before(writer: ClusterWriter, start: Started) -> None:
     """While it stands still the other gives the room to pods that matter more: what the first had decided and not bound
     would be too much on every node."""
