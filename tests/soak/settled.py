@@ -25,10 +25,8 @@ _EXPECTED: Final = re.compile(
             r"usage cannot be measured|usage is measured again",  # the outage
             r"model refused",  # the damaged model
             # The API server restarts: watches end, and whoever leads may not go on without the Lease.
-            r"list or watch of \w+: (ProtocolError|NewConnectionError|ReadTimeoutError|429 |503 )",
+            r"list or watch of \w+: (ProtocolError|NewConnectionError|silence: |429 |503 )",
             r"the lease cannot be read or written|this replica does not lead any more",
-            # Bindings that were under way then got no answer: what became of them is asked when their time is over.
-            r"a pod is not seen on its node: the API server is asked",
             r"are not (posted|written) why=.*(no answer|NewConnectionError|ProtocolError|answered 503|does not lead)",
         ]
     )
