@@ -20,9 +20,11 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, Self
 
+import httpx
 import yaml
 
 from benchmarks.real_scheduler import shipped_extender
+from tests.processes.scorer_process import eventually
 from tests.servers.cluster_objects import ClusterWriter, Manifest
 from tests.servers.control_plane.control_plane import ControlPlane
 from tests.servers.control_plane.kube_scheduler import KubeScheduler
@@ -131,6 +133,14 @@ class LocalCluster:
         self.kubeconfig.chmod(0o600)
         self.settings.write_text(yaml.safe_dump(self._settings(), sort_keys=False))
         self._leave_manifests(there, sets)
+        # The history has a sample each half hour, and Prometheus looks back five minutes: who asked before the first
+        # scrape would find nothing there but shortly after a full or half hour.
+        if not eventually(self._is_scraped, 4 * _SCRAPE_SECONDS):
+            raise RuntimeError(f"Prometheus at {self.prometheus_url} does not scrape the sample: see prometheus.log")
+
+    def _is_scraped(self) -> bool:
+        asked = {"query": 'up{job="sample"} == 1'}
+        return bool(httpx.get(f"{self.prometheus_url}/api/v1/query", params=asked).json()["data"]["result"])
 
     def _our_services(self) -> list[tuple[str, str]]:
         ports = {"scorer": self.ports.scorer, "extender": self.ports.extender, "schedule": self.ports.schedule}
