@@ -49,4 +49,4 @@ def test_all_three_are_measured(capsys: pytest.CaptureFixture[str]) -> None:
         job_storm.main(["--nodes", "10", "--pods", "60", "--rounds", "1", "--services", "20"])
     printed = capsys.readouterr().out
     assert all(f"\n  {name} " in printed for name in ("bare", "kube-scheduler", "ours"))
-    assert "p99 of ours / bare " in printed
+    assert "p99 of ours / bare, by rounds: " in printed
