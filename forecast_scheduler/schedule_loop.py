@@ -130,6 +130,7 @@ class ScheduleLoop:
                 parts.scorer.attach((), self._volumes.waits)
             if tables.gangs is not None:
                 tables.gangs.listeners.append(self._group_changed)
+                tables.gangs.late_listeners.append(self._gang_is_late)
             tables.ended.append(self._nomination_ended)
             tables.colocation.listeners.append(self._forecast_changed)
             if jobs is not None:
@@ -194,6 +195,16 @@ class ScheduleLoop:
     def _group_changed(self, group: str) -> None:
         self.queue.happened(ClusterEvent(EventKind.GROUP_CHANGED, group=group))
         self.queue.wake_units([group])
+
+    def _gang_is_late(self, group: str) -> None:
+        """Write the reason into the members' conditions at the timeout, not when the queue is next looked through."""
+        gangs = self._parts.tables.gangs
+        assert gangs is not None
+        with self._parts.scorer.reading():  # a member that is given a node now is taken out of the reports after this
+            for pod in gangs.waiting(group):
+                status = gangs.gate(pod)
+                if not status.is_success:
+                    self._parts.reports.failed(pod, status.reason)
 
     def _forecast_changed(self) -> None:
         with self._parts.scorer.reading():  # hints read what the lock guards

@@ -26,6 +26,7 @@ from extender.framework.cycle.decisions import Decisions, Rejected
 from extender.framework.cycle.placing import Placer
 from extender.framework.events import ClusterEvent, EventKind
 from extender.framework.following import ClusterFollower
+from extender.framework.gangs.directory import GATE
 from extender.framework.metrics import AttemptResult, SchedulingMetrics
 from extender.framework.queue.queued import Part, Popped
 from extender.framework.queue.scheduling_queue import SchedulingQueue
@@ -228,7 +229,9 @@ class Scheduler:
             with self._scorer.reading():  # hints read what the lock guards
                 self._queue.rejected(rejected.pods, rejected.by, rejected.message)
         for queued in rejected.pods:
-            self._telling.failed(queued.pod, rejected.message, reason="SchedulerError" if is_error else "Unschedulable")
+            # Past the timeout of its gang the gate has closed, and its message names the timeout and the attempt.
+            message = queued.message if GATE in queued.rejected_by else rejected.message
+            self._telling.failed(queued.pod, message, reason="SchedulerError" if is_error else "Unschedulable")
             if rejected.retry_seconds > 0:
                 heapq.heappush(self._again, (self._clock() + rejected.retry_seconds, queued.pod.uid))
 

@@ -1,6 +1,6 @@
 """How the attempts to place a complete group went, and when it is its turn again.
 
-    --failed--> trying --failed, timeout is over--> paused --pause is over--> tried once --failed--> paused ...
+    --failed--> trying --timeout is over--> paused --pause is over--> tried once --failed--> paused ...
 
 Placed, changed, or incomplete: as if it had never been tried. While a group is paused, smaller ones behind it are tried
 on the room that it waits for; it holds nothing meanwhile, as it never does.
@@ -29,6 +29,16 @@ class Attempts:
         first = now if self.first_failed is None else min(self.first_failed, now)
         is_late = self.is_late or now - first >= timeout
         return replace(self, first_failed=first, message=message, is_late=is_late, paused_at=now if is_late else None)
+
+    def after(self, now: float, *, timeout: float) -> Attempts:
+        """The attempts as they are at `now` if none was added: past the timeout, the group is late and pauses."""
+        if self.first_failed is None or self.is_late:
+            return self
+        if now < self.first_failed:
+            return replace(self, first_failed=now)  # the clock was set back
+        if now - self.first_failed < timeout:
+            return self
+        return replace(self, is_late=True, paused_at=now)
 
     def is_paused(self, now: float, *, pause: float) -> bool:
         """Whether others go first."""

@@ -54,8 +54,8 @@ _COUNTED: Final = frozenset({Standing.SITS, Standing.WAITS})
 class GangDirectory(NodesAndPodsOnly):
     """Implements the queue's Units and scorer.follower.Follower.
 
-    listeners : told the key of a group of which the gate may say something else now, as the queue's wake_units wants
-                them. Called with the locks that the caller holds; keep it quick
+    listeners      : called with the key of a group whose gate may have changed, under the caller's locks; keep it quick
+    late_listeners : called after those with the key of a group whose timeout has passed between two attempts
     """
 
     def __init__(
@@ -74,6 +74,7 @@ class GangDirectory(NodesAndPodsOnly):
         clock      : unix seconds
         """
         self.listeners: list[Callable[[str], None]] = []
+        self.late_listeners: list[Callable[[str], None]] = []
         self._state, self._options, self._clock = state, options or GangOptions(), clock
         self._is_ours, self._is_assumed = is_ours, is_assumed
         self._lock = threading.Lock()
@@ -135,10 +136,15 @@ class GangDirectory(NodesAndPodsOnly):
         self._settle([group.key])
 
     def tick(self) -> None:
-        """Time has passed: every second or so. Tells of pauses that are over, and of messages that are out of date."""
+        """Notify of timeouts and pauses that have passed, and of messages that are out of date; call every second."""
         with self._lock:
             later, self._later = self._later, set()
-        self._settle(later, with_words=True)
+            now = self._clock()
+            late = [key for key, gang in self._gangs.items() if gang.has_become_late(now, self._options)]
+        self._settle(later.union(late), with_words=True)
+        for listener in self.late_listeners:
+            for key in late:
+                listener(key)
 
     def scheduled(self, group: str, n: int) -> None:
         """So many members have just been given a node."""

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from extender.framework.gangs.attempts import UNTRIED, Attempts
 from extender.framework.gangs.members import Members
+from extender.framework.gangs.options import GangOptions
 from extender.framework.gangs.pod_group import PodGroupInfo
-from extender.framework.gangs.verdict import Reason
+from extender.framework.gangs.verdict import Reason, timeout_of
 from extender.framework.status import Status
 
 __all__ = ["KnownGang"]
@@ -33,3 +34,10 @@ class KnownGang:
         self.closed: Status | None = None
         self.told_kind: Reason | None = None
         self.told_words = ""
+
+    def has_become_late(self, now: float, options: GangOptions) -> bool:
+        """Whether the timeout has passed since the last attempt; the gang pauses from then on."""
+        if self.info is None or self.attempts.first_failed is None or self.attempts.is_late:
+            return False
+        self.attempts = self.attempts.after(now, timeout=timeout_of(self.info, options))
+        return self.attempts.is_late

@@ -36,7 +36,7 @@ from scorer.cluster.decoding import Kind
 from scorer.cluster.objects import PodInfo
 from scorer.policy import scoring_policy
 from scorer.scorer import Scorer
-from tests.extender.framework.gangs.made_up import NOW, member
+from tests.extender.framework.gangs.made_up import NOW, group, member
 from tests.extender.small_cluster import node_of
 
 BINDING, WATCH = 10.0, 60.0
@@ -109,7 +109,7 @@ class World:
         with self.scorer.reading() as cluster:
             self.cluster = cluster
             view = ClusterView(cluster, PlacementIndex(cluster.state))
-            gangs = GangDirectory(cluster.state, clock=lambda: self.now)
+            self.gangs = gangs = GangDirectory(cluster.state, clock=lambda: self.now)
             self.queue = SchedulingQueue(
                 sort=PrioritySort(),
                 gate=lambda pod: self.pauses.get(pod.uid) or gangs.gate(pod),
@@ -168,7 +168,7 @@ class World:
 
     def arrive(self, *uids: str, **changes: Any) -> None:
         for uid in uids:
-            self.scorer.put(Kind.PODS, member(uid, of="", **changes))
+            self.scorer.put(Kind.PODS, member(uid, **({"of": ""} | changes)))
 
     def seen_bound(self, reserved: Reserved) -> None:
         """The watch shows it."""
@@ -397,6 +397,16 @@ def test_pods_that_are_kept_out_of_the_queue_are_told_why() -> None:
     ((uid, reason, message),) = world.told.failures
     assert (uid, reason) == ("a", "Unschedulable")
     assert "ml/train" in message
+
+
+def test_members_of_a_gang_that_is_late_are_told_so_by_the_attempt_itself() -> None:
+    world = World()
+    world.gangs.replace_groups([group(3, timeout_seconds=0.0)])
+    world.arrive("a", "b", "c", of="train")
+    assert world.loop.round()
+    assert {uid for uid, _, _ in world.told.failures} == {"a", "b", "c"}
+    for _, reason, message in world.told.failures:
+        assert reason == "Unschedulable" and "could not be placed within 0 s" in message and "2 of 3" in message
 
 
 def test_pods_that_wait_by_choice_are_told_once_and_not_that_they_are_unschedulable() -> None:

@@ -19,6 +19,17 @@ def test_late_once_the_timeout_is_over_and_paused_after_each_attempt_from_then_o
     assert fourth.is_paused(1124.9, pause=30) and not fourth.is_paused(1125.0, pause=30)
 
 
+def test_the_timeout_passes_between_two_attempts_as_well() -> None:
+    first = UNTRIED.failed(1000.0, "a", timeout=60)
+    assert UNTRIED.after(9999.0, timeout=60) is UNTRIED
+    assert first.after(1059.9, timeout=60) is first
+    late = first.after(1060.0, timeout=60)
+    assert late.is_late and late.message == "a" and late.is_paused(1089.9, pause=30)
+    assert late.after(1089.9, timeout=60) is late, "the pause begins once"
+    back = first.after(500.0, timeout=60)
+    assert not back.after(559.9, timeout=60).is_late and back.after(560.0, timeout=60).is_late, "a clock set back"
+
+
 def test_without_time_the_first_failure_is_late() -> None:
     assert UNTRIED.failed(1000.0, "a", timeout=0).is_paused(1000.0, pause=1)
 

@@ -213,6 +213,30 @@ def test_a_group_that_does_not_fit_lets_others_go_first() -> None:
     assert scene.gate() and scene.told == [TRAIN] * 3
 
 
+def test_a_timeout_that_passes_between_two_attempts_is_noticed_at_the_next_tick() -> None:
+    scene = Scene(options=GangOptions(schedule_timeout=60, pause=30))
+    late: list[str] = []
+    scene.directory.late_listeners.append(late.append)
+    scene.directory.replace_groups([group(2), group(1, name="soon", timeout_seconds=5.0)])
+    scene.put(member("a"), member("b"), member("s", of="soon"))
+    for key in (TRAIN, "ml/soon"):
+        scene.directory.attempt_failed(key, "1 of 2 members fit")
+    scene.told.clear()
+    reports = {}
+    for second in range(1, 92):
+        scene.now += 1
+        scene.directory.tick()
+        report = scene.directory.report(TRAIN)
+        assert report is not None
+        reports[second] = (report.verdict.reason, report.verdict.passes, [*late])
+    assert reports[4][2] == [] and reports[5][2] == ["ml/soon"]
+    assert reports[59] == (Reason.UNSCHEDULABLE, True, ["ml/soon"])
+    assert reports[60] == (Reason.TIMEOUT, False, ["ml/soon", TRAIN])
+    assert reports[89] == (Reason.TIMEOUT, False, ["ml/soon", TRAIN])
+    assert reports[90] == (Reason.TIMEOUT, True, ["ml/soon", TRAIN]), "tried again after the pause"
+    assert scene.told.count(TRAIN) == 2, "the gate closed once and opened once"
+
+
 def test_a_timeout_of_its_own(scene: Scene) -> None:
     scene.directory.put_group(group(1, timeout_seconds=0.0))
     scene.put(member("a"))

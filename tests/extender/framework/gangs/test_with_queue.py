@@ -117,6 +117,21 @@ def test_past_its_timeout_a_gang_pauses_and_is_tried_again(world: World) -> None
     assert world.popped() == (TRAIN, ["a", "b"])
 
 
+def test_a_gang_that_no_event_wakes_pauses_at_its_timeout_and_is_tried_after_it(world: World) -> None:
+    world.directory.put_group(group(2))
+    world.put(member("a"), member("b"))
+    world.fail()
+    for _ in range(60):
+        assert world.queue.lengths()["unschedulable"] == 2
+        world.now += 1
+        world.directory.tick()
+    assert world.queue.lengths()["gated"] == 2
+    assert all("could not be placed within 60 s, others go first" in message for message in world.messages())
+    world.now += 30
+    world.directory.tick()
+    assert world.popped() == (TRAIN, ["a", "b"])
+
+
 def test_a_member_that_comes_later_is_tried_alone_once_the_others_sit(world: World) -> None:
     world.directory.put_group(group(2))
     world.put(member("a"), member("b"))
