@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Any, Final
 
 from kubernetes.client import ApiClient
 
@@ -24,7 +24,7 @@ from extender.gpu.devices.demand import demand_mistake, gpu_demand
 from extender.gpu.devices.device_table import DeviceTable
 from extender.gpu.devices.filter import GpuDevices
 from extender.gpu.dra.plugin import DynamicResources
-from extender.gpu.dra.source import dra_source
+from extender.gpu.dra.source import dra_source, dra_subscriptions
 from extender.gpu.dra.table import DraTable
 from extender.gpu.fragmentation.cost_table import CostTable
 from extender.gpu.fragmentation.live_mix import LiveMix
@@ -58,8 +58,8 @@ from forecast_scheduler.gpu_options import (
 )
 from forecast_scheduler.schedule_settings import ScheduleSettings
 from scorer.assuming import AssumingCluster
-from scorer.cluster.kubernetes_source import ResourceSource
-from scorer.cluster.kubernetes_watcher import ResourceWatcher
+from scorer.cluster.kubernetes_contract import Subscription
+from scorer.cluster.kubernetes_source import ResourceSource, source_of
 from scorer.cluster.objects import NodeInfo, PodInfo
 from scorer.follower import Follower
 from scorer.scorer import Scorer
@@ -187,9 +187,17 @@ class GpuTables:
         """Follow claims and what drivers offer, and the NUMA zones of nodes, as far as they are installed; not started
         yet. Other pods are placed without them, pods with claims once all claims were listed."""
         yield dra_source(api, self.claims.table)
-        if self.topology.zones is not None:
-            watched = node_resource_topologies(self.devices.options)
-            yield ResourceSource([ResourceWatcher(api, self.topology.zones.news, watched)])
+        if zones := self._zone_subscriptions():
+            yield source_of(api, zones)
+
+    def subscriptions(self) -> tuple[Subscription[Any], ...]:
+        """Resources that only these tables read: claims, what drivers offer, NUMA zones."""
+        return (*dra_subscriptions(self.claims.table), *self._zone_subscriptions())
+
+    def _zone_subscriptions(self) -> tuple[Subscription[Any], ...]:
+        if self.topology.zones is None:
+            return ()
+        return (Subscription(node_resource_topologies(self.devices.options), self.topology.zones.news),)
 
 
 def gpu_tables(
@@ -237,27 +245,27 @@ def _gpu_tables(
     colocation: Colocation,
     session: ApiSession | None,
 ) -> GpuTables:
-    ours, state = settings.gpu, cluster.state
+    ours, state, clock = settings.gpu, cluster.state, scorer.clock
     name, domains = settings.scheduler_names[GPU], {settings.domain, *settings.share_nodes}
     options = device_options(ours)
 
     def is_our_node(node: NodeInfo) -> bool:
         return node.labels.get(DOMAIN_LABEL, "") in domains
 
-    devices = DeviceTable(state, options, is_assumed=cluster.assumed.__contains__)
+    devices = DeviceTable(state, options, is_assumed=cluster.assumed.__contains__, clock=clock)
     shapes = PodShapes(devices)
 
     def shape_of(pod: PodInfo) -> PodShape | None:
         shape = shapes.of(pod)
         return shape if shape.count or pod.scheduler_name == name else None
 
-    live_mix = LiveMix(state, shape_of, mix_options(ours))
+    live_mix = LiveMix(state, shape_of, mix_options(ours), clock=clock)
     fragmentation = Fragmentation(
         state, devices, shapes, live_mix, CostTable(state, devices), judge_maker(ours), slack=ours.slack
     )
     devices.choose = fragmentation.device_for
     profile_filters = ProfileFilters()
-    topology = topology_plugins(state, devices, gangs, profile_filters, topology_options(ours))
+    topology = topology_plugins(state, devices, gangs, profile_filters, topology_options(ours), clock=clock)
     offline, idle_options = offline_pods(settings), idle_cpu_options(ours, dry_run=settings.dry_run)
     node_pods = GpuNodePods(cluster, offline)
     gpus_of, tiding = pod_gpus(options), tide_options(ours, dry_run=settings.dry_run)
@@ -276,8 +284,8 @@ def _gpu_tables(
         device_filter=GpuDevices(devices),
         live_mix=live_mix,
         fragmentation=fragmentation,
-        cards=card_plugins(state, devices, card_options(ours)),
-        groups=group_plugins(state, group_options(ours), devices),
+        cards=card_plugins(state, devices, card_options(ours), clock=clock),
+        groups=group_plugins(state, group_options(ours), devices, clock=clock),
         topology=topology,
         claims=DynamicResources(
             session,
@@ -286,13 +294,14 @@ def _gpu_tables(
             dra_options(ours),
             keep=cluster.keep,
             is_assumed=cluster.assumed.__contains__,
+            clock=clock,
         ),
         offline=offline,
         node_pods=node_pods,
         idle_cpu=IdleCpu(idle_options, offline, node_pods, devices, colocation.gap(gap_of(idle_options))),
         idle_cpu_options=idle_options,
         tide=tide,
-        tide_room=TideRoom(tide, gpus_of, tiding),
+        tide_room=TideRoom(tide, gpus_of, tiding, clock=clock),
         tide_options=tiding,
         pod_gpus=gpus_of,
         profile_filters=profile_filters,

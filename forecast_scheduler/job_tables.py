@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import Any
 
 from kubernetes.client import ApiClient
 
@@ -43,8 +44,8 @@ from forecast.service_key import ServiceKey
 from forecast_scheduler.job_options import fair_options, job_queues, serverless_options, storm_options, valley_options
 from forecast_scheduler.schedule_settings import ScheduleSettings
 from scorer.assuming import AssumingCluster
-from scorer.cluster.kubernetes_source import ResourceSource
-from scorer.cluster.kubernetes_watcher import ResourceWatcher
+from scorer.cluster.kubernetes_contract import Subscription
+from scorer.cluster.kubernetes_source import ResourceSource, source_of
 from scorer.cluster.objects import NodeInfo, PodInfo
 from scorer.follower import Follower
 from scorer.scorer import Scorer
@@ -129,12 +130,11 @@ class JobTables:
 
         Pods are placed without them, too: their runs are taken to be as usual, and no storm is foreseen.
         """
-        return ResourceSource(
-            [
-                ResourceWatcher(api, self.cron_jobs, WATCHED_CRON_JOBS),
-                ResourceWatcher(api, self.job_runs, WATCHED_JOBS),
-            ]
-        )
+        return source_of(api, self.subscriptions())
+
+    def subscriptions(self) -> tuple[Subscription[Any], ...]:
+        """Resources that only these tables read in whole: Jobs and CronJobs."""
+        return (Subscription(WATCHED_CRON_JOBS, self.cron_jobs), Subscription(WATCHED_JOBS, self.job_runs))
 
 
 def job_tables(scorer: Scorer, settings: ScheduleSettings) -> JobTables:
@@ -147,14 +147,14 @@ def job_tables(scorer: Scorer, settings: ScheduleSettings) -> JobTables:
 
 
 def _job_tables(scorer: Scorer, cluster: AssumingCluster, settings: ScheduleSettings) -> JobTables:
-    ours, state = settings.job, cluster.state
+    ours, state, clock = settings.job, cluster.state, scorer.clock
     name = settings.scheduler_names[JOB]
     times = RunTimes()
 
     def of_service(service: ServiceKey) -> float:
         return runs.of_service(service).seconds
 
-    bursts = PastBursts(state, of_service, scheduler_names=(name,), zone=ours.storm.zone)
+    bursts = PastBursts(state, of_service, scheduler_names=(name,), zone=ours.storm.zone, clock=clock)
     job_runs = JobRuns(listeners=(times.learn_from_jobs, bursts.learn_from_jobs))
     cron_jobs = CronJobs()
     runs = ExpectedRuns(times, jobs=job_runs, cron_jobs=cron_jobs, default=ours.default_run, zone=ours.storm.zone)
@@ -183,7 +183,9 @@ def _job_tables(scorer: Scorer, cluster: AssumingCluster, settings: ScheduleSett
 
     queue_of = QueueOf(job_queues(ours))
     is_assumed = cluster.assumed.__contains__
-    serverless = serverless_plugins(state, serverless_options(ours), is_ours=is_ours, is_assumed=is_assumed)
+    serverless = serverless_plugins(
+        state, serverless_options(ours), is_ours=is_ours, is_assumed=is_assumed, clock=clock
+    )
     claims = Claims(serverless_options(ours))
     domains = {settings.domain, *settings.share_nodes}
 
@@ -208,10 +210,10 @@ def _job_tables(scorer: Scorer, cluster: AssumingCluster, settings: ScheduleSett
         flows=FairFlows(queue_of.queues, shares, options=fair_options(ours)),
         sort=FlowSort(queue_of.queues),
         serverless=serverless,
-        gate=ValleyGate(options, due_of),
+        gate=ValleyGate(options, due_of, clock=clock),
         off_peak=OffPeak(options, due_of, run_of),
         punctuality=Punctuality(
-            state, is_assumed, is_ours, terms=dated.of, is_settled=dated.is_settled, metrics=metrics
+            state, is_assumed, is_ours, terms=dated.of, is_settled=dated.is_settled, metrics=metrics, clock=clock
         ),
         valley_metrics=metrics,
         unread=UnreadTerms(state, is_ours),
@@ -231,5 +233,6 @@ def _job_tables(scorer: Scorer, cluster: AssumingCluster, settings: ScheduleSett
             serverless_room=serverless_room,
             is_virtual=lambda node: claims.of(node) != REAL,
             after=lambda: scorer.synced and cron_jobs.version > 0,
+            clock=clock,
         ),
     )

@@ -20,8 +20,8 @@ from forecast_scheduler.scorer_options import scorer_options
 from forecast_scheduler.settings import Settings
 from forecast_scheduler.usage_sources import PrometheusUsage, RecordedUsage
 from scorer.background import Background
-from scorer.cluster.cluster_file import read_cluster_file
-from scorer.cluster.decoding import SCORED_KINDS, Kind
+from scorer.cluster.cluster_file import ClusterObjects, read_cluster_file
+from scorer.cluster.decoding import SCORED_KINDS, Kind, UndecodableObject
 from scorer.live.usage import UsageSource
 from scorer.model_watch import ModelWatch
 from scorer.policy import ScoringPolicies
@@ -72,6 +72,7 @@ def open_scorer(
     *,
     predicts: bool = True,
     policies: ScoringPolicies | None = None,
+    on_file: Callable[[ClusterObjects], object] = lambda objects: None,
 ) -> Iterator[tuple[Scorer, Background]]:
     """A scorer that follows its cluster while the context lasts; the background is not running yet.
 
@@ -79,6 +80,8 @@ def open_scorer(
              that those need beside the scorer's
     predicts : whether it looks for models and measures usage; else it only knows the cluster
     policies : which pod is scored how; None = all as the settings say
+    on_file  : called with the objects of a cluster file before nodes and pods are read, for tables that watch further
+               resources
     Raises InputError: a file that cannot be read, an API server that cannot be reached, contradicting inputs.
     """
     check_inputs(inputs)
@@ -102,7 +105,7 @@ def open_scorer(
     background = Background(scorer, models, clock=clock)
     kinds = (*SCORED_KINDS, *attach(scorer))
     if inputs.cluster is not None:
-        _load_file(scorer, inputs.cluster, kinds)
+        _load_file(scorer, inputs.cluster, kinds, on_file)
         yield scorer, background
         return
     source = _follow(scorer, inputs.kubeconfig or settings.scorer.kubeconfig, kinds)
@@ -130,8 +133,14 @@ def _calendar_in_use(registry: Registry) -> Calendar:
         return Calendar()
 
 
-def _load_file(scorer: Scorer, path: Path, kinds: Collection[Kind]) -> None:
+def _load_file(
+    scorer: Scorer, path: Path, kinds: Collection[Kind], on_file: Callable[[ClusterObjects], object]
+) -> None:
     objects = read_cluster_file(path)
+    try:
+        on_file(objects)
+    except UndecodableObject as error:
+        raise InputError(f"cluster file {path}: {error}; mend the object or leave it out") from error
     for kind, others in objects.others.items():
         if kind in kinds:
             scorer.replace(kind, others)

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 from kubernetes.client import ApiClient
@@ -29,8 +30,8 @@ from forecast_scheduler.job_tables import JobTables, job_tables
 from forecast_scheduler.schedule_options import gang_options, gap_options
 from forecast_scheduler.schedule_settings import ScheduleSettings
 from scorer.assumed import AssumedPods
-from scorer.cluster.kubernetes_source import ResourceSource
-from scorer.cluster.kubernetes_watcher import ResourceWatcher
+from scorer.cluster.kubernetes_contract import Subscription
+from scorer.cluster.kubernetes_source import ResourceSource, source_of
 from scorer.cluster.objects import PodInfo
 from scorer.scorer import Scorer
 
@@ -69,10 +70,16 @@ class ScheduleTables:
 
     def source(self, api: ApiClient) -> ResourceSource:
         """Follows PodGroups and disruption budgets, without which nothing is placed; not started yet."""
-        watchers: list[ResourceWatcher[Any]] = [ResourceWatcher(api, self.budgets, WATCHED_BUDGETS)]
-        if self.phases is not None:
-            watchers.append(ResourceWatcher(api, self.phases, POD_GROUPS))
-        return ResourceSource(watchers)
+        return source_of(api, self._awaited())
+
+    def subscriptions(self) -> tuple[Subscription[Any], ...]:
+        """Resources that only these tables and those of the profiles read."""
+        of_profiles = [one.subscriptions() for one in (self.jobs, self.gpus) if one is not None]
+        return (*self._awaited(), *chain.from_iterable(of_profiles))
+
+    def _awaited(self) -> tuple[Subscription[Any], ...]:
+        budgets = Subscription(WATCHED_BUDGETS, self.budgets)
+        return (budgets,) if self.phases is None else (budgets, Subscription(POD_GROUPS, self.phases))
 
 
 def schedule_tables(scorer: Scorer, settings: ScheduleSettings, session: ApiSession | None = None) -> ScheduleTables:
@@ -97,6 +104,7 @@ def schedule_tables(scorer: Scorer, settings: ScheduleSettings, session: ApiSess
                 options=gang_options(settings),
                 is_ours=lambda pod: pod.scheduler_name in ours,
                 is_assumed=cluster.assumed.__contains__,
+                clock=scorer.clock,
             )
             scorer.attach((), gangs)
         colocation = schedule_colocation(scorer, settings)

@@ -117,6 +117,11 @@ class LiveTables:
             self._attached.append(follower)
             self._followers.update(dict.fromkeys(kinds, follower))
 
+    @property
+    def clock(self) -> Callable[[], float]:
+        """Unix seconds by the clock of the tables, which `--at` sets."""
+        return self._clock
+
     @contextmanager
     def reading(self) -> Iterator[AssumingCluster]:
         """The tables, which nobody changes meanwhile: for a few milliseconds at most."""

@@ -1,15 +1,16 @@
 """A cluster from a file, as `kubectl get nodes,pods,replicasets,jobs -A -o json` writes it; YAML will do, too.
 
-Namespaces and storage objects, which only filters read, may be in it: EXPORT_FOR_FILTERS.
+Namespaces and storage objects, which only filters read, may be in it (EXPORT_FOR_FILTERS), and so may all that our
+scheduling loops watch (EXPORT_FOR_SCHEDULING): `ClusterObjects.of` decodes those.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final, TypeVar
+from typing import Any, Final, TypeVar
 
 import msgspec
 import yaml
@@ -18,12 +19,28 @@ from msgspec import Raw
 from forecast.errors import InputError
 from scorer.cluster.decoding import SCORED_KINDS, ApiObject, Kind, UndecodableObject, decode_object
 from scorer.cluster.objects import JobInfo, NodeInfo, PodInfo, ReplicaSetInfo
+from scorer.cluster.priority_classes import PRIORITY_CLASS, PriorityClasses, priority_classes
 from scorer.cluster.state import Change, ClusterState
+from scorer.cluster.watched import Watched
 
-__all__ = ["EXPORT_COMMAND", "EXPORT_FOR_FILTERS", "ClusterObjects", "load_into", "parse_cluster", "read_cluster_file"]
+__all__ = [
+    "EXPORT_COMMAND",
+    "EXPORT_FOR_FILTERS",
+    "EXPORT_FOR_SCHEDULING",
+    "ClusterObjects",
+    "load_into",
+    "parse_cluster",
+    "read_cluster_file",
+]
 
 EXPORT_COMMAND: Final = "kubectl get nodes,pods,replicasets,jobs -A -o json"
 EXPORT_FOR_FILTERS: Final = f"kubectl get {','.join(kind.value for kind in Kind)} -A -o json"
+EXPORT_FOR_SCHEDULING: Final = (
+    f"kubectl get {','.join(kind.value for kind in Kind)},cronjobs,deployments,statefulsets,priorityclasses,"
+    "poddisruptionbudgets,podgroups.scheduling.x-k8s.io,resourceclaims,resourceslices,deviceclasses -A -o json"
+)
+"""Also what gangs, jobs, preemption, claims and the tide read. kubectl refuses a kind that the cluster does not have:
+leave out such a kind."""
 
 # By API group, too: other groups have a Job of their own (batch.volcano.sh).
 _KINDS: Final = {
@@ -40,9 +57,13 @@ _KINDS: Final = {
     ("storage.k8s.io", "CSIStorageCapacity"): Kind.STORAGE_CAPACITIES,
     ("storage.k8s.io", "VolumeAttachment"): Kind.VOLUME_ATTACHMENTS,
 }
+_WITHOUT_RAW: Final = frozenset({Kind.NODES, Kind.PODS, Kind.REPLICA_SETS})
+"""Kinds whose JSON no further table reads; there are many of them."""
+
 _YAML: Final = frozenset({".yaml", ".yml"})
 
 T = TypeVar("T", bound=ApiObject)
+W = TypeVar("W")
 
 
 class _Typed(msgspec.Struct, rename="camel"):
@@ -62,6 +83,8 @@ class ClusterObjects:
 
     skipped : how many objects of other kinds it has, by kind
     others  : namespaces and storage objects, by kind; kinds it has none of are missing
+    further : JSON of all objects but nodes, pods and ReplicaSets, by API group and kind
+    classes : PriorityClasses, by which pods without a priority of their own got theirs
     """
 
     nodes: tuple[NodeInfo, ...]
@@ -70,6 +93,22 @@ class ClusterObjects:
     jobs: tuple[JobInfo, ...] = ()
     skipped: Mapping[str, int] | None = None
     others: Mapping[Kind, tuple[ApiObject, ...]] = field(default_factory=dict)
+    further: Mapping[tuple[str, str], tuple[Raw, ...]] = field(default_factory=dict, compare=False, repr=False)
+    classes: PriorityClasses = field(default_factory=PriorityClasses)
+
+    def of(self, watched: Watched[W]) -> tuple[W, ...]:
+        """Objects of a resource that only some tables read. Raises UndecodableObject."""
+        found = self.further.get((watched.group, watched.singular), ())
+        return tuple(watched.decoded(item)[0] for item in found)
+
+    def unread(self, read: Iterable[Watched[Any]]) -> dict[str, int]:
+        """Number of objects per kind that neither the scorer, the filters nor these resources read."""
+        known = {(one.group, one.singular) for one in read} | {PRIORITY_CLASS, *_KINDS}
+        counts: Counter[str] = Counter()
+        for (group, kind), items in self.further.items():
+            if (group, kind) not in known:
+                counts[f"{kind or 'without a kind'}.{group}" if group else kind or "without a kind"] += len(items)
+        return dict(sorted(counts.items()))
 
 
 def read_cluster_file(path: Path) -> ClusterObjects:
@@ -89,13 +128,20 @@ def parse_cluster(content: bytes) -> ClusterObjects:
     """The objects of a List, of a list of one kind, or one object alone, in JSON."""
     found: dict[Kind, list[ApiObject]] = {kind: [] for kind in Kind}
     skipped: Counter[str] = Counter()
+    further: dict[tuple[str, str], list[Raw]] = {}
     try:
-        for api_version, kind_name, item in _items(Raw(content), "", ""):
-            kind = _KINDS.get((api_version.rpartition("/")[0], kind_name))
+        items = list(_items(Raw(content), "", ""))
+        classes = priority_classes(item for version, name, item in items if (_group(version), name) == PRIORITY_CLASS)
+        for api_version, kind_name, item in items:
+            key = _group(api_version), kind_name
+            kind = _KINDS.get(key)
+            if kind not in _WITHOUT_RAW:
+                further.setdefault(key, []).append(item)
             if kind is None:
                 skipped[kind_name or "without a kind"] += 1
-            else:
-                found[kind].append(decode_object(kind, item)[0])
+                continue
+            decoded = decode_object(kind, item)[0]
+            found[kind].append(classes.applied(decoded, item) if isinstance(decoded, PodInfo) else decoded)
     except UndecodableObject as error:
         raise InputError(f"{error}; mend the object or leave it out") from error
     except (msgspec.DecodeError, RecursionError) as error:
@@ -110,6 +156,8 @@ def parse_cluster(content: bytes) -> ClusterObjects:
         jobs=_of(JobInfo, found[Kind.JOBS]),
         skipped=dict(skipped),
         others={kind: tuple(objects) for kind, objects in found.items() if objects and kind not in SCORED_KINDS},
+        further={key: tuple(items) for key, items in further.items()},
+        classes=classes,
     )
 
 
@@ -133,6 +181,10 @@ def _items(raw: Raw, api_version: str, kind: str) -> Iterator[tuple[str, str, Ra
     of_items = kind.removesuffix("List")
     for item in typed.items:
         yield from _items(item, api_version if of_items else "", of_items)
+
+
+def _group(api_version: str) -> str:
+    return api_version.rpartition("/")[0]
 
 
 def _of(wanted: type[T], objects: list[ApiObject]) -> tuple[T, ...]:

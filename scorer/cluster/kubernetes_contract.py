@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Protocol, TypeVar
+from typing import Generic, Protocol, TypeVar
 
 from scorer.cluster.decoding import ApiObject, Kind
 from scorer.cluster.kubernetes_steps import Backoff
+from scorer.cluster.watched import Watched
 
-__all__ = ["ResourceSink", "Sink", "Timing", "WatchStatus"]
+__all__ = ["ResourceSink", "Sink", "Subscription", "Timing", "WatchStatus"]
 
 T_contra = TypeVar("T_contra", contravariant=True)
 
@@ -25,6 +26,18 @@ class ResourceSink(Protocol[T_contra]):
 
     def delete(self, obj: T_contra) -> None:
         """An object is gone; this was its last state."""
+
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Subscription(Generic[T]):
+    """A resource that some tables read beside the scorer's kinds, and the sink that takes its objects. The objects come
+    from the watch of an API server (`source_of`) or from a cluster file (`ClusterObjects.of`)."""
+
+    watched: Watched[T]
+    sink: ResourceSink[T]
 
 
 class Sink(Protocol):

@@ -12,10 +12,10 @@ from typing import Any
 from kubernetes.client import ApiClient
 
 from scorer.cluster.decoding import SCORED_KINDS, WATCHED, ApiObject, Kind
-from scorer.cluster.kubernetes_contract import Sink, Timing, WatchStatus
+from scorer.cluster.kubernetes_contract import Sink, Subscription, Timing, WatchStatus
 from scorer.cluster.kubernetes_watcher import ResourceWatcher
 
-__all__ = ["KubernetesSource", "ResourceSource", "Sink", "Timing", "WatchStatus"]
+__all__ = ["KubernetesSource", "ResourceSource", "Sink", "Timing", "WatchStatus", "source_of"]
 
 
 class ResourceSource:
@@ -67,6 +67,11 @@ class ResourceSource:
     def statuses(self) -> dict[str, WatchStatus]:
         """How the watch of each resource is doing, by plural name."""
         return {watcher.watched.plural: watcher.status() for watcher in self._watchers}
+
+
+def source_of(api: ApiClient, subscriptions: Iterable[Subscription[Any]]) -> ResourceSource:
+    """A source, not started yet, that follows these resources on the API server."""
+    return ResourceSource([ResourceWatcher(api, one.sink, one.watched) for one in subscriptions])
 
 
 @dataclass(frozen=True, slots=True)

@@ -69,6 +69,12 @@ class Watched(Generic[T]):
     query: Mapping[str, str] = field(default_factory=dict)
     optional: bool = False
 
+    @property
+    def group(self) -> str:
+        """API group of the resource, '' = the core group."""
+        parts = self.path.split("/")
+        return parts[2] if parts[1] == "apis" else ""
+
     def decoded(self, body: bytes | Raw) -> tuple[T, str]:
         """One object, and its resourceVersion. Raises UndecodableObject, which names the object."""
         try:

@@ -3,27 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 from kubernetes.client import ApiClient
 
 from extender.gpu.dra.decoding import WATCHED_CLAIMS, WATCHED_CLASSES, WATCHED_SLICES
 from extender.gpu.dra.table import DraTable
-from scorer.cluster.kubernetes_source import ResourceSource
-from scorer.cluster.kubernetes_watcher import ResourceWatcher
+from scorer.cluster.kubernetes_contract import Subscription
+from scorer.cluster.kubernetes_source import ResourceSource, source_of
 
-__all__ = ["dra_source"]
+__all__ = ["dra_source", "dra_subscriptions"]
+
+
+def dra_subscriptions(table: DraTable) -> tuple[Subscription[Any], ...]:
+    """Claims, slices and classes, which the table reads."""
+    return (
+        Subscription(WATCHED_SLICES, table.slices),
+        Subscription(WATCHED_CLASSES, table.classes),
+        Subscription(WATCHED_CLAIMS, table.claims),
+    )
 
 
 def dra_source(api: ApiClient, table: DraTable) -> ResourceSource:
     """Not started yet. Pods with claims wait until their claims have been listed: by then all that are allocated are
     known, and no device is taken for free that is not. `read_again` of the table reads claims with it from now on."""
-    source = ResourceSource(
-        [
-            ResourceWatcher(api, table.slices, WATCHED_SLICES),
-            ResourceWatcher(api, table.classes, WATCHED_CLASSES),
-            ResourceWatcher(api, table.claims, WATCHED_CLAIMS),
-        ]
-    )
+    source = source_of(api, dra_subscriptions(table))
     table.read_again = lambda: _claims_again(source)
     return source
 

@@ -7,6 +7,8 @@ from typing import Any
 import pytest
 import yaml
 
+from extender.job.objects.cron_jobs import WATCHED_CRON_JOBS
+from extender.job.objects.job_runs import WATCHED_JOBS
 from forecast.errors import InputError
 from scorer.cluster.cluster_file import EXPORT_FOR_FILTERS, load_into, parse_cluster, read_cluster_file
 from scorer.cluster.decoding import Kind
@@ -99,6 +101,44 @@ def test_the_export_for_filters_names_every_kind_once() -> None:
     kinds = EXPORT_FOR_FILTERS.split()[2].split(",")
     assert sorted(kinds) == sorted(kind.value for kind in Kind)
     assert EXPORT_FOR_FILTERS.replace(EXPORT_FOR_FILTERS.split()[2], "X") == "kubectl get X -A -o json"
+
+
+def test_further_resources_are_decoded_for_the_tables_that_read_them() -> None:
+    cron_job = api_object("CronJob", "nightly", "batch/v1", spec={"schedule": "0 2 * * *"})
+    theirs = api_object("CronJob", "theirs", "example.org/v1", spec={"schedule": "0 2 * * *"})
+    items = [NODE, cron_job, theirs, api_object("Service", "s1"), api_object("Namespace", "shop")]
+    objects = parse_cluster(json.dumps({"items": items}).encode())
+    assert [one.name for one in objects.of(WATCHED_CRON_JOBS)] == ["nightly"]
+    assert objects.of(WATCHED_JOBS) == ()
+    assert objects.unread([WATCHED_CRON_JOBS]) == {"CronJob.example.org": 1, "Service": 1}
+    assert objects.unread([]) == {"CronJob.batch": 1, "CronJob.example.org": 1, "Service": 1}
+
+
+def test_a_further_object_that_cannot_be_decoded_is_named() -> None:
+    cron_job = api_object("CronJob", "nightly", "batch/v1", spec={"schedule": 5})
+    objects = parse_cluster(json.dumps({"items": [NODE, cron_job]}).encode())
+    with pytest.raises(InputError, match="CronJob nightly cannot be read"):
+        objects.of(WATCHED_CRON_JOBS)
+
+
+def test_pods_that_only_name_their_priority_class_get_its_priority() -> None:
+    def pod(name: str, **spec: Any) -> dict[str, Any]:
+        return api_object("Pod", name, spec={"containers": [{}], **spec})
+
+    items = [
+        NODE,
+        api_object("PriorityClass", "high", "scheduling.k8s.io/v1", value=1000),
+        api_object("PriorityClass", "usual", "scheduling.k8s.io/v1", value=7, globalDefault=True),
+        pod("named", priorityClassName="high"),
+        pod("admitted", priorityClassName="high", priority=3),
+        pod("without"),
+        pod("system", priorityClassName="system-node-critical"),
+    ]
+    found = parse_cluster(json.dumps({"items": items}).encode())
+    priorities = {one.name: one.priority for one in found.pods}
+    assert priorities == {"named": 1000, "admitted": 3, "without": 7, "system": 2_000_001_000}
+    bare = parse_cluster(json.dumps({"items": [NODE, pod("named", priorityClassName="high")]}).encode())
+    assert [one.priority for one in bare.pods] == [0]
 
 
 def test_items_of_a_list_of_one_kind_need_not_say_their_kind() -> None:
