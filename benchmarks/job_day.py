@@ -44,7 +44,7 @@ from extender.framework.cycle.placing import Placer
 from extender.framework.events import ClusterEvent
 from extender.framework.plugins import NodePreference
 from extender.index.index import PlacementIndex
-from extender.job.terms import DEADLINE_ANNOTATION, EXPECTED_RUN_ANNOTATION, LATEST_START_ANNOTATION, said_run, terms_of
+from extender.job.terms import DEADLINE_ANNOTATION, LATEST_START_ANNOTATION, terms_of
 from extender.job.valley.gate import ValleyGate
 from extender.job.valley.off_peak import OffPeak
 from extender.job.valley.options import ValleyOptions
@@ -62,6 +62,7 @@ from scorer.live.virtual_request import VIRTUAL_REQUEST_ANNOTATION
 from scorer.model_watch import LoadedModel
 from scorer.options import ScorerOptions
 from scorer.replay.metrics import HOT_SHARE, hot_node_slots, shares
+from scorer.runs.said_run import EXPECTED_RUN_ANNOTATION, said_run
 from scorer.scorer import Scorer
 
 __all__ = ["RULES", "JobDay", "figures_of", "job_day"]

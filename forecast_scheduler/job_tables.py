@@ -6,7 +6,6 @@ pods, nodes ----------> shares of owners, providers, failed nodes, punctuality
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -18,18 +17,14 @@ from extender.filters.filter import Filter
 from extender.framework.plugins import NodePreference, PreEnqueue
 from extender.framework.queue.unit import Units
 from extender.job.dating import DatedTerms
+from extender.job.due_times import DueTimes
 from extender.job.objects.cron_jobs import WATCHED_CRON_JOBS, CronJobs
-from extender.job.objects.job_runs import WATCHED_JOBS, JobRuns
 from extender.job.profile import JOB
 from extender.job.queues.fair_flows import FairFlows
 from extender.job.queues.queue_of import QueueOf
 from extender.job.queues.shares import Shares
 from extender.job.queues.sorting import FlowSort
 from extender.job.queues.units import JobUnits
-from extender.job.runs.expected import ExpectedRuns, due_time
-from extender.job.runs.job_pods import is_job_pod
-from extender.job.runs.observed import ObservedRuns
-from extender.job.runs.run_times import RunTimes
 from extender.job.serverless.claiming import REAL, Claims
 from extender.job.serverless.plugins import ServerlessPlugins, serverless_plugins
 from extender.job.storm.bursts import PastBursts
@@ -44,10 +39,15 @@ from forecast.service_key import ServiceKey
 from forecast_scheduler.job_options import fair_options, job_queues, serverless_options, storm_options, valley_options
 from forecast_scheduler.schedule_settings import ScheduleSettings
 from scorer.assuming import AssumingCluster
+from scorer.cluster.job_runs import WATCHED_JOBS, JobRuns
 from scorer.cluster.kubernetes_contract import Subscription
 from scorer.cluster.kubernetes_source import ResourceSource, source_of
 from scorer.cluster.objects import NodeInfo, PodInfo
 from scorer.follower import Follower
+from scorer.runs.expected import ExpectedRuns
+from scorer.runs.job_pods import is_job_pod
+from scorer.runs.observed import ObservedRuns
+from scorer.runs.run_times import RunTimes
 from scorer.scorer import Scorer
 
 __all__ = ["JobTables", "job_tables"]
@@ -157,8 +157,8 @@ def _job_tables(scorer: Scorer, cluster: AssumingCluster, settings: ScheduleSett
     bursts = PastBursts(state, of_service, scheduler_names=(name,), zone=ours.storm.zone, clock=clock)
     job_runs = JobRuns(listeners=(times.learn_from_jobs, bursts.learn_from_jobs))
     cron_jobs = CronJobs()
-    runs = ExpectedRuns(times, jobs=job_runs, cron_jobs=cron_jobs, default=ours.default_run, zone=ours.storm.zone)
-    dated = DatedTerms(job_runs)
+    runs = ExpectedRuns(times, jobs=job_runs, default=ours.default_run)
+    dated, due_times = DatedTerms(job_runs), DueTimes(runs, cron_jobs, zone=ours.storm.zone)
 
     def is_ours(pod: PodInfo) -> bool:
         return pod.scheduler_name == name
@@ -173,8 +173,7 @@ def _job_tables(scorer: Scorer, cluster: AssumingCluster, settings: ScheduleSett
         return runs.of(pod, service).seconds if is_job(pod) else None
 
     def due_of(pod: PodInfo) -> float:
-        terms = dated.of(pod)
-        return due_time(pod, terms, runs.of(pod, state.service_key(pod))) if terms.is_timed else math.inf
+        return due_times.of(pod, state.service_key(pod), dated.of(pod))
 
     cluster.run_of = run_of
 

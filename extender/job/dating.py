@@ -11,8 +11,8 @@ import math
 from dataclasses import replace
 from typing import Final
 
-from extender.job.objects.job_runs import JobRun, JobRuns
 from extender.job.terms import JobTerms, terms_of
+from scorer.cluster.job_runs import JobRun, JobRuns
 from scorer.cluster.objects import PodInfo
 
 __all__ = ["DatedTerms"]

@@ -6,44 +6,37 @@
     forecast-scheduler.io/place: cluster | serverless | any
 
 Anybody may write anything here: what cannot be read is listed as a mistake, and the rest counts. A Job's own
-activeDeadlineSeconds says when it is stopped, not by when its result is wanted: it bounds the run (runs/expected.py).
+activeDeadlineSeconds says when it is stopped, not by when its result is wanted: it bounds the run
+(scorer/runs/expected.py).
 """
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 from enum import Enum
 from functools import lru_cache
 from typing import Final
 
-from forecast.durations import duration_seconds
 from scorer.cluster.objects import ANNOTATION_PREFIX, PodInfo
+from scorer.runs.said_run import EXPECTED_RUN_ANNOTATION, LONGEST_TEXT, annotated_duration, annotated_run
 
 __all__ = [
     "DEADLINE_ANNOTATION",
-    "EXPECTED_RUN_ANNOTATION",
     "LATEST_START_ANNOTATION",
     "NO_TERMS",
     "PLACE_ANNOTATION",
     "JobTerms",
     "Place",
-    "said_run",
     "terms_of",
 ]
 
 LATEST_START_ANNOTATION: Final = ANNOTATION_PREFIX + "latest-start"
 DEADLINE_ANNOTATION: Final = ANNOTATION_PREFIX + "deadline"
-EXPECTED_RUN_ANNOTATION: Final = ANNOTATION_PREFIX + "expected-run"
 PLACE_ANNOTATION: Final = ANNOTATION_PREFIX + "place"
-
-_LONGEST_TEXT: Final = 64
-_LONGEST_SECONDS: Final = 366 * 86_400.0
-_SHORTEST_RUN: Final = 1.0
-"""Kubernetes writes times in whole seconds."""
 
 # RFC 3339, section 5.6, as Go reads it: capital letters, and never without the offset.
 _RFC_3339: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)", re.ASCII)
@@ -132,18 +125,12 @@ def terms_of(pod: PodInfo, since: Callable[[PodInfo], float] = _creation) -> Job
     )
 
 
-def said_run(annotations: Mapping[str, str]) -> float | None:
-    """Seconds that a pod of these annotations expects to run; None = they do not say, or not so that it can be read."""
-    text = annotations.get(EXPECTED_RUN_ANNOTATION)
-    return None if text is None else _said(None, None, _short(text), None).run_seconds
-
-
 _NOTHING_SAID: Final = (None, None, None, None)
 
 
 def _short(text: str | None) -> str | None:
     # What is longer is refused in any case: nobody is to fill the cache with long texts.
-    return text[: _LONGEST_TEXT + 1] if text else text
+    return text[: LONGEST_TEXT + 1] if text else text
 
 
 @lru_cache(maxsize=8192)  # pods of one template say the same
@@ -161,9 +148,9 @@ def _said(latest_start: str | None, deadline: str | None, expected_run: str | No
 def _moment(key: str, text: str | None, mistakes: list[str]) -> _Moment | None:
     if text is None:
         return None
-    if (seconds := _duration(text)) is not None:
+    if (seconds := annotated_duration(text)) is not None:
         return _Moment(seconds, is_absolute=False)
-    if len(text) <= _LONGEST_TEXT and _RFC_3339.fullmatch(text):
+    if len(text) <= LONGEST_TEXT and _RFC_3339.fullmatch(text):
         try:
             return _Moment(datetime.fromisoformat(text).timestamp(), is_absolute=True)
         except (ValueError, OverflowError):
@@ -178,9 +165,8 @@ def _moment(key: str, text: str | None, mistakes: list[str]) -> _Moment | None:
 def _run(text: str | None, mistakes: list[str]) -> float | None:
     if text is None:
         return None
-    seconds = _duration(text)
-    if seconds is not None and seconds > 0:
-        return max(seconds, _SHORTEST_RUN)
+    if (seconds := annotated_run(text)) is not None:
+        return seconds
     mistakes.append(
         f"{EXPECTED_RUN_ANNOTATION} is {_shown(text)}: write a duration of more than nothing and at most a year, "
         "such as 20m"
@@ -197,11 +183,6 @@ def _place(text: str | None, mistakes: list[str]) -> Place:
         known = ", ".join(place.value for place in Place)
         mistakes.append(f"{PLACE_ANNOTATION} is {_shown(text)}: write one of {known}")
         return Place.ANY
-
-
-def _duration(text: str) -> float | None:
-    seconds = duration_seconds(text) if len(text) <= _LONGEST_TEXT else None
-    return seconds if seconds is not None and seconds <= _LONGEST_SECONDS else None
 
 
 def _shown(text: str) -> str:

@@ -10,17 +10,17 @@ from typing import Any, Final
 import pytest
 
 from extender.job.objects.cron_jobs import WATCHED_CRON_JOBS, Concurrency, CronJobInfo, CronJobs
-from extender.job.objects.job_runs import WATCHED_JOBS, JobRun, JobRuns, Outcome
-from extender.job.objects.templates import PodTemplate
-from extender.job.runs.observed import ObservedRuns
-from extender.job.runs.run_times import RunEstimate, RunTimes
 from extender.webhook.store import WEBHOOK_TIMING
 from forecast.service_key import ServiceKey
 from scorer.cluster.decoding import Kind
+from scorer.cluster.job_runs import WATCHED_JOBS, JobRun, JobRuns, Outcome
+from scorer.cluster.job_templates import PodTemplate
 from scorer.cluster.kubernetes_client import api_client
 from scorer.cluster.kubernetes_source import KubernetesSource, ResourceSource
 from scorer.cluster.kubernetes_watcher import ResourceWatcher
 from scorer.live_tables import LiveTables
+from scorer.runs.observed import ObservedRuns
+from scorer.runs.run_times import RunEstimate, RunTimes
 from tests.cluster.stored_objects import eventually
 from tests.servers.cluster_objects import ClusterWriter, Manifest, job, node, pod, running
 from tests.servers.control_plane.control_plane import ControlPlane

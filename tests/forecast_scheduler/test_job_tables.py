@@ -7,10 +7,10 @@ from dataclasses import replace
 import pytest
 
 from extender.filters.domain import DOMAIN_LABEL
-from extender.job.objects.job_runs import JobRun
 from forecast.service_key import Owner, ServiceKey
 from forecast_scheduler.job_tables import JobTables, job_tables
 from forecast_scheduler.schedule_settings import ScheduleSettings
+from scorer.cluster.job_runs import JobRun
 from scorer.cluster.objects import PodInfo
 from tests.extender.job.serverless.providers_world import provider_node, real_node
 from tests.extender.job.valley.waiting_pods import job_pod

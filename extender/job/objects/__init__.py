@@ -1,1 +1,1 @@
-"""CronJobs and Jobs: what comes when, and how it went."""
+"""CronJobs: what comes when."""

@@ -15,10 +15,10 @@ from typing import Final
 import msgspec
 from msgspec import Raw
 
-from extender.job.objects.named_objects import NamedObjects
-from extender.job.objects.templates import NO_TEMPLATE, JobSpecJson, PodTemplate, TemplateOwner, pod_template
 from forecast.service_key import ServiceKey
 from scorer.cluster import wire
+from scorer.cluster.job_templates import NO_TEMPLATE, JobSpecJson, PodTemplate, TemplateOwner, pod_template
+from scorer.cluster.named_objects import NamedObjects
 from scorer.cluster.watched import Watched
 from scorer.cluster.wire_base import Text, Time, Wire
 

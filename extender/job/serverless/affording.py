@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections import Counter
 from typing import Final
 
-from extender.job.objects.failing import OnDisruption
-from extender.job.objects.job_runs import JobRun, JobRuns
+from scorer.cluster.job_failing import OnDisruption
+from scorer.cluster.job_runs import JobRun, JobRuns
 from scorer.cluster.objects import PodInfo
 
 __all__ = ["Affording", "pods_to_spare"]

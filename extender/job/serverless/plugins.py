@@ -9,7 +9,6 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Final
 
-from extender.job.objects.job_runs import JobRuns
 from extender.job.retries import FailedNodes
 from extender.job.serverless.affording import Affording
 from extender.job.serverless.metrics import ServerlessCollector
@@ -18,6 +17,7 @@ from extender.job.serverless.serverless import Serverless
 from extender.job.serverless.tables import ProviderTables
 from extender.job.serverless.tolerating import ProviderToleration
 from extender.job.serverless.watching import ProviderWatch, Session, Tell
+from scorer.cluster.job_runs import JobRuns
 from scorer.cluster.objects import PodInfo
 from scorer.cluster.state import ClusterState
 from scorer.every import Every

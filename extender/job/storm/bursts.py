@@ -18,8 +18,6 @@ from typing import Final
 import numpy as np
 
 from extender.job.cron.local_time import offset, unix, zone_named
-from extender.job.objects.job_runs import JobRun
-from extender.job.runs.job_pods import is_job_pod
 from extender.job.storm.burst_days import AROUND, expected_arrivals
 from extender.job.storm.burst_groups import group_named, group_of
 from extender.job.storm.burst_memory import BEFORE, DAY_MINUTES, DAYS, Arrival, Groups, Once, last_days
@@ -27,9 +25,11 @@ from extender.job.storm.demand import ExpectedBurst
 from forecast.errors import InputError
 from forecast.service_key import ServiceKey
 from scorer.cluster.changes import Change, PodChange
+from scorer.cluster.job_runs import JobRun
 from scorer.cluster.objects import PodInfo
 from scorer.cluster.state import ClusterState
 from scorer.follower import NodesAndPodsOnly
+from scorer.runs.job_pods import is_job_pod
 
 __all__ = ["PastBursts"]
 

@@ -8,9 +8,9 @@ from dataclasses import replace
 import pytest
 
 from extender.job.dating import DatedTerms
-from extender.job.objects.job_runs import JobRun, JobRuns
 from extender.job.terms import terms_of
 from forecast.service_key import Owner, ServiceKey
+from scorer.cluster.job_runs import JobRun, JobRuns
 from tests.scorer.cluster.api_objects import pod
 
 PREFIX = "forecast-scheduler.io/"

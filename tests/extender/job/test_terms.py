@@ -11,8 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from extender.job.terms import NO_TERMS, JobTerms, Place, said_run, terms_of
+from extender.job.terms import NO_TERMS, JobTerms, Place, terms_of
 from scorer.cluster.objects import PodInfo
+from scorer.runs.said_run import said_run
 from tests.scorer.cluster.api_objects import pod
 
 CREATED = datetime(2026, 11, 21, 20, 0, tzinfo=UTC).timestamp()

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from extender.job.terms import DEADLINE_ANNOTATION, EXPECTED_RUN_ANNOTATION
+from extender.job.terms import DEADLINE_ANNOTATION
 from extender.job.unread_terms import UnreadTerms
 from scorer.assuming import AssumingCluster
 from scorer.cluster.objects import PodInfo
 from scorer.options import ScorerOptions
+from scorer.runs.said_run import EXPECTED_RUN_ANNOTATION
 from tests.extender.job.serverless.providers_world import job_pod
 
 

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from extender.job.objects.cron_jobs import WATCHED_CRON_JOBS, Concurrency, CronJobInfo, CronJobs
-from extender.job.objects.templates import PodTemplate
 from forecast.service_key import ServiceKey
+from scorer.cluster.job_templates import PodTemplate
 from scorer.cluster.watched import UndecodableObject, decode_page
 from tests.scorer.cluster.api_json import changed
 

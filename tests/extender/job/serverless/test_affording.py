@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from extender.job.objects.failing import Failing, OnDisruption
-from extender.job.objects.job_runs import JobRun, JobRuns
 from extender.job.serverless.affording import Affording, pods_to_spare
 from forecast.service_key import Owner, ServiceKey
+from scorer.cluster.job_failing import Failing, OnDisruption
+from scorer.cluster.job_runs import JobRun, JobRuns
 from tests.extender.job.serverless.providers_world import job_pod
 
 SERVICE = ServiceKey("shop", "Job", "job")

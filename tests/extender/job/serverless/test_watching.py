@@ -15,14 +15,14 @@ import pytest
 from prometheus_client import CollectorRegistry
 
 from extender.api_answer import Answer, answered, unanswered
-from extender.job.objects.failing import Failing, OnDisruption
-from extender.job.objects.job_runs import JobRun, JobRuns
 from extender.job.serverless.affording import Affording
 from extender.job.serverless.bringing_back import Outcome
 from extender.job.serverless.metrics import ServerlessCollector
 from extender.job.serverless.options import Provider
 from extender.job.serverless.watching import ProviderWatch
 from forecast.service_key import NO_OWNER, Owner, ServiceKey
+from scorer.cluster.job_failing import Failing, OnDisruption
+from scorer.cluster.job_runs import JobRun, JobRuns
 from scorer.cluster.objects import PodInfo
 from tests.extender.job.serverless.providers_world import OURS, World, job_pod, provider_node
 

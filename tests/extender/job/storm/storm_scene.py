@@ -8,10 +8,10 @@ from typing import Any
 from extender.filters.filter import ClusterView, rejected
 from extender.index.index import PlacementIndex
 from extender.job.objects.cron_jobs import CronJobInfo
-from extender.job.objects.templates import PodTemplate
 from extender.job.storm.options import StormOptions
 from extender.job.storm.watch import StormWatch
 from forecast.service_key import Owner
+from scorer.cluster.job_templates import PodTemplate
 from scorer.cluster.objects import PodInfo
 from tests.scorer.live_cluster import pod_of
 from tests.scorer.scorer_at import LiveScorer

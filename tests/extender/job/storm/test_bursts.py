@@ -14,8 +14,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from extender.job.objects.job_runs import JobRun
-from extender.job.objects.templates import PodTemplate
 from extender.job.storm.burst_days import AROUND, around, expected_arrivals
 from extender.job.storm.burst_groups import group_named, group_of
 from extender.job.storm.bursts import PastBursts
@@ -24,6 +22,8 @@ from extender.job.storm.storms import storms
 from forecast.errors import InputError
 from forecast.service_key import NO_OWNER, Owner, ServiceKey
 from scorer.assuming import AssumingCluster
+from scorer.cluster.job_runs import JobRun
+from scorer.cluster.job_templates import PodTemplate
 from scorer.cluster.objects import PodInfo
 from scorer.options import ScorerOptions
 from tests.scorer.cluster.api_objects import node, pod

@@ -11,10 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from extender.job.objects.cron_jobs import Concurrency, CronJobInfo
-from extender.job.objects.templates import PodTemplate
 from extender.job.storm.demand import Demand, ExpectedBurst, demand_ahead
 from extender.job.storm.room import fitting, keep_room
 from extender.job.storm.storms import storms
+from scorer.cluster.job_templates import PodTemplate
 
 MIDNIGHT = 1_790_035_200.0  # 2026-09-22, UTC
 

@@ -8,10 +8,10 @@ from typing import Any
 from prometheus_client import Counter
 
 from extender.job.dating import DatedTerms
-from extender.job.objects.job_runs import JobRun, JobRuns
 from extender.job.valley.metrics import ValleyMetrics
 from extender.job.valley.punctuality import DEADLINE_MISSED, LATEST_START_MISSED, Punctuality
 from forecast.service_key import Owner, ServiceKey
+from scorer.cluster.job_runs import JobRun, JobRuns
 from scorer.cluster.objects import Phase, PodInfo
 from tests.extender.job.valley.waiting_pods import job_pod
 from tests.scorer.scorer_at import LiveScorer

@@ -9,9 +9,10 @@ from typing import Any
 from extender.filters.filter import ClusterView
 from extender.framework.events import ClusterEvent
 from extender.index.index import PlacementIndex
-from extender.job.terms import EXPECTED_RUN_ANNOTATION, said_run, terms_of
+from extender.job.terms import terms_of
 from forecast.service_key import ServiceKey
 from scorer.cluster.objects import PodInfo
+from scorer.runs.said_run import EXPECTED_RUN_ANNOTATION, said_run
 from tests.scorer.live_cluster import pod_of
 from tests.scorer.scorer_at import LiveScorer
 

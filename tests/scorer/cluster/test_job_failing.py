@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from extender.job.objects.failing import Failing, OnDisruption
-from extender.job.objects.job_runs import WATCHED_JOBS, JobRun
+from scorer.cluster.job_failing import Failing, OnDisruption
+from scorer.cluster.job_runs import WATCHED_JOBS, JobRun
 
 DISRUPTED = [{"type": "DisruptionTarget", "status": "True"}]
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from extender.job.objects.job_runs import WATCHED_JOBS, JobRun, Outcome
 from forecast.service_key import ServiceKey
+from scorer.cluster.job_runs import WATCHED_JOBS, JobRun, Outcome
 from scorer.cluster.watched import UndecodableObject, decode_page
 from tests.scorer.cluster.api_json import changed
 

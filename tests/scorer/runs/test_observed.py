@@ -7,16 +7,16 @@ from typing import Any
 
 import pytest
 
-from extender.job.runs import observed
-from extender.job.runs.job_pods import is_job_pod
-from extender.job.runs.observed import ObservedRuns
-from extender.job.runs.run_times import RunEstimate, RunTimes
 from forecast.service_key import NO_OWNER, Owner, ServiceKey
 from scorer.assuming import AssumingCluster
 from scorer.cluster.objects import JobInfo, Phase, PodInfo
 from scorer.options import ScorerOptions
-from tests.extender.job.runs.made_up import REPORT
+from scorer.runs import observed
+from scorer.runs.job_pods import is_job_pod
+from scorer.runs.observed import ObservedRuns
+from scorer.runs.run_times import RunEstimate, RunTimes
 from tests.scorer.cluster.api_objects import node, pod
+from tests.scorer.runs.made_up import REPORT
 
 NOW = 10_000.0
 

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from extender.job.objects.job_runs import JobRun, Outcome
-from forecast.service_key import ServiceKey
+from forecast.service_key import Owner, ServiceKey
+from scorer.cluster.job_runs import JobRun, Outcome
+from scorer.runs.run_times import RunTimes
+from tests.scorer.cluster.api_objects import pod
 
-__all__ = ["REPORT", "run"]
+__all__ = ["POD", "REPORT", "run", "times"]
 
+POD = pod("a", owner=Owner("Job", "report-1"), owner_uid="j", created=10_000.0)
 REPORT = ServiceKey("shop", "CronJob", "report")
 
 
@@ -16,3 +19,11 @@ def run(uid: str = "u", *, seconds: float = 100.0, service: ServiceKey = REPORT)
     """A Job of one pod that has completed."""
     done = JobRun(service.namespace, f"{service.name}-{uid}", uid, service, started=1000.0, finished=1000.0 + seconds)
     return replace(done, outcome=Outcome.COMPLETE, succeeded=1)
+
+
+def times(*seconds: float) -> RunTimes:
+    """Run times that pods of REPORT have taught."""
+    made = RunTimes()
+    for one in seconds:
+        made.learn(REPORT, one)
+    return made

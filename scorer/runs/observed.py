@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Final, Protocol
 
-from extender.job.runs.run_times import RunTimes
 from scorer.cluster.changes import Change, PodChange, one_by_one
 from scorer.cluster.objects import Phase, PodInfo
 from scorer.cluster.seating import FINISHED
 from scorer.cluster.state import ClusterState
 from scorer.follower import NodesAndPodsOnly
+from scorer.runs.run_times import RunTimes
 
 __all__ = ["ObservedRuns"]
 

@@ -15,8 +15,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from extender.job.objects.job_runs import JobRun, Outcome
 from forecast.service_key import ServiceKey
+from scorer.cluster.job_runs import JobRun, Outcome
 
 __all__ = ["LONGEST_RUN", "REMEMBERED_RUNS", "SHORTEST_RUN", "RunEstimate", "RunTimes", "estimate"]
 

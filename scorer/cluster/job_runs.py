@@ -14,11 +14,11 @@ from typing import Final
 import msgspec
 from msgspec import Raw
 
-from extender.job.objects.failing import DEFAULT_FAILING, Failing, failing_of
-from extender.job.objects.named_objects import NamedObjects
-from extender.job.objects.templates import NO_TEMPLATE, JobSpecJson, PodTemplate, TemplateOwner, pod_template
 from forecast.service_key import Owner, ServiceKey, service_of_pod
 from scorer.cluster import wire
+from scorer.cluster.job_failing import DEFAULT_FAILING, Failing, failing_of
+from scorer.cluster.job_templates import NO_TEMPLATE, JobSpecJson, PodTemplate, TemplateOwner, pod_template
+from scorer.cluster.named_objects import NamedObjects
 from scorer.cluster.object_decoding import job_info
 from scorer.cluster.watched import Watched
 from scorer.cluster.wire_base import Int32, Text, Time, Wire

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from extender.job.objects.job_runs import Outcome
-from extender.job.runs.run_times import LONGEST_RUN, REMEMBERED_RUNS, RunEstimate, RunTimes, estimate
 from forecast.service_key import ServiceKey
-from tests.extender.job.runs.made_up import REPORT, run
+from scorer.cluster.job_runs import Outcome
+from scorer.runs.run_times import LONGEST_RUN, REMEMBERED_RUNS, RunEstimate, RunTimes, estimate
+from tests.scorer.runs.made_up import REPORT, run
 
 RUNS = st.lists(st.floats(1.0, LONGEST_RUN), min_size=1, max_size=80)
 

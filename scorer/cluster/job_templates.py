@@ -10,9 +10,9 @@ from typing import Final
 
 from msgspec import Raw
 
-from extender.job.objects.failing import PodFailurePolicyJson
 from scorer.cluster import wire
 from scorer.cluster.constraint_decoding import host_ports, pod_volumes, uses_host
+from scorer.cluster.job_failing import PodFailurePolicyJson
 from scorer.cluster.shared_pieces import own_annotations, string_map, totals
 from scorer.cluster.wire_base import NOTHING, Int32, Text, Wire
 

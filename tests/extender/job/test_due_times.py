@@ -1,4 +1,4 @@
-"""How long a run is expected to take, and by when it has to start."""
+"""By when a pod of a job has to start."""
 
 from __future__ import annotations
 
@@ -9,62 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from extender.job.due_times import DueTimes, due_time
 from extender.job.objects.cron_jobs import Concurrency, CronJobInfo, CronJobs
-from extender.job.objects.job_runs import JobRun, JobRuns
-from extender.job.runs.expected import ExpectedRun, ExpectedRuns, Source, due_time
-from extender.job.runs.run_times import LONGEST_RUN, RunTimes
 from extender.job.terms import NO_TERMS, JobTerms, terms_of
-from forecast.errors import InputError
-from forecast.service_key import Owner, ServiceKey
-from tests.extender.job.runs.made_up import REPORT, run
-from tests.scorer.cluster.api_objects import pod
-
-POD = pod("a", owner=Owner("Job", "report-1"), owner_uid="j", created=10_000.0)
-SAYS = replace(POD, annotations={"forecast-scheduler.io/expected-run": "20m"})
-
-
-def times(*seconds: float) -> RunTimes:
-    made = RunTimes()
-    for one in seconds:
-        made.learn(REPORT, one)
-    return made
-
-
-def test_what_is_said_is_known_better_than_what_was_learned_and_that_better_than_nothing() -> None:
-    nothing, learned = ExpectedRuns(RunTimes()), ExpectedRuns(times(60.0, 100.0))
-    assert nothing.of(POD, REPORT) == ExpectedRun(600.0, Source.DEFAULT, 600.0)
-    assert learned.of(POD, REPORT) == ExpectedRun(80.0, Source.LEARNED, 150.0)
-    for runs in (nothing, learned):
-        assert runs.of(SAYS, REPORT) == ExpectedRun(1200.0, Source.SAID, 1200.0)
-    jobs = RunTimes()
-    jobs.learn_from_jobs([run(seconds=100.0)])
-    assert ExpectedRuns(jobs).of(POD, REPORT) == ExpectedRun(100.0, Source.BOUNDED, 200.0)
-
-
-def test_what_cannot_be_read_is_not_said() -> None:
-    odd = replace(POD, annotations={"forecast-scheduler.io/expected-run": "a while"})
-    assert ExpectedRuns(times(60.0)).of(odd, REPORT).source is Source.LEARNED
-
-
-def test_the_next_pod_of_a_service() -> None:
-    runs = ExpectedRuns(times(60.0), default=30.0)
-    assert runs.of_service(REPORT) == runs.of(POD, REPORT)
-    assert runs.of_service(REPORT, SAYS.annotations) == runs.of(SAYS, REPORT)
-    assert runs.of_service(ServiceKey("shop", "CronJob", "other")).seconds == 30.0
-
-
-@pytest.mark.parametrize(
-    ("stopped_after", "expected"),
-    [(None, (80.0, 150.0)), (1000, (80.0, 150.0)), (120, (80.0, 120.0)), (30, (30.0, 30.0))],
-)
-def test_no_run_is_longer_than_its_job_may_be(stopped_after: int | None, expected: tuple[float, float]) -> None:
-    jobs = JobRuns()
-    jobs.put(JobRun("shop", "report-1", "j", REPORT, active_deadline_seconds=stopped_after))
-    runs = ExpectedRuns(times(60.0, 100.0), jobs=jobs)
-    of_pod = runs.of(POD, REPORT)
-    assert (of_pod.seconds, of_pod.source, of_pod.long) == (expected[0], Source.LEARNED, expected[1])
-    for stranger in (replace(POD, owner_uid="of-another-job"), replace(POD, owner=Owner("Workflow", "report-1"))):
-        assert runs.of(stranger, REPORT).long == 150.0
+from scorer.cluster.job_runs import JobRun, JobRuns
+from scorer.runs.expected import ExpectedRun, ExpectedRuns, Source
+from scorer.runs.run_times import LONGEST_RUN, RunTimes
+from tests.scorer.runs.made_up import POD, REPORT, times
 
 
 @pytest.mark.parametrize(
@@ -99,8 +50,8 @@ def test_a_cron_job_without_a_zone_is_in_that_of_its_controller() -> None:
     cron_jobs = CronJobs()
     cron_jobs.put(CronJobInfo("shop", "report", "c", "0 2 * * *", concurrency=Concurrency.REPLACE))
     late = JobTerms(latest_start=10_000.0 + 7 * 86_400)
-    made = {zone: ExpectedRuns(RunTimes(), cron_jobs=cron_jobs, zone=zone) for zone in ("", "Europe/Berlin")}
-    due = {zone: due_time(POD, late, runs.of(POD, REPORT)) for zone, runs in made.items()}
+    made = {zone: DueTimes(ExpectedRuns(RunTimes()), cron_jobs, zone=zone) for zone in ("", "Europe/Berlin")}
+    due = {zone: due_times.of(POD, REPORT, late) for zone, due_times in made.items()}
     assert due[""] - due["Europe/Berlin"] == 3600.0  # 10,000 s is a winter's morning of 1970
 
 
@@ -119,21 +70,15 @@ def test_who_may_wait_starts_long_enough_before_the_next_run_replaces_it(
     schedule: str, concurrency: Concurrency, due: float
 ) -> None:
     cron_jobs = CronJobs()
-    runs = ExpectedRuns(RunTimes(), jobs=JobRuns(), cron_jobs=cron_jobs)
+    due_times = DueTimes(ExpectedRuns(RunTimes(), jobs=JobRuns()), cron_jobs)
     one = replace(POD, created=4.0)
     terms = JobTerms(latest_start=86_400.0)
-    assert due_time(one, terms, runs.of(one, REPORT)) == 86_400.0
+    assert due_times.of(one, REPORT, terms) == 86_400.0
     cron_jobs.put(CronJobInfo(REPORT.namespace, REPORT.name, "c", schedule, concurrency=concurrency))
-    assert due_time(one, terms, runs.of(one, REPORT)) == due
-    assert due_time(one, NO_TERMS, runs.of(one, REPORT)) == math.inf
+    assert due_times.of(one, REPORT, terms) == due
+    assert due_times.of(one, REPORT, NO_TERMS) == math.inf
     cron_jobs.put(CronJobInfo(REPORT.namespace, REPORT.name, "c", schedule, concurrency=concurrency, suspended=True))
-    assert due_time(one, terms, runs.of(one, REPORT)) == 86_400.0
-
-
-@pytest.mark.parametrize("default", [0.0, -1.0, math.inf, math.nan])
-def test_a_default_that_is_no_run_time_is_refused(default: float) -> None:
-    with pytest.raises(InputError, match="such as 10m"):
-        ExpectedRuns(RunTimes(), default=default)
+    assert due_times.of(one, REPORT, terms) == 86_400.0
 
 
 RUN = ExpectedRun(100.0, Source.LEARNED, 250.0)

@@ -1,0 +1,60 @@
+"""How long a run is expected to take."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import pytest
+
+from forecast.errors import InputError
+from forecast.service_key import Owner, ServiceKey
+from scorer.cluster.job_runs import JobRun, JobRuns
+from scorer.runs.expected import ExpectedRun, ExpectedRuns, Source
+from scorer.runs.run_times import RunTimes
+from tests.scorer.runs.made_up import POD, REPORT, run, times
+
+SAYS = replace(POD, annotations={"forecast-scheduler.io/expected-run": "20m"})
+
+
+def test_what_is_said_is_known_better_than_what_was_learned_and_that_better_than_nothing() -> None:
+    nothing, learned = ExpectedRuns(RunTimes()), ExpectedRuns(times(60.0, 100.0))
+    assert nothing.of(POD, REPORT) == ExpectedRun(600.0, Source.DEFAULT, 600.0)
+    assert learned.of(POD, REPORT) == ExpectedRun(80.0, Source.LEARNED, 150.0)
+    for runs in (nothing, learned):
+        assert runs.of(SAYS, REPORT) == ExpectedRun(1200.0, Source.SAID, 1200.0)
+    jobs = RunTimes()
+    jobs.learn_from_jobs([run(seconds=100.0)])
+    assert ExpectedRuns(jobs).of(POD, REPORT) == ExpectedRun(100.0, Source.BOUNDED, 200.0)
+
+
+def test_what_cannot_be_read_is_not_said() -> None:
+    odd = replace(POD, annotations={"forecast-scheduler.io/expected-run": "a while"})
+    assert ExpectedRuns(times(60.0)).of(odd, REPORT).source is Source.LEARNED
+
+
+def test_the_next_pod_of_a_service() -> None:
+    runs = ExpectedRuns(times(60.0), default=30.0)
+    assert runs.of_service(REPORT) == runs.of(POD, REPORT)
+    assert runs.of_service(REPORT, SAYS.annotations) == runs.of(SAYS, REPORT)
+    assert runs.of_service(ServiceKey("shop", "CronJob", "other")).seconds == 30.0
+
+
+@pytest.mark.parametrize(
+    ("stopped_after", "expected"),
+    [(None, (80.0, 150.0)), (1000, (80.0, 150.0)), (120, (80.0, 120.0)), (30, (30.0, 30.0))],
+)
+def test_no_run_is_longer_than_its_job_may_be(stopped_after: int | None, expected: tuple[float, float]) -> None:
+    jobs = JobRuns()
+    jobs.put(JobRun("shop", "report-1", "j", REPORT, active_deadline_seconds=stopped_after))
+    runs = ExpectedRuns(times(60.0, 100.0), jobs=jobs)
+    of_pod = runs.of(POD, REPORT)
+    assert (of_pod.seconds, of_pod.source, of_pod.long) == (expected[0], Source.LEARNED, expected[1])
+    for stranger in (replace(POD, owner_uid="of-another-job"), replace(POD, owner=Owner("Workflow", "report-1"))):
+        assert runs.of(stranger, REPORT).long == 150.0
+
+
+@pytest.mark.parametrize("default", [0.0, -1.0, math.inf, math.nan])
+def test_a_default_that_is_no_run_time_is_refused(default: float) -> None:
+    with pytest.raises(InputError, match="such as 10m"):
+        ExpectedRuns(RunTimes(), default=default)
