@@ -33,8 +33,9 @@ from forecast_scheduler.schedule_settings import ScheduleSettings
 
 if TYPE_CHECKING:
     from forecast_scheduler.live_schedule import LoopParts
+    from forecast_scheduler.schedule_tables import ScheduleTables
 
-__all__ = ["live_profiles", "profiles_of"]
+__all__ = ["assembled_profiles", "live_profiles", "profiles_of"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,19 +116,24 @@ def _own(settings: ScheduleSettings, jobs: JobTables | None, gpus: GpuTables | N
         )
 
 
-def live_profiles(
-    parts: LoopParts, limit: InFlightLimit, volumes: VolumeBinding | None
+def assembled_profiles(
+    settings: ScheduleSettings,
+    policies: Policies,
+    tables: ScheduleTables,
+    bind: Bind,
+    *,
+    clock: Callable[[], float],
+    volumes: VolumeBinding | None = None,
 ) -> Mapping[str, SchedulingProfile]:
-    """Of a process that follows its cluster. limit: of all bindings under way; volumes: None = they are not bound."""
-    settings, tables = parts.settings, parts.tables
-    guard, gpus = NodeGuard(tables.view.state), tables.gpus
-    bind: Bind = DryRun()
-    if not settings.dry_run:
-        # Whatever profile places it: a pod says which cards it was given.
-        annotations_of = None if gpus is None else gpus.annotations_of
-        bind = DefaultBinder(parts.session, limit, annotations_of=annotations_of, seconds=settings.binding_timeout)
-    of_volumes = () if volumes is None else (volumes,)
+    """Profiles by scheduler name over the tables of a process: of one that follows its cluster, of a dry run, and of an
+    explanation alike.
 
+    bind    : binds pods, or only says so
+    clock   : unix seconds
+    volumes : None = they are not bound
+    """
+    guard, gpus = NodeGuard(tables.view.state), tables.gpus
+    of_volumes = () if volumes is None else (volumes,)
     of_devices = () if gpus is None else (NominatedDevices(gpus.devices, tables.nominated),)
 
     def binding_of(profile: str) -> BindingPlugins:
@@ -143,29 +149,44 @@ def live_profiles(
 
     return profiles_of(
         settings,
-        parts.policies,
+        policies,
         binding_of,
         tables.jobs,
         tables.gpus,
         fit=tables.fit,
         further_filters=(tables.nominated, *of_devices, tables.colocation.filter),
         pre_enqueue=() if tables.gangs is None else (Gang(tables.gangs),),
-        post_filters=_post_filters(parts),
+        post_filters=_post_filters(settings, tables, clock),
     )
 
 
-def _post_filters(parts: LoopParts) -> Sequence[PostFilter]:
-    tables = parts.tables
-    if not parts.settings.preemption.enabled:
+def live_profiles(
+    parts: LoopParts, limit: InFlightLimit, volumes: VolumeBinding | None
+) -> Mapping[str, SchedulingProfile]:
+    """Profiles of a process that follows its cluster. limit: of all bindings under way; volumes: None = they are not
+    bound."""
+    settings, tables = parts.settings, parts.tables
+    bind: Bind = DryRun()
+    if not settings.dry_run:
+        # Whatever profile places it: a pod says which cards it was given.
+        annotations_of = None if tables.gpus is None else tables.gpus.annotations_of
+        bind = DefaultBinder(parts.session, limit, annotations_of=annotations_of, seconds=settings.binding_timeout)
+    return assembled_profiles(settings, parts.policies, tables, bind, clock=time.time, volumes=volumes)
+
+
+def _post_filters(
+    settings: ScheduleSettings, tables: ScheduleTables, clock: Callable[[], float]
+) -> Sequence[PostFilter]:
+    if not settings.preemption.enabled:
         return ()
     preemption = DefaultPreemption(
         tables.sitting,
         tables.budgets,
         tables.nominated,
-        clock=time.time,
+        clock=clock,
         gangs=tables.gangs,
         assumed=tables.assumed,
-        options=preemption_options(parts.settings),
+        options=preemption_options(settings),
         may_preempt=(lambda pod: True) if tables.gpus is None else tables.gpus.offline.may_preempt,
     )
     return (preemption,)

@@ -1,0 +1,152 @@
+"""Queue, follower and cycle around the tables of the scheduling loops, without a thread and without a writer.
+
+The loop of `schedule`, the dry run of a cluster file and `explain` are three drivers of this one core.
+
+    tables --changes--> follower --pods, events--> queue --units--> cycle --> decisions
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+
+from extender.framework.cycle.cycle import Observe, SchedulingCycle
+from extender.framework.events import ClusterEvent, EventKind
+from extender.framework.filter_hints import FILTER_HINTS
+from extender.framework.following import ClusterFollower
+from extender.framework.plugins import EnqueueExtensions, Nomination
+from extender.framework.profile import SchedulingProfile
+from extender.framework.queue.options import QueueOptions
+from extender.framework.queue.scheduling_queue import SchedulingQueue
+from extender.framework.queue.sorting import PrioritySort
+from extender.framework.queue.unit import UnitOf, unit_by_owner
+from extender.framework.status import SUCCESS, Code, Status
+from extender.index.index import INDEXED_KINDS
+from forecast_scheduler.schedule_tables import ScheduleTables
+from scorer.assuming import AssumingCluster
+from scorer.cluster.objects import PodInfo
+from scorer.scorer import Scorer
+
+__all__ = ["PlacingCore", "placing_core"]
+
+
+@dataclass(frozen=True, slots=True)
+class PlacingCore:
+    """
+    profiles : by scheduler name
+    queue    : of the waiting pods of all profiles
+    follower : hands changes of the tables to the queue; not attached before `attach`
+    """
+
+    scorer: Scorer
+    tables: ScheduleTables
+    profiles: Mapping[str, SchedulingProfile]
+    queue: SchedulingQueue
+    follower: ClusterFollower
+
+    def attach(self) -> None:
+        """Follow the tables from now on: to be called after all tables that gates and hints read are attached."""
+        self.scorer.attach(INDEXED_KINDS, self.follower)
+        tables = self.tables
+        if tables.gangs is not None:
+            tables.gangs.listeners.append(self._group_changed)
+        tables.ended.append(self._nomination_ended)
+        tables.colocation.listeners.append(self.forecast_changed)
+        if tables.jobs is not None:
+            tables.jobs.listen(self.forecast_changed)
+        if tables.gpus is not None:
+            tables.gpus.listen(self.forecast_changed, self.try_again)
+
+    def cycle(
+        self,
+        cluster: AssumingCluster,
+        *,
+        preempt: Callable[[PodInfo, Nomination], bool],
+        withdraw: Callable[[PodInfo], object],
+        observe: Observe = lambda stage, seconds: None,
+    ) -> SchedulingCycle:
+        """The scheduling cycle over the tables; see SchedulingCycle for the arguments."""
+        return SchedulingCycle(
+            self.tables.view,
+            cluster,
+            self.profiles,
+            self.tables.gangs,
+            preempt=preempt,
+            withdraw=withdraw,
+            observe=observe,
+        )
+
+    def adopt_nominations(self) -> None:
+        """Count what waiting pods say in their status about room that was made for them."""
+        with self.scorer.reading() as cluster:
+            waiting = [pod for pod in cluster.state.pods.values() if self.follower.is_to_be_placed(pod)]
+            self.tables.nominated.start_over(waiting)
+
+    def try_again(self, pod: PodInfo) -> None:
+        """Wake a pod whose preemption failed, or that something kept out of the queue of which no event tells."""
+        with self.scorer.reading():
+            self.queue.happened(ClusterEvent(EventKind.UNSCHEDULED_POD_CHANGED, pod=pod))
+
+    def forecast_changed(self) -> None:
+        """Wake pods that filters by the forecast have rejected."""
+        with self.scorer.reading():  # hints read what the lock guards
+            self.queue.happened(ClusterEvent(EventKind.FORECAST_CHANGED))
+
+    def _group_changed(self, group: str) -> None:
+        self.queue.happened(ClusterEvent(EventKind.GROUP_CHANGED, group=group))
+        self.queue.wake_units([group])
+
+    def _nomination_ended(self, pod: PodInfo, node: str) -> None:
+        """Others may have the room that was kept."""
+        self.queue.happened(ClusterEvent(EventKind.POD_LEFT, pod=replace(pod, node=node)))
+
+
+def placing_core(
+    scorer: Scorer,
+    tables: ScheduleTables,
+    profiles: Mapping[str, SchedulingProfile],
+    options: QueueOptions,
+    *,
+    clock: Callable[[], float],
+) -> PlacingCore:
+    """Made under the lock of the tables, before the cluster is read. profiles: by scheduler name; clock: unix
+    seconds."""
+    jobs, units = tables.jobs, _Owners() if tables.gangs is None else tables.gangs  # an empty one is false
+    hints_of = {name: _hints_of(profile) for name, profile in profiles.items()}
+
+    def gate(pod: PodInfo) -> Status:
+        """The first PreEnqueue plugin that does not let the pod in decides."""
+        if pod.gates:
+            return Status(Code.UNRESOLVABLE, "SchedulingGates", f"waits for its gates: {', '.join(pod.gates[:5])}")
+        for plugin in profiles[pod.scheduler_name].pre_enqueue:
+            status = plugin.pre_enqueue(pod)
+            if not status.is_success:
+                return status
+        return SUCCESS
+
+    queue = SchedulingQueue(
+        sort=PrioritySort() if jobs is None else jobs.sort,
+        gate=gate,
+        hints=lambda pod: hints_of[pod.scheduler_name],
+        units=units if jobs is None else jobs.units(units),
+        flows=None if jobs is None else jobs.flows,
+        options=options,
+        clock=clock,
+    )
+    with scorer.reading() as cluster:
+        follower = ClusterFollower(cluster, tables.view.index, queue, profiles)
+    return PlacingCore(scorer, tables, profiles, queue, follower)
+
+
+def _hints_of(profile: SchedulingProfile) -> Mapping[str, EnqueueExtensions]:
+    """Of all plugins that may reject a pod of the profile: their own, else what is known of kube-scheduler's."""
+    own = [one for one in (*profile.filters, *profile.post_filters) if isinstance(one, EnqueueExtensions)]
+    return {**FILTER_HINTS, **{one.name: one for one in own}}
+
+
+class _Owners:
+    """Units where PodGroups are not heeded."""
+
+    def unit_of(self, pod: PodInfo) -> UnitOf:
+        """See Units."""
+        return unit_by_owner(pod)
