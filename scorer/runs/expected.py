@@ -15,10 +15,11 @@ from enum import Enum
 from typing import Final
 
 from forecast.errors import InputError
+from forecast.run_length import LONGEST_RUN
 from forecast.service_key import ServiceKey
 from scorer.cluster.job_runs import JobRuns
 from scorer.cluster.objects import PodInfo
-from scorer.runs.run_times import LONGEST_RUN, SHORTEST_RUN, RunTimes
+from scorer.runs.run_times import SHORTEST_RUN, RunTimes
 from scorer.runs.said_run import said_run
 
 __all__ = ["DEFAULT_RUN", "ExpectedRun", "ExpectedRuns", "Source"]

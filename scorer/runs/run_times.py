@@ -11,14 +11,15 @@ from __future__ import annotations
 import math
 import threading
 from collections import OrderedDict, deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Final
 
+from forecast.run_length import LONGEST_RUN, RunEstimate, estimate
 from forecast.service_key import ServiceKey
 from scorer.cluster.job_runs import JobRun, Outcome
 
-__all__ = ["LONGEST_RUN", "REMEMBERED_RUNS", "SHORTEST_RUN", "RunEstimate", "RunTimes", "estimate"]
+__all__ = ["REMEMBERED_RUNS", "SHORTEST_RUN", "RunTimes"]
 
 REMEMBERED_RUNS: Final = 64
 """Of each service, the latest."""
@@ -26,31 +27,10 @@ REMEMBERED_RUNS: Final = 64
 SHORTEST_RUN: Final = 1.0
 """Kubernetes writes times in whole seconds: what began and ended in the same one took up to a second."""
 
-LONGEST_RUN: Final = 366 * 86_400.0
-
-_MANY: Final = 20
-"""From so many runs on the 95 % quantile is something that was seen."""
-
 _LASTING_SERVICES: Final = 8192
 _PASSING_SERVICES: Final = 2048
 _PASSING_KINDS: Final = frozenset({"Job", "Pod"})
 """Services of one. They come under ever new names, and are not to push out the CronJobs that run once a day."""
-
-
-@dataclass(frozen=True, slots=True)
-class RunEstimate:
-    """Seconds that a pod runs.
-
-    typical  : half of them take no longer
-    long     : 19 of 20 take no longer
-    n        : pods, or Jobs, that it is from
-    is_bound : it is from whole Jobs, whose pods had to be placed first: none of them took longer
-    """
-
-    typical: float
-    long: float
-    n: int
-    is_bound: bool = False
 
 
 @dataclass(slots=True)
@@ -59,7 +39,7 @@ class _Seen:
 
     runs: deque[float] = field(default_factory=lambda: deque(maxlen=REMEMBERED_RUNS))
     bounds: dict[str, float] = field(default_factory=dict)
-    estimate: RunEstimate = RunEstimate(0.0, 0.0, 0)
+    estimate: RunEstimate = RunEstimate(0.0, 0.0, 0)  # noqa: RUF009 - frozen
 
 
 class RunTimes:
@@ -140,29 +120,6 @@ class _Latest:
                 self.of.popitem(last=False)
             seen = self.of[service] = _Seen()
         return seen
-
-
-def estimate(seconds: Iterable[float], *, is_bound: bool = False) -> RunEstimate:
-    """From run times, at least one.
-
-        typical = median
-        long    = 95 % quantile                 of 20 and more
-                  longest x (1 + 1 / n)         of n fewer
-
-    The longest of a few is soon passed.
-    """
-    runs = sorted(seconds)
-    n = len(runs)
-    long = _quantile(runs, 0.95) if n >= _MANY else runs[-1] * (1.0 + 1.0 / n)
-    return RunEstimate(_quantile(runs, 0.5), min(long, LONGEST_RUN), n, is_bound)
-
-
-def _quantile(ordered: Sequence[float], q: float) -> float:
-    """As numpy.quantile, which takes ten times as long for a few numbers."""
-    at = q * (len(ordered) - 1)
-    below = int(at)
-    above = min(below + 1, len(ordered) - 1)
-    return ordered[below] + (at - below) * (ordered[above] - ordered[below])
 
 
 def _is_time(seconds: float) -> bool:

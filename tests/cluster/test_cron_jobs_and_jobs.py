@@ -11,6 +11,7 @@ import pytest
 
 from extender.job.objects.cron_jobs import WATCHED_CRON_JOBS, Concurrency, CronJobInfo, CronJobs
 from extender.webhook.store import WEBHOOK_TIMING
+from forecast.run_length import RunEstimate
 from forecast.service_key import ServiceKey
 from scorer.cluster.decoding import Kind
 from scorer.cluster.job_runs import WATCHED_JOBS, JobRun, JobRuns, Outcome
@@ -20,7 +21,7 @@ from scorer.cluster.kubernetes_source import KubernetesSource, ResourceSource
 from scorer.cluster.kubernetes_watcher import ResourceWatcher
 from scorer.live_tables import LiveTables
 from scorer.runs.observed import ObservedRuns
-from scorer.runs.run_times import RunEstimate, RunTimes
+from scorer.runs.run_times import RunTimes
 from tests.cluster.stored_objects import eventually
 from tests.servers.cluster_objects import ClusterWriter, Manifest, job, node, pod, running
 from tests.servers.control_plane.control_plane import ControlPlane

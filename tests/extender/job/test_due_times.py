@@ -12,9 +12,10 @@ from hypothesis import strategies as st
 from extender.job.due_times import DueTimes, due_time
 from extender.job.objects.cron_jobs import Concurrency, CronJobInfo, CronJobs
 from extender.job.terms import NO_TERMS, JobTerms, terms_of
+from forecast.run_length import LONGEST_RUN
 from scorer.cluster.job_runs import JobRun, JobRuns
 from scorer.runs.expected import ExpectedRun, ExpectedRuns, Source
-from scorer.runs.run_times import LONGEST_RUN, RunTimes
+from scorer.runs.run_times import RunTimes
 from tests.scorer.runs.made_up import POD, REPORT, times
 
 

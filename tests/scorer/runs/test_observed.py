@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from forecast.run_length import RunEstimate
 from forecast.service_key import NO_OWNER, Owner, ServiceKey
 from scorer.assuming import AssumingCluster
 from scorer.cluster.objects import JobInfo, Phase, PodInfo
@@ -14,7 +15,7 @@ from scorer.options import ScorerOptions
 from scorer.runs import observed
 from scorer.runs.job_pods import is_job_pod
 from scorer.runs.observed import ObservedRuns
-from scorer.runs.run_times import RunEstimate, RunTimes
+from scorer.runs.run_times import RunTimes
 from tests.scorer.cluster.api_objects import node, pod
 from tests.scorer.runs.made_up import REPORT
 

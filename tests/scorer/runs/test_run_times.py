@@ -10,9 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from forecast.run_length import LONGEST_RUN, RunEstimate, estimate
 from forecast.service_key import ServiceKey
 from scorer.cluster.job_runs import Outcome
-from scorer.runs.run_times import LONGEST_RUN, REMEMBERED_RUNS, RunEstimate, RunTimes, estimate
+from scorer.runs.run_times import REMEMBERED_RUNS, RunTimes
 from tests.scorer.runs.made_up import REPORT, run
 
 RUNS = st.lists(st.floats(1.0, LONGEST_RUN), min_size=1, max_size=80)
