@@ -12,7 +12,7 @@ import numpy as np
 
 from forecast.arrays import Floats32
 from forecast.calendar import SLOTS_PER_DAY, Calendar, DayType
-from forecast.model import DATED_DAYS, PEAK_QUANTILES, PeakModel
+from forecast.model import DATED_DAYS, PEAK_QUANTILES, PeakModel, no_runs
 from forecast.predictors import discover
 from forecast.resources import RESOURCES
 from forecast.scenarios import SCENARIO_DAYS
@@ -109,6 +109,7 @@ def _model(
         identified=np.zeros((n, r), dtype=np.float32),
         correction=np.ones((n, r), dtype=np.float32),
         per_pod_cost=np.zeros((r, types, SLOTS_PER_DAY), dtype=np.float32),
+        **no_runs(n),
         data_digest="0" * 64,
     )
 

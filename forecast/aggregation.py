@@ -8,7 +8,7 @@ Pods that come with their node (DaemonSets, static pods) are not given to the bu
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 
 import numpy as np
@@ -16,6 +16,7 @@ import numpy as np
 from forecast.arrays import Bools, Floats, Floats32, Ints
 from forecast.calendar import SLOTS_PER_DAY, Calendar
 from forecast.history import History, Placements
+from forecast.job_runs import SampleTimes, collect_runs
 from forecast.resources import RESOURCES
 from forecast.sample_grid import Ints32
 from forecast.service_key import ServiceKey
@@ -65,6 +66,7 @@ class PodWindow:
     present   : (n_here, n_days, 48) share of the slot during which the pod was there, 0..1
     node      : (n_here, n_days, 48) node it was last seen on in the slot; -1 = none
     any_data  : (n_days, 48) whether the slot holds any sample of any pod
+    times     : when each of the pods was sampled; None = unknown, and no run of a Job pod is learned from the window
     """
 
     first_day: int
@@ -73,6 +75,7 @@ class PodWindow:
     present: Floats32
     node: Ints32
     any_data: Bools
+    times: SampleTimes | None = None
 
 
 class HistoryBuilder:
@@ -89,6 +92,8 @@ class HistoryBuilder:
         self._any_data = np.zeros(n_days * SLOTS_PER_DAY, dtype=np.bool_)
         self._requests = np.full((n_services, 2, n_days), np.nan)  # of the pods of each day
         self._runs: list[Ints] = []  # each (4, n_runs): pod, node, first, end
+        self._is_job_owner = np.array([service.runs_to_completion for service in pods.services], dtype=np.bool_)
+        self._job_pods: list[tuple[Ints, SampleTimes]] = []  # rows of the pod table, and when they were sampled
 
     def add_pods(self, window: PodWindow) -> None:
         """Reduce one window. Windows must not overlap and must come in the order of time."""
@@ -104,6 +109,10 @@ class HistoryBuilder:
         begin, n_slots = window.first_day * SLOTS_PER_DAY, window.any_data.size
         self._any_data[begin : begin + n_slots] = window.any_data.ravel()
         self._runs.append(_runs(window))
+        if window.times is not None:
+            mine = self._is_job_owner[service] & (window.times.first >= 0)
+            times = replace(window.times, first=window.times.first[mine], last=window.times.last[mine])
+            self._job_pods.append((window.pod[mine], times))
 
     def add_nodes(self, first_day: int, usage: Floats32) -> None:
         """Whole-node usage of some days: (n_nodes, n_resources, n_days, 48), NaN = not measured."""
@@ -126,6 +135,7 @@ class HistoryBuilder:
             capacity=self._nodes.capacity,
             allocatable=allocatable,
             daily_requests=_carried_on(self._requests),
+            runs=collect_runs(self._job_pods, self._pods.service, self._calendar, self._days[0]),
         )
 
     def _reduce_services(self, day: int, service: Ints, usage: Floats, present: Floats, any_data: Bools) -> None:

@@ -81,12 +81,14 @@ class Calendar:
 
     def local_days_and_slots(self, timestamps: pd.DatetimeIndex) -> tuple[Ints, Ints]:
         """Local day (proleptic ordinal of `date`) and slot of the day (0..47) of UTC instants, both (n,)."""
-        wall = timestamps.tz_convert(self.zone).tz_localize(None)
-        nanoseconds = wall.as_unit("ns").asi8
-        per_slot = SLOT_MINUTES * 60 * 1_000_000_000
-        slots = nanoseconds // per_slot
+        slots = self.local_seconds(timestamps) // (SLOT_MINUTES * 60)
         epoch = date(1970, 1, 1).toordinal()
         return (slots // SLOTS_PER_DAY + epoch).astype(np.int64), (slots % SLOTS_PER_DAY).astype(np.int64)
+
+    def local_seconds(self, timestamps: pd.DatetimeIndex) -> Ints:
+        """Wall-clock time of UTC instants, as whole seconds since the local midnight of 1970-01-01: (n,)."""
+        wall = timestamps.tz_convert(self.zone).tz_localize(None)
+        return np.asarray(wall.as_unit("ns").asi8 // 1_000_000_000, dtype=np.int64)
 
     def midnight(self, day: date) -> datetime:
         """The instant a local day begins, in UTC."""

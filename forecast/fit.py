@@ -1,6 +1,7 @@
 """From history to the published model: the recipe, stage by stage. Each stage is a module of its own.
 
 peak_weights        what pods add to nodes; usage of those that nobody measures
+run_forecast        when pods of Job owners start, how long they run, what they use meanwhile
 replicas            expected pods, and which services scale with their load
 load_per_pod        history at today's replica count
 cold_start          young services borrow what they lack
@@ -37,6 +38,7 @@ from forecast.progress import Progress, silent
 from forecast.rehearsal import levels_known, rehearse, spread_of_past
 from forecast.replicas import forecast_replicas
 from forecast.resources import RESOURCES
+from forecast.run_forecast import forecast_runs
 from forecast.scenarios import SCENARIO_DAYS, scenario_weeks
 from forecast.selection import Selection, select_predictors
 from forecast.series import Series
@@ -89,6 +91,7 @@ def fit(
     replicas = forecast_replicas(history.replicas, days, horizon)
     seen = usage_at_reference(history, replicas)
     ratios = request_ratios(seen, history.requests, days)
+    runs = forecast_runs(history)
     borrowed = borrow_history(seen, history.requests, history.services, days, ratios)
     series = Series.of(borrowed.usage)
     if not len(series.service):
@@ -157,6 +160,10 @@ def fit(
         identified=weights.identified.astype(np.float32),
         correction=weights.correction,
         per_pod_cost=weights.per_pod_cost,
+        run_seconds=runs.seconds.astype(np.float32),
+        run_count=runs.count.astype(np.float32),
+        run_starts=runs.starts.astype(np.float32),
+        run_usage=runs.usage.astype(np.float32),
         info=_facts(series, selection, borrowed.young, weights),
         component_peaks={name: series.unflatten(values[:, 0]) for name, values in peaks.components.items()},
     )

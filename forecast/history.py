@@ -16,6 +16,7 @@ import numpy as np
 from forecast.arrays import Floats, Floats32, Ints
 from forecast.calendar import SLOTS_PER_DAY, Calendar, Days
 from forecast.errors import NotEnoughHistory
+from forecast.job_runs import JobRuns
 from forecast.service_key import ServiceKey
 
 __all__ = ["History", "Placements", "PodUsage"]
@@ -68,6 +69,7 @@ class History:
     allocatable    : (n_nodes, 2) CPU cores and memory bytes that requests are held against
     daily_requests : (n_services, 2, n_days) mean request of one pod as known at the end of each day, CPU cores and
                      memory bytes: over the pods of the last day up to then with a known request; NaN = unknown
+    runs           : runs of the pods of Job owners, to the sampling step; `placements` has half hours only
     """
 
     calendar: Calendar
@@ -83,6 +85,7 @@ class History:
     capacity: Floats
     allocatable: Floats
     daily_requests: Floats
+    runs: JobRuns = JobRuns.none()  # noqa: RUF009 - frozen
 
     @property
     def n_days(self) -> int:
@@ -100,7 +103,8 @@ class History:
         """SHA-256 over everything in it: which data a model was fitted on, however it was stored."""
         names = (self.calendar, self.days, self.services, self.nodes)
         digest = hashlib.sha256(repr(names).encode())
-        runs = [getattr(self.placements, field.name) for field in fields(self.placements)]
+        tables = (self.placements, self.runs) if len(self.runs) else (self.placements,)
+        runs = [getattr(table, field.name) for table in tables for field in fields(table)]
         arrays = [value for field in fields(self) if isinstance(value := getattr(self, field.name), np.ndarray)]
         for array in (*arrays, *runs):
             digest.update(repr((array.shape, array.dtype.str)).encode())
@@ -127,6 +131,7 @@ class History:
             node_pod_usage=self.node_pod_usage[:, :, span],
             placements=self.placements.between(start * SLOTS_PER_DAY, day_index * SLOTS_PER_DAY),
             daily_requests=self.daily_requests[:, :, span],
+            runs=self.runs.between(start, day_index),
         )
 
 

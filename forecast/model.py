@@ -13,12 +13,12 @@ from typing import Any
 import numpy as np
 
 from forecast.arrays import AnyFloats, Floats, Floats32, Ints
-from forecast.calendar import Calendar
+from forecast.calendar import SLOTS_PER_DAY, Calendar, DayType
 from forecast.resources import MEMORY, RESOURCES
 from forecast.scenarios import SCENARIO_DAYS, SCENARIO_WEIGHTS, dilate
 from forecast.service_key import ServiceKey
 
-__all__ = ["DATED_DAYS", "PEAK_QUANTILES", "PeakModel"]
+__all__ = ["DATED_DAYS", "PEAK_QUANTILES", "PeakModel", "no_runs"]
 
 DATED_DAYS = 14
 """Days from the cut-off that have a profile of their own; later days are read from their day type's profile."""
@@ -60,6 +60,14 @@ class PeakModel:
     identified         : (n_services, n_resources) 1 = the weight is known to 20 %; 0 = it leans on its prior
     correction         : (n_services, n_resources) what nodes feel of a pod / what it is measured to use; 1 = the same
     per_pod_cost       : (n_resources, 4, 48) what every pod costs its node besides
+    run_seconds        : (n_services, 2) seconds that one pod of a Job owner runs from its start to its end: median and
+                         0.95 quantile, at the resolution of the history's step; NaN = its pods run on and on, or none
+                         was seen to end (forecast.run_forecast)
+    run_count          : (n_services,) whole runs that run_seconds was learned from; 0 = none
+    run_starts         : (n_services, 4, 48) pods expected to start in each half hour by day type; 0 for services whose
+                         pods run on and on, and for Job owners of which nothing more is expected
+    run_usage          : (n_services, n_resources) mean of one pod of a Job owner while it runs, base units; NaN = not
+                         measured, or its pods run on and on
     data_digest        : SHA-256 of the history it was fitted on
     info               : facts for people and for the gate, as JSON: chosen predictors, young services, figures
     component_peaks    : name -> (n_services, n_resources, n_quantiles) of the first day, what each part of the peak
@@ -94,6 +102,10 @@ class PeakModel:
     identified: Floats32
     correction: Floats32
     per_pod_cost: Floats32
+    run_seconds: Floats32
+    run_count: Floats32
+    run_starts: Floats32
+    run_usage: Floats32
     data_digest: str = ""
     info: dict[str, Any] = field(default_factory=dict)
     component_peaks: dict[str, Floats] = field(default_factory=dict)
@@ -119,6 +131,10 @@ class PeakModel:
                 "peak_weight_prior",
                 "identified",
                 "correction",
+                "run_seconds",
+                "run_count",
+                "run_starts",
+                "run_usage",
             )
         }
         return replace(self, services=tuple(self.services[row] for row in rows.tolist()), **by_service)
@@ -214,3 +230,13 @@ class PeakModel:
             if 0 <= offset < DATED_DAYS:
                 out[..., position, :] = dated[..., offset, :]
         return out
+
+
+def no_runs(n_services: int) -> dict[str, Floats32]:
+    """The four `run_*` arrays of a model that knows of no runs, by name."""
+    return {
+        "run_seconds": np.full((n_services, len(PEAK_QUANTILES)), np.nan, dtype=np.float32),
+        "run_count": np.zeros(n_services, dtype=np.float32),
+        "run_starts": np.zeros((n_services, len(DayType), SLOTS_PER_DAY), dtype=np.float32),
+        "run_usage": np.full((n_services, len(RESOURCES)), np.nan, dtype=np.float32),
+    }

@@ -10,7 +10,7 @@ import numpy as np
 from forecast.artefact import ArraySpec, Artefact, CorruptArtefact, ForeignArtefact, Manifest
 from forecast.calendar import SLOTS_PER_DAY, Calendar, DayType
 from forecast.errors import InputError
-from forecast.model import DATED_DAYS, PEAK_QUANTILES, PeakModel
+from forecast.model import DATED_DAYS, PEAK_QUANTILES, PeakModel, no_runs
 from forecast.resources import RESOURCES
 from forecast.scenarios import SCENARIO_DAYS, SCENARIO_WEIGHTS
 from forecast.service_key import ServiceKey
@@ -45,7 +45,14 @@ ARRAYS: tuple[ArraySpec, ...] = (
     ArraySpec("identified", ("services", "resources"), "1 = yes"),
     ArraySpec("correction", ("services", "resources"), "1"),
     ArraySpec("per_pod_cost", ("resources", "day_types", "slots"), _USAGE),
+    ArraySpec("run_seconds", ("services", "quantiles"), "seconds", nan_allowed=True),
+    ArraySpec("run_count", ("services",), "runs"),
+    ArraySpec("run_starts", ("services", "day_types", "slots"), "pods"),
+    ArraySpec("run_usage", ("services", "resources"), _USAGE, nan_allowed=True),
 )
+
+_RUNS = frozenset(spec for spec in ARRAYS if spec.name.startswith("run_"))
+"""Models published before runs were learned have none of these: they load as models that know of no runs."""
 
 
 def artefact_of(model: PeakModel, created: datetime, backtest: dict[str, object] | None = None) -> Artefact:
@@ -81,7 +88,8 @@ def artefact_of(model: PeakModel, created: datetime, backtest: dict[str, object]
 def model_of(artefact: Artefact) -> PeakModel:
     """The model in a loaded artefact; raises ForeignArtefact where its arrays are not the ones this program knows."""
     manifest = artefact.manifest
-    if set(manifest.arrays) != set(ARRAYS) or manifest.resources != tuple(r.name for r in RESOURCES):
+    known = set(manifest.arrays) in (set(ARRAYS), set(ARRAYS) - _RUNS)
+    if not known or manifest.resources != tuple(r.name for r in RESOURCES):
         raise ForeignArtefact(
             "the model's arrays or resources are not those of this release: train again with the release that reads it"
         )
@@ -90,7 +98,8 @@ def model_of(artefact: Artefact) -> PeakModel:
     except InputError as error:
         raise CorruptArtefact(f"the manifest names a service that is not namespace/Kind/name: {error}") from error
     info = manifest.extra.get("info", {})
-    arrays: dict[str, Any] = {spec.name: artefact.arrays[spec.name] for spec in ARRAYS}
+    arrays: dict[str, Any] = {**no_runs(len(services)), **artefact.arrays}
+    _check_runs(arrays)
     return PeakModel(
         calendar=Calendar(manifest.time_zone, manifest.holiday_country),
         first_day=manifest.trained_until + timedelta(days=1),
@@ -101,3 +110,13 @@ def model_of(artefact: Artefact) -> PeakModel:
         info=dict(info) if isinstance(info, dict) else {},
         **arrays,
     )
+
+
+def _check_runs(arrays: dict[str, Any]) -> None:
+    """Raise CorruptArtefact for lengths, counts or usage of runs that no fit gives."""
+    typical, long = arrays["run_seconds"].T
+    if (np.isfinite(typical) != np.isfinite(long)).any() or (long < typical).any():
+        raise CorruptArtefact("run_seconds: the 0.95 quantile must be known with the median, and must not be below it")
+    for name in (spec.name for spec in _RUNS):
+        if (arrays[name] < 0).any():
+            raise CorruptArtefact(f"array {name} holds a negative value: such a model is never published or loaded")

@@ -16,8 +16,9 @@ from numpy.typing import NDArray
 
 from forecast.arrays import Bools, Floats32, Ints
 from forecast.calendar import SLOT_MINUTES, SLOTS_PER_DAY, Calendar
+from forecast.job_runs import SampleTimes
 
-__all__ = ["MAX_STEP_SECONDS", "SampleGrid", "slot_last", "slot_means", "slot_shares"]
+__all__ = ["MAX_STEP_SECONDS", "SampleGrid", "sample_times", "slot_last", "slot_means", "slot_shares"]
 
 Ints32 = NDArray[np.int32]
 
@@ -139,6 +140,22 @@ def slot_shares(seen: Bools, grid: SampleGrid) -> tuple[Floats32, Bools]:
     return (
         np.ascontiguousarray(shares.T).reshape(n_series, grid.n_days, SLOTS_PER_DAY),
         (used > 0).reshape(grid.n_days, SLOTS_PER_DAY),
+    )
+
+
+def sample_times(seen: Bools, grid: SampleGrid) -> SampleTimes:
+    """First and last sample of each series, and the times at which any series has one.
+
+    seen : (n_ticks, n_series) whether there is a sample, measured or not
+    """
+    ticks = grid.first + np.arange(grid.n_ticks) * grid.step_seconds
+    there = seen.any(axis=0)
+    first, last = ticks[seen.argmax(axis=0)], ticks[grid.n_ticks - 1 - seen[::-1].argmax(axis=0)]
+    return SampleTimes(
+        step_seconds=grid.step_seconds,
+        sampled=ticks[seen.any(axis=1)],
+        first=np.where(there, first, -1),
+        last=np.where(there, last, -1),
     )
 
 

@@ -64,6 +64,11 @@ class ServiceKey:
         """Whether its pods come with the node rather than being placed: they are part of the node's base load."""
         return self.kind in ("DaemonSet", "StaticPod")
 
+    @property
+    def runs_to_completion(self) -> bool:
+        """Whether each of its pods runs for a while and ends for good: a *Job owner*, in the words of the docs."""
+        return self.kind in ("Job", "CronJob")
+
     @classmethod
     def parse(cls, text: str) -> ServiceKey:
         """The inverse of `str`."""

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 import numpy as np
 import pytest
 
-from forecast.artefact import ForeignArtefact
+from forecast.artefact import CorruptArtefact, ForeignArtefact
 from forecast.fit import fit
 from forecast.model_artefact import ARRAYS, artefact_of, model_of
 from forecast.registry import Registry
@@ -35,6 +35,40 @@ def test_arrays_of_another_release_are_refused() -> None:
     arrays = {name: array for name, array in artefact.arrays.items() if name != ARRAYS[-1].name}
     with pytest.raises(ForeignArtefact, match="train again"):
         model_of(replace(artefact, manifest=fewer, arrays=arrays))
+
+
+def test_a_model_of_the_release_before_runs_loads_as_one_that_knows_none() -> None:
+    model = fit(synthetic_history(n_days=8))
+    artefact = artefact_of(model, NOW)
+    before = tuple(spec for spec in ARRAYS if not spec.name.startswith("run_"))
+    assert len(before) == len(ARRAYS) - 4
+    arrays = {spec.name: artefact.arrays[spec.name] for spec in before}
+    loaded = model_of(replace(artefact, manifest=replace(artefact.manifest, arrays=before), arrays=arrays))
+    assert np.isnan(loaded.run_seconds).all()
+    assert loaded.run_seconds.shape == (len(model.services), 2)
+    assert not loaded.run_count.any()
+    assert not loaded.run_starts.any()
+    assert np.isnan(loaded.run_usage).all()
+    np.testing.assert_array_equal(loaded.usage_dated, model.usage_dated)
+
+
+@pytest.mark.parametrize(
+    ("name", "values"),
+    [
+        ("run_seconds", [[60.0, 30.0]]),
+        ("run_seconds", [[np.nan, 30.0]]),
+        ("run_seconds", [[-60.0, 30.0]]),
+        ("run_count", [-1.0]),
+        ("run_starts", [[[-1.0]]]),
+        ("run_usage", [[-0.5]]),
+    ],
+)
+def test_runs_that_no_fit_gives_are_refused(name: str, values: list[object]) -> None:
+    artefact = artefact_of(fit(synthetic_history(n_days=8)), NOW)
+    array = artefact.arrays[name].copy()
+    array[0] = np.array(values[0])
+    with pytest.raises(CorruptArtefact, match=name):
+        model_of(replace(artefact, arrays={**artefact.arrays, name: array}))
 
 
 def test_a_model_of_some_services_has_every_array_of_those_services() -> None:

@@ -198,3 +198,8 @@ def test_daemons_and_static_pods_belong_to_the_node() -> None:
     assert ServiceKey("kube-system", "DaemonSet", "fluent-bit").belongs_to_node
     assert ServiceKey("kube-system", "StaticPod", "etcd").belongs_to_node
     assert not ServiceKey("shop", "Deployment", "cart").belongs_to_node
+
+
+def test_pods_of_jobs_and_cron_jobs_run_to_completion() -> None:
+    kinds = ("Job", "CronJob", "Deployment", "StatefulSet", "DaemonSet", "Pod", "Workflow")
+    assert [k for k in kinds if ServiceKey("shop", k, "x").runs_to_completion] == ["Job", "CronJob"]

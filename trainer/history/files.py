@@ -24,7 +24,7 @@ from forecast.errors import InputError, NotEnoughHistory
 from forecast.history import History, PodUsage
 from forecast.progress import Progress, silent
 from forecast.resources import RESOURCES
-from forecast.sample_grid import MAX_STEP_SECONDS, SampleGrid, slot_last, slot_means, slot_shares
+from forecast.sample_grid import MAX_STEP_SECONDS, SampleGrid, sample_times, slot_last, slot_means, slot_shares
 from trainer.history.cleaning import Cause, CleaningReport, Tally
 from trainer.history.layout import Layout, LayoutFile, read_settings
 from trainer.history.series_file import ABSENT, QUARTER_SECONDS, Ints32, Inventory, SeriesFile, Window
@@ -204,7 +204,8 @@ class HistoryFiles:
             column[here] = np.arange(len(here))
             window = Window(grid, len(here), column[source.rank], source.place, self.nodes.capacity)
             samples, places = source.file.samples(window, tally, progress)
-            present, any_data = slot_shares(places != ABSENT, grid)
+            seen = places != ABSENT
+            present, any_data = slot_shares(seen, grid)
             yield PodWindow(
                 first_day=begin,
                 pod=here,
@@ -212,6 +213,7 @@ class HistoryFiles:
                 present=present,
                 node=slot_last(places, grid),
                 any_data=any_data,
+                times=sample_times(seen, grid),
             )
             begin += length
 

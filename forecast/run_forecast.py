@@ -1,0 +1,184 @@
+"""What the next pods of Job owners will do: when they start, how long they run, and what they use meanwhile.
+
+A CronJob whose pods run from 02:00 to 05:00 loads its node during these three hours and at no other time. Job owners
+are services of the kinds Job and CronJob (`ServiceKey.runs_to_completion`).
+
+A CronJob starts what it started on days of the same type, recent days weighing more. A bare Job has run once its pods
+have ended, so nothing is expected of it, unless something creates it again and again under the same name.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from forecast.arrays import AnyFloats, Bools, Floats, Ints
+from forecast.calendar import SLOTS_PER_DAY, Days, DayType
+from forecast.history import History
+from forecast.job_runs import JobRuns
+from forecast.resources import RESOURCES
+from forecast.run_length import estimate
+
+__all__ = ["RunForecast", "forecast_runs"]
+
+_RECENT_DAYS = 28
+_HALF_LIFE_DAYS = 7.0
+"""A schedule that was moved a week ago counts for half; a job of Sundays still has four Sundays to be seen on."""
+
+_MISSED = 2.0
+"""An owner that is silent for more than this many of its longest pauses between two days with starts is gone."""
+
+_OWNERS_AT_ONCE = 500
+"""54 kB of float64 each, several times."""
+
+_FIRST_PAUSE_DAYS = 7
+"""The pause of an owner that was seen to start on a single day."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunForecast:
+    """Runs of Job owners. All other services have NaN seconds and usage, and no count and no starts.
+
+    seconds : (n_services, 2) one pod from its start to its end: median and 0.95 quantile; NaN = no whole run was seen
+    count   : (n_services,) whole runs that the length was learned from
+    starts  : (n_services, 4, 48) pods expected to start in each half hour, by day type
+    usage   : (n_services, n_resources) mean of one pod while it runs, base units; NaN = not measured
+    ended   : (n_services,) Job owners of which nothing more is expected: gone, or a bare Job that has run
+    since   : (n_services,) first day of the history on which a pod of the Job owner was there; n_days = never
+    """
+
+    seconds: Floats
+    count: Ints
+    starts: Floats
+    usage: Floats
+    ended: Bools
+    since: Ints
+
+
+def forecast_runs(history: History) -> RunForecast:
+    """Learn the runs of all Job owners from the recent days of a history; nothing is raised for what was not seen."""
+    n_services, n_days = len(history.services), history.n_days
+    is_owner = np.array([service.runs_to_completion for service in history.services], dtype=np.bool_)
+    seconds = np.full((n_services, 2), np.nan)
+    count = np.zeros(n_services, dtype=np.int64)
+    starts = np.zeros((n_services, len(DayType), SLOTS_PER_DAY))
+    usage = np.full((n_services, len(RESOURCES)), np.nan)
+    ended, since = np.zeros(n_services, dtype=np.bool_), np.full(n_services, n_days)
+    owners = np.flatnonzero(is_owner)
+    if len(owners):
+        was_there = np.nan_to_num(history.replicas[owners]).max(axis=2) > 0  # (n_owners, n_days)
+        since[owners] = np.where(was_there.any(axis=1), was_there.argmax(axis=1), n_days)
+        recent = history.runs.between(max(0, n_days - _RECENT_DAYS), n_days)
+        _learn_lengths(recent, seconds, count)
+        is_cron_job = np.array([history.services[owner].kind == "CronJob" for owner in owners.tolist()])
+        ended[owners] = _ended(history.runs, owners, was_there, is_cron_job)
+        days = history.describe_days()
+        for begin in range(0, len(owners), _OWNERS_AT_ONCE):
+            block = owners[begin : begin + _OWNERS_AT_ONCE]
+            usage[block] = _mean_usage(history, block)
+            started = _started(recent, block, history.replicas[block, -_RECENT_DAYS:])
+            by_type = mean_by_day_type(started, since[block] - (n_days - started.shape[1]), days)
+            starts[block] = np.where(ended[block, None, None], 0.0, by_type)
+    return RunForecast(seconds, count, starts, usage, ended, since)
+
+
+def mean_by_day_type(counts: AnyFloats, since: Ints, days: Days) -> Floats:
+    """Mean count in each half hour by day type, recent days weighing more: (n, 4, 48); 0 where no day is known.
+
+    A day type that was not seen since the owner appeared takes the most alike that was: what runs on workdays is
+    expected on a Saturday too, until a Saturday shows otherwise.
+
+    counts : (n, n_recent, 48) of the last days; NaN = no data in the slot
+    since  : (n,) first of these days that counts; earlier ones do not
+    days   : calendar of the history, of which the last n_recent days are meant
+    """
+    n_recent = counts.shape[1]
+    kind = days.day_type[-n_recent:]
+    weight = 0.5 ** (np.arange(n_recent)[::-1] / _HALF_LIFE_DAYS)
+    known = np.isfinite(counts) & (np.arange(n_recent) >= since[:, None])[..., None]
+    weighted = known * weight[:, None]  # (n, n_recent, 48)
+    total = np.nan_to_num(counts) * weighted
+    mean = np.full((len(counts), len(DayType), SLOTS_PER_DAY), np.nan)
+    for day_type in DayType:
+        of_type = kind == day_type
+        mass = weighted[:, of_type].sum(axis=1)
+        mean[:, day_type] = np.where(mass > 0, total[:, of_type].sum(axis=1) / np.where(mass > 0, mass, 1.0), np.nan)
+    filled = mean.copy()
+    for day_type, order in _SUBSTITUTES.items():
+        for other in order:
+            filled[:, day_type] = np.where(np.isfinite(filled[:, day_type]), filled[:, day_type], mean[:, other])
+    return np.asarray(np.nan_to_num(filled), dtype=np.float64)
+
+
+_SUBSTITUTES = {
+    DayType.WORKDAY: (DayType.SATURDAY, DayType.SUNDAY, DayType.HOLIDAY),
+    DayType.SATURDAY: (DayType.SUNDAY, DayType.WORKDAY, DayType.HOLIDAY),
+    DayType.SUNDAY: (DayType.SATURDAY, DayType.WORKDAY, DayType.HOLIDAY),
+    DayType.HOLIDAY: (DayType.SUNDAY, DayType.SATURDAY, DayType.WORKDAY),
+}
+
+
+def _learn_lengths(runs: JobRuns, seconds: Floats, count: Ints) -> None:
+    """Fill in length and count of each service with a whole run.
+
+    A run that is cut off by the edge of the data says only that runs may last at least as long as was seen of it: it
+    counts where that is longer than runs typically take.
+    """
+    order = np.argsort(runs.service, kind="stable")
+    service, length = runs.service[order], runs.seconds[order].astype(np.float64)
+    is_open: Bools = np.any(runs.open[order], axis=1)
+    bounds = np.flatnonzero(np.diff(service, prepend=-1, append=-1))
+    for begin, end in zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True):
+        whole = length[begin:end][~is_open[begin:end]]
+        if not len(whole):
+            continue
+        cut = length[begin:end][is_open[begin:end]]
+        found = estimate([*whole.tolist(), *cut[cut > np.median(whole)].tolist()])
+        seconds[service[begin]] = found.typical, found.long
+        count[service[begin]] = len(whole)
+
+
+def _mean_usage(history: History, owners: Ints) -> Floats:
+    """Mean over all the time that pods ran in the recent days, NaN = not measured: (n_owners, n_resources)."""
+    pods = np.nan_to_num(history.replicas[owners, -_RECENT_DAYS:])[:, None].astype(np.float64)
+    usage = history.usage_per_pod[owners, :, -_RECENT_DAYS:]
+    weight = np.where(np.isfinite(usage), pods, 0.0)
+    mass = weight.sum(axis=(2, 3))
+    total = (np.nan_to_num(usage) * weight).sum(axis=(2, 3))
+    return np.where(mass > 0, total / np.where(mass > 0, mass, 1.0), np.nan)
+
+
+def _ended(runs: JobRuns, owners: Ints, was_there: Bools, is_cron_job: Bools) -> Bools:
+    """Which owners start nothing more: (n_owners,).
+
+    was_there : (n_owners, n_days) whether a pod was there on a day
+    """
+    n_days = was_there.shape[1]
+    row = np.full(int(max(owners.max(), runs.service.max(initial=0))) + 1, -1)
+    row[owners] = np.arange(len(owners))
+    began = np.zeros_like(was_there)
+    began[row[runs.service], runs.day] = True
+    # Where runs are not known one by one, days with pods say when there were some.
+    began = np.where(began.any(axis=1, keepdims=True), began, was_there)
+    day = np.arange(n_days)
+    n_began = began.sum(axis=1)
+    before = np.maximum.accumulate(np.where(began, day, -1), axis=1)[:, :-1]  # last start up to the day before
+    pause = np.where(began[:, 1:] & (before >= 0), day[1:] - before, 0).max(axis=1, initial=0)
+    pause = np.where(n_began > 1, pause, _FIRST_PAUSE_DAYS)
+    last = n_days - 1 - began[:, ::-1].argmax(axis=1)
+    silent = n_days - last > _MISSED * pause
+    return np.asarray((n_began == 0) | silent | (~is_cron_job & (n_began < 2)), dtype=np.bool_)
+
+
+def _started(recent: JobRuns, owners: Ints, replicas: AnyFloats) -> Floats:
+    """Pods that were seen to start in each half hour of the recent days: (n_owners, n_recent, 48), NaN = no data.
+
+    replicas : (n_owners, n_recent, 48) NaN = no data in the slot
+    """
+    row = np.full(int(max(owners.max(), recent.service.max(initial=0))) + 1, -1)
+    row[owners] = np.arange(len(owners))
+    seen: Bools = np.logical_and(~recent.open[:, 0], row[recent.service] >= 0)
+    counts = np.where(np.isfinite(replicas), 0.0, np.nan)
+    np.add.at(counts, (row[recent.service[seen]], recent.day[seen], recent.slot[seen]), 1.0)
+    return counts
