@@ -99,6 +99,7 @@ class ScheduleLoop:
                 metrics=parts.metrics,
                 options=LoopOptions(batch=settings.batch, bounded_scan=settings.bounded_scan, gather=settings.gather),
             )
+            parts.scorer.attach((), self._settling)
             core.attach()
             if self._volumes is not None:
                 parts.scorer.attach((), self._volumes.waits)

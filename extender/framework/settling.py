@@ -6,6 +6,8 @@
     overdue (cache/assumptions.py) --ask_about-->  bound: kept, the watch lags
                                                    not bound: given back, queued anew
                                                    not known: asked about again soon
+    the watch shows it before the answer --apply-> bound there: reported as bound
+                                                   gone, or bound elsewhere: forgotten
 
 A pod is asked about only while nothing of ours is under way for it, and one question at a time; an answer counts only
 if the pod is still assumed where it was asked about.
@@ -16,7 +18,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -27,7 +29,9 @@ from extender.framework.following import ClusterFollower
 from extender.framework.metrics import AttemptResult, SchedulingMetrics
 from extender.framework.queue.queued import QueuedPod
 from extender.framework.queue.scheduling_queue import SchedulingQueue
+from scorer.cluster.changes import Change, PodChange, one_by_one
 from scorer.cluster.objects import PodInfo
+from scorer.follower import NodesAndPodsOnly
 from scorer.scorer import Scorer
 
 __all__ = ["Settling", "Telling"]
@@ -53,14 +57,18 @@ class Telling(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class _NotKnown:
-    """A pod whose binding ended without an answer, at `since`."""
+    """A pod whose binding to `node` ended without an answer, at `since`."""
 
     queued: QueuedPod
+    node: str
     since: float
 
 
-class Settling:
-    """For any thread: outcomes are told by a thread of the bindings."""
+class Settling(NodesAndPodsOnly):
+    """For any thread: outcomes are told by a thread of the bindings.
+
+    Implements scorer.follower.Follower, to be attached before the ClusterFollower: the queue still knows the pod then.
+    """
 
     def __init__(
         self,
@@ -132,13 +140,38 @@ class Settling:
                 logger.warning("a pod is not seen on its node: the API server is asked", extra={"pod": one.pod.name})
             self._bindings.ask(one, self._looked)
 
+    # Implements Follower
+
+    def apply(self, changes: Sequence[Change]) -> None:
+        """Report pods whose binding got no answer and that the watch now shows on their node."""
+        if not self._not_known:
+            return
+        uids = {change.pod.uid for change in one_by_one(changes) if isinstance(change, PodChange)}
+        self._look_at(uids)
+
+    def rebuild(self) -> None:
+        """The same for all of them: the tables could not follow a change."""
+        self._look_at(self._not_known)
+
+    def _look_at(self, uids: Collection[str]) -> None:
+        """Pods among these that are not assumed any more are not asked about, so what the watch shows is the answer."""
+        with self._scorer.reading() as cluster:
+            state = cluster.state
+            with self._lock:
+                known = [uid for uid in uids if uid in self._not_known and uid not in cluster.assumed]
+                answered = {uid: self._not_known.pop(uid) for uid in known}
+            for uid, before in answered.items():
+                pod = state.pods.get(uid)
+                if pod is not None and pod.node == before.node:
+                    self._is_bound(Reserved(pod, before.node), before.queued)
+
     # Told by the thread of the bindings
 
     def _bound(self, reserved: Reserved, outcome: Outcome) -> None:
         uid = reserved.pod.uid
         with self._lock:
             queued = self._under_way.pop(uid, None)
-        self._settle(reserved, outcome, None if queued is None else _NotKnown(queued, self._clock()))
+        self._settle(reserved, outcome, None if queued is None else _NotKnown(queued, reserved.node, self._clock()))
 
     def _looked(self, reserved: Reserved, outcome: Outcome) -> None:
         uid = reserved.pod.uid
@@ -150,7 +183,7 @@ class Settling:
         with self._scorer.reading() as cluster:
             seat, state = cluster.state.seat_of.get(uid), cluster.state
             if uid not in cluster.assumed or seat is None or state.names[seat.node] != reserved.node:
-                return  # the watch was faster
+                return  # the watch was faster, see `apply`
         if outcome.ending is Ending.UNKNOWN:
             extra = {"pod": reserved.pod.name, "why": outcome.reason}
             logger.warning("what became of a pod is not known, and it is asked about again", extra=extra)
@@ -162,22 +195,26 @@ class Settling:
         if outcome.is_bound:
             with self._scorer.reading():
                 self._assumptions.keep(uid)
-            self._queue.done(uid)
-            self._telling.scheduled(reserved.pod, reserved.node)
-            if queued is not None:
-                self._metrics.bound(self._clock() - queued.arrived, reserved.pod.scheduler_name)
-                self._metrics.attempt(AttemptResult.SCHEDULED, reserved.pod.scheduler_name)
+            self._is_bound(reserved, queued)
         elif outcome.ending is Ending.UNKNOWN:
-            if before is not None:
-                with self._lock:
-                    self._not_known[uid] = before
             with self._scorer.reading():
                 if before is None:
                     self._assumptions.keep(uid)
-                else:
-                    self._assumptions.ask_soon(uid, since=before.since)
+                    return
+                with self._lock:
+                    self._not_known[uid] = before
+                self._assumptions.ask_soon(uid, since=before.since)
+                self._look_at([uid])  # the watch may have been faster
         else:
             self._not_bound(reserved, outcome, queued)
+
+    def _is_bound(self, reserved: Reserved, queued: QueuedPod | None) -> None:
+        """Report it: event, latency and attempt. queued: None = the attempt was not ours, or is counted already."""
+        self._queue.done(reserved.pod.uid)
+        self._telling.scheduled(reserved.pod, reserved.node)
+        if queued is not None:
+            self._metrics.bound(self._clock() - queued.arrived, reserved.pod.scheduler_name)
+            self._metrics.attempt(AttemptResult.SCHEDULED, reserved.pod.scheduler_name)
 
     def _not_bound(self, reserved: Reserved, outcome: Outcome, queued: QueuedPod | None) -> None:
         pod, uid = reserved.pod, reserved.pod.uid

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
@@ -9,6 +10,7 @@ import pytest
 import urllib3
 
 from tests.processes.scorer_process import ScorerProcess, eventually
+from tests.processes.webhook_process import Api
 from tests.schedule.conftest import Started
 from tests.schedule.own_nodes import LONG, QUICK_LEASE, assert_settled, bound, our_node, our_pod
 from tests.servers.cluster_objects import ClusterWriter, Manifest, node, replica_set
@@ -70,6 +72,41 @@ def test_bindings_of_a_leader_that_lost_its_lease_while_it_was_away_are_settled_
         assert eventually(lambda: process.metric("forecast_bindings_in_flight") == 0, LONG), process.log[-3000:]
         assert process.metric("forecast_assumed_pods") > 0, "it was not killed in the middle"
     _assert_asked_and_bound(writer, process, n_pods)
+
+
+def test_pods_whose_answer_comes_too_late_are_reported_once_the_watch_shows_them(
+    plane: ControlPlane, writer: ClusterWriter, start: Started, proxy: TcpProxy
+) -> None:
+    """All connections but those of watches lag so much that a binding is carried out and its answer is too late."""
+    n_pods = 6
+    writer.create_many(our_node(f"node-{i}") for i in range(2))
+    process = start(url=proxy.url, binding_timeout="1s", assume_timeout=_LONGER_THAN_LONG)
+    _await_no_new_connection(proxy)
+    proxy.lag_new_connections(0.7)
+    writer.create_many(our_pod(f"late-{i}", cpu="100m") for i in range(n_pods))
+    assert eventually(lambda: bound(writer) == n_pods, LONG), process.log[-3000:]
+    assert eventually(lambda: process.metric("forecast_bindings_in_flight") == 0, LONG), "no answer is asked for again"
+    proxy.lag_new_connections(0.001)
+    counted = "forecast_pod_scheduling_seconds_count"
+    assert eventually(lambda: process.metric(counted) == n_pods, 15), process.log[-3000:]
+    assert "the API server is asked" not in process.log
+    with Api(plane) as api:
+
+        def reported_pods() -> list[str]:
+            found = api.request("GET", "/apis/events.k8s.io/v1/namespaces/default/events")["items"]
+            about = [one["regarding"]["name"] for one in found if one["reason"] == "Scheduled"]
+            return sorted(name for name in about if name.startswith("late-"))
+
+        assert eventually(lambda: reported_pods() == [f"late-{i}" for i in range(n_pods)], LONG), reported_pods()
+    assert all(assert_settled(writer, [process]).values())
+
+
+def _await_no_new_connection(proxy: TcpProxy, seconds: float = 2.0) -> None:
+    """All watches are open then."""
+    before = -1
+    while proxy.accepted != before:
+        before = proxy.accepted
+        time.sleep(seconds)
 
 
 _LONGER_THAN_LONG = "5m"

@@ -134,7 +134,7 @@ class World:
                 ask=lambda reserved: self.settling.ask_about(reserved),
                 clock=lambda: self.now,
             )
-            metrics = SchedulingMetrics()
+            self.metrics = metrics = SchedulingMetrics()
             self.settling = Settling(
                 self.scorer,
                 self.queue,
@@ -161,6 +161,7 @@ class World:
             )
             self.scorer.attach((), view.index)
             self.scorer.attach((), gangs)
+            self.scorer.attach((), self.settling)
             self.scorer.attach(INDEXED_KINDS, self.follower)
         allocatable = {"cpu": 4.0, "memory": 2.0**33, "pods": 2.0}
         for number in range(n_nodes):
@@ -181,6 +182,11 @@ class World:
 
     def parts(self) -> dict[str, Part]:
         return {one.uid: one.part for one in self.queue.waiting()}
+
+    def counted(self, name: str) -> float:
+        """Sum of a metric's samples over its labels."""
+        samples = (sample for one in self.metrics.collectors for metric in one.collect() for sample in metric.samples)
+        return sum(sample.value for sample in samples if sample.name == name)
 
     @property
     def assumed(self) -> set[str]:
@@ -257,6 +263,47 @@ def test_a_pod_found_bound_counts_as_bound() -> None:
     assert world.told.bound == ["a"]
     assert world.assumed == {"a"}
     assert world.parts() == {}
+
+
+@pytest.mark.parametrize("shown", ["after the outcome", "before the outcome", "while asked"])
+def test_a_pod_without_an_answer_that_the_watch_shows_on_its_node_is_reported_as_bound(shown: str) -> None:
+    world = World()
+    world.arrive("a")
+    world.loop.round()
+    reserved = world.bindings.begun[0][0]
+    world.now += 3
+    if shown == "before the outcome":
+        world.seen_bound(reserved)
+        world.bindings.end(UNKNOWN)
+    else:
+        world.bindings.end(UNKNOWN)
+        if shown == "while asked":
+            world.pass_time(BINDING)
+        world.seen_bound(reserved)
+    while world.bindings.questions:
+        world.bindings.answer(BOUND)
+    world.pass_time(2 * WATCH + BINDING)
+    assert world.told.bound == ["a"], "one event"
+    assert world.counted("forecast_pod_scheduling_seconds_count") == 1
+    assert world.counted("forecast_pod_scheduling_seconds_sum") == (3 + BINDING if shown == "while asked" else 3)
+    assert world.counted("forecast_schedule_attempts_total") == 1
+    assert not world.settling.knows("a") and world.assumed == set() and world.parts() == {}
+
+
+@pytest.mark.parametrize("fate", ["gone", "elsewhere"])
+def test_a_pod_without_an_answer_that_is_gone_or_elsewhere_is_forgotten_and_not_reported(fate: str) -> None:
+    world = World(2)
+    world.arrive("a")
+    world.loop.round()
+    reserved = world.bindings.end(UNKNOWN)
+    pod = world.cluster.state.pods["a"]
+    if fate == "gone":
+        world.scorer.delete(Kind.PODS, pod)
+    else:
+        other = next(name for name in ("node-0", "node-1") if name != reserved.node)
+        world.scorer.put(Kind.PODS, replace(pod, node=other))
+    assert world.told.bound == [] and not world.settling.knows("a")
+    assert world.counted("forecast_pod_scheduling_seconds_count") == 0 and world.parts() == {}
 
 
 def test_only_a_bound_pod_that_is_not_seen_is_worth_a_warning(caplog: pytest.LogCaptureFixture) -> None:
