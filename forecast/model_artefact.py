@@ -9,6 +9,7 @@ import numpy as np
 
 from forecast.artefact import ArraySpec, Artefact, CorruptArtefact, ForeignArtefact, Manifest
 from forecast.calendar import SLOTS_PER_DAY, Calendar, DayType
+from forecast.composition import plausible_z
 from forecast.errors import InputError
 from forecast.model import DATED_DAYS, PEAK_QUANTILES, PeakModel, no_runs
 from forecast.resources import RESOURCES
@@ -86,7 +87,10 @@ def artefact_of(model: PeakModel, created: datetime, backtest: dict[str, object]
 
 
 def model_of(artefact: Artefact) -> PeakModel:
-    """The model in a loaded artefact; raises ForeignArtefact where its arrays are not the ones this program knows."""
+    """The model in a loaded artefact; raises ForeignArtefact where its arrays are not the ones this program knows.
+
+    `composition.plausible_z` limits its `node_z`: releases before that rule published any z.
+    """
     manifest = artefact.manifest
     known = set(manifest.arrays) in (set(ARRAYS), set(ARRAYS) - _RUNS)
     if not known or manifest.resources != tuple(r.name for r in RESOURCES):
@@ -100,6 +104,7 @@ def model_of(artefact: Artefact) -> PeakModel:
     info = manifest.extra.get("info", {})
     arrays: dict[str, Any] = {**no_runs(len(services)), **artefact.arrays}
     _check_runs(arrays)
+    arrays["node_z"] = plausible_z(arrays["node_z"], PEAK_QUANTILES).astype(np.float32)
     return PeakModel(
         calendar=Calendar(manifest.time_zone, manifest.holiday_country),
         first_day=manifest.trained_until + timedelta(days=1),

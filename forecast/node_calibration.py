@@ -4,6 +4,8 @@ A bound per slot is not a bound of the day's peak, and a sum of services' bounds
 are forecast from before they began, summed over the pods that were on each node, and held against what the
 nodes really used; `composition.required_z` turns each node-day into the z it would have needed. The spread of a day is
 taken from the other rehearsed days: measured on its own residuals it would fit them, and z would come out too small.
+`composition.plausible_z` limits each z before they are pooled, and the result: one node whose figures contradict each
+other must not move the bound of all.
 """
 
 from __future__ import annotations
@@ -15,7 +17,7 @@ import numpy as np
 
 from forecast.arrays import Floats
 from forecast.calendar import SLOTS_PER_DAY
-from forecast.composition import node_load, required_z
+from forecast.composition import node_load, plausible_z, required_z
 from forecast.history import History
 from forecast.node_base import NodeBase
 from forecast.peak_weights import PeakWeights
@@ -55,7 +57,15 @@ def calibrate_nodes(
             spread = spread_of_past(history, past, (span.start, span.stop))
             for r, z in enumerate(_needed(history, forecast.usage[:, :, first:end], span, spread, base, weights)):
                 needed[r].append(z)
-    return np.array([[_quantile(values, q) for q in quantiles] for values in needed])
+    pooled = np.array(
+        [[_quantile([_limited(part, q) for part in values], q) for q in quantiles] for values in needed]
+    )  # (n_resources, n_quantiles)
+    return plausible_z(pooled, quantiles)
+
+
+def _limited(z: Floats, quantile: float) -> Floats:
+    """The z of node-days, each within the limits of a quantile: (n,)."""
+    return plausible_z(z[:, None], (quantile,))[:, 0]
 
 
 def _needed(

@@ -21,12 +21,17 @@ _SMOOTHING = np.array([1.0, 2.0, 3.0, 2.0, 1.0])
 """A slot is seen on a few residual days only; its neighbours of two and a half hours lend it theirs."""
 
 
+_MOST_CLUSTER_STD = 1.0
+"""Largest error common to the cluster, as a share of its load. Where next to nothing was forecast, the quotient of two
+small figures exceeds every limit."""
+
+
 @dataclass(frozen=True, slots=True)
 class Spread:
     """Standard deviations of the three parts.
 
     own_std, shared_std : (n_services, n_resources, 48) base units
-    cluster_std         : (n_resources,) share of the load
+    cluster_std         : (n_resources,) share of the load, at most 1
     """
 
     own_std: Floats
@@ -56,7 +61,7 @@ def spread_of(residuals: AnyFloats, forecast: AnyFloats, replicas: AnyFloats, po
     explained = np.nansum(shared[:, :, None] * count**2 + own[:, :, None] * count, axis=0)
     with np.errstate(invalid="ignore", divide="ignore"):
         excess = (total_error**2 - explained).sum(axis=(1, 2)) / (total_load**2).sum(axis=(1, 2))
-    cluster = np.sqrt(np.maximum(np.nan_to_num(excess), 0.0))
+    cluster = np.sqrt(np.clip(np.nan_to_num(excess), 0.0, _MOST_CLUSTER_STD**2))
     return Spread(np.sqrt(own), np.sqrt(shared), cluster)
 
 

@@ -20,6 +20,7 @@ import numpy as np
 
 from forecast.arrays import Bools, Floats32, Ints
 from forecast.calendar import SLOTS_PER_DAY
+from forecast.composition import bound_at
 from forecast.model import PEAK_QUANTILES
 from forecast.resources import CPU, MEMORY
 from scorer.degradation import widening
@@ -131,7 +132,7 @@ class UpperBounds:
             curves = node_curves(predicted.profiles, predicted.bases, inputs, days, fading=fading, widen=widen)
             for position, resource in enumerate(GAP_RESOURCES):
                 load, capacity = curves.loads[resource], inputs.capacity[:, resource]
-                bound = load.mean + curves.z[resource, _UPPER] * load.std
+                bound = bound_at(load, float(curves.z[resource, _UPPER]))
                 with np.errstate(invalid="ignore", divide="ignore"):
                     beyond = np.maximum(bound / capacity[:, None] - shares[position], 0.0)
                 margin[here, position] = np.where(np.isfinite(beyond), beyond, np.nan)

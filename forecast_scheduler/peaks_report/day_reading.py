@@ -14,7 +14,7 @@ import numpy as np
 
 from forecast.arrays import AnyFloats, Bools, Floats, Floats32
 from forecast.calendar import SLOTS_PER_DAY
-from forecast.composition import peak_at
+from forecast.composition import bound_at, peak_at
 from forecast.history import History, Placements
 from forecast.model import PEAK_QUANTILES, PeakModel
 from forecast.node_forecast import known_runs, node_forecast, nodes_understood, rows_among
@@ -73,7 +73,7 @@ def read_day(
     for r, load in enumerate(node_forecast(model, known_runs(runs, service, node), (day,), current)):
         z = model.node_z[r].astype(np.float64) * np.where(np.array(PEAK_QUANTILES) > 0.5, widen, 1.0)
         mean[known, r] = load.mean[node[known]]
-        bound[known, r] = (load.mean + z[-1] * load.std)[node[known]]
+        bound[known, r] = bound_at(load, float(z[-1]))[node[known]]
         for q in range(len(PEAK_QUANTILES)):
             peaks[known, r, q] = peak_at(load, float(z[q]))[node[known], 0]
     of_services = _services(model, day, current)

@@ -14,7 +14,7 @@ import numpy as np
 
 from forecast.arrays import AnyFloats, Floats, Ints
 from forecast.calendar import SLOTS_PER_DAY
-from forecast.composition import NodeLoad, node_load, peak_at
+from forecast.composition import NodeLoad, bound_at, node_load, peak_at
 from forecast.history import Placements
 from forecast.resources import RESOURCES
 from scorer.predicted.base import NodeBases
@@ -62,8 +62,8 @@ class NodeCurves:
         return np.stack([peak_at(load, float(self.z[r, quantile])) for r, load in enumerate(self.loads)], axis=1)
 
     def curve(self, quantile: int) -> Floats:
-        """Mean + z standard deviations: (n_nodes, n_resources, n_days * 48)."""
-        return np.stack([load.mean + self.z[r, quantile] * load.std for r, load in enumerate(self.loads)], axis=1)
+        """Mean + z standard deviations, at least 0: (n_nodes, n_resources, n_days * 48)."""
+        return np.stack([bound_at(load, float(self.z[r, quantile])) for r, load in enumerate(self.loads)], axis=1)
 
     def mean(self) -> Floats:
         """(n_nodes, n_resources, n_days * 48)."""

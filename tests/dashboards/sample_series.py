@@ -10,6 +10,7 @@ import numpy as np
 
 from forecast.arrays import Floats, Ints
 from forecast.calendar import SLOTS_PER_DAY
+from forecast.composition import bound_at
 from forecast.model import PeakModel
 from forecast.node_forecast import node_forecast
 from forecast.resources import RESOURCES
@@ -134,7 +135,7 @@ def _predictions(days: SampleDays, model: PeakModel, begin: int) -> Floats:
     made = np.full((len(days.nodes), days.at.shape[1], len(RESOURCES), 2), np.nan)
     for r, load in enumerate(node_forecast(model, placements, on)):
         made[:, begin:, r, 0] = load.mean[rows]
-        made[:, begin:, r, 1] = (load.mean + float(model.node_z[r, 1]) * load.std)[rows]
+        made[:, begin:, r, 1] = bound_at(load, float(model.node_z[r, 1]))[rows]
     return made
 
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from forecast.composition import NodeLoad, node_load, peak_at, required_z
+from forecast.composition import NodeLoad, bound_at, node_load, peak_at, plausible_z, required_z
 from forecast.history import Placements
 
 N_NODES, N_SERVICES, N_SLOTS = 4, 3, 96
@@ -82,3 +82,38 @@ def test_unmeasured_days_have_no_z() -> None:
     load = NodeLoad(np.ones((1, 96)), np.ones((1, 96)))
     actual = np.concatenate([np.full((1, 48), np.nan), np.ones((1, 48))], axis=1)
     assert np.isnan(required_z(load, actual)[0, 0]) and np.isfinite(required_z(load, actual)[0, 1])
+
+
+def test_a_forecast_without_any_scatter_errs_by_a_hundredth_of_the_load() -> None:
+    one = Placements(*(np.array([x]) for x in (0, 0, 0, 0, 48)))
+    usage, nothing = np.full((1, 48), 8.0), np.zeros((1, 48))
+    load = node_load(one, usage, nothing, nothing, nothing, nothing, 0.0)
+    np.testing.assert_allclose(load.std, 0.08)
+
+
+def test_load_and_bounds_are_never_below_zero() -> None:
+    one = Placements(*(np.array([x]) for x in (0, 0, 0, 0, 48)))
+    usage, nothing = np.ones((1, 48)), np.zeros((1, 48))
+    load = node_load(one, usage, nothing, nothing, np.full((1, 48), -3.0), nothing, 0.0)
+    assert (load.mean == 0).all()
+    assert (bound_at(NodeLoad(np.ones((1, 48)), np.ones((1, 48))), -5.0) == 0).all()
+
+
+@pytest.mark.parametrize(
+    ("z", "limited"),
+    [
+        ((0.3, 2.2), (0.3, 2.2)),
+        ((-0.5, 1.0), (-0.5, 1.0)),
+        ((-1.3e8, -1.3e8), (-1.0, 0.0)),
+        ((1e9, 1e9), (np.sqrt(95), np.sqrt(959))),
+        ((np.nan, np.inf), (0.0, np.sqrt(959))),
+        ((3.0, 1.0), (3.0, 3.0)),
+    ],
+)
+def test_z_is_limited_to_what_any_distribution_allows(z: tuple[float, float], limited: tuple[float, float]) -> None:
+    np.testing.assert_allclose(plausible_z(np.array([z]), (0.5, 0.95)), [limited])
+
+
+def test_a_node_day_without_forecast_and_without_usage_needs_no_z() -> None:
+    nothing = np.zeros((1, 48))
+    assert required_z(NodeLoad(nothing, nothing), nothing)[0, 0] == 0

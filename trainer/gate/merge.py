@@ -13,7 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from forecast.arrays import AnyFloats, Bools, Floats, Floats32, Ints
-from forecast.model import DATED_DAYS, PeakModel
+from forecast.composition import plausible_z
+from forecast.model import DATED_DAYS, PEAK_QUANTILES, PeakModel
 from forecast.model_artefact import ARRAYS
 from forecast.resources import resource_index
 from forecast.scenarios import SCENARIO_DAYS
@@ -71,7 +72,8 @@ def widen_resource(model: PeakModel, resource: str, factor: float) -> PeakModel:
     peak_factor: Floats32 = model.peak_factor.copy()
     peak_factor[:, r, :, -1] *= np.float32(factor)
     node_z: Floats32 = model.node_z.copy()
-    node_z[r, -1] = max(node_z[r, -1], node_z[r, -1] * np.float32(factor))  # below 0 it would be lowered
+    node_z[r, -1] *= np.float32(factor)
+    node_z = plausible_z(node_z, PEAK_QUANTILES).astype(np.float32)
     return replace(model, peak_factor=peak_factor, node_z=node_z)
 
 
