@@ -21,7 +21,7 @@ from extender.gpu.dra.plugin import DynamicResources
 from extender.gpu.fragmentation.metrics import FragmentationGauges
 from extender.gpu.idle_cpu.care import IdleCpuCare
 from extender.gpu.idle_cpu.metrics import IdleCpuCollector
-from extender.gpu.tide.controller import Queue, Tide
+from extender.gpu.tide.controller import Queue, Session, Tell, Tide
 from extender.gpu.tide.service.bodies import TIDE_BODIES
 from extender.gpu.tide.service.routes import tide_router
 from extender.gpu.tide.workloads import WorkloadState
@@ -31,7 +31,7 @@ from forecast_scheduler.gpu_tables import GpuTables
 from scorer.every import Every
 from scorer.scorer import Scorer
 
-__all__ = ["GpuCare"]
+__all__ = ["GpuCare", "planned_tide"]
 
 _LOOK_SECONDS: Final = 1.0
 
@@ -40,6 +40,33 @@ class _Background(Protocol):
     def start(self) -> None: ...
 
     def stop(self) -> None: ...
+
+
+def planned_tide(
+    tables: GpuTables,
+    scorer: Scorer,
+    queue: Queue,
+    session: Session,
+    *,
+    tell: Tell = lambda workload, reason, note: None,
+    may_write: Callable[[], bool] = lambda: True,
+    after: Callable[[], bool] = lambda: True,
+) -> Tide:
+    """The tide over these tables, not started yet; see Tide for the arguments."""
+    return Tide(
+        scorer,
+        tables.tide,
+        tables.tide_room,
+        queue,
+        session,
+        tables.tide_options,
+        tables.pod_gpus,
+        tell=tell,
+        no_forecast_because=lambda: "; ".join(scorer.status().reasons),
+        may_write=may_write,
+        after=after,
+        clock=scorer.clock,
+    )
 
 
 class GpuCare:
@@ -124,18 +151,8 @@ class GpuCare:
         self.routers: Sequence[APIRouter] = ()
         self.bodies: Sequence[type] = ()
         if has_tide:
-            tide = Tide(
-                scorer,
-                tables.tide,
-                tables.tide_room,
-                queue,
-                session,
-                tables.tide_options,
-                tables.pod_gpus,
-                tell=self._tell_of_workload,
-                no_forecast_because=lambda: "; ".join(scorer.status().reasons),
-                may_write=may_act,
-                after=after,
+            tide = planned_tide(
+                tables, scorer, queue, session, tell=self._tell_of_workload, may_write=may_act, after=after
             )
             jobs.append(tide)
             collectors += tide.metrics.collectors

@@ -28,7 +28,7 @@ from forecast_scheduler.job_tables import JobTables
 from scorer.every import Every
 from scorer.scorer import Scorer
 
-__all__ = ["JobCare", "JobQueueView"]
+__all__ = ["JobCare", "JobQueueView", "valley_planner"]
 
 _LOOK_SECONDS: Final = 1.0
 
@@ -38,6 +38,29 @@ class JobQueueView(WakingQueue, Protocol):
 
     def waiting(self) -> Sequence[WaitingPod]:
         """All pods in it."""
+
+
+def valley_planner(
+    tables: JobTables,
+    scorer: Scorer,
+    queue: WakingQueue,
+    settings: JobSettings,
+    *,
+    after: Callable[[], bool] = lambda: True,
+) -> Planner:
+    """The planner of the starts of jobs that may wait, not started yet. after: whether the cluster was read."""
+    return Planner(
+        scorer,
+        queue,
+        tables.gate,
+        tables.run_seconds,
+        valley_options(settings),
+        is_ours=tables.is_own_node,
+        further=tables.storms.expected_use,
+        metrics=tables.valley_metrics,
+        after=after,
+        clock=scorer.clock,
+    )
 
 
 class JobCare:
@@ -80,17 +103,7 @@ class JobCare:
             after=after,
             jobs=tables.job_runs,
         )
-        self._planner = Planner(
-            scorer,
-            queue,
-            tables.gate,
-            tables.run_seconds,
-            valley_options(settings),
-            is_ours=tables.is_own_node,
-            further=tables.storms.expected_use,
-            metrics=tables.valley_metrics,
-            after=after,
-        )
+        self._planner = valley_planner(tables, scorer, queue, settings, after=after)
         self._may_write = may_write
         punctuality = Every("punctuality", _LOOK_SECONDS, self._look_at_the_clock, after=after)
         self.jobs = (tables.source(api), self._events, tables.storms, self._planner, self._providers, punctuality)

@@ -1,76 +1,102 @@
-"""A scorer and an index of a cluster from a file, to decide once for the pods that wait there."""
+"""The scheduling loops over a cluster from a file, to decide once about the pods that wait there: `schedule --dry-run
+--cluster`."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 
-from extender.filters.filter import ClusterView
-from extender.filters.node_resources_fit import NodeResourcesFit
-from extender.framework.binding.binding_plugins import BindingPlugins
-from extender.framework.dry_run import DryRun
-from extender.framework.profile import SchedulingProfile
-from extender.gpu.profile import GPU
-from extender.index.index import INDEXED_KINDS, PlacementIndex
-from extender.job.profile import JOB
-from extender.online.colocating import Colocation
+from extender.index.index import INDEXED_KINDS
 from extender.policies.policy import OnePolicy, Policies
-from forecast_scheduler.gpu_tables import gpu_tables
-from forecast_scheduler.job_tables import job_tables
+from extender.policies.provider import PolicyProvider
+from forecast_scheduler.dry_loop import DryLoop
+from forecast_scheduler.dry_run_gaps import gaps_of_scores, gaps_of_tables, other_waiting_pods
+from forecast_scheduler.file_session import FileSession
 from forecast_scheduler.live_policies import read_policies
 from forecast_scheduler.live_scorer import Inputs, open_scorer
 from forecast_scheduler.schedule_options import schedule_policy, schedule_policy_defaults
-from forecast_scheduler.schedule_plan import Planned, plan
-from forecast_scheduler.schedule_profiles import profiles_of
-from forecast_scheduler.schedule_tables import schedule_colocation
+from forecast_scheduler.schedule_plan import Plan
+from forecast_scheduler.schedule_tables import schedule_tables
 from forecast_scheduler.settings import Settings
 from scorer.background import Background
+from scorer.cluster.cluster_file import ClusterObjects
 from scorer.cluster.decoding import Kind
 from scorer.scorer import Scorer
 
-__all__ = ["open_plan"]
+__all__ = ["DryWorld", "open_dry_loop", "open_plan"]
+
+
+class DryWorld:
+    """A dry loop, and what it goes by. `loop` is there once the tables are attached."""
+
+    def __init__(self, settings: Settings, provider: PolicyProvider | None) -> None:
+        self.settings, self.provider = settings.schedule, provider
+        self.session = FileSession()
+        self._policies: Policies = OnePolicy(schedule_policy(settings)) if provider is None else provider
+        self._loop: DryLoop | None = None
+
+    def attach(self, scorer: Scorer) -> Collection[Kind]:
+        """The tables and the loop, before the first object comes."""
+        tables = schedule_tables(scorer, self.settings)
+        self._loop = DryLoop(self.settings, scorer, tables, self._policies, self.session)
+        if self.provider is not None:
+            self.provider.read_labels_with(tables.view.index.namespaces.labels_of)
+        return INDEXED_KINDS
+
+    def read(self, objects: ClusterObjects) -> None:
+        """Further objects of a cluster file into the tables that watch such. Raises UndecodableObject."""
+        self.session.objects = objects
+        for one in self.loop.tables.subscriptions():
+            one.sink.replace(objects.of(one.watched))
+
+    @property
+    def loop(self) -> DryLoop:
+        """The loop over these tables."""
+        assert self._loop is not None
+        return self._loop
+
+    @property
+    def policies(self) -> Policies:
+        """Which pod is placed how."""
+        return self._policies
 
 
 @contextmanager
-def open_plan(settings: Settings, inputs: Inputs) -> Iterator[tuple[Background, Callable[[], list[Planned]]]]:
+def open_dry_loop(settings: Settings, inputs: Inputs) -> Iterator[tuple[Scorer, Background, DryWorld]]:
+    """The loops of the settings over a cluster from a file; see open_scorer for what is raised."""
+    provider = read_policies(settings, inputs.kubeconfig, schedule_policy_defaults(settings))
+    world = DryWorld(settings, provider)
+    with open_scorer(settings, inputs, world.attach, policies=provider, on_file=world.read) as (scorer, background):
+        yield scorer, background, world
+
+
+@contextmanager
+def open_plan(settings: Settings, inputs: Inputs) -> Iterator[tuple[Background, Callable[[], Plan]]]:
     """What decides once for the pods of a cluster from a file; see open_scorer for what is raised."""
-    defaults = schedule_policy_defaults(settings)
-    provider = read_policies(settings, inputs.kubeconfig, defaults)
-    policies: Policies = OnePolicy(schedule_policy(settings)) if provider is None else provider
-    ours = settings.schedule
-    made: list[tuple[ClusterView, Colocation, Mapping[str, SchedulingProfile]]] = []
+    with open_dry_loop(settings, inputs) as (scorer, background, world):
 
-    def attach(scorer: Scorer) -> Collection[Kind]:
-        with scorer.reading() as cluster:
-            index = PlacementIndex(cluster.state)
-            scorer.attach(INDEXED_KINDS, index)
-            colocation = schedule_colocation(scorer, ours)
-            gpus = None
-            if GPU in ours.profiles:
-                gpus = gpu_tables(scorer, ours, index, gangs=None, colocation=colocation, session=None)
-            view = ClusterView(cluster, index) if gpus is None else gpus.view
-        jobs = None if JOB not in ours.profiles else job_tables(scorer, ours)
-        profiles = profiles_of(
-            ours,
-            policies,
-            lambda profile: BindingPlugins(bind=(DryRun(),)),
-            jobs,
-            gpus,
-            fit=NodeResourcesFit(),
-            further_filters=(colocation.filter,),
-        )
-        made.append((view, colocation, profiles))
-        if provider is not None:
-            provider.read_labels_with(view.index.namespaces.labels_of)
-        return INDEXED_KINDS
-
-    with open_scorer(settings, inputs, attach, policies=provider) as (scorer, background):
-
-        def decide() -> list[Planned]:
+        def decide() -> Plan:
             scorer.measure()
             scorer.tick()
-            ((view, colocation, profiles),) = made
-            colocation.keep_up()
-            return plan(scorer, view, profiles, ours)
+            world.loop.look_around()
+            with scorer.reading() as cluster:
+                pods = list(cluster.state.pods.values())
+            planned = world.loop.run()
+            objects, tables = world.session.objects, world.loop.tables
+            assert objects is not None
+            namespaces = sorted({one.pod.namespace for one in planned})
+            unread = () if world.provider is None else world.provider.unread(namespaces)
+            return Plan(
+                planned=tuple(planned),
+                storms=world.loop.storms(),
+                tide=world.loop.tide(),
+                stacks=world.loop.water(),
+                gaps=(
+                    *gaps_of_scores(scorer),
+                    *gaps_of_tables(planned, objects, tables, unread),
+                    *other_waiting_pods(pods, world.loop.profiles),
+                ),
+                unread=objects.unread(one.watched for one in tables.subscriptions()),
+            )
 
         yield background, decide

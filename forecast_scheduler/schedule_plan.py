@@ -1,135 +1,173 @@
-"""Where the pods of a cluster from a file would go, one after the other, and why not: `schedule --dry-run --cluster`.
-
-Each pod is assumed where it would be bound, so that those after it see it. Nobody is preempted, and PodGroups, which
-the file does not have, are not heeded.
-"""
+"""What a dry run of the scheduling loops decided, as a table, as lines and as JSON."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from typing import Any, Final
 
 from rich.markup import escape
 from rich.table import Table
 
-from extender.filters.filter import ClusterView
-from extender.framework.cycle.likeness import Likeness
-from extender.framework.cycle.placing import Placer
-from extender.framework.gangs.labels import group_of
-from extender.framework.profile import SchedulingProfile
-from forecast_scheduler.schedule_settings import ScheduleSettings
+from extender.gpu.tide.report import NO_REPORT, TideReport, ToldMove
+from extender.job.service.answers import StormReport
+from forecast_scheduler.dry_loop import Planned
+from forecast_scheduler.dry_run_gaps import Gap
 from scorer.cluster.objects import PodInfo
-from scorer.cluster.seating import waits
-from scorer.scorer import Scorer
 
-__all__ = ["Planned", "plan", "plan_json", "plan_lines", "plan_table", "waiting_pods"]
+__all__ = ["Plan", "gap_lines", "gaps_json", "plan_json", "plan_lines", "plan_table"]
 
-_ASSUMED_SECONDS: Final = 300.0
 _SHOWN: Final = 50
+_FEW: Final = 5
 
 
 @dataclass(frozen=True, slots=True)
-class Planned:
-    """One pod.
-
-    node       : "" = none
-    message    : why not
-    peak_share : predicted peak of the node's fullest resource once all pods are where they would go; None = not known
+class Plan:
+    """
+    planned : waiting pods, those that get a node in the order in which they do
+    stacks  : how far the water level makes scores stack pods: 0 = they spread them, 1 = they stack them
+    gaps    : what the file does not hold and the dry run could therefore not judge by
+    unread  : objects of the file that no part reads, by kind
     """
 
-    pod: PodInfo
-    node: str
-    message: str = ""
-    peak_share: float | None = None
-
-
-def waiting_pods(pods: Iterable[PodInfo], scheduler_names: Collection[str]) -> list[PodInfo]:
-    """Those to be placed, in the order of the queue: by priority, then by age."""
-    ours = [pod for pod in pods if waits(pod) and not pod.terminating and pod.scheduler_name in scheduler_names]
-    return sorted(ours, key=lambda pod: (-pod.priority, pod.created, pod.namespace, pod.name))
-
-
-def plan(
-    scorer: Scorer, view: ClusterView, profiles: Mapping[str, SchedulingProfile], settings: ScheduleSettings
-) -> list[Planned]:
-    """Place all waiting pods of the profiles, which are given by scheduler name. The tables keep what was assumed."""
-    planned: list[Planned] = []
-    with scorer.reading() as cluster:
-        level, _ = scorer.level()
-        placer = Placer(
-            view,
-            cluster,
-            level,
-            until=cluster.now + _ASSUMED_SECONDS,
-            bounded_scan=settings.bounded_scan,
-        )
-        pods = waiting_pods(cluster.state.pods.values(), profiles)
-        for run in Likeness(view, profiles).runs(pods):
-            planned += _placed(pods[run], placer, profiles[pods[run.start].scheduler_name])
-    return [
-        Planned(one.pod, one.node, one.message, scorer.peak_share(one.pod, one.node) if one.node else None)
-        for one in planned
-    ]
-
-
-def _placed(pods: Sequence[PodInfo], placer: Placer, profile: SchedulingProfile) -> Iterator[Planned]:
-    """pods: all alike."""
-    if pods[0].gates:
-        gates = ", ".join(pods[0].gates[:5])
-        yield from (Planned(pod, "", f"waits for its scheduling gates: {gates}") for pod in pods)
-        return
-    policy = profile.policies.choose(pods[0]).policy
-    placer.use(profile)
-    found = placer.place(pods, profile.filters_for(policy), policy)
-    names = placer.view.state.names
-    yield from (Planned(pod, names[row]) for pod, row in zip(pods, found.rows, strict=False))
-    why_not = "" if found.why_not is None else str(found.why_not.feasibility(placer.view))
-    yield from (Planned(pod, "", why_not) for pod in pods[len(found.rows) :])
+    planned: tuple[Planned, ...]
+    storms: tuple[StormReport, ...] = ()
+    tide: TideReport = NO_REPORT
+    stacks: float = 0.0
+    gaps: tuple[Gap, ...] = ()
+    unread: Mapping[str, int] = field(default_factory=dict)
 
 
 def plan_table(planned: Sequence[Planned]) -> Table:
     """The first pods, as people read them."""
     table = Table(title="Where pods would go, in this order", title_justify="left")
-    for column in ("pod", "node"):
+    for column in ("pod", "profile", "node"):
         table.add_column(column, no_wrap=True)
     table.add_column("peak there", justify="right")
-    table.add_column("why not")
+    table.add_column("why not, or at whose expense")
     for one in planned[:_SHOWN]:
         peak = "–" if one.peak_share is None else f"{100 * one.peak_share:.0f} %"
-        table.add_row(escape(_name(one.pod)), escape(one.node or "–"), peak, escape(one.message))
+        table.add_row(escape(_name(one.pod)), one.profile, escape(one.node or "–"), peak, escape(_remark(one)))
     return table
 
 
-def plan_lines(planned: Sequence[Planned], scheduler_names: Iterable[str]) -> Iterator[str]:
+def plan_lines(plan: Plan, scheduler_names: Iterable[str]) -> Iterator[str]:
     """What the table does not say."""
+    planned = plan.planned
     if not planned:
-        names = " or ".join(scheduler_names)
-        yield f"no pod waits for the scheduler {names}: pods name it in spec.schedulerName"
-        return
-    if len(planned) > _SHOWN:
-        yield f"and {len(planned) - _SHOWN} more: --json FILE has all"
-    placed = sum(bool(one.node) for one in planned)
-    yield f"{placed} of {len(planned)} pods would be bound"
-    if any(group_of(one.pod) is not None for one in planned):
-        yield "some pods are in PodGroups, which are not in the file: they were placed one by one"
+        yield f"no pod waits for the scheduler {' or '.join(scheduler_names)}: pods name it in spec.schedulerName"
+    else:
+        if len(planned) > _SHOWN:
+            yield f"and {len(planned) - _SHOWN} more: --json FILE has all"
+        yield f"{sum(bool(one.node) for one in planned)} of {len(planned)} pods would be bound"
+    groups = {one.group for one in planned if one.group}
+    for group in sorted(groups):
+        members = [one for one in planned if one.group == group]
+        yield f"PodGroup {group}: {sum(bool(one.node) for one in members)} of {len(members)} waiting members"
+    yield f"water level: scores that follow it {_leaning(plan.stacks)}"
+    for storm in plan.storms:
+        yield (
+            f"storm {_moment(storm.start)} to {_moment(storm.end)}: {storm.pods:.0f} pods of "
+            f"{', '.join(storm.services[:_FEW])} ({storm.state})"
+        )
+    for move in plan.tide.moves:
+        yield f"tide: {move.move.training.key} {move.why}"
+    for move in plan.tide.ahead[:_FEW]:
+        yield f"tide, {_moment(move.move.at)}: {move.move.training.key} {move.why}"
+    yield from gap_lines(plan.gaps, plan.unread)
 
 
-def plan_json(planned: Sequence[Planned]) -> dict[str, Any]:
-    """All of it."""
+def gap_lines(gaps: Sequence[Gap], unread: Mapping[str, int]) -> Iterator[str]:
+    """What could not be judged by, a line each; nothing where nothing lacks."""
+    if gaps:
+        yield "not covered:"
+        yield from (f"  {gap.what}: {gap.because}" for gap in gaps)
+    if unread:
+        yield f"objects of the file that are not read: {', '.join(f'{n} {kind}' for kind, n in unread.items())}"
+
+
+def plan_json(plan: Plan) -> dict[str, Any]:
+    """All of it. Times are in UTC."""
     return {
-        "placed": sum(bool(one.node) for one in planned),
+        "placed": sum(bool(one.node) for one in plan.planned),
         "pods": [
             {
                 "namespace": one.pod.namespace,
                 "name": one.pod.name,
+                "profile": one.profile,
                 "node": one.node or None,
                 "message": one.message,
+                "rejected_by": list(one.rejected_by),
+                "evicts": [_name(victim) for victim in one.evicts],
+                "waits_until": None if one.waits_until is None else _utc(one.waits_until),
+                "pod_group": one.group or None,
                 "peak_share": one.peak_share,
             }
-            for one in planned
+            for one in plan.planned
         ],
+        "water_level_stacks": plan.stacks,
+        "storms": [
+            {
+                "start": _utc(storm.start),
+                "end": _utc(storm.end),
+                "pods": storm.pods,
+                "services": list(storm.services),
+                "state": storm.state,
+            }
+            for storm in plan.storms
+        ],
+        "tide": {
+            "moves": [_move_json(one) for one in plan.tide.moves],
+            "ahead": [_move_json(one) for one in plan.tide.ahead],
+            "unread": dict(plan.tide.failures),
+        },
+        **gaps_json(plan.gaps, plan.unread),
     }
+
+
+def gaps_json(gaps: Sequence[Gap], unread: Mapping[str, int]) -> dict[str, Any]:
+    """What could not be judged by."""
+    return {
+        "not_covered": [{"what": gap.what, "because": gap.because} for gap in gaps],
+        "objects_not_read": dict(unread),
+    }
+
+
+def _move_json(one: ToldMove) -> dict[str, Any]:
+    move = one.move
+    return {
+        "at": _utc(move.at),
+        "training": move.training.key,
+        "kind": move.kind.value,
+        "before": move.before,
+        "after": move.after,
+        "why": one.why,
+    }
+
+
+def _remark(one: Planned) -> str:
+    parts = []
+    if one.waits_until is not None:
+        parts.append(f"waits until {_moment(one.waits_until)}")
+    if one.evicts:
+        names = ", ".join(map(_name, one.evicts[:_FEW])) + (", ..." if len(one.evicts) > _FEW else "")
+        parts.append(f"evicts {names}")
+    return ": ".join([*parts, *([one.message] if one.message else [])])
+
+
+def _leaning(stacks: float) -> str:
+    if stacks in (0.0, 1.0):
+        return "stack pods" if stacks else "spread pods"
+    return f"stack by {100 * stacks:.0f} % and spread by the rest"
+
+
+def _moment(seconds: float) -> str:
+    return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%d %H:%M} UTC"
+
+
+def _utc(seconds: float) -> str:
+    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="seconds")
 
 
 def _name(pod: PodInfo) -> str:

@@ -143,12 +143,12 @@ def _decide_once(shell: Shell, settings: Settings, inputs: Inputs, json: Path | 
     with open_plan(settings, inputs) as (background, plan):
         background.wait_synced(_SYNC_SECONDS)
         background.look_for_model()
-        planned = plan()
-    if planned:
-        shell.out.print(plan_table(planned))
-    for line in plan_lines(planned, settings.schedule.scheduler_names.values()):
+        decided = plan()
+    if decided.planned:
+        shell.out.print(plan_table(decided.planned))
+    for line in plan_lines(decided, settings.schedule.scheduler_names.values()):
         shell.say(line)
-    write_json(json, plan_json(planned))
+    write_json(json, plan_json(decided))
 
 
 _SWITCH_SECONDS = 0.001

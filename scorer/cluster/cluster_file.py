@@ -1,7 +1,7 @@
 """A cluster from a file, as `kubectl get nodes,pods,replicasets,jobs -A -o json` writes it; YAML will do, too.
 
 Namespaces and storage objects, which only filters read, may be in it (EXPORT_FOR_FILTERS), and so may all that our
-scheduling loops watch (EXPORT_FOR_SCHEDULING): `ClusterObjects.of` decodes those.
+scheduling loops watch (docs/scheduling.md has the command): `ClusterObjects.of` decodes those.
 """
 
 from __future__ import annotations
@@ -26,7 +26,6 @@ from scorer.cluster.watched import Watched
 __all__ = [
     "EXPORT_COMMAND",
     "EXPORT_FOR_FILTERS",
-    "EXPORT_FOR_SCHEDULING",
     "ClusterObjects",
     "load_into",
     "parse_cluster",
@@ -35,12 +34,6 @@ __all__ = [
 
 EXPORT_COMMAND: Final = "kubectl get nodes,pods,replicasets,jobs -A -o json"
 EXPORT_FOR_FILTERS: Final = f"kubectl get {','.join(kind.value for kind in Kind)} -A -o json"
-EXPORT_FOR_SCHEDULING: Final = (
-    f"kubectl get {','.join(kind.value for kind in Kind)},cronjobs,deployments,statefulsets,priorityclasses,"
-    "poddisruptionbudgets,podgroups.scheduling.x-k8s.io,resourceclaims,resourceslices,deviceclasses -A -o json"
-)
-"""Also what gangs, jobs, preemption, claims and the tide read. kubectl refuses a kind that the cluster does not have:
-leave out such a kind."""
 
 # By API group, too: other groups have a Job of their own (batch.volcano.sh).
 _KINDS: Final = {

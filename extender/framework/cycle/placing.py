@@ -5,7 +5,7 @@ Everything happens in memory, under the lock of the tables. A batch gives what o
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -27,7 +27,7 @@ from scorer.cluster.objects import PodInfo
 from scorer.degradation import Level
 from scorer.opt_out import opts_out
 
-__all__ = ["Placed", "Placer"]
+__all__ = ["Looked", "Placed", "Placer"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +39,32 @@ class Placed:
 
     rows: tuple[int, ...]
     why_not: Verdict | None
+
+
+@dataclass(frozen=True, slots=True)
+class Looked:
+    """What decides where one pod goes, while the tables are as they are.
+
+    verdict     : of the filters
+    rows        : (n_nodes,) rows among which the scores decide, in ascending order; none = the pod fits nowhere
+    totals      : (n_nodes,) sums of scores of these, higher is better
+    passed_over : rows that pass the filters and come after `rows`, with the name of what put them there
+    nominated   : row where room was made for the pod, which it takes whatever the scores say
+    """
+
+    pod: PodInfo
+    verdict: Verdict
+    rows: Ints
+    totals: Floats
+    passed_over: Mapping[int, str]
+    nominated: int | None
+
+    def ranked(self) -> list[int]:
+        """Rows that the pod may take, the one it takes first. Among equal ones the lower row comes first."""
+        best = [int(row) for row in self.rows[np.argsort(-self.totals, kind="stable")]]
+        if self.nominated is None:
+            return best
+        return [self.nominated, *(row for row in best if row != self.nominated)]
 
 
 @dataclass(slots=True)
@@ -53,6 +79,8 @@ class Placer:
     one_by_one      : every pod by itself: for tests and benchmarks, the result is the same
     scores          : further Score plugins with their weights; pre_scores may silence them. See `use`
     preferences     : which nodes come first
+    on_look         : called with what decides about the pod of `look_at`, a UID, before it is assumed anywhere; needs
+                      one_by_one
     """
 
     view: ClusterView
@@ -66,6 +94,8 @@ class Placer:
     scores: Sequence[tuple[Score, int]] = ()
     pre_scores: Sequence[PreScore] = ()
     preferences: Sequence[NodePreference] = ()
+    look_at: str = ""
+    on_look: Callable[[Looked], None] = lambda looked: None
 
     def use(self, profile: SchedulingProfile) -> None:
         """The pods that follow are of this profile."""
@@ -77,11 +107,14 @@ class Placer:
         placed: list[int] = []
         while len(placed) < len(pods):
             rest = pods[len(placed) :]
+            if rest[0].uid == self.look_at:
+                self.on_look(self.look(rest, filters, policy))
             found = verdict(rest[0], self.view, filters)
             rows = candidates(found.passes, rest[0], self.view, self.level)
             if not len(rows):
                 return Placed(tuple(placed), found)
             if (nominated := self._nominated(rest[0], rows)) is not None:
+                self.cluster.assume(rest[0], self.view.state.names[nominated], self.until)
                 placed.append(nominated)
                 continue
             rows, most = self._preferred(rest, rows)
@@ -91,16 +124,34 @@ class Placer:
     def _nominated(self, pod: PodInfo, rows: Ints) -> int | None:
         """Where room was made for it, at the expense of others."""
         row = self.view.state.row_of.get(pod.nominated_node) if pod.nominated_node else None
-        if row is None or row not in rows:
-            return None
-        self.cluster.assume(pod, pod.nominated_node, self.until)
-        return row
+        return None if row is None or row not in rows else row
 
-    def _preferred(self, pods: Sequence[PodInfo], rows: Ints) -> tuple[Ints, int]:
-        """Among which nodes scores decide, and for how many of the pods."""
+    def look(self, pods: Sequence[PodInfo], filters: Sequence[Filter], policy: Policy) -> Looked:
+        """What decides about the first of these like pods, which sits nowhere. Nothing is assumed."""
+        pod, passed_over = pods[0], dict[int, str]()
+        found = verdict(pod, self.view, filters)
+        rows = candidates(found.passes, pod, self.view, self.level)
+        _note_dropped(passed_over, np.flatnonzero(found.passes), rows, "predicted memory")
+        nominated = self._nominated(pod, rows) if len(rows) else None
+        totals = np.zeros(0)
+        if len(rows):
+            preferred, most = self._preferred(pods, rows, passed_over)
+            scan_from = self.scan_from
+            rows, self.scan_from = self._scanned(preferred, most), scan_from
+            _note_dropped(passed_over, preferred, rows, "bounded_scan")
+            totals = self._totals(pod, policy, rows)
+        return Looked(pod, found, rows, totals, passed_over, nominated)
+
+    def _preferred(
+        self, pods: Sequence[PodInfo], rows: Ints, passed_over: dict[int, str] | None = None
+    ) -> tuple[Ints, int]:
+        """Among which nodes scores decide, and for how many of the pods. passed_over: takes the other rows, with the
+        name of the preference."""
         most = len(pods)
         for preference in self.preferences:
             preferred = preference.prefer(pods[0], most, self.view, rows)
+            if passed_over is not None:
+                _note_dropped(passed_over, rows, preferred.rows, preference.name)
             rows, most = preferred.rows, min(most, preferred.most)
         return rows, most
 
@@ -127,8 +178,12 @@ class Placer:
         """Of equal ones the first."""
         if len(rows) == 1:  # as preferences often leave it
             return int(rows[0])
+        return int(rows[int(self._totals(pod, policy, rows).argmax())])
+
+    def _totals(self, pod: PodInfo, policy: Policy, rows: Ints) -> Floats:
+        """(n_nodes,) sums of all scores."""
         totals = node_totals(pod, self.view, rows, policy, self.level, self.score_per_point)
-        return int(rows[int((totals + self._further(pod, rows)).argmax())])
+        return totals + self._further(pod, rows)
 
     def _is_unmoved(self, pod: PodInfo, filters: Sequence[Filter], rows: Ints) -> bool:
         """Whether like pods that land change nothing but what a plan keeps up to date."""
@@ -170,3 +225,7 @@ class Placer:
         chosen = np.concatenate([rows[first : first + most], rows[: max(0, first + most - len(rows))]])
         self.scan_from = int(chosen[-1]) + 1
         return np.sort(chosen)
+
+
+def _note_dropped(passed_over: dict[int, str], before: Ints, after: Ints, by: str) -> None:
+    passed_over.update(dict.fromkeys(np.setdiff1d(before, after).tolist(), by))

@@ -8,10 +8,10 @@ import pytest
 import yaml
 
 from extender.job.objects.cron_jobs import WATCHED_CRON_JOBS
-from extender.job.objects.job_runs import WATCHED_JOBS
 from forecast.errors import InputError
 from scorer.cluster.cluster_file import EXPORT_FOR_FILTERS, load_into, parse_cluster, read_cluster_file
 from scorer.cluster.decoding import Kind
+from scorer.cluster.job_runs import WATCHED_JOBS
 from scorer.cluster.self_check import self_check
 from scorer.cluster.state import ClusterState
 

@@ -1,0 +1,252 @@
+"""The loop of `schedule` over a cluster that nothing is written to: one pass over all pods that wait.
+
+Queue, gates, filters, scores, gangs, preemption, valley, storms and tide are those of the live loop (placing_core.py).
+What differs is time and the world: no backoff passes, a pod that is placed sits at once, and so does the room that
+evicted pods leave.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Final
+
+from extender.framework.cycle.decisions import Decisions
+from extender.framework.cycle.placing import Looked, Placer
+from extender.framework.dry_run import DryRun
+from extender.framework.gangs.labels import group_of
+from extender.framework.plugins import Nomination
+from extender.framework.queue.options import QueueOptions
+from extender.framework.queue.queued import Popped
+from extender.gpu.tide.report import NO_REPORT, TideReport
+from extender.job.service.answers import StormReport
+from extender.policies.policy import Policies
+from forecast_scheduler.file_session import FileSession
+from forecast_scheduler.gpu_care import planned_tide
+from forecast_scheduler.job_care import valley_planner
+from forecast_scheduler.placing_core import placing_core
+from forecast_scheduler.schedule_profiles import assembled_profiles
+from forecast_scheduler.schedule_settings import ScheduleSettings
+from forecast_scheduler.schedule_tables import ScheduleTables
+from scorer.cluster.decoding import Kind
+from scorer.cluster.objects import PodInfo
+from scorer.scorer import Scorer
+
+__all__ = ["DryLoop", "Planned"]
+
+_WITHOUT_BACKOFF: Final = QueueOptions(initial_backoff=0.0, longest_backoff=0.0, longest_unschedulable=1e9)
+_ASSUMED_SECONDS: Final = 86_400.0
+_MOST_ATTEMPTS: Final = 50
+"""A pod that other pods wake more often than this is left where it is."""
+
+
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """What one waiting pod would meet.
+
+    node        : "" = none
+    message     : why not, or what holds it
+    rejected_by : plugins that said no
+    evicts      : pods that would be evicted for it
+    waits_until : unix seconds of its planned start, None = it waits for no time of its own
+    group       : its PodGroup, "" = none
+    peak_share  : predicted peak of the node's fullest resource once all pods are where they would go; None = not known
+    """
+
+    pod: PodInfo
+    profile: str
+    node: str = ""
+    message: str = ""
+    rejected_by: tuple[str, ...] = ()
+    evicts: tuple[PodInfo, ...] = ()
+    waits_until: float | None = None
+    group: str = ""
+    peak_share: float | None = None
+
+
+class DryLoop:
+    """Made before the cluster is read; `look_around` and then `run` once it was read."""
+
+    def __init__(
+        self,
+        settings: ScheduleSettings,
+        scorer: Scorer,
+        tables: ScheduleTables,
+        policies: Policies,
+        session: FileSession,
+    ) -> None:
+        self._settings, self._scorer, self.tables = settings, scorer, tables
+        self.profiles = assembled_profiles(settings, policies, tables, DryRun(), clock=scorer.clock)
+        self._core = placing_core(scorer, tables, self.profiles, _WITHOUT_BACKOFF, clock=scorer.clock)
+        self._core.attach()
+        with scorer.reading() as cluster:
+            self._cycle = self._core.cycle(
+                cluster, preempt=self._preempt, withdraw=lambda pod: tables.nominated.clear(pod.uid)
+            )
+        jobs, gpus, queue = tables.jobs, tables.gpus, self._core.queue
+        self._planner = None if jobs is None else valley_planner(jobs, scorer, queue, settings.job)
+        has_tide = gpus is not None and settings.gpu.tide.enabled
+        self._tide = planned_tide(gpus, scorer, queue, session) if gpus is not None and has_tide else None
+        self._planned: dict[str, Planned] = {}
+        self._nominations: list[tuple[PodInfo, Nomination]] = []
+        self._evicts: dict[str, tuple[PodInfo, ...]] = {}
+        self._attempts: dict[str, int] = {}
+        self._scan_from = 0
+
+    def look_around(self) -> None:
+        """Do once what the threads beside the live loop do again and again."""
+        tables, gpus = self.tables, self.tables.gpus
+        tables.colocation.keep_up()
+        self._core.adopt_nominations()
+        with self._scorer.reading():
+            tables.sitting.settle()
+            if gpus is not None:
+                gpus.cards.scarcity.advance()
+                gpus.groups.use.look()
+                if gpus.topology.zones is not None:
+                    gpus.topology.zones.tick()
+        if tables.gangs is not None:
+            tables.gangs.tick()
+        if tables.jobs is not None:
+            tables.jobs.storms.keep_up()
+        if self._tide is not None:
+            self._tide.step()
+        if self._planner is not None:
+            self._planner.plan()
+
+    def run(
+        self, *, look_at: str = "", on_look: Callable[[Looked, Placer], None] = lambda looked, placer: None
+    ) -> list[Planned]:
+        """Decide about all waiting pods in the order of the queue; the tables keep what was decided.
+
+        look_at : UID of a pod at which the loop ends once it has a node
+        on_look : called with what decides about that pod, every time its turn comes
+        """
+        while (popped := self._core.queue.pop(most=self._settings.batch, wait_seconds=0.0)) is not None:
+            self._decide(popped, look_at, on_look)
+            found = self._planned.get(look_at)
+            if found is not None and found.node:
+                break
+        self._note_held()
+        return [replace(one, peak_share=self._share(one)) for one in self._planned.values()]
+
+    def is_waiting(self, pod: PodInfo) -> bool:
+        """Whether the pod is in the queue, so that its turn comes."""
+        return self._core.follower.is_to_be_placed(pod)
+
+    def placer(self) -> Placer:
+        """A placer over the tables as they are; to be used under their lock."""
+        with self._scorer.reading() as cluster:
+            return Placer(
+                self.tables.view,
+                cluster,
+                self._scorer.level()[0],
+                until=cluster.now + _ASSUMED_SECONDS,
+                bounded_scan=self._settings.bounded_scan,
+                scan_from=self._scan_from,
+            )
+
+    # What goes on beside the pods
+
+    def storms(self) -> tuple[StormReport, ...]:
+        """Storms that are near or ahead, and the room that is kept for them."""
+        return () if self.tables.jobs is None else tuple(self.tables.jobs.storms.storm_reports())
+
+    def tide(self) -> TideReport:
+        """What the tide would move, and why."""
+        return NO_REPORT if self._tide is None else self._tide.report
+
+    def water(self) -> float:
+        """How far the cluster stacks pods in place of spreading them: 0 = spreads, 1 = stacks."""
+        with self._scorer.reading() as cluster:
+            return cluster.stack_weight
+
+    # Inside
+
+    def _decide(self, popped: Popped, look_at: str, on_look: Callable[[Looked, Placer], None]) -> None:
+        queue, follower = self._core.queue, self._core.follower
+        with self._scorer.changing():
+            placer = self.placer()
+            if look_at:
+                placer.look_at, placer.one_by_one = look_at, True
+                placer.on_look = lambda looked: on_look(looked, placer)
+            with follower.trying():
+                decisions = self._cycle.run(popped, placer)
+            self._scan_from = placer.scan_from
+            follower.placed([queued.pod for queued, _ in decisions.placed])
+        for uid in decisions.gone:
+            queue.remove(uid)
+        self._note(decisions)
+        self._evict()
+
+    def _note(self, decisions: Decisions) -> None:
+        queue = self._core.queue
+        for queued, node in decisions.placed:
+            pod = queued.pod
+            self._planned.pop(pod.uid, None)  # in the order in which they are placed
+            self._planned[pod.uid] = self._one(pod, node=node, evicts=self._evicts.get(pod.uid, ()))
+            queue.done(pod.uid)
+        for rejected in decisions.rejected:
+            for queued in rejected.pods:
+                pod = queued.pod
+                self._planned[pod.uid] = self._one(
+                    pod, message=rejected.message, rejected_by=tuple(sorted(rejected.by))
+                )
+                self._attempts[pod.uid] = self._attempts.get(pod.uid, 0) + 1
+            if rejected.by:
+                with self._scorer.reading():
+                    queue.rejected(rejected.pods, rejected.by, rejected.message)
+            for queued in rejected.pods:
+                if not rejected.by or self._attempts[queued.pod.uid] >= _MOST_ATTEMPTS:
+                    queue.remove(queued.pod.uid)
+        queue.returned(decisions.unfinished)
+
+    def _preempt(self, pod: PodInfo, nomination: Nomination) -> bool:
+        """In the cycle, under the lock: nominate the pod; its victims go once the cycle is over."""
+        nominated = self.tables.nominated
+        nominated.clear_lower(nomination.node, pod.priority)
+        if not nominated.nominate(pod, nomination.node, [victim.uid for victim in nomination.victims]):
+            return False
+        self._nominations.append((pod, nomination))
+        return True
+
+    def _evict(self) -> None:
+        """The victims of the last cycle leave; the pods that they leave for are tried again."""
+        nominations, self._nominations = self._nominations, []
+        for pod, nomination in nominations:
+            self._evicts[pod.uid] = (*self._evicts.get(pod.uid, ()), *nomination.victims)
+            self._scorer.put(Kind.PODS, replace(pod, nominated_node=nomination.node))
+            for victim in nomination.victims:
+                self._planned.pop(victim.uid, None)
+                self._scorer.delete(Kind.PODS, victim)
+
+    def _note_held(self) -> None:
+        """Pods that no cycle has looked at: gates hold them."""
+        starts = {} if self._planner is None else {one.pod.uid: one for one in self._planner.planned()}
+        waiting = sorted(self._core.queue.waiting(), key=lambda one: (-one.pod.priority, one.pod.created, one.uid))
+        for one in waiting:
+            if one.uid in self._planned:
+                continue
+            start = starts.get(one.uid)
+            self._planned[one.uid] = self._one(
+                one.pod,
+                message=one.message or (start.why if start is not None else ""),
+                rejected_by=tuple(sorted(one.rejected_by)),
+                waits_until=None if start is None else start.start,
+            )
+
+    def _one(
+        self,
+        pod: PodInfo,
+        *,
+        node: str = "",
+        message: str = "",
+        rejected_by: tuple[str, ...] = (),
+        evicts: tuple[PodInfo, ...] = (),
+        waits_until: float | None = None,
+    ) -> Planned:
+        profile = self.profiles[pod.scheduler_name].name
+        return Planned(pod, profile, node, message, rejected_by, evicts, waits_until, group_of(pod) or "")
+
+    def _share(self, one: Planned) -> float | None:
+        return self._scorer.peak_share(one.pod, one.node) if one.node else None
