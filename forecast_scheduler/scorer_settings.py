@@ -50,7 +50,7 @@ class ScoresSettings(SettingGroup):
     usage_weights: dict[str, Weight] = Field(
         default_factory=lambda: {"cpu": 1.0, "memory": 0.25, "disk": 1.0, "network": 1.0, "log": 1.0}
     )
-    """By resource, of most_available."""
+    """By resource, of most_available: 0 leaves a resource out, other weights enter its mean only."""
 
     shape: dict[int, Annotated[int, Field(ge=0, le=10)]] = Field(default_factory=lambda: {0: 0, 100: 10})
     """Of requested_to_capacity_ratio: utilization in percent -> score 0 to 10."""

@@ -6,16 +6,35 @@ import pytest
 from scorer.scores.most_available import available_is_known, most_available_score
 
 NAN = np.nan
+TAIL = 10 * np.exp(-(1.75 - 0.9) / 0.1)
+
+
+def test_idle_disks_do_not_make_up_for_missing_cores() -> None:
+    """Of five resources CPU alone is short: 100 cores over a capacity of 32, or 60 % of it free."""
+    capacity = np.array([[32.0, 128.0, 1000.0, 1000.0, 10.0]] * 3)
+    available = np.array(
+        [[-100.0, 128.0, 1000.0, 1000.0, 10.0], [19.2, 64.0, 500.0, 500.0, 5.0], [-1.0, 64.0, 500.0, 500.0, 5.0]]
+    )
+    over, free, slightly_over = most_available_score(available, np.zeros(5), capacity, np.array([1, 0.25, 1, 1, 1]))
+    assert free > 45 > 10 > over
+    assert slightly_over < 10
+
+
+def test_of_nodes_equally_short_the_one_with_more_of_the_rest_is_better() -> None:
+    available, capacity = np.array([[1.0, 8.0], [1.0, 4.0], [0.9, 8.0]]), np.array([[4.0, 8.0]] * 3)
+    most, less, scarcer = most_available_score(available, np.zeros(2), capacity, np.ones(2))
+    assert most > less
+    assert most > scarcer
 
 
 @pytest.mark.parametrize(
     ("available", "pod", "capacity", "score"),
     [
         ((4.0, 8.0), (0.0, 0.0), (4.0, 8.0), 100.0),
-        # (4 - 1) / 4 = 0.75 and (6 - 2) / 8 = 0.5 with weights 3 and 1
-        ((4.0, 6.0), (1.0, 2.0), (4.0, 8.0), 100 * (3 * 0.75 + 0.5) / 4),
-        # an overcommitted resource counts as 0, not below
-        ((-2.0, 8.0), (1.0, 0.0), (4.0, 8.0), 25.0),
+        # (4 - 1) / 4 = 0.75 and (6 - 2) / 8 = 0.5 is scarcer; the mean has weights 3 and 1
+        ((4.0, 6.0), (1.0, 2.0), (4.0, 8.0), 0.95 * 50 + 0.05 * (3 * 75 + 50) / 4),
+        # share 1.75 of the first: on the tail of points_of_share
+        ((-2.0, 8.0), (1.0, 0.0), (4.0, 8.0), 0.95 * TAIL + 0.05 * (3 * TAIL + 100) / 4),
         # what is freed again above capacity counts as all of it
         ((5.0, 9.0), (0.0, 0.0), (4.0, 8.0), 100.0),
         # no limit, or not measured: left out
