@@ -35,8 +35,12 @@ def replay_tables(played: Replay) -> list[Table]:
             report["rules"],
             title="The same pods, placed by each rule, over the days that followed",
             gap_closed=report["gap_closed"],
+            no_gap=report["no_gap"],
+            by_regression=report["by_regression"],
         ),
         rules_table(
-            report["degradation"], title="What remains of it as parts fail (degradation ladder, best rung first)"
+            report["degradation"],
+            title="What remains of it as parts fail (degradation ladder, best rung first)",
+            by_regression=report["by_regression"],
         ),
     ]

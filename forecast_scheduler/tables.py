@@ -8,6 +8,8 @@ from typing import Any
 
 from rich.table import Table
 
+from scorer.replay.remarks import no_gap_remarks, regression_remark
+
 __all__ = ["ServicePeak", "baselines_table", "peaks_table", "rules_table"]
 
 OURS = "forecast-scheduler"
@@ -72,10 +74,21 @@ def baselines_table(report: Mapping[str, Any]) -> Table:
 
 
 def rules_table(
-    rules: Mapping[str, Mapping[str, Any]], *, title: str, gap_closed: Mapping[str, Any] | None = None
+    rules: Mapping[str, Mapping[str, Any]],
+    *,
+    title: str,
+    gap_closed: Mapping[str, Any] | None = None,
+    no_gap: Mapping[str, Any] | None = None,
+    by_regression: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> Table:
-    """What each placement rule led to, one row each; in the last row, how much of the way to the oracle was gone."""
-    table = Table(title=f"{title}\nCV = spread of the nodes' daily peaks", title_justify="left")
+    """Figures of each placement rule, one row each; in the last row, the share of the gap to the oracle that is closed.
+
+    no_gap        : reasons why a figure has none
+    by_regression : resources that nodes are measured for and pods are not (scorer.replay.attribution)
+    """
+    marked = by_regression or {}
+    notes = [regression_remark(name, figures) for name, figures in marked.items()]
+    table = Table(title="\n".join([title, "CV = spread of the nodes' daily peaks", *notes]), title_justify="left")
     table.add_column("rule", no_wrap=True)
     table.add_column("hot node-slots", justify="right")
     # Memory cannot make a node hot, so no rule evens out its peaks.
@@ -83,7 +96,7 @@ def rules_table(
         dict.fromkeys(name for figures in rules.values() for name in figures["peak_cv"] if name != "memory")
     )
     for name in resources:
-        table.add_column(f"{name} CV", justify="right")
+        table.add_column(f"{name}{'*' if name in marked else ''} CV", justify="right")
     table.add_column("p99 cpu peak", justify="right")
     for rule, figures in rules.items():
         table.add_row(
@@ -102,6 +115,9 @@ def rules_table(
             *(_percent(closed.get(name), digits=0) for name in resources),
             "",
         )
+    if no_gap:
+        table.caption = "\n".join(no_gap_remarks(no_gap, resources)) or None
+        table.caption_justify = "left"
     return table
 
 

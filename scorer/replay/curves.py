@@ -51,6 +51,7 @@ class CurveForecast:
     autoscaled    : (n_services,) whether the replica count follows the load
     base          : (n_nodes, n_resources, n_slots) what nodes use beside scheduled pods
     bound         : None where the forecast promises no bound
+    model         : that the curves were read from; None = they come from elsewhere
     """
 
     mean: Floats
@@ -60,6 +61,7 @@ class CurveForecast:
     autoscaled: Bools
     base: Floats
     bound: NodeBound | None = None
+    model: PeakModel | None = None
 
     @property
     def n_curves(self) -> int:
@@ -119,6 +121,7 @@ def from_model(model: PeakModel, window: Window, current_replicas: Floats, *, wi
         autoscaled=autoscaled,
         base=window.cut(np.nan_to_num(model.base(days))),
         bound=bound,
+        model=model,
     )
 
 

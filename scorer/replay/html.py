@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from html import escape
 from string import Template
 
@@ -12,6 +12,7 @@ from plotly.offline import get_plotlyjs
 from forecast.history import History
 from forecast.html_page import html_page
 from scorer.replay import plots
+from scorer.replay.remarks import no_gap_remarks, regression_remark
 from scorer.replay.replay import Replay
 from scorer.replay.report import RuleFigures
 
@@ -42,7 +43,7 @@ $peaks</section>
 (coefficient of variation), and beside it their 99th percentile. Bound held: node-days whose CPU peak stayed within the
 forecast's 0.95 bound. Unplaced: pods whose requests fitted nowhere; they went to one of the least overcommitted
 nodes.</p>
-<div class="scroll">$rules</div></section>
+<div class="scroll">$rules</div>$notes</section>
 <section><h2>When something is missing</h2>
 <p>The degradation ladder, each rung measured on the same pods.</p><div class="scroll">$ladder</div></section>
 <section><h2>Forecast and what came</h2>
@@ -67,8 +68,9 @@ def html_report(replay: Replay, history: History) -> str:
         before_after=_plot(plots.before_and_after(replay)),
         peaks=_plot(plots.evening_peaks(replay)),
         over_time=_plot(plots.nodes_over_time(replay)),
-        rules=_table(replay.figures, plots.LABELS),
-        ladder=_table(replay.ladder, RUNGS),
+        rules=_table(replay.figures, plots.LABELS, replay.attributed),
+        notes=_notes(replay),
+        ladder=_table(replay.ladder, RUNGS, replay.attributed),
         services=_plot(plots.services_forecast_and_actual(replay, history)),
     )
     return html_page(f"Replay {window.days[0]} to {window.days[-1]}", body, scripts=[get_plotlyjs()])
@@ -105,9 +107,17 @@ def _tiles(replay: Replay) -> str:
     return "".join(html)
 
 
-def _table(figures: Mapping[str, RuleFigures], labels: Mapping[str, str]) -> str:
+def _notes(replay: Replay) -> str:
+    """What is known by regression only, and the gaps that cannot be closed."""
+    lines = [regression_remark(name, figures.to_json()) for name, figures in replay.attributed.items()]
+    lines += no_gap_remarks(replay.no_gap(), replay.figures["native"].peak_cv)
+    return f"<p>{'<br>'.join(map(escape, lines))}</p>" if lines else ""
+
+
+def _table(figures: Mapping[str, RuleFigures], labels: Mapping[str, str], marked: Collection[str]) -> str:
     resources = list(next(iter(figures.values())).peak_cv)
-    rows = [_row("th", ["", "hot", *resources, "CPU max", "bound held", "unplaced"])]
+    heads = [f"{name}*" if name in marked else name for name in resources]
+    rows = [_row("th", ["", "hot", *heads, "CPU max", "bound held", "unplaced"])]
     for name, f in figures.items():
         held = f.bound_coverage.get("cpu")
         cells = [

@@ -19,7 +19,16 @@ from scorer.replay.playback import Playback
 from scorer.replay.recording import Recording
 from scorer.scores.capacity import limited
 
-__all__ = ["HOT_SHARE", "Coverage", "bound_coverage", "daily_peaks", "hot_node_slots", "peak_variation", "shares"]
+__all__ = [
+    "HOT_SHARE",
+    "Coverage",
+    "bound_coverage",
+    "daily_peak_variation",
+    "daily_peaks",
+    "hot_node_slots",
+    "peak_variation",
+    "shares",
+]
 
 HOT_SHARE = 0.8
 """Above this share of any hot resource's capacity a node is hot: latency has left the flat part of its curve."""
@@ -55,10 +64,16 @@ def peak_variation(peaks: AnyFloats) -> Floats:
 
     peaks : (n_nodes, n_resources, n_days)
     """
-    with warnings.catch_warnings(), np.errstate(invalid="ignore", divide="ignore"):
+    with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)  # a resource without any limit
-        variation = np.nanstd(peaks, axis=0) / np.nanmean(peaks, axis=0)  # (n_resources, n_days)
-        return np.asarray(np.nanmean(variation, axis=1))
+        return np.asarray(np.nanmean(daily_peak_variation(peaks), axis=1))
+
+
+def daily_peak_variation(peaks: AnyFloats) -> Floats:
+    """The same of each day: (n_resources, n_days)."""
+    with warnings.catch_warnings(), np.errstate(invalid="ignore", divide="ignore"):
+        warnings.simplefilter("ignore", RuntimeWarning)
+        return np.asarray(np.nanstd(peaks, axis=0) / np.nanmean(peaks, axis=0))
 
 
 def bound_coverage(recording: Recording, playback: Playback, forecast: CurveForecast) -> dict[str, Coverage]:

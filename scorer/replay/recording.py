@@ -75,7 +75,8 @@ def record(history: History, pod_usage: PodUsage, window: Window) -> Recording:
     """Cut the window out of a history and its pods.
 
     pod_usage : holds at least the days of the window
-    A slot in which a pod was there but not measured takes the mean of its service's pods, else 0.
+    A slot in which a pod was there but not measured takes the mean of its service's pods as the history has it, else 0:
+    of a history with attributed usage (scorer.replay.attribution) that is what the nodes say of the service.
     Nodes that were not there around the placement or whose size nobody knows take part in nothing (`_playable`).
     """
     if pod_usage.services != history.services:
@@ -93,7 +94,8 @@ def record(history: History, pod_usage: PodUsage, window: Window) -> Recording:
     death = present.shape[1] - there[:, ::-1].argmax(axis=1)
 
     usage = window.cut(pod_usage.usage[here][:, :, days])
-    usage = np.where(np.isfinite(usage), usage, _service_mean(usage, service, len(history.services))[service])
+    of_services = window.cut(history.usage_per_pod[:, :, window.first_day : window.first_day + len(window.days)])
+    usage = np.where(np.isfinite(usage), usage, of_services[service])
     load = (np.nan_to_num(usage) * present[:, None]).astype(np.float32)
 
     before = window.history_slot - 1
@@ -144,15 +146,6 @@ def _playable(history: History, window: Window) -> Ints:
             "export the nodes' capacity or allocatable resources into the history"
         )
     return playable
-
-
-def _service_mean(usage: AnyFloats, service: Ints, n_services: int) -> Floats:
-    """Mean over the measured pods of each service: (n_services, n_resources, n_slots), 0 where none was measured."""
-    total = np.zeros((n_services, *usage.shape[1:]))
-    count = np.zeros_like(total)
-    np.add.at(total, service, np.nan_to_num(usage))
-    np.add.at(count, service, np.isfinite(usage))
-    return np.asarray(total / np.maximum(count, 1))
 
 
 def _fill_gaps(base: AnyFloats, n_past: int) -> Floats:

@@ -10,7 +10,7 @@ Who may know what (a test changes the future and sees that nobody's placements b
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -24,11 +24,12 @@ from forecast.model import PeakModel
 from forecast.progress import Progress, silent
 from forecast.resources import HOT_RESOURCES
 from scorer.degradation import widening
+from scorer.replay.attribution import Attribution, attribute_usage
 from scorer.replay.curves import CurveForecast, from_model, last_week, true_future
 from scorer.replay.metrics import bound_coverage, shares
 from scorer.replay.playback import Playback, play
 from scorer.replay.recording import Recording, record
-from scorer.replay.report import RuleFigures, figures_of, gap_closed
+from scorer.replay.report import RuleFigures, figures_of, gap_closed, no_gap
 from scorer.replay.rules import ByCurves, Live, Native, RequestsAvoidingFull, Rule
 from scorer.replay.window import Window, replay_window
 
@@ -64,6 +65,7 @@ class Replay:
     ladder    : rung of the degradation ladder -> figures; rungs the history is too short for are absent
     playbacks : rule or rung -> which node each pod of `recording` went to
     forecasts : rule -> curves it placed by
+    attributed: resource -> what moves by regression, of resources that some pods are not measured for
     """
 
     window: Window
@@ -73,10 +75,15 @@ class Replay:
     ladder: dict[str, RuleFigures]
     playbacks: dict[str, Playback]
     forecasts: dict[str, CurveForecast]
+    attributed: Mapping[str, Attribution]
 
     def gap_closed(self) -> dict[str, Any]:
         """How far the forecast came on the way from native to the true future (report.gap_closed)."""
         return gap_closed(self.figures["native"], self.figures["forecast"], self.figures["oracle"])
+
+    def no_gap(self) -> dict[str, Any]:
+        """Why a figure has no gap to close (report.no_gap)."""
+        return no_gap(self.figures["native"], self.figures["forecast"], self.figures["oracle"])
 
     def node_shares(self, rule: str) -> Floats:
         """What the nodes would have used, as share of capacity: (n_nodes, n_resources, n_slots), NaN = no limit."""
@@ -86,6 +93,8 @@ class Replay:
         return {
             "rules": {name: figures.to_json() for name, figures in self.figures.items()},
             "gap_closed": self.gap_closed(),
+            "no_gap": self.no_gap(),
+            "by_regression": {name: figures.to_json() for name, figures in self.attributed.items()},
             "degradation": {name: figures.to_json() for name, figures in self.ladder.items()},
             "window": {
                 "first_day": self.window.days[0].isoformat(),
@@ -125,10 +134,13 @@ def replay(
             "no node has a known capacity of CPU, disk, network or log, so none can be told to be hot: "
             "fill in capacity.parquet"
         )
-    run = _Run(recording, seed, progress)
     fresh = _forecast(history, window, recording, forecaster, age=0)
+    completed, by_regression = attribute_usage(history, window, fresh.model)
+    if by_regression:
+        recording = record(completed, pod_usage, window)
+    run = _Run(recording, seed, progress)
     forecasts = {
-        "last_week": last_week(history, window).on_nodes(recording.nodes),
+        "last_week": last_week(completed, window).on_nodes(recording.nodes),
         "forecast": fresh,
         "oracle": true_future(recording, fresh.autoscaled),
     }
@@ -151,7 +163,7 @@ def replay(
             "requests_avoiding_full_nodes", RequestsAvoidingFull(run.rng())
         )
         rungs["neutral"] = figures["native"]
-    return Replay(window, seed, recording, figures, rungs, run.playbacks, forecasts)
+    return Replay(window, seed, recording, figures, rungs, run.playbacks, forecasts, by_regression)
 
 
 def forecast_with(fit: FitModel) -> Forecaster:

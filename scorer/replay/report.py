@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -10,9 +10,9 @@ import numpy as np
 
 from forecast.arrays import Floats
 from forecast.resources import RESOURCES
-from scorer.replay.metrics import Coverage, daily_peaks, hot_node_slots, peak_variation
+from scorer.replay.metrics import Coverage, daily_peak_variation, daily_peaks, hot_node_slots, peak_variation
 
-__all__ = ["SMALLEST_GAP", "RuleFigures", "figures_of", "gap_closed"]
+__all__ = ["SMALLEST_GAP", "RuleFigures", "figures_of", "gap_closed", "no_gap"]
 
 SMALLEST_GAP = 0.005
 """Where native is no further than this from the true future, a share of the gap would be a share of noise."""
@@ -29,6 +29,7 @@ class RuleFigures:
     unplaced        : pods whose requests fitted on no node
     bound_coverage  : resource -> how often the forecast's 0.95 bound of a node's daily peak held
     daily_hot_share : (n_days,) hot_share of each 24 hours, for intervals
+    daily_peak_cv   : resource -> (n_days,) peak_cv of each 24 hours, NaN = none used it that day
     """
 
     hot_share: float
@@ -38,6 +39,7 @@ class RuleFigures:
     unplaced: int
     bound_coverage: dict[str, Coverage] = field(default_factory=dict)
     daily_hot_share: tuple[float, ...] = ()
+    daily_peak_cv: dict[str, tuple[float, ...]] = field(default_factory=dict)
 
     def to_json(self) -> dict[str, Any]:
         result: dict[str, Any] = {
@@ -47,6 +49,10 @@ class RuleFigures:
             "max_peak": self.max_peak,
             "unplaced": self.unplaced,
             "daily_hot_share": list(self.daily_hot_share),
+            "daily_peak_cv": {
+                name: [spread if np.isfinite(spread) else None for spread in spreads]
+                for name, spreads in self.daily_peak_cv.items()
+            },
         }
         if self.bound_coverage:
             result["node_bound_coverage"] = {
@@ -59,6 +65,7 @@ def figures_of(share: Floats, unplaced: int, coverage: Mapping[str, Coverage]) -
     """Figures from what the nodes used. share: (n_nodes, n_resources, n_slots) of capacity, NaN = no limit."""
     hot = hot_node_slots(share)
     peaks = daily_peaks(share)  # (n_nodes, n_resources, n_days)
+    by_day = daily_peak_variation(peaks)  # (n_resources, n_days)
     variation = peak_variation(peaks)
     # A resource that nobody uses has no spread to speak of.
     used = [r for r in range(len(RESOURCES)) if np.isfinite(variation[r])]
@@ -70,22 +77,62 @@ def figures_of(share: Floats, unplaced: int, coverage: Mapping[str, Coverage]) -
         unplaced=unplaced,
         bound_coverage=dict(coverage),
         daily_hot_share=tuple(hot.reshape(len(hot), peaks.shape[2], -1).mean(axis=(0, 2)).tolist()),
+        daily_peak_cv={RESOURCES[r].name: tuple(by_day[r].tolist()) for r in used},
     )
 
 
 def gap_closed(native: RuleFigures, forecast: RuleFigures, oracle: RuleFigures) -> dict[str, Any]:
     """(native - forecast) / (native - oracle) for the hot share and each resource's spread of peaks; None = no gap."""
-    return {
-        "hot_share": _closed(native.hot_share, forecast.hot_share, oracle.hot_share),
-        "peak_cv": {
-            name: _closed(spread, forecast.peak_cv.get(name), oracle.peak_cv.get(name))
-            for name, spread in native.peak_cv.items()
-        },
+    hot, spreads = _gaps(native, forecast, oracle)
+    return {"hot_share": hot[0], "peak_cv": {name: share for name, (share, _) in spreads.items()}}
+
+
+def no_gap(native: RuleFigures, forecast: RuleFigures, oracle: RuleFigures) -> dict[str, Any]:
+    """Why a figure has no gap to close, in the shape of `gap_closed`; None or absent = it has one."""
+    hot, spreads = _gaps(native, forecast, oracle)
+    return {"hot_share": hot[1], "peak_cv": {name: why for name, (_, why) in spreads.items() if why is not None}}
+
+
+_Gap = tuple[float | None, str | None]
+"""The share of the gap that is closed, else the reason why there is none."""
+
+
+def _gaps(native: RuleFigures, forecast: RuleFigures, oracle: RuleFigures) -> tuple[_Gap, dict[str, _Gap]]:
+    """Of the hot share, and of each resource's spread of peaks."""
+    hot = _closed(
+        (native.hot_share, forecast.hot_share, oracle.hot_share), (native.daily_hot_share, oracle.daily_hot_share)
+    )
+    return hot, {
+        name: _closed(
+            (spread, forecast.peak_cv.get(name), oracle.peak_cv.get(name)),
+            (native.daily_peak_cv.get(name, ()), oracle.daily_peak_cv.get(name, ())),
+        )
+        for name, spread in native.peak_cv.items()
     }
 
 
-def _closed(native: float, forecast: float | None, oracle: float | None) -> float | None:
-    """None as well where a rule put nothing on any node that has a limit."""
-    if forecast is None or oracle is None or native - oracle < SMALLEST_GAP:
-        return None
-    return (native - forecast) / (native - oracle)
+def _closed(figures: tuple[float, float | None, float | None], daily: tuple[Sequence[float], Sequence[float]]) -> _Gap:
+    """One figure's gap.
+
+    figures : of native, forecast and oracle; None where a rule put nothing on any node that has a limit
+    daily   : of native and oracle on each day, empty = not known
+    """
+    native, forecast, oracle = figures
+    if forecast is None or oracle is None:
+        return None, "one of the rules used no node that has a limit"
+    gain = native - oracle
+    if gain < SMALLEST_GAP:
+        return None, f"the true future gains nothing over native ({oracle:.3f} against {native:.3f})"
+    noise = _noise(*daily)
+    if gain <= noise:
+        return None, f"the true future gains {gain:.3f} over native, within the noise of the days ({noise:.3f})"
+    return (native - forecast) / gain, None
+
+
+def _noise(native: Sequence[float], oracle: Sequence[float]) -> float:
+    """Two standard errors of the mean difference between paired days; 0 where fewer than two are known."""
+    if len(native) != len(oracle):
+        return 0.0
+    difference = np.subtract(native, oracle)
+    difference = difference[np.isfinite(difference)]
+    return float(2.0 * difference.std(ddof=1) / np.sqrt(len(difference))) if len(difference) > 1 else 0.0

@@ -68,6 +68,20 @@ def test_each_rule_has_its_hot_share_and_spread() -> None:
     assert "–" in row(table, "gap closed, oracle = 100 %")
 
 
+def test_a_resource_known_by_regression_is_marked_and_a_missing_gap_has_its_reason() -> None:
+    table = rules_table(
+        REPLAY["rules"],
+        title="Rules",
+        gap_closed=REPLAY["gap_closed"],
+        no_gap={"hot_share": None, "peak_cv": {"cpu": "the true future gains nothing over native"}},
+        by_regression={"cpu": {"moved": 0.75, "error": 0.21, "identified": 0.9}},
+    )
+    text = text_of(table)
+    assert "cpu* CV" in text
+    assert "cpu*: by regression, error 21%; 75% of it moves with pods" in text
+    assert "– cpu CV: the true future gains nothing over native" in text
+
+
 def test_a_report_without_rules_is_an_empty_table() -> None:
     assert text_of(rules_table({}, title="Rules"))
 
