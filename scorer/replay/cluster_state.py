@@ -20,11 +20,13 @@ class PendingPod:
 
     requests : (2,) CPU cores and memory bytes; 0 = none
     live     : (n_resources,) what it uses now, or what pods of its service use now
+    index    : of the pod in the recording
     """
 
     service: int
     requests: Floats
     live: Floats
+    index: int = 0
 
 
 class ClusterState:

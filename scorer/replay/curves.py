@@ -17,6 +17,7 @@ from forecast.history import History
 from forecast.model import PEAK_QUANTILES, PeakModel
 from forecast.replicas import forecast_replicas
 from forecast.resources import CPU, MEMORY, RESOURCES
+from scorer.replay.job_pods import expected_runs, last_weeks_runs
 from scorer.replay.recording import Recording
 from scorer.replay.window import Window, flat
 
@@ -44,10 +45,11 @@ class NodeBound:
 class CurveForecast:
     """Curves over the slots of a replay window, base units, finite everywhere.
 
-    mean          : (n_services, n_resources, n_slots) expected usage of one pod
+    mean          : (n_services, n_resources, n_slots) expected usage of one pod; of a Job owner, while it runs
     curves        : (n_services, n_resources, n_curves, n_slots) curves that placement weighs; often just the mean
     curve_weights : (n_curves,)
     replicas      : (n_services, n_slots) expected pods
+    run_seconds   : (n_services,) that a pod of a Job owner is expected to run from its start; NaN = on and on
     autoscaled    : (n_services,) whether the replica count follows the load
     base          : (n_nodes, n_resources, n_slots) what nodes use beside scheduled pods
     bound         : None where the forecast promises no bound
@@ -60,6 +62,7 @@ class CurveForecast:
     replicas: Floats
     autoscaled: Bools
     base: Floats
+    run_seconds: Floats
     bound: NodeBound | None = None
     model: PeakModel | None = None
 
@@ -97,6 +100,11 @@ def from_model(model: PeakModel, window: Window, current_replicas: Floats, *, wi
     usage = np.nan_to_num(model.usage_on_node(days, share))
     curves, weights = model.placement_curves(days, share)
     curves = np.nan_to_num(curves)
+    run_seconds = expected_runs(model)
+    ending = np.isfinite(run_seconds)
+    # What a pod uses while it runs says nothing of the hour: one that starts at another uses as much.
+    usage[ending] = _while_running(model, usage[ending], ending)[:, :, None, None]
+    curves[ending] = usage[ending][:, :, None]
     felt = (model.correction * share)[:, :, None]
 
     def daily(std: AnyFloats, factor: AnyFloats) -> Floats:
@@ -117,12 +125,22 @@ def from_model(model: PeakModel, window: Window, current_replicas: Floats, *, wi
         mean=window.cut(usage),
         curves=window.cut(curves),
         curve_weights=np.asarray(weights, dtype=np.float64),
-        replicas=np.where(autoscaled[:, None], replicas, current_replicas[:, None]),
+        replicas=np.where((autoscaled | ending)[:, None], replicas, current_replicas[:, None]),
         autoscaled=autoscaled,
         base=window.cut(np.nan_to_num(model.base(days))),
+        run_seconds=run_seconds,
         bound=bound,
         model=model,
     )
+
+
+def _while_running(model: PeakModel, usage: Floats, ending: Bools) -> Floats:
+    """What nodes feel of a pod of each Job owner while it runs: (n_ending, n_resources).
+
+    usage : (n_ending, n_resources, n_days, 48) its curve, whose highest half hour counts where `run_usage` is unknown
+    """
+    known = model.run_usage[ending].astype(np.float64) * model.correction[ending] + model.per_pod_cost.max(axis=(1, 2))
+    return np.asarray(np.where(np.isfinite(known), known, usage.max(axis=(2, 3), initial=0.0)))
 
 
 def last_week(history: History, window: Window) -> CurveForecast:
@@ -152,11 +170,12 @@ def last_week(history: History, window: Window) -> CurveForecast:
         replicas=repeated(np.nan_to_num(counts)),
         autoscaled=autoscaled,
         base=repeated(np.maximum(np.nan_to_num(base), 0.0)),
+        run_seconds=last_weeks_runs(history, window),
     )
 
 
 def true_future(recording: Recording, autoscaled: Bools) -> CurveForecast:
-    """What really came: no forecast can place better by the same objective."""
+    """What really came: no forecast can place better by the same objective. When runs end, `true_runs` says by pod."""
     n_services, n_resources, n_slots = recording.n_services, len(RESOURCES), recording.n_slots
     total = np.zeros((n_services, n_resources, n_slots))
     present = np.zeros((n_services, n_slots))
@@ -171,6 +190,7 @@ def true_future(recording: Recording, autoscaled: Bools) -> CurveForecast:
         replicas=present,
         autoscaled=autoscaled,
         base=recording.base,
+        run_seconds=np.full(n_services, np.nan),
     )
 
 

@@ -55,14 +55,16 @@ def play(
 ) -> Playback:
     """Let `rule` place every pod of the recording. The order of pods depends on `seed` alone."""
     node = np.full(len(recording.service), -1, dtype=np.int64)
+    placed: dict[int, PendingPod] = {}
     state = ClusterState(recording.capacity, recording.allocatable, recording.live_base, recording.service_requests)
     births = _by_slot(recording.birth, recording.n_slots)
     deaths = _by_slot(recording.death, recording.n_slots)
     done = 0
     for slot in range(recording.n_slots):
         for pod in deaths.get(slot, ()):
-            state.remove(int(recording.service[pod]), recording.requests[pod], int(node[pod]))
-            rule.removed(int(recording.service[pod]), int(node[pod]))
+            gone = placed.pop(int(pod))
+            state.remove(gone.service, gone.requests, int(node[pod]))
+            rule.removed(gone, int(node[pod]))
         born = births.get(slot)
         if born is None:
             continue
@@ -74,12 +76,12 @@ def play(
         state.arriving = np.bincount(recording.service[born], minlength=recording.n_services).astype(np.float64)
         rule.observe(slot, state)
         for pod, uses in zip(born, live, strict=True):
-            service = int(recording.service[pod])
-            pending = PendingPod(service, recording.requests[pod], uses)
+            pending = PendingPod(int(recording.service[pod]), recording.requests[pod], uses, int(pod))
             chosen = rule.choose(pending, state.feasible(pending), state)
             node[pod] = chosen
+            placed[pending.index] = pending
             state.add(pending, chosen)
-            rule.added(service, chosen)
+            rule.added(pending, chosen)
             done += 1
             if done % _REPORT_EVERY == 0:
                 progress(stage, done, len(node))

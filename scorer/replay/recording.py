@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from forecast.arrays import AnyFloats, Floats, Floats32, Ints
+from forecast.arrays import AnyFloats, Bools, Floats, Floats32, Ints
 from forecast.calendar import SLOTS_PER_DAY
 from forecast.errors import InputError
 from forecast.history import History, PodUsage
@@ -26,8 +26,11 @@ class Recording:
     """Pods of the window, sorted as in the history. Slots count from the placement.
 
     service     : (n_pods,) index of the pod's service
+    ending      : (n_services,) whether pods of the service run to completion: Jobs and CronJobs
     requests    : (n_pods, 2) CPU cores and memory bytes; 0 = none known
     birth, death: (n_pods,) first slot and end slot (exclusive) of the pod; birth 0 = there when the replay begins
+    started     : (n_pods,) slot in which the pod began to run, below 0 where that was before the placement, as far as
+                  `pod_usage` reaches back
     load        : (n_pods, n_resources, n_slots) what the pod adds to its node, base units, finite
     present     : (n_pods, n_slots) share of the slot during which the pod was there
     live        : (n_pods, n_resources) usage in the half hour before the placement, of the pods born at 0
@@ -41,9 +44,11 @@ class Recording:
     """
 
     service: Ints
+    ending: Bools
     requests: Floats
     birth: Ints
     death: Ints
+    started: Ints
     load: Floats32
     present: Floats32
     live: Floats
@@ -93,6 +98,9 @@ def record(history: History, pod_usage: PodUsage, window: Window) -> Recording:
     birth = there.argmax(axis=1)
     death = present.shape[1] - there[:, ::-1].argmax(axis=1)
 
+    before_window = flat(pod_usage.present[here])[:, : first * SLOTS_PER_DAY + window.first_slot] > 0
+    age = np.where(before_window.any(axis=1), before_window.shape[1] - before_window.argmax(axis=1), 0)
+
     usage = window.cut(pod_usage.usage[here][:, :, days])
     of_services = window.cut(history.usage_per_pod[:, :, window.first_day : window.first_day + len(window.days)])
     usage = np.where(np.isfinite(usage), usage, of_services[service])
@@ -109,9 +117,11 @@ def record(history: History, pod_usage: PodUsage, window: Window) -> Recording:
     base = np.maximum(_fill_gaps(base[..., : window.history_slot + window.n_slots], window.history_slot), 0.0)
     return Recording(
         service=service,
+        ending=np.array([key.runs_to_completion for key in history.services], dtype=np.bool_),
         requests=np.nan_to_num(np.where(np.isfinite(pod_usage.requests), pod_usage.requests, 0.0))[here],
         birth=birth,
         death=death,
+        started=np.where(birth == 0, -age, birth),
         load=load,
         present=present.astype(np.float32),
         live=live,

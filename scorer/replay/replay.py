@@ -26,6 +26,7 @@ from forecast.resources import HOT_RESOURCES
 from scorer.degradation import widening
 from scorer.replay.attribution import Attribution, attribute_usage
 from scorer.replay.curves import CurveForecast, from_model, last_week, true_future
+from scorer.replay.job_pods import job_pods, true_runs
 from scorer.replay.metrics import bound_coverage, shares
 from scorer.replay.playback import Playback, play
 from scorer.replay.recording import Recording, record
@@ -147,7 +148,11 @@ def replay(
     figures = {
         "native": run.figures("native", Native(run.rng())),
         "live": run.figures("live", Live()),
-        **{name: run.figures(name, run.by_curves(curves), curves) for name, curves in forecasts.items()},
+        **{
+            name: run.figures(name, run.by_curves(forecasts[name]), forecasts[name])
+            for name in ("last_week", "forecast")
+        },
+        "oracle": run.figures("oracle", run.by_truth(forecasts["oracle"])),
     }
     rungs = {"forecast": figures["forecast"]}
     if ladder:
@@ -197,7 +202,13 @@ class _Run:
         return np.random.default_rng((self._seed, 1))
 
     def by_curves(self, forecast: CurveForecast, *, live_correction: bool = True) -> ByCurves:
-        return ByCurves(forecast, self._recording.capacity, live_correction=live_correction)
+        """A rule that takes pods of Jobs to end when the forecast expects it."""
+        jobs = job_pods(self._recording, forecast.run_seconds)
+        return ByCurves(forecast, self._recording.capacity, jobs=jobs, live_correction=live_correction)
+
+    def by_truth(self, forecast: CurveForecast) -> ByCurves:
+        """A rule that knows when each pod of a Job really ends."""
+        return ByCurves(forecast, self._recording.capacity, jobs=true_runs(self._recording))
 
     def figures(self, name: str, rule: Rule, forecast: CurveForecast | None = None) -> RuleFigures:
         playback = play(self._recording, rule, seed=self._seed, progress=self._progress, stage=f"replay: {name}")

@@ -8,6 +8,7 @@ RequestsAvoidingFull  Native, but nodes that are full right now are left out (a 
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 import numpy as np
@@ -17,6 +18,7 @@ from forecast.resources import MEMORY
 from scorer.predicted.load import PredictedLoad
 from scorer.replay.cluster_state import ClusterState, PendingPod
 from scorer.replay.curves import CurveForecast
+from scorer.replay.job_pods import JobPods
 from scorer.replay.soft_load import replicas_to_come
 from scorer.scores.balanced_allocation import balanced_allocation_score
 from scorer.scores.capacity import any_limit, limited, neutral_where_unknown
@@ -47,10 +49,10 @@ class Rule(Protocol):
     def choose(self, pod: PendingPod, feasible: Bools, state: ClusterState) -> int:
         """The node for the pod, among the feasible ones."""
 
-    def added(self, service: int, node: int) -> None:
+    def added(self, pod: PendingPod, node: int) -> None:
         """The pod runs on the node."""
 
-    def removed(self, service: int, node: int) -> None:
+    def removed(self, pod: PendingPod, node: int) -> None:
         """The pod is gone."""
 
 
@@ -60,10 +62,10 @@ class _Forgetful:
     def observe(self, slot: int, state: ClusterState) -> None:
         pass
 
-    def added(self, service: int, node: int) -> None:
+    def added(self, pod: PendingPod, node: int) -> None:
         pass
 
-    def removed(self, service: int, node: int) -> None:
+    def removed(self, pod: PendingPod, node: int) -> None:
         pass
 
 
@@ -102,48 +104,103 @@ class RequestsAvoidingFull(Native):
 class ByCurves:
     """The node where the expected load of the days to come grows least: energy, then exact peaks of the best few."""
 
-    def __init__(self, forecast: CurveForecast, capacity: Floats, *, live_correction: bool = True) -> None:
-        """live_correction : let what nodes use beyond their forecast count, fading with time."""
-        self._forecast = forecast
+    def __init__(
+        self, forecast: CurveForecast, capacity: Floats, *, jobs: JobPods | None = None, live_correction: bool = True
+    ) -> None:
+        """
+        jobs            : when pods of Job owners are expected to end; None = every pod runs on and on
+        live_correction : let what nodes use beyond their forecast count, fading with time
+        """
+        self._forecast, self._jobs = forecast, jobs
         self._live_correction = live_correction
-        curves, weights = forecast.points()
+        self._curves, weights = forecast.points()
         self._weights = weights.reshape(forecast.n_curves, -1)  # (n_curves, n_slots)
         self._load = PredictedLoad(weights, RESOURCE_WEIGHTS)
         base = forecast.on_points(forecast.base)
-        for usage in curves:
+        for usage in self._curves:
             self._load.add_profile(usage)
         for node in range(len(capacity)):
             self._load.set_node(node, capacity[node], base[node])
+        self._slot = 0
+        self._profile_until: dict[tuple[int, int], int] = {}  # by service and end of the run
+        self._seats: dict[int, _Seat] = {}  # by pod
 
     def observe(self, slot: int, state: ClusterState) -> None:
         forecast = self._forecast
+        self._slot = slot
+        self._follow_overdue_runs()
         slots = np.arange(self._weights.shape[1])
         if slot > 0 and self._live_correction:
             fading = np.where(slots >= slot, 0.5 ** ((slots - slot) / LIVE_HALF_LIFE_SLOTS), 0.0)
             self._load.set_live_error(self.live_error(slot, state), forecast.on_points(fading))
-        self._load.set_base(forecast.on_points(forecast.base + replicas_to_come(forecast, state)))
+        running = None if self._jobs is None else self._jobs.running(slot)
+        self._load.set_base(forecast.on_points(forecast.base + replicas_to_come(forecast, state, running)))
         # What is over costs nothing any more, nor does anybody ask how high it was.
         self._load.set_weights(np.where(slots >= slot, self._weights, 0.0).ravel())
 
     def live_error(self, slot: int, state: ClusterState) -> Floats:
         """Usage in the slot before beyond what was expected of the pods there then: (n_nodes, n_resources).
 
-        Not of the pods there now: the load of those that left in between would look like an error for hours.
+        Not of the pods there now: the load of those that left in between would look like an error for hours. The part
+        of the error that belongs to jobs which have ended since, by what was expected of them, has ended too.
         """
         forecast = self._forecast
-        predicted = state.measured_counts @ forecast.mean[:, :, slot - 1] + forecast.base[:, :, slot - 1]
-        return np.asarray(state.live_usage - predicted)
+        usage = forecast.mean[:, :, slot - 1]
+        predicted = state.measured_counts @ usage + forecast.base[:, :, slot - 1]
+        error = np.asarray(state.live_usage - predicted)
+        if self._jobs is None or not self._jobs.ending.any():
+            return error
+        ending = self._jobs.ending
+        ended = np.maximum(state.measured_counts[:, ending] - state.counts[:, ending], 0.0) @ usage[ending]
+        return np.asarray(error * (1.0 - np.minimum(ended / np.maximum(predicted, 1e-12), 1.0)))
 
     def choose(self, pod: PendingPod, feasible: Bools, state: ClusterState) -> int:
-        safe = feasible & (self._load.peak_with(pod.service, MEMORY) <= MEMORY_LIMIT)
-        few = best_nodes(self._load.growth(pod.service), safe if safe.any() else feasible, BEST_NODES)
-        return int(few[self._load.power_growth(pod.service, few).argmin()])
+        profile = self._profile(pod.service, self._end(pod))
+        safe = feasible & (self._load.peak_with(profile, MEMORY) <= MEMORY_LIMIT)
+        few = best_nodes(self._load.growth(profile), safe if safe.any() else feasible, BEST_NODES)
+        return int(few[self._load.power_growth(profile, few).argmin()])
 
-    def added(self, service: int, node: int) -> None:
-        self._load.add(service, node)
+    def added(self, pod: PendingPod, node: int) -> None:
+        end = self._end(pod)
+        seat = self._seats[pod.index] = _Seat(pod.service, node, end, self._profile(pod.service, end))
+        self._load.add(seat.profile, node)
 
-    def removed(self, service: int, node: int) -> None:
-        self._load.add(service, node, -1)
+    def removed(self, pod: PendingPod, node: int) -> None:
+        self._load.add(self._seats.pop(pod.index).profile, node, -1)
+
+    def _end(self, pod: PendingPod) -> int:
+        """Slot in which the pod is expected to have ended; one that is there runs through this one at least."""
+        return self._weights.shape[1] if self._jobs is None else max(int(self._jobs.end[pod.index]), self._slot + 1)
+
+    def _profile(self, service: int, end: int) -> int:
+        """Profile of a pod that runs until `end`."""
+        n_slots = self._weights.shape[1]
+        if end >= n_slots:
+            return service
+        key = service, end
+        if key not in self._profile_until:
+            runs = self._forecast.on_points((np.arange(n_slots) < end).astype(np.float64))
+            self._profile_until[key] = self._load.add_profile(self._curves[service] * runs)
+        return self._profile_until[key]
+
+    def _follow_overdue_runs(self) -> None:
+        """Pods that are still there past their expected end run through this slot at least."""
+        for index, seat in self._seats.items():
+            if seat.end <= self._slot:
+                later = self._slot + 1
+                self._load.add(seat.profile, seat.node, -1)
+                self._seats[index] = seat = replace(seat, end=later, profile=self._profile(seat.service, later))
+                self._load.add(seat.profile, seat.node)
+
+
+@dataclass(frozen=True, slots=True)
+class _Seat:
+    """Where a pod sits, until when, and by which profile it is counted."""
+
+    service: int
+    node: int
+    end: int
+    profile: int
 
 
 def _live_share(pod: PendingPod, state: ClusterState) -> Floats:

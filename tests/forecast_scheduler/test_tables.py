@@ -76,7 +76,7 @@ def test_a_resource_known_by_regression_is_marked_and_a_missing_gap_has_its_reas
         no_gap={"hot_share": None, "peak_cv": {"cpu": "the true future gains nothing over native"}},
         by_regression={"cpu": {"moved": 0.75, "error": 0.21, "identified": 0.9}},
     )
-    text = text_of(table)
+    text = " ".join(" ".join(text_of(table)).split())
     assert "cpu* CV" in text
     assert "cpu*: by regression, error 21%; 75% of it moves with pods" in text
     assert "– cpu CV: the true future gains nothing over native" in text

@@ -36,6 +36,7 @@ def simple_forecast(history: History, window: Window, current_replicas: Floats) 
         replicas=np.tile(expected, -(-window.n_days // 7))[:, : window.n_slots],
         autoscaled=swing >= 2,
         base=np.repeat(np.maximum(level, 0.0), window.n_slots, axis=2),
+        run_seconds=np.full(len(mean), np.nan),
         bound=NodeBound(
             own_variance=(0.1 * mean) ** 2,
             shared_variance=(0.2 * mean) ** 2,

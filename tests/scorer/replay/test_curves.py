@@ -39,6 +39,10 @@ def flat_model(share: float = 1.0) -> PeakModel:
         node_base_std=constant(0.3, N_NODES, len(RESOURCES), 48),
         cluster_std=constant(0.05, len(RESOURCES)),
         node_z=np.tile([0.7, 2.5], (len(RESOURCES), 1)),
+        per_pod_cost=constant(0.0, len(RESOURCES), 4, 48),
+        services=small_cluster()[0].services,
+        run_seconds=constant(np.nan, N_SERVICES, 2),
+        run_usage=constant(np.nan, N_SERVICES, len(RESOURCES)),
     )
     return cast(PeakModel, model)
 

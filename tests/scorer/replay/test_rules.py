@@ -45,6 +45,7 @@ def evening_forecast(expected: float) -> CurveForecast:
         replicas=replicas,
         autoscaled=np.array([False, True]),
         base=np.zeros((2, N_RESOURCES, 48)),
+        run_seconds=np.full(2, np.nan),
     )
 
 

@@ -1,0 +1,190 @@
+"""Pods of Jobs load their node until their run ends, by every rule that looks ahead."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from forecast.arrays import AnyFloats, Floats, Ints
+from forecast.fit import fit
+from forecast.resources import CPU, RESOURCES
+from forecast.service_key import ServiceKey
+from scorer.replay.cluster_state import ClusterState, PendingPod
+from scorer.replay.curves import CurveForecast, last_week
+from scorer.replay.job_pods import JobPods, last_weeks_runs
+from scorer.replay.replay import Replay, forecast_with, replay
+from scorer.replay.rules import ByCurves
+from scorer.replay.soft_load import replicas_to_come
+from trainer.history.files import HistoryFiles
+
+N_RESOURCES = len(RESOURCES)
+SERVICE, JOB = 0, 1
+EVENING = slice(32, 40)
+
+
+def forecast(job_cores: float = 6.0) -> CurveForecast:
+    """A service with an evening of two cores a pod, and a job of six cores whenever it runs."""
+    mean = np.zeros((2, N_RESOURCES, 48))
+    mean[SERVICE, CPU, EVENING] = 2.0
+    mean[JOB, CPU] = job_cores
+    return CurveForecast(
+        mean=mean,
+        curves=mean[:, :, None],
+        curve_weights=np.ones(1),
+        replicas=np.array([np.ones(48), np.where(np.arange(48) < 2, 1.0, 0.0)]),
+        autoscaled=np.zeros(2, dtype=bool),
+        base=np.zeros((2, N_RESOURCES, 48)),
+        run_seconds=np.array([np.nan, 3600.0]),
+    )
+
+
+def two_nodes() -> ClusterState:
+    capacity = np.full((2, N_RESOURCES), np.nan)
+    capacity[:, CPU] = 10.0
+    return ClusterState(capacity, np.full((2, 2), 99.0), np.zeros((2, N_RESOURCES)), np.ones((2, 2)))
+
+
+def jobs(end: Sequence[int], death: Sequence[int]) -> JobPods:
+    """Pod 0 is of the service, the others are of the job; all were there from the beginning."""
+    service: Ints = np.array([SERVICE] + [JOB] * (len(end) - 1))
+    return JobPods(
+        np.array([False, True]), service, np.zeros(len(end), dtype=np.int64), np.array(death), np.array(end), 48
+    )
+
+
+def pod(index: int, service: int) -> PendingPod:
+    return PendingPod(service, np.array([1.0, 0.0]), np.zeros(N_RESOURCES), index)
+
+
+@pytest.mark.parametrize(("known", "node"), [(True, 0), (False, 1)])
+def test_a_job_that_ends_at_night_takes_no_room_in_the_evening(known: bool, node: int) -> None:
+    """Node 0 runs the job, node 1 has a small evening of its own."""
+    curves = forecast()
+    curves.base[1, CPU, EVENING] = 1.0
+    state = two_nodes()
+    rule = ByCurves(curves, state.capacity, jobs=jobs([48, 2], [48, 2]) if known else None)
+    rule.observe(0, state)
+    rule.added(pod(1, JOB), 0)
+    assert rule.choose(pod(0, SERVICE), np.ones(2, dtype=bool), state) == node
+
+
+def test_a_job_past_its_expected_end_counts_until_it_is_gone() -> None:
+    curves = forecast()
+    curves.base[1, CPU] = 3.0
+    state = two_nodes()
+    rule = ByCurves(curves, state.capacity, jobs=jobs([48, 2, 12], [48, 20, 12]), live_correction=False)
+    rule.observe(0, state)
+    rule.added(pod(1, JOB), 0)
+    rule.observe(10, state)
+    assert rule.choose(pod(2, JOB), np.ones(2, dtype=bool), state) == 1  # six cores are still on node 0
+    rule.removed(pod(1, JOB), 0)
+    rule.observe(11, state)
+    assert rule.choose(pod(2, JOB), np.ones(2, dtype=bool), state) == 0
+
+
+def test_the_error_of_a_job_that_has_ended_is_no_error_of_the_evening() -> None:
+    """It used four cores more than expected, and ended: nothing of that is left."""
+    state = two_nodes()
+    rule = ByCurves(forecast(), state.capacity, jobs=jobs([48, 2], [48, 2]))
+    measured = np.zeros((2, N_RESOURCES))
+    measured[0, CPU] = 10.0
+    state.measure(measured, np.array([[0.0, 1.0], [0.0, 0.0]]))
+    assert rule.live_error(2, state)[0, CPU] == pytest.approx(0.0)
+    state.counts[0, JOB] = 1.0
+    assert rule.live_error(2, state)[0, CPU] == pytest.approx(4.0)
+
+
+def test_tomorrows_runs_are_soft_load_although_todays_are_there() -> None:
+    curves = forecast()
+    curves.autoscaled[JOB] = True
+    curves.replicas[JOB, 44:] = 2.0
+    state = two_nodes()
+    state.counts[0, JOB] = 1.0
+    running: AnyFloats = jobs([48, 2], [48, 2]).running(0)
+    np.testing.assert_allclose(running[JOB], np.where(np.arange(48) < 2, 1.0, 0.0))
+    load = replicas_to_come(curves, state, running)
+    np.testing.assert_allclose(load[:, CPU, 0], 0.0)
+    np.testing.assert_allclose(load[:, CPU, 45], 6.0)  # 2 pods x 6 cores on two equal nodes
+
+
+# The whole way, from samples to figures
+
+N_NODES, N_DAYS = 6, 16
+CAPACITY = 10.0
+
+
+@pytest.fixture(scope="module")
+def nightly(tmp_path_factory: pytest.TempPathFactory) -> HistoryFiles:
+    """Six equal nodes: three run a job of six cores from 02:00 to 05:00; twelve services peak in the evening."""
+    directory = tmp_path_factory.mktemp("nightly")
+    start = datetime(2026, 3, 2, tzinfo=UTC)
+    rows: list[tuple[object, ...]] = []
+    totals: Floats = np.full((N_NODES, N_DAYS * 48), 0.1)
+    pods: dict[str, tuple[str, float]] = {}
+
+    def sample(name: str, service: str, slot: int, node: int, cores: float) -> None:
+        rows.append((start + timedelta(minutes=30 * slot), "shop", service, name, f"node-{node}", cores))
+        totals[node, slot] += cores
+        pods.setdefault(name, (service, 0.5))
+
+    for slot in range(N_DAYS * 48):
+        evening = 1.0 if 34 <= slot % 48 < 44 else 0.1
+        for s in range(12):
+            sample(f"web-{s}-abcde", f"Deployment/web-{s}", slot, s % N_NODES, 2.0 * evening)
+        if 4 <= slot % 48 < 10:
+            minutes = int((start + timedelta(days=slot // 48, hours=2)).timestamp()) // 60
+            for job in range(3):
+                sample(f"report-{job}-{minutes}-xyz", f"CronJob/report-{job}", slot, job, 6.0)
+    usage = pd.DataFrame(rows, columns=["timestamp", "namespace", "service", "pod", "node", "cpu_cores"])
+    others = [resource.column for resource in RESOURCES[1:]]
+    times = [start + timedelta(minutes=30 * slot) for slot in range(N_DAYS * 48)]
+    nodes = pd.DataFrame(
+        [(time, f"node-{n}", totals[n, i]) for i, time in enumerate(times) for n in range(N_NODES)],
+        columns=["timestamp", "node", "cpu_cores"],
+    )
+    requests = [("shop", service, name, cores, 1e8) for name, (service, cores) in pods.items()]
+    capacity = pd.DataFrame([(f"node-{n}", CAPACITY) for n in range(N_NODES)], columns=["node", "cpu_cores"])
+    for table in (usage, nodes, capacity):
+        table[others] = np.nan
+    for name, table in (("usage", usage), ("nodes", nodes), ("capacity", capacity)):
+        table.to_parquet(directory / f"{name}.parquet")
+    pd.DataFrame(
+        requests, columns=["namespace", "service", "pod", "request_cpu_cores", "request_memory_bytes"]
+    ).to_parquet(directory / "pods.parquet")
+    return HistoryFiles.open(directory)
+
+
+@pytest.fixture(scope="module")
+def played(nightly: HistoryFiles) -> Replay:
+    history = nightly.history()
+    pods = nightly.pod_usage(history.days[0], history.days[-1])
+    return replay(history, pods, forecast_with(fit), seed=1, ladder=False)
+
+
+def test_evenings_are_even_although_half_the_nodes_run_jobs_at_the_release(played: Replay) -> None:
+    """Twelve pods on six nodes: two each, wherever the jobs ran at 04:00."""
+    services = np.array([not ending for ending in played.recording.ending])[played.recording.service]
+    for rule in ("last_week", "forecast", "oracle"):
+        node = played.playbacks[rule].node[services]
+        assert np.bincount(node, minlength=N_NODES).tolist() == [2] * N_NODES, rule
+
+
+def test_last_week_knows_how_long_the_runs_took(nightly: HistoryFiles, played: Replay) -> None:
+    history = nightly.history()
+    ending = np.array([service.kind == "CronJob" for service in history.services])
+    seconds = last_weeks_runs(history, played.window)
+    assert np.isnan(seconds[~ending]).all()
+    np.testing.assert_allclose(seconds[ending], 3 * 3600.0)
+    assert ServiceKey("shop", "CronJob", "report-0") in history.services
+    assert np.isfinite(last_week(history, played.window).run_seconds).sum() == 3
+
+
+def test_a_job_that_ran_at_the_placement_began_before_it(played: Replay) -> None:
+    at_start = (played.recording.birth == 0) & played.recording.ending[played.recording.service]
+    assert at_start.sum() == 3
+    assert played.recording.started[at_start].tolist() == [-4, -4, -4]
+    assert played.recording.death[at_start].tolist() == [2, 2, 2]
