@@ -5,6 +5,10 @@ A service of three days has no last Saturday. It *borrows* the days it lacks: th
 and that level shrunk towards what similar services really use per requested unit. While its level still climbs, as
 after a launch, its own days say less and the request says more, and its days are lifted to the level expected now. The
 predictors then see an ordinary history in which every day of the service's own displaces a borrowed one.
+
+A pod of a Job owner uses what its work takes, at whatever time it runs. It borrows no shape: the days before its first
+run and after its last take the mean of its own runs, and requests only say something while none of its pods was
+measured.
 """
 
 from __future__ import annotations
@@ -56,12 +60,15 @@ def request_units(requests: AnyFloats) -> Floats:
     return np.where(unit > 0, unit, np.nan)
 
 
-def request_ratios(usage: AnyFloats, requests: AnyFloats, days: Days) -> Floats:
+def request_ratios(usage: AnyFloats, requests: AnyFloats, days: Days, is_job_owner: Bools | None = None) -> Floats:
     """What services really use per requested unit, per day type and slot: (n_resources, 4, 48); NaN = nobody knows.
 
     The median over services: a mean would follow the few that request next to nothing. Services in their first week do
-    not count where there are others, their launch may not be over.
+    not count where there are others, their launch may not be over. Neither do Job owners (n_services,): their pods are
+    busy all the time that they are there, and there only at night.
     """
+    if is_job_owner is not None and np.isfinite(usage[~is_job_owner]).any():
+        usage, requests = usage[~is_job_owner], requests[~is_job_owner]
     own_days = np.isfinite(usage).mean(axis=3).sum(axis=2)  # (n_services, n_resources)
     established = own_days >= min(_ESTABLISHED_DAYS, usage.shape[2])
     usage = np.where((established | ~established.any(axis=0))[:, :, None, None], usage, np.nan)
@@ -90,7 +97,10 @@ def borrow_history(
     """
     filled = np.array(usage, dtype=np.float64)
     measured = np.isfinite(filled)
-    own_days = measured.mean(axis=3).sum(axis=2)  # (n_services, n_resources)
+    is_job_owner = np.array([service.runs_to_completion for service in services], dtype=np.bool_)
+    own_days = np.where(
+        is_job_owner[:, None], measured.any(axis=3).sum(axis=2), measured.mean(axis=3).sum(axis=2)
+    )  # (n_services, n_resources)
     n_days = filled.shape[2]
     first = np.where(own_days > 0, measured.any(axis=3).argmax(axis=2), n_days)  # (n_services, n_resources)
     # Only young ones borrow: a service with a week of its own and an earlier gap is known well enough.
@@ -98,11 +108,17 @@ def borrow_history(
     units = request_units(requests)
     level_error = np.zeros(own_days.shape)
     for resource in range(filled.shape[1]):
-        rows = np.flatnonzero(young[:, resource])
+        rows = np.flatnonzero(young[:, resource] & ~is_job_owner)
+        if not len(rows) and not is_job_owner.any():
+            continue
+        established = (own_days[:, resource] >= min(_ESTABLISHED_DAYS, n_days)) & ~is_job_owner
+        prior_error = _error_of_requests(filled[established, resource], units[established, resource])
+        if is_job_owner.any():
+            filled[is_job_owner, resource] = _around_runs(filled[is_job_owner, resource], units[is_job_owner, resource])
+            doubt = prior_error * _PRIOR_DAYS / (own_days[:, resource] + _PRIOR_DAYS)
+            level_error[:, resource] = np.where(is_job_owner & young[:, resource], doubt, 0.0)
         if not len(rows):
             continue
-        established = own_days[:, resource] >= min(_ESTABLISHED_DAYS, n_days)
-        prior_error = _error_of_requests(filled[established, resource], units[established, resource])
         expected = _expected_level(units[:, resource], ratios[resource])
         shapes = _shapes(filled[:, resource], established, services, rows)
         shown = [
@@ -127,6 +143,28 @@ def borrow_history(
             before = np.arange(n_days)[lent, None] <= first[row, resource]
             filled[row, resource, lent] = np.where(before & ~np.isfinite(own), level * shape[lent], own)
     return Borrowed(filled, own_days, young, level_error)
+
+
+def _around_runs(usage: Floats, unit: Floats) -> Floats:
+    """Usage of Job owners with the recent days before their first and after their last run at the level of their runs.
+
+    Without a run that was measured, at the request as Job owners usually use theirs.
+
+    usage : (n_owners, n_days, 48) of one resource
+    unit  : (n_owners,) the request it is measured against, NaN = unknown
+    """
+    n_days = usage.shape[1]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)  # owners that nobody measured
+        recent, ever = (np.asarray(np.nanmean(u, axis=(1, 2))) for u in (usage[:, -BORROWED_DAYS:], usage))
+        level = np.where(np.isfinite(recent), recent, ever)
+        level = np.where(np.isfinite(level), level, unit * np.nanmedian(level / unit))
+    own: Bools = np.any(np.isfinite(usage), axis=2)  # (n_owners, n_days)
+    first = np.where(own.any(axis=1), own.argmax(axis=1), n_days)[:, None]
+    last = np.where(own.any(axis=1), n_days - 1 - np.argmax(own[:, ::-1], axis=1), -1)[:, None]
+    day = np.arange(n_days)
+    lent = (day >= n_days - BORROWED_DAYS) & ((day <= first) | (day > last))
+    return np.where(lent[..., None] & ~np.isfinite(usage), level[:, None, None], usage)
 
 
 def _mean_shape(usage: Floats) -> Floats:

@@ -38,7 +38,7 @@ from forecast.progress import Progress, silent
 from forecast.rehearsal import levels_known, rehearse, spread_of_past
 from forecast.replicas import forecast_replicas
 from forecast.resources import RESOURCES
-from forecast.run_forecast import forecast_runs
+from forecast.run_forecast import RunForecast, forecast_runs
 from forecast.scenarios import SCENARIO_DAYS, scenario_weeks
 from forecast.selection import Selection, select_predictors
 from forecast.series import Series
@@ -88,10 +88,10 @@ def fit(
     first_day = history.days[-1] + timedelta(days=1)
     horizon = history.calendar.describe(history.calendar.horizon(first_day, DATED_DAYS))
 
-    replicas = forecast_replicas(history.replicas, days, horizon)
-    seen = usage_at_reference(history, replicas)
-    ratios = request_ratios(seen, history.requests, days)
     runs = forecast_runs(history)
+    replicas = forecast_replicas(history.replicas, days, horizon, runs)
+    seen = usage_at_reference(history, replicas)
+    ratios = request_ratios(seen, history.requests, days, runs.is_owner)
     borrowed = borrow_history(seen, history.requests, history.services, days, ratios)
     series = Series.of(borrowed.usage)
     if not len(series.service):
@@ -164,7 +164,7 @@ def fit(
         run_count=runs.count.astype(np.float32),
         run_starts=runs.starts.astype(np.float32),
         run_usage=runs.usage.astype(np.float32),
-        info=_facts(series, selection, borrowed.young, weights),
+        info=_facts(series, selection, borrowed.young, weights, runs),
         component_peaks={name: series.unflatten(values[:, 0]) for name, values in peaks.components.items()},
     )
 
@@ -210,7 +210,9 @@ def _deviation(scenarios: Floats, ordinary: Floats, horizon: Days) -> Floats:
     return deviation
 
 
-def _facts(series: Series, selection: Selection, young: Bools, weights: PeakWeights) -> dict[str, Any]:
+def _facts(
+    series: Series, selection: Selection, young: Bools, weights: PeakWeights, runs: RunForecast
+) -> dict[str, Any]:
     """What people and the gate want to know about a model."""
     return {
         "predictors": list(selection.names),
@@ -224,6 +226,11 @@ def _facts(series: Series, selection: Selection, young: Bools, weights: PeakWeig
             for r in np.unique(series.resource)
         },
         "young_services": int(young.any(axis=1).sum()),
+        "job_owners": {
+            "count": int(runs.is_owner.sum()),
+            "with_runs": int((runs.count > 0).sum()),
+            "expected": int((runs.starts > 0).any(axis=(1, 2)).sum()),
+        },
         "peak_weights": {
             resource.name: {
                 "identified": int(weights.identified[:, r].sum()),

@@ -16,7 +16,8 @@ def usage_at_reference(history: History, replicas: ReplicaForecast) -> Floats:
     """History as it would have been with today's replica count: (n_services, n_resources, n_days, 48).
 
     Work is shared: what six pods did is what twelve do with half the load each. Autoscaled services change their count
-    because of their load, so theirs per pod stays; so does memory, which every process needs for itself.
+    because of their load, so theirs per pod stays. So does that of Job owners, each of whose pods has work of its own,
+    and memory, which every process needs for itself.
     """
     usage = history.usage_per_pod.astype(np.float64)
     share = share_of_reference(replicas)
@@ -25,7 +26,8 @@ def usage_at_reference(history: History, replicas: ReplicaForecast) -> Floats:
 
 
 def share_of_reference(replicas: ReplicaForecast) -> Floats:
-    """replicas then / replicas now per day, 1 where unknown or autoscaled: (n_services, n_days)."""
+    """replicas then / replicas now per day, 1 where unknown, autoscaled or a Job owner: (n_services, n_days)."""
     reference = replicas.reference[:, None]
-    known = np.isfinite(replicas.daily) & (reference > 0) & ~replicas.autoscaled[:, None]
+    load_stays = replicas.autoscaled | replicas.by_clock
+    known = np.isfinite(replicas.daily) & (reference > 0) & ~load_stays[:, None]
     return np.where(known, replicas.daily / np.where(reference > 0, reference, 1.0), 1.0)

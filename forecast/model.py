@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from forecast.arrays import AnyFloats, Floats, Floats32, Ints
+from forecast.arrays import AnyFloats, Bools, Floats, Floats32, Ints
 from forecast.calendar import SLOTS_PER_DAY, Calendar, DayType
 from forecast.resources import MEMORY, RESOURCES
 from forecast.scenarios import SCENARIO_DAYS, SCENARIO_WEIGHTS, dilate
@@ -38,10 +38,12 @@ class PeakModel:
     usage_dated        : (n_services, n_resources, 14, 48) expected usage of one pod; NaN = unknown
     scenario_deviation : (n_services, n_resources, n_scenarios, 7, 48) last week at today's level - usage_dated
     usage_day_type     : (n_services, n_resources, 4, 48) the same for any later day of a type
-    replicas_dated     : (n_services, 14, 48) expected pods
+    replicas_dated     : (n_services, 14, 48) expected pods; of Job owners 0 in hours without any, and fractions where
+                         a pod runs for a part of the half hour or not on each such day
     replicas_day_type  : (n_services, 4, 48)
-    reference_replicas : (n_services,) the replica count that usage of one pod refers to
-    autoscaled         : (n_services,) 1 = the replica count follows load
+    reference_replicas : (n_services,) the replica count that usage of one pod refers to; of Job owners, whose usage of
+                         one pod refers to no count, the most pods that are usual in any half hour
+    autoscaled         : (n_services,) 1 = the replica count follows load; 0 for Job owners
     peak_factor        : (n_services, n_resources, 14, n_quantiles) quantile of the day's peak / highest usage_dated
     own_std            : (n_services, n_resources, 48) error of a single pod
     shared_std         : (n_services, n_resources, 48) error common to the replicas of the service
@@ -139,6 +141,11 @@ class PeakModel:
         }
         return replace(self, services=tuple(self.services[row] for row in rows.tolist()), **by_service)
 
+    @property
+    def runs_to_completion(self) -> Bools:
+        """(n_services,) whether a service is a Job owner, whose pods come by the clock, run for a while and end."""
+        return np.array([service.runs_to_completion for service in self.services], dtype=np.bool_)
+
     def usage(self, days: tuple[date, ...]) -> Floats:
         """Expected usage of one pod on local days: (n_services, n_resources, n_days, 48)."""
         return self._on_days(days, self.usage_dated, self.usage_day_type)
@@ -197,13 +204,15 @@ class PeakModel:
         """How usage of one pod changes with the replica count: (n_services, n_resources), a factor.
 
         Work is shared, so load per pod is total / replicas; memory is what a process needs whatever the others do.
-        The count of an autoscaled service follows its load, so its load per pod stays.
+        The count of an autoscaled service follows its load, so its load per pod stays. A pod of a Job owner does work
+        of its own, so its load stays as well.
 
         current_replicas : (n_services,) pods that serve now; 0 or NaN = unknown, taken as the reference
         """
         known = np.nan_to_num(current_replicas) > 0
         share = np.where(known, self.reference_replicas / np.where(known, current_replicas, 1.0), 1.0)
-        share = np.where((self.autoscaled > 0) | (self.reference_replicas <= 0), 1.0, share)
+        stays = (self.autoscaled > 0) | self.runs_to_completion | (self.reference_replicas <= 0)
+        share = np.where(stays, 1.0, share)
         factor = np.repeat(share[:, None], len(RESOURCES), axis=1)
         factor[:, MEMORY] = 1.0
         return factor
@@ -232,7 +241,7 @@ class PeakModel:
         return out
 
 
-def no_runs(n_services: int) -> dict[str, Floats32]:
+def no_runs(n_services: int) -> dict[str, Any]:
     """The four `run_*` arrays of a model that knows of no runs, by name."""
     return {
         "run_seconds": np.full((n_services, len(PEAK_QUANTILES)), np.nan, dtype=np.float32),

@@ -1,4 +1,8 @@
-"""How many pods a service will have, and whether that number follows its load."""
+"""How many pods a service will have, and whether that number follows its load.
+
+Pods of Job owners come by the clock, whatever the load is: in hours without pods 0 of them are expected. They are not
+autoscaled, and the load of one does not depend on how many run.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +13,7 @@ import numpy as np
 
 from forecast.arrays import AnyFloats, Bools, Floats
 from forecast.calendar import Days, DayType
+from forecast.run_forecast import RunForecast, mean_by_day_type
 
 __all__ = ["ReplicaForecast", "forecast_replicas"]
 
@@ -21,24 +26,28 @@ _SWING = 0.2
 class ReplicaForecast:
     """Expected replica counts.
 
-    autoscaled : (n_services,)
-    reference  : (n_services,) pods serving when last seen (autoscaled: the recent mean); 0 = never seen
-    daily      : (n_services, n_days) typical count of each past day, NaN without data
+    autoscaled : (n_services,) the count follows the load
+    by_clock   : (n_services,) the count follows the clock: Job owners
+    reference  : (n_services,) pods serving when last seen (autoscaled: the recent mean; Job owners of which more is
+                 expected: the most that are usual in any half hour); 0 = never seen
+    daily      : (n_services, n_days) typical count of each past day while it had pods, NaN without any
     dated      : (n_services, n_horizon_days, 48)
     day_type   : (n_services, 4, 48)
     """
 
     autoscaled: Bools
+    by_clock: Bools
     reference: Floats
     daily: Floats
     dated: Floats
     day_type: Floats
 
 
-def forecast_replicas(replicas: AnyFloats, days: Days, horizon: Days) -> ReplicaForecast:
-    """Expected pods per slot: the recent pattern where the count follows load, the last count elsewhere.
+def forecast_replicas(replicas: AnyFloats, days: Days, horizon: Days, runs: RunForecast) -> ReplicaForecast:
+    """Expected pods per slot: the recent pattern where the count follows load or clock, the last count elsewhere.
 
     replicas : (n_services, n_days, 48) pods present; NaN = no data in the slot
+    runs     : which services are Job owners, since when, and which of them are gone
     """
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)  # services without data in a day
@@ -48,7 +57,7 @@ def forecast_replicas(replicas: AnyFloats, days: Days, horizon: Days) -> Replica
         low, high = np.nanquantile(seen[:, -_RECENT_DAYS:], [0.05, 0.95], axis=2)  # (n_services, recent)
         swings = ((high - low) >= np.maximum(2.0, _SWING * high)) & np.isfinite(high)
         measured_days = np.isfinite(high).sum(axis=1)
-        autoscaled = (swings.sum(axis=1) * 2 > measured_days) & (measured_days > 0)
+        autoscaled = (swings.sum(axis=1) * 2 > measured_days) & (measured_days > 0) & ~runs.is_owner
 
         last_slots = seen[:, -7:].reshape(len(seen), -1)
         reference = np.where(autoscaled, np.nanmean(last_slots, axis=1), _last_count(seen))
@@ -74,7 +83,13 @@ def forecast_replicas(replicas: AnyFloats, days: Days, horizon: Days) -> Replica
         gone = ~(np.nan_to_num(replicas[:, -1]) > 0).any(axis=1) & np.isfinite(replicas[:, -1]).any(axis=1)
     expected = np.where(gone, 0.0, reference)
     day_type = np.where(autoscaled[:, None, None], np.nan_to_num(day_type), expected[:, None, None])
-    return ReplicaForecast(autoscaled, reference, daily, day_type[:, horizon.day_type], day_type)
+    owners = np.flatnonzero(runs.is_owner)
+    if len(owners):
+        usual = mean_by_day_type(replicas[owners], runs.since[owners], days)
+        most = usual.max(axis=(1, 2))
+        reference[owners] = np.where((most > 0) & ~runs.ended[owners], most, reference[owners])
+        day_type[owners] = np.where(runs.ended[owners, None, None], 0.0, usual)
+    return ReplicaForecast(autoscaled, runs.is_owner, reference, daily, day_type[:, horizon.day_type], day_type)
 
 
 def _last_count(seen: Floats) -> Floats:

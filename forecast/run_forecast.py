@@ -23,8 +23,8 @@ from forecast.run_length import estimate
 __all__ = ["RunForecast", "forecast_runs"]
 
 _RECENT_DAYS = 28
-_HALF_LIFE_DAYS = 7.0
-"""A schedule that was moved a week ago counts for half; a job of Sundays still has four Sundays to be seen on."""
+_HALF_LIFE = 3.0
+"""In days of the same type: a schedule counts for half three nights after it was moved, and after three Sundays too."""
 
 _MISSED = 2.0
 """An owner that is silent for more than this many of its longest pauses between two days with starts is gone."""
@@ -40,14 +40,17 @@ _FIRST_PAUSE_DAYS = 7
 class RunForecast:
     """Runs of Job owners. All other services have NaN seconds and usage, and no count and no starts.
 
+    is_owner: (n_services,) whether it is a Job owner
     seconds : (n_services, 2) one pod from its start to its end: median and 0.95 quantile; NaN = no whole run was seen
     count   : (n_services,) whole runs that the length was learned from
     starts  : (n_services, 4, 48) pods expected to start in each half hour, by day type
     usage   : (n_services, n_resources) mean of one pod while it runs, base units; NaN = not measured
     ended   : (n_services,) Job owners of which nothing more is expected: gone, or a bare Job that has run
-    since   : (n_services,) first day of the history on which a pod of the Job owner was there; n_days = never
+    since   : (n_services,) first half hour of the history (day * 48 + slot) with a pod of the Job owner; n_days * 48 =
+              none
     """
 
+    is_owner: Bools
     seconds: Floats
     count: Ints
     starts: Floats
@@ -64,11 +67,12 @@ def forecast_runs(history: History) -> RunForecast:
     count = np.zeros(n_services, dtype=np.int64)
     starts = np.zeros((n_services, len(DayType), SLOTS_PER_DAY))
     usage = np.full((n_services, len(RESOURCES)), np.nan)
-    ended, since = np.zeros(n_services, dtype=np.bool_), np.full(n_services, n_days)
+    ended, since = np.zeros(n_services, dtype=np.bool_), np.full(n_services, n_days * SLOTS_PER_DAY)
     owners = np.flatnonzero(is_owner)
     if len(owners):
-        was_there = np.nan_to_num(history.replicas[owners]).max(axis=2) > 0  # (n_owners, n_days)
-        since[owners] = np.where(was_there.any(axis=1), was_there.argmax(axis=1), n_days)
+        with_pods: Bools = np.nan_to_num(history.replicas[owners]) > 0  # (n_owners, n_days, 48)
+        since[owners] = _first(with_pods.reshape(len(owners), -1))
+        was_there: Bools = np.any(with_pods, axis=2)
         recent = history.runs.between(max(0, n_days - _RECENT_DAYS), n_days)
         _learn_lengths(recent, seconds, count)
         is_cron_job = np.array([history.services[owner].kind == "CronJob" for owner in owners.tolist()])
@@ -78,9 +82,10 @@ def forecast_runs(history: History) -> RunForecast:
             block = owners[begin : begin + _OWNERS_AT_ONCE]
             usage[block] = _mean_usage(history, block)
             started = _started(recent, block, history.replicas[block, -_RECENT_DAYS:])
-            by_type = mean_by_day_type(started, since[block] - (n_days - started.shape[1]), days)
+            first_day = since[block] // SLOTS_PER_DAY * SLOTS_PER_DAY
+            by_type = mean_by_day_type(started, first_day, days)
             starts[block] = np.where(ended[block, None, None], 0.0, by_type)
-    return RunForecast(seconds, count, starts, usage, ended, since)
+    return RunForecast(is_owner, seconds, count, starts, usage, ended, since)
 
 
 def mean_by_day_type(counts: AnyFloats, since: Ints, days: Days) -> Floats:
@@ -89,14 +94,18 @@ def mean_by_day_type(counts: AnyFloats, since: Ints, days: Days) -> Floats:
     A day type that was not seen since the owner appeared takes the most alike that was: what runs on workdays is
     expected on a Saturday too, until a Saturday shows otherwise.
 
-    counts : (n, n_recent, 48) of the last days; NaN = no data in the slot
-    since  : (n,) first of these days that counts; earlier ones do not
-    days   : calendar of the history, of which the last n_recent days are meant
+    counts : (n, up to n_days, 48) of the last days, of which the last four weeks count; NaN = no data in the slot
+    since  : (n,) first half hour of the history that counts, day * 48 + slot
+    days   : the n_days of the history
     """
+    counts = counts[:, -_RECENT_DAYS:]
     n_recent = counts.shape[1]
     kind = days.day_type[-n_recent:]
-    weight = 0.5 ** (np.arange(n_recent)[::-1] / _HALF_LIFE_DAYS)
-    known = np.isfinite(counts) & (np.arange(n_recent) >= since[:, None])[..., None]
+    later = np.array([np.count_nonzero(kind[day + 1 :] == kind[day]) for day in range(n_recent)])  # of the same type
+    weight = 0.5 ** (later / _HALF_LIFE)
+    first = (len(days) - n_recent) * SLOTS_PER_DAY
+    half_hour = first + np.arange(n_recent * SLOTS_PER_DAY).reshape(n_recent, SLOTS_PER_DAY)
+    known = np.isfinite(counts) & (half_hour >= since[:, None, None])
     weighted = known * weight[:, None]  # (n, n_recent, 48)
     total = np.nan_to_num(counts) * weighted
     mean = np.full((len(counts), len(DayType), SLOTS_PER_DAY), np.nan)
@@ -117,6 +126,11 @@ _SUBSTITUTES = {
     DayType.SUNDAY: (DayType.SATURDAY, DayType.WORKDAY, DayType.HOLIDAY),
     DayType.HOLIDAY: (DayType.SUNDAY, DayType.SATURDAY, DayType.WORKDAY),
 }
+
+
+def _first(flags: Bools) -> Ints:
+    """Position of the first True in each row, the length of the row where there is none: (n,)."""
+    return np.asarray(np.where(flags.any(axis=1), flags.argmax(axis=1), flags.shape[1]), dtype=np.int64)
 
 
 def _learn_lengths(runs: JobRuns, seconds: Floats, count: Ints) -> None:

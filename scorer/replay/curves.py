@@ -17,6 +17,7 @@ from forecast.history import History
 from forecast.model import PEAK_QUANTILES, PeakModel
 from forecast.replicas import forecast_replicas
 from forecast.resources import CPU, MEMORY, RESOURCES
+from forecast.run_forecast import forecast_runs
 from scorer.replay.job_pods import expected_runs, last_weeks_runs
 from scorer.replay.recording import Recording
 from scorer.replay.window import Window, flat
@@ -161,7 +162,8 @@ def last_week(history: History, window: Window) -> CurveForecast:
     usage = np.where(np.isfinite(usage), usage, requests[:, :, None])
     base = _fill(flat(history.node_usage)[..., before] - np.nan_to_num(flat(history.node_pod_usage)[..., before]))
     counts = _fill(flat(history.replicas)[..., before])
-    autoscaled = forecast_replicas(described.replicas, described.describe_days(), described.describe_days()).autoscaled
+    days = described.describe_days()
+    autoscaled = forecast_replicas(described.replicas, days, days, forecast_runs(described)).autoscaled
     mean = repeated(usage)
     return CurveForecast(
         mean=mean,

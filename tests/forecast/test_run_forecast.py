@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import date, timedelta
 
 import numpy as np
@@ -11,57 +10,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from forecast.calendar import Calendar, DayType
-from forecast.history import History
-from forecast.job_runs import JobRuns
 from forecast.run_forecast import RunForecast, forecast_runs
 from forecast.service_key import ServiceKey
-from tests.synthetic import MONDAY, synthetic_history
-
-HOUR, DAY = 3600, 86_400
-NIGHTLY = ServiceKey("shop", "CronJob", "report")
+from tests.forecast.job_histories import DAY, HOUR, NIGHTLY, nights, with_runs
+from tests.synthetic import synthetic_history
 
 
-def with_runs(
-    runs: list[tuple[int, float]],
-    *,
-    n_days: int = 28,
-    owner: ServiceKey = NIGHTLY,
-    open_: tuple[int, ...] = (),
-    usage: float = 2.0,
-    first_day: date = MONDAY,
-    calendar: Calendar = Calendar(),  # noqa: B008 - frozen
-) -> History:
-    """Six services, the last of them a Job owner with these runs (start, seconds).
-
-    open_ : the runs whose end was not seen
-    """
-    history = synthetic_history(n_days=n_days, first_day=first_day, calendar=calendar)
-    n = len(history.services) - 1
-    start = np.array([s for s, _ in runs], dtype=np.int64)
-    seconds = np.array([s for _, s in runs], dtype=np.float32)
-    replicas = history.replicas.copy()
-    grid = np.arange(n_days * 48)[:, None] * 1800
-    there = np.clip(np.minimum(grid + 1800, start + seconds) - np.maximum(grid, start), 0, 1800).sum(axis=1) / 1800
-    replicas[n] = there.reshape(n_days, 48)
-    per_pod = history.usage_per_pod.copy()
-    per_pod[n] = np.where(replicas[n] > 0, usage, np.nan)
-    is_open = np.zeros((len(runs), 2), dtype=np.bool_)
-    is_open[list(open_), 1] = True
-    return replace(
-        history,
-        services=(*history.services[:-1], owner),
-        replicas=replicas,
-        usage_per_pod=per_pod,
-        runs=JobRuns(np.full(len(runs), n), start, seconds, is_open),
-    )
-
-
-def learned(runs: list[tuple[int, float]], **options: object) -> RunForecast:
-    return forecast_runs(with_runs(runs, **options))  # type: ignore[arg-type]
-
-
-def nights(days: range, hour: float = 2, seconds: float = 3 * HOUR) -> list[tuple[int, float]]:
-    return [(int(day * DAY + hour * HOUR), seconds) for day in days]
+def learned(
+    runs: list[tuple[int, float]], *, n_days: int = 28, owner: ServiceKey = NIGHTLY, open_: tuple[int, ...] = ()
+) -> RunForecast:
+    """What is learned of six services of which the last has these runs."""
+    return forecast_runs(with_runs(synthetic_history(n_days=n_days), 5, runs, owner=owner, open_=open_))
 
 
 def test_a_nightly_job_is_known_by_its_length_its_start_and_its_load() -> None:
@@ -133,10 +92,10 @@ def test_a_run_whose_end_nobody_saw_has_no_length_yet() -> None:
 
 
 def test_a_schedule_that_was_moved_is_soon_followed() -> None:
-    runs = learned([*nights(range(14), hour=2), *nights(range(14, 28), hour=5)])
-    starts = runs.starts[-1, DayType.WORKDAY]
-    assert starts[10] == pytest.approx(0.8, abs=0.03)
-    assert starts.sum() == pytest.approx(1.0)
+    runs = learned([*nights(range(23), hour=2), *nights(range(23, 28), hour=5)])  # three workdays and a weekend ago
+    assert runs.starts[-1, DayType.WORKDAY, 10] == pytest.approx(0.5, abs=0.01)
+    assert runs.starts[-1, DayType.SUNDAY, 10] == pytest.approx(0.34, abs=0.01)
+    np.testing.assert_allclose(runs.starts[-1].sum(axis=1), 1.0)
 
 
 @settings(max_examples=40, deadline=None)
@@ -148,12 +107,15 @@ def test_whatever_was_seen_the_figures_make_sense(data: st.DataObject, n_days: i
     is_open = tuple(np.flatnonzero(start + seconds >= n_days * DAY).tolist())
     owner = ServiceKey("shop", "CronJob" if cron else "Job", "any")
     history = with_runs(
+        synthetic_history(
+            n_days=n_days,
+            first_day=date(2026, 5, 4) + timedelta(days=int(rng.integers(7))),
+            calendar=Calendar("Europe/Berlin", "DE"),
+        ),
+        5,
         list(zip(start.tolist(), seconds.tolist(), strict=True)),
-        n_days=n_days,
         owner=owner,
         open_=is_open,
-        first_day=date(2026, 5, 4) + timedelta(days=int(rng.integers(7))),
-        calendar=Calendar("Europe/Berlin", "DE"),
     )
     runs = forecast_runs(history)
     typical, long = runs.seconds[-1]
@@ -172,6 +134,6 @@ def test_whatever_was_seen_the_figures_make_sense(data: st.DataObject, n_days: i
         kind = history.describe_days().day_type
         for day_type in {DayType(kind[d]) for d in seen}:
             of_type = np.array([d for d in seen if kind[d] == day_type])
-            weight = 0.5 ** ((n_days - 1 - of_type) / 7)
+            weight = 0.5 ** (np.array([(kind[day + 1 :] == day_type).sum() for day in of_type]) / 3)
             daily = np.bincount(start // DAY, minlength=n_days)[of_type]
             assert runs.starts[-1, day_type].sum() == pytest.approx(float((weight * daily).sum() / weight.sum()))
