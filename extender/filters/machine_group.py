@@ -54,20 +54,30 @@ class MachineGroup:
 
     def filter(self, pod: PodInfo, view: ClusterView) -> Sequence[Rejection]:
         """Evaluated per distinct group."""
-        column = view.index.labels.column(MACHINE_GROUP)
-        if comes_with_node(pod) or not (column.names or self.membership.named_by(pod)):
+        standing = self._standing(pod, view)
+        if standing is None:
             return ()
-        standing = self.membership.standing(pod, column)
-        rejections: list[Rejection] = []
-        for one, reason in _REASONS.items():
-            rejections += found(np.asarray(standing == one), view, reason, preemptible=False)
+        rejections = _outside(standing, view)
         if (standing == Standing.BORROWED).any():
+            column = view.index.labels.column(MACHINE_GROUP)
             rejections += found(self._kept(pod, standing, column, view), view, _KEPT, preemptible=False)
         return rejections
+
+    def lasting(self, pod: PodInfo, view: ClusterView) -> Sequence[Rejection]:
+        """Rejections that hold however many machines the groups have free: the pod is no member there."""
+        standing = self._standing(pod, view)
+        return () if standing is None else _outside(standing, view)
 
     def is_idle(self, pod: PodInfo, view: ClusterView) -> bool:
         """Whether pods like it that land change nothing: what is kept free is that of a group, not of a node."""
         return not asks_to_borrow(pod) or not any(group.keep_free for group in self.membership.lenders)
+
+    def _standing(self, pod: PodInfo, view: ClusterView) -> Ints | None:
+        """(n_rows,) Standing of the pod on each node; None = no group matters to it."""
+        column = view.index.labels.column(MACHINE_GROUP)
+        if comes_with_node(pod) or not (column.names or self.membership.named_by(pod)):
+            return None
+        return self.membership.standing(pod, column)
 
     def _kept(self, pod: PodInfo, standing: Ints, column: LabelColumn, view: ClusterView) -> Bools:
         """(n_rows,) nodes of groups that lend no more to pods like it."""
@@ -78,3 +88,11 @@ class MachineGroup:
             if of_group.any() and (self._is_wanted(group.name) or not may_still_borrow(pod, group, view)):
                 kept |= of_group
         return kept
+
+
+def _outside(standing: Ints, view: ClusterView) -> list[Rejection]:
+    """Of nodes where the pod is no member of the group."""
+    rejections: list[Rejection] = []
+    for one, reason in _REASONS.items():
+        rejections += found(np.asarray(standing == one), view, reason, preemptible=False)
+    return rejections

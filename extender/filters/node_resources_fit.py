@@ -17,7 +17,7 @@ from forecast.arrays import Bools, Ints
 from scorer.cluster.columns import whole_units
 from scorer.cluster.objects import PodInfo
 
-__all__ = ["NodeResourcesFit"]
+__all__ = ["NodeResourcesFit", "is_extended"]
 
 _PLAIN: Final = ("cpu", "memory", "ephemeral-storage")
 
@@ -72,7 +72,7 @@ class NodeResourcesFit:
         return (kind in _PLAIN or _is_scalar(kind)) and not self._is_ignored(kind)
 
     def _is_ignored(self, kind: str) -> bool:
-        if not (self.ignored_resources or self.ignored_groups) or not _is_extended(kind):
+        if not (self.ignored_resources or self.ignored_groups) or not is_extended(kind):
             return False
         return kind in self.ignored_resources or kind.partition("/")[0] in self.ignored_groups
 
@@ -98,13 +98,13 @@ def _upstream_order(kind: str) -> tuple[int, str]:
 def _is_scalar(kind: str) -> bool:
     """IsScalarResourceName of util/utils.go; what is none of these counts for nothing."""
     return (
-        _is_extended(kind)
+        is_extended(kind)
         or kind.startswith(("hugepages-", "attachable-volumes-"))
         or "kubernetes.io/" in kind  # IsPrefixedNativeResource
     )
 
 
-def _is_extended(kind: str) -> bool:
+def is_extended(kind: str) -> bool:
     """IsExtendedResourceName of pkg/apis/core/v1/helper/helpers.go."""
     if "kubernetes.io/" in kind or kind.startswith("requests."):
         return False

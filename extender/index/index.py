@@ -40,9 +40,9 @@ class PlacementIndex:
     state : the cluster's own tables, whose rows are used here
     """
 
-    def __init__(self, state: ClusterState) -> None:
-        """Starts from what the state holds now."""
-        self.state = state
+    def __init__(self, state: ClusterState, *, nodes_only: bool = False) -> None:
+        """Start from what the state holds now. nodes_only: pods are not followed, their tables stay empty."""
+        self.state, self._nodes_only = state, nodes_only
         self.namespaces, self.storage = Namespaces(), Storage()
         self._counted: dict[str, tuple[int, PodInfo]] = {}
         self._make()
@@ -61,19 +61,19 @@ class PlacementIndex:
         self._counted = {}
         for row in range(state.n_rows):
             self._node_changed(row)
-        for uid, seat in state.seat_of.items():
+        for uid, seat in () if self._nodes_only else state.seat_of.items():
             self._pod_changed(uid, seat.node, state.pods[uid])
 
     def apply(self, changes: Sequence[Change]) -> None:
         """Follow what happened to nodes and pods."""
         for change in changes:
             match change:
-                case PodChange(pod, _, after):
-                    self._pod_changed(pod.uid, None if after is None else after.node, pod)
-                case PodsSeated(pods, seats):
-                    self._pods_seated(pods, [seat.node for seat in seats])
                 case NodeAdded(row) | NodeChanged(row) | NodeRemoved(row):
                     self._node_changed(row)
+                case PodChange(pod, _, after) if not self._nodes_only:
+                    self._pod_changed(pod.uid, None if after is None else after.node, pod)
+                case PodsSeated(pods, seats) if not self._nodes_only:
+                    self._pods_seated(pods, [seat.node for seat in seats])
                 case _:
                     pass
 

@@ -16,7 +16,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Final
 
 from extender.policies.compiling import PolicyDefaults, compile_document, settings_policy
-from extender.policies.document import read_document
+from extender.policies.document import PolicyDocument, read_document
 from extender.policies.policy import Chosen
 from extender.policies.policy_set import Choice, PolicySet
 from extender.policies.rules import LabelsOf, unread_namespaces
@@ -48,6 +48,7 @@ class PolicyProvider:
         """
         self._defaults, self._source, self._clock = defaults, source, clock
         self._set = PolicySet(settings_policy(defaults))
+        self._document: PolicyDocument | None = None
         self._labels_of: LabelsOf = _not_known
         self._unknown, self._on_unknown = UnknownNames(), list[UnknownListener]()
         self._sources = threading.Lock()  # one word of a source after the other; to compile takes a while
@@ -114,13 +115,14 @@ class PolicyProvider:
             if digest == self._offered:
                 return None
             try:
-                compiled = compile_document(read_document(text), self._defaults)
+                document = read_document(text)
+                compiled = compile_document(document, self._defaults)
             except InputError as error:
                 return self._refuse(str(error), digest)
             except Exception as error:  # whatever somebody may have found to write: what is in effect stays
                 logger.exception("a policy document could not be read")
                 return self._refuse(f"{type(error).__name__}: {error}"[:300], digest)
-            return self._accept(compiled, version or digest.hex()[:12], digest)
+            return self._accept(document, compiled, version or digest.hex()[:12], digest)
 
     def refuse(self, reason: str) -> Outcome | None:
         """There is a document that cannot be read; None = for the same reason as before."""
@@ -138,9 +140,9 @@ class PolicyProvider:
         with self._sources:
             return self._refuse(f"there is no {self._source or 'policy document'}", b"", OutcomeKind.GONE)
 
-    def _accept(self, compiled: PolicySet, version: str, digest: bytes) -> Outcome:
+    def _accept(self, document: PolicyDocument, compiled: PolicySet, version: str, digest: bytes) -> Outcome:
         with self._lock:
-            self._set = compiled
+            self._set, self._document = compiled, document
             self._version, self._since, self._refusal, self._offered = version, self._clock(), None, digest
             n_policies = len(compiled.policies) - 1
             message = f"{n_policies} policies and {len(compiled.rules)} rules are in effect, version {version}"
@@ -174,6 +176,15 @@ class PolicyProvider:
     def policies(self) -> PolicySet:
         """Those in effect."""
         return self._set
+
+    @property
+    def document(self) -> PolicyDocument | None:
+        """The document in effect; None = the settings apply to all pods."""
+        return self._document
+
+    def labels_of(self, namespace: str) -> Mapping[str, str] | None:
+        """Labels of a namespace; None = not known."""
+        return self._labels_of(namespace)
 
     def unread(self, namespaces: Iterable[str]) -> tuple[str, ...]:
         """Those of the namespaces whose labels a rule asks for and nobody knows: it does not hold there."""

@@ -33,7 +33,7 @@ from scorer.cluster.columns import request_units
 from scorer.cluster.objects import NodeInfo, PodInfo
 from scorer.cluster.state import ClusterState
 
-__all__ = ["Serverless"]
+__all__ = ["ByTerms", "Serverless"]
 
 _ONLY_VIRTUAL: Final = "node(s) were not virtual, which the pod asks for"
 _NEVER: Final = "node(s) were virtual, and virtual nodes are not used"
@@ -57,18 +57,13 @@ class Serverless:
 
     def filter(self, pod: PodInfo, view: ClusterView) -> Sequence[Rejection]:
         """Unresolvable all of it: who is evicted on a virtual node is in the way of nobody but its provider's quota."""
-        terms = terms_of(pod)
-        is_pinned = terms.place is Place.SERVERLESS
-        if self._tables.is_empty and not is_pinned:
+        if self._tables.is_empty and terms_of(pod).place is not Place.SERVERLESS:
             return ()
         numbers = self._tables.provider_of(view.n_rows)
         virtual = numbers != REAL
-        rejections = list(found(~virtual, view, _ONLY_VIRTUAL, preemptible=False)) if is_pinned else []
-        if self._first is First.NEVER:
-            return [*rejections, *found(virtual, view, _NEVER, preemptible=False)]
-        if stays := may_leave(pod, terms):
-            reason = f"node(s) were virtual, and the pod {stays}"
-            return [*rejections, *found(virtual, view, reason, preemptible=False)]
+        rejections = rejected_by_terms(pod, virtual, self._first, view)
+        if any((rejection.nodes & virtual).any() for rejection in rejections):
+            return rejections
         left, wanted, gang = virtual & view.state.alive, wanted_by(pod), group_of(pod) or ""
         for number in np.unique(numbers[left]).tolist():
             limit = self._tables.limit(number, wanted, gang)
@@ -179,3 +174,32 @@ def _fits(requests: Mapping[str, float], state: ClusterState) -> Ints:
         return np.zeros(state.n_rows, dtype=np.int64)  # a resource that no node has ever named
     free = np.stack([free_units(state, kind) for kind in wanted], axis=1)
     return fitting(free, np.fromiter(wanted.values(), dtype=np.int64))
+
+
+class ByTerms:
+    """The part of Serverless that holds whatever room providers have. Its tables need not be kept."""
+
+    name = "Serverless"
+
+    def __init__(self, virtual: Callable[[], Bools], first: First) -> None:
+        """virtual: (n_rows,) nodes of a provider, as they are now."""
+        self._virtual, self._first = virtual, first
+
+    def filter(self, pod: PodInfo, view: ClusterView) -> Sequence[Rejection]:
+        """See rejected_by_terms."""
+        return rejected_by_terms(pod, self._virtual(), self._first, view)
+
+
+def rejected_by_terms(pod: PodInfo, virtual: Bools, first: First, view: ClusterView) -> list[Rejection]:
+    """Virtual nodes for a pod that has to stay, all other nodes for a pod that is to leave.
+
+    virtual : (n_rows,) nodes of a provider
+    """
+    terms = terms_of(pod)
+    is_pinned = terms.place is Place.SERVERLESS
+    rejections = list(found(~virtual, view, _ONLY_VIRTUAL, preemptible=False)) if is_pinned else []
+    if first is First.NEVER:
+        return [*rejections, *found(virtual, view, _NEVER, preemptible=False)]
+    if stays := may_leave(pod, terms):
+        return [*rejections, *found(virtual, view, f"node(s) were virtual, and the pod {stays}", preemptible=False)]
+    return rejections
