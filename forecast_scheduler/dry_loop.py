@@ -7,7 +7,7 @@ evicted pods leave.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -156,10 +156,10 @@ class DryLoop:
         """What the tide would move, and why."""
         return NO_REPORT if self._tide is None else self._tide.report
 
-    def water(self) -> float:
-        """How far the cluster stacks pods in place of spreading them: 0 = spreads, 1 = stacks."""
+    def water(self, pods: Iterable[PodInfo]) -> dict[str, float]:
+        """How far scores stack pods in place of spreading them, by pool of the pods: 0 = spread, 1 = stack."""
         with self._scorer.reading() as cluster:
-            return cluster.stack_weight
+            return {cluster.usable_nodes.pool_of(pod): cluster.stack_weight(pod) for pod in pods}
 
     # Inside
 

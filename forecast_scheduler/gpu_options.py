@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from extender.gpu.cards.options import CardOptions, Even, Protection
+from extender.gpu.devices.demand import demand_mistake, gpu_demand
 from extender.gpu.devices.options import DeviceOptions
 from extender.gpu.dra.options import DraOptions
 from extender.gpu.fragmentation.balanced import Balanced, BalanceWeights
@@ -16,10 +17,12 @@ from extender.gpu.fragmentation.packing import Packing
 from extender.gpu.fragmentation.preference import MakeJudge
 from extender.gpu.fragmentation.shapes import ShapeMix
 from extender.gpu.groups.options import Borrow, Group, GroupOptions, GroupOwner
+from extender.gpu.idle_cpu.offline import OfflinePods
 from extender.gpu.idle_cpu.options import IdleCpuOptions, PlainPods
 from extender.gpu.tide.options import TideOptions
 from extender.gpu.topology.options import TopologyOptions
 from forecast_scheduler.gpu_settings import GpuSettings, GroupSettings
+from scorer.cluster.objects import PodInfo
 
 __all__ = [
     "card_options",
@@ -29,6 +32,7 @@ __all__ = [
     "idle_cpu_options",
     "judge_maker",
     "mix_options",
+    "offline_pods",
     "tide_options",
     "topology_options",
 ]
@@ -125,6 +129,22 @@ def idle_cpu_options(settings: GpuSettings, *, dry_run: bool) -> IdleCpuOptions:
         lead_seconds=ours.lead,
         slack=ours.slack,
         dry_run=dry_run,
+    )
+
+
+def offline_pods(settings: GpuSettings) -> OfflinePods:
+    """Which pods may use idle cores of GPU nodes."""
+    options = device_options(settings)
+
+    def asks_for_gpus(pod: PodInfo) -> bool:
+        if pod.resource_claims or gpu_demand(pod, options) is not None:
+            return True
+        return bool(demand_mistake(pod, options))  # it meant to
+
+    return OfflinePods(
+        asks_for_gpus,
+        settings.scheduler_name,
+        settings.idle_cpu.priority_below,
     )
 
 

@@ -20,7 +20,6 @@ from extender.framework.gangs.directory import GangDirectory
 from extender.framework.plugins import AwaitedPreBind, NodePreference, PostFilter, PreEnqueue, Score
 from extender.framework.profile import SchedulingProfile
 from extender.gpu.cards.plugins import CardPlugins, card_plugins
-from extender.gpu.devices.demand import demand_mistake, gpu_demand
 from extender.gpu.devices.device_table import DeviceTable
 from extender.gpu.devices.filter import GpuDevices
 from extender.gpu.dra.plugin import DynamicResources
@@ -53,6 +52,7 @@ from forecast_scheduler.gpu_options import (
     idle_cpu_options,
     judge_maker,
     mix_options,
+    offline_pods,
     tide_options,
     topology_options,
 )
@@ -64,7 +64,7 @@ from scorer.cluster.objects import NodeInfo, PodInfo
 from scorer.follower import Follower
 from scorer.scorer import Scorer
 
-__all__ = ["GpuTables", "gpu_tables", "offline_pods"]
+__all__ = ["GpuTables", "gpu_tables"]
 
 _CLAIMS_WEIGHT: Final = 2
 """Of DynamicResources (getDefaultPlugins in pkg/scheduler/apis/config/v1/default_plugins.go)."""
@@ -220,22 +220,6 @@ def gpu_tables(
     return made
 
 
-def offline_pods(settings: ScheduleSettings) -> OfflinePods:
-    """Which pods may use idle cores of GPU nodes."""
-    options = device_options(settings.gpu)
-
-    def asks_for_gpus(pod: PodInfo) -> bool:
-        if pod.resource_claims or gpu_demand(pod, options) is not None:
-            return True
-        return bool(demand_mistake(pod, options))  # it meant to
-
-    return OfflinePods(
-        asks_for_gpus,
-        settings.scheduler_names[GPU],
-        settings.gpu.idle_cpu.priority_below,
-    )
-
-
 def _gpu_tables(
     scorer: Scorer,
     cluster: AssumingCluster,
@@ -266,7 +250,7 @@ def _gpu_tables(
     devices.choose = fragmentation.device_for
     profile_filters = ProfileFilters()
     topology = topology_plugins(state, devices, gangs, profile_filters, topology_options(ours), clock=clock)
-    offline, idle_options = offline_pods(settings), idle_cpu_options(ours, dry_run=settings.dry_run)
+    offline, idle_options = offline_pods(ours), idle_cpu_options(ours, dry_run=settings.dry_run)
     node_pods = GpuNodePods(cluster, offline)
     gpus_of, tiding = pod_gpus(options), tide_options(ours, dry_run=settings.dry_run)
     tide = TideTable(

@@ -90,7 +90,7 @@ def open_plan(settings: Settings, inputs: Inputs) -> Iterator[tuple[Background, 
                 planned=tuple(planned),
                 storms=world.loop.storms(),
                 tide=world.loop.tide(),
-                stacks=world.loop.water(),
+                stacks=world.loop.water(one.pod for one in planned),
                 gaps=(
                     *gaps_of_scores(scorer),
                     *gaps_of_tables(planned, objects, tables, unread),

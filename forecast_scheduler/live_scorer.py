@@ -10,11 +10,13 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from extender.policies.provider import PolicyProvider
 from forecast.calendar import Calendar
 from forecast.errors import ForecastError, InputError
 from forecast.progress import silent
 from forecast.registry import Registry
 from forecast_scheduler.model_store import open_registry
+from forecast_scheduler.placers import attach_usable_nodes
 from forecast_scheduler.prometheus_source import open_connection, queries_of
 from forecast_scheduler.scorer_options import scorer_options
 from forecast_scheduler.settings import Settings
@@ -24,7 +26,6 @@ from scorer.cluster.cluster_file import ClusterObjects, read_cluster_file
 from scorer.cluster.decoding import SCORED_KINDS, Kind, UndecodableObject
 from scorer.live.usage import UsageSource
 from scorer.model_watch import ModelWatch
-from scorer.policy import ScoringPolicies
 from scorer.scorer import Scorer
 from trainer.prometheus.live_usage import LiveUsage
 from trainer.prometheus.log_source import LogSource
@@ -71,7 +72,7 @@ def open_scorer(
     attach: Callable[[Scorer], Collection[Kind]] = lambda scorer: (),
     *,
     predicts: bool = True,
-    policies: ScoringPolicies | None = None,
+    policies: PolicyProvider | None = None,
     on_file: Callable[[ClusterObjects], object] = lambda objects: None,
 ) -> Iterator[tuple[Scorer, Background]]:
     """A scorer that follows its cluster while the context lasts; the background is not running yet.
@@ -103,6 +104,7 @@ def open_scorer(
     scorer = Scorer(options, usage=usage(clock) if predicts else None, policies=policies, clock=clock)
     models = ModelWatch(registry) if registry is not None else None
     background = Background(scorer, models, clock=clock)
+    attach_usable_nodes(scorer, settings, policies)
     kinds = (*SCORED_KINDS, *attach(scorer))
     if inputs.cluster is not None:
         _load_file(scorer, inputs.cluster, kinds, on_file)

@@ -26,7 +26,7 @@ _FEW: Final = 5
 class Plan:
     """
     planned : waiting pods, those that get a node in the order in which they do
-    stacks  : how far the water level makes scores stack pods: 0 = they spread them, 1 = they stack them
+    stacks  : how far the water level of each pool makes scores stack pods: 0 = they spread them, 1 = they stack them
     gaps    : what the file does not hold and the dry run could therefore not judge by
     unread  : objects of the file that no part reads, by kind
     """
@@ -34,7 +34,7 @@ class Plan:
     planned: tuple[Planned, ...]
     storms: tuple[StormReport, ...] = ()
     tide: TideReport = NO_REPORT
-    stacks: float = 0.0
+    stacks: Mapping[str, float] = field(default_factory=dict)
     gaps: tuple[Gap, ...] = ()
     unread: Mapping[str, int] = field(default_factory=dict)
 
@@ -65,7 +65,8 @@ def plan_lines(plan: Plan, scheduler_names: Iterable[str]) -> Iterator[str]:
     for group in sorted(groups):
         members = [one for one in planned if one.group == group]
         yield f"PodGroup {group}: {sum(bool(one.node) for one in members)} of {len(members)} waiting members"
-    yield f"water level: scores that follow it {_leaning(plan.stacks)}"
+    for pool, stacks in sorted(plan.stacks.items()):
+        yield f"water level of pool {pool}: scores that follow it {_leaning(stacks)}"
     for storm in plan.storms:
         yield (
             f"storm {_moment(storm.start)} to {_moment(storm.end)}: {storm.pods:.0f} pods of "
@@ -106,7 +107,7 @@ def plan_json(plan: Plan) -> dict[str, Any]:
             }
             for one in plan.planned
         ],
-        "water_level_stacks": plan.stacks,
+        "water_level_stacks": dict(plan.stacks),
         "storms": [
             {
                 "start": _utc(storm.start),

@@ -20,10 +20,10 @@ class WaterLevelSettings(SettingGroup):
     """Of the score spread_or_stack (docs/scores.md)."""
 
     lower: Share = 0.4
-    """Share of the cluster requested up to which pods are spread."""
+    """Share of the pool of nodes requested up to which pods are spread."""
 
     upper: Share = 0.6
-    """Share of the cluster requested from which pods are stacked."""
+    """Share of the pool requested from which pods are stacked."""
 
     hysteresis: Share = 0.05
     """How far the share has to fall before stacking gives way."""

@@ -262,7 +262,7 @@ class LiveTables:
         """Keep room for replicas that autoscaled services are expected to add."""
         with self._lock:
             scale_out, predicted = expected_scale_out(self._cluster), self._cluster.predicted
-        load = None if scale_out is None else scale_out.load()
+        load = None if scale_out is None else scale_out.load()  # takes seconds in a large cluster
         with self._lock:
             if predicted is not None and predicted is self._cluster.predicted:
                 predicted.set_soft_load(load)

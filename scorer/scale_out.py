@@ -1,81 +1,131 @@
 """Headroom for replicas that autoscaled services are expected to add: gathered from the live cluster.
 
-`scorer.predicted.soft_load` shares it out. Gathering is quick and needs the lock, sharing out is not and does not.
+`scorer.predicted.soft_load` distributes it. Gathering is quick and needs the lock, distributing does neither.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import date
+from typing import Final
 
 import numpy as np
 
-from forecast.arrays import AnyFloats, Floats, Floats32
+from forecast.arrays import AnyFloats, Bools, Floats, Floats32, Ints
+from forecast.service_key import ServiceKey
+from scorer.cluster.objects import PodInfo
+from scorer.predicted.profiles import Profiles
 from scorer.predicted.soft_load import soft_load
 from scorer.tracking import TrackedCluster
 
 __all__ = ["ScaleOut", "expected_scale_out"]
 
+_SERVICES_AT_ONCE: Final = 256
+"""The curves of 256 services are 20 MB, and their nodes as many at 5,000 nodes."""
+
 
 @dataclass(frozen=True, slots=True)
 class ScaleOut:
-    """Autoscaled services that will have more pods than they have.
+    """Autoscaled services that have pods, and the nodes that could take more of these.
 
-    extra    : (n_scaled, n_slots) expected pods beyond those there are
-    usage    : (n_scaled, n_resources, n_slots) of one pod
-    requests : (n_scaled, 2) of one pod
-    free     : (n_nodes, 2) not requested yet
-    size     : (n_nodes,) allocatable CPU of nodes that take pods
+    services    : in any order
+    replicas    : (n_services,) pods that serve now
+    requests    : (n_services, 2) of one pod, cores and bytes
+    free        : (n_nodes, 2) not requested yet
+    allocatable : (n_nodes, 2) of the empty node
+    usable      : (n_masks, n_nodes) nodes that pods could use
+    mask_of     : (n_services,) row of `usable`
     """
 
-    extra: Floats
-    usage: Floats32
+    profiles: Profiles
+    days: tuple[date, ...]
+    services: Sequence[ServiceKey]
+    replicas: Floats
     requests: Floats
     free: Floats
-    size: Floats
+    allocatable: Floats
+    usable: Bools
+    mask_of: Ints
 
-    def load(self) -> AnyFloats:
-        """(n_nodes, n_resources, n_slots) base units."""
-        return soft_load(self.extra, self.usage, self.requests, self.free, self.size)
+    def load(self) -> AnyFloats | None:
+        """(n_nodes, n_resources, n_slots) base units; None = no service is expected to grow."""
+        found: AnyFloats | None = None
+        # Services with equal masks and requests have the same nodes: beside each other they are distributed together.
+        order = np.lexsort((self.requests[:, 1], self.requests[:, 0], self.mask_of))
+        for start in range(0, len(order), _SERVICES_AT_ONCE):
+            load = self._load_of(order[start : start + _SERVICES_AT_ONCE])
+            if found is None:
+                found = load
+            elif load is not None:
+                found += load
+        return found
+
+    def _load_of(self, block: Ints) -> AnyFloats | None:
+        """Of some services, by position."""
+        services = [self.services[i] for i in block.tolist()]
+        expected = self.profiles.expected_replicas(services, self.days)  # (n_block, n_slots)
+        extra = np.maximum(expected - self.replicas[block][:, None], 0.0)
+        growing = extra.any(axis=1)
+        if not growing.any():
+            return None
+        grown = block[growing]
+        grown_services = [self.services[i] for i in grown.tolist()]
+        usage: Floats32 = self.profiles.mean(grown_services, self.replicas[grown], self.days)
+        large_enough = (self.allocatable[:, None] >= self.requests[grown]).all(axis=2)  # (n_nodes, n_grown)
+        return soft_load(
+            extra[growing],
+            usage,
+            self.requests[grown],
+            self.free,
+            self.allocatable[:, 0],
+            self.usable[self.mask_of[grown]].T & large_enough,
+        )
 
 
 def expected_scale_out(cluster: TrackedCluster) -> ScaleOut | None:
-    """None = nobody is expected to grow, or there is no model.
+    """Return what `ScaleOut.load` needs, in copies; None = there is no model or no autoscaled service has pods.
 
-    What one pod requests is what a pod of the service that is there requests.
+    What one pod requests, and which nodes it could use, a pod of the service that is there says.
     """
     predicted, state = cluster.predicted, cluster.state
     if predicted is None:
         return None
-    requests_of = {}
-    for uid, seat in state.seat_of.items():
-        if seat.service not in requests_of and predicted.profiles.autoscaled(state.services[seat.service]):
-            requests = state.pods[uid].requests
-            requests_of[seat.service] = (requests.get("cpu", 0.0), requests.get("memory", 0.0))
-    services = sorted(requests_of)
-    if not services:
+    examples = _autoscaled_examples(cluster, predicted.profiles)
+    if not examples:
         return None
-    keys = [state.services[service] for service in services]
-    replicas = np.array([state.replicas(service) for service in services])
-    expected = predicted.profiles.expected_replicas(keys, predicted.horizon.days)
-    extra = np.maximum(expected - replicas[:, None], 0.0)
-    growing = extra.any(axis=1)
-    if not growing.any():
-        return None
-    n = predicted.load.n_nodes
-    takes_pods = np.zeros(n, dtype=bool)
-    for row, node in enumerate(state.nodes[:n]):
-        takes_pods[row] = node is not None and node.ready and not node.unschedulable
+    services, pods = list(examples), list(examples.values())
+    usable, mask_of = cluster.usable_nodes.usable_by(pods)
+    n = min(predicted.load.n_nodes, state.n_rows)
     columns = [state.kinds["cpu"], state.kinds["memory"]]
-    free = np.zeros((n, 2))
-    rows = min(n, state.n_rows)
-    free[:rows] = np.maximum(state.allocatable[:rows, columns] - state.requested[:rows, columns], 0.0)
-    size = np.zeros(n)
-    size[:rows] = np.where(takes_pods[:rows], state.allocatable[:rows, columns[0]], 0.0)
-    grown_keys = [key for key, grows in zip(keys, growing, strict=True) if grows]
+    allocatable = state.allocatable[:n, columns]
     return ScaleOut(
-        extra=extra[growing],
-        usage=predicted.profiles.mean(grown_keys, replicas[growing], predicted.horizon.days),
-        requests=np.array([requests_of[service] for service in services])[growing],
-        free=free,
-        size=size,
+        profiles=predicted.profiles,
+        days=predicted.horizon.days,
+        services=[state.services[service] for service in services],
+        replicas=np.array([state.replicas(service) for service in services]),
+        requests=np.array([[pod.requests.get(kind, 0.0) for kind in ("cpu", "memory")] for pod in pods]),
+        free=np.maximum(allocatable - state.requested[:n, columns], 0.0),
+        allocatable=allocatable,
+        usable=usable[:, :n],
+        mask_of=mask_of,
     )
+
+
+def _autoscaled_examples(cluster: TrackedCluster, profiles: Profiles) -> dict[int, PodInfo]:
+    """One pod of each autoscaled service that has pods, by the number of the service; one that stays if there is one.
+
+    During a rollout a pod of the new revision says what the pods to come are like. Pods of Job owners come by the clock
+    and are left out (docs/placement.md says why).
+    """
+    state = cluster.state
+    found: dict[int, str] = {}
+    looked_at: dict[int, float] = {}  # highest weight of a pod so far, by service
+    for uid, seat in state.seat_of.items():
+        if looked_at.get(seat.service, -1.0) >= seat.weight:
+            continue
+        looked_at[seat.service] = seat.weight
+        key = state.services[seat.service]
+        if profiles.autoscaled(key) and not key.runs_to_completion:
+            found[seat.service] = uid
+    return {service: state.pods[found[service]] for service in sorted(found)}

@@ -105,7 +105,7 @@ def score_pod(
         needed |= {"virtual_available", "capacity"}  # to tell which nodes are full
     columns = _node_columns(cluster, rows, at, profile, needed, policy.resource_weights)
     pod_columns = _pod_columns(cluster, pod, request)
-    figures = _cluster_figures(cluster, needed)
+    figures = _cluster_figures(cluster, pod, needed)
     parts = {name: scores[name].compute(columns, pod_columns, figures) for name, weight in used.items() if weight > 0}
     total = combine(parts, used)
     full = nobody
@@ -200,9 +200,9 @@ def _pod_columns(cluster: TrackedCluster, pod: PodInfo, request: VirtualRequest)
     )
 
 
-def _cluster_figures(cluster: TrackedCluster, needed: frozenset[str]) -> ClusterFigures:
+def _cluster_figures(cluster: TrackedCluster, pod: PodInfo, needed: frozenset[str]) -> ClusterFigures:
     return ClusterFigures(
         qos_pods=cluster.state.qos_pods.sum(axis=0).astype(np.float64) if "qos_pods" in needed else np.zeros(3),
         qos_memory=cluster.qos_memory().sum(axis=0) if "qos_memory" in needed else np.zeros(3),
-        stack_weight=cluster.stack_weight,
+        stack_weight=cluster.stack_weight(pod),
     )

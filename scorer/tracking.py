@@ -33,8 +33,9 @@ from scorer.predicted.capacity import KnownCapacities
 from scorer.predicted.cluster import PlacedPod, PredictedCluster
 from scorer.predicted.growing import grown
 from scorer.predicted.runs import Run, expected_run
-from scorer.scores.spread_or_stack import next_stack_weight, water_level
 from scorer.snapshot import Snapshot
+from scorer.stack_weights import StackWeights
+from scorer.usable_nodes import EveryNode, UsableNodes
 
 __all__ = ["LIVE_HALF_LIFE_SLOTS", "TrackedCluster"]
 
@@ -57,7 +58,9 @@ class TrackedCluster:
             len(RESOURCES), window_seconds=options.usage_window, grace_seconds=options.ladder.fresh_usage
         )
         self.departed = Departed(options.usage_window)
-        self.stack_weight = 0.0
+        # Which nodes pods could use; whoever knows it better sets it before the first nodes come.
+        self.usable_nodes: UsableNodes = EveryNode(self.state)
+        self._stack_weights = StackWeights(options.parameters)
         # Seconds a pod is expected to run from its start; None = it runs on and on. Under the lock, of every pod that
         # changes or is asked about; whoever sets it does so before the first pods come.
         self.run_of: Callable[[PodInfo, ServiceKey], float | None] = lambda pod, service: None
@@ -101,6 +104,10 @@ class TrackedCluster:
     def virtual_available(self) -> Floats:
         """(n_rows, n_resources) NaN = no limit, or not measured."""
         return virtual_available(self.capacity, self.measured_usage(), self.charges.total(self.state.n_rows))
+
+    def stack_weight(self, pod: PodInfo) -> float:
+        """How much stacking counts for a pod, by the water level of the pool of its profile: 0 = spread, 1 = stack."""
+        return self._stack_weights.of(self.usable_nodes.pool_of(pod))
 
     def qos_memory(self) -> Floats:
         """(n_rows, 3) bytes predicted at the peak of the pods of each QoS class; 0 without a model."""
@@ -163,10 +170,7 @@ class TrackedCluster:
                 self.predicted.set_replicas(self.state.services[service], self.state.replicas(service))
             if not np.array_equal(self._live_nodes, self.measured_nodes()):
                 self._correct()  # a node's last measurement has become too old to say anything
-        level = water_level(
-            self.state.requested[self.state.alive], self.state.allocatable[self.state.alive], self._request_weights()
-        )
-        self.stack_weight = next_stack_weight(self.stack_weight, level, self.options.parameters.water_levels)
+        self._stack_weights.follow(self.state, self.usable_nodes.pools())
 
     def set_slot(self, slot: int) -> None:
         """Another half hour of the same local day is under way."""
@@ -383,13 +387,6 @@ class TrackedCluster:
         """Half hours from midnight of the horizon's first day until so long ago."""
         assert self.predicted is not None
         return self.predicted.horizon.position(self.now) - seconds_ago / _SLOT_SECONDS
-
-    def _request_weights(self) -> Floats:
-        weights = np.zeros(len(self.state.kinds))
-        for kind, weight in self.options.parameters.request_weights.items():
-            if kind in self.state.kinds:
-                weights[self.state.kinds[kind]] = weight
-        return weights
 
     def _ensure(self, n_rows: int) -> None:
         n_rows = max(n_rows, self.state.n_rows)

@@ -83,11 +83,11 @@ class PodColumns:
 
 @dataclass(frozen=True, slots=True)
 class ClusterFigures:
-    """Figures of the whole cluster, whichever of its nodes are being scored.
+    """Figures that do not depend on which nodes are being scored.
 
     qos_pods     : (3,) pods per QoS class
     qos_memory   : (3,) bytes predicted at the peak per QoS class
-    stack_weight : from `next_stack_weight`, 0 = spread, 1 = stack
+    stack_weight : of the pod's pool, from `next_stack_weight`: 0 = spread, 1 = stack
     """
 
     qos_pods: Floats

@@ -1,4 +1,4 @@
-"""Spread while the cluster has room, stack when it fills up, decided by the water level of the whole cluster.
+"""Spread while the cluster has room, stack when it fills up, decided by the water level of the pool of nodes.
 
 Spreading wastes nothing while nodes are half empty, and leaves no node with room for a large pod once they are full;
 stacking is the other way round. Between two levels the preference goes over linearly, and on the way back it holds on
@@ -21,7 +21,7 @@ __all__ = ["WaterLevels", "next_stack_weight", "spread_or_stack_score", "water_l
 
 @dataclass(frozen=True, slots=True)
 class WaterLevels:
-    """Shares of the cluster's allocatable that are requested.
+    """Shares of the pool's allocatable that are requested.
 
     lower, upper : spread below, stack above, go over linearly between
     hysteresis   : how far the level has to fall before stacking gives way
@@ -43,7 +43,7 @@ class WaterLevels:
 
 
 def water_level(requested: AnyFloats, allocatable: AnyFloats, weights: AnyFloats) -> float:
-    """How full the cluster is by requests, 0..1: as full as its fullest resource.
+    """How full nodes are by requests together, 0..1: as full as their fullest resource.
 
     requested, allocatable : (n_nodes, n_kinds), unknown or no allocatable = the node does not count for the resource
     weights                : (n_kinds,), 0 = not looked at

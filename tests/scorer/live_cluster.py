@@ -34,6 +34,17 @@ def loaded(of: PeakModel | None = None, version: str = "v1") -> LoadedModel:
     return LoadedModel(version, of or model(), {})
 
 
+def growing(evening: float = 9.0) -> LoadedModel:
+    """Service 5 follows its load: two pods, and more between 19:00 and 21:00."""
+    autoscaled = model().autoscaled.copy()
+    autoscaled[5] = 1
+    dated, day_type = model().replicas_dated.copy(), model().replicas_day_type.copy()
+    for counts in (dated, day_type):
+        counts[5] = 2.0
+        counts[5, :, 38:42] = evening
+    return loaded(replace(model(), autoscaled=autoscaled, replicas_dated=dated, replicas_day_type=day_type))
+
+
 def at(hour: float, day: int = 0) -> float:
     """Unix seconds so many hours into the model's first day."""
     return model().calendar.midnight(model().first_day).timestamp() + 3600 * hour + 86_400 * day

@@ -5,25 +5,16 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
 
 from forecast.resources import CPU
 from scorer.cluster.decoding import Kind
 from scorer.predicted.soft_load import soft_load
 from scorer.scale_out import expected_scale_out
-from tests.scorer.live_cluster import at, loaded, model, node, pod_of
+from tests.scorer.live_cluster import at, growing, model, node, pod_of
 from tests.scorer.scorer_at import LiveScorer
-
-
-def growing(evening: float = 9.0):  # type: ignore[no-untyped-def]
-    """Service 5 follows its load: two pods, and more between 19:00 and 21:00."""
-    autoscaled = model().autoscaled.copy()
-    autoscaled[5] = 1
-    dated, day_type = model().replicas_dated.copy(), model().replicas_day_type.copy()
-    for counts in (dated, day_type):
-        counts[5] = 2.0
-        counts[5, :, 38:42] = evening
-    return loaded(replace(model(), autoscaled=autoscaled, replicas_dated=dated, replicas_day_type=day_type))
-
 
 PODS = [pod_of(5, f"p{i}", f"node-{i}", cpu=1.0, started=at(0)) for i in range(2)]
 
@@ -64,7 +55,8 @@ def test_replicas_that_come_take_the_place_of_the_room_kept_for_them() -> None:
     tested.scorer.share_out_scale_out()
     load = tested.scorer._cluster.predicted.load  # type: ignore[union-attr]
     np.testing.assert_allclose(load._tables.soft, 0, atol=1e-6)
-    assert expected_scale_out(tested.scorer._cluster) is None
+    gathered = expected_scale_out(tested.scorer._cluster)
+    assert gathered is not None and gathered.load() is None
     assert tested.scorer.self_check().sound
 
 
@@ -84,3 +76,41 @@ def test_a_pod_is_shared_by_size_among_nodes_with_room_or_else_among_all() -> No
     np.testing.assert_allclose(found[:, 1], [1 / 6, 3 / 6, 2 / 6, 0])
     assert not found[:, 2].any()
     assert not soft_load(extra, usage, requests, free, np.zeros(4)).any()  # nobody takes pods
+
+
+def test_what_no_node_has_room_for_presses_on_the_nodes_that_pods_could_use() -> None:
+    usage, extra, size = np.ones((2, 1, 1)), np.full((2, 1), 6.0), np.array([10.0, 20.0, 30.0])
+    requests, free = np.array([[1.0, 1.0], [9.0, 9.0]]), np.full((3, 2), 2.0)
+    usable = np.array([[True, True], [False, True], [True, False]])
+    found = np.asarray(soft_load(extra, usage, requests, free, size, usable))[:, 0, 0]
+    np.testing.assert_allclose(found, [6 / 4 + 6 / 3, 6 * 2 / 3, 6 * 3 / 4])
+    assert not soft_load(extra, usage, requests, free, size, np.zeros((3, 2), dtype=bool)).any()
+
+
+def test_an_empty_node_that_is_too_small_for_a_pod_is_not_pressed_on() -> None:
+    pods = [pod_of(5, f"p{i}", f"node-{i}", cpu=12.0, started=at(0)) for i in range(2)]
+    filling = [pod_of(None, f"full{i}", f"node-{i}", cpu=27.0, started=at(0)) for i in range(2)]
+    tested = LiveScorer(12.0, pods=[*pods, *filling], model=growing(), sizes=(40.0, 40.0, 8.0, 8.0))
+    gathered = expected_scale_out(tested.scorer._cluster)
+    assert gathered is not None
+    cores = np.asarray(gathered.load())[:, CPU, 38:42].sum(axis=1)
+    assert cores.tolist()[2:] == [0.0, 0.0]
+    assert min(cores.tolist()[:2]) > 0
+
+
+@given(data=st.data())
+def test_soft_load_sums_to_what_is_expected_wherever_pods_may_go(data: st.DataObject) -> None:
+    n_nodes, n = data.draw(st.integers(1, 6)), data.draw(st.integers(1, 5))
+    floats = st.floats(0, 50, allow_subnormal=False)
+    extra = data.draw(arrays(float, (n, 3), elements=floats))
+    usage = data.draw(arrays(np.float32, (n, 2, 3), elements=st.floats(0, 50, width=32, allow_subnormal=False)))
+    requests = data.draw(arrays(float, (n, 2), elements=floats))
+    free = data.draw(arrays(float, (n_nodes, 2), elements=floats))
+    size = data.draw(arrays(float, n_nodes, elements=st.sampled_from([0.0, 8.0, 64.0, 1e4])))
+    usable = data.draw(arrays(bool, (n_nodes, n)))
+    found = soft_load(extra, usage, requests, free, size, usable)
+    could = usable & (size > 0)[:, None]
+    expected = (extra[:, None] * usage * np.asarray(could.any(axis=0))[:, None, None]).sum(axis=0)
+    assert np.isfinite(found).all() and (found >= 0).all()
+    np.testing.assert_allclose(found.sum(axis=0), expected, rtol=1e-4, atol=1e-4)
+    assert not found[~could.any(axis=1)].any()

@@ -1,0 +1,121 @@
+"""What places which pod, put together from settings, so that every command knows which nodes a pod could use.
+
+A process of one component sees the pods of all: the scorer has to know that our loops keep to their domain, and a loop
+that kube-scheduler keeps to its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Final
+
+from extender.filters.filter import ClusterView, Rejection
+from extender.filters.rare_devices import RareDevices
+from extender.gpu.idle_cpu.offline import OfflinePods
+from extender.gpu.idle_cpu.options import PlainPods
+from extender.gpu.profile import GPU
+from extender.job.profile import JOB
+from extender.job.serverless.claiming import Claims
+from extender.job.serverless.leaving import may_leave
+from extender.job.serverless.serverless import ByTerms
+from extender.job.serverless.tolerating import ProviderToleration
+from extender.job.serverless.virtual_nodes import VirtualNodes
+from extender.job.terms import terms_of
+from extender.online.profile import ONLINE
+from extender.policies.compiling import PolicyDefaults, settings_policy
+from extender.policies.policy import OnePolicy, Policies
+from extender.policies.provider import PolicyProvider
+from extender.policies.under_defaults import UnderDefaults
+from extender.usable_nodes import Placer, UsableNodes
+from forecast_scheduler.extender_options import policy_defaults
+from forecast_scheduler.gpu_options import device_options, idle_cpu_options, offline_pods
+from forecast_scheduler.job_options import serverless_options
+from forecast_scheduler.schedule_options import schedule_policy_defaults
+from forecast_scheduler.settings import Settings
+from scorer.cluster.objects import PodInfo
+from scorer.scorer import Scorer
+
+__all__ = ["attach_usable_nodes"]
+
+_KUBE_SCHEDULER: Final = "kube-scheduler"
+
+
+def attach_usable_nodes(scorer: Scorer, settings: Settings, provider: PolicyProvider | None) -> None:
+    """Tell the tables of a scorer, which has not read its cluster yet, which nodes pods could use.
+
+    provider : of the policy document; None = there is none
+    Raises InputError if the settings name what does not exist.
+    """
+    serverless = serverless_options(settings.schedule.job)
+    with scorer.reading() as cluster:
+        virtual = VirtualNodes(cluster.state, Claims(serverless))
+        usable = UsableNodes(cluster, list(_placers(settings, provider, virtual)), virtual)
+        for follower in (virtual, usable):
+            scorer.attach((), follower)
+        cluster.usable_nodes = usable
+
+
+def _placers(settings: Settings, provider: PolicyProvider | None, virtual: VirtualNodes) -> Iterator[Placer]:
+    """kube-scheduler with our extender, and each profile of our loops, whether it runs in this process or elsewhere."""
+
+    def policies(defaults: PolicyDefaults) -> Policies:
+        # The forecast may be in another process; which nodes a pod could use does not depend on it.
+        defaults = replace(defaults, filters=replace(defaults.filters, predicts=True))
+        return OnePolicy(settings_policy(defaults)) if provider is None else UnderDefaults(provider, defaults)
+
+    ours = settings.schedule
+    of_loops = policies(schedule_policy_defaults(settings))
+    yield Placer(_KUBE_SCHEDULER, "", policies(policy_defaults(settings)))
+    # A name that two profiles have is that of the one that runs here.
+    names = {GPU: ours.gpu.scheduler_name, JOB: ours.job.scheduler_name, ONLINE: ours.scheduler_name}
+    placed = {name: profile for profile, name in {**names, **ours.scheduler_names}.items()}
+    for name, profile in placed.items():
+        if profile == GPU:
+            yield _gpu_placer(settings, name, of_loops)
+        elif profile == JOB:
+            yield _job_placer(settings, name, of_loops, virtual)
+        else:
+            yield Placer(profile, name, of_loops)
+
+
+def _job_placer(settings: Settings, name: str, policies: Policies, virtual: VirtualNodes) -> Placer:
+    options = serverless_options(settings.schedule.job)
+    return Placer(
+        JOB,
+        name,
+        policies,
+        instead=(ProviderToleration(options),),
+        further=(ByTerms(lambda: virtual.rows, options.first),),
+        tells_apart=lambda pod: (terms_of(pod).place, may_leave(pod, terms_of(pod))),
+    )
+
+
+def _gpu_placer(settings: Settings, name: str, policies: Policies) -> Placer:
+    ours = settings.schedule.gpu
+    devices, offline = device_options(ours), offline_pods(ours)
+    plain = idle_cpu_options(ours, dry_run=True).plain_pods
+    cards = [name for name in (*devices.resources, devices.shared_memory_resource) if name]
+    return Placer(
+        GPU,
+        name,
+        policies,
+        further=(
+            RareDevices((), type_labels=devices.model_labels, hard=False),
+            _PlainPodsApart(offline, plain, RareDevices(cards)),
+        ),
+        tells_apart=lambda pod: offline.is_kept_apart(pod, plain),
+    )
+
+
+class _PlainPodsApart:
+    """The part of filter IdleCpu that holds however many cores are idle: nodes with cards are not for plain pods."""
+
+    name = "IdleCpu"
+
+    def __init__(self, offline: OfflinePods, plain: PlainPods, cards: RareDevices) -> None:
+        self._offline, self._plain, self._cards = offline, plain, cards
+
+    def filter(self, pod: PodInfo, view: ClusterView) -> Sequence[Rejection]:
+        """See IdleCpu."""
+        return self._cards.filter(pod, view) if self._offline.is_kept_apart(pod, self._plain) else ()

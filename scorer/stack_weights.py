@@ -1,0 +1,42 @@
+"""How much stacking counts in each pool of nodes: a full pool stacks while an empty one beside it spreads."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from forecast.arrays import Bools, Floats
+from scorer.cluster.state import ClusterState
+from scorer.scores.parameters import ScoreParameters
+from scorer.scores.spread_or_stack import next_stack_weight, water_level
+
+__all__ = ["StackWeights"]
+
+
+class StackWeights:
+    """The stack weight of each pool, each with a hysteresis of its own. A pool starts with spreading."""
+
+    def __init__(self, parameters: ScoreParameters) -> None:
+        self._parameters = parameters
+        self._weights: dict[str, float] = {}
+
+    def of(self, pool: str) -> float:
+        """0 = spread only, 1 = stack only; 0 for a pool that has no nodes yet."""
+        return self._weights.get(pool, 0.0)
+
+    def follow(self, state: ClusterState, pools: Mapping[str, Bools]) -> None:
+        """Move each weight to the water level of its pool. pools: (n_rows,) nodes of each."""
+        kinds, levels = self._request_weights(state), self._parameters.water_levels
+        requested, allocatable = state.requested, state.allocatable
+        self._weights = {
+            pool: next_stack_weight(self.of(pool), water_level(requested[nodes], allocatable[nodes], kinds), levels)
+            for pool, nodes in pools.items()
+        }
+
+    def _request_weights(self, state: ClusterState) -> Floats:
+        weights = np.zeros(len(state.kinds))
+        for kind, weight in self._parameters.request_weights.items():
+            if kind in state.kinds:
+                weights[state.kinds[kind]] = weight
+        return weights
