@@ -10,6 +10,7 @@ import numpy as np
 from extender.filters.filter import ClusterView, Filter, Rejection
 from forecast.arrays import Bools
 from scorer.cluster.objects import PodInfo
+from scorer.judgement import RejectedNodes
 
 __all__ = ["Feasibility", "RejectionCount", "Verdict", "feasibility", "verdict"]
 
@@ -61,6 +62,16 @@ class Verdict:
         ]
         names = tuple(sorted(view.state.names[row] for row in np.flatnonzero(self.passes).tolist()))
         return Feasibility(names, int(alive.sum()), tuple(sorted(counts, key=lambda count: -count.nodes)))
+
+    def rejected_nodes(self, view: ClusterView) -> tuple[RejectedNodes, ...]:
+        """What each filter rejects and why, with the names of the nodes; the filter that rejects most comes first."""
+        found = []
+        for name, rejection in self.rejections:
+            rows = np.flatnonzero(rejection.nodes & view.state.alive).tolist()
+            if rows:
+                names = tuple(sorted(view.state.names[row] for row in rows))
+                found.append(RejectedNodes(name, rejection.reason, names, rejection.preemptible))
+        return tuple(sorted(found, key=lambda one: -len(one.nodes)))
 
 
 def verdict(pod: PodInfo, view: ClusterView, filters: Sequence[Filter]) -> Verdict:

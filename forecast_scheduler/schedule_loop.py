@@ -11,6 +11,7 @@ from extender.framework.binding.cycles import BindingCycles
 from extender.framework.binding.in_flight_limit import InFlightLimit
 from extender.framework.binding.outcome import Reserved
 from extender.framework.cache.assumptions import Assumptions
+from extender.framework.judging import ProfileJudge
 from extender.framework.leading.takeover import Takeover
 from extender.framework.preemption.executor import PreemptionExecutor
 from extender.framework.scheduler import LoopOptions, Scheduler
@@ -101,6 +102,16 @@ class ScheduleLoop:
             )
             parts.scorer.attach((), self._settling)
             core.attach()
+            scorer, waiting = parts.scorer, self.queue.waiting
+            scorer.judge = ProfileJudge(
+                tables.view,
+                cluster,
+                profiles,
+                waiting,
+                lambda: scorer.level()[0],
+                domain=settings.domain,
+                bounded_scan=settings.bounded_scan,
+            )
             if self._volumes is not None:
                 parts.scorer.attach((), self._volumes.waits)
             if tables.gangs is not None:

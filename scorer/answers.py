@@ -15,6 +15,7 @@ from forecast.arrays import Floats, Ints
 from forecast.service_key import ServiceKey
 from scorer.cluster.objects import PodInfo
 from scorer.degradation import Level
+from scorer.judgement import Judgement
 
 __all__ = [
     "Curve",
@@ -104,9 +105,12 @@ class ExplainedNode:
 class Explanation:
     """The best nodes for a pod and why; best first.
 
-    margin       : points between the best and the runner-up, None with one node
+    margin       : between the best and the runner-up, None with one node: of the component's sums of scores if there is
+                   a judgement, else points
     virtual_request : what the pod is taken to use now, by resource name, and where that is known from
     unknown_nodes   : asked for, but not in the cluster
+    judgement       : of the component that places the pod, by which nodes are ordered; None = by our scores alone
+    not_applied     : what the component goes by and this explanation does not
     policy, policy_because : that the pod is placed by, and what chose it; '' = there is no other
     """
 
@@ -127,6 +131,8 @@ class Explanation:
     unknown_nodes: tuple[str, ...] = ()
     policy: str = ""
     policy_because: str = ""
+    judgement: Judgement | None = None
+    not_applied: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

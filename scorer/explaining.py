@@ -10,6 +10,7 @@ import numpy as np
 from forecast.arrays import Floats, Ints
 from scorer.answers import ExplainedNode, ExplainedScore, Peak
 from scorer.degradation import Level
+from scorer.judgement import Judgement
 from scorer.peaks import bounding_peak
 from scorer.predicted.base import NodeBases
 from scorer.predicted.horizon import Horizon
@@ -69,10 +70,12 @@ def explained_nodes(
     peaks: Sequence[tuple[Peak | None, Peak | None]],
     measured_seconds_ago: Floats,
     runs_on: str,
+    judgement: Judgement | None = None,
 ) -> tuple[ExplainedNode, ...]:
     """In the order of `best`, which are positions among the nodes scored; the others follow that order.
 
-    runs_on : the node where the pod is now; empty = none
+    runs_on   : the node where the pod is now; empty = none
+    judgement : of the component that places the pod; its words come first
     """
     weight_sum = sum(scored.weights.values())
     explained = []
@@ -86,7 +89,7 @@ def explained_nodes(
         )
         before, with_pod = peaks[position] if position < len(peaks) else (None, None)
         age = float(measured_seconds_ago[position])
-        notes = []
+        notes = [] if judgement is None else list(judgement.notes(names[position]))
         if names[position] == runs_on:
             notes.append("the pod runs here now: its predicted load is left out, its requests are not")
         if scored.out_of_memory[i]:

@@ -26,6 +26,7 @@ from scorer.degradation import Level, level_of_nodes
 from scorer.explaining import explained_nodes, gather_peaks, peaks_before_and_with
 from scorer.figures import Figures
 from scorer.forecasting import node_usage_forecast, service_usage_forecast
+from scorer.judgement import Judge, Judgement, not_judged
 from scorer.live.usage import UsageSource
 from scorer.opt_out import opts_out
 from scorer.options import ScorerOptions
@@ -56,6 +57,8 @@ class Scorer(Figures):
         """
         super().__init__(options, usage=usage, clock=clock)
         self._policies = policies or OnePolicy(scoring_policy(self.options))
+        self.judge: Judge = lambda pod: None
+        """Set by the component that places pods in this process: explanations name the node that it would choose."""
 
     def score(
         self,
@@ -88,8 +91,13 @@ class Scorer(Figures):
         weights: Mapping[str, float] | None = None,
         *,
         top: int = 10,
+        judgement: Judgement | None = None,
     ) -> Explanation:
-        """Score a pod and say why, for the best `top` nodes."""
+        """Score a pod and say why, for the best `top` nodes.
+
+        judgement : of the component that places the pod, by which nodes are ordered; None = `judge` is asked, unless
+                    the weights are given
+        """
         if top < 1:
             raise InputError(f"top is {top}: at least 1 node is needed to explain anything")
         with self._lock, self._cluster.without(pod.uid):
@@ -97,7 +105,11 @@ class Scorer(Figures):
             asked, at, rows = self._rows(nodes)
             chosen = self._policies.scoring(pod)
             scored = self._score(pod, rows, chosen.policy.weighing(weights), level)
+            if judgement is None and weights is None:
+                judgement = self.judge(pod)
             order = np.argsort(-scored.total, kind="stable")
+            if judgement is not None:
+                order = order[judgement.order([self._cluster.state.names[row] for row in rows[order]])]
             best = order[:top]
             names = [self._cluster.state.names[row] for row in rows[order[: max(top, 2)]]]
             peaks = gather_peaks(self._cluster, rows[best].tolist(), scored.profile)
@@ -115,14 +127,20 @@ class Scorer(Figures):
         if opts_out(pod):
             reasons = (*reasons, "the pod has opted out")
         top_two = scored.total[order[:2]]
+        margin = float(top_two[0] - top_two[1]) if len(order) > 1 else None
+        runner_up = names[1] if len(order) > 1 else None
+        if judgement is not None:
+            ranked = [name for name in names if name in judgement.totals]
+            margin = judgement.totals[ranked[0]] - judgement.totals[ranked[1]] if len(ranked) > 1 else None
+            runner_up = runner_up if margin is not None else None
         return Explanation(
             pod=f"{pod.namespace}/{pod.name}",
             service=str(service),
             service_known=known,
-            nodes=explained_nodes(scored, best, names, found, np.asarray(ages), runs_on),
+            nodes=explained_nodes(scored, best, names, found, np.asarray(ages), runs_on, judgement),
             n_nodes=len(rows),
-            runner_up=names[1] if len(order) > 1 else None,
-            margin=float(top_two[0] - top_two[1]) if len(order) > 1 else None,
+            runner_up=runner_up,
+            margin=margin,
             level=level,
             reasons=reasons,
             model_version=version,
@@ -133,6 +151,8 @@ class Scorer(Figures):
             unknown_nodes=_without(asked, at),
             policy=chosen.policy.name,
             policy_because=chosen.because,
+            judgement=judgement,
+            not_applied=not_judged(pod) if judgement is None else judgement.not_applied,
         )
 
     def find_pod(self, namespace: str, name: str) -> PodInfo:

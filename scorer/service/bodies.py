@@ -146,6 +146,30 @@ class ExplainedNodeBody(Struct):
     notes: list[str]
 
 
+class RejectionBody(Struct):
+    """Nodes that a filter rejects for one reason, whatever other filters say."""
+
+    filter: str
+    reason: str
+    nodes: Annotated[int, Meta(description="How many.")]
+    preemptible: Annotated[bool, Meta(description="Evicting pods may help.")]
+
+
+class JudgementBody(Struct):
+    """What the component that places the pod makes of the nodes."""
+
+    component: str
+    node: Annotated[str | None, Meta(description="That it would choose; null = none.")]
+    totals: Annotated[dict[str, float], Meta(description="Sum of its scores, by node that it may choose.")]
+    passed_over: Annotated[dict[str, str], Meta(description="Nodes that pass and come after, by what.")]
+    n_nodes: int
+    rejections: list[RejectionBody]
+    held: Annotated[str, Meta(description="Why the pod gets no node now; empty = nothing holds it.")]
+    ahead: Annotated[int, Meta(description="Waiting pods that were placed first.")]
+    evicts: list[str]
+    makes_room_on: str | None
+
+
 class ExplanationBody(Struct):
     """The best nodes for a pod, best first, and why."""
 
@@ -155,7 +179,7 @@ class ExplanationBody(Struct):
     nodes: list[ExplainedNodeBody]
     n_nodes: int
     runner_up: str | None
-    margin: Annotated[float | None, Meta(description="Points between the best node and the runner-up.")]
+    margin: Annotated[float | None, Meta(description="From the best node to the runner-up, in totals or points.")]
     level: LevelNumber
     reasons: list[str]
     model: str | None
@@ -166,6 +190,10 @@ class ExplanationBody(Struct):
     unknown_nodes: list[str]
     policy: Annotated[str, Meta(description="By which the pod is placed.")]
     policy_because: Annotated[str, Meta(description="What chose that policy; empty = there is no other.")]
+    judgement: Annotated[
+        JudgementBody | None, Meta(description="By which nodes are ordered; null = by our scores alone.")
+    ]
+    not_applied: Annotated[list[str], Meta(description="What the placing component goes by and this does not.")]
 
 
 class NodeBody(Struct):

@@ -12,6 +12,7 @@ import numpy as np
 from forecast.arrays import AnyFloats
 from forecast.service_key import ServiceKey
 from scorer import answers
+from scorer.judgement import Judgement
 from scorer.service import bodies
 
 __all__ = [
@@ -81,6 +82,26 @@ def explanation_body(explanation: answers.Explanation) -> bodies.ExplanationBody
         unknown_nodes=list(explanation.unknown_nodes),
         policy=explanation.policy,
         policy_because=explanation.policy_because,
+        judgement=None if explanation.judgement is None else _judgement(explanation.judgement),
+        not_applied=list(explanation.not_applied),
+    )
+
+
+def _judgement(judgement: Judgement) -> bodies.JudgementBody:
+    return bodies.JudgementBody(
+        component=judgement.component,
+        node=judgement.ranking[0] if judgement.ranking and not judgement.held else None,
+        totals={name: round(float(judgement.totals[name]), 4) for name in judgement.ranking},
+        passed_over=dict(judgement.passed_over),
+        n_nodes=judgement.n_nodes,
+        rejections=[
+            bodies.RejectionBody(one.filter, one.reason, len(one.nodes), one.preemptible)
+            for one in judgement.rejections
+        ],
+        held=judgement.held,
+        ahead=judgement.ahead,
+        evicts=list(judgement.evicts),
+        makes_room_on=judgement.makes_room_on or None,
     )
 
 
