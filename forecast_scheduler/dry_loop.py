@@ -18,10 +18,10 @@ from extender.framework.gangs.labels import group_of
 from extender.framework.plugins import Nomination
 from extender.framework.queue.options import QueueOptions
 from extender.framework.queue.queued import Popped
+from extender.gpu.tide.controller import Session
 from extender.gpu.tide.report import NO_REPORT, TideReport
 from extender.job.service.answers import StormReport
 from extender.policies.policy import Policies
-from forecast_scheduler.file_session import FileSession
 from forecast_scheduler.gpu_care import planned_tide
 from forecast_scheduler.job_care import valley_planner
 from forecast_scheduler.placing_core import placing_core
@@ -73,8 +73,9 @@ class DryLoop:
         scorer: Scorer,
         tables: ScheduleTables,
         policies: Policies,
-        session: FileSession,
+        session: Session,
     ) -> None:
+        """session: reads the workloads that the tide may move."""
         self._settings, self._scorer, self.tables = settings, scorer, tables
         self.profiles = assembled_profiles(settings, policies, tables, DryRun(), clock=scorer.clock)
         self._core = placing_core(scorer, tables, self.profiles, _WITHOUT_BACKOFF, clock=scorer.clock)
@@ -114,13 +115,11 @@ class DryLoop:
         if self._planner is not None:
             self._planner.plan()
 
-    def run(
-        self, *, look_at: str = "", on_look: Callable[[Looked, Placer], None] = lambda looked, placer: None
-    ) -> list[Planned]:
+    def run(self, *, look_at: str = "", on_look: Callable[[Looked], None] = lambda looked: None) -> list[Planned]:
         """Decide about all waiting pods in the order of the queue; the tables keep what was decided.
 
         look_at : UID of a pod at which the loop ends once it has a node
-        on_look : called with what decides about that pod, every time its turn comes
+        on_look : called with what decides about that pod every time its turn comes, under the lock
         """
         while (popped := self._core.queue.pop(most=self._settings.batch, wait_seconds=0.0)) is not None:
             self._decide(popped, look_at, on_look)
@@ -130,21 +129,18 @@ class DryLoop:
         self._note_held()
         return [replace(one, peak_share=self._share(one)) for one in self._planned.values()]
 
-    def is_waiting(self, pod: PodInfo) -> bool:
-        """Whether the pod is in the queue, so that its turn comes."""
-        return self._core.follower.is_to_be_placed(pod)
+    def look(self, pod: PodInfo) -> Looked:
+        """What would decide about a pod that a gate holds, were its turn now; to be called under the lock."""
+        profile = self.profiles[pod.scheduler_name]
+        policy = profile.policies.choose(pod).policy
+        placer = self._placer()
+        placer.use(profile)
+        return placer.look([pod], profile.filters_for(policy), policy)
 
-    def placer(self) -> Placer:
-        """A placer over the tables as they are; to be used under their lock."""
-        with self._scorer.reading() as cluster:
-            return Placer(
-                self.tables.view,
-                cluster,
-                self._scorer.level()[0],
-                until=cluster.now + _ASSUMED_SECONDS,
-                bounded_scan=self._settings.bounded_scan,
-                scan_from=self._scan_from,
-            )
+    @property
+    def placed(self) -> int:
+        """Pods that were given a node so far."""
+        return sum(bool(one.node) for one in self._planned.values())
 
     # What goes on beside the pods
 
@@ -163,13 +159,23 @@ class DryLoop:
 
     # Inside
 
-    def _decide(self, popped: Popped, look_at: str, on_look: Callable[[Looked, Placer], None]) -> None:
+    def _placer(self) -> Placer:
+        with self._scorer.reading() as cluster:
+            return Placer(
+                self.tables.view,
+                cluster,
+                self._scorer.level()[0],
+                until=cluster.now + _ASSUMED_SECONDS,
+                bounded_scan=self._settings.bounded_scan,
+                scan_from=self._scan_from,
+            )
+
+    def _decide(self, popped: Popped, look_at: str, on_look: Callable[[Looked], None]) -> None:
         queue, follower = self._core.queue, self._core.follower
         with self._scorer.changing():
-            placer = self.placer()
-            if look_at:
-                placer.look_at, placer.one_by_one = look_at, True
-                placer.on_look = lambda looked: on_look(looked, placer)
+            placer = self._placer()
+            if any(queued.pod.uid == look_at for queued in popped.pods):
+                placer.look_at, placer.on_look, placer.one_by_one = look_at, on_look, True
             with follower.trying():
                 decisions = self._cycle.run(popped, placer)
             self._scan_from = placer.scan_from

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 from rich.markup import escape
 from rich.table import Table
 
-from extender.feasibility import Feasibility
 from forecast.resources import RESOURCES
 from scorer.answers import Explanation, Peak
+from scorer.judgement import Judgement, RejectedNodes
 
-__all__ = ["amount", "explanation_tables", "feasibility_lines", "remarks"]
+__all__ = ["amount", "explanation_tables", "judgement_lines", "rejection_lines", "remarks"]
+
+_NAMED = 5
 
 _PREFIXES = ((2.0**40, "Ti"), (2.0**30, "Gi"), (2.0**20, "Mi"), (2.0**10, "ki"))
 
@@ -35,8 +39,10 @@ def explanation_tables(explanation: Explanation) -> list[Table]:
         title=escape(f"{explanation.pod} ({explanation.service}) on {explanation.n_nodes} nodes, best first"),
         title_justify="left",
     )
+    totals = {} if explanation.judgement is None else explanation.judgement.totals
     for column, right in (
         ("node", False),
+        *((("sum", True),) if totals else ()),
         ("score", True),
         ("peak now", True),
         ("peak with the pod", True),
@@ -46,7 +52,10 @@ def explanation_tables(explanation: Explanation) -> list[Table]:
     for node in explanation.nodes:
         after = node.peak_with
         notes = "; ".join([*([_when(after)] if after else []), *node.notes])
-        nodes.add_row(escape(node.node), f"{node.score:.1f}", _peak(node.peak_before), _peak(after), escape(notes))
+        total = [f"{totals[node.node]:.1f}" if node.node in totals else "–"] if totals else []
+        nodes.add_row(
+            escape(node.node), *total, f"{node.score:.1f}", _peak(node.peak_before), _peak(after), escape(notes)
+        )
     tables = [nodes]
     if any(len(node.contributions) > 1 for node in explanation.nodes):
         parts = Table(title="What each score contributes (score x weight / all weights)", title_justify="left")
@@ -63,7 +72,8 @@ def remarks(explanation: Explanation) -> list[str]:
     """What else one should know, a line each."""
     lines = []
     if explanation.margin is not None:
-        lines.append(f"runner-up: {explanation.runner_up}, {explanation.margin:.2f} points behind")
+        behind = "points behind" if explanation.judgement is None else "less in the sum of all scores"
+        lines.append(f"runner-up: {explanation.runner_up}, {explanation.margin:.2f} {behind}")
     age = _age(explanation.model_age_seconds)
     model = f"model {explanation.model_version}, {age} old" if explanation.model_version else "no model"
     measured = _age(explanation.metrics_age_seconds)
@@ -72,6 +82,7 @@ def remarks(explanation: Explanation) -> list[str]:
     lines += [f"  {reason}" for reason in explanation.reasons]
     if explanation.policy_because:
         lines.append(f"policy {explanation.policy} ({explanation.policy_because})")
+    lines += [f"not applied: {what}" for what in explanation.not_applied]
     if not explanation.service_known:
         lines.append("the model does not know this service: predicted from its requests")
     units = {resource.name: resource.unit for resource in RESOURCES}
@@ -104,11 +115,33 @@ def _age(seconds: float | None) -> str | None:
     )
 
 
-def feasibility_lines(feasible: Feasibility) -> list[str]:
-    """Where the pod could go, and why not elsewhere."""
-    helps = {True: "evicting pods may help", False: "evicting pods does not help"}
-    lines = [f"{len(feasible.nodes)} of {feasible.n_nodes} nodes pass all filters"]
-    return lines + [
-        f"  {one.nodes} rejected by {one.filter}: {one.reason} ({helps[one.preemptible]})"
-        for one in feasible.rejections
-    ]
+def judgement_lines(judgement: Judgement, remark: str = "") -> list[str]:
+    """Who places the pod, by which policy, what filters reject, and what becomes of it. remark: on the component."""
+    lines = [f"placed by: {judgement.component}"]
+    if remark:
+        lines.append(f"  {remark}")
+    if judgement.policy and not judgement.policy_because:
+        lines.append(f"policy {judgement.policy}")
+    if judgement.ahead:
+        lines.append(f"{judgement.ahead} pods that wait before it are placed first")
+    if judgement.held:
+        lines.append(f"held: {judgement.held}")
+    if judgement.evicts:
+        named = ", ".join(judgement.evicts[:_NAMED]) + (", ..." if len(judgement.evicts) > _NAMED else "")
+        lines.append(f"evicts {named} so that it fits on {judgement.makes_room_on}")
+    n_passing = len(judgement.ranking) + len(judgement.passed_over)
+    lines.append(f"{n_passing} of {judgement.n_nodes} nodes pass all filters")
+    lines += [f"  {len(one.nodes)} rejected by {_words(one)}" for one in judgement.rejections]
+    by = Counter(judgement.passed_over.values())
+    lines += [f"  {n} passed over by {name}" for name, n in by.most_common()]
+    return lines
+
+
+def rejection_lines(judgement: Judgement) -> list[str]:
+    """Every node that a filter rejects, a line for each filter and reason."""
+    return [f"{one.filter}: {one.reason}: {', '.join(one.nodes)}" for one in judgement.rejections]
+
+
+def _words(one: RejectedNodes) -> str:
+    helps = "evicting pods may help" if one.preemptible else "evicting pods does not help"
+    return f"{one.filter}: {one.reason} ({helps})"

@@ -89,6 +89,9 @@ class ExtenderSettings(ServingSettings):
     deadline: Duration = Field(default=0.2, gt=0)
     """Past it the answer is neutral: all nodes pass, all get 0 points."""
 
+    scheduler_names: list[str] = Field(default_factory=lambda: ["default-scheduler"], min_length=1)
+    """Profiles of kube-scheduler that ask the extender, by schedulerName; `explain` goes by them."""
+
     shadow: bool = False
     """Compute and write down what would have been advised, and answer neutrally."""
 

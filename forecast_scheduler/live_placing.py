@@ -3,28 +3,36 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
+from typing import Final
 
 import numpy as np
 
-from extender.feasibility import Feasibility, feasibility
+from extender.expected_choice import POINT_VALUE
+from extender.feasibility import Feasibility, feasibility, verdict
 from extender.filters.catalogue import STANDARD_FILTERS, kinds_read, standard_filters
 from extender.filters.filter import ClusterView, Filter
 from extender.index.index import INDEXED_KINDS, PlacementIndex
-from extender.points import points_of
-from extender.policies.policy import Policy
+from extender.points import points_of, shortened
+from extender.policies.policy import Chosen, Policy
 from extender.policies.provider import PolicyProvider
+from extender.scores.default_scores import default_scores
 from forecast_scheduler.extender_options import extender_options
 from forecast_scheduler.live_scorer import Inputs, open_scorer
 from forecast_scheduler.settings import Settings
 from scorer.background import Background
 from scorer.cluster.decoding import Kind
 from scorer.cluster.objects import PodInfo
+from scorer.judgement import Judgement
 from scorer.opt_out import opts_out
 from scorer.scorer import Scorer
 
 __all__ = ["BestNode", "Placing", "open_placing"]
+
+
+_ALL_SCORED: Final = 100
+"""Nodes up to which kube-scheduler scores all: minFeasibleNodesToFind in pkg/scheduler/schedule_one.go."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +59,7 @@ class Placing:
         options = extender_options(settings.extender)
         self._standard = standard_filters()
         self.filters = (*self._standard, *(one for one in options.filters if one.name not in STANDARD_FILTERS))
-        self._score_per_point = options.score_per_point
+        self._options = options
         with scorer.reading() as cluster:
             self._view = ClusterView(cluster, PlacementIndex(cluster.state))
             scorer.attach(INDEXED_KINDS, self._view.index)
@@ -60,6 +68,39 @@ class Placing:
         """Where the pod could go if it had to be placed now. policy: None = that of the settings."""
         with self.unbound(pod) as waiting:
             return feasibility(waiting, self._view, self.filters if policy is None else self._filters_of(policy))
+
+    def judge(self, pod: PodInfo, chosen: Chosen, component: str) -> Judgement:
+        """What kube-scheduler and the extender make of the nodes for a pod that waits, in tables where it sits nowhere.
+
+        The sum of a node is kube-scheduler's own scores and ten times the weight of the extender for each point.
+        """
+        with self._scorer.reading() as cluster:
+            view, weight = self._view, self._options.weight
+            found = verdict(pod, view, self._filters_of(chosen.policy))
+            rows = np.flatnonzero(found.passes)
+            names = [view.state.names[row] for row in rows.tolist()]
+            totals = np.zeros(0)
+            if names:
+                by_name = self._points(pod, names, chosen.policy)
+                points = np.array([by_name[name] for name in names], dtype=np.int64)
+                told = np.zeros_like(points)
+                named = shortened(points, self._options.longest_reply)
+                told[named] = points[named]
+                totals = default_scores(pod, view, rows) + float(POINT_VALUE * weight) * told
+            order = np.argsort(-totals, kind="stable").tolist()
+            gates = f"waits for its gates: {', '.join(pod.gates[:5])}" if pod.gates else ""
+            n_nodes = int(cluster.state.alive.sum())
+            return Judgement(
+                component=component,
+                ranking=tuple(names[at] for at in order),
+                totals={names[at]: float(totals[at]) for at in order},
+                rejections=found.rejected_nodes(view),
+                n_nodes=n_nodes,
+                policy=chosen.policy.name,
+                policy_because=chosen.because,
+                held=gates,
+                not_applied=tuple(_left_to_kube_scheduler(n_nodes, fits=bool(names))),
+            )
 
     def best_node(self, pod: PodInfo, policy: Policy, *, rather: str = "") -> BestNode:
         """Where kube-scheduler's filters and the policy would have the pod if it had to be placed now.
@@ -84,23 +125,9 @@ class Placing:
         with self._scorer.reading() as cluster:
             return tuple(sorted(cluster.state.pods.values(), key=lambda pod: (pod.namespace, pod.name)))
 
-    @contextmanager
-    def unbound(self, pod: PodInfo) -> Iterator[PodInfo]:
-        """The pod as if it had just been created, in tables where it sits nowhere: it must not count against itself.
-
-        Nobody else sees them so: they are locked until it is back. It stays a replica of its service.
-        """
-        with self._scorer.reading() as cluster:
-            known = cluster.state.pods.get(pod.uid)
-            waiting = replace(known or pod, node="", started=None, created=cluster.now)
-            if known is None or not known.node:
-                yield waiting
-                return
-            self._scorer.put(Kind.PODS, waiting)
-            try:
-                yield waiting
-            finally:
-                self._scorer.put(Kind.PODS, known)
+    def unbound(self, pod: PodInfo) -> AbstractContextManager[PodInfo]:
+        """The pod as if it had just been created, see `unbound_pod`."""
+        return unbound_pod(self._scorer, pod)
 
     def _filters_of(self, policy: Policy) -> tuple[Filter, ...]:
         # kube-scheduler runs all of its own whatever a policy says.
@@ -113,9 +140,37 @@ class Placing:
         if policy.avoided is not None and not opts_out(pod):
             rows = [self._view.state.row_of[name] for name in names]
             avoided = policy.avoided.reserved_for_others(pod, self._view)[rows]
-            ranking = ranking - avoided * policy.avoided_points * self._score_per_point
+            ranking = ranking - avoided * policy.avoided_points * self._options.score_per_point
         known = np.ones(len(names), dtype=bool)
-        return dict(zip(names, points_of(ranking, known, self._score_per_point).tolist(), strict=True))
+        return dict(zip(names, points_of(ranking, known, self._options.score_per_point).tolist(), strict=True))
+
+
+@contextmanager
+def unbound_pod(scorer: Scorer, pod: PodInfo) -> Iterator[PodInfo]:
+    """The pod as if it had just been created, in tables where it sits nowhere: it must not count against itself.
+
+    Nobody else sees them so: they are locked until it is back. It stays a replica of its service.
+    """
+    with scorer.reading() as cluster:
+        known = cluster.state.pods.get(pod.uid)
+        waiting = replace(known or pod, node="", started=None, created=cluster.now)
+        if known is None or not known.node:
+            yield waiting
+            return
+        scorer.put(Kind.PODS, waiting)
+        try:
+            yield waiting
+        finally:
+            scorer.put(Kind.PODS, known)
+
+
+def _left_to_kube_scheduler(n_nodes: int, *, fits: bool) -> Iterator[str]:
+    """What kube-scheduler decides by itself and its protocol does not show."""
+    yield "plugins and weights of kube-scheduler's own configuration: its defaults are assumed"
+    if n_nodes > _ALL_SCORED:
+        yield "percentageOfNodesToScore: kube-scheduler scores a part of so many nodes"
+    if not fits:
+        yield "preemption by kube-scheduler"
 
 
 @contextmanager

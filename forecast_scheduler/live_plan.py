@@ -4,13 +4,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
+from typing import Final
 
+from kubernetes.client import ApiClient
+
+from extender.framework.binding.session import ApiSession
 from extender.index.index import INDEXED_KINDS
 from extender.policies.policy import OnePolicy, Policies
 from extender.policies.provider import PolicyProvider
 from forecast_scheduler.dry_loop import DryLoop
-from forecast_scheduler.dry_run_gaps import gaps_of_scores, gaps_of_tables, other_waiting_pods
+from forecast_scheduler.dry_run_gaps import Gap, gaps_of_scores, gaps_of_tables, other_waiting_pods
 from forecast_scheduler.file_session import FileSession
 from forecast_scheduler.live_policies import read_policies
 from forecast_scheduler.live_scorer import Inputs, open_scorer
@@ -21,33 +25,54 @@ from forecast_scheduler.settings import Settings
 from scorer.background import Background
 from scorer.cluster.cluster_file import ClusterObjects
 from scorer.cluster.decoding import Kind
+from scorer.cluster.kubernetes_client import api_client
+from scorer.cluster.kubernetes_source import ResourceSource, source_of
 from scorer.scorer import Scorer
 
 __all__ = ["DryWorld", "open_dry_loop", "open_plan"]
+
+_PATIENCE_SECONDS: Final = 10.0
 
 
 class DryWorld:
     """A dry loop, and what it goes by. `loop` is there once the tables are attached."""
 
-    def __init__(self, settings: Settings, provider: PolicyProvider | None) -> None:
-        self.settings, self.provider = settings.schedule, provider
-        self.session = FileSession()
+    def __init__(self, settings: Settings, provider: PolicyProvider | None, session: FileSession | ApiSession) -> None:
+        self.settings, self.provider, self._session = settings.schedule, provider, session
+        self.objects: ClusterObjects | None = None
+        self._source: ResourceSource | None = None
         self._policies: Policies = OnePolicy(schedule_policy(settings)) if provider is None else provider
         self._loop: DryLoop | None = None
 
     def attach(self, scorer: Scorer) -> Collection[Kind]:
         """The tables and the loop, before the first object comes."""
         tables = schedule_tables(scorer, self.settings)
-        self._loop = DryLoop(self.settings, scorer, tables, self._policies, self.session)
+        self._loop = DryLoop(self.settings, scorer, tables, self._policies, self._session)
         if self.provider is not None:
             self.provider.read_labels_with(tables.view.index.namespaces.labels_of)
         return INDEXED_KINDS
 
     def read(self, objects: ClusterObjects) -> None:
         """Further objects of a cluster file into the tables that watch such. Raises UndecodableObject."""
-        self.session.objects = objects
+        self.objects = objects
+        if isinstance(self._session, FileSession):
+            self._session.objects = objects
         for one in self.loop.tables.subscriptions():
             one.sink.replace(objects.of(one.watched))
+
+    def follow(self, api: ApiClient) -> ResourceSource:
+        """Further objects of an API server into the same tables; the source is started."""
+        self._source = source_of(api, self.loop.tables.subscriptions())
+        self._source.start()
+        return self._source
+
+    def not_listed(self) -> Iterator[Gap]:
+        """Resources that the API server has not listed within some seconds."""
+        if self._source is None or self._source.wait_synced(_PATIENCE_SECONDS):
+            return
+        for name, status in self._source.statuses().items():
+            if not status.synced:
+                yield Gap(name, f"they could not be listed: {status.last_error or 'no answer yet'}")
 
     @property
     def loop(self) -> DryLoop:
@@ -63,10 +88,19 @@ class DryWorld:
 
 @contextmanager
 def open_dry_loop(settings: Settings, inputs: Inputs) -> Iterator[tuple[Scorer, Background, DryWorld]]:
-    """The loops of the settings over a cluster from a file; see open_scorer for what is raised."""
+    """The loops of the settings over a cluster that they write nothing to; see open_scorer for what is raised."""
     provider = read_policies(settings, inputs.kubeconfig, schedule_policy_defaults(settings))
-    world = DryWorld(settings, provider)
-    with open_scorer(settings, inputs, world.attach, policies=provider, on_file=world.read) as (scorer, background):
+    with ExitStack() as stack:
+        api = None if inputs.cluster is not None else api_client(inputs.kubeconfig or settings.scorer.kubeconfig)
+        session = FileSession() if api is None else ApiSession(api, may_write=lambda: False)
+        if isinstance(session, ApiSession):
+            session.start()
+            stack.callback(session.stop)
+        world = DryWorld(settings, provider, session)
+        opened = open_scorer(settings, inputs, world.attach, policies=provider, on_file=world.read)
+        scorer, background = stack.enter_context(opened)
+        if api is not None:
+            stack.callback(world.follow(api).stop)
         yield scorer, background, world
 
 
@@ -82,7 +116,7 @@ def open_plan(settings: Settings, inputs: Inputs) -> Iterator[tuple[Background, 
             with scorer.reading() as cluster:
                 pods = list(cluster.state.pods.values())
             planned = world.loop.run()
-            objects, tables = world.session.objects, world.loop.tables
+            objects, tables = world.objects, world.loop.tables
             assert objects is not None
             namespaces = sorted({one.pod.namespace for one in planned})
             unread = () if world.provider is None else world.provider.unread(namespaces)

@@ -45,6 +45,7 @@ class Inputs:
     models     : None = where the settings say
     prometheus : URL; None = where the settings say, if anywhere
     history    : recorded usage to play as if it were measured now
+    objects    : of the cluster file, where it was read already
     at         : the moment to start at, None = now; naive: local time by the settings, else the history, else the model
     """
 
@@ -54,6 +55,7 @@ class Inputs:
     prometheus: str | None = None
     history: Path | None = None
     at: datetime | None = None
+    objects: ClusterObjects | None = None
 
 
 def clock_from(at: datetime | None, calendar: Calendar) -> Callable[[], float]:
@@ -107,7 +109,7 @@ def open_scorer(
     attach_usable_nodes(scorer, settings, policies)
     kinds = (*SCORED_KINDS, *attach(scorer))
     if inputs.cluster is not None:
-        _load_file(scorer, inputs.cluster, kinds, on_file)
+        _load_file(scorer, inputs.cluster, inputs.objects or read_cluster_file(inputs.cluster), kinds, on_file)
         yield scorer, background
         return
     source = _follow(scorer, inputs.kubeconfig or settings.scorer.kubeconfig, kinds)
@@ -136,9 +138,12 @@ def _calendar_in_use(registry: Registry) -> Calendar:
 
 
 def _load_file(
-    scorer: Scorer, path: Path, kinds: Collection[Kind], on_file: Callable[[ClusterObjects], object]
+    scorer: Scorer,
+    path: Path,
+    objects: ClusterObjects,
+    kinds: Collection[Kind],
+    on_file: Callable[[ClusterObjects], object],
 ) -> None:
-    objects = read_cluster_file(path)
     try:
         on_file(objects)
     except UndecodableObject as error:

@@ -186,8 +186,13 @@ class ScheduleSettings(ServingSettings):
     @property
     def scheduler_names(self) -> dict[str, str]:
         """Of the profiles that run here."""
-        names = {"online": self.scheduler_name, "gpu": self.gpu.scheduler_name, "job": self.job.scheduler_name}
+        names = self.all_scheduler_names
         return {profile: names[profile] for profile in self.profiles if profile in names}
+
+    @property
+    def all_scheduler_names(self) -> dict[str, str]:
+        """schedulerName by profile, of those that do not run here, too."""
+        return {"online": self.scheduler_name, "gpu": self.gpu.scheduler_name, "job": self.job.scheduler_name}
 
     @field_validator("profiles")
     @classmethod

@@ -11,6 +11,7 @@ import typer
 from forecast.errors import InputError
 from forecast_scheduler.options import ConfigOption, JsonOption, ModelsOption, VerboseOption, parse_moment
 from forecast_scheduler.policy_options import PoliciesOption, policies_option
+from forecast_scheduler.schedule_inputs import DomainOption, ProfileOption, ShareOption
 from forecast_scheduler.scorer_inputs import (
     AtOption,
     ClusterOption,
@@ -35,33 +36,12 @@ if TYPE_CHECKING:
 
 _SYNC_SECONDS = 120.0
 
-ProfileOption = Annotated[
-    str | None,
-    typer.Option("--profile", metavar="NAME[,NAME]", help="Profiles to run in this process. Default: online."),
-]
 NameOption = Annotated[
     str | None,
     typer.Option(
         "--scheduler-name",
         metavar="NAME",
         help="Place pods with this schedulerName. Default: forecast-scheduler.",
-    ),
-]
-DomainOption = Annotated[
-    str | None,
-    typer.Option(
-        "--domain",
-        metavar="NAME",
-        help="Place on nodes whose label forecast-scheduler.io/domain says this; '': without the label. "
-        "Default: forecast-scheduler.",
-    ),
-]
-ShareOption = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--share-nodes",
-        metavar="DOMAIN",
-        help="Also place on nodes of this domain, where another scheduler does, too; may be given several times.",
     ),
 ]
 DryRunOption = Annotated[
