@@ -146,11 +146,13 @@ def _tell(shell: Shell, trained: Trained, place: str) -> None:
             + (f", {reading.recorded_share:.0%} through recording rules" if reading.days else ""),
         )
     model = night.model
+    owners, known = report.job_owners
     what = f"published {night.version}" if night.published else f"nothing new: {night.version} is in use already"
     _say(
         shell,
         f"{what} at {place}: {len(model.services)} services, {len(model.nodes)} nodes, "
-        f"learned from {model.trained_days} days, forecasts from {model.first_day} on",
+        + (f"run lengths of {known} of {owners} Jobs and CronJobs, " if owners else "")
+        + f"learned from {model.trained_days} days, forecasts from {model.first_day} on",
     )
 
 

@@ -27,7 +27,8 @@ _USAGE_UNIT = "base units of the resource"
 def keep_resource(new: PeakModel, old: PeakModel, resource: str) -> PeakModel:
     """`new` with everything about one resource as `old` says it, read at the days of `new`.
 
-    Services and nodes that `old` does not know, or of which it had not measured the resource, keep the new values.
+    Services and nodes that `old` does not know, or of which it had not measured the resource, keep the new values, and
+    so does the usage of runs where `old` knows none. Starts and lengths of runs are of no resource: they are new.
     Usage of one pod is carried over to the reference replica count of `new`. Weights of predictors stay new where the
     list of predictors has changed. The two models must have the same calendar.
     """
@@ -53,6 +54,8 @@ def keep_resource(new: PeakModel, old: PeakModel, resource: str) -> PeakModel:
             )
             if axes[0] != names:
                 raise AssertionError(f"array {spec.name}: the axis {names} is expected to be the first")
+            if spec.name == "run_usage":  # of no service, where `old` was published before runs were learned
+                known = known & _taken(np.isfinite(values), rows)
             values = values[rows[known]]
             if names == "services" and spec.unit == _USAGE_UNIT:
                 values = values * share[known].reshape(-1, *[1] * (values.ndim - 1))

@@ -16,6 +16,7 @@ from forecast.resources import RESOURCES
 from trainer.gate.verdict import GateResult, Verdict
 from trainer.run_report.changes import Changes
 from trainer.run_report.issued_scores import IssuedScore
+from trainer.run_report.learned import LearnedService
 from trainer.run_report.report import RunReport
 from trainer.run_report.units import amount
 
@@ -86,9 +87,11 @@ def _summary(report: RunReport) -> str:
 
 def _tiles(report: RunReport) -> str:
     held_back = report.gate.with_verdict(Verdict.HELD_BACK)
+    owners, known = report.job_owners
     last = np.array([value for value in report.measured[:, -1] if value > 0])
     tiles = [
         ("services", f"{len(report.services):,}"),
+        *([("Job owners with known run lengths", f"{known:,} of {owners:,}")] if owners else []),
         ("nodes", f"{report.n_nodes:,}"),
         ("days of history", f"{len(report.days):,}"),
         ("measured on the last day", f"{last.mean():.1%}" if len(last) else "–"),
@@ -171,13 +174,22 @@ def _changes(changes: Changes | None) -> str:
     return "".join(parts)
 
 
+def _remarks(service: LearnedService) -> str:
+    """What is special about a service, in words that the filter of the page finds."""
+    words = [word for word, is_so in (("autoscaled", service.autoscaled), ("young", service.young)) if is_so]
+    if service.runs is not None:
+        length = service.runs.median_seconds
+        words.append("job" if length is None else f"job, runs {length / 60:,.0f} min")
+    return " ".join(words)
+
+
 def _services(report: RunReport) -> str:
     """The rows as data, drawn on demand by services.js: 5,000 services would be a slow table."""
     rows = [
         [
             service.service,
             service.replicas,
-            " ".join(word for word, is_so in (("autoscaled", service.autoscaled), ("young", service.young)) if is_so),
+            _remarks(service),
             service.measured_days,
             [
                 [
@@ -197,7 +209,7 @@ def _services(report: RunReport) -> str:
     data = {"resources": [[resource.name, resource.unit] for resource in RESOURCES], "rows": rows}
     script = files("trainer.run_report").joinpath("services.js").read_text(encoding="utf-8")
     return (
-        '<div class="controls"><input id="filter" type="search" placeholder="part of a name, autoscaled, young">'
+        '<div class="controls"><input id="filter" type="search" placeholder="part of a name, autoscaled, young, job">'
         '<select id="resource"></select><span id="count"></span><button id="more">show more</button></div>'
         '<div class="scroll"><table><thead id="head"></thead><tbody id="rows"></tbody></table></div>'
         f"{json_script('services', data)}<script>{script}</script>"

@@ -14,7 +14,7 @@ from forecast.history import History
 from forecast.model import PeakModel
 from forecast.resources import RESOURCES
 
-__all__ = ["LearnedResource", "LearnedService", "identified_load_share", "learned_services"]
+__all__ = ["LearnedResource", "LearnedRuns", "LearnedService", "identified_load_share", "learned_services"]
 
 _YOUNG_DAYS = 7
 _SHOWN_PREDICTORS = 3
@@ -41,14 +41,35 @@ class LearnedResource:
 
 
 @dataclass(frozen=True, slots=True)
+class LearnedRuns:
+    """Runs of the pods of a Job owner.
+
+    count                        : whole runs that the lengths were learned from
+    median_seconds, long_seconds : median and 0.95 quantile of a run; None = no whole run was seen
+    starts                       : pods expected to start on the first day of the forecast
+    """
+
+    count: int
+    median_seconds: float | None
+    long_seconds: float | None
+    starts: float
+
+
+@dataclass(frozen=True, slots=True)
 class LearnedService:
-    """measured_days: days with any measurement; young: fewer than a week of them, so it borrows from similar ones."""
+    """One service and what is known of it.
+
+    measured_days : days with any measurement
+    young         : fewer than a week of them, so it borrows from similar services, or from its own runs
+    runs          : None = its pods run on and on
+    """
 
     service: str
     replicas: float
     autoscaled: bool
     measured_days: int
     young: bool
+    runs: LearnedRuns | None
     resources: Mapping[str, LearnedResource]
 
     def to_json(self) -> dict[str, Any]:
@@ -58,6 +79,7 @@ class LearnedService:
             "autoscaled": self.autoscaled,
             "measured_days": self.measured_days,
             "young": self.young,
+            "runs": None if self.runs is None else asdict(self.runs),
             "resources": {name: asdict(resource) for name, resource in self.resources.items()},
         }
 
@@ -80,6 +102,7 @@ def learned_services(model: PeakModel, history: History) -> tuple[LearnedService
                 autoscaled=bool(model.autoscaled[s] > 0),
                 measured_days=days,
                 young=days < _YOUNG_DAYS,
+                runs=_runs(model, s) if service.runs_to_completion else None,
                 resources={
                     resource.name: LearnedResource(
                         mean=_known(mean[s, r]),
@@ -107,6 +130,13 @@ def identified_load_share(model: PeakModel) -> dict[str, float]:
         for r, resource in enumerate(RESOURCES)
         if total[r] > 0
     }
+
+
+def _runs(model: PeakModel, row: int) -> LearnedRuns:
+    """What the model says of the runs of a Job owner."""
+    day_type = model.calendar.describe((model.first_day,)).day_type[0]
+    median, long = (_known(float(seconds)) for seconds in model.run_seconds[row])
+    return LearnedRuns(int(model.run_count[row]), median, long, round(float(model.run_starts[row, day_type].sum()), 3))
 
 
 def _peak_weights(model: PeakModel) -> Floats:

@@ -54,6 +54,12 @@ class RunReport:
     gate: GateReport
     changes: Changes | None
 
+    @property
+    def job_owners(self) -> tuple[int, int]:
+        """How many services are Job owners, and of how many of them the run length is known."""
+        runs = [service.runs for service in self.services if service.runs is not None]
+        return len(runs), sum(found.median_seconds is not None for found in runs)
+
     def to_json(self) -> dict[str, Any]:
         """Plain JSON without NaN."""
         return {
@@ -66,6 +72,8 @@ class RunReport:
                 "days": len(self.days),
                 "nodes": self.n_nodes,
                 "services": len(self.services),
+                "job_owners": self.job_owners[0],
+                "job_owners_with_runs": self.job_owners[1],
                 "recorded_share": self.recorded_share,
                 "cleaning": list(self.cleaning),
                 "measured_share": {

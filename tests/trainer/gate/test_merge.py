@@ -63,7 +63,7 @@ def test_every_array_with_resources_is_kept_and_no_other_is_touched() -> None:
         )
         for _ in range(2)
     )
-    new = replace(new, reference_replicas=old.reference_replicas)
+    new = replace(new, reference_replicas=old.reference_replicas, run_seconds=np.sort(new.run_seconds, axis=1))
     merged = keep_resource(new, old, "memory")
     for spec in ARRAYS:
         found, theirs, ours = (getattr(m, spec.name) for m in (merged, old, new))
@@ -105,6 +105,19 @@ def test_a_service_whose_resource_the_old_model_had_not_measured_stays_new() -> 
     merged = keep_resource(new, replace(old, **unknown), "cpu")
     np.testing.assert_array_equal(merged.usage_dated[1], new.usage_dated[1])
     np.testing.assert_array_equal(merged.usage_dated[0, CPU, 0], old.usage_dated[0, CPU, 1])
+
+
+def test_usage_of_runs_is_kept_where_the_old_model_knows_runs() -> None:
+    old, new = model_at(15), model_at(16)
+    known = np.full(new.run_usage.shape, 2.0, dtype=np.float32)
+    new = replace(new, run_usage=known)
+    np.testing.assert_array_equal(keep_resource(new, old, "cpu").run_usage, known)
+    of_old = np.where(np.arange(len(known))[:, None] == 1, np.float32(3.0), np.nan)
+    merged = keep_resource(new, replace(old, run_usage=of_old), "cpu")
+    assert merged.run_usage[:, CPU].tolist() == [2.0, 3.0, 2.0, 2.0]
+    np.testing.assert_array_equal(merged.run_usage[:, MEMORY], known[:, MEMORY])
+    np.testing.assert_array_equal(merged.run_seconds, new.run_seconds)
+    np.testing.assert_array_equal(merged.run_starts, new.run_starts)
 
 
 def test_old_usage_of_one_pod_is_carried_over_to_the_new_replica_count() -> None:

@@ -21,6 +21,7 @@ from forecast.model import PeakModel
 from forecast.object_store import open_store
 from forecast.resources import CPU, LOG, RESOURCES
 from forecast.service_key import ServiceKey
+from tests.forecast.job_histories import HOUR, nights, with_runs
 from tests.synthetic import scaled, synthetic_history
 from trainer.gate.evidence import measured_peaks
 from trainer.gate.gate import run_gate
@@ -31,7 +32,7 @@ from trainer.run_report.changes import changes_between
 from trainer.run_report.gaps import expected_slots, gap_slots, measured_share
 from trainer.run_report.html import html_report
 from trainer.run_report.issued_scores import score_issued
-from trainer.run_report.learned import identified_load_share, learned_services
+from trainer.run_report.learned import LearnedRuns, identified_load_share, learned_services
 from trainer.run_report.report import RunReport, run_report
 from trainer.run_report.units import amount
 
@@ -105,6 +106,25 @@ def test_a_service_of_three_days_is_young_and_unknown_figures_are_null() -> None
     assert service.young and service.measured_days == 3
     log = service.resources["log"]
     assert (log.mean, log.peak, log.bound, log.peak_weight, log.identified) == (None,) * 5
+
+
+def test_runs_of_job_owners_are_named_and_counted(report: RunReport) -> None:
+    assert report.job_owners == (0, 0) and all(service.runs is None for service in report.services)
+    runs = nights(range(N_DAYS - 1, N_DAYS))
+    known = with_runs(history(), 2, nights(range(N_DAYS)), owner=ServiceKey("shop", "CronJob", "nightly"))
+    known = with_runs(known, 3, runs, owner=ServiceKey("shop", "CronJob", "endless"), open_=(0,))
+    model = fit(known)
+    services = learned_services(model, known)
+    assert services[2].runs == LearnedRuns(N_DAYS, 3 * HOUR, 3 * HOUR * (1 + 1 / N_DAYS), 1.0)
+    assert services[3].runs == LearnedRuns(0, None, None, 1.0)
+    changed = replace(report, services=services)
+    assert changed.job_owners == (2, 1)
+    document = json.loads(json.dumps(changed.to_json(), allow_nan=False))
+    assert (document["history"]["job_owners"], document["history"]["job_owners_with_runs"]) == (2, 1)
+    assert document["services"][2]["runs"]["median_seconds"] == 3 * HOUR
+    page = html_report(changed)
+    assert "1 of 2" in page and "job, runs 180 min" in page
+    assert "Job owners" not in html_report(report)
 
 
 def test_the_identified_share_is_weighed_by_load() -> None:
