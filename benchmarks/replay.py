@@ -3,6 +3,7 @@
     python -m benchmarks.replay                                   the bundled sample
     python -m benchmarks.replay --history DIR [DIR ...]           histories built before
     python -m benchmarks.replay --traces DIR                      builds the clusters of the README first
+    python -m benchmarks.replay --scenario nightly-jobs           the sample with nights full of CronJobs
 
 All rules of a seed place the same pods in the same order, so differences are paired: the intervals come from drawing
 seeds and days anew (2,000 times), always the same for both rules.
@@ -23,6 +24,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.clusters.__main__ import main as build_cluster
+from benchmarks.clusters.scenarios import Scenario
 from forecast.arrays import Floats
 from forecast.errors import InputError
 from forecast.fit import fit
@@ -35,7 +37,7 @@ from trainer.history.files import HistoryFiles
 SAMPLE = Path(__file__).parents[1] / "data" / "sample"
 CLUSTERS = ("asd", "bitbrains")
 NODES = ("equal", "mixed")
-SCENARIOS = ("doubled-replicas", "new-services", "holiday", "trend")
+SCENARIOS = tuple(scenario.value for scenario in Scenario if scenario is not Scenario.NONE)
 RIVALS = ("native", "live", "last_week", "oracle")
 DRAWS = 2_000
 
@@ -61,7 +63,8 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.replay", description=__doc__)
     parser.add_argument("--history", type=Path, nargs="+", help="history directories to replay")
     parser.add_argument("--traces", type=Path, help="directory of the traces to build the README's clusters from")
-    parser.add_argument("--scenarios", action="store_true", help="with --traces: also what last week cannot know")
+    parser.add_argument("--scenarios", action="store_true", help="with --traces: also every scenario")
+    parser.add_argument("--scenario", choices=SCENARIOS, nargs="+", help="only these, played on the sample")
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--days", type=int, default=7)
     parser.add_argument("--ladder", action="store_true", help="measure the degradation ladder too")
@@ -71,6 +74,8 @@ def _parser() -> argparse.ArgumentParser:
 
 def _histories(options: argparse.Namespace, built: Path) -> list[Path]:
     """The directories to replay; those made from the traces are built first."""
+    if options.scenario is not None:
+        return [_play_scenario(scenario, SAMPLE, built) for scenario in options.scenario]
     if options.traces is None:
         return list(options.history or [SAMPLE])
     directories = [SAMPLE, *(options.history or [])]
@@ -80,12 +85,19 @@ def _histories(options: argparse.Namespace, built: Path) -> list[Path]:
             _build([cluster, "--traces", str(options.traces), "--out", str(out), "--nodes", nodes])
             directories.append(out)
     if options.scenarios:
-        for source in (SAMPLE, built / "asd_equal"):
-            for scenario in SCENARIOS:
-                out = built / f"{source.name}_{scenario}"
-                _build(["scenario", scenario, "--history", str(source), "--out", str(out)])
-                directories.append(out)
+        directories += [
+            _play_scenario(scenario, source, built)
+            for source in (SAMPLE, built / "asd_equal")
+            for scenario in SCENARIOS
+        ]
     return directories
+
+
+def _play_scenario(scenario: str, source: Path, built: Path) -> Path:
+    """The directory of a history with a scenario played on it."""
+    out = built / f"{source.name}_{scenario}"
+    _build(["scenario", scenario, "--history", str(source), "--out", str(out)])
+    return out
 
 
 def _build(arguments: list[str]) -> None:

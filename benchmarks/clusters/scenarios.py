@@ -1,4 +1,4 @@
-"""What copying last week cannot know: four changes to a history, made around the replay's cut-off.
+"""Changes to a history: four that last week cannot know, made around the replay's cut-off, and nights full of CronJobs.
 
 The cut-off is the last 04:00 local that leaves seven whole days after it, as in `forecast-scheduler replay`.
 Each function takes a cluster and gives back another one; services are picked by the random generator.
@@ -15,11 +15,11 @@ import holidays
 import numpy as np
 import pandas as pd
 
-from benchmarks.clusters.cluster import SLOTS_PER_DAY, Cluster
+from benchmarks.clusters.cluster import SLOTS_PER_DAY, Cluster, Service
 from benchmarks.clusters.placement import place_natively
 from benchmarks.clusters.pods import pod_name
 from forecast.arrays import Bools, Floats, Floats32, Ints
-from forecast.resources import CPU, DISK, LOG, NETWORK
+from forecast.resources import CPU, DISK, LOG, MEMORY, NETWORK
 
 __all__ = [
     "SCENARIOS",
@@ -28,6 +28,7 @@ __all__ = [
     "daily_trend",
     "doubled_replicas",
     "new_services",
+    "nightly_jobs",
     "public_holiday",
     "without_change",
 ]
@@ -46,6 +47,7 @@ class Scenario(Enum):
     NEW_SERVICES = "new-services"
     HOLIDAY = "holiday"
     TREND = "trend"
+    NIGHTLY_JOBS = "nightly-jobs"
 
 
 def cut_off_slot(cluster: Cluster) -> int:
@@ -143,12 +145,64 @@ def daily_trend(cluster: Cluster, rng: np.random.Generator, *, per_day: float = 
     return replace(cluster, usage=usage)
 
 
+def nightly_jobs(
+    cluster: Cluster,
+    rng: np.random.Generator,
+    *,
+    cron_jobs: int = 18,
+    pods_each: int = 2,
+    cores: tuple[float, float] = (4.0, 7.5),
+    requested: float = 0.4,
+    hours: range = range(2, 5),
+) -> Cluster:
+    """Every night CronJobs run from 02:00 to 05:00 local time, so that many of the nodes are busy at the cut-off.
+
+    cores     : that a pod uses while it runs, drawn once per CronJob; each run differs from it by up to a tenth
+    requested : share of this that a pod requests; at 1.0 nodes are full by requests and no rule has a choice
+    """
+    local = cluster.timestamps().tz_convert(cluster.time_zone)
+    night: Bools = np.isin(local.hour, np.array(hours))
+    nights = [np.flatnonzero(night & (local.date == day)) for day in sorted(set(local.date))]
+    nights = [slots for slots in nights if len(slots)]
+    size = rng.uniform(*cores, size=cron_jobs)
+    owners = tuple(
+        Service("batch", "CronJob", f"night-{n:02d}", requested * float(of_one), float(of_one) * 2.0**30)
+        for n, of_one in enumerate(size)
+    )
+    of_job = np.tile(np.repeat(np.arange(cron_jobs), pods_each), len(nights))
+    of_night = np.repeat(np.arange(len(nights)), cron_jobs * pods_each)
+    added: Floats32 = np.full((len(of_job), cluster.usage.shape[1], cluster.n_slots), np.nan, dtype=np.float32)
+    names = []
+    for pod, (job, number) in enumerate(zip(of_job.tolist(), of_night.tolist(), strict=True)):
+        slots = nights[number]
+        used = size[job] * rng.uniform(0.9, 1.1) * rng.uniform(0.95, 1.05, len(slots))
+        added[pod][:, slots] = 0.0
+        added[pod, CPU, slots] = used
+        added[pod, MEMORY, slots] = used * 2.0**30
+        due = int(cluster.timestamps()[slots[0]].timestamp()) // 60
+        names.append(pod_name(rng, f"{owners[job].name}-{due}-#####"))
+    first: Ints = np.concatenate([cluster.first, [nights[number][0] for number in of_night.tolist()]])
+    end: Ints = np.concatenate([cluster.end, [nights[number][-1] + 1 for number in of_night.tolist()]])
+    service_of: Ints = np.concatenate([cluster.service_of, of_job + len(cluster.services)])
+    together = replace(cluster, services=(*cluster.services, *owners), service_of=service_of)
+    placed: Ints = np.concatenate([cluster.node_of, np.full(len(of_job), -1)])
+    return replace(
+        together,
+        pods=(*cluster.pods, *names),
+        first=first,
+        end=end,
+        node_of=place_natively(rng, together.requests()[service_of], cluster.allocatable, first, end, placed=placed),
+        usage=np.concatenate([cluster.usage, added]),
+    )
+
+
 SCENARIOS: Mapping[Scenario, Callable[[Cluster, np.random.Generator], Cluster]] = {
     Scenario.NONE: without_change,
     Scenario.DOUBLED_REPLICAS: doubled_replicas,
     Scenario.NEW_SERVICES: new_services,
     Scenario.HOLIDAY: public_holiday,
     Scenario.TREND: daily_trend,
+    Scenario.NIGHTLY_JOBS: nightly_jobs,
 }
 
 
