@@ -9,22 +9,51 @@ from rich.table import Table
 from forecast.fit import fit
 from forecast.history import History
 from forecast.progress import Progress
+from forecast_scheduler.live_policies import read_policies
+from forecast_scheduler.scorer_options import scorer_options
+from forecast_scheduler.settings import Settings
 from forecast_scheduler.tables import rules_table
+from scorer.replay.by_scorer import ScorerSetup
 from scorer.replay.replay import Replay, forecast_with, replay
 from scorer.replay.window import replay_window
 from trainer.history.files import HistoryFiles
 
-__all__ = ["replay_history", "replay_tables"]
+__all__ = ["configured_setup", "replay_history", "replay_tables"]
 
 
 def replay_history(
-    files: HistoryFiles, history: History, *, at: datetime | None, days: int, seed: int, progress: Progress
+    files: HistoryFiles,
+    history: History,
+    *,
+    at: datetime | None,
+    days: int,
+    seed: int,
+    progress: Progress,
+    setup: ScorerSetup | None = None,
 ) -> Replay:
-    """Play the days after `at` back; models are fitted on what lay before it. at: None = the last 04:00 that fits."""
+    """Play the days after `at` back; models are fitted on what lay before it.
+
+    at    : None = the last 04:00 that fits
+    setup : of the rule `configured`; None = without that rule
+    """
     window = replay_window(history, at, days)
     pods = files.pod_usage(window.days[0], window.days[-1], progress=progress)
     forecaster = forecast_with(lambda before: fit(before, progress=progress))
-    return replay(history, pods, forecaster, at=at, days=days, seed=seed, progress=progress)
+    return replay(history, pods, forecaster, at=at, days=days, seed=seed, setup=setup, progress=progress)
+
+
+def configured_setup(settings: Settings) -> ScorerSetup | None:
+    """What the settings say of weights, scores, capacities and policies; None = no more than the defaults.
+
+    A ConfigMap of policies needs an API server, which a replay does without: it is not read.
+    """
+    usual = Settings()
+    ours = (settings.scorer.scores, settings.policies, scorer_options(settings.scorer, settings.prometheus).capacities)
+    others = (usual.scorer.scores, usual.policies, scorer_options(usual.scorer, usual.prometheus).capacities)
+    if ours == others:
+        return None
+    provider = None if settings.policies.file is None else read_policies(settings, None)
+    return ScorerSetup(scorer_options(settings.scorer, settings.prometheus), provider)
 
 
 def replay_tables(played: Replay) -> list[Table]:

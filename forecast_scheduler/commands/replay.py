@@ -41,7 +41,8 @@ def replay(
 ) -> None:
     """Place your own pods anew by each rule, play the real days back, and count the nodes that run hot.
 
-    The forecast is trained only on what lay before the placement.
+    The forecast is trained only on what lay before the placement. If --config changes scores, capacities or policies,
+    one more rule, `configured`, places by them.
     """
     shell = open_shell(config, verbose=verbose, json_file=json)
     check_writable(json)
@@ -50,7 +51,7 @@ def replay(
     moment = parse_moment(at)
 
     from forecast_scheduler.history_source import open_history, tell_what_was_cleaned
-    from forecast_scheduler.replaying import replay_history, replay_tables
+    from forecast_scheduler.replaying import configured_setup, replay_history, replay_tables
 
     defaults = shell.settings.replay
     with shell.progress() as progress:
@@ -62,6 +63,7 @@ def replay(
             at=moment,
             days=days if days is not None else defaults.days,
             seed=seed if seed is not None else defaults.seed,
+            setup=configured_setup(shell.settings),
             progress=progress,
         )
     tell_what_was_cleaned(shell, files)

@@ -27,30 +27,12 @@ _SLOT_SECONDS = 60.0 * SLOT_MINUTES
 class JobPods:
     """Pods of a recording with the half hour in which a rule expects each to end.
 
-    ending       : (n_services,) whether pods of the service run to completion
-    service      : (n_pods,)
-    birth, death : (n_pods,) slots, as in the recording
-    end          : (n_pods,) expected slot (exclusive); n_slots = it runs on and on
-    n_slots      : of the window
+    ending : (n_services,) whether pods of the service run to completion
+    end    : (n_pods,) expected slot (exclusive); n_slots of the window = it runs on and on
     """
 
     ending: Bools
-    service: Ints
-    birth: Ints
-    death: Ints
     end: Ints
-    n_slots: int
-
-    def running(self, slot: int) -> Floats:
-        """Pods of Job owners that are there in `slot`, until each is expected to end: (n_services, n_slots).
-
-        It reads of birth and death only whether a pod is there now.
-        """
-        there = (self.birth <= slot) & (self.death > slot) & self.ending[self.service]
-        change = np.zeros((len(self.ending), self.n_slots + 1))
-        np.add.at(change, (self.service[there], np.full(int(there.sum()), slot)), 1.0)
-        np.add.at(change, (self.service[there], np.minimum(np.maximum(self.end[there], slot + 1), self.n_slots)), -1.0)
-        return np.asarray(change.cumsum(axis=1)[:, : self.n_slots])
 
 
 def job_pods(recording: Recording, run_seconds: Floats) -> JobPods:
@@ -58,12 +40,14 @@ def job_pods(recording: Recording, run_seconds: Floats) -> JobPods:
     slots = run_seconds[recording.service] / _SLOT_SECONDS
     ends = recording.ending[recording.service] & np.isfinite(slots)
     end = np.ceil(recording.started + np.where(ends, slots, 0.0))
-    return _with_ends(recording, np.where(ends, np.maximum(end, recording.birth + 1), recording.n_slots))
+    end = np.where(ends, np.maximum(end, recording.birth + 1), recording.n_slots)
+    return JobPods(recording.ending, end.astype(np.int64))
 
 
 def true_runs(recording: Recording) -> JobPods:
     """The pods with their true end, for the oracle alone."""
-    return _with_ends(recording, np.where(recording.ending[recording.service], recording.death, recording.n_slots))
+    end = np.where(recording.ending[recording.service], recording.death, recording.n_slots)
+    return JobPods(recording.ending, end)
 
 
 def expected_runs(model: PeakModel) -> Floats:
@@ -87,9 +71,3 @@ def last_weeks_runs(history: History, window: Window) -> Floats:
 def _known(seconds: AnyFloats, ending: Bools) -> Floats:
     """Seconds of Job owners, the default of the live tables where they are unknown."""
     return np.where(ending, np.where(np.isfinite(seconds), seconds, DEFAULT_RUN), np.nan)
-
-
-def _with_ends(recording: Recording, end: Floats | Ints) -> JobPods:
-    return JobPods(
-        recording.ending, recording.service, recording.birth, recording.death, end.astype(np.int64), recording.n_slots
-    )

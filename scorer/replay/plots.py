@@ -23,6 +23,7 @@ COLOURS = {
     "live": "#e0a458",
     "last_week": "#7d8ca3",
     "forecast": "#1f7a8c",
+    "configured": "#6a4c93",
     "oracle": "#2b2d42",
 }
 LABELS = {
@@ -30,6 +31,7 @@ LABELS = {
     "live": "live usage at placement",
     "last_week": "copy of last week",
     "forecast": "forecast",
+    "configured": "forecast, as you configured it",
     "oracle": "true future",
 }
 

@@ -5,6 +5,7 @@ Who may know what (a test changes the future and sees that nobody's placements b
     native, live     requests; usage up to the half hour before
     last_week        the seven days before the placement
     forecast         a model fitted on the whole local days before the day of the placement
+    configured       the same model, with the user's weights, capacities and policies; left out unless asked for
     oracle           what really came
 """
 
@@ -13,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -25,6 +26,7 @@ from forecast.progress import Progress, silent
 from forecast.resources import HOT_RESOURCES
 from scorer.degradation import widening
 from scorer.replay.attribution import Attribution, attribute_usage
+from scorer.replay.by_scorer import ByScorer, ScorerSetup
 from scorer.replay.curves import CurveForecast, from_model, last_week, true_future
 from scorer.replay.job_pods import job_pods, true_runs
 from scorer.replay.metrics import bound_coverage, shares
@@ -34,7 +36,7 @@ from scorer.replay.report import RuleFigures, figures_of, gap_closed, no_gap
 from scorer.replay.rules import ByCurves, Live, Native, RequestsAvoidingFull, Rule
 from scorer.replay.window import Window, replay_window
 
-__all__ = ["LADDER", "RULES", "FitModel", "Forecaster", "Replay", "forecast_with", "replay"]
+__all__ = ["CONFIGURED", "LADDER", "RULES", "FitModel", "Forecaster", "Replay", "forecast_with", "replay"]
 
 FitModel = Callable[[History], PeakModel]
 
@@ -42,7 +44,10 @@ Forecaster = Callable[[History, Window, Floats], CurveForecast]
 """From what is known (a history that ends before the window), the window and the pods of each service that are placed,
 (n_services,), to curves over the window. The history may end days before the window begins: a model past its time."""
 
-RULES = ("native", "live", "last_week", "forecast", "oracle")
+RULES: Final = ("native", "live", "last_week", "forecast", "oracle")
+
+CONFIGURED: Final = "configured"
+"""Name of the rule that places as the user has set the scorer up; its figures stand before those of the oracle."""
 
 STALE_DAYS = (7, 14)
 
@@ -62,7 +67,7 @@ _LEAST_DAYS_TO_FIT = 7
 class Replay:
     """Figures and placements of every rule.
 
-    figures   : rule -> figures, in the order of RULES
+    figures   : rule -> figures, in the order of RULES, and CONFIGURED if it was asked for
     ladder    : rung of the degradation ladder -> figures; rungs the history is too short for are absent
     playbacks : rule or rung -> which node each pod of `recording` went to
     forecasts : rule -> curves it placed by
@@ -118,6 +123,7 @@ def replay(
     days: int = 7,
     seed: int = 0,
     ladder: bool = True,
+    setup: ScorerSetup | None = None,
     progress: Progress = silent,
 ) -> Replay:
     """Place the pods by every rule and play the days back.
@@ -127,6 +133,7 @@ def replay(
     forecaster: `forecast_with(fit)`; called once for each age of model
     at, days  : see replay_window
     ladder    : whether to measure the degradation ladder too (as many placements again)
+    setup     : of the rule `configured`; None, or a forecast without a model = the rule is left out
     """
     window = replay_window(history, at, days)
     recording = record(history, pod_usage, window)
@@ -152,8 +159,11 @@ def replay(
             name: run.figures(name, run.by_curves(forecasts[name]), forecasts[name])
             for name in ("last_week", "forecast")
         },
-        "oracle": run.figures("oracle", run.by_truth(forecasts["oracle"])),
     }
+    if setup is not None and fresh.model is not None:
+        rule = ByScorer(setup, fresh.model, history, window, recording)
+        figures[CONFIGURED] = run.figures(CONFIGURED, rule)
+    figures["oracle"] = run.figures("oracle", run.by_truth(forecasts["oracle"]))
     rungs = {"forecast": figures["forecast"]}
     if ladder:
         rungs["without_live_correction"] = run.figures(

@@ -133,8 +133,7 @@ class ByCurves:
         if slot > 0 and self._live_correction:
             fading = np.where(slots >= slot, 0.5 ** ((slots - slot) / LIVE_HALF_LIFE_SLOTS), 0.0)
             self._load.set_live_error(self.live_error(slot, state), forecast.on_points(fading))
-        running = None if self._jobs is None else self._jobs.running(slot)
-        self._load.set_base(forecast.on_points(forecast.base + replicas_to_come(forecast, state, running)))
+        self._load.set_base(forecast.on_points(forecast.base + replicas_to_come(forecast, state)))
         # What is over costs nothing any more, nor does anybody ask how high it was.
         self._load.set_weights(np.where(slots >= slot, self._weights, 0.0).ravel())
 

@@ -12,21 +12,17 @@ from scorer.replay.curves import CurveForecast
 __all__ = ["replicas_to_come"]
 
 
-def replicas_to_come(forecast: CurveForecast, state: ClusterState, running: AnyFloats | None = None) -> AnyFloats:
+def replicas_to_come(forecast: CurveForecast, state: ClusterState) -> AnyFloats:
     """Expected load of replicas still to come: (n_nodes, n_resources, n_slots).
 
-    running : (n_services, n_slots) pods of Job owners that are there now, until their end: tomorrow's are others
+    Owners of Jobs are not autoscaled: as in the scorer (scorer.scale_out), no room is kept for tomorrow's runs.
 
     Pods that are about to be placed in this slot are there already: they count as replicas now, and take room on all
     nodes, by their size, as nobody knows yet where they go.
     """
     scaled = np.flatnonzero(forecast.autoscaled)
     now = state.counts[:, scaled].sum(axis=0) + state.arriving[scaled]  # (n_scaled,)
-    here = np.repeat(now[:, None], forecast.replicas.shape[1], axis=1)  # (n_scaled, n_slots)
-    if running is not None:
-        ending = np.isfinite(forecast.run_seconds[scaled])
-        here[ending] = running[scaled[ending]]
-    extra = np.maximum(forecast.replicas[scaled] - here, 0.0)  # (n_scaled, n_slots)
+    extra = np.maximum(forecast.replicas[scaled] - now[:, None], 0.0)  # (n_scaled, n_slots)
     if not extra.any():
         return np.zeros((len(state.capacity), *forecast.mean.shape[1:]))
     size = np.where(np.isfinite(state.allocatable[:, 0]), state.allocatable[:, 0], 1.0)

@@ -122,6 +122,19 @@ def test_the_same_seed_gives_the_same_figures(history: Path, tmp_path: Path) -> 
     assert json.loads(written[0])["seed"] == 3
 
 
+def test_replay_places_by_settings_that_differ_from_the_defaults(
+    history: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    file, config, policies = tmp_path / "replay.json", tmp_path / "config.yaml", tmp_path / "policies.yaml"
+    policies.write_text("policies: {stack: {scores: {weights: {most_allocated: 1}}}}\ndefault: stack\n")
+    command = ["replay", "--history", str(history), "--json", str(file), "--days", "1", "--config", str(config)]
+    for text, is_there in ((f"policies: {{file: {policies}}}", True), ("replay: {seed: 0}", False)):
+        config.write_text(text)
+        assert run(command) == 0
+        assert ("configured" in json.loads(file.read_text())["rules"]) == is_there
+        assert ("configured" in capfd.readouterr().out) == is_there
+
+
 def test_replay_begins_when_asked(history: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / "replay.json"
     command = ["replay", "--history", str(history), "--json", str(file), "--days", "1"]

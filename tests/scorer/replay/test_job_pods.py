@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from forecast.arrays import AnyFloats, Floats, Ints
+from forecast.arrays import Floats
 from forecast.fit import fit
 from forecast.resources import CPU, RESOURCES
 from forecast.service_key import ServiceKey
@@ -18,7 +17,6 @@ from scorer.replay.curves import CurveForecast, last_week
 from scorer.replay.job_pods import JobPods, last_weeks_runs
 from scorer.replay.replay import Replay, forecast_with, replay
 from scorer.replay.rules import ByCurves
-from scorer.replay.soft_load import replicas_to_come
 from trainer.history.files import HistoryFiles
 
 N_RESOURCES = len(RESOURCES)
@@ -48,12 +46,9 @@ def two_nodes() -> ClusterState:
     return ClusterState(capacity, np.full((2, 2), 99.0), np.zeros((2, N_RESOURCES)), np.ones((2, 2)))
 
 
-def jobs(end: Sequence[int], death: Sequence[int]) -> JobPods:
-    """Pod 0 is of the service, the others are of the job; all were there from the beginning."""
-    service: Ints = np.array([SERVICE] + [JOB] * (len(end) - 1))
-    return JobPods(
-        np.array([False, True]), service, np.zeros(len(end), dtype=np.int64), np.array(death), np.array(end), 48
-    )
+def jobs(*end: int) -> JobPods:
+    """By pod: the first is of the service, the others are of the job."""
+    return JobPods(np.array([False, True]), np.array(end))
 
 
 def pod(index: int, service: int) -> PendingPod:
@@ -66,7 +61,7 @@ def test_a_job_that_ends_at_night_takes_no_room_in_the_evening(known: bool, node
     curves = forecast()
     curves.base[1, CPU, EVENING] = 1.0
     state = two_nodes()
-    rule = ByCurves(curves, state.capacity, jobs=jobs([48, 2], [48, 2]) if known else None)
+    rule = ByCurves(curves, state.capacity, jobs=jobs(48, 2) if known else None)
     rule.observe(0, state)
     rule.added(pod(1, JOB), 0)
     assert rule.choose(pod(0, SERVICE), np.ones(2, dtype=bool), state) == node
@@ -76,7 +71,7 @@ def test_a_job_past_its_expected_end_counts_until_it_is_gone() -> None:
     curves = forecast()
     curves.base[1, CPU] = 3.0
     state = two_nodes()
-    rule = ByCurves(curves, state.capacity, jobs=jobs([48, 2, 12], [48, 20, 12]), live_correction=False)
+    rule = ByCurves(curves, state.capacity, jobs=jobs(48, 2, 12), live_correction=False)
     rule.observe(0, state)
     rule.added(pod(1, JOB), 0)
     rule.observe(10, state)
@@ -89,7 +84,7 @@ def test_a_job_past_its_expected_end_counts_until_it_is_gone() -> None:
 def test_the_error_of_a_job_that_has_ended_is_no_error_of_the_evening() -> None:
     """It used four cores more than expected, and ended: nothing of that is left."""
     state = two_nodes()
-    rule = ByCurves(forecast(), state.capacity, jobs=jobs([48, 2], [48, 2]))
+    rule = ByCurves(forecast(), state.capacity, jobs=jobs(48, 2))
     measured = np.zeros((2, N_RESOURCES))
     measured[0, CPU] = 10.0
     state.measure(measured, np.array([[0.0, 1.0], [0.0, 0.0]]))
@@ -98,17 +93,10 @@ def test_the_error_of_a_job_that_has_ended_is_no_error_of_the_evening() -> None:
     assert rule.live_error(2, state)[0, CPU] == pytest.approx(4.0)
 
 
-def test_tomorrows_runs_are_soft_load_although_todays_are_there() -> None:
-    curves = forecast()
-    curves.autoscaled[JOB] = True
-    curves.replicas[JOB, 44:] = 2.0
-    state = two_nodes()
-    state.counts[0, JOB] = 1.0
-    running: AnyFloats = jobs([48, 2], [48, 2]).running(0)
-    np.testing.assert_allclose(running[JOB], np.where(np.arange(48) < 2, 1.0, 0.0))
-    load = replicas_to_come(curves, state, running)
-    np.testing.assert_allclose(load[:, CPU, 0], 0.0)
-    np.testing.assert_allclose(load[:, CPU, 45], 6.0)  # 2 pods x 6 cores on two equal nodes
+def test_tomorrows_runs_are_no_soft_load(played: Replay) -> None:
+    """As in the scorer: pods of Job owners come by the clock, and no room is kept for them."""
+    forecast = played.forecasts["forecast"]
+    assert not forecast.autoscaled[played.recording.ending].any()
 
 
 # The whole way, from samples to figures

@@ -159,8 +159,8 @@ def test_soft_load_keeps_room_for_the_evening_pods(monkeypatch: pytest.MonkeyPat
     assert forecast.autoscaled.tolist() == [s == AUTOSCALED for s in range(len(REPLICAS))]
     kept: list[float] = []
 
-    def watched(forecast: CurveForecast, state: ClusterState, running: AnyFloats | None) -> AnyFloats:
-        load = replicas_to_come(forecast, state, running)
+    def watched(forecast: CurveForecast, state: ClusterState) -> AnyFloats:
+        load = replicas_to_come(forecast, state)
         # Slots of the first evening, counted from 04:00: EXTRA pods are still to come, the others are no soft load.
         kept.append(float(load[:, CPU, 32].sum() / forecast.mean[AUTOSCALED, CPU, 32]))
         return load
@@ -169,7 +169,7 @@ def test_soft_load_keeps_room_for_the_evening_pods(monkeypatch: pytest.MonkeyPat
     with_soft = play(recording, ByCurves(forecast, recording.capacity), seed=0)
     assert kept[0] == pytest.approx(EXTRA)
     assert kept[1:] == pytest.approx([0.0] * len(kept[1:]))  # they are there now
-    monkeypatch.setattr("scorer.replay.rules.replicas_to_come", lambda forecast, *_: np.zeros_like(forecast.base))
+    monkeypatch.setattr("scorer.replay.rules.replicas_to_come", lambda forecast, state: np.zeros_like(forecast.base))
     without = play(recording, ByCurves(forecast, recording.capacity), seed=0)
     at_start = recording.birth == 0
     assert (with_soft.node[at_start] != without.node[at_start]).any()
