@@ -111,7 +111,6 @@ class GpuCare:
             tables.node_pods,
             tables.devices,
             colocation.bounds,
-            colocation.declared_use,
             tables.idle_cpu_options,
             scheduler_name,
             evict=evict,

@@ -18,6 +18,7 @@ from scorer.answers import SelfCheck
 from scorer.cluster.changes import Seat
 from scorer.cluster.self_check import Observed, drifts, observe
 from scorer.predicted.capacity import KnownCapacities
+from scorer.predicted.declared import declared_amounts
 from scorer.predicted.load import LoadSnapshot
 from scorer.predicted.placed import PlacedPod, Sums
 from scorer.predicted.profiles import ProfileKey, Profiles
@@ -93,7 +94,10 @@ def _profile_drifts(
         seat = observed.seat_of.get(uid)
         if seat is not None:
             key, service = keys[pod.profile], observed.services[seat.service]
-            wrong += key.service != (service if profiles.knows(service) else None)
+            wrong += (key.service, key.declared) != (
+                service if profiles.knows(service) else None,
+                declared_amounts(observed.pods[uid]),
+            )
             over += key.run is not None and key.run.end <= half_hour
     if over:
         yield f"predicted load: {over} pods are there, and counted with the curve of a run that is over"

@@ -22,7 +22,7 @@ _LARGEST_SHARE: Final = 0.2
 class Colocation:
     """`filter` is for the online profile. Made before the cluster is read, so that its tables follow from the start.
 
-    bounds, declared_use : what it goes by, to be read by others
+    bounds : what it goes by, to be read by others
     listeners : told that the bounds were made anew, without a lock: the filter may let pods in that it rejected
     """
 
@@ -47,8 +47,8 @@ class Colocation:
         self._hours = max(options.hours, hours)
         self.bounds = UpperBounds(self._hours)
         with tables.reading() as cluster:
-            self.declared_use = DeclaredUse(cluster.state)
-            tables.attach((), self.declared_use)
+            self._declared_use = DeclaredUse(cluster.state)
+            tables.attach((), self._declared_use)
         self.filter = self.gap(options)
         self._upkeep = Every("gap-bounds", 1.0, self.keep_up, after=after, largest_share=_LARGEST_SHARE)
 
@@ -56,7 +56,7 @@ class Colocation:
         """Another filter by the same bounds. Raises ValueError where these do not reach as far as it looks."""
         if options.hours > self._hours:
             raise ValueError(f"bounds are made for {self._hours} h ahead, not for {options.hours}: pass hours")
-        return PredictedGap(options, self.bounds, self.declared_use)
+        return PredictedGap(options, self.bounds, self._declared_use)
 
     def start(self) -> None:
         """Begin."""

@@ -1,6 +1,6 @@
 """Filter PredictedGap: low-priority pods go only where they fit between the predicted load and capacity.
 
-    upper bound of the node's load(t) + what pods there declare beyond it + the pod's own use(t) <= ceiling * capacity
+    upper bound of the node's load(t) + the pod's own use(t) <= ceiling * capacity
 
 at every half hour t of the hours ahead, for CPU and memory (docs/colocation.md). A pod is of low priority by its
 priority, or by the annotation `forecast-scheduler.io/colocate: "true"`, with which it may only be held back, never
@@ -22,11 +22,11 @@ from extender.filters.filter import ClusterView, Rejection
 from extender.filters.found import every_node, found
 from extender.framework.events import ClusterEvent, EventKind
 from extender.framework.plugins import Hint
-from extender.online.declared_use import DeclaredUse, declared
+from extender.online.declared_use import DeclaredUse
 from extender.online.upper_bounds import GAP_RESOURCES, Bounds, UpperBounds
 from extender.online.upper_load import upper_load
 from extender.usable_forecast import usable_forecast
-from forecast.arrays import AnyFloats, Bools, Ints
+from forecast.arrays import Bools, Ints
 from forecast.calendar import SLOTS_PER_DAY
 from forecast.resources import RESOURCES
 from scorer.cluster.objects import ANNOTATION_PREFIX, PodInfo
@@ -128,33 +128,25 @@ class PredictedGap:
         resource, load = GAP_RESOURCES[position], predicted.load
         first = predicted.horizon.slot
         end = min(first + self.options.hours * SLOTS_PER_DAY // 24, predicted.horizon.n_slots)
-        own = self._own_use(pod, view, predicted, position)[first:end]
-        beyond = self._declared_use.beyond_forecast(predicted.profiles)[:, position]
         profile = view.cluster.profile(pod)
+        own = load.usage_of(profile)[resource, first:end]
         # Highest of everything, whenever each of them comes: most nodes are far from full, and need no closer look.
         capacity = predicted.capacity[rows, resource]
         per_capacity = 1 / np.where(capacity > 0, capacity, np.nan)
         at_most = load.peak_with(profile, resource, rows) + bounds.highest_margin(position, rows)
-        at_most += (own.max() - float(load.peak_of_pod(profile, resource)) + beyond[rows]) * per_capacity
+        at_most += (own.max() - float(load.peak_of_pod(profile, resource))) * per_capacity
         close = ~(at_most <= self.options.ceiling)  # NaN: the capacity is not known any more
         rows, per_capacity = rows[close], per_capacity[close].astype(np.float32)
-        upper = upper_load(predicted, bounds, beyond, position, first, end, rows)
+        upper = upper_load(predicted, bounds, position, first, end, rows)
         upper += per_capacity[:, None] * own
         return np.asarray(rows[~(upper.max(axis=1) <= self.options.ceiling)])
-
-    def _own_use(self, pod: PodInfo, view: ClusterView, predicted: PredictedCluster, position: int) -> AnyFloats:
-        """(n_points,) what the pod is expected to use: what it declares, else its curve."""
-        said = declared(pod)[position]
-        if np.isfinite(said):
-            return np.full(predicted.horizon.n_slots, said, dtype=np.float32)
-        return np.asarray(predicted.load.usage_of(view.cluster.profile(pod))[GAP_RESOURCES[position]])
 
     def _by_requests(self, pod: PodInfo, view: ClusterView, position: int) -> Bools:
         """(n_rows,) nodes that are too full by requests, or by usage where it is measured."""
         state, name = view.state, _NAMES[position]
         column = state.kinds[name]
         wanted = max(view.cluster.expected_use(pod).amount[GAP_RESOURCES[position]], pod.requests.get(name, 0.0))
-        asked = state.requested[:, column] + self._declared_use.beyond_forecast(None)[:, position] + wanted
+        asked = state.requested[:, column] + self._declared_use.beyond_requests()[:, position] + wanted
         full = asked > self.options.ceiling * state.allocatable[:, column]
         available = view.cluster.virtual_available()[:, GAP_RESOURCES[position]]
         kept_free = (1 - self.options.ceiling) * view.cluster.capacity[:, GAP_RESOURCES[position]]

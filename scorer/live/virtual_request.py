@@ -13,12 +13,11 @@ import numpy as np
 from forecast.arrays import AnyFloats, Floats
 from forecast.errors import InputError
 from forecast.resources import CPU, MEMORY, RESOURCES
-from scorer.cluster.objects import ANNOTATION_PREFIX, PodInfo
+from scorer.cluster.objects import PodInfo
 from scorer.predicted.capacity import LARGEST, amounts_in, amounts_row
+from scorer.predicted.declared import VIRTUAL_REQUEST_ANNOTATION
 
 __all__ = ["VIRTUAL_REQUEST_ANNOTATION", "VirtualRequest", "virtual_request"]
-
-VIRTUAL_REQUEST_ANNOTATION = ANNOTATION_PREFIX + "virtual-request"
 
 
 @dataclass(frozen=True, slots=True)

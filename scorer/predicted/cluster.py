@@ -12,16 +12,16 @@ from itertools import repeat
 
 import numpy as np
 
-from forecast.arrays import AnyFloats, Floats, Floats32, Ints
+from forecast.arrays import AnyFloats, Floats, Floats32
 from forecast.calendar import SLOTS_PER_DAY
-from forecast.resources import CPU, MEMORY, RESOURCES
+from forecast.resources import MEMORY, RESOURCES
 from forecast.service_key import ServiceKey
 from scorer.cluster.objects import PodInfo
 from scorer.many_records import many_records
 from scorer.predicted.base import NodeBases
-from scorer.predicted.capacity import LARGEST
+from scorer.predicted.declared import VIRTUAL_REQUEST_ANNOTATION
 from scorer.predicted.growing import grown
-from scorer.predicted.horizon import Horizon
+from scorer.predicted.horizon import Horizon, between_slots
 from scorer.predicted.load import PredictedLoad
 from scorer.predicted.placed import PlacedPod, Sums
 from scorer.predicted.profiles import ProfileKey, Profiles
@@ -45,6 +45,7 @@ class PredictedCluster:
         self.load = PredictedLoad(horizon.weights(), RESOURCE_WEIGHTS)
         self.keys: list[ProfileKey] = []
         self._profile_of: dict[ProfileKey, int] = {}
+        self._declaring: dict[ServiceKey, dict[ProfileKey, None]] = {}  # beside that of the service itself
         self._replicas: list[float] = []
         self._today = np.zeros((0, len(RESOURCES), SLOTS_PER_DAY), dtype=np.float32)  # of one pod, by profile
         self._memory_peak: list[float] = []
@@ -115,7 +116,8 @@ class PredictedCluster:
         if placed is None or (placed.node, placed.weight, placed.qos, placed.shadow) != (node, weight, pod.qos, shadow):
             return False
         key = self.keys[placed.profile]
-        if key.service is not None and key.run is None and run is None:
+        declares = key.declared or VIRTUAL_REQUEST_ANNOTATION in pod.annotations
+        if key.service is not None and key.run is None and run is None and not declares:
             return key.service == service
         return placed.present != service.belongs_to_node and key == self._key(pod, service, run)
 
@@ -175,17 +177,18 @@ class PredictedCluster:
 
     def set_replicas(self, service: ServiceKey, replicas: float) -> None:
         """So many pods share the work of the service now; what runs for a while only has work of its own."""
-        profile = self._profile_of.get(ProfileKey(service))
-        if profile is None or self._replicas[profile] == replicas:
-            return
-        if self.profiles.autoscaled(service):  # its load per pod stays
-            self._replicas[profile] = replicas
-            return
-        curve, today = self._curves([ProfileKey(service)], np.array([replicas]))
-        for node, pods in self._present[profile].items():
-            self._pods_today[node] += pods * (today[0] - self._today[profile])
-        self.load.set_profile(profile, curve[0])
-        self._replicas[profile], self._today[profile] = replicas, today[0]  # memory is what it was
+        for key in (ProfileKey(service), *self._declaring.get(service, ())):
+            profile = self._profile_of.get(key)
+            if profile is None or self._replicas[profile] == replicas:
+                continue
+            if self.profiles.autoscaled(service):  # its load per pod stays
+                self._replicas[profile] = replicas
+                continue
+            curve, today = self._curves([key], np.array([replicas]))
+            for node, pods in self._present[profile].items():
+                self._pods_today[node] += pods * (today[0] - self._today[profile])
+            self.load.set_profile(profile, curve[0])
+            self._replicas[profile], self._today[profile] = replicas, today[0]  # memory is what it was
 
     def set_soft_load(self, load: AnyFloats | None) -> None:
         """Room kept on nodes beside pods and base: (n_nodes, n_resources, n_slots) base units; None = none."""
@@ -244,7 +247,7 @@ class PredictedCluster:
         position : (n_nodes,) in half hours since midnight; NaN = now
         """
         rows = np.arange(self.load.n_nodes)
-        slot, part = _between_slots(np.where(np.isfinite(position), position, self.horizon.slot + 0.5))
+        slot, part = between_slots(np.where(np.isfinite(position), position, self.horizon.slot + 0.5))
         expected = [self._base_today[rows, :, s] + self._pods_today[rows, :, s] for s in (slot, slot + 1)]
         return np.asarray((1 - part)[:, None] * expected[0] + part[:, None] * expected[1])
 
@@ -252,7 +255,7 @@ class PredictedCluster:
         """The same of one pod, without base: (n_resources,)."""
         if not np.isfinite(position):
             return self.use_now(profile)
-        slots, parts = _between_slots(np.array([position]))
+        slots, parts = between_slots(np.array([position]))
         slot, part = int(slots[0]), float(parts[0])
         today = self._today[profile]
         return np.asarray((1 - part) * today[:, slot] + part * today[:, slot + 1], dtype=np.float64)
@@ -287,14 +290,7 @@ class PredictedCluster:
     # Inside
 
     def _key(self, pod: PodInfo, service: ServiceKey, run: Run | None = None) -> ProfileKey:
-        known = service if self.profiles.knows(service) else None
-        if known is not None and run is None:
-            return ProfileKey(known)
-        hours = None if run is None else half_hours(run, self.horizon)
-        if known is not None and not self.profiles.requests_count(known):
-            return ProfileKey(known, run=hours)
-        cores, memory = pod.requests.get("cpu", 0.0), pod.requests.get("memory", 0.0)
-        return ProfileKey(known, min(cores, float(LARGEST[CPU])), min(memory, float(LARGEST[MEMORY])), hours)
+        return self.profiles.key_of(pod, service, None if run is None else half_hours(run, self.horizon))
 
     def _place(self, uid: str, placed: PlacedPod) -> None:
         before = self.placed.get(uid)
@@ -314,13 +310,25 @@ class PredictedCluster:
         self.load.set_profile(profile, curve[0])
         self._today[profile], self._replicas[profile] = today[0], replicas
         self._memory_peak[profile] = float(curve[0, MEMORY].max())
-        self.keys[profile], self._profile_of[key] = key, profile
+        self.keys[profile] = key
+        self._list(key, profile)
         self._idle[profile] = None
         return profile
 
+    def _list(self, key: ProfileKey, profile: int) -> None:
+        self._profile_of[key] = profile
+        if key.service is not None and key.run is None and key.declared:
+            self._declaring.setdefault(key.service, {})[key] = None
+
     def _unlist(self, profile: int) -> None:
-        if self._profile_of.get(self.keys[profile]) == profile:
-            del self._profile_of[self.keys[profile]]
+        key = self.keys[profile]
+        if self._profile_of.get(key) != profile:
+            return
+        del self._profile_of[key]
+        if key.service in self._declaring:
+            self._declaring[key.service].pop(key, None)
+            if not self._declaring[key.service]:
+                del self._declaring[key.service]
 
     def _extend_runs(self) -> None:
         """Pods that are there run at least until the half hour under way is over, whatever was expected."""
@@ -375,7 +383,7 @@ class PredictedCluster:
         self._today = grown(self._today, first + len(keys))
         self._today[first : first + len(keys)] = today
         for position, key in enumerate(keys):
-            self._profile_of[key] = self.load.add_profile(curves[position])
+            self._list(key, self.load.add_profile(curves[position]))
             self.keys.append(key)
             self._replicas.append(float(replicas[position]))
             self._present.append({})
@@ -393,24 +401,20 @@ class PredictedCluster:
             return self.profiles.run_curve(key, days)[None], now[None].astype(np.float32)
         services = [key.service for key in keys if key.service is not None]
         if services:
-            return self.profiles.placement(services, replicas, days), self.profiles.mean(services, replicas, days[:1])
-        (key,) = keys
-        requests = (key.cpu_cores, key.memory_bytes)
-        placement = self.profiles.placement_from_requests(*requests, days)
-        return placement[None], self.profiles.mean_from_requests(*requests, days[:1])[None]
+            curves = self.profiles.placement(services, replicas, days)
+            today = self.profiles.mean(services, replicas, days[:1])
+        else:
+            (key,) = keys
+            requests = (key.cpu_cores, key.memory_bytes)
+            curves = self.profiles.placement_from_requests(*requests, days)[None]
+            today = self.profiles.mean_from_requests(*requests, days[:1])[None]
+        for position, key in enumerate(keys):
+            self.profiles.with_declared(key, curves[position], days)
+            self.profiles.with_declared(key, today[position], days[:1])
+        return curves, today
 
     def _ensure(self, row: int) -> None:
         n = row + 1
         self._capacity = grown(self._capacity, n, fill=np.nan)
         self._base_today, self._pods_today = grown(self._base_today, n), grown(self._pods_today, n)
         self._qos_memory = grown(self._qos_memory, n)
-
-
-def _between_slots(position: AnyFloats) -> tuple[Ints, Floats]:
-    """The half hour whose middle comes last before a point of the day, and how far it lies towards the next middle.
-
-    position : (n,) in half hours since midnight; before the first and after the last middle it is taken to be there
-    """
-    at = np.clip(position - 0.5, 0, SLOTS_PER_DAY - 1)
-    slot = np.minimum(at.astype(np.int64), SLOTS_PER_DAY - 2)
-    return slot, np.asarray(at - slot, dtype=np.float64)

@@ -11,10 +11,10 @@ from zoneinfo import ZoneInfo
 
 import numpy as np
 
-from forecast.arrays import Floats
+from forecast.arrays import AnyFloats, Floats, Ints
 from forecast.calendar import SLOT_MINUTES, SLOTS_PER_DAY, Calendar
 
-__all__ = ["HORIZON_DAYS", "Horizon"]
+__all__ = ["HORIZON_DAYS", "Horizon", "between_slots", "start_of_slot"]
 
 HORIZON_DAYS = 7
 
@@ -80,3 +80,13 @@ def start_of_slot(day: date, slot: int, zone: ZoneInfo) -> datetime:
     """When a slot of a local day begins on the wall clock."""
     minutes = slot * SLOT_MINUTES
     return datetime.combine(day, time(minutes // 60, minutes % 60), tzinfo=zone)
+
+
+def between_slots(position: AnyFloats) -> tuple[Ints, Floats]:
+    """Return the half hour whose middle comes last before a point of the day, and the share of the way to the next one.
+
+    position : (n,) in half hours since midnight; before the first and after the last middle it is taken to be there
+    """
+    at = np.clip(position - 0.5, 0, SLOTS_PER_DAY - 1)
+    slot = np.minimum(at.astype(np.int64), SLOTS_PER_DAY - 2)
+    return slot, np.asarray(at - slot, dtype=np.float64)

@@ -2,6 +2,9 @@
 
 A service the model does not know is taken at its request, as services of its kind use theirs. A pod that is expected to
 run for a while only is taken to use its highest level in the half hours of its run, and nothing after it.
+
+What a pod declares (declared.py) replaces what follows from its requests, resource by resource. Where the model knows
+the service it is a floor of the curve: measured usage is believed, and room is kept for what the pod says it will use.
 """
 
 from __future__ import annotations
@@ -15,9 +18,12 @@ import numpy as np
 from forecast.arrays import Bools, Floats, Floats32, Ints
 from forecast.calendar import SLOTS_PER_DAY
 from forecast.model import PeakModel
-from forecast.resources import RESOURCES
+from forecast.resources import CPU, MEMORY, RESOURCES
 from forecast.scenarios import dilate
 from forecast.service_key import ServiceKey
+from scorer.cluster.objects import PodInfo
+from scorer.predicted.capacity import LARGEST
+from scorer.predicted.declared import DeclaredAmounts, declared_amounts
 from scorer.predicted.run_levels import RunLevels
 from scorer.predicted.runs import RunHours, slots_of
 
@@ -31,14 +37,16 @@ _SERVICES_AT_ONCE = 256
 class ProfileKey:
     """Whose curve: of a service the model knows, or of pods of unknown ones with the same requests.
 
-    run : the half hours in which the pod runs; None = it runs on and on. Requests count for a known service, too, where
-          something of a run was never measured
+    run      : the half hours in which the pod runs; None = it runs on and on. Requests count for a known service, too,
+               where something of a run was never measured
+    declared : amounts of the pod's annotation
     """
 
     service: ServiceKey | None = None
     cpu_cores: float = 0.0
     memory_bytes: float = 0.0
     run: RunHours | None = None
+    declared: DeclaredAmounts = ()
 
 
 class Profiles:
@@ -54,6 +62,14 @@ class Profiles:
         """Whether the model has anything measured of the service."""
         row = self.row_of.get(service)
         return row is not None and bool(self._measured[row])
+
+    def key_of(self, pod: PodInfo, service: ServiceKey, hours: RunHours | None) -> ProfileKey:
+        """The profile of a pod of the service. hours: those in which it runs; None = it runs on and on."""
+        known, declared = service if self.knows(service) else None, declared_amounts(pod)
+        if known is not None and (hours is None or not self.requests_count(known)):
+            return ProfileKey(known, run=hours, declared=declared)
+        cores, memory = (min(pod.requests.get(RESOURCES[r].name, 0.0), float(LARGEST[r])) for r in (CPU, MEMORY))
+        return ProfileKey(known, cores, memory, hours, declared)
 
     def autoscaled(self, service: ServiceKey) -> bool:
         """Whether the replica count follows the load."""
@@ -94,19 +110,32 @@ class Profiles:
         """The same as `placement` for a pod of an unknown service: (n_resources, n_days * 48)."""
         return dilate(self.mean_from_requests(cpu_cores, memory_bytes, days)).astype(np.float32)
 
+    def with_declared(self, key: ProfileKey, curve: Floats32, days: tuple[date, ...]) -> Floats32:
+        """The curve of one pod, (n_resources, n_days * 48), changed where it is, by what its key declares.
+
+        What every pod costs its node besides is added to it, as to every usage.
+        """
+        types = self.model.calendar.describe(days).day_type
+        for resource, amount in key.declared:
+            level = (amount + self.model.per_pod_cost[resource, types]).ravel()
+            curve[resource] = level if key.service is None else np.maximum(curve[resource], level)
+        return curve
+
     def requests_count(self, service: ServiceKey) -> bool:
         """Whether something of a known service was never measured, so that a run of it is taken at its requests."""
         return bool(np.isnan(self._levels.of(self.row_of[service]).mean).any())
 
     def run_level(self, key: ProfileKey) -> Floats:
         """What a node is expected to feel of one pod while it runs: (n_resources,), finite. key: of a run"""
-        if key.service is None:
-            return self._levels.from_requests(key.cpu_cores, key.memory_bytes)
-        level = self._levels.of(self.row_of[key.service]).mean
-        unknown = np.isnan(level)
-        if not unknown.any():
-            return level
-        return np.where(unknown, self._levels.from_requests(key.cpu_cores, key.memory_bytes), level)
+        requested = self._levels.from_requests(key.cpu_cores, key.memory_bytes)
+        measured = np.full(len(RESOURCES), np.nan)
+        if key.service is not None:
+            measured = self._levels.of(self.row_of[key.service]).mean
+        level = np.where(np.isnan(measured), requested, measured)
+        for resource, amount in key.declared:
+            said = amount + float(self.model.per_pod_cost[resource].max())
+            level[resource] = np.fmax(measured[resource], said)
+        return level
 
     def run_curve(self, key: ProfileKey, days: tuple[date, ...]) -> Floats32:
         """The same half hour by half hour, 0 before and after its run: (n_resources, n_days * 48). key: of a run"""
@@ -123,8 +152,10 @@ class Profiles:
         for i, key in enumerate(keys):
             if key.run is not None:
                 out[i] = self.run_curve(key, days)
-            elif key.service is None:
+                continue
+            if key.service is None:
                 out[i] = self.mean_from_requests(key.cpu_cores, key.memory_bytes, days)
+            self.with_declared(key, out[i], days)
         return out
 
     def running(self, keys: Sequence[ProfileKey], days: tuple[date, ...]) -> Floats32 | None:
@@ -141,8 +172,9 @@ class Profiles:
     def std_of(self, keys: Sequence[ProfileKey], replicas: Floats, day: date) -> tuple[Floats32, Floats32]:
         """Error of one pod, and the one its service's pods share: (n_keys, n_resources, 48) each.
 
-        Of pods of unknown services nothing is known but that it is large: all they are expected to use on the day. Of
-        runs it is the largest of all half hours, those included in which they do not run (see `running`).
+        Of pods of unknown services nothing is known but that it is large: all they are expected to use on the day. What
+        they declare is taken as it is. Of runs it is the largest of all half hours, those included in which they do not
+        run (see `running`).
         """
         own = np.zeros((len(keys), len(RESOURCES), SLOTS_PER_DAY), dtype=np.float32)
         shared = np.zeros_like(own)
@@ -154,6 +186,7 @@ class Profiles:
                 own[i], shared[i] = own_of_run[:, None], shared_of_run[:, None]
             elif key.service is None:
                 shared[i] = self.mean_from_requests(key.cpu_cores, key.memory_bytes, (day,))
+                shared[i, [resource for resource, _ in key.declared]] = 0.0
         return own, shared
 
     def peaks(self, services: Sequence[ServiceKey], replicas: Floats, day: date) -> Floats:
@@ -185,6 +218,7 @@ class Profiles:
         """Error of one pod of a run, and the one that is shared: (n_resources,) each."""
         level = self.run_level(key)
         if key.service is None:
+            level[[resource for resource, _ in key.declared]] = 0.0
             return np.zeros_like(level), level
         levels = self._levels.of(self.row_of[key.service])
         return levels.own_std, np.where(np.isnan(levels.mean), level, levels.shared_std)

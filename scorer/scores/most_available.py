@@ -37,10 +37,10 @@ def most_available_score(
         score   = 0.95 points(max_r share_r) + 0.05 * weighted mean over r of points(share_r)
 
     points: `points_of_share`, 100 (1 - share) up to 0.9 and an exponential tail beyond, so that nodes over their
-    capacity still differ. A pod runs as fast as its scarcest resource lets it, so idle disks make up for no missing core: the
-    dominant resource of Ghodsi et al. 2011 ("Dominant Resource Fairness"), which Koordinator weighs in the same way
-    (LoadAware, dominantResourceWeight). A scarce resource counts whether or not the pod's virtual request names it: 0
-    mostly means that nobody knows, and a node without disk bandwidth starts no container quickly.
+    capacity still differ. A pod runs as fast as its scarcest resource lets it, so idle disks make up for no missing
+    core: the dominant resource of Ghodsi et al. 2011 ("Dominant Resource Fairness"), which Koordinator weighs in the
+    same way (LoadAware, dominantResourceWeight). A scarce resource counts whether or not the pod's virtual request
+    names it: 0 mostly means that the amount is not known, and a node without disk bandwidth starts containers slowly.
 
     available       : (n_nodes, n_resources) VirtualAvailable in base units, may be below 0; NaN = not measured
     virtual_request : (n_resources,) of the incoming pod, NaN = nothing known, counts as 0

@@ -20,7 +20,6 @@ from extender.gpu.idle_cpu.gpu_node_pods import GpuNodePods
 from extender.gpu.idle_cpu.idle_cpu import Devices
 from extender.gpu.idle_cpu.options import IdleCpuOptions
 from extender.gpu.idle_cpu.strain import StrainedNode, plan_leaving, strained_nodes
-from extender.online.declared_use import DeclaredUse
 from extender.online.upper_bounds import UpperBounds
 from scorer.cluster.objects import PodInfo
 from scorer.every import Every
@@ -52,7 +51,6 @@ class IdleCpuCare:
         pods: GpuNodePods,
         devices: Devices,
         bounds: UpperBounds,
-        declared_use: DeclaredUse,
         options: IdleCpuOptions,
         scheduler_name: str,
         *,
@@ -63,7 +61,7 @@ class IdleCpuCare:
         clock: Callable[[], float] = time.time,
     ) -> None:
         """
-        bounds, declared_use : of Colocation
+        bounds : of Colocation
         scheduler_name       : of the GPU profile
         evict                : api_server_evict(api); it may block
         tell                 : of pods that are evicted, or would be (PodEvents.tell)
@@ -72,7 +70,7 @@ class IdleCpuCare:
         clock                : unix seconds
         """
         self._tables, self._pods, self._devices = tables, pods, devices
-        self._bounds, self._declared_use, self._options = bounds, declared_use, options
+        self._bounds, self._options = bounds, options
         self._name, self._tell, self._may_write = scheduler_name, tell, may_write
         self._strained: dict[str, StrainedNode] = {}
         self._would_go: frozenset[str] = frozenset()
@@ -132,7 +130,7 @@ class IdleCpuCare:
         with self._tables.reading() as cluster:
             rows = np.array(sorted(self._pods.rows_with_offline), dtype=np.int64)
             rows = rows[self._devices.n_devices[rows] > 0]
-            return strained_nodes(cluster, rows, self._pods, self._bounds, self._declared_use, self._options)
+            return strained_nodes(cluster, rows, self._pods, self._bounds, self._options)
 
     def _planned(self, one: StrainedNode, leaving: Collection[str], refused: Collection[str]) -> RepairPlan:
         return plan_leaving(one, self._name, leaving=leaving, refused=refused)

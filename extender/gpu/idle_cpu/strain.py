@@ -19,7 +19,6 @@ import numpy as np
 from extender.framework.sharing.repair import RepairPlan, is_evictable, plan_relief
 from extender.gpu.idle_cpu.gpu_node_pods import GpuNodePods
 from extender.gpu.idle_cpu.options import IdleCpuOptions
-from extender.online.declared_use import DeclaredUse
 from extender.online.upper_bounds import GAP_RESOURCES, UpperBounds
 from extender.online.upper_load import upper_load
 from extender.usable_forecast import usable_forecast
@@ -78,14 +77,13 @@ def strained_nodes(
     rows: Ints,
     pods: GpuNodePods,
     bounds: UpperBounds,
-    declared_use: DeclaredUse,
     options: IdleCpuOptions,
 ) -> list[StrainedNode]:
     """Of the nodes of these rows, which have offline pods; under the lock of the tables."""
     if not len(rows):
         return []
     capacity = cluster.capacity[rows, CPU]
-    foreseen = _foreseen(cluster, rows, bounds, declared_use, options.lead_seconds)
+    foreseen = _foreseen(cluster, rows, bounds, options.lead_seconds)
     measured = _measured(cluster, rows, pods)
     limit = (options.ceiling + options.slack) * capacity
     over = (foreseen > limit) | (measured > limit)  # NaN = not known: nobody goes for that
@@ -109,9 +107,7 @@ def strained_nodes(
     return found
 
 
-def _foreseen(
-    cluster: TrackedCluster, rows: Ints, bounds: UpperBounds, declared_use: DeclaredUse, seconds: float
-) -> Floats:
+def _foreseen(cluster: TrackedCluster, rows: Ints, bounds: UpperBounds, seconds: float) -> Floats:
     """(len(rows),) cores at the highest point of the time ahead; NaN = not known."""
     highest = np.full(len(rows), np.nan)
     predicted = usable_forecast(cluster)
@@ -123,8 +119,7 @@ def _foreseen(
     horizon = predicted.horizon
     first = min(horizon.slot, horizon.n_slots - 1)
     end = min(max(math.floor(horizon.position(cluster.now + seconds)), first) + 1, horizon.n_slots)
-    beyond = declared_use.beyond_forecast(predicted.profiles)[:, _POSITION]
-    upper = upper_load(predicted, made, beyond, _POSITION, first, end, known)  # (n_known, end - first)
+    upper = upper_load(predicted, made, _POSITION, first, end, known)  # (n_known, end - first)
     highest[is_known] = upper.max(axis=1) * cluster.capacity[known, CPU]
     return highest
 

@@ -15,7 +15,6 @@ from extender.framework.plugins import Hint
 from extender.index.index import PlacementIndex
 from extender.online.colocating import Colocation
 from extender.online.colocation import GapOptions
-from extender.online.declared_use import DeclaredUse
 from extender.online.upper_bounds import GAP_RESOURCES
 from forecast.resources import CPU
 from forecast.service_key import Owner
@@ -24,7 +23,7 @@ from scorer.cluster.objects import PodInfo
 from scorer.predicted.node_curves import gather, node_curves
 from scorer.tracking import LIVE_HALF_LIFE_SLOTS, TrackedCluster
 from tests.extender.views import verdicts
-from tests.scorer.live_cluster import loaded, node, pod_of
+from tests.scorer.live_cluster import at, loaded, node, pod_of
 from tests.scorer.scorer_at import LiveScorer
 
 USE = "forecast-scheduler.io/virtual-request"
@@ -129,19 +128,17 @@ def test_who_is_of_low_priority() -> None:
 
 def test_pods_that_follow_each_other_fill_the_gap_and_no_more() -> None:
     scene = Scene(*SERVICES, sizes=(40.0,)).with_model()
-    placed = 0
+    placed, gap = 0, 0.5 * 40 - 40 * scene.highest("node-0")
     while "node-0" in scene.passing(filler(uses=1.0)):
         scene.live.scorer.charge_provisionally(filler(f"filler-{placed}", uses=1.0), "node-0", 60)
         placed += 1
         assert placed < 40
-    gap = 0.5 * 40 - 40 * scene.highest("node-0")
-    # What is declared but for the 10 m they request, of which the forecast takes some already.
-    assert placed > 3 and gap - 1.2 <= placed <= gap + 0.1 + placed * 0.01
+    assert placed > 3 and gap - 1.2 <= placed <= gap + 0.1
 
 
 def test_what_was_declared_is_not_counted_again_when_it_is_measured() -> None:
-    scene = Scene(filler("a", uses=6.0, on="node-0"), sizes=(20.0,)).with_model()
-    room = 20 * (0.5 - scene.highest("node-0")) - 6.0
+    scene = Scene(filler("a", uses=6.0, on="node-0", started=at(3.0)), sizes=(20.0,)).with_model()
+    room = 20 * (0.5 - scene.highest("node-0"))
 
     def fits(use: float) -> bool:
         return scene.passing(filler(uses=use)) == {"node-0"}
@@ -150,26 +147,25 @@ def test_what_was_declared_is_not_counted_again_when_it_is_measured() -> None:
     predicted = scene.cluster.predicted
     assert predicted is not None
     expected = (predicted.base_now() + predicted.pods_now())[0]
-    scene.live.later(400)  # the charge is over
-    for beyond, less in ((4.0, 0.0), (6.0, 0.0), (7.0, 1.0)):
+    for beyond, less in ((0.0, 0.0), (1.0, 1.0)):
         scene.live.measure({"node-0": expected + beyond})
         scene.colocation.bounds.refresh(scene.live.scorer)
         assert fits(room - less - 0.5) and not fits(room - less + 0.5), beyond
 
 
-def test_services_that_the_model_knows_have_a_curve() -> None:
-    known = replace(pod_of(0, "known", "node-0", annotations={USE: '{"cpu": 30}'}), priority=-1)
-    with_it, without = (Scene(pod, sizes=(40.0,)).with_model() for pod in (known, replace(known, annotations={})))
-    room = 40.0 * (0.5 - without.highest("node-0"))
-    assert room > 2
-    for use in (room - 0.05, room + 0.05):
-        assert (
-            with_it.passing(filler(uses=use))
-            == without.passing(filler(uses=use))
-            == ({"node-0"} if use < room else set())
-        )
-    before_the_model = Scene(known, sizes=(40.0,))
-    assert before_the_model.passing(filler(uses=0.1)) == set(), "until then it counts as declared"
+def test_services_that_the_model_knows_use_what_they_declare_at_least() -> None:
+    def room(declared: str) -> float:
+        known = replace(pod_of(0, "known", "node-0", annotations={USE: declared}), priority=-1)
+        scene = Scene(known, sizes=(40.0,)).with_model()
+        free = 40.0 * (0.5 - scene.highest("node-0"))
+        assert scene.passing(filler(uses=free - 0.05)) == {"node-0"}
+        assert scene.passing(filler(uses=free + 0.05)) == set()
+        return free
+
+    assert room('{"cpu": 0.01}') == pytest.approx(room("{}"))
+    assert room('{"cpu": 12}') < room("{}") - 5
+    before_the_model = Scene(pod_of(0, "known", "node-0", annotations={USE: '{"cpu": 30}'}), sizes=(40.0,))
+    assert before_the_model.passing(filler(uses=0.1)) == set()
 
 
 def test_nothing_stays_behind_when_they_go() -> None:
@@ -227,13 +223,13 @@ def test_a_model_that_has_just_come() -> None:
 def test_bounds_that_go_while_a_pod_is_filtered(monkeypatch: pytest.MonkeyPatch) -> None:
     """They are made by another thread, which does not take the lock for that."""
     scene = Scene(sizes=(10.0, 40.0)).with_model()
-    before, real = scene.reasons(filler()), DeclaredUse.beyond_forecast
+    before, real = scene.reasons(filler()), TrackedCluster.profile
 
-    def meanwhile(self: DeclaredUse, *arguments: Any) -> Any:
+    def meanwhile(self: TrackedCluster, pod: PodInfo) -> int:
         scene.colocation.bounds._made = None
-        return real(self, *arguments)
+        return real(self, pod)
 
-    monkeypatch.setattr(DeclaredUse, "beyond_forecast", meanwhile)
+    monkeypatch.setattr(TrackedCluster, "profile", meanwhile)
     assert scene.reasons(filler()) == before
 
 

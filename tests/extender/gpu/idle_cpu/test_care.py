@@ -39,7 +39,6 @@ class Care:
             world.pods,
             world.devices,
             world.colocation.bounds,
-            world.colocation.declared_use,
             world.options,
             PROFILE,
             evict=self.evict,

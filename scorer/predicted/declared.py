@@ -1,0 +1,40 @@
+"""What a pod declares to use: its annotation forecast-scheduler.io/virtual-request, {"cpu": "800m", "network": "20M"}.
+
+Anybody may write any annotation: amounts are limited by `capacity.LARGEST`, and one that cannot be read counts as none
+(`live.virtual_request` says so to people).
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+import numpy as np
+
+from forecast.errors import InputError
+from forecast.resources import RESOURCES
+from scorer.cluster.objects import ANNOTATION_PREFIX, PodInfo
+from scorer.predicted.capacity import LARGEST, amounts_in
+
+__all__ = ["VIRTUAL_REQUEST_ANNOTATION", "DeclaredAmounts", "declared_amounts"]
+
+VIRTUAL_REQUEST_ANNOTATION = ANNOTATION_PREFIX + "virtual-request"
+
+DeclaredAmounts = tuple[tuple[int, float], ...]
+"""(position in RESOURCES, base units) of each resource that is named, by position."""
+
+
+def declared_amounts(pod: PodInfo) -> DeclaredAmounts:
+    """The amounts that the pod declares; empty without an annotation that can be read."""
+    annotation = pod.annotations.get(VIRTUAL_REQUEST_ANNOTATION)
+    return () if annotation is None else _parsed(annotation)
+
+
+@lru_cache(maxsize=1024)
+def _parsed(annotation: str) -> DeclaredAmounts:
+    try:
+        said = amounts_in(annotation)
+    except InputError:
+        return ()
+    return tuple(
+        (r, float(np.minimum(said[one.name], LARGEST[r]))) for r, one in enumerate(RESOURCES) if one.name in said
+    )

@@ -1,0 +1,116 @@
+"""What a pod declares in its virtual-request annotation counts in the predicted load that the default score weighs."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from forecast.arrays import Floats
+from forecast.resources import CPU, DISK, MEMORY
+from scorer.cluster.objects import PodInfo
+from scorer.predicted.cluster import _MOST_IDLE_PROFILES
+from scorer.predicted.runs import Run
+from tests.scorer.live_cluster import at, model, pod_of, service
+from tests.scorer.scorer_at import LiveScorer, tables
+
+USE = "forecast-scheduler.io/virtual-request"
+
+
+def declaring(name: str, number: int | None = None, on: str = "", **amounts: object) -> PodInfo:
+    """A pod with an annotation; number: of its service, None = one that no model knows."""
+    return pod_of(number, name, on, cpu=0.1, memory=0.1, annotations={USE: json.dumps(amounts)})
+
+
+def curve_on(scorer: LiveScorer, row: int) -> Floats:
+    """(n_resources, n_slots) base units of a node of 40."""
+    return np.asarray(tables(scorer).load.share(np.array([row]))[0] * 40.0, dtype=np.float64)
+
+
+@pytest.mark.parametrize("number", [None, 0])
+def test_pods_that_declare_much_are_spread_by_the_default_score(number: int | None) -> None:
+    live = LiveScorer(4.0, sizes=(40.0, 40.0, 40.0, 40.0))
+    for i in range(20):
+        pod = declaring(f"p{i}", number, cpu=6)
+        scored = live.scorer.score(pod)
+        best = scored.nodes[int(np.argmax(scored.scores))]
+        live.put(replace(pod, node=best))
+    per_node = Counter(pod.node for pod in live.scorer._cluster.state.pods.values())
+    assert max(per_node.values()) <= 6, per_node
+
+
+def test_a_pod_of_an_unknown_service_uses_what_it_declares_and_the_rest_by_its_requests() -> None:
+    live, other = LiveScorer(), LiveScorer()
+    before = curve_on(live, 0)
+    live.put(declaring("a", on="node-0", cpu=6, disk=2))
+    other.put(pod_of(None, "a", "node-0", cpu=0.1, memory=0.1))
+    added, by_requests = curve_on(live, 0) - before, curve_on(other, 0) - before
+    np.testing.assert_allclose(added[CPU], 6.0, rtol=1e-4)
+    np.testing.assert_allclose(added[DISK], 2.0, rtol=1e-4)
+    np.testing.assert_allclose(added[MEMORY], by_requests[MEMORY], atol=1e-5)
+
+
+def test_a_known_service_uses_what_it_declares_at_least() -> None:
+    live, other = LiveScorer(), LiveScorer()
+    before = curve_on(live, 0)
+    live.put(declaring("a", 3, "node-0", cpu=2))
+    other.put(pod_of(3, "a", "node-0", cpu=0.1, memory=0.1))
+    added, measured = curve_on(live, 0) - before, curve_on(other, 0) - before
+    assert measured[CPU].min() < 2.0 < measured[CPU].max()
+    np.testing.assert_allclose(added[CPU], np.maximum(measured[CPU], 2.0), atol=1e-4)
+    np.testing.assert_allclose(added[MEMORY], measured[MEMORY], atol=1e-5)
+
+
+def test_it_follows_the_replicas_of_its_service_and_changes_of_the_annotation() -> None:
+    live, fresh = LiveScorer(), LiveScorer()
+    live.put(declaring("a", 3, "node-0", cpu=2))
+    others = [pod_of(3, f"b{i}", "node-1", cpu=0.1, memory=0.1) for i in range(7)]
+    for pod in others:
+        live.put(pod)
+    live.put(declaring("a", 3, "node-0", cpu=1))
+    live.later(1)
+    for pod in [*others, declaring("a", 3, "node-0", cpu=1)]:
+        fresh.put(pod)
+    fresh.later(1)
+    np.testing.assert_allclose(curve_on(live, 0), curve_on(fresh, 0), atol=1e-3)
+    assert live.scorer.self_check().drift == ()
+    live.put(pod_of(3, "a", "node-0", cpu=0.1, memory=0.1))
+    live.later(1)
+    assert live.scorer.self_check().drift == ()
+
+
+def test_a_run_uses_what_it_declares_while_it_runs() -> None:
+    predicted = tables(LiveScorer(18.0))
+    before = predicted.load.share(np.array([0]))[0, CPU] * 40.0
+    run = Run(at(18.0), at(19.0))
+    predicted.place(declaring("a", cpu=6), service(99), 0, 1.0, 1.0, run=run)
+    added = predicted.load.share(np.array([0]))[0, CPU] * 40.0 - before
+    np.testing.assert_allclose(added[36:38], 6.0, rtol=1e-4)
+    np.testing.assert_allclose(np.delete(added, [36, 37]), 0.0, atol=1e-4)
+
+
+def test_idle_profiles_stay_bounded_whatever_is_declared() -> None:
+    live = LiveScorer()
+    for i in range(_MOST_IDLE_PROFILES + 50):
+        live.scorer.score(declaring("asked", 0 if i % 2 else None, cpu=i + 1))
+    assert len(tables(live).keys) <= _MOST_IDLE_PROFILES + len(model().services)
+    assert sum(len(keys) for keys in tables(live)._declaring.values()) <= _MOST_IDLE_PROFILES
+
+
+@pytest.mark.parametrize("said", ["", "{", '{"cpu": -1}', '{"cpu": "NaN"}', "[" * 5000, '{"gpu": 1}', "[1]"])
+def test_an_annotation_that_cannot_be_read_counts_as_none(said: str) -> None:
+    live, other = LiveScorer(), LiveScorer()
+    live.put(pod_of(0, "a", "node-0", annotations={USE: said}))
+    other.put(pod_of(0, "a", "node-0"))
+    np.testing.assert_array_equal(curve_on(live, 0), curve_on(other, 0))
+
+
+def test_the_largest_amount_is_limited() -> None:
+    live = LiveScorer()
+    live.put(declaring("a", 0, "node-0", cpu="1e300"))
+    assert np.isfinite(curve_on(live, 0)).all()
+    live.delete(declaring("a", 0, "node-0", cpu="1e300"))
+    assert live.scorer.self_check().drift == ()
