@@ -13,7 +13,7 @@ from datetime import date
 import numpy as np
 
 from forecast.arrays import AnyFloats, Bools, Floats, Floats32
-from forecast.calendar import SLOTS_PER_DAY
+from forecast.calendar import SLOT_MINUTES, SLOTS_PER_DAY
 from forecast.composition import bound_at, peak_at
 from forecast.history import History, Placements
 from forecast.model import PEAK_QUANTILES, PeakModel
@@ -47,11 +47,21 @@ def runs_of_day(history: History, day_index: int) -> Placements:
     return history.placements.between(begin, begin + SLOTS_PER_DAY)
 
 
-def runs_that_stay(history: History) -> Placements:
-    """The pods of the last half hour of the history, as if all of them stayed where they are for a day."""
+def runs_that_stay(history: History, model: PeakModel) -> Placements:
+    """The pods of the last half hour of the history, as if all of them stayed where they are for the day after it.
+
+    Pods of Jobs stay until their run typically ends, one half hour at least. Where `model` does not know how long they
+    run, they stay for the day.
+    """
     end = history.n_days * SLOTS_PER_DAY
-    last = history.placements.between(end - 1, end)
-    return Placements(last.pod, last.service, last.node, last.first, np.full_like(last.end, SLOTS_PER_DAY))
+    last = history.placements
+    there = (last.first < end) & (last.end >= end)
+    service = last.service[there]
+    row = rows_among(history.services, model.services)[service]
+    seconds = np.where(row >= 0, model.run_seconds[row, 0], np.nan)
+    left = np.ceil(seconds / (SLOT_MINUTES * 60)) - (end - last.first[there])  # half hours
+    stays = np.clip(np.where(np.isnan(left), SLOTS_PER_DAY, left), 1, SLOTS_PER_DAY).astype(np.int64)
+    return Placements(last.pod[there], service, last.node[there], np.zeros_like(service), stays)
 
 
 def read_day(
@@ -92,12 +102,12 @@ def read_day(
 def _services(model: PeakModel, day: date, current: Floats) -> tuple[Floats32, Floats32]:
     """All pods of each of the model's services, expected and bound: (n_services, n_resources, 48) each.
 
-    As /v1/services/.../forecast has them: an autoscaled service gets the pods expected for the hour, the others keep
-    theirs.
+    As /v1/services/.../forecast has them: an autoscaled service and a Job owner get the pods expected for the hour, the
+    others keep theirs.
     """
     usage = model.usage((day,))[:, :, 0]  # (n_services, n_resources, 48) of one pod at the reference replicas
     expected_count = model.replicas((day,))[:, 0]  # (n_services, 48)
-    follows = (np.asarray(model.autoscaled) > 0) | (current <= 0)
+    follows = (np.asarray(model.autoscaled) > 0) | model.runs_to_completion | (current <= 0)
     count = np.where(follows[:, None], expected_count, current[:, None])
     total = usage * model.load_share(current)[:, :, None] * count[:, None]
     highest = usage.max(axis=2)

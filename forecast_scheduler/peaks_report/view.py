@@ -110,7 +110,7 @@ def peaks_view(
     tonight = DayForecast(coming, Origin.ISSUED, model.first_day, version)
     collected = _Collected.empty(history, (*shown, coming), top)
     reading = read_day(
-        model, history, coming, runs_that_stay(history), history.replicas[:, -1, -1], widen=tonight.widen
+        model, history, coming, runs_that_stay(history, model), history.replicas[:, -1, -1], widen=tonight.widen
     )
     collected.choose(reading, len(shown))
     collected.keep(coming, reading)

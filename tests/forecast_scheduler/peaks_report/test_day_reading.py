@@ -67,6 +67,40 @@ def test_what_the_model_does_not_know_is_left_open() -> None:
 
 
 def test_pods_of_the_last_half_hour_stay_for_a_day() -> None:
-    stay = runs_that_stay(history())
+    stay = runs_that_stay(history(), model_at(DAY))
     assert len(stay.pod) == len(history().placements.pod)
     assert set(stay.first.tolist()) == {0} and set(stay.end.tolist()) == {SLOTS_PER_DAY}
+
+
+def test_pods_of_a_job_stay_until_their_run_ends() -> None:
+    known, model = history(), model_at(DAY)
+    owner = ServiceKey("shop", "CronJob", "late")
+    seconds = model.run_seconds.copy()
+    seconds[1] = 3 * 3600
+    model = replace(model, services=(model.services[0], owner, *model.services[2:]), run_seconds=seconds)
+    end = known.n_days * SLOTS_PER_DAY
+    since = np.where(known.placements.service == 1, end - 2, 0)  # an hour before midnight
+    known = replace(
+        known,
+        services=(known.services[0], owner, *known.services[2:]),
+        placements=replace(known.placements, first=since),
+    )
+    stay = runs_that_stay(known, model)
+    assert set(stay.end[stay.service == 1].tolist()) == {4}, "two hours of its three are left"
+    assert set(stay.end[stay.service != 1].tolist()) == {SLOTS_PER_DAY}
+    unknown = runs_that_stay(known, model_at(DAY))
+    assert set(unknown.end.tolist()) == {SLOTS_PER_DAY}, "the model does not know the CronJob"
+
+
+def test_pods_of_a_job_owner_are_those_expected_by_the_clock() -> None:
+    known, model, day = history(), model_at(DAY), history().days[DAY]
+    owner = ServiceKey("shop", "CronJob", "nightly")
+    by_clock = np.zeros_like(model.replicas_dated)
+    by_clock[1, :, 4:10] = 1.0
+    services = (model.services[0], owner, *model.services[2:])
+    model = replace(model, services=services, replicas_dated=by_clock)
+    reading = read_day(model, replace(known, services=services), day, runs_of_day(known, DAY), REPLICAS, widen=1.0)
+    load = reading.service_mean[1, CPU]
+    assert (load[4:10] > 0).all()
+    assert not load[:4].any() and not load[10:].any()
+    assert load[4:10] == pytest.approx(model.usage((day,))[1, CPU, 0, 4:10], rel=1e-5), "one pod does its own work"
