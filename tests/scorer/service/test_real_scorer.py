@@ -85,6 +85,8 @@ def test_without_a_model_the_node_with_fewer_requests_is_better(asked: AppClient
     explained = asked.post("/v1/explain", json={"pod": POD}).json()
     assert {node["node"] for node in explained["nodes"]} == {"node-0", "node-1", "node-2"}
     assert explained["nodes"][-1]["node"] == "node-0"
+    assert explained["judgement"] is None  # a scorer alone runs no filters, and says so
+    assert explained["not_applied"][0].startswith("domain and filters of the component that places pods of")
     assert explained["virtual_request"]["cpu"] == 2
 
 
