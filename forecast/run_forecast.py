@@ -98,6 +98,10 @@ def mean_by_day_type(counts: AnyFloats, since: Ints, days: Days) -> Floats:
     since  : (n,) first half hour of the history that counts, day * 48 + slot
     days   : the n_days of the history
     """
+    blocks = range(0, len(counts), _OWNERS_AT_ONCE)
+    if len(blocks) > 1:
+        parts = [slice(begin, begin + _OWNERS_AT_ONCE) for begin in blocks]
+        return np.concatenate([mean_by_day_type(counts[part], since[part], days) for part in parts])
     counts = counts[:, -_RECENT_DAYS:]
     n_recent = counts.shape[1]
     kind = days.day_type[-n_recent:]

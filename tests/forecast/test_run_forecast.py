@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
 from datetime import date, timedelta
 
 import numpy as np
@@ -9,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from forecast import run_forecast
 from forecast.calendar import Calendar, DayType
 from forecast.run_forecast import RunForecast, forecast_runs
 from forecast.service_key import ServiceKey
@@ -96,6 +98,18 @@ def test_a_schedule_that_was_moved_is_soon_followed() -> None:
     assert runs.starts[-1, DayType.WORKDAY, 10] == pytest.approx(0.5, abs=0.01)
     assert runs.starts[-1, DayType.SUNDAY, 10] == pytest.approx(0.34, abs=0.01)
     np.testing.assert_allclose(runs.starts[-1].sum(axis=1), 1.0)
+
+
+def test_many_owners_are_read_block_by_block(monkeypatch: pytest.MonkeyPatch) -> None:
+    history = synthetic_history(n_services=7)
+    for service, hour in enumerate((1, 2, 5, 9, 23)):
+        owner = ServiceKey("shop", "CronJob", f"job-{service}")
+        history = with_runs(history, service, nights(range(20 + service, 28), hour=hour), owner=owner)
+    at_once = forecast_runs(history)
+    monkeypatch.setattr(run_forecast, "_OWNERS_AT_ONCE", 2)
+    by_blocks = forecast_runs(history)
+    for field in fields(RunForecast):
+        np.testing.assert_array_equal(getattr(by_blocks, field.name), getattr(at_once, field.name))
 
 
 @settings(max_examples=40, deadline=None)
