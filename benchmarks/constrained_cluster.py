@@ -120,7 +120,8 @@ def constrained_cluster(n_nodes: int, n_pods: int, n_services: int, now: datetim
     index.replace(Kind.CLAIMS, [_bound_claim(i, f"sits-{i}", namespace) for i, namespace in stored])
     cluster.listeners.append(index.apply)
     capacities = KnownCapacities(made.model)
-    cluster.install(predict(Profiles(made.model), capacities, cluster.snapshot(), now), capacities)
+    profiles = Profiles(made.model)
+    cluster.install(predict(profiles, capacities, cluster.snapshot(profiles), now), capacities)
     return ConstrainedCluster(made, ClusterView(cluster, index))
 
 

@@ -55,7 +55,8 @@ from forecast.calendar import SLOTS_PER_DAY
 from forecast.resources import CPU, MEMORY
 from forecast.service_key import Owner, ServiceKey
 from scorer.cluster.decoding import Kind, decode_pod
-from scorer.cluster.objects import JobInfo, Phase, PodInfo
+from scorer.cluster.jobs import JobInfo
+from scorer.cluster.objects import Phase, PodInfo
 from scorer.degradation import Level
 from scorer.live.usage import NodeUsage
 from scorer.live.virtual_request import VIRTUAL_REQUEST_ANNOTATION
@@ -346,7 +347,7 @@ def _objects(run: DrawnRun, start: float) -> tuple[JobInfo, list[PodInfo]]:
         template, annotations=said, owner=Owner("Job", name), owner_uid=name, created=start + run.created
     )
     pods = [replace(template, uid=f"{name}-{n}", name=f"{name}-{n}") for n in range(len(run.runs))]
-    return JobInfo(name, _NAMESPACE, name, Owner("CronJob", run.cron_job)), pods
+    return JobInfo(_NAMESPACE, name, name, ServiceKey(_NAMESPACE, "CronJob", run.cron_job)), pods
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

@@ -50,7 +50,8 @@ def tracked(made: LargeCluster) -> TrackedCluster:
     cluster.apply(cluster.state.replace(Kind.NODES, made.nodes))
     cluster.apply(cluster.state.replace(Kind.PODS, made.pods))
     capacities = KnownCapacities(made.model)
-    cluster.install(predict(Profiles(made.model), capacities, cluster.snapshot(), NOON), capacities)
+    profiles = Profiles(made.model)
+    cluster.install(predict(profiles, capacities, cluster.snapshot(profiles), NOON), capacities)
     return cluster
 
 

@@ -26,7 +26,7 @@ from scorer.cluster.seating import waits
 from scorer.cluster.storage_objects import ClaimInfo, VolumeInfo
 from scorer.cluster.watched import Watched
 from scorer.degradation import Level
-from scorer.runs.job_pods import is_job_pod
+from scorer.runs.expected import Source
 from scorer.scorer import Scorer
 
 __all__ = ["Gap", "gaps_of_claims", "gaps_of_scores", "gaps_of_tables", "gaps_of_volumes", "other_waiting_pods"]
@@ -149,11 +149,14 @@ def _jobs(pods: Sequence[PodInfo], objects: ClusterObjects, tables: ScheduleTabl
     jobs = tables.jobs
     if jobs is None:
         return
-    names = (jobs.scheduler_name,)
     if not _count(objects, WATCHED_CRON_JOBS):
         yield Gap("storms", "the file holds no CronJob: no storm of starting jobs is foreseen, no room is kept for one")
-    if any(is_job_pod(pod, names) for pod in pods) and not any(one.finished for one in jobs.job_runs.all()):
-        yield Gap("run lengths", "the file holds no Job that has ended: what a live scheduler saw of runs is missing")
+    runs, state = jobs.runs, tables.view.state
+    of_jobs = [pod for pod in pods if runs.is_job(pod)]
+    unknown = [pod for pod in of_jobs if runs.of(pod, state.service_key(pod)).source is Source.DEFAULT]
+    if unknown:
+        shown = _named([pod.name for pod in unknown])
+        yield Gap("run lengths", f"nothing says how long {shown} run: each counts for scorer.default_run")
     virtual = [node.name for node in objects.nodes if is_labelled_virtual(node)]
     if virtual:
         yield Gap("providers", f"{_named(virtual)} are virtual nodes: how their provider answers now is not in a file")

@@ -52,7 +52,7 @@ def filter_options(settings: ExtenderSettings) -> FilterOptions:
 
 def policy_defaults(settings: Settings) -> PolicyDefaults:
     """What policies leave out, they have from here."""
-    scorer, extender = scorer_options(settings.scorer, settings.prometheus), settings.extender
+    scorer, extender = scorer_options(settings), settings.extender
     longest = None if extender.scorer.url is None else extender.deadline
     return PolicyDefaults(scorer.weights, scorer.parameters, filter_options(extender), longest)
 

@@ -101,7 +101,7 @@ class JobCare:
             tell=self._events.tell,
             may_write=may_write,
             after=after,
-            jobs=tables.job_runs,
+            jobs=tables.jobs,
         )
         self._planner = valley_planner(tables, scorer, queue, settings, after=after)
         self._may_write = may_write

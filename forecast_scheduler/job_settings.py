@@ -163,9 +163,6 @@ class JobSettings(SettingGroup):
     scheduler_name: str = Field(default="job-scheduler", min_length=1)
     """Pods with this schedulerName are placed by the job profile."""
 
-    default_run: Duration = Field(default=600, gt=0)
-    """How long pods run of which nothing is known."""
-
     ceiling: float = Field(default=0.8, gt=0, le=1)
     """Share of a node's capacity that its predicted load during the run is kept below where other nodes allow it."""
 

@@ -1,12 +1,12 @@
 """What the job profile keeps beside the scorer's tables, put together from settings: made before the cluster is read.
 
-Jobs, finished pods --> expected runs --> curves of pods, due times
+expected runs of pods, Jobs, CronJobs --> due times, storms
 pods, nodes ----------> shares of owners, providers, failed nodes, punctuality
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -39,15 +39,12 @@ from forecast.service_key import ServiceKey
 from forecast_scheduler.job_options import fair_options, job_queues, serverless_options, storm_options, valley_options
 from forecast_scheduler.schedule_settings import ScheduleSettings
 from scorer.assuming import AssumingCluster
-from scorer.cluster.job_runs import WATCHED_JOBS, JobRuns
+from scorer.cluster.jobs import JobInfo
 from scorer.cluster.kubernetes_contract import Subscription
 from scorer.cluster.kubernetes_source import ResourceSource, source_of
 from scorer.cluster.objects import NodeInfo, PodInfo
 from scorer.follower import Follower
 from scorer.runs.expected import ExpectedRuns
-from scorer.runs.job_pods import is_job_pod
-from scorer.runs.observed import ObservedRuns
-from scorer.runs.run_times import RunTimes
 from scorer.scorer import Scorer
 
 __all__ = ["JobTables", "job_tables"]
@@ -64,7 +61,7 @@ class JobTables:
 
     scheduler_name: str
     cron_jobs: CronJobs
-    job_runs: JobRuns
+    jobs: Mapping[str, JobInfo]
     runs: ExpectedRuns
     run_seconds: Callable[[PodInfo, ServiceKey], float]
     due_of: Callable[[PodInfo], float]
@@ -79,7 +76,6 @@ class JobTables:
     punctuality: Punctuality
     valley_metrics: ValleyMetrics
     unread: UnreadTerms
-    observed: ObservedRuns
     bursts: PastBursts
     storms: StormWatch
 
@@ -118,7 +114,7 @@ class JobTables:
     def followers(self) -> Iterator[Follower]:
         """In the order in which they are to be attached."""
         yield from (self.shares, self.serverless.tables, self.serverless.failed_nodes)
-        yield from (self.observed, self.bursts, self.punctuality, self.unread)
+        yield from (self.bursts, self.punctuality, self.unread)
 
     def listen(self, listener: Callable[[], None]) -> None:
         """To be told when something of ours may let pods in that were rejected; under the lock of the tables or not."""
@@ -126,19 +122,16 @@ class JobTables:
         self.storms.listeners.append(listener)
 
     def source(self, api: ApiClient) -> ResourceSource:
-        """Follows Jobs and CronJobs; not started yet.
-
-        Pods are placed without them, too: their runs are taken to be as usual, and no storm is foreseen.
-        """
+        """Follows CronJobs; not started yet. Pods are placed without them, too: then no storm is foreseen."""
         return source_of(api, self.subscriptions())
 
     def subscriptions(self) -> tuple[Subscription[Any], ...]:
-        """Resources that only these tables read in whole: Jobs and CronJobs."""
-        return (Subscription(WATCHED_CRON_JOBS, self.cron_jobs), Subscription(WATCHED_JOBS, self.job_runs))
+        """Resources that only these tables read: CronJobs."""
+        return (Subscription(WATCHED_CRON_JOBS, self.cron_jobs),)
 
 
 def job_tables(scorer: Scorer, settings: ScheduleSettings) -> JobTables:
-    """Attached to the tables of the scorer. Pods of jobs are predicted by their runs from now on. Raises InputError."""
+    """Tables of the job profile, attached to those of the scorer. Raises InputError."""
     with scorer.reading() as cluster:
         made = _job_tables(scorer, cluster, settings)
         for follower in made.followers():
@@ -149,33 +142,22 @@ def job_tables(scorer: Scorer, settings: ScheduleSettings) -> JobTables:
 def _job_tables(scorer: Scorer, cluster: AssumingCluster, settings: ScheduleSettings) -> JobTables:
     ours, state, clock = settings.job, cluster.state, scorer.clock
     name = settings.scheduler_names[JOB]
-    times = RunTimes()
+    runs, cron_jobs = cluster.expected_runs, CronJobs()
 
     def of_service(service: ServiceKey) -> float:
         return runs.of_service(service).seconds
 
     bursts = PastBursts(state, of_service, scheduler_names=(name,), zone=ours.storm.zone, clock=clock)
-    job_runs = JobRuns(listeners=(times.learn_from_jobs, bursts.learn_from_jobs))
-    cron_jobs = CronJobs()
-    runs = ExpectedRuns(times, jobs=job_runs, default=ours.default_run)
-    dated, due_times = DatedTerms(job_runs), DueTimes(runs, cron_jobs, zone=ours.storm.zone)
+    dated, due_times = DatedTerms(state.jobs), DueTimes(runs, cron_jobs, zone=ours.storm.zone)
 
     def is_ours(pod: PodInfo) -> bool:
         return pod.scheduler_name == name
 
-    def is_job(pod: PodInfo) -> bool:
-        return is_job_pod(pod, (name,))
-
     def run_seconds(pod: PodInfo, service: ServiceKey) -> float:
         return runs.of(pod, service).seconds
 
-    def run_of(pod: PodInfo, service: ServiceKey) -> float | None:
-        return runs.of(pod, service).seconds if is_job(pod) else None
-
     def due_of(pod: PodInfo) -> float:
         return due_times.of(pod, state.service_key(pod), dated.of(pod))
-
-    cluster.run_of = run_of
 
     def serverless_room(storm: Storm) -> int:
         return serverless.serverless.room_for(storm.pod_request, state, is_in_domain)
@@ -199,7 +181,7 @@ def _job_tables(scorer: Scorer, cluster: AssumingCluster, settings: ScheduleSett
     return JobTables(
         scheduler_name=name,
         cron_jobs=cron_jobs,
-        job_runs=job_runs,
+        jobs=state.jobs,
         runs=runs,
         run_seconds=run_seconds,
         due_of=due_of,
@@ -210,13 +192,12 @@ def _job_tables(scorer: Scorer, cluster: AssumingCluster, settings: ScheduleSett
         sort=FlowSort(queue_of.queues),
         serverless=serverless,
         gate=ValleyGate(options, due_of, clock=clock),
-        off_peak=OffPeak(options, due_of, run_of),
+        off_peak=OffPeak(options, due_of, runs.seconds),
         punctuality=Punctuality(
             state, is_assumed, is_ours, terms=dated.of, is_settled=dated.is_settled, metrics=metrics, clock=clock
         ),
         valley_metrics=metrics,
         unread=UnreadTerms(state, is_ours),
-        observed=ObservedRuns(cluster, times, is_job),
         bursts=bursts,
         storms=StormWatch(
             scorer,

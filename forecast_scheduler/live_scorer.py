@@ -102,7 +102,7 @@ def open_scorer(
         if inputs.at is not None and not settings.time_zone and registry is not None:
             calendar = _calendar_in_use(registry)
     clock = clock_from(inputs.at, calendar)
-    options = scorer_options(settings.scorer, settings.prometheus)
+    options = scorer_options(settings)
     scorer = Scorer(options, usage=usage(clock) if predicts else None, policies=policies, clock=clock)
     models = ModelWatch(registry) if registry is not None else None
     background = Background(scorer, models, clock=clock)

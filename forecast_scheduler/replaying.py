@@ -48,12 +48,12 @@ def configured_setup(settings: Settings) -> ScorerSetup | None:
     A ConfigMap of policies needs an API server, which a replay does without: it is not read.
     """
     usual = Settings()
-    ours = (settings.scorer.scores, settings.policies, scorer_options(settings.scorer, settings.prometheus).capacities)
-    others = (usual.scorer.scores, usual.policies, scorer_options(usual.scorer, usual.prometheus).capacities)
+    ours = (settings.scorer.scores, settings.policies, scorer_options(settings).capacities)
+    others = (usual.scorer.scores, usual.policies, scorer_options(usual).capacities)
     if ours == others:
         return None
     provider = None if settings.policies.file is None else read_policies(settings, None)
-    return ScorerSetup(scorer_options(settings.scorer, settings.prometheus), provider)
+    return ScorerSetup(scorer_options(settings), provider)
 
 
 def replay_tables(played: Replay) -> list[Table]:

@@ -60,7 +60,7 @@ def _there_is() -> str:
 
 def schedule_policy_defaults(settings: Settings) -> PolicyDefaults:
     """What policies leave out, they have from here."""
-    scorer, ours = scorer_options(settings.scorer, settings.prometheus), settings.schedule
+    scorer, ours = scorer_options(settings), settings.schedule
     rare = ours.rare_devices
     options = FilterOptions(
         domain=ours.domain,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from forecast_scheduler.scorer_settings import ScorerSettings
 from forecast_scheduler.serving_access import check_exposed
 from forecast_scheduler.serving_settings import ServingSettings
-from forecast_scheduler.training_settings import PrometheusSettings
+from forecast_scheduler.settings import Settings
 from scorer.degradation import Ladder
 from scorer.options import ScorerOptions
 from scorer.scores.parameters import ScoreParameters
@@ -16,9 +16,10 @@ from scorer.service.server import ServerOptions
 __all__ = ["scorer_options", "server_options", "service_options"]
 
 
-def scorer_options(settings: ScorerSettings, prometheus: PrometheusSettings) -> ScorerOptions:
-    """What the scorer does. Raises InputError where scores are misnamed."""
-    scores, ladder = settings.scores, settings.ladder
+def scorer_options(settings: Settings) -> ScorerOptions:
+    """What the scorer of each command does. Raises InputError where scores are misnamed."""
+    ours, prometheus = settings.scorer, settings.prometheus
+    scores, ladder = ours.scores, ours.ladder
     water = scores.water_levels
     capacities = {
         "disk": prometheus.disk_capacity,
@@ -41,12 +42,14 @@ def scorer_options(settings: ScorerSettings, prometheus: PrometheusSettings) -> 
             oldest_state=ladder.oldest_state,
         ),
         usage_window=prometheus.step,
-        usage_every=settings.usage_every,
-        model_every=settings.model_every,
-        soft_load_every=settings.scale_out_every,
-        overview_every=settings.overview_every,
-        self_check_every=settings.self_check_every,
+        usage_every=ours.usage_every,
+        model_every=ours.model_every,
+        soft_load_every=ours.scale_out_every,
+        overview_every=ours.overview_every,
+        self_check_every=ours.self_check_every,
         capacities={name: value for name, value in capacities.items() if value is not None},
+        default_run=ours.default_run,
+        job_schedulers=(settings.schedule.job.scheduler_name,),
     )
 
 

@@ -104,6 +104,9 @@ class ScorerSettings(ServingSettings):
     self_check_every: Duration = Field(default=3600, ge=0)
     """How often the tables are compared with a rebuild; 0: only when /v1/self-check is asked."""
 
+    default_run: Duration = Field(default=600, ge=1, le=366 * 86_400)
+    """How long a pod of a job runs of which nothing is known."""
+
     report: Path | None = None
     """Page that `report --html` writes, offered at /report with a link on the scorer's page; read at every request."""
 

@@ -9,7 +9,8 @@ from typing import Any
 from scorer.assumed import AssumedPods
 from scorer.cluster.changes import Change, PodChange
 from scorer.cluster.decoding import ApiObject, Kind
-from scorer.cluster.objects import JobInfo, NodeInfo, PodInfo, ReplicaSetInfo
+from scorer.cluster.jobs import JobInfo
+from scorer.cluster.objects import NodeInfo, PodInfo, ReplicaSetInfo
 from scorer.cluster.pod_shape import on_node, shape_of
 from scorer.cluster.seating import waits
 from scorer.options import ScorerOptions

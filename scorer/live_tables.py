@@ -86,7 +86,7 @@ class LiveTables:
         self._refreshing = threading.Lock()
         self._last_check: SelfCheck | None = None
         self._followers: dict[Kind, Follower] = {}
-        self._attached: list[Follower] = []
+        self._attached: list[Follower] = [self._cluster.observed_runs]
         self._followers_wrong = False
         # How the state is kept up to date: synced, unix seconds of the last contact, and words for /v1/status.
         self._state_source: Callable[[], tuple[bool, float | None, Mapping[str, str]]] = lambda: (False, None, {})
@@ -324,7 +324,7 @@ class LiveTables:
             if model is None:
                 return
             with self._lock:
-                snapshot = self._cluster.snapshot()
+                snapshot = self._cluster.snapshot(model.profiles)
             now = datetime.fromtimestamp(self._clock(), UTC)
             predicted = predict(model.profiles, model.capacities, snapshot, now)
             before = self._cluster.predicted

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from scorer.degradation import Ladder
+from scorer.runs.expected import DEFAULT_RUN
 from scorer.scores.catalogue import DEFAULT_WEIGHTS
 from scorer.scores.parameters import ScoreParameters
 
@@ -26,6 +27,8 @@ class ScorerOptions:
     overview_every   : how often the peaks of all nodes are computed for page and metrics
     self_check_every : how often the tables are compared with a rebuild; 0 = only when asked
     capacities       : of nodes of which nothing else is known, by resource, base units
+    default_run      : how long a pod of a job runs of which nothing is known
+    job_schedulers   : scheduler names of the job profile, whose pods end even if no Job owns them
     """
 
     weights: Mapping[str, float] = field(default_factory=lambda: dict(DEFAULT_WEIGHTS))
@@ -38,3 +41,5 @@ class ScorerOptions:
     overview_every: float = 60.0
     self_check_every: float = 3600.0
     capacities: Mapping[str, float] = field(default_factory=dict)
+    default_run: float = DEFAULT_RUN
+    job_schedulers: tuple[str, ...] = ("job-scheduler",)

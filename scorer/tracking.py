@@ -19,7 +19,7 @@ from forecast.arrays import Bools, Floats
 from forecast.calendar import SLOT_MINUTES
 from forecast.resources import RESOURCES
 from forecast.service_key import ServiceKey
-from scorer.cluster.changes import Change, NodeAdded, NodeChanged, NodeRemoved, PodChange, PodsSeated, Seat
+from scorer.cluster.changes import Change, JobChange, NodeAdded, NodeChanged, NodeRemoved, PodChange, PodsSeated, Seat
 from scorer.cluster.objects import PodInfo, QosClass
 from scorer.cluster.seating import FINISHED
 from scorer.cluster.state import ClusterState
@@ -32,7 +32,11 @@ from scorer.options import ScorerOptions
 from scorer.predicted.capacity import KnownCapacities
 from scorer.predicted.cluster import PlacedPod, PredictedCluster
 from scorer.predicted.growing import grown
-from scorer.predicted.runs import Run, expected_run
+from scorer.predicted.profiles import Profiles
+from scorer.predicted.runs import Run, expected_run, lasting
+from scorer.runs.expected import ExpectedRuns
+from scorer.runs.observed import ObservedRuns
+from scorer.runs.run_times import RunTimes
 from scorer.snapshot import Snapshot
 from scorer.stack_weights import StackWeights
 from scorer.usable_nodes import EveryNode, UsableNodes
@@ -61,10 +65,16 @@ class TrackedCluster:
         # Which nodes pods could use; whoever knows it better sets it before the first nodes come.
         self.usable_nodes: UsableNodes = EveryNode(self.state)
         self._stack_weights = StackWeights(options.parameters)
+        times = RunTimes()
+        self.expected_runs = ExpectedRuns(
+            times, jobs=self.state.jobs, default=options.default_run, scheduler_names=options.job_schedulers
+        )
         # Seconds a pod is expected to run from its start; None = it runs on and on. Under the lock, of every pod that
-        # changes or is asked about; whoever sets it does so before the first pods come.
-        self.run_of: Callable[[PodInfo, ServiceKey], float | None] = lambda pod, service: None
-        self.listeners: list[Callable[[Sequence[Change]], None]] = []  # tables of others that follow the same changes
+        # changes or is asked about.
+        self.run_of: Callable[[PodInfo, ServiceKey], float | None] = self.expected_runs.seconds
+        self.observed_runs = ObservedRuns(self, times, self.expected_runs.is_job)
+        # Tables that follow the same changes.
+        self.listeners: list[Callable[[Sequence[Change]], None]] = [self.observed_runs.apply]
         # One row per node, more rows than used.
         self._capacity = np.full((0, len(RESOURCES)), np.nan)
         self._usage = np.full((0, len(RESOURCES)), np.nan)
@@ -134,6 +144,8 @@ class TrackedCluster:
                     self._end_shadows_on(row)
                     self._node_changed(row)
                     self._usage[row], self._sampled[row] = np.nan, np.nan
+                case JobChange():
+                    self._job_changed(change)
                 case _:
                     pass
         if changes:
@@ -197,9 +209,14 @@ class TrackedCluster:
                 self.charges.reprice(uid, self.expected_use(pod).amount)
         self._correct()
 
-    def snapshot(self) -> Snapshot:
-        """What `predict` needs, in copies; what happens from now on is noted in it for `catch_up`."""
+    def snapshot(self, profiles: Profiles) -> Snapshot:
+        """What `predict` needs, in copies; what happens from now on is noted in it for `catch_up`.
+
+        profiles : of the model to predict by, whose run lengths are used from now on
+        """
         state = self.state
+        self.expected_runs.use_model(profiles.runs)
+        self._look_again_at_runs()
         self._following = Snapshot(
             nodes=tuple((row, node) for row, node in enumerate(state.nodes) if node is not None),
             pods=dict(state.pods),
@@ -296,6 +313,22 @@ class TrackedCluster:
         known = self.charges.knows(pod.uid, after.node, pod.started)
         if not known and not self.charges.start(pod.uid, after.node, pod.started):
             self.charges.charge(pod.uid, after.node, self.expected_use(pod).amount, pod.started, self.now)
+
+    def _job_changed(self, change: JobChange) -> None:
+        """Its pods run no longer than its activeDeadlineSeconds allows."""
+        before = None if change.before is None else change.before.active_deadline_seconds
+        if before == change.job.active_deadline_seconds:
+            return
+        for pod in self.state.pods_of(change.job.uid):
+            if (seat := self.state.seat_of.get(pod.uid)) is not None:
+                self._place(pod.uid, seat, pod)
+
+    def _look_again_at_runs(self) -> None:
+        """Take what is known of run lengths by now for the pods that sit already."""
+        for uid, run in self._runs.items():
+            pod, key = self.state.pods[uid], self.state.services[self.state.seat_of[uid].service]
+            if (seconds := self.run_of(pod, key)) is not None:
+                self._runs[uid] = lasting(run, seconds)
 
     def _pods_seated(self, change: PodsSeated) -> None:
         """As `_pod_changed` of each. Pods that wait are in no other table, these have not started, and the profile of

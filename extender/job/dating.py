@@ -8,11 +8,12 @@ by then: it had started.
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Final
 
 from extender.job.terms import JobTerms, terms_of
-from scorer.cluster.job_runs import JobRun, JobRuns
+from scorer.cluster.jobs import JobInfo
 from scorer.cluster.objects import PodInfo
 
 __all__ = ["DatedTerms"]
@@ -22,9 +23,9 @@ _FIRST_ROUND: Final = 60.0
 
 
 class DatedTerms:
-    """For any thread."""
+    """When the terms of pods count from, for any thread. jobs: by UID."""
 
-    def __init__(self, jobs: JobRuns) -> None:
+    def __init__(self, jobs: Mapping[str, JobInfo]) -> None:
         self._jobs = jobs
 
     def of(self, pod: PodInfo) -> JobTerms:
@@ -49,8 +50,5 @@ class DatedTerms:
             return False
         return pod.created > (job.started or job.created) + _FIRST_ROUND
 
-    def _job_of(self, pod: PodInfo) -> JobRun | None:
-        if pod.owner.kind != "Job":
-            return None
-        job = self._jobs.get(pod.namespace, pod.owner.name)
-        return job if job is not None and job.uid == pod.owner_uid else None
+    def _job_of(self, pod: PodInfo) -> JobInfo | None:
+        return self._jobs.get(pod.owner_uid) if pod.owner.kind == "Job" else None

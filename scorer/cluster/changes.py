@@ -15,10 +15,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from forecast.arrays import Floats, Ints
+from scorer.cluster.jobs import JobInfo
 from scorer.cluster.objects import PodInfo
 
 __all__ = [
     "Change",
+    "JobChange",
     "NodeAdded",
     "NodeChanged",
     "NodeRemoved",
@@ -89,6 +91,14 @@ class PodsSeated:
 
 
 @dataclass(frozen=True, slots=True)
+class JobChange:
+    """A Job came or changed. before: None = it was not there."""
+
+    job: JobInfo
+    before: JobInfo | None
+
+
+@dataclass(frozen=True, slots=True)
 class NodeAdded:
     """A row is in use from now on, by a Node object or because a pod names the node."""
 
@@ -116,7 +126,7 @@ class ServiceAdded:
     service: int
 
 
-Change = PodChange | PodsSeated | NodeAdded | NodeChanged | NodeRemoved | ServiceAdded
+Change = PodChange | PodsSeated | JobChange | NodeAdded | NodeChanged | NodeRemoved | ServiceAdded
 
 
 def one_by_one(changes: Iterable[Change]) -> Iterator[Change]:

@@ -18,7 +18,8 @@ from msgspec import Raw
 
 from forecast.errors import InputError
 from scorer.cluster.decoding import SCORED_KINDS, ApiObject, Kind, UndecodableObject, decode_object
-from scorer.cluster.objects import JobInfo, NodeInfo, PodInfo, ReplicaSetInfo
+from scorer.cluster.jobs import JobInfo
+from scorer.cluster.objects import NodeInfo, PodInfo, ReplicaSetInfo
 from scorer.cluster.priority_classes import PRIORITY_CLASS, PriorityClasses, priority_classes
 from scorer.cluster.state import Change, ClusterState
 from scorer.cluster.watched import Watched

@@ -13,8 +13,9 @@ import msgspec
 from msgspec import Raw
 
 from scorer.cluster import wire, wire_storage
-from scorer.cluster.object_decoding import job_info, namespace_info, node_info, pod_info, replica_set_info
-from scorer.cluster.objects import JobInfo, NamespaceInfo, NodeInfo, PodInfo, ReplicaSetInfo
+from scorer.cluster.jobs import JobInfo, JobJson, job_info
+from scorer.cluster.object_decoding import namespace_info, node_info, pod_info, replica_set_info
+from scorer.cluster.objects import NamespaceInfo, NodeInfo, PodInfo, ReplicaSetInfo
 from scorer.cluster.storage_decoding import (
     attachment_info,
     capacity_info,
@@ -102,7 +103,6 @@ SCORED_KINDS: Final = (Kind.NODES, Kind.PODS, Kind.REPLICA_SETS, Kind.JOBS)
 
 _FROM_METADATA: Final[Mapping[Kind, Callable[[wire.Metadata], ApiObject]]] = {
     Kind.REPLICA_SETS: replica_set_info,
-    Kind.JOBS: job_info,
     Kind.NAMESPACES: namespace_info,
 }
 
@@ -131,6 +131,7 @@ def _whole(structure: type[W], make: Callable[[W], ApiObject]) -> Callable[[byte
 _FROM_WHOLE: Final = {
     Kind.PODS: _whole(wire.PodJson, pod_info),
     Kind.NODES: _whole(wire.NodeJson, node_info),
+    Kind.JOBS: _whole(JobJson, job_info),
     Kind.VOLUMES: _whole(wire_storage.VolumeObjectJson, volume_info),
     Kind.CLAIMS: _whole(wire_storage.ClaimObjectJson, claim_info),
     Kind.STORAGE_CLASSES: _whole(wire_storage.StorageClassJson, storage_class_info),

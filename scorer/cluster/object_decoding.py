@@ -11,7 +11,6 @@ from forecast.service_key import NO_OWNER, Owner
 from scorer.cluster import wire
 from scorer.cluster.constraint_decoding import host_ports, pod_constraints, pod_volumes, uses_host
 from scorer.cluster.objects import (
-    JobInfo,
     NamespaceInfo,
     NodeImage,
     NodeInfo,
@@ -25,7 +24,16 @@ from scorer.cluster.objects import (
 from scorer.cluster.seating import FINISHED
 from scorer.cluster.shared_pieces import own_annotations, quantities, shared_owner, string_map, totals
 
-__all__ = ["job_info", "namespace_info", "node_info", "pod_info", "replica_set_info"]
+__all__ = [
+    "controller",
+    "created_at",
+    "namespace_info",
+    "namespace_of",
+    "node_info",
+    "pod_info",
+    "replica_set_info",
+    "uid_of",
+]
 
 _LONGEST_REASON: Final = 64
 
@@ -62,14 +70,14 @@ def node_info(node: wire.NodeJson) -> NodeInfo:
 def pod_info(pod: wire.PodJson) -> PodInfo:
     """A Pod. What the API server would fill in may be missing: namespace, uid, status."""
     metadata, spec, status = pod.metadata, pod.spec or wire.PodSpec(), pod.status or wire.PodStatus()
-    namespace = _namespace(metadata)
-    owner, owner_uid = _controller(metadata)
+    namespace = namespace_of(metadata)
+    owner, owner_uid = controller(metadata)
     effective = totals(spec, status)
     labels = string_map(metadata.labels)
     phase = _PHASES.get(status.phase or "Pending", Phase.UNKNOWN)
     started = _started(status)
     return PodInfo(
-        uid=_uid(metadata),
+        uid=uid_of(metadata),
         namespace=namespace,
         name=metadata.name,
         node=sys.intern(spec.node_name or ""),
@@ -84,7 +92,7 @@ def pod_info(pod: wire.PodJson) -> PodInfo:
         phase=phase,
         terminating=metadata.deletion_timestamp is not None,
         started=started,
-        created=_created(metadata),
+        created=created_at(metadata),
         scheduler_name=sys.intern(spec.scheduler_name or "default-scheduler"),
         priority=spec.priority or 0,
         constraints=pod_constraints(spec, namespace, labels),
@@ -108,19 +116,14 @@ def replica_set_info(metadata: wire.Metadata) -> ReplicaSetInfo:
     """A ReplicaSet; revision and replicas are annotations its Deployment's controller keeps."""
     annotations = _string_map_decoder.decode(metadata.annotations) or {}
     return ReplicaSetInfo(
-        uid=_uid(metadata),
-        namespace=_namespace(metadata),
+        uid=uid_of(metadata),
+        namespace=namespace_of(metadata),
         name=metadata.name,
-        owner=_controller(metadata)[0],
+        owner=controller(metadata)[0],
         revision=_whole_number(annotations.get(_REVISION)),
         desired_replicas=_whole_number(annotations.get(_DESIRED_REPLICAS)),
-        created=_created(metadata),
+        created=created_at(metadata),
     )
-
-
-def job_info(metadata: wire.Metadata) -> JobInfo:
-    """A Job."""
-    return JobInfo(_uid(metadata), _namespace(metadata), metadata.name, _controller(metadata)[0])
 
 
 def namespace_info(metadata: wire.Metadata) -> NamespaceInfo:
@@ -144,19 +147,22 @@ def _images(spec: wire.PodSpec) -> tuple[str, ...]:
     return tuple(map(sys.intern, (*(c.image for c in containers), *volumes)))
 
 
-def _namespace(metadata: wire.Metadata) -> str:
+def namespace_of(metadata: wire.Metadata) -> str:
+    """The namespace of an object, "default" where a manifest leaves it out."""
     return sys.intern(metadata.namespace or "default")
 
 
-def _uid(metadata: wire.Metadata) -> str:
-    return metadata.uid or f"{_namespace(metadata)}/{metadata.name}"
+def uid_of(metadata: wire.Metadata) -> str:
+    """The UID of an object, namespace/name where a manifest has none."""
+    return metadata.uid or f"{namespace_of(metadata)}/{metadata.name}"
 
 
-def _created(metadata: wire.Metadata) -> float:
+def created_at(metadata: wire.Metadata) -> float:
+    """When an object was created, unix seconds; 0 = it does not say."""
     return metadata.creation_timestamp.timestamp() if metadata.creation_timestamp else 0.0
 
 
-def _controller(metadata: wire.Metadata) -> tuple[Owner, str]:
+def controller(metadata: wire.Metadata) -> tuple[Owner, str]:
     """The controller among the owners, and its UID; the rule of forecast.service_key.owner_from_references."""
     for reference in metadata.owner_references or ():
         if reference.controller:

@@ -13,7 +13,6 @@ __all__ = [
     "ANNOTATION_PREFIX",
     "SHARING_PLUGIN_PREFIX",
     "ContainerRequests",
-    "JobInfo",
     "NamespaceInfo",
     "NodeImage",
     "NodeInfo",
@@ -182,16 +181,6 @@ class ReplicaSetInfo:
     revision: int | None
     desired_replicas: int | None
     created: float
-
-
-@dataclass(frozen=True, slots=True)
-class JobInfo:
-    """A Job's metadata."""
-
-    uid: str
-    namespace: str
-    name: str
-    owner: Owner
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,8 @@ import numpy as np
 from forecast.arrays import Bools, Floats, Ints
 from forecast.service_key import ServiceKey, service_of_pod
 from scorer.cluster.columns import nonzero_units, per_unit, request_units
-from scorer.cluster.objects import JobInfo, NodeInfo, PodInfo, ReplicaSetInfo
+from scorer.cluster.jobs import JobInfo
+from scorer.cluster.objects import NodeInfo, PodInfo, ReplicaSetInfo
 from scorer.cluster.rollout import deployment_of, is_superseded, newest_revision, replicas_wanted
 from scorer.cluster.seating import seat_weight, serves, sits
 from scorer.cluster.state import ClusterState, Seat

@@ -21,6 +21,7 @@ from forecast.arrays import Bools, Floats, Ints
 from forecast.service_key import ServiceKey, service_of_pod
 from scorer.cluster.changes import (
     Change,
+    JobChange,
     NodeAdded,
     NodeChanged,
     NodeRemoved,
@@ -32,7 +33,8 @@ from scorer.cluster.changes import (
 )
 from scorer.cluster.columns import NodeColumns
 from scorer.cluster.decoding import ApiObject, Kind
-from scorer.cluster.objects import JobInfo, NodeInfo, PodInfo, ReplicaSetInfo
+from scorer.cluster.jobs import JobInfo
+from scorer.cluster.objects import NodeInfo, PodInfo, ReplicaSetInfo
 from scorer.cluster.rollout import Rollouts, replicas_wanted
 from scorer.cluster.seating import same_requests, seat_weight, serves, sits, waits
 from scorer.cluster.services import Services
@@ -237,6 +239,10 @@ class ClusterState:
                 self._owned.setdefault(pod.owner_uid, {})[pod.uid] = None
         return changes + self._settle(pod.uid, known, pod)
 
+    def pods_of(self, owner_uid: str) -> tuple[PodInfo, ...]:
+        """The pods that a controller owns: a ReplicaSet, a Job."""
+        return tuple(self.pods[uid] for uid in self._owned.get(owner_uid, ()))
+
     def service_index(self, uid: str) -> int:
         """Index of the service of a pod that is here."""
         return self._standing[uid][0]
@@ -288,10 +294,13 @@ class ClusterState:
 
     def put_job(self, job: JobInfo) -> list[Change]:
         """A Job was added or modified: its pods may belong to another service."""
-        if self.jobs.get(job.uid) == job:
+        known = self.jobs.get(job.uid)
+        if known == job:
             return []
         self.jobs[job.uid] = job
-        return self._resettle([job.uid], ())
+        has_same_owner = known is not None and known.owner == job.owner
+        changes = [] if has_same_owner else self._resettle([job.uid], ())
+        return [*changes, JobChange(job, known)]
 
     def delete_job(self, uid: str) -> list[Change]:
         """A Job is gone."""

@@ -26,6 +26,7 @@ from scorer.predicted.capacity import LARGEST
 from scorer.predicted.declared import DeclaredAmounts, declared_amounts
 from scorer.predicted.run_levels import RunLevels
 from scorer.predicted.runs import RunHours, slots_of
+from scorer.runs.model_runs import model_runs
 
 __all__ = ["ProfileKey", "Profiles"]
 
@@ -50,13 +51,14 @@ class ProfileKey:
 
 
 class Profiles:
-    """Curves of one pod, base units. `row_of` tells which services the model knows."""
+    """Curves of one pod, base units. row_of: services that the model knows; runs: lengths that it has learned."""
 
     def __init__(self, model: PeakModel) -> None:
         self.model = model
         self.row_of = {service: row for row, service in enumerate(model.services)}
         self._measured: Bools = np.any(np.isfinite(model.usage_day_type), axis=(1, 2, 3))
         self._levels = RunLevels(model)
+        self.runs = model_runs(model)
 
     def knows(self, service: ServiceKey) -> bool:
         """Whether the model has anything measured of the service."""

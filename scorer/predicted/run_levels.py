@@ -1,7 +1,7 @@
 """What a pod that runs for a while only is expected to use meanwhile, whenever that is: by a model, in one figure each.
 
-The model says what a service's pods use at the half hours in which they ran. A pod that somebody starts at another hour
-uses as much, so the highest of these holds for all.
+The model says what one pod of a Job owner uses while it runs (`run_usage`). Where it does not, the half hours in which
+the service's pods ran say it: a pod that starts at another hour uses as much, so the highest of these holds for all.
 """
 
 from __future__ import annotations
@@ -65,7 +65,10 @@ class RunLevels:
         # A resource that was measured only where no pods are expected is not unknown.
         mean = _highest(usage[:, there.ravel()])
         mean = np.where(np.isfinite(mean), mean, _highest(usage))
-        hours, correction = there.any(axis=0), np.nan_to_num(model.correction[0].astype(np.float64), nan=1.0)
+        correction = np.nan_to_num(model.correction[0].astype(np.float64), nan=1.0)
+        known = model.run_usage[0].astype(np.float64) * correction + self._cost.max(axis=1)
+        mean = np.where(np.isfinite(known), known, mean)
+        hours = there.any(axis=0)
         own, shared = (np.nan_to_num(_highest(std[0][:, hours])) for std in (model.own_std, model.shared_std))
         return RunLevel(mean, own * correction, shared * correction)
 

@@ -13,7 +13,7 @@ from datetime import date
 from forecast.calendar import SLOTS_PER_DAY
 from scorer.predicted.horizon import Horizon
 
-__all__ = ["Run", "RunHours", "expected_run", "half_hours", "slots_of", "under_way"]
+__all__ = ["Run", "RunHours", "expected_run", "half_hours", "lasting", "slots_of", "under_way"]
 
 _LONGEST = 10 * 365 * 86_400.0
 """Seconds; beyond that a moment may be one that no calendar has, and anybody may write any."""
@@ -45,7 +45,12 @@ def expected_run(started: float | None, seconds: float | None, now: float, known
     if started is None and known is not None and known.start <= now < known.end:
         return known
     start = now if started is None else min(max(started, now - _LONGEST), now)
-    return Run(start, start + min(max(seconds, 0.0), _LONGEST))
+    return lasting(Run(start, start), seconds)
+
+
+def lasting(run: Run, seconds: float) -> Run:
+    """The same run, of a pod that is now expected to run for so long. seconds: from its start"""
+    return Run(run.start, run.start + min(max(seconds, 0.0), _LONGEST))
 
 
 def half_hours(run: Run, horizon: Horizon) -> RunHours:

@@ -1,6 +1,9 @@
 """How long a pod is expected to run.
 
-    what its annotation says  >  what was learned of its service  >  the default
+    what its annotation says  >  what is known of its service  >  the default
+
+What is known of a service is what the model has learned, refined by the runs that this process has seen. Without a
+model only the latter count, and while no pod was seen to end, the whole Jobs (`RunEstimate.is_bound`).
 
 No longer than activeDeadlineSeconds of its Job: then it is stopped. That clock starts when the controller takes the Job
 up, whether or not its pods run.
@@ -9,22 +12,25 @@ up, whether or not its pods run.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Final
 
 from forecast.errors import InputError
-from forecast.run_length import LONGEST_RUN
+from forecast.run_length import LONGEST_RUN, RunEstimate
 from forecast.service_key import ServiceKey
-from scorer.cluster.job_runs import JobRuns
+from scorer.cluster.jobs import JobInfo
 from scorer.cluster.objects import PodInfo
+from scorer.runs.job_pods import is_job_pod
 from scorer.runs.run_times import SHORTEST_RUN, RunTimes
 from scorer.runs.said_run import said_run
 
-__all__ = ["DEFAULT_RUN", "ExpectedRun", "ExpectedRuns", "Source"]
+__all__ = ["DEFAULT_RUN", "ExpectedRun", "ExpectedRuns", "Source", "refined"]
 
 DEFAULT_RUN: Final = 600.0
+
+_MOST_RUNS_OF_MODEL: Final = 8
 
 _NO_ANNOTATIONS: Final[Mapping[str, str]] = {}
 
@@ -34,6 +40,7 @@ class Source(Enum):
 
     SAID = "annotation"
     LEARNED = "pods before"
+    MODEL = "model"
     BOUNDED = "Jobs before"
     DEFAULT = "default"
 
@@ -62,49 +69,105 @@ class ExpectedRun:
 
 
 class ExpectedRuns:
-    """For any thread.
+    """Expected runs of pods and services, for any thread.
 
-    jobs    : where the Job of a pod is looked up; None = nowhere
-    default : seconds, where nothing is known
+    jobs            : by UID, where the Job of a pod is looked up; None = nowhere
+    default         : seconds, where nothing is known
+    scheduler_names : of the job profile, see `is_job_pod`
     """
 
     def __init__(
         self,
         run_times: RunTimes,
         *,
-        jobs: JobRuns | None = None,
+        jobs: Mapping[str, JobInfo] | None = None,
         default: float = DEFAULT_RUN,
+        scheduler_names: Collection[str] = (),
     ) -> None:
         if not SHORTEST_RUN <= default <= LONGEST_RUN:
             raise InputError(
                 f"the run time of unknown jobs is {default:g} s: it must be between {SHORTEST_RUN:g} s and "
                 f"{LONGEST_RUN / 86_400:g} days, such as 10m"
             )
-        self._run_times, self._jobs = run_times, jobs
+        self._run_times, self._names = run_times, frozenset(scheduler_names)
+        self._jobs: Mapping[str, JobInfo] = {} if jobs is None else jobs  # an empty one is filled later
         self._default = ExpectedRun(default, Source.DEFAULT, default)
+        self._of_model: Mapping[ServiceKey, RunEstimate] = {}
+
+    def use_model(self, runs: Mapping[ServiceKey, RunEstimate]) -> None:
+        """Start from the run lengths that a model has learned, in place of those of the model before it."""
+        self._of_model = runs
+
+    def is_job(self, pod: PodInfo) -> bool:
+        """Whether a pod runs for a while and ends."""
+        return is_job_pod(pod, self._names)
+
+    def seconds(self, pod: PodInfo, service: ServiceKey) -> float | None:
+        """Seconds that a pod runs from its start; None = on and on. Quick: called for each pod that changes."""
+        if not is_job_pod(pod, self._names):
+            return None
+        seconds = said_run(pod.annotations) if pod.annotations else None
+        if seconds is None:
+            known, _ = self._known(service)
+            seconds = self._default.seconds if known is None else known.typical
+        most = self._most(pod)
+        return seconds if most is None else min(seconds, most)
 
     def of(self, pod: PodInfo, service: ServiceKey) -> ExpectedRun:
         """The expected run of a pod, bounded by its Job."""
-        run = self.of_service(service, pod.annotations)
-        if self._jobs is None or pod.owner.kind != "Job":
-            return run
-        job = self._jobs.get(pod.namespace, pod.owner.name)
-        if job is None or job.uid != pod.owner_uid:
+        run, job = self.of_service(service, pod.annotations), self._job_of(pod)
+        if job is None:
             return run
         run = replace(run, rounds=job.rounds(job.succeeded))
-        if job.active_deadline_seconds is None:
+        most = self._most(pod)
+        if most is None or job.active_deadline_seconds is None:
             return run
-        most = float(job.active_deadline_seconds)
         # A Job whose start was not seen yet has just been taken up: nobody makes its pods before.
         began = pod.created if job.started is None else job.started
-        return replace(run.within(max(SHORTEST_RUN, most)), stopped=began + most)
+        return replace(run.within(most), stopped=began + job.active_deadline_seconds)
 
     def of_service(self, service: ServiceKey, annotations: Mapping[str, str] = _NO_ANNOTATIONS) -> ExpectedRun:
         """The expected run of the next pod of a service. annotations: ours, of its template."""
         said = said_run(annotations) if annotations else None
         if said is not None:
             return ExpectedRun(said, Source.SAID, said)
-        learned = self._run_times.expected(service)
-        if learned is None:
-            return self._default
-        return ExpectedRun(learned.typical, Source.BOUNDED if learned.is_bound else Source.LEARNED, learned.long)
+        known, source = self._known(service)
+        return self._default if known is None else ExpectedRun(known.typical, source, known.long)
+
+    def _known(self, service: ServiceKey) -> tuple[RunEstimate | None, Source]:
+        """What model and process know of a service; None = nothing."""
+        seen, of_model = self._run_times.expected(service), self._of_model.get(service)
+        if of_model is not None and (seen is None or seen.is_bound):
+            return of_model, Source.MODEL
+        if seen is None:
+            return None, Source.DEFAULT
+        if seen.is_bound:
+            return seen, Source.BOUNDED
+        return seen if of_model is None else refined(of_model, seen), Source.LEARNED
+
+    def _job_of(self, pod: PodInfo) -> JobInfo | None:
+        return self._jobs.get(pod.owner_uid) if pod.owner.kind == "Job" else None
+
+    def _most(self, pod: PodInfo) -> float | None:
+        """Seconds after which its Job is stopped; None = never."""
+        job = self._job_of(pod)
+        if job is None or job.active_deadline_seconds is None:
+            return None
+        return max(SHORTEST_RUN, float(job.active_deadline_seconds))
+
+
+def refined(of_model: RunEstimate, seen: RunEstimate) -> RunEstimate:
+    """What a model has learned of a service, refined by what this process has seen of it.
+
+        ln seconds = (n ln seen + m ln of_model) / (n + m),    m = min(runs of the model, 8)
+
+    A mean of logarithms, since a run that has doubled is as far off as one that has halved. The model counts for eight
+    runs at most: it knows weeks, and a job that was changed today is to be believed today.
+    """
+    m = min(of_model.n, _MOST_RUNS_OF_MODEL)
+    share = seen.n / (seen.n + m)
+
+    def between(a: float, b: float) -> float:
+        return math.exp((1.0 - share) * math.log(a) + share * math.log(b))
+
+    return RunEstimate(between(of_model.typical, seen.typical), between(of_model.long, seen.long), seen.n + m)

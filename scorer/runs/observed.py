@@ -1,11 +1,12 @@
-"""Pods that finish, as the tables tell of them: how long each ran goes to the run times of its service."""
+"""Pods that finish and Jobs that complete, as the tables tell of them: how long they ran goes to the run times of their
+services."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from typing import Final, Protocol
 
-from scorer.cluster.changes import Change, PodChange, one_by_one
+from scorer.cluster.changes import Change, JobChange, PodChange
 from scorer.cluster.objects import Phase, PodInfo
 from scorer.cluster.seating import FINISHED
 from scorer.cluster.state import ClusterState
@@ -39,9 +40,11 @@ class ObservedRuns(NodesAndPodsOnly):
         self._counted: dict[str, None] = {}  # oldest first
 
     def apply(self, changes: Sequence[Change]) -> None:
-        """Pods that have ended, or whose objects are gone."""
-        for change in one_by_one(changes):
-            if isinstance(change, PodChange) and change.pod.phase in FINISHED and self._is_job(change.pod):
+        """Learn from pods that have ended, or whose objects are gone, and from Jobs."""
+        for change in changes:  # pods that are seated many at once (PodsSeated) have not ended
+            if isinstance(change, JobChange):
+                self._run_times.learn_from_jobs((change.job,))
+            elif isinstance(change, PodChange) and change.pod.phase in FINISHED and self._is_job(change.pod):
                 # Whoever plays a node may say that a pod has ended and not when: then it was just now.
                 has_just_ended = change.before is not None and change.after is None
                 self._count(change.pod, self._cluster.now if has_just_ended else None)
@@ -49,10 +52,11 @@ class ObservedRuns(NodesAndPodsOnly):
                     self._counted.pop(change.pod.uid, None)
 
     def rebuild(self) -> None:
-        """Finished pods of which nobody told."""
+        """Learn from finished pods and Jobs whose changes were missed."""
         for pod in self._cluster.state.pods.values():
             if pod.phase in FINISHED and self._is_job(pod):
                 self._count(pod, None)
+        self._run_times.learn_from_jobs(self._cluster.state.jobs.values())
 
     def _count(self, pod: PodInfo, now: float | None) -> None:
         finished = now if pod.finished is None else pod.finished

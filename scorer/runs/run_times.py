@@ -17,7 +17,7 @@ from typing import Final
 
 from forecast.run_length import LONGEST_RUN, RunEstimate, estimate
 from forecast.service_key import ServiceKey
-from scorer.cluster.job_runs import JobRun, Outcome
+from scorer.cluster.jobs import JobInfo, Outcome
 
 __all__ = ["REMEMBERED_RUNS", "SHORTEST_RUN", "RunTimes"]
 
@@ -74,7 +74,7 @@ class RunTimes:
             seen.bounds.clear()
             seen.estimate = estimate(seen.runs)
 
-    def learn_from_jobs(self, jobs: Iterable[JobRun]) -> None:
+    def learn_from_jobs(self, jobs: Iterable[JobInfo]) -> None:
         """Jobs, whatever has become of them; each counts once, however often it is told of.
 
         Those whose pods all could run side by side and did not fail: none of them took longer than the whole.
@@ -130,7 +130,7 @@ def _bounded(seconds: float) -> float:
     return max(SHORTEST_RUN, seconds)
 
 
-def _seconds_of(job: JobRun) -> float | None:
+def _seconds_of(job: JobInfo) -> float | None:
     """At most how long each pod of a Job ran; None = it does not say."""
     if job.outcome is not Outcome.COMPLETE or job.started is None or job.finished is None or job.failed:
         return None

@@ -8,7 +8,8 @@ import time
 from collections.abc import Callable, Sequence
 
 from scorer.cluster.decoding import SCORED_KINDS, ApiObject, Kind, decode_list
-from scorer.cluster.objects import JobInfo, PodInfo, ReplicaSetInfo
+from scorer.cluster.jobs import JobInfo
+from scorer.cluster.objects import PodInfo, ReplicaSetInfo
 from scorer.cluster.storage_objects import ClaimInfo, StorageCapacityInfo
 from tests.servers.cluster_objects import ClusterWriter
 

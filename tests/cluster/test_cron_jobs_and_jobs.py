@@ -11,17 +11,15 @@ import pytest
 
 from extender.job.objects.cron_jobs import WATCHED_CRON_JOBS, Concurrency, CronJobInfo, CronJobs
 from extender.webhook.store import WEBHOOK_TIMING
-from forecast.run_length import RunEstimate
 from forecast.service_key import ServiceKey
 from scorer.cluster.decoding import Kind
-from scorer.cluster.job_runs import WATCHED_JOBS, JobRun, JobRuns, Outcome
 from scorer.cluster.job_templates import PodTemplate
+from scorer.cluster.jobs import JobInfo, Outcome
 from scorer.cluster.kubernetes_client import api_client
 from scorer.cluster.kubernetes_source import KubernetesSource, ResourceSource
 from scorer.cluster.kubernetes_watcher import ResourceWatcher
 from scorer.live_tables import LiveTables
-from scorer.runs.observed import ObservedRuns
-from scorer.runs.run_times import RunTimes
+from scorer.runs.expected import Source
 from tests.cluster.stored_objects import eventually
 from tests.servers.cluster_objects import ClusterWriter, Manifest, job, node, pod, running
 from tests.servers.control_plane.control_plane import ControlPlane
@@ -36,8 +34,7 @@ class World:
 
     writer: ClusterWriter
     cron_jobs: CronJobs
-    jobs: JobRuns
-    times: RunTimes
+    tables: LiveTables
 
     def cron_job(self, name: str) -> CronJobInfo:
         assert eventually(lambda: self.cron_jobs.get("default", name) is not None, LONG)
@@ -45,30 +42,30 @@ class World:
         assert found is not None
         return found
 
-    def job(self, name: str) -> JobRun:
-        assert eventually(lambda: self.jobs.get("default", name) is not None, LONG)
-        found = self.jobs.get("default", name)
+    def job(self, name: str) -> JobInfo:
+        assert eventually(lambda: self._job(name) is not None, LONG)
+        found = self._job(name)
         assert found is not None
         return found
 
-    def becomes_expected(self, service: str, expected: RunEstimate) -> bool:
-        return eventually(lambda: self.times.expected(ServiceKey("default", "CronJob", service)) == expected, LONG)
+    def expected(self, service: str) -> tuple[float, float, Source]:
+        with self.tables.reading() as cluster:
+            run = cluster.expected_runs.of_service(ServiceKey("default", "CronJob", service))
+        return run.seconds, run.long, run.source
+
+    def _job(self, name: str) -> JobInfo | None:
+        with self.tables.reading() as cluster:
+            return next((job for job in cluster.state.jobs.values() if job.name == name), None)
+
+    def becomes_expected(self, service: str, *expected: object) -> bool:
+        return eventually(lambda: self.expected(service) == expected, LONG)
 
 
 @pytest.fixture(scope="module")
 def world(plane: ControlPlane) -> Iterator[World]:
-    api, tables, times = api_client(plane.kubeconfig), LiveTables(), RunTimes()
-    cron_jobs, jobs = CronJobs(), JobRuns(listeners=[times.learn_from_jobs])
-    with tables.reading() as cluster:
-        observed = ObservedRuns(cluster, times, lambda pod: pod.owner.kind == "Job")
-    tables.attach((), observed)
+    api, tables, cron_jobs = api_client(plane.kubeconfig), LiveTables(), CronJobs()
     sources = (
-        ResourceSource(
-            [
-                ResourceWatcher(api, cron_jobs, WATCHED_CRON_JOBS, timing=WEBHOOK_TIMING),
-                ResourceWatcher(api, jobs, WATCHED_JOBS, timing=WEBHOOK_TIMING),
-            ]
-        ),
+        ResourceSource([ResourceWatcher(api, cron_jobs, WATCHED_CRON_JOBS, timing=WEBHOOK_TIMING)]),
         KubernetesSource(api, tables, kinds=(Kind.NODES, Kind.PODS, Kind.JOBS)),
     )
     with ClusterWriter(plane) as writer:
@@ -77,7 +74,7 @@ def world(plane: ControlPlane) -> Iterator[World]:
         for source in sources:
             source.start()
         assert all(source.wait_synced(LONG) for source in sources)
-        yield World(writer, cron_jobs, jobs, times)
+        yield World(writer, cron_jobs, tables)
         for source in sources:
             source.stop()
 
@@ -97,7 +94,7 @@ def test_what_was_there_before_is_listed(world: World) -> None:
     assert early == CronJobInfo("default", "early", early.uid, "0 * * * *", created=early.created)
     assert abs(early.created - datetime.now(UTC).timestamp()) < 3600
     run = world.job("early-1")
-    assert run == JobRun("default", "early-1", run.uid, early.service, created=run.created, template=run.template)
+    assert run == JobInfo("default", "early-1", run.uid, early.service, created=run.created, template=run.template)
     assert run.template.labels["batch.kubernetes.io/job-name"] == "early-1"
 
 
@@ -173,7 +170,7 @@ def test_a_job_from_its_suspension_to_its_end(world: World) -> None:
     assert eventually(lambda: world.job("nightly-29000000").outcome is Outcome.COMPLETE, LONG)
     run = world.job("nightly-29000000")
     assert (run.finished, run.succeeded, run.active) == (seconds(ENDED), 1, 0)
-    assert world.becomes_expected("nightly", RunEstimate(300.0, 600.0, 1, is_bound=True))
+    assert world.becomes_expected("nightly", 300.0, 600.0, Source.BOUNDED)
 
 
 def test_a_pod_that_ends_says_more_than_its_job(world: World) -> None:
@@ -186,12 +183,12 @@ def test_a_pod_that_ends_says_more_than_its_job(world: World) -> None:
     ended = {"startedAt": "2026-11-21T01:02:00Z", "finishedAt": "2026-11-21T01:04:00Z", "exitCode": 0}
     status["containerStatuses"][0] |= {"state": {"terminated": ended}, "ready": False}
     world.writer.patch_status(one, status)
-    assert world.becomes_expected("hourly", RunEstimate(120.0, 240.0, 1))
+    assert world.becomes_expected("hourly", 120.0, 240.0, Source.LEARNED)
     world.writer.patch_status(owner, completed())
     assert eventually(lambda: world.job("hourly-29000000").finished is not None, LONG)
     world.writer.create(job("told-of-after-it"))
     world.job("told-of-after-it")
-    assert world.times.expected(ServiceKey("default", "CronJob", "hourly")) == RunEstimate(120.0, 240.0, 1)
+    assert world.expected("hourly") == (120.0, 240.0, Source.LEARNED)
 
 
 def completed() -> Manifest:

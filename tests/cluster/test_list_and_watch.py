@@ -13,10 +13,11 @@ import pytest
 from forecast.errors import InputError
 from forecast.service_key import Owner
 from scorer.cluster.decoding import Kind
+from scorer.cluster.jobs import JobInfo
 from scorer.cluster.kubernetes_client import api_client, check_access
 from scorer.cluster.kubernetes_source import KubernetesSource, Sink, Timing
 from scorer.cluster.kubernetes_steps import Backoff
-from scorer.cluster.objects import JobInfo, NodeInfo, PodInfo, ReplicaSetInfo
+from scorer.cluster.objects import NodeInfo, PodInfo, ReplicaSetInfo
 from tests.cluster.stored_objects import StoredObjects, eventually
 from tests.servers.cluster_objects import ClusterWriter, Manifest, job, node, pod, replica_set, running
 from tests.servers.control_plane.control_plane import ControlPlane

@@ -11,10 +11,11 @@ import pytest
 
 from forecast.service_key import ServiceKey
 from scorer.cluster.decoding import ApiObject, Kind, decode_list
+from scorer.cluster.jobs import JobInfo
 from scorer.cluster.kubernetes_client import api_client
 from scorer.cluster.kubernetes_source import KubernetesSource, Timing
 from scorer.cluster.kubernetes_steps import Backoff
-from scorer.cluster.objects import JobInfo, NodeInfo, PodInfo, ReplicaSetInfo
+from scorer.cluster.objects import NodeInfo, PodInfo, ReplicaSetInfo
 from scorer.cluster.self_check import self_check
 from scorer.cluster.state import ClusterState
 from tests.cluster.stored_objects import eventually

@@ -4,16 +4,22 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from extender.filters.domain import DOMAIN_LABEL
+from forecast.resources import CPU
 from forecast.service_key import Owner, ServiceKey
 from forecast_scheduler.job_tables import JobTables, job_tables
 from forecast_scheduler.schedule_settings import ScheduleSettings
-from scorer.cluster.job_runs import JobRun
+from scorer.cluster.decoding import Kind
+from scorer.cluster.jobs import JobInfo
 from scorer.cluster.objects import PodInfo
 from tests.extender.job.serverless.providers_world import provider_node, real_node
+from tests.extender.job.storm.storm_scene import cron_job
 from tests.extender.job.valley.waiting_pods import job_pod
+from tests.scorer.live_cluster import at, loaded
+from tests.scorer.nightly_jobs import RUN_SECONDS, nightly_model
 from tests.scorer.scorer_at import LiveScorer
 
 SETTINGS = ScheduleSettings.model_validate({"profiles": ["online", "job"]})
@@ -30,11 +36,11 @@ def of_a_job(created: float) -> PodInfo:
 
 
 def test_a_pod_that_is_made_anew_is_due_when_the_first_one_was() -> None:
-    _, tables = made()
+    live, tables = made()
     pod = of_a_job(created=2_000.0)
     assert tables.due_of(pod) == 2_000.0 + 3_000.0
     service = ServiceKey(pod.namespace, "Job", "work")
-    tables.job_runs.put(JobRun(pod.namespace, "work", "u", service, created=500.0))
+    live.scorer.put(Kind.JOBS, JobInfo(pod.namespace, "work", "u", service, created=500.0))
     assert tables.due_of(pod) == tables.due_of(replace(pod, created=3_000.0)) == 500.0 + 3_000.0
 
 
@@ -43,7 +49,7 @@ def test_punctuality_goes_by_the_same_time() -> None:
     now = live.clock.now
     pod = of_a_job(created=now)
     service = ServiceKey(pod.namespace, "Job", "work")
-    tables.job_runs.put(JobRun(pod.namespace, "work", "u", service, created=now - 3_500.0))
+    live.scorer.put(Kind.JOBS, JobInfo(pod.namespace, "work", "u", service, created=now - 3_500.0))
     live.put(pod)
     live.later(101.0)
     tables.punctuality.check()
@@ -62,3 +68,15 @@ def test_shares_are_of_own_nodes_or_of_virtual_ones_where_there_are_no_others(ha
         for node in nodes:
             cluster.put(node)
     assert tables.shares.total[0] == (8.0 if has_own else 500.0)
+
+
+def test_a_process_that_starts_minutes_before_a_storm_knows_how_long_its_pods_run() -> None:
+    live = LiveScorer(1 + 54 / 60, without_model=True)
+    tables = job_tables(live.scorer, SETTINGS)
+    live.scorer.install(loaded(nightly_model()))
+    tables.cron_jobs.put(cron_job("nightly", schedule="0 2 * * *"))
+    tables.storms.keep_up()
+    assert [one.start for one in tables.storms.storm_reports()] == [at(2)]
+    ends = at(2) + RUN_SECONDS
+    cores = tables.storms.expected_use(np.array([at(1.95), at(2.1), ends - 120, ends + 120]))[CPU]
+    np.testing.assert_allclose(cores, [0.0, 30.0, 30.0, 0.0])

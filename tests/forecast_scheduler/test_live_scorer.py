@@ -81,7 +81,7 @@ def test_contradicting_inputs_are_refused(inputs: Inputs, message: str) -> None:
 
 def test_the_settings_as_they_come_are_the_defaults_of_the_scorer() -> None:
     settings = Settings()
-    assert scorer_options(settings.scorer, settings.prometheus) == ScorerOptions()
+    assert scorer_options(settings) == ScorerOptions()
     assert server_options(settings.scorer).port == 8080
     assert service_options(settings.scorer).max_concurrent == 64
 
@@ -101,7 +101,7 @@ def test_settings_reach_the_scorer() -> None:
             },
         }
     )
-    options = scorer_options(settings.scorer, settings.prometheus)
+    options = scorer_options(settings)
     assert (options.usage_window, options.usage_every) == (60, 5)
     assert options.ladder == Ladder(3600, 7200, 180, 240)
     assert options.weights == {"qos_balance": 1}

@@ -23,7 +23,8 @@ from scorer.cluster.constraints import (
 )
 from scorer.cluster.objects import Phase, PodInfo
 from scorer.live.virtual_request import VIRTUAL_REQUEST_ANNOTATION
-from tests.scorer.live_cluster import at, pod_of
+from scorer.predicted.profiles import Profiles
+from tests.scorer.live_cluster import at, model, pod_of
 from tests.scorer.scorer_at import LiveScorer
 
 __all__ = ["SHAPES", "Batch", "batches", "follow_ups", "happen", "heard_by", "prepared"]
@@ -116,7 +117,7 @@ def prepared(batch: Batch, attach: Callable[[LiveScorer], None] = lambda _: None
         tested.put(pod)
     with tested.scorer.reading() as cluster:
         if batch.is_followed:
-            cluster.snapshot()
+            cluster.snapshot(Profiles(model()))
     return tested
 
 

@@ -21,7 +21,18 @@ from scorer.cluster.objects import NodeInfo, PodInfo
 __all__ = ["differences", "tables_of", "values"]
 
 _LEAVES: Final = (str, bytes, int, float, bool, type(None), Enum, PodInfo, NodeInfo, ServiceKey, frozenset)
-_ELSEWHERE: Final = {"listeners", "on_overdue", "profiles", "bases", "horizon", "options", "capacities"}
+_ELSEWHERE: Final = {
+    "listeners",
+    "on_overdue",
+    "profiles",
+    "bases",
+    "horizon",
+    "options",
+    "capacities",
+    "expected_runs",
+    "observed_runs",
+    "run_of",
+}
 
 
 def values(thing: object) -> Any:

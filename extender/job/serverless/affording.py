@@ -9,10 +9,11 @@ here: the Job controller counts in its own time, and a Job that was asked too li
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from typing import Final
 
 from scorer.cluster.job_failing import OnDisruption
-from scorer.cluster.job_runs import JobRun, JobRuns
+from scorer.cluster.jobs import JobInfo
 from scorer.cluster.objects import PodInfo
 
 __all__ = ["Affording", "pods_to_spare"]
@@ -28,7 +29,7 @@ _TOO_MANY: Final = (
 )
 
 
-def pods_to_spare(run: JobRun) -> int | None:
+def pods_to_spare(run: JobInfo) -> int | None:
     """How many a Job can lose now and still bear one more failure; None = any number."""
     failing = run.failing
     if failing.on_disruption is OnDisruption.IGNORED:
@@ -40,17 +41,12 @@ def pods_to_spare(run: JobRun) -> int | None:
 
 
 class Affording:
-    """Asked by one thread; `stays` may be called from any."""
+    """Which pods Jobs can afford to lose. Asked by one thread; `stays` may be called from any. jobs: by UID."""
 
-    def __init__(self, jobs: JobRuns) -> None:
+    def __init__(self, jobs: Mapping[str, JobInfo]) -> None:
         self._jobs = jobs
         self._taken: dict[str, tuple[str, float]] = {}  # by UID of a pod: UID of its Job, when
         self._not_counted: Counter[str] = Counter()  # of these, by UID of the Job
-
-    @property
-    def is_ready(self) -> bool:
-        """Whether Jobs have been listed."""
-        return self._jobs.version > 0
 
     def begin(self, now: float) -> None:
         """Before pods are asked about. now: unix seconds."""
@@ -63,8 +59,8 @@ class Affording:
         """Why it is not to be taken back, for people; '' = it may be. Only Jobs count failures."""
         if pod.owner.kind != "Job" or pod.uid in self._taken:
             return ""
-        run = self._jobs.get(pod.namespace, pod.owner.name)
-        if run is None or run.uid != pod.owner_uid:
+        run = self._jobs.get(pod.owner_uid)
+        if run is None:
             return _UNKNOWN
         left = pods_to_spare(run)
         if left is None or left > self._not_counted[run.uid]:

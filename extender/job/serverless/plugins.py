@@ -4,7 +4,7 @@ threads that look after providers."""
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Final
@@ -17,7 +17,7 @@ from extender.job.serverless.serverless import Serverless
 from extender.job.serverless.tables import ProviderTables
 from extender.job.serverless.tolerating import ProviderToleration
 from extender.job.serverless.watching import ProviderWatch, Session, Tell
-from scorer.cluster.job_runs import JobRuns
+from scorer.cluster.jobs import JobInfo
 from scorer.cluster.objects import PodInfo
 from scorer.cluster.state import ClusterState
 from scorer.every import Every
@@ -71,14 +71,14 @@ class ProviderCare:
         tell: Tell = lambda pod, reason, note: None,
         may_write: Callable[[], bool] = lambda: True,
         after: Callable[[], bool] = lambda: True,
-        jobs: JobRuns | None = None,
+        jobs: Mapping[str, JobInfo] | None = None,
         clock: Callable[[], float] = time.time,
     ) -> None:
         """
         locked   : takes the lock of the tables
         tell     : posts events (PodEvents.tell)
         after    : whether the cluster has been read: what has to be true before the first look
-        jobs     : who tells what a Job can afford to lose; None = as much as there is
+        jobs     : by UID, which say how many pods they can afford to lose; None = all of them
         """
         self.watch = ProviderWatch(
             plugins.tables,

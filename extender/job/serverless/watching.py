@@ -115,8 +115,7 @@ class ProviderWatch:
     def _is_too_much(self, one: NotStarted) -> bool:
         if self._affording is None or not (why := self._affording.refusal(one.pod)):
             return False
-        if self._affording.is_ready:
-            self._tell_once(one, "NotTakenBack", why)
+        self._tell_once(one, "NotTakenBack", why)
         return True
 
     def _submit(self, one: NotStarted, now: float) -> None:

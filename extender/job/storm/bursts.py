@@ -1,7 +1,7 @@
 """Bursts of pods that no CronJob explains: workflow engines and scripts start them at the same time of day, day by day.
 
-    Jobs that no CronJob owns --learn_from_jobs--+
-    pods that no Job owns ----apply, rebuild-----+--> arrivals by group and minute of the day --> the next day
+    Jobs that no CronJob owns --+
+    pods that no Job owns ------+--apply, rebuild--> arrivals by group and minute of the day --> the next day
 
 Pods of Jobs are never counted themselves: their Job is, with the pods that it runs side by side. Nothing is written
 down: after a restart it is learned anew from the Jobs and pods that the API server still has.
@@ -24,8 +24,8 @@ from extender.job.storm.burst_memory import BEFORE, DAY_MINUTES, DAYS, Arrival, 
 from extender.job.storm.demand import ExpectedBurst
 from forecast.errors import InputError
 from forecast.service_key import ServiceKey
-from scorer.cluster.changes import Change, PodChange
-from scorer.cluster.job_runs import JobRun
+from scorer.cluster.changes import Change, JobChange, PodChange
+from scorer.cluster.jobs import JobInfo
 from scorer.cluster.objects import PodInfo
 from scorer.cluster.state import ClusterState
 from scorer.follower import NodesAndPodsOnly
@@ -86,7 +86,7 @@ class PastBursts(NodesAndPodsOnly):
 
     # What is learned
 
-    def learn_from_jobs(self, jobs: Iterable[JobRun]) -> None:
+    def learn_from_jobs(self, jobs: Iterable[JobInfo]) -> None:
         """Jobs, whatever has become of them; each counts once, at the moment at which it was taken up.
 
         Those that are suspended count when they are let go on.
@@ -101,13 +101,15 @@ class PastBursts(NodesAndPodsOnly):
             self._learn(self._jobs, job.uid, at, arrival)
 
     def apply(self, changes: Sequence[Change]) -> None:
-        """Pods that are new. Those that are seated many at once had been waiting, and were told of then."""
+        """Learn from Jobs and new pods. Pods that are seated many at once had been waiting, and were counted then."""
+        self.learn_from_jobs(change.job for change in changes if isinstance(change, JobChange))
         for change in changes:
             if isinstance(change, PodChange) and self._counts(change.pod):
                 self._learn_pod(change.pod)
 
     def rebuild(self) -> None:
-        """Pods of which nobody told."""
+        """Learn from Jobs and pods whose changes were missed."""
+        self.learn_from_jobs(self._state.jobs.values())
         pods = [pod for pod in self._state.pods.values() if self._counts(pod)]
         for pod in sorted(pods, key=lambda one: one.created):
             self._learn_pod(pod)

@@ -10,8 +10,9 @@ import pytest
 from extender.job.dating import DatedTerms
 from extender.job.terms import terms_of
 from forecast.service_key import Owner, ServiceKey
-from scorer.cluster.job_runs import JobRun, JobRuns
+from scorer.cluster.jobs import JobInfo
 from tests.scorer.cluster.api_objects import pod
+from tests.scorer.cluster.job_table import JobTable
 
 PREFIX = "forecast-scheduler.io/"
 POD = replace(
@@ -23,8 +24,8 @@ POD = replace(
 
 
 def known(*, uid: str = "u", created: float = 1_000.0) -> DatedTerms:
-    jobs = JobRuns()
-    jobs.put(JobRun(POD.namespace, "work", uid, ServiceKey(POD.namespace, "Job", "work"), created=created))
+    jobs = JobTable()
+    jobs.put(JobInfo(POD.namespace, "work", uid, ServiceKey(POD.namespace, "Job", "work"), created=created))
     return DatedTerms(jobs)
 
 
@@ -37,7 +38,7 @@ def test_a_duration_counts_from_the_creation_of_the_job_and_a_time_is_a_time() -
 
 
 def test_without_the_job_it_counts_from_the_creation_of_the_pod() -> None:
-    for dated in (DatedTerms(JobRuns()), known(uid="of an earlier Job"), known(created=0.0)):
+    for dated in (DatedTerms(JobTable()), known(uid="of an earlier Job"), known(created=0.0)):
         assert dated.of(POD) == terms_of(POD)
     assert known().is_settled(POD) and not known(uid="of an earlier Job").is_settled(POD)
     other = replace(POD, owner=Owner("ReplicaSet", "work"))
@@ -56,9 +57,9 @@ def test_without_the_job_it_counts_from_the_creation_of_the_pod() -> None:
 def test_what_a_job_makes_after_others_of_it_have_ended_was_not_to_start_by_then(
     created: float, succeeded: int, failed: int, is_open: bool
 ) -> None:
-    jobs = JobRuns()
+    jobs = JobTable()
     of = ServiceKey(POD.namespace, "Job", "work")
-    job = JobRun(POD.namespace, "work", "u", of, created=990.0, started=1_000.0, succeeded=succeeded, failed=failed)
+    job = JobInfo(POD.namespace, "work", "u", of, created=990.0, started=1_000.0, succeeded=succeeded, failed=failed)
     jobs.put(job)
     said = {PREFIX + "latest-start": "30m", PREFIX + "deadline": "8h"}
     terms = DatedTerms(jobs).of(replace(POD, created=created, annotations=said))

@@ -13,9 +13,10 @@ from extender.job.due_times import DueTimes, due_time
 from extender.job.objects.cron_jobs import Concurrency, CronJobInfo, CronJobs
 from extender.job.terms import NO_TERMS, JobTerms, terms_of
 from forecast.run_length import LONGEST_RUN
-from scorer.cluster.job_runs import JobRun, JobRuns
+from scorer.cluster.jobs import JobInfo
 from scorer.runs.expected import ExpectedRun, ExpectedRuns, Source
 from scorer.runs.run_times import RunTimes
+from tests.scorer.cluster.job_table import JobTable
 from tests.scorer.runs.made_up import POD, REPORT, times
 
 
@@ -25,8 +26,8 @@ from tests.scorer.runs.made_up import POD, REPORT, times
     ids=["taken up", "not seen yet", "stopped before a run could end"],
 )
 def test_who_may_wait_starts_long_enough_before_its_job_is_stopped(started: float | None, due: float) -> None:
-    jobs = JobRuns()
-    jobs.put(JobRun("shop", "report-1", "j", REPORT, started=started, active_deadline_seconds=7200))
+    jobs = JobTable()
+    jobs.put(JobInfo("shop", "report-1", "j", REPORT, started=started, active_deadline_seconds=7200))
     run = ExpectedRuns(times(60.0, 100.0), jobs=jobs).of(POD, REPORT)
     assert due_time(POD, JobTerms(latest_start=10_000.0 + 86_400), run) == due
     assert due_time(POD, JobTerms(deadline=10_000.0 + 86_400), run) == due
@@ -40,8 +41,8 @@ def test_who_may_wait_starts_long_enough_before_its_job_is_stopped(started: floa
 def test_a_job_of_several_rounds_needs_the_time_of_all_that_are_left(
     completions: int | None, succeeded: int, rounds: int
 ) -> None:
-    jobs = JobRuns()
-    jobs.put(JobRun("shop", "report-1", "j", REPORT, parallelism=2, completions=completions, succeeded=succeeded))
+    jobs = JobTable()
+    jobs.put(JobInfo("shop", "report-1", "j", REPORT, parallelism=2, completions=completions, succeeded=succeeded))
     run = ExpectedRuns(times(60.0, 100.0), jobs=jobs).of(POD, REPORT)
     assert (run.rounds, run.long) == (rounds, 150.0)
     assert due_time(POD, JobTerms(deadline=10_000.0 + 86_400), run) == 10_000.0 + 86_400 - rounds * 150.0
@@ -71,7 +72,7 @@ def test_who_may_wait_starts_long_enough_before_the_next_run_replaces_it(
     schedule: str, concurrency: Concurrency, due: float
 ) -> None:
     cron_jobs = CronJobs()
-    due_times = DueTimes(ExpectedRuns(RunTimes(), jobs=JobRuns()), cron_jobs)
+    due_times = DueTimes(ExpectedRuns(RunTimes(), jobs=JobTable()), cron_jobs)
     one = replace(POD, created=4.0)
     terms = JobTerms(latest_start=86_400.0)
     assert due_times.of(one, REPORT, terms) == 86_400.0

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from forecast.service_key import NO_OWNER, Owner
-from scorer.cluster.objects import JobInfo, NodeInfo, Phase, PodInfo, QosClass, ReplicaSetInfo
+from forecast.service_key import NO_OWNER, Owner, ServiceKey
+from scorer.cluster.jobs import JobInfo
+from scorer.cluster.objects import NodeInfo, Phase, PodInfo, QosClass, ReplicaSetInfo
 
 GIB = 2.0**30
 
@@ -91,4 +92,5 @@ def pod_of(replica_set: ReplicaSetInfo, name: str, **more: Any) -> PodInfo:
 
 
 def job(name: str, *, cron_job: str = "") -> JobInfo:
-    return JobInfo(f"job-{name}", "shop", name, Owner("CronJob", cron_job) if cron_job else NO_OWNER)
+    service = ServiceKey("shop", "CronJob", cron_job) if cron_job else ServiceKey("shop", "Job", name)
+    return JobInfo("shop", name, f"job-{name}", service)

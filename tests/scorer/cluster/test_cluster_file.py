@@ -11,7 +11,6 @@ from extender.job.objects.cron_jobs import WATCHED_CRON_JOBS
 from forecast.errors import InputError
 from scorer.cluster.cluster_file import EXPORT_FOR_FILTERS, load_into, parse_cluster, read_cluster_file
 from scorer.cluster.decoding import Kind
-from scorer.cluster.job_runs import WATCHED_JOBS
 from scorer.cluster.self_check import self_check
 from scorer.cluster.state import ClusterState
 
@@ -109,7 +108,6 @@ def test_further_resources_are_decoded_for_the_tables_that_read_them() -> None:
     items = [NODE, cron_job, theirs, api_object("Service", "s1"), api_object("Namespace", "shop")]
     objects = parse_cluster(json.dumps({"items": items}).encode())
     assert [one.name for one in objects.of(WATCHED_CRON_JOBS)] == ["nightly"]
-    assert objects.of(WATCHED_JOBS) == ()
     assert objects.unread([WATCHED_CRON_JOBS]) == {"CronJob.example.org": 1, "Service": 1}
     assert objects.unread([]) == {"CronJob.batch": 1, "CronJob.example.org": 1, "Service": 1}
 

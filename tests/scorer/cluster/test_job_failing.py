@@ -7,15 +7,18 @@ from typing import Any
 
 import pytest
 
+from scorer.cluster.decoding import Kind, decode_object
 from scorer.cluster.job_failing import Failing, OnDisruption
-from scorer.cluster.job_runs import WATCHED_JOBS, JobRun
+from scorer.cluster.jobs import JobInfo
 
 DISRUPTED = [{"type": "DisruptionTarget", "status": "True"}]
 
 
-def decode(spec: dict[str, Any], **status: Any) -> JobRun:
+def decode(spec: dict[str, Any], **status: Any) -> JobInfo:
     manifest = {"metadata": {"name": "work", "uid": "u"}, "spec": spec, "status": status}
-    return WATCHED_JOBS.decoded(json.dumps(manifest).encode())[0]
+    job = decode_object(Kind.JOBS, json.dumps(manifest).encode())[0]
+    assert isinstance(job, JobInfo)
+    return job
 
 
 def rule(action: str, conditions: list[dict[str, str]] | None = None) -> dict[str, Any]:

@@ -14,7 +14,6 @@ from scorer.cluster import shared_pieces
 from scorer.cluster.decoding import Kind, UndecodableObject, decode_object, decode_pod
 from scorer.cluster.objects import (
     ContainerRequests,
-    JobInfo,
     NodeImage,
     NodeInfo,
     Phase,
@@ -78,7 +77,7 @@ def test_a_node() -> None:
     )
 
 
-def test_a_replica_set_and_a_job_by_their_metadata() -> None:
+def test_a_replica_set_by_its_metadata() -> None:
     metadata = {
         "name": "cart-7d9f",
         "namespace": "shop",
@@ -95,7 +94,6 @@ def test_a_replica_set_and_a_job_by_their_metadata() -> None:
     assert decode_object(Kind.REPLICA_SETS, raw(whole))[0] == ReplicaSetInfo(
         "rs1", "shop", "cart-7d9f", Owner("Deployment", "cart"), 12, 3, created
     )
-    assert decode_object(Kind.JOBS, raw(whole))[0] == JobInfo("rs1", "shop", "cart-7d9f", Owner("Deployment", "cart"))
     for revision in ("", "x", "-1", "1.5", "9" * 50, "٣", None):
         odd = changed(whole, "metadata.annotations", {"deployment.kubernetes.io/revision": revision})
         decoded, _ = decode_object(Kind.REPLICA_SETS, raw(odd))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from forecast.service_key import Owner, ServiceKey
-from scorer.cluster.job_runs import JobRun, Outcome
+from scorer.cluster.jobs import JobInfo, Outcome
 from scorer.runs.run_times import RunTimes
 from tests.scorer.cluster.api_objects import pod
 
@@ -15,9 +15,9 @@ POD = pod("a", owner=Owner("Job", "report-1"), owner_uid="j", created=10_000.0)
 REPORT = ServiceKey("shop", "CronJob", "report")
 
 
-def run(uid: str = "u", *, seconds: float = 100.0, service: ServiceKey = REPORT) -> JobRun:
+def run(uid: str = "u", *, seconds: float = 100.0, service: ServiceKey = REPORT) -> JobInfo:
     """A Job of one pod that has completed."""
-    done = JobRun(service.namespace, f"{service.name}-{uid}", uid, service, started=1000.0, finished=1000.0 + seconds)
+    done = JobInfo(service.namespace, f"{service.name}-{uid}", uid, service, started=1000.0, finished=1000.0 + seconds)
     return replace(done, outcome=Outcome.COMPLETE, succeeded=1)
 
 

@@ -9,9 +9,10 @@ import pytest
 
 from forecast.errors import InputError
 from forecast.service_key import Owner, ServiceKey
-from scorer.cluster.job_runs import JobRun, JobRuns
+from scorer.cluster.jobs import JobInfo
 from scorer.runs.expected import ExpectedRun, ExpectedRuns, Source
 from scorer.runs.run_times import RunTimes
+from tests.scorer.cluster.job_table import JobTable
 from tests.scorer.runs.made_up import POD, REPORT, run, times
 
 SAYS = replace(POD, annotations={"forecast-scheduler.io/expected-run": "20m"})
@@ -45,8 +46,8 @@ def test_the_next_pod_of_a_service() -> None:
     [(None, (80.0, 150.0)), (1000, (80.0, 150.0)), (120, (80.0, 120.0)), (30, (30.0, 30.0))],
 )
 def test_no_run_is_longer_than_its_job_may_be(stopped_after: int | None, expected: tuple[float, float]) -> None:
-    jobs = JobRuns()
-    jobs.put(JobRun("shop", "report-1", "j", REPORT, active_deadline_seconds=stopped_after))
+    jobs = JobTable()
+    jobs.put(JobInfo("shop", "report-1", "j", REPORT, active_deadline_seconds=stopped_after))
     runs = ExpectedRuns(times(60.0, 100.0), jobs=jobs)
     of_pod = runs.of(POD, REPORT)
     assert (of_pod.seconds, of_pod.source, of_pod.long) == (expected[0], Source.LEARNED, expected[1])

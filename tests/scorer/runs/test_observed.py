@@ -10,7 +10,8 @@ import pytest
 from forecast.run_length import RunEstimate
 from forecast.service_key import NO_OWNER, Owner, ServiceKey
 from scorer.assuming import AssumingCluster
-from scorer.cluster.objects import JobInfo, Phase, PodInfo
+from scorer.cluster.jobs import JobInfo
+from scorer.cluster.objects import Phase, PodInfo
 from scorer.options import ScorerOptions
 from scorer.runs import observed
 from scorer.runs.job_pods import is_job_pod
@@ -31,7 +32,7 @@ class World:
         self.observed = ObservedRuns(self.cluster, self.times, is_job_pod)
         self.cluster.listeners.append(self.observed.apply)
         self.cluster.put(node("n1", cpu=1000.0))
-        self.cluster.put(JobInfo("j", "shop", "report-1", Owner("CronJob", "report")))
+        self.cluster.put(JobInfo("shop", "report-1", "j", REPORT))
 
     def expected(self, service: ServiceKey = REPORT) -> RunEstimate | None:
         return self.times.expected(service)

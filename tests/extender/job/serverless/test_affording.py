@@ -9,14 +9,15 @@ import pytest
 from extender.job.serverless.affording import Affording, pods_to_spare
 from forecast.service_key import Owner, ServiceKey
 from scorer.cluster.job_failing import Failing, OnDisruption
-from scorer.cluster.job_runs import JobRun, JobRuns
+from scorer.cluster.jobs import JobInfo
 from tests.extender.job.serverless.providers_world import job_pod
+from tests.scorer.cluster.job_table import JobTable
 
 SERVICE = ServiceKey("shop", "Job", "job")
 
 
-def a_run(failing: Failing | None = None, *, uid: str = "uid-of-job", **counts: Any) -> JobRun:
-    return JobRun("shop", "job", uid, SERVICE, failing=failing or Failing(), **counts)
+def a_run(failing: Failing | None = None, *, uid: str = "uid-of-job", **counts: Any) -> JobInfo:
+    return JobInfo("shop", "job", uid, SERVICE, failing=failing or Failing(), **counts)
 
 
 def taken(affording: Affording, count: int, now: float, *, first: int = 0) -> int:
@@ -49,7 +50,7 @@ def test_one_failure_is_left_to_a_job(failing: Failing, counts: dict[str, Any], 
 
 
 def test_what_was_taken_counts_before_and_after_the_controller_has_counted_it() -> None:
-    jobs = JobRuns()
+    jobs = JobTable()
     affording = Affording(jobs)
     jobs.put(a_run(Failing(limit=10)))
     assert taken(affording, 7, 100.0) == 7
@@ -61,7 +62,7 @@ def test_what_was_taken_counts_before_and_after_the_controller_has_counted_it() 
 
 
 def test_one_that_stays_after_all_is_given_back() -> None:
-    jobs = JobRuns()
+    jobs = JobTable()
     affording = Affording(jobs)
     jobs.put(a_run(Failing(limit=2)))
     assert taken(affording, 3, 100.0) == 1
@@ -70,7 +71,7 @@ def test_one_that_stays_after_all_is_given_back() -> None:
 
 
 def test_one_that_is_asked_for_again_counts_once() -> None:
-    jobs = JobRuns()
+    jobs = JobTable()
     affording = Affording(jobs)
     jobs.put(a_run(Failing(limit=3)))
     assert [taken(affording, 1, now) for now in (100.0, 130.0)] == [1, 1]
@@ -78,11 +79,9 @@ def test_one_that_is_asked_for_again_counts_once() -> None:
 
 
 def test_a_job_that_is_not_known_loses_nothing_and_others_than_jobs_are_not_limited() -> None:
-    jobs = JobRuns()
+    jobs = JobTable()
     affording = Affording(jobs)
-    before = affording.is_ready
     jobs.put(a_run(uid="of an earlier one of this name"))
-    assert (before, affording.is_ready) == (False, True)
     affording.begin(0.0)
     assert "not known" in affording.refusal(job_pod("p"))
     replica = job_pod("r", owner=Owner("ReplicaSet", "job"))
@@ -92,7 +91,7 @@ def test_a_job_that_is_not_known_loses_nothing_and_others_than_jobs_are_not_limi
 
 
 def test_nothing_is_remembered_for_long() -> None:
-    jobs = JobRuns()
+    jobs = JobTable()
     affording = Affording(jobs)
     jobs.put(a_run(Failing(on_disruption=OnDisruption.IGNORED)))
     assert taken(affording, 50, 100.0) == 50

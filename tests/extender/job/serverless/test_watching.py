@@ -22,9 +22,10 @@ from extender.job.serverless.options import Provider
 from extender.job.serverless.watching import ProviderWatch
 from forecast.service_key import NO_OWNER, Owner, ServiceKey
 from scorer.cluster.job_failing import Failing, OnDisruption
-from scorer.cluster.job_runs import JobRun, JobRuns
+from scorer.cluster.jobs import JobInfo
 from scorer.cluster.objects import PodInfo
 from tests.extender.job.serverless.providers_world import OURS, World, job_pod, provider_node
+from tests.scorer.cluster.job_table import JobTable
 
 ACI = Provider("aci", start_timeout=100.0)
 
@@ -58,7 +59,7 @@ class MadeUpSession:
 
 
 class Scene:
-    def __init__(self, jobs: JobRuns | None = None) -> None:
+    def __init__(self, jobs: JobTable | None = None) -> None:
         self.world = World([provider_node("v", "aci")], ACI)
         self.session, self.leads = MadeUpSession(), True
         self.told: list[tuple[str, str]] = []
@@ -135,16 +136,15 @@ def test_a_pod_that_nobody_makes_anew_is_told_once_and_left(fields: dict[str, An
     assert scene.session.asked == [] and scene.told == [("p-0", "NotStarted")]
 
 
-def a_job(failing: Failing | None = None, **counts: Any) -> JobRun:
-    return JobRun("shop", "job", "uid-of-job", ServiceKey("shop", "Job", "job"), failing=failing or Failing(), **counts)
+def a_job(failing: Failing | None = None, **counts: Any) -> JobInfo:
+    service = ServiceKey("shop", "Job", "job")
+    return JobInfo("shop", "job", "uid-of-job", service, failing=failing or Failing(), **counts)
 
 
 def test_a_job_loses_no_more_pods_than_it_can_afford() -> None:
-    jobs = JobRuns()
+    jobs = JobTable()
     scene = Scene(jobs)
     pods = scene.stalled(12)
-    scene.watch.step()
-    assert scene.session.asked == [] and scene.told == [], "Jobs have not been listed yet"
     jobs.put(a_job(failed=1))
     for _ in range(3):
         scene.watch.step()
@@ -163,14 +163,14 @@ def test_a_job_loses_no_more_pods_than_it_can_afford() -> None:
 
 
 def test_a_controller_that_counts_no_failures_gets_all_its_pods_back() -> None:
-    scene = Scene(JobRuns())
+    scene = Scene(JobTable())
     scene.stalled(12, owner=Owner("ReplicaSet", "web"))
     scene.watch.step()
     assert len(scene.session.deleted) == 12
 
 
 def test_a_pod_that_could_not_be_sent_for_costs_its_job_nothing() -> None:
-    jobs = JobRuns()
+    jobs = JobTable()
     jobs.put(a_job(Failing(limit=2)))
     scene = Scene(jobs)
     scene.stalled(2)

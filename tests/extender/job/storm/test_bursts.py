@@ -22,8 +22,8 @@ from extender.job.storm.storms import storms
 from forecast.errors import InputError
 from forecast.service_key import NO_OWNER, Owner, ServiceKey
 from scorer.assuming import AssumingCluster
-from scorer.cluster.job_runs import JobRun
 from scorer.cluster.job_templates import PodTemplate
+from scorer.cluster.jobs import JobInfo
 from scorer.cluster.objects import PodInfo
 from scorer.options import ScorerOptions
 from tests.scorer.cluster.api_objects import node, pod
@@ -176,13 +176,13 @@ def job_pod(name: str, created: float, *, by: str = "job-scheduler", **more: Any
     return replace(pod(name, created=created, **more), scheduler_name=by)
 
 
-def job(name: str, started: float, *, pods: int = 40, by: str = "job-scheduler", **more: Any) -> JobRun:
+def job(name: str, started: float, *, pods: int = 40, by: str = "job-scheduler", **more: Any) -> JobInfo:
     template = PodTemplate(requests={"cpu": 0.5}, scheduler_name=by)
-    made = JobRun("shop", name, f"uid-{name}", ServiceKey("shop", "Job", name), created=started - 1, started=started)
+    made = JobInfo("shop", name, f"uid-{name}", ServiceKey("shop", "Job", name), created=started - 1, started=started)
     return replace(made, **{"parallelism": pods, "completions": pods, "template": template, **more})
 
 
-def daily_jobs(n_days: int, **more: Any) -> list[JobRun]:
+def daily_jobs(n_days: int, **more: Any) -> list[JobInfo]:
     """load, at 08:00 and a little."""
     return [job(f"load-{28_391_040 + 1440 * day}", MIDNIGHT + day * DAY + EIGHT + 20, **more) for day in range(n_days)]
 
@@ -418,7 +418,7 @@ def test_within_a_minute_only_what_is_learned_of_the_past_changes_what_is_expect
 
 def test_a_stream_is_no_storm() -> None:
     world = World(MIDNIGHT + 2 * DAY)
-    every_minute: Sequence[JobRun] = [
+    every_minute: Sequence[JobInfo] = [
         job(f"stream-{day}-{minute}", MIDNIGHT + day * DAY + 60 * minute, pods=80)
         for day in range(2)
         for minute in range(120)

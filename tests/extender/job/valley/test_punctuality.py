@@ -11,9 +11,10 @@ from extender.job.dating import DatedTerms
 from extender.job.valley.metrics import ValleyMetrics
 from extender.job.valley.punctuality import DEADLINE_MISSED, LATEST_START_MISSED, Punctuality
 from forecast.service_key import Owner, ServiceKey
-from scorer.cluster.job_runs import JobRun, JobRuns
+from scorer.cluster.jobs import JobInfo
 from scorer.cluster.objects import Phase, PodInfo
 from tests.extender.job.valley.waiting_pods import job_pod
+from tests.scorer.cluster.job_table import JobTable
 from tests.scorer.scorer_at import LiveScorer
 
 
@@ -157,7 +158,7 @@ class DatedByJobs(Followed):
     """Durations count from the creation of Jobs, which are heard of when they are."""
 
     def __init__(self) -> None:
-        self.jobs = JobRuns()
+        self.jobs = JobTable()
         super().__init__()
         self.pod = job_pod()
 
@@ -181,7 +182,7 @@ class DatedByJobs(Followed):
         return pod
 
     def hears_of(self, created: float) -> None:
-        self.jobs.put(JobRun(self.pod.namespace, "work", "u", ServiceKey("shop", "Job", "work"), created=created))
+        self.jobs.put(JobInfo(self.pod.namespace, "work", "u", ServiceKey("shop", "Job", "work"), created=created))
 
 
 def test_the_deadline_of_a_pod_that_is_made_anew_is_still_that_of_its_job() -> None:

@@ -1,6 +1,4 @@
-"""Jobs: runs that are due, under way or over.
-
-    watch --> JobRuns --> JobRun: whose run it is, how far it is, when it began and ended
+"""Jobs: runs that are due, under way or over. Whose run it is, how far it is, when it began and ended.
 
 https://kubernetes.io/docs/reference/kubernetes-api/workload-resources/job-v1/
 """
@@ -11,19 +9,14 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Final
 
-import msgspec
-from msgspec import Raw
-
-from forecast.service_key import Owner, ServiceKey, service_of_pod
+from forecast.service_key import NO_OWNER, Owner, ServiceKey, service_of_pod
 from scorer.cluster import wire
 from scorer.cluster.job_failing import DEFAULT_FAILING, Failing, failing_of
 from scorer.cluster.job_templates import NO_TEMPLATE, JobSpecJson, PodTemplate, TemplateOwner, pod_template
-from scorer.cluster.named_objects import NamedObjects
-from scorer.cluster.object_decoding import job_info
-from scorer.cluster.watched import Watched
+from scorer.cluster.object_decoding import controller, created_at, namespace_of, uid_of
 from scorer.cluster.wire_base import Int32, Text, Time, Wire
 
-__all__ = ["WATCHED_JOBS", "JobRun", "JobRuns", "Outcome"]
+__all__ = ["JobInfo", "JobJson", "Outcome", "job_info"]
 
 
 class Outcome(Enum):
@@ -34,7 +27,7 @@ class Outcome(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class JobRun(TemplateOwner):
+class JobInfo(TemplateOwner):
     """A Job.
 
     service     : that of its pods: its CronJob or other owner, else itself
@@ -70,6 +63,13 @@ class JobRun(TemplateOwner):
     failed: int = 0
     uncounted_failed: int = 0
     terminating: int = 0
+
+    @property
+    def owner(self) -> Owner:
+        """The controller of the Job, such as its CronJob; NO_OWNER if it has none."""
+        if (self.service.kind, self.service.name) == ("Job", self.name):
+            return NO_OWNER
+        return Owner(self.service.kind, self.service.name)
 
 
 class JobCondition(Wire):
@@ -108,22 +108,23 @@ class JobJson(Wire):
     status: JobStatus | None = None
 
 
-_DECODER: Final = msgspec.json.Decoder(JobJson)
 _NONE_UNCOUNTED: Final = UncountedPods()
 _OUTCOMES: Final = {one.value: one for one in Outcome}
 
 
-def _decode(body: bytes | Raw) -> tuple[JobRun, str]:
-    whole = _DECODER.decode(body)
-    spec, status = whole.spec or JobSpecJson(), whole.status or JobStatus()
-    job = job_info(whole.metadata)
+def job_info(job: JobJson) -> JobInfo:
+    """A Job. Raises InputError for a quantity in its template that cannot be read."""
+    metadata, spec, status = job.metadata, job.spec or JobSpecJson(), job.status or JobStatus()
+    namespace = namespace_of(metadata)
     outcome, finished = _ending(status)
-    made = JobRun(
-        namespace=job.namespace,
-        name=job.name,
-        uid=job.uid,
-        service=service_of_pod(job.namespace, job.name, Owner("Job", job.name), owner_of_owner=job.owner),
-        created=whole.metadata.creation_timestamp.timestamp() if whole.metadata.creation_timestamp else 0.0,
+    return JobInfo(
+        namespace=namespace,
+        name=metadata.name,
+        uid=uid_of(metadata),
+        service=service_of_pod(
+            namespace, metadata.name, Owner("Job", metadata.name), owner_of_owner=controller(metadata)[0]
+        ),
+        created=created_at(metadata),
         started=status.start_time.timestamp() if status.start_time else None,
         finished=finished,
         outcome=outcome,
@@ -143,7 +144,6 @@ def _decode(body: bytes | Raw) -> tuple[JobRun, str]:
         uncounted_failed=len((status.uncounted_terminated_pods or _NONE_UNCOUNTED).failed or ()),
         terminating=status.terminating or 0,
     )
-    return made, whole.metadata.resource_version or ""
 
 
 def _ending(status: JobStatus) -> tuple[Outcome | None, float | None]:
@@ -155,11 +155,3 @@ def _ending(status: JobStatus) -> tuple[Outcome | None, float | None]:
         ended = (status.completion_time if outcome is Outcome.COMPLETE else None) or condition.last_transition_time
         return outcome, ended.timestamp() if ended else None
     return None, None
-
-
-WATCHED_JOBS: Final[Watched[JobRun]] = Watched("jobs", "Job", "/apis/batch/v1/jobs", _decode)
-"""Needs get, list and watch on jobs.batch."""
-
-
-class JobRuns(NamedObjects[JobRun]):
-    """All Jobs there are, those included that have ended and not been removed yet."""

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from forecast.service_key import ServiceKey
-from scorer.cluster.job_runs import WATCHED_JOBS, JobRun, Outcome
+from scorer.cluster.decoding import WATCHED, Kind, decode_object
+from scorer.cluster.jobs import JobInfo, Outcome
 from scorer.cluster.watched import UndecodableObject, decode_page
 from tests.scorer.cluster.api_json import changed
 
@@ -42,13 +43,15 @@ def seconds(text: str) -> float:
     return datetime.fromisoformat(text).timestamp()
 
 
-def decode(manifest: dict[str, Any]) -> JobRun:
-    return WATCHED_JOBS.decoded(json.dumps(manifest).encode())[0]
+def decode(manifest: dict[str, Any]) -> JobInfo:
+    job = decode_object(Kind.JOBS, json.dumps(manifest).encode())[0]
+    assert isinstance(job, JobInfo)
+    return job
 
 
 def test_one_under_way() -> None:
     run = decode(RUN)
-    assert run == JobRun(
+    assert run == JobInfo(
         namespace="shop",
         name="report-29000000",
         uid="u1",
@@ -115,7 +118,7 @@ def test_how_and_when_it_ended(status: dict[str, Any], outcome: Outcome | None, 
 
 def test_what_go_writes_for_nothing_is_nothing() -> None:
     bare = decode({"metadata": {"name": "x"}})
-    assert bare == JobRun("default", "x", "default/x", ServiceKey("default", "Job", "x"))
+    assert bare == JobInfo("default", "x", "default/x", ServiceKey("default", "Job", "x"))
     fields = ["startTime", "completionTime", "active", "ready", "succeeded", "failed", "conditions"]
     null = {"metadata": {"name": "x"}, "spec": {"template": None}, "status": dict.fromkeys(fields)}
     assert decode(null) == decode({"metadata": {"name": "x"}, "spec": None, "status": None}) == bare
@@ -135,5 +138,5 @@ def test_one_that_cannot_be_read_costs_only_itself(path: str, value: Any) -> Non
     odd = changed(RUN, path, value)
     with pytest.raises(UndecodableObject, match=r"^Job.* cannot be read: "):
         decode(odd)
-    page = decode_page(WATCHED_JOBS, json.dumps({"items": [odd, RUN]}).encode())
+    page = decode_page(WATCHED[Kind.JOBS], json.dumps({"items": [odd, RUN]}).encode())
     assert page.objects == [decode(RUN)] and len(page.undecodable) == 1

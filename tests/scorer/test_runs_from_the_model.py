@@ -1,0 +1,161 @@
+"""A scorer knows run lengths from the model, from what it sees, and from pods and Jobs; a restart loses none."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from forecast.arrays import Floats
+from forecast.resources import CPU
+from scorer.cluster.decoding import Kind
+from scorer.cluster.jobs import JobInfo
+from scorer.cluster.objects import PodInfo
+from scorer.options import ScorerOptions
+from scorer.scale_out import expected_scale_out
+from tests.scorer.live_cluster import at, loaded, node, pod_of
+from tests.scorer.nightly_jobs import JOB_LEVEL, NIGHTLY, RUN_SECONDS, job_of_night, job_pod, nightly_model
+from tests.scorer.scorer_at import LiveScorer, tables
+
+HALF = ["node-0", "node-1"]
+
+
+def scorer(
+    hour: float,
+    pods: Sequence[PodInfo] = (),
+    *,
+    day: int = 0,
+    jobs: Sequence[JobInfo] = (),
+    options: ScorerOptions | None = None,
+) -> LiveScorer:
+    """A process that starts now: it reads Jobs and pods, then the model."""
+    tested = LiveScorer(hour + 24 * day, without_model=True, options=options)
+    tested.scorer.replace(Kind.JOBS, list(jobs))
+    tested.scorer.replace(Kind.PODS, list(pods))
+    tested.scorer.install(loaded(nightly_model()))
+    tested.scorer.tick()
+    return tested
+
+
+def night_on(nodes: Sequence[str] = HALF, each: int = 4, *, day: int = 0) -> list[PodInfo]:
+    return [job_pod(f"{name}-{i}", name, day=day) for name in nodes for i in range(each)]
+
+
+def ahead(tested: LiveScorer) -> Floats:
+    """Cores predicted from now on: (n_nodes, n_slots)."""
+    load = tables(tested).load
+    curves = load.share_between(CPU, 0, tables(tested).horizon.n_slots, np.arange(4))
+    return np.asarray(curves[:, tables(tested).horizon.slot :] * 40.0, dtype=np.float64)
+
+
+def test_running_job_pods_count_until_they_end_and_no_longer() -> None:
+    busy, idle = ahead(scorer(4.0, night_on())), ahead(scorer(4.0))
+    added = busy - idle
+    np.testing.assert_allclose(added[:2, :2], 4 * JOB_LEVEL, rtol=0.01)  # 04:00 and 04:30
+    np.testing.assert_allclose(added[:2, 2:], 0.0, atol=1e-3)
+    np.testing.assert_allclose(added[2:], 0.0, atol=1e-3)
+
+
+def test_six_evening_services_released_at_four_spread_over_nodes_with_jobs_and_without() -> None:
+    tested = scorer(4.0, night_on())
+    chosen = []
+    for number in reversed(range(6)):
+        pod = pod_of(number, f"new-{number}")
+        tested.put(pod)
+        scored = tested.scorer.score(pod)
+        best = scored.nodes[int(np.argmax(scored.ranking))]
+        chosen.append(best)
+        tested.put(replace(pod, node=best))
+    peaks = ahead(tested)[:, 2:].max(axis=1)
+    assert sum(name in HALF for name in chosen) >= 2
+    assert peaks.max() < 1.5 * peaks.min()
+
+
+def test_a_new_process_predicts_from_the_model_what_one_predicts_that_saw_the_nights_before() -> None:
+    old = scorer(1.0, day=0)
+    for day in range(3):
+        old.at(2.01, day)
+        old.scorer.put(Kind.JOBS, job_of_night(day))
+        for pod in night_on(day=day):
+            old.put(pod)
+        if day < 2:
+            old.at(5.0, day)
+            for pod in night_on(day=day):
+                old.put(job_pod(pod.name.partition("-")[2].partition("-")[2], pod.node, day=day, ended=at(5, day)))
+                old.delete(pod)
+    old.at(4.0, 2)
+    new = scorer(4.0, night_on(day=2), day=2, jobs=[job_of_night(2)])
+    np.testing.assert_allclose(ahead(new), ahead(old), rtol=0.01, atol=1e-3)
+    assert (ahead(new)[:2, :2] > 4 * JOB_LEVEL * 0.99).all()
+
+
+def test_the_model_that_comes_later_corrects_the_runs_of_pods_that_are_there() -> None:
+    tested = scorer(2.1, night_on())
+    assert [tested.scorer._cluster.runs[pod.uid].end for pod in night_on()] == [at(2) + RUN_SECONDS] * 8
+    assert tested.scorer.self_check().sound
+
+
+def test_what_is_seen_refines_the_model() -> None:
+    tested = scorer(3.0)
+    runs = tested.scorer._cluster.expected_runs
+    assert runs.of_service(NIGHTLY).seconds == RUN_SECONDS
+    for number in range(40):
+        tested.put(job_pod(f"short-{number}", "node-0", ended=at(2) + RUN_SECONDS / 2))
+    seconds = runs.of_service(NIGHTLY).seconds
+    assert RUN_SECONDS / 2 < seconds < 0.6 * RUN_SECONDS
+    tested.scorer.install(loaded(nightly_model(), "again"))
+    assert runs.of_service(NIGHTLY).seconds == seconds
+
+
+def test_a_job_that_is_stopped_earlier_ends_its_pods_whenever_that_becomes_known() -> None:
+    stopped = job_of_night(deadline=5400)
+    early, late = scorer(2.2, night_on(), jobs=[stopped]), scorer(2.2, night_on(), jobs=[job_of_night()])
+    assert {run.end for run in late.scorer._cluster.runs.values()} == {at(2) + RUN_SECONDS}
+    late.scorer.put(Kind.JOBS, stopped)
+    for tested in (early, late):
+        assert {run.end for run in tested.scorer._cluster.runs.values()} == {at(3.5)}
+        assert tested.scorer.self_check().sound
+    np.testing.assert_allclose(ahead(early), ahead(late), atol=1e-3)
+
+
+@pytest.mark.parametrize("hour", [5.2, 23.99])
+def test_a_pod_that_outlives_its_run_counts_on_through_midnight_and_a_new_model(hour: float) -> None:
+    tested = scorer(4.0, night_on(each=1))
+    tested.at(hour)
+    assert (ahead(tested)[:2, 0] > 0.99 * JOB_LEVEL).all()
+    tested.scorer.install(loaded(nightly_model(), "next"))
+    assert (ahead(tested)[:2, 0] > 0.99 * JOB_LEVEL).all()
+    tested.at(0.3, 1)
+    assert (ahead(tested)[:2, 0] > 0.99 * JOB_LEVEL).all()
+    assert (ahead(tested)[:2, 1] < ahead(tested)[:2, 0] - 0.9 * JOB_LEVEL).all()
+
+
+def test_pods_without_a_job_end_if_they_name_a_job_scheduler_of_the_settings() -> None:
+    workflow = replace(pod_of(None, "step", "node-0", started=at(4.0)), scheduler_name="batch")
+    for schedulers, ends in ((("job-scheduler",), False), (("batch",), True)):
+        tested = scorer(4.1, [workflow], options=ScorerOptions(job_schedulers=schedulers, default_run=1200.0))
+        assert [run.end - run.start for run in tested.scorer._cluster.runs.values()] == [1200.0] * ends
+
+
+def test_a_pod_that_waits_would_start_now() -> None:
+    tested = scorer(10.0)
+    waiting = job_pod("w")
+    tested.put(waiting)
+    with tested.scorer.reading() as cluster:
+        run = tables(tested).keys[cluster.profile(waiting)].run
+    assert run is not None
+    assert run.end - run.first == 6
+    tested.scorer.put(Kind.NODES, node("node-0"))
+
+
+def test_pods_of_a_job_still_to_come_take_no_room_of_services_that_grow() -> None:
+    known = nightly_model()
+    autoscaled = known.autoscaled.copy()
+    autoscaled[known.services.index(NIGHTLY)] = 1.0
+    tested = scorer(2.1, night_on(each=1))
+    tested.scorer.install(loaded(replace(known, autoscaled=autoscaled), "autoscaled"))
+    with tested.scorer.reading() as cluster:
+        assert cluster.predicted is not None and cluster.predicted.profiles.autoscaled(NIGHTLY)
+        assert expected_scale_out(cluster) is None
