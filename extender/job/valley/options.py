@@ -21,7 +21,8 @@ class ValleyOptions:
     margin        : seconds before its latest start at which a job is let go in any case
     reserve       : seconds by which plans stay clear of the latest start besides, in case there is no room then; at
                     most a tenth of the time that the job may wait
-    least_gain    : share of the cost by which a start must be better than the one planned before, or than now
+    least_gain    : share of the cost by which a start must be better than the one planned before, or than now, even if
+                    the forecast has no error
     ceiling       : share of capacity that a node is to stay below while a job runs there
     keep_off_peak : prefer nodes that stay below, and hold jobs with slack while there is none
     """

@@ -7,8 +7,9 @@ power follows the highest points. Jobs of the least slack are planned first, and
 the next is looked at, so that they do not all choose the same minute. Like jobs are planned in pieces: 3,000 take some
 50 ms, and 150 ms if no two are alike.
 
-A job without slack starts now. One with slack waits only where that pays, and is moved only where it gains: a plan that
-changes every ten seconds would be none.
+A job without slack starts now. One with slack starts at the earliest point whose cost the forecast cannot tell from the
+lowest (`_Table.difference_error`). A planned start is moved only if it costs clearly more: jobs cannot rely on a plan
+that changes every ten seconds.
 """
 
 from __future__ import annotations
@@ -46,6 +47,7 @@ class ExpectedLoad:
     capacity : (n_resources,) base units, 0 = not known
     room     : (2, n_points) CPU cores and memory bytes that more pods may request; None = any number
     n_nodes  : that these are spread over: on each of them half a pod is lost on average
+    error    : (n_resources, n_points) standard deviation of `share`, the forecast's; None = not known, taken as 0
     """
 
     first: float
@@ -54,6 +56,7 @@ class ExpectedLoad:
     capacity: Floats
     room: Floats | None = None
     n_nodes: int = 0
+    error: Floats | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +123,8 @@ def plan_starts(
     """In the order of `jobs`.
 
     margin     : seconds before `due`
-    least_gain : share of the cost by which a start must be better than the one planned so far, or than now
+    least_gain : share of the cost by which a start must be better than the one planned so far, or than now, even if
+                 the forecast has no error
     zone       : of the times in `why`
     """
     planned: list[PlannedStart | None] = [None] * len(jobs)
@@ -145,16 +149,17 @@ def plan_starts(
     for group in pieces:
         if group.is_kept:
             table.add(group.kept, group.length, -group.use, -group.requests)
-        start, has_room_now = table.best_start(group, least_gain)
+        start, lowest, has_room_now = table.best_start(group, least_gain)
         resource = table.deciding(group.use, group.length)
-        then, at_once = (table.predicted(resource, point, group.length) for point in (start, 0))
+        then, at_once, at_best = (table.predicted(resource, point, group.length) for point in (start, 0, lowest))
+        better = None if lowest == start or at_best >= then else (load.first + lowest * load.step, at_best)
         table.add(start, group.length, group.use, group.requests)
         for number in group.jobs.tolist():
             job = jobs[waiting[number]]
             moment = now if start == 0 else min(load.first + start * load.step, job.due - margin)
             if group.is_kept and start == group.kept and job.planned is not None:
                 moment = min(job.planned, job.due - margin)
-            why = clock.words(moment, _LABELS[resource], then, at_once, job.due, has_room_now=has_room_now)
+            why = clock.words(moment, _LABELS[resource], then, at_once, job.due, better, has_room_now=has_room_now)
             planned[waiting[number]] = PlannedStart(job.uid, moment, why)
     return [one for one in planned if one is not None]
 
@@ -168,6 +173,8 @@ class _Table:
         tail = min(self.length(longest_run), self.n_points)
         ends = np.repeat(load.share[:, -1:], tail, axis=1)
         self._share = np.concatenate([load.share, ends], axis=1)  # (n_resources, n_points + tail)
+        error = np.zeros_like(load.share) if load.error is None else load.error
+        self._error = np.concatenate([error, np.repeat(error[:, -1:], tail, axis=1)], axis=1)
         self._room = None
         if load.room is not None:
             self._room = np.concatenate([load.room, np.repeat(load.room[:, -1:], tail, axis=1)], axis=1)
@@ -188,8 +195,14 @@ class _Table:
         """(n_resources,) of capacity."""
         return np.nan_to_num(use, posinf=0.0, neginf=0.0) * self._per_capacity
 
-    def best_start(self, group: _Group, least_gain: float) -> tuple[int, bool]:
-        """Point, of equal ones the first; and whether there is room now. Where there never is it does not count."""
+    def best_start(self, group: _Group, least_gain: float) -> tuple[int, int, bool]:
+        """The point chosen, the point of the lowest cost, and whether there is room now.
+
+        The earliest start is taken that costs more than the lowest by at most one standard error of the difference: the
+        rule of one standard error (Breiman et al. 1984, "Classification and Regression Trees", 3.4.3). "Now" is also
+        taken if it costs more by at most `least_gain` of its own cost. The start planned so far is kept up to
+        that or two standard errors. If no start has room, room does not count.
+        """
         end = group.last + group.length
         used = np.flatnonzero(group.use)
         x, v = self._share[used, :end], group.use[used, None]
@@ -206,11 +219,37 @@ class _Table:
                 has_room_now = not blocked[0]
                 if not blocked.all():
                     cost = np.where(blocked, np.inf, cost)
-        lowest = cost.min()
+        lowest = int(cost.argmin())
+        possible = np.isfinite(cost)
+        cost = np.where(possible, cost, 0.0)
+        error, beyond = self.difference_error(group, lowest), np.where(possible, cost - cost[lowest], np.inf)
         reference = group.kept if group.is_kept else 0
-        if lowest >= (1 - least_gain) * cost[reference]:
-            return reference, has_room_now
-        return int((cost <= lowest * (1 + 1e-9)).argmax()), has_room_now
+        if beyond[reference] <= max((1 + group.is_kept) * error[reference], least_gain * cost[reference]):
+            return reference, lowest, has_room_now
+        good_enough = beyond <= np.maximum(error, 1e-9 * cost)
+        return int(good_enough.argmax()), lowest, has_room_now
+
+    def difference_error(self, group: _Group, other: int) -> Floats:
+        """Standard error of cost(start) - cost(other) for every start: (last + 1,), 0 where start = other.
+
+        With slope(x) = d/dx ((x + v)^4 - x^4) = 4 ((x + v)^3 - x^3) and the forecast's error e of x, to first order
+
+            error^2 = sum_r w_r^2 ((sum of slope e over the points of start's run only)^2 + (the same of other's)^2)
+
+        Points of both runs cancel. A load that is above its forecast stays so for a run, so errors add linearly within
+        one; those of two runs that have no point in common are independent.
+        """
+        starts, length, end = np.arange(group.last + 1), group.length, group.last + group.length
+        first, second = np.minimum(starts, other), np.maximum(starts, other)
+        variance = np.zeros(len(starts))
+        for r in np.flatnonzero(group.use):
+            x, v = self._share[r, :end], group.use[r]
+            slope = 4 * v * (3 * x * (x + v) + v * v)
+            sums = np.concatenate([[0.0], np.cumsum(slope * self._error[r, :end])])
+            alone = sums[np.minimum(first + length, second)] - sums[first]
+            other_alone = sums[second + length] - sums[np.maximum(second, first + length)]
+            variance += self._weights[r] ** 2 * (alone**2 + other_alone**2)
+        return np.asarray(np.sqrt(variance))
 
     def add(self, start: int, length: int, use: Floats, requests: Floats) -> None:
         """They are planned then."""
@@ -267,9 +306,25 @@ class _Clock:
     def __init__(self, now: float, zone: tzinfo) -> None:
         self._now, self._zone = now, zone
 
-    def words(self, start: float, label: str, then: float, at_once: float, due: float, *, has_room_now: bool) -> str:
-        """starts 02:40: cluster CPU is predicted at 31 % then, 74 % now; may start until 06:00"""
+    def words(
+        self,
+        start: float,
+        label: str,
+        then: float,
+        at_once: float,
+        due: float,
+        better: tuple[float, float] | None,
+        *,
+        has_room_now: bool,
+    ) -> str:
+        """starts 02:40: cluster CPU is predicted at 31 % then, 74 % now; may start until 06:00
+
+        better : moment and share of a start of lower cost that is not taken; None = there is none
+        """
         until = _until(due, self._now, self._zone)
+        if better is not None and _percent(better[1]) != _percent(then if start > self._now else at_once):
+            found = f"{_percent(better[1])} at {_time(better[0], self._now, self._zone)}"
+            until = f"{found} differs by less than the forecast may err; {until}"
         if start <= self._now:
             return f"starts now: cluster {label} is predicted at {_percent(at_once)}, and waiting gains little; {until}"
         what = f"cluster {label} is predicted at {_percent(then)} then, {_percent(at_once)} now"

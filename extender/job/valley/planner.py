@@ -16,12 +16,14 @@ import numpy as np
 
 from extender.framework.events import ClusterEvent, EventKind
 from extender.job.valley.expected_load import expected_load, is_real, usable_rows
+from extender.job.valley.forecast_error import ClusterErrors, ForecastError
 from extender.job.valley.gate import HeldPod, ValleyGate, held_as
 from extender.job.valley.metrics import ValleyMetrics
 from extender.job.valley.options import ValleyOptions
 from extender.job.valley.plan import ExpectedLoad, PlannedStart, WaitingJob, plan_starts
 from extender.usable_forecast import usable_forecast
 from forecast.arrays import Floats
+from forecast.calendar import SLOTS_PER_DAY
 from forecast.service_key import ServiceKey
 from scorer.cluster.objects import NodeInfo, PodInfo
 from scorer.cluster.seating import FINISHED, waits
@@ -109,6 +111,7 @@ class Planner:
         self._is_ours = is_ours
         self._run_seconds, self._further, self._metrics = run_seconds, further, metrics or ValleyMetrics()
         self._clock, self._stopwatch = clock, stopwatch
+        self._errors = ClusterErrors(tables.reading, is_ours)
         self._planned_at: float | None = None
         self._zone: tzinfo = UTC
         self._pods: tuple[PlannedPod, ...] = ()
@@ -225,6 +228,8 @@ class Planner:
                 rows = usable_rows(cluster, predicted, self._is_ours)
                 load = expected_load(cluster, predicted, rows, now, hours=self._options.hours, step=self._options.step)
                 self._zone = predicted.horizon.zone
+        if load is not None and predicted is not None:
+            load = _with_error(load, predicted, self._errors.of(predicted, now))
         if load is not None and self._further is not None:
             load = _with_further(load, self._further)
         for start in range(0, len(uids), _PODS_PER_LOOK):
@@ -288,6 +293,14 @@ def _use(predicted: PredictedCluster, profile: int) -> Floats:
 def _start(plan: Mapping[str, PlannedStart], pod: PodInfo) -> float | None:
     planned = plan.get(held_as(pod))
     return None if planned is None else planned.start
+
+
+def _with_error(load: ExpectedLoad, predicted: PredictedCluster, error: ForecastError | None) -> ExpectedLoad:
+    if error is None:
+        return load
+    moments = load.first + load.step * (np.arange(load.share.shape[1]) + 0.5)
+    slots = np.array([int(predicted.horizon.position(float(moment))) % SLOTS_PER_DAY for moment in moments])
+    return replace(load, error=error.of_share(load.share, load.capacity, slots))
 
 
 def _with_further(load: ExpectedLoad, further: Callable[[Floats], Floats]) -> ExpectedLoad:

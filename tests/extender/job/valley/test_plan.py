@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from extender.job.valley.plan import ExpectedLoad, PlannedStart, WaitingJob, plan_starts
+from extender.job.valley.plan import ExpectedLoad, PlannedStart, WaitingJob, _Group, _Table, plan_starts
 from forecast.arrays import Floats
 from forecast.resources import CPU, RESOURCES
 from scorer.scores.predicted_peak import power_growth
@@ -98,6 +98,84 @@ def test_waiting_has_to_pay() -> None:
     (planned,) = plan_starts([job(wait_hours=10)], load_of(cpu), NOW)
     assert planned.start == NOW
     assert "gains little" in planned.why
+
+
+def with_error(cpu: Floats, error: float) -> ExpectedLoad:
+    """Load of CPU whose forecast errs by a share of it."""
+    load = load_of(cpu)
+    return replace(load, error=error * load.share)
+
+
+def noisy_plateau(noise: float) -> Floats:
+    """70 % for two hours, then a day of 20 % with noise, lowest at its end."""
+    cpu = np.concatenate([np.full(24, 0.7), 0.2 * (1 + noise * np.random.default_rng(3).uniform(0, 1, 260))])
+    cpu[255:270] = 0.2 * (1 - noise)
+    return cpu
+
+
+def test_the_earliest_start_that_the_forecast_cannot_tell_from_the_best() -> None:
+    cpu = noisy_plateau(0.02)
+    one = job(minutes=30, wait_hours=23)
+    (exact,) = plan_starts([one], with_error(cpu, 0.0), NOW, least_gain=0.0)
+    assert (exact.start - NOW) / 3600 > 20, "without any error the lowest cost decides"
+    (planned,) = plan_starts([one], with_error(cpu, 0.02), NOW, least_gain=0.0)
+    assert planned.start == NOW + 24 * STEP
+    assert "differs by less than the forecast may err" not in planned.why, "both are 20 %"
+
+
+def test_a_clear_gain_is_waited_for() -> None:
+    cpu = noisy_plateau(0.02)
+    cpu[200:220] = 0.1
+    (planned,) = plan_starts([job(minutes=30, wait_hours=23)], with_error(cpu, 0.02), NOW)
+    assert 200 <= (planned.start - NOW) / STEP <= 214
+
+
+def test_the_words_name_the_better_start_that_is_within_the_error() -> None:
+    first = 1_779_130_000.0 // 86_400 * 86_400
+    cpu = np.full(144, 0.30)
+    cpu[60:66] = 0.28
+    load = replace(with_error(cpu, 0.1), first=first)
+    one = WaitingJob("one", job().use, 600.0, first + 9 * 3600)
+    (planned,) = plan_starts([one], load, first, zone=UTC)
+    assert planned.start == first
+    assert planned.why == (
+        "starts now: cluster CPU is predicted at 30 %, and waiting gains little; "
+        "28 % at 05:00 differs by less than the forecast may err; may start until 09:00"
+    )
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    cpu=st.lists(st.floats(0.1, 0.9), min_size=12, max_size=30),
+    length=st.integers(1, 5),
+    start=st.integers(0, 6),
+    seed=st.integers(0, 100),
+)
+def test_the_error_of_a_difference_is_what_drawn_errors_give(
+    cpu: list[float], length: int, start: int, seed: int
+) -> None:
+    """Errors that are one number per run: the same in all of its points, another in the other run's own points."""
+    share, v, error = np.array(cpu), 0.01, 0.02 * np.array(cpu)
+    load = replace(load_of(share), error=np.where(np.arange(len(RESOURCES))[:, None] == CPU, error, 0.0))
+    table = _Table(load, NOW, length * STEP)
+    last = len(cpu) - length
+    use = np.zeros(len(RESOURCES))
+    use[CPU] = v
+    group = _Group(np.array([0]), use, np.zeros(2), 1, length, last, 0, False)
+    start = min(start, last)
+    other = (seed * 7) % (last + 1)
+    found = table.difference_error(group, other)[start]
+    runs = [set(range(at, at + length)) for at in (start, other)]
+    alone = [sorted(runs[0] - runs[1]), sorted(runs[1] - runs[0])]
+
+    def cost(x: Floats, points: list[int]) -> float:
+        return float(sum((x[at] + v) ** 4 - x[at] ** 4 for at in points))
+
+    drawn = np.random.default_rng(seed).normal(size=(4000, 2))
+    differences = [
+        cost(share + 1e-3 * one * error, alone[0]) - cost(share + 1e-3 * two * error, alone[1]) for one, two in drawn
+    ]
+    assert found == pytest.approx(float(np.std(differences)) / 1e-3, rel=0.08, abs=1e-12)
 
 
 def test_many_jobs_do_not_all_choose_one_minute() -> None:
