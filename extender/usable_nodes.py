@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Final
+from functools import lru_cache
+from typing import Any, Final
 
 import numpy as np
 
@@ -27,10 +28,9 @@ from extender.index.index import PlacementIndex
 from extender.job.serverless.virtual_nodes import VirtualNodes
 from extender.policies.policy import Policies, Policy
 from forecast.arrays import Bools, Ints
-from forecast.service_key import NO_OWNER
 from scorer.cluster.changes import Change, NodeAdded, NodeChanged, NodeRemoved
-from scorer.cluster.constraints import PodConstraints, Toleration
-from scorer.cluster.objects import NodeInfo, Phase, PodInfo, QosClass
+from scorer.cluster.decoding import decode_pod
+from scorer.cluster.objects import NodeInfo, PodInfo
 from scorer.follower import NodesAndPodsOnly
 from scorer.opt_out import opts_out
 from scorer.tracking import TrackedCluster
@@ -38,7 +38,6 @@ from scorer.tracking import TrackedCluster
 __all__ = ["Placer", "UsableNodes"]
 
 _STANDARD: Final = (NodeUnschedulable.name, TaintToleration.name, NodeAffinity.name, NodeResourcesFit.name)
-_TOLERATES_ALL: Final = PodConstraints(tolerations=(Toleration("", "Exists", "", ""),))
 _MOST_MASKS: Final = 4096
 _MOST_POLICIES: Final = 256
 
@@ -253,25 +252,12 @@ def _same(before: NodeInfo | None, now: NodeInfo | None) -> bool:
     )
 
 
+@lru_cache(maxsize=256)
 def _ordinary(scheduler_name: str, device: str) -> PodInfo:
-    """A pod that asks for nothing but perhaps one device."""
-    return PodInfo(
-        uid="",
-        namespace="",
-        name="",
-        node="",
-        labels={},
-        annotations={},
-        owner=NO_OWNER,
-        owner_uid="",
-        requests={device: 1.0} if device else {},
-        nonzero_requests=(0.1, 2e8),
-        limits={},
-        qos=QosClass.BEST_EFFORT,
-        phase=Phase.PENDING,
-        terminating=False,
-        started=None,
-        created=0.0,
-        scheduler_name=scheduler_name,
-        constraints=_TOLERATES_ALL if device else PodConstraints(),
-    )
+    """A pod that asks for nothing but perhaps one device, for which it tolerates every taint."""
+    spec: dict[str, Any] = {"schedulerName": scheduler_name, "containers": [{"name": "main"}]}
+    if device:
+        spec["containers"][0]["resources"] = {"requests": {device: "1"}}
+        spec["tolerations"] = [{"operator": "Exists"}]
+    # No namespace has this name, so no rule of a policy document singles the pod out.
+    return decode_pod({"metadata": {"name": "ordinary", "namespace": "-"}, "spec": spec})
