@@ -83,6 +83,7 @@ class UsableNodes(NodesAndPodsOnly):
         self._seen: dict[int, NodeInfo | None] = {}
         self._masks: dict[_Key, Bools] = {}
         self._devices: tuple[str, ...] | None = None
+        self._ready: Bools | None = None
         self._filters_of: dict[tuple[str, int], tuple[Policy, tuple[Filter, ...]]] = {}
 
     # UsableNodes
@@ -140,7 +141,7 @@ class UsableNodes(NodesAndPodsOnly):
 
     def _drop(self) -> None:
         self._masks.clear()
-        self._devices = None
+        self._devices = self._ready = None
 
     def _placer(self, pod: PodInfo) -> Placer:
         return self._placer_of.get(pod.scheduler_name) or self._placer_of[""]
@@ -153,7 +154,7 @@ class UsableNodes(NodesAndPodsOnly):
 
     def _usable(self, pod: PodInfo, placer: Placer, policy: Policy) -> Bools:
         """(n_rows,) ready nodes that no lasting rejection keeps the pod from."""
-        nodes = self._ready()
+        nodes = self._ready_nodes().copy()
         bare = replace(pod, node="", requests=_extended(pod))
         for one in self._filters(placer, policy):
             for rejection in _lasting(one, bare, self._view):
@@ -177,9 +178,13 @@ class UsableNodes(NodesAndPodsOnly):
         away = self._virtual.rows | self._view.index.taints.unschedulable
         return self._keep(key, self._usable(pod, placer, policy) & ~away)
 
-    def _ready(self) -> Bools:
-        nodes = self._view.state.nodes
-        return np.fromiter((node is not None and node.ready for node in nodes), dtype=bool, count=len(nodes))
+    def _ready_nodes(self) -> Bools:
+        """(n_rows,) not to be changed."""
+        if self._ready is None:
+            nodes = self._view.state.nodes
+            ready = (node is not None and node.ready for node in nodes)
+            self._ready = np.fromiter(ready, dtype=bool, count=len(nodes))
+        return self._ready
 
     def _offered(self) -> tuple[str, ...]:
         """Extended resources that some node has."""
