@@ -4,8 +4,12 @@
     API server   status.nominatedNodeName --pod is gone--> nothing is evicted
                      |
                  each victim: condition DisruptionTarget, delete, event Preempted
-                     |                 |
-                   done              failed: the nomination ends, the pod tries again
+                     |                 |                        |
+                   done              refused: the nomination    no answer, 409, 429, 5xx: asked again while the
+                                     ends, the pod tries again  nomination lasts
+
+A nomination that ended because one victim's answer was lost would have the pod evict others in addition to those that
+go already.
 
 Needs patch on pods/status and delete on pods. A replica that may not write evicts nobody.
 """
@@ -19,6 +23,8 @@ from collections.abc import Callable, Coroutine, Sequence
 from concurrent.futures import Future
 from contextlib import AbstractContextManager
 from typing import Any, Final, Protocol
+
+import orjson
 
 from extender.api_answer import Answer, is_gone
 from extender.framework.binding.trying import Requests, is_passing_or_conflict, request_again
@@ -39,6 +45,8 @@ __all__ = ["PreemptionExecutor", "Session", "Tell"]
 logger = logging.getLogger(__name__)
 
 _AT_ONCE: Final = 16
+_AGAIN_SECONDS: Final = 1.0
+"""Between two rounds of tries."""
 
 Tell = Callable[[PodInfo, str, str], None]
 """Posts an event soon, and never waits: the pod it is about, its reason, its note."""
@@ -122,13 +130,16 @@ class PreemptionExecutor:
             for one in lower:
                 await self._clear(one)
             gate = asyncio.Semaphore(_AT_ONCE)
-            told = await asyncio.gather(
+            ends = await asyncio.gather(
                 *(self._evict(victim, pod, nomination.node, gate) for victim in nomination.victims),
                 return_exceptions=True,
             )
-            for error in told:
-                if isinstance(error, BaseException):
-                    raise error
+            for end in ends:
+                if isinstance(end, BaseException):
+                    raise end
+            if not all(ends):
+                self._running.discard(pod.uid)
+                await asyncio.to_thread(self._failed, pod)  # it may have been refused another nomination meanwhile
         except _Failed as error:
             self.failures += 1
             logger.warning(
@@ -153,28 +164,60 @@ class PreemptionExecutor:
         """Best effort: the next nomination replaces it, and other schedulers only lose a hint."""
         await self._send("PATCH", pod_path(pod) + "/status", nomination_body(pod, ""), MERGE)
 
-    async def _evict(self, victim: PodInfo, preemptor: PodInfo, node: str, gate: asyncio.Semaphore) -> None:
+    async def _evict(self, victim: PodInfo, preemptor: PodInfo, node: str, gate: asyncio.Semaphore) -> bool:
+        """Evict one pod; returns whether the room is still wanted."""
         if victim.terminating:
-            return  # it has been told already
+            return True  # it has been told already
         async with gate:
             body = condition_body(victim, preemptor, self._clock())
-            answer = await self._send("PATCH", pod_path(victim) + "/status", body, STRATEGIC_MERGE)
+            answer = await self._insist(preemptor, node, "PATCH", pod_path(victim) + "/status", body, STRATEGIC_MERGE)
+            if not self._is_wanted(preemptor, node):
+                return False
             if not is_gone(answer):  # whether it is gone the deletion will tell
                 _require(answer, f"{victim.namespace}/{victim.name} cannot be told why (grant patch on pods/status)")
-            answer = await self._send("DELETE", pod_path(victim), delete_body(victim), "application/json")
+                if _is_terminating(answer):
+                    return True  # it goes for another pod, too
+            path, body = pod_path(victim), delete_body(victim)
+            answer = await self._insist(preemptor, node, "DELETE", path, body, "application/json")
         if is_gone(answer):
-            return
+            return True
+        if not answer.is_success and not self._is_wanted(preemptor, node):
+            return False
         _require(answer, f"{victim.namespace}/{victim.name} cannot be evicted (grant delete on pods)")
         self._count()
         # Names of other namespaces are nobody's business (kube-scheduler names the UID for that reason).
         is_near = victim.namespace == preemptor.namespace
         who = f"{preemptor.name} ({preemptor.uid})" if is_near else preemptor.uid
         self._tell(victim, "Preempted", f"Preempted by pod {who} on node {node}")
+        return True
 
-    async def _send(self, method: str, path: str, body: bytes, content_type: str) -> Answer:
+    def _is_wanted(self, preemptor: PodInfo, node: str) -> bool:
+        """Whether the pod still waits for room on that node."""
+        one = self._nominated.of(preemptor.uid)
+        return one is not None and one.node == node
+
+    async def _insist(
+        self, preemptor: PodInfo, node: str, method: str, path: str, body: bytes, content_type: str
+    ) -> Answer:
+        """The first answer that settles the request; any answer once the room is not wanted any more."""
+        while True:
+            answer = await self._send(method, path, body, content_type, wanted=lambda: self._is_wanted(preemptor, node))
+            if not is_passing_or_conflict(answer) or not self._is_wanted(preemptor, node):
+                return answer
+            await asyncio.sleep(_AGAIN_SECONDS)
+
+    async def _send(
+        self, method: str, path: str, body: bytes, content_type: str, *, wanted: Callable[[], bool] = lambda: True
+    ) -> Answer:
         """Whatever is sent here may be sent twice."""
         return await request_again(
-            self._session, method, path, lambda: body, content_type=content_type, worth_it=is_passing_or_conflict
+            self._session,
+            method,
+            path,
+            lambda: body,
+            content_type=content_type,
+            worth_it=is_passing_or_conflict,
+            still_wanted=wanted,
         )
 
     async def _give_up(self, pod: PodInfo) -> None:
@@ -191,3 +234,11 @@ class PreemptionExecutor:
 def _require(answer: Answer, what: str) -> None:
     if not answer.is_success:
         raise _Failed(f"{what}: {answer.text or answer.status}")
+
+
+def _is_terminating(answer: Answer) -> bool:
+    """Whether the pod of an answer has been told to go."""
+    try:
+        return bool(orjson.loads(answer.body)["metadata"].get("deletionTimestamp"))
+    except (ValueError, KeyError, TypeError, AttributeError):
+        return False

@@ -207,6 +207,11 @@ class NominatedPods(NodesAndPodsOnly):
             rejections += found(nodes, view, NOMINATED_REASON, preemptible=preemptible)
         return rejections
 
+    def tells_apart(self, pod: PodInfo) -> str:
+        """The node that the pod is nominated to: what filters say of one pod does not hold for another one's room."""
+        one = self._by_uid.get(pod.uid)
+        return "" if one is None else one.node
+
     def hint(self, pod: PodInfo, event: ClusterEvent) -> Hint:
         """Room comes from pods that leave and from nodes; `ended` tells of nominations that end."""
         return Hint.QUEUE if event.kind in self.woken_by else Hint.SKIP
@@ -256,15 +261,12 @@ class NominatedPods(NodesAndPodsOnly):
     def _seat_changed(self, pod: PodInfo, sat: bool, sits: bool) -> None:
         """Of a pod that came to sit where it was nominated: if that is taken back, its room is kept for it again."""
         one = self._seated.get(pod.uid)
-        if one is None or not sat:
-            return
+        if one is None or not sat or sits:
+            return  # a pod that changes where it sits may still be only assumed there
         del self._seated[pod.uid]
-        if not sits:
-            known = self._state.pods.get(pod.uid)
-            if known is not None and waits(known):
-                self.nominate(known, one.node, one.victims)
-            else:
-                self._ended(one.pod, one.node)
+        known = self._state.pods.get(pod.uid)
+        if known is not None and waits(known):
+            self.nominate(known, one.node)  # without victims: it fitted there, whoever of them had not gone
 
     def _node_changed(self, row: int) -> None:
         there = self._on.get(row)

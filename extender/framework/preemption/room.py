@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -36,6 +36,14 @@ class Room:
     def lacking(self) -> Bools:
         """(n_rows,) nodes where somebody has to go."""
         return np.asarray((self.left < 0).any(axis=0))
+
+
+    def without(self, slots: Ints, sitting: SittingPods) -> Room:
+        """The same once the pods of these slots are gone."""
+        left = self.left.copy()
+        for each, gives in zip(left, self.gives, strict=True):
+            np.add.at(each, sitting.row[slots], gives[slots])
+        return replace(self, left=left)
 
 
 def room_for(

@@ -22,7 +22,7 @@ from extender.framework.preemption.budgets import DisruptionBudgets
 from extender.framework.preemption.cumulated import CumulatedByPriority
 from extender.framework.preemption.gangs import Gangs, broken_gangs
 from extender.framework.preemption.grid import Costs, Grid
-from extender.framework.preemption.importance import Cost, Victims, cost_of
+from extender.framework.preemption.importance import Cost, Victims, cost_of, nothing
 from extender.framework.preemption.nodes import Nodes
 from extender.framework.preemption.nominated import NominatedPods
 from extender.framework.preemption.options import SYSTEM_CRITICAL, PreemptionOptions
@@ -140,8 +140,32 @@ class Search:
 
     # Only requests in the way
 
+    def _going(self, may_go: Bools) -> Ints:
+        """Slots of pods that go already for pods nominated to their node, whether or not the watch shows it yet."""
+        sitting, nominated = self._sitting, self._nominated
+        found = [sitting.slots_of(one.victims) for row in nominated.rows() for one in nominated.on(row)]
+        slots = np.unique(np.concatenate(found)) if found else np.zeros(0, dtype=np.int64)
+        return slots[may_go[slots]]
+
+    def _in_room_to_come(self, rows: Ints, room: Room, may_go: Bools) -> Victims | None:
+        """The first node where nobody else has to go: pods that go already leave room beyond what is kept for others.
+
+        Those are named as victims, so that the pod waits for them.
+        """
+        going = self._going(may_go)
+        if not len(going):
+            return None
+        is_enough = ~room.without(going, self._sitting).lacking[rows]
+        if not is_enough.any():
+            return None
+        row = int(rows[is_enough.argmax()])
+        return Victims(nothing(row), self._in_order(going[self._sitting.row[going] == row]))
+
     def _by_requests(self, rows: Ints, may_go: Bools, priority: int, room: Room) -> Victims | None:
         """Of all nodes at once; the same as looking at each in turn."""
+        found = self._in_room_to_come(rows, room, may_go)
+        if found is not None:
+            return found
         nodes = Nodes.of(rows, self._cumulated.of(priority, may_go), room, self._sitting)
         best: Victims | None = None
         for bound in np.unique(nodes.bound).tolist():

@@ -8,6 +8,7 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
+from extender.framework.plugins import TellsApart
 from scorer.cluster.objects import Phase
 from tests.extender.framework.preemption.made_up import World, node, pod
 
@@ -64,6 +65,40 @@ def test_a_nomination_ends_when_the_pod_sits_and_comes_back_when_that_is_taken_b
     world.nominated.nominate(pod("y"), "a")
     world.put(pod("y", "b"))
     assert world.ended == [("y", "a")] and len(world.nominated) == 0
+
+
+def test_a_pod_that_changes_while_it_is_assumed_is_nominated_again_when_that_is_taken_back() -> None:
+    world = World([node("a")], [])
+    x = pod("x", priority=5)
+    world.put(x)
+    world.nominated.nominate(x, "a", ["gone"])
+    world.put(replace(x, node="a"))
+    world.put(replace(x, node="a", labels={"seen": "yes"}))  # somebody labels it before it is bound
+    world.put(x)
+    found = world.nominated.of("x")
+    assert found is not None and found.node == "a" and not found.victims
+
+
+def test_pods_nominated_to_different_nodes_are_not_judged_together() -> None:
+    world = World([node("a"), node("b")], [])
+    for name, on in (("x", "a"), ("y", "b")):
+        world.put(pod(name))
+        world.nominated.nominate(pod(name), on)
+    assert isinstance(world.nominated, TellsApart)
+    assert [world.nominated.tells_apart(pod(name)) for name in "xyz"] == ["a", "b", ""]
+
+
+def test_room_that_is_on_its_way_and_kept_for_no_pod_costs_nobody() -> None:
+    there = [pod(f"p{i}", "a", started=float(i)) for i in range(4)]
+    world = World([node("b", cpu=4), node("a", cpu=4)], [*there, *(pod(f"q{i}", "b", started=9.0) for i in range(4))])
+    x, y = pod("x", priority=5), pod("y", priority=5)
+    world.nominated.nominate(x, "a", ["p3"])
+    world.nominated.nominate(y, "a", ["p2", "p3"])
+    world.nominated.clear("x")  # its eviction has begun, and y's goes on
+    assert world.preempts(x) == ("a", ["p2", "p3"])
+    world.nominated.nominate(x, "a", ["p2", "p3"])
+    found = world.preempts(pod("z", priority=5))
+    assert found is not None and found[0] == "b"
 
 
 def test_a_nomination_ends_with_the_pod_or_its_node() -> None:
