@@ -30,6 +30,7 @@ class ScaleOut:
     """Autoscaled services that have pods, and the nodes that could take more of these.
 
     services    : in any order
+    examples    : one pod of each service
     replicas    : (n_services,) pods that serve now
     requests    : (n_services, 2) of one pod, cores and bytes
     free        : (n_nodes, 2) not requested yet
@@ -41,6 +42,7 @@ class ScaleOut:
     profiles: Profiles
     days: tuple[date, ...]
     services: Sequence[ServiceKey]
+    examples: Sequence[PodInfo]
     replicas: Floats
     requests: Floats
     free: Floats
@@ -70,8 +72,8 @@ class ScaleOut:
         if not growing.any():
             return None
         grown = block[growing]
-        grown_services = [self.services[i] for i in grown.tolist()]
-        usage: Floats32 = self.profiles.mean(grown_services, self.replicas[grown], self.days)
+        keys = [self.profiles.key_of(self.examples[i], self.services[i], None) for i in grown.tolist()]
+        usage: Floats32 = self.profiles.mean_of(keys, self.replicas[grown], self.days)
         large_enough = (self.allocatable[:, None] >= self.requests[grown]).all(axis=2)  # (n_nodes, n_grown)
         return soft_load(
             extra[growing],
@@ -86,7 +88,7 @@ class ScaleOut:
 def expected_scale_out(cluster: TrackedCluster) -> ScaleOut | None:
     """Return what `ScaleOut.load` needs, in copies; None = there is no model or no autoscaled service has pods.
 
-    What one pod requests, and which nodes it could use, a pod of the service that is there says.
+    A pod of the service that is there says what one pod requests and declares, and which nodes it could use.
     """
     predicted, state = cluster.predicted, cluster.state
     if predicted is None:
@@ -103,6 +105,7 @@ def expected_scale_out(cluster: TrackedCluster) -> ScaleOut | None:
         profiles=predicted.profiles,
         days=predicted.horizon.days,
         services=[state.services[service] for service in services],
+        examples=pods,
         replicas=np.array([state.replicas(service) for service in services]),
         requests=np.array([[pod.requests.get(kind, 0.0) for kind in ("cpu", "memory")] for pod in pods]),
         free=np.maximum(allocatable - state.requested[:n, columns], 0.0),

@@ -87,6 +87,16 @@ def test_what_no_node_has_room_for_presses_on_the_nodes_that_pods_could_use() ->
     assert not soft_load(extra, usage, requests, free, size, np.zeros((3, 2), dtype=bool)).any()
 
 
+def test_what_pods_declare_to_use_counts_for_those_to_come() -> None:
+    said = {"forecast-scheduler.io/virtual-request": '{"cpu": "6"}'}
+    pods = [pod_of(5, f"p{i}", f"node-{i}", cpu=1.0, started=at(0), annotations=said) for i in range(2)]
+    gathered = expected_scale_out(LiveScorer(12.0, pods=pods, model=growing()).scorer._cluster)
+    assert gathered is not None
+    cores = np.asarray(gathered.load())[:, CPU].sum(axis=0)
+    assert (cores[38:42] >= 7 * 6.0 - 1e-3).all()
+    assert not cores[:38].any()
+
+
 def test_an_empty_node_that_is_too_small_for_a_pod_is_not_pressed_on() -> None:
     pods = [pod_of(5, f"p{i}", f"node-{i}", cpu=12.0, started=at(0)) for i in range(2)]
     filling = [pod_of(None, f"full{i}", f"node-{i}", cpu=27.0, started=at(0)) for i in range(2)]
