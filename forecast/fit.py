@@ -128,6 +128,8 @@ def fit(
     base = fit_node_base(history.node_usage, pods_felt_by_nodes(history, weights), history.capacity, days)
     node_z = calibrate_nodes(history, past, base, PEAK_QUANTILES, weights)
 
+    peak_weight, peak_weight_error = weights.published()
+
     def table(values: AnyFloats) -> Floats32:
         return series.unflatten(values).astype(np.float32)
 
@@ -154,8 +156,8 @@ def fit(
         node_capacity=history.capacity.astype(np.float32),
         request_ratio=np.nan_to_num(ratios).astype(np.float32),
         predictor_weights=table(selection.weights),
-        peak_weight=weights.weight,
-        peak_weight_error=weights.error,
+        peak_weight=peak_weight,
+        peak_weight_error=peak_weight_error,
         peak_weight_prior=weights.prior,
         identified=weights.identified.astype(np.float32),
         correction=weights.correction,
@@ -233,6 +235,8 @@ def _facts(
         },
         "peak_weights": {
             resource.name: {
+                "services": int(np.isfinite(weights.determined[:, r]).sum()),
+                "effective_rank": round(float(np.nansum(weights.determined[:, r])), 1),
                 "identified": int(weights.identified[:, r].sum()),
                 "from_nodes": int(weights.from_nodes[:, r].sum()),
                 "corrected": int((weights.correction[:, r] != 1).sum()),

@@ -29,6 +29,9 @@ __all__ = ["IDENTIFIED_ERROR", "PeakWeights", "fit_peak_weights"]
 IDENTIFIED_ERROR = 0.2
 """A weight is identified when its standard error is at most this share of it."""
 
+_PRIOR_ERROR = 1.0
+"""Standard error of a prior as a share of it (levels.py draws it with this spread)."""
+
 _LEAST_NODES = 3
 """A service that was on fewer nodes cannot be told from what is special about them."""
 
@@ -55,6 +58,10 @@ class PeakWeights:
     per_pod_cost : (n_resources, 4, 48) what a pod costs the node beside its own usage; exactly 0 where nothing is clear
     node_base    : (n_nodes, n_resources, 4, 48) what a node uses beside all pods and their cost, of resources with
                    `from_nodes`; else NaN
+    determined   : (n_services, n_resources) share of the prior's variance that the nodes remove, 0..1: 1 - (posterior /
+                   prior standard deviation)^2; NaN = takes no part in the regression. Its sum over services is the
+                   regression's effective number of parameters (Hastie, Tibshirani & Friedman 2009, "The Elements of
+                   Statistical Learning", 7.6): how many services the nodes tell apart
     """
 
     weight: Floats32
@@ -65,6 +72,21 @@ class PeakWeights:
     correction: Floats32
     per_pod_cost: Floats32
     node_base: Floats32
+    determined: Floats32
+
+    def published(self) -> tuple[Floats32, Floats32]:
+        """Return weight and error as they are published: a weight that is not identified is replaced by its prior.
+
+        The prior of a service without a measured pod is one level for all half hours; the cost of each pod is added.
+        Its error is at least 1, the standard error that the regression assumes of every prior. A measured service
+        keeps its measured curve, which is its prior. Curves of usage keep what the regression found: where services
+        always sit together, their sum is known although the parts are not.
+        """
+        replaced = self.from_nodes & ~self.identified & np.isfinite(self.prior)
+        level = self.prior[:, :, None, None] + self.per_pod_cost
+        weight = np.where(replaced[:, :, None, None], level, self.weight)
+        error = np.where(replaced, np.maximum(self.error, _PRIOR_ERROR), self.error)
+        return weight.astype(np.float32), error.astype(np.float32)
 
 
 def fit_peak_weights(history: History, *, seed: int = 0) -> PeakWeights:
@@ -79,9 +101,9 @@ def fit_peak_weights(history: History, *, seed: int = 0) -> PeakWeights:
     measured = _measured_means(seen)  # (n_services, n_resources, n_kinds, 48)
     correction = np.ones(seen.measured.shape)
     cost = np.zeros((len(RESOURCES), SLOTS_PER_DAY))
-    error = np.full(seen.measured.shape, np.nan)
+    error, determined = np.full(seen.measured.shape, np.nan), np.full(seen.measured.shape, np.nan)
     if seen.usable.any() and seen.placed.any():
-        curves = _judge(seen, curves, measured, correction, cost, error, seed)
+        curves = _judge(seen, curves, measured, correction, cost, error, determined, seed)
     own = np.where(from_nodes[:, :, None, None], curves.usage, measured * correction[:, :, None, None])
     weight = own + cost[:, None]
     with np.errstate(invalid="ignore"):
@@ -102,6 +124,7 @@ def fit_peak_weights(history: History, *, seed: int = 0) -> PeakWeights:
         correction=correction.astype(np.float32),
         per_pod_cost=np.repeat(cost[:, None], len(DayType), axis=1).astype(np.float32),
         node_base=curves.base[:, :, kinds].astype(np.float32),
+        determined=determined.astype(np.float32),
     )
 
 
@@ -112,9 +135,10 @@ def _judge(
     correction: Floats,
     cost: Floats,
     error: Floats,
+    determined: Floats,
     seed: int,
 ) -> Curves:
-    """Fill in errors, corrections and costs, resource by resource; returns the curves, less the costs."""
+    """Fill in errors, what is determined, corrections and costs, by resource; returns the curves, less the costs."""
     whole, seen = seen, seen.last(_JUDGED_DAYS)
     history = seen.history
     rng = np.random.default_rng(seed)
@@ -130,7 +154,7 @@ def _judge(
         daily = _daily(seen, curves, measured, int(r))
         fit = build(seen, blocks, daily, int(r), is_measured, with_cost)
         replicates, robust = fit_levels(fit, draws, jitter)
-        error[:, r] = _error(fit, replicates, daily, is_measured, seen.placed)
+        error[:, r], determined[:, r] = _error(fit, replicates, daily, is_measured, seen.placed)
         with np.errstate(invalid="ignore"):
             candidate = is_measured & (error[:, r] <= IDENTIFIED_ERROR) & (seen.n_on >= _LEAST_NODES)
         if is_measured.any():
@@ -142,8 +166,9 @@ def _judge(
             left = left.last(_JUDGED_DAYS)
             daily = _daily(left, curves, measured, int(r))
             fit = build(left, blocks, daily, int(r), is_measured, with_cost=False)
-            again = _error(fit, fit_levels(fit, draws, jitter)[0], daily, is_measured, seen.placed)
+            again, left_determined = _error(fit, fit_levels(fit, draws, jitter)[0], daily, is_measured, seen.placed)
             error[:, r] = np.where(is_measured, error[:, r], again)
+            determined[:, r] = np.where(is_measured, determined[:, r], left_determined)
     return curves
 
 
@@ -153,15 +178,18 @@ def _daily(seen: Observations, curves: Curves, measured: Floats, r: int) -> Floa
     return np.nan_to_num(np.where(seen.measured[:, r, None, None], usage, curves.usage[:, r][:, seen.kind]))
 
 
-def _error(fit: LevelRegression, replicates: Floats32, daily: Floats, measured: Bools, placed: Bools) -> Floats:
-    """Standard errors of the levels as a share of them, NaN = unknown: (n_services,)."""
+def _error(
+    fit: LevelRegression, replicates: Floats32, daily: Floats, measured: Bools, placed: Bools
+) -> tuple[Floats, Floats]:
+    """Standard errors of the levels as a share of them, and `PeakWeights.determined`; NaN = unknown: (n_services,)."""
     own = fit.levels(replicates)
     level = own[:, 0] + measured
     deviation = own[:, 1:].std(axis=1, ddof=1)
     # A fitted curve whose own level fits another scale better is that much in doubt.
     off = np.where(measured, 0.0, own[:, 0] - 1.0)
     told = placed & (daily.max(axis=(1, 2)) > 0)
-    return np.where(told & (level > 0), np.hypot(deviation, off) / np.maximum(level, 1e-6), np.nan)
+    error = np.where(told & (level > 0), np.hypot(deviation, off) / np.maximum(level, 1e-6), np.nan)
+    return error, np.where(told, 1 - np.minimum(deviation / _PRIOR_ERROR, 1.0) ** 2, np.nan)
 
 
 def _exchanged(curves: Curves, other: Curves, r: int) -> Curves:

@@ -61,8 +61,11 @@ def attribute_usage(
     from_nodes = known & ~np.isfinite(until.usage_per_pod).any(axis=(2, 3))
     if not from_nodes.any():
         return history, {}
+    # The published weight of a service that is not identified is its prior. Its curve keeps what the regression found,
+    # so that the sums on nodes are right.
+    found = model.usage_day_type + model.per_pod_cost
     weights = PeakWeights(
-        weight=model.peak_weight,
+        weight=np.where((np.asarray(model.identified) > 0)[:, :, None, None], model.peak_weight, found),
         error=model.peak_weight_error,
         identified=np.asarray(model.identified) > 0,
         from_nodes=from_nodes,
@@ -70,6 +73,7 @@ def attribute_usage(
         correction=model.correction,
         per_pod_cost=model.per_pod_cost,
         node_base=model.node_base,
+        determined=np.full_like(model.peak_weight_error, np.nan),
     )
     completed = complete_history(until, weights)
     return completed, {

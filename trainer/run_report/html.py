@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from html import escape
 from importlib.resources import files
 from typing import Any
@@ -17,6 +17,7 @@ from trainer.gate.verdict import GateResult, Verdict
 from trainer.run_report.changes import Changes
 from trainer.run_report.issued_scores import IssuedScore
 from trainer.run_report.learned import LearnedService
+from trainer.run_report.regression import RegressionCondition
 from trainer.run_report.report import RunReport
 from trainer.run_report.units import amount
 
@@ -62,6 +63,11 @@ def html_report(report: RunReport) -> str:
             "What was learned",
             "Usage of one pod on the first day of the forecast. Peak weight: what one more pod adds to a node.",
             _services(report),
+        ),
+        (
+            "Peak weights by regression",
+            "How well the nodes tell services apart. Weights that are not identified are published as their prior.",
+            _regression(report.regression.values()),
         ),
         ("Measured", "Share of the half hours in which services had pods that was measured.", _measured(report)),
         ("Cleaning", "What was wrong with the data, and what was done about it.", _list(report.cleaning)),
@@ -214,6 +220,25 @@ def _services(report: RunReport) -> str:
         '<div class="scroll"><table><thead id="head"></thead><tbody id="rows"></tbody></table></div>'
         f"{json_script('services', data)}<script>{script}</script>"
     )
+
+
+def _regression(conditions: Iterable[RegressionCondition]) -> str:
+    rows = [
+        [
+            one.resource,
+            f"{one.services:,}",
+            f"{one.effective_rank:,.1f}",
+            f"{one.identified:,}",
+            "–" if one.load_share is None else f"{one.load_share:.0%}",
+            f"{one.from_nodes:,}",
+            one.advice if one.is_poor else "",
+        ]
+        for one in conditions
+    ]
+    header = ["", "services", "effective rank", "identified", "of the load", "known by nodes alone", "what helps"]
+    if not rows:
+        return "<p>No node was measured.</p>"
+    return f'<div class="scroll wrap">{html_table(header, rows)}</div>'
 
 
 def _measured(report: RunReport) -> str:

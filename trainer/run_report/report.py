@@ -20,6 +20,7 @@ from trainer.run_report.changes import Changes, changes_between
 from trainer.run_report.gaps import expected_slots, gap_slots, measured_share
 from trainer.run_report.issued_scores import IssuedScore, score_issued
 from trainer.run_report.learned import LearnedService, identified_load_share, learned_services
+from trainer.run_report.regression import RegressionCondition, regression_conditions
 
 __all__ = ["RunReport", "run_report"]
 
@@ -50,6 +51,7 @@ class RunReport:
     cleaning: tuple[str, ...]
     services: tuple[LearnedService, ...]
     identified_load_share: Mapping[str, float]
+    regression: Mapping[str, RegressionCondition]
     issued: tuple[IssuedScore, ...]
     gate: GateReport
     changes: Changes | None
@@ -92,6 +94,7 @@ class RunReport:
             "issued": [score.to_json() for score in self.issued],
             "changes": self.changes.to_json() if self.changes else None,
             "identified_load_share": dict(self.identified_load_share),
+            "regression": {name: found.to_json() for name, found in self.regression.items()},
             "services": [service.to_json() for service in self.services],
         }
 
@@ -144,6 +147,7 @@ def run_report(
         cleaning=tuple(cleaning.lines()),
         services=learned_services(model, history),
         identified_load_share=identified_load_share(model),
+        regression=regression_conditions(model),
         issued=score_issued(history, issued),
         gate=gate,
         changes=changes_between(before, model),

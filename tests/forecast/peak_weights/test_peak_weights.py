@@ -222,3 +222,31 @@ def test_clusters_that_tell_nothing_give_no_weights_and_no_error(what: str) -> N
         assert np.isfinite(weights.weight[:, LOG]).all()
     else:
         assert np.isnan(weights.weight[:, LOG]).all() and not weights.identified[:, LOG].any()
+
+
+def test_weights_that_are_not_identified_are_published_as_their_prior() -> None:
+    history, truth = constructed(n_services=60, n_nodes=30, seed=4)
+    runs = history.placements
+    moved = replace(runs, node=np.where(runs.service == 2, 5, runs.node))
+    history = with_log_of(replace(history, placements=moved), truth)
+    weights = fit_peak_weights(history)
+    published, error = weights.published()
+    known = weights.identified[:, LOG]
+    assert not known[2] and known.any()
+    np.testing.assert_array_equal(published[known, LOG], weights.weight[known, LOG])
+    np.testing.assert_array_equal(error[known, LOG], weights.error[known, LOG])
+    level = weights.prior[~known, LOG, None, None] + weights.per_pod_cost[LOG]
+    np.testing.assert_allclose(published[~known, LOG], level)
+    assert (error[~known, LOG] >= 1).all()
+    np.testing.assert_array_equal(published[:, CPU], weights.weight[:, CPU])
+    assert (weights.correction[~weights.identified] == 1).all(), "only identified weights may correct"
+
+
+def test_what_nodes_determine_falls_where_services_always_sit_together() -> None:
+    history, truth = constructed(n_services=60, n_nodes=30, seed=3)
+    free = fit_peak_weights(with_log_of(history, truth)).determined[:, LOG]
+    assert ((free >= 0) & (free <= 1)).all()
+    runs = history.placements
+    joined = replace(runs, node=np.where(runs.service < 40, runs.pod % 2, runs.node))
+    tied = fit_peak_weights(with_log_of(replace(history, placements=joined), truth)).determined[:, LOG]
+    assert np.nansum(tied) < 0.8 * np.nansum(free)

@@ -64,7 +64,11 @@ def test_a_service_whose_log_nobody_measures_has_a_curve_and_plausible_peaks(
 
 def test_what_is_published_says_what_is_known(fitted: tuple[PeakModel, History, Truth]) -> None:
     model, _, _ = fitted
-    assert model.info["peak_weights"]["log"] == {
+    of_log = model.info["peak_weights"]["log"]
+    assert of_log["identified"] - 1 <= of_log["effective_rank"] <= of_log["services"] == 60
+    assert of_log == {
+        "services": 60,
+        "effective_rank": of_log["effective_rank"],
         "identified": int(model.identified[:, LOG].sum()),
         "from_nodes": 60,
         "corrected": 0,
@@ -73,6 +77,10 @@ def test_what_is_published_says_what_is_known(fitted: tuple[PeakModel, History, 
     assert model.info["peak_weights"]["cpu"]["corrected"] == (model.correction[:, CPU] != 1).sum() > 5
     assert ((model.peak_weight_error <= 0.2) >= (model.identified > 0)).all()
     assert np.isfinite(model.peak_weight_prior[:, LOG]).all()
+    leans = model.identified[:, LOG] == 0
+    level = model.peak_weight_prior[leans, LOG, None, None] + model.per_pod_cost[LOG]
+    np.testing.assert_allclose(model.peak_weight[leans, LOG], level, rtol=1e-5)
+    assert (model.peak_weight_error[leans, LOG] >= 1).all()
     artefact_of(model, datetime(2026, 6, 1, tzinfo=UTC))  # refuses NaN where none may be
 
 
