@@ -134,6 +134,9 @@ class TrainSettings(SettingGroup):
     pushgateway: str | None = None
     """URL of a Pushgateway that gets the same figures."""
 
+    peaks_report: Path | None = None
+    """Page of predicted against actual peaks, written after each run (docs/report.md); see also scorer.report."""
+
     backend: str | None = None
     """Where per-series work runs, a backend of joblib: loky (processes here), dask. None: in this process."""
 

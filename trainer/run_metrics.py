@@ -40,6 +40,7 @@ class RunFigures:
     identified_load_share : resource -> share of the load that is of services whose peak weight is identified
     gap_slots             : resource -> service half hours of the last day that were not measured
     expected_slots        : resource -> service half hours of the last day with running pods, of which these are some
+    peaks_report          : whether the page of predicted against actual peaks was written; None = none is wanted
     """
 
     finished: float | None = None
@@ -52,6 +53,7 @@ class RunFigures:
     identified_load_share: Mapping[str, float] = field(default_factory=dict)
     gap_slots: Mapping[str, int] = field(default_factory=dict)
     expected_slots: Mapping[str, int] = field(default_factory=dict)
+    peaks_report: bool | None = None
 
 
 def registry_of(figures: RunFigures) -> CollectorRegistry:
@@ -119,6 +121,12 @@ def registry_of(figures: RunFigures) -> CollectorRegistry:
         by_resource(dict(figures.expected_slots)),
         "resource",
     )
+    if figures.peaks_report is not None:
+        gauge(
+            "forecast_train_peaks_report_written",
+            "1 if the page of predicted against actual peaks was written after the run, else 0; absent if not wanted.",
+            {(): float(figures.peaks_report)},
+        )
     gauge(
         "forecast_train_duration_seconds",
         "Time the last run spent in this stage, in seconds.",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -112,7 +113,22 @@ def train(
         from trainer.run_report.html import html_report
 
         write_text(report, html_report(trained.report))
-    _leave_metrics(settings, trained)
+    _leave_metrics(settings, trained, _peaks_report(shell, settings, place, registry.url, config))
+
+
+def _peaks_report(shell: Shell, settings: Settings, history: str, models: str, config: Path | None) -> bool | None:
+    """Write the page of predicted against actual peaks; returns whether it was written, None if none is wanted."""
+    html = settings.train.peaks_report
+    if html is None:
+        return None
+    from forecast_scheduler.peaks_report.nightly import write_peaks_report
+
+    why_not = write_peaks_report(html, history=history, models=models, config=config)
+    if why_not is None:
+        _say(shell, f"peaks report: {html.resolve()}")
+    else:
+        _note(shell, f"the peaks report {html} was not written, the model is published all the same: {why_not}")
+    return why_not is None
 
 
 def _tell(shell: Shell, trained: Trained, place: str) -> None:
@@ -128,6 +144,9 @@ def _tell(shell: Shell, trained: Trained, place: str) -> None:
         )
     for line in trained.remarks:
         _note(shell, line)
+    for condition in report.regression.values():
+        if condition.is_poor:
+            _note(shell, condition.advice)
     reasons: dict[str, list[str]] = {}
     for name, result in night.gate.results.items() if night.published else ():
         reasons.setdefault(result.reason, []).append(name)
@@ -156,13 +175,13 @@ def _tell(shell: Shell, trained: Trained, place: str) -> None:
     )
 
 
-def _leave_metrics(settings: Settings, trained: Trained) -> None:
-    """Figures for whoever scrapes them."""
+def _leave_metrics(settings: Settings, trained: Trained, peaks_report: bool | None) -> None:
+    """Write and push the figures of the run. peaks_report: whether the page was written; None = none is wanted."""
     if settings.train.metrics_file is None and settings.train.pushgateway is None:
         return
     from trainer.run_metrics import push, write_textfile
 
-    figures = trained.report.figures(datetime.now(UTC).timestamp())
+    figures = replace(trained.report.figures(datetime.now(UTC).timestamp()), peaks_report=peaks_report)
     if settings.train.metrics_file is not None:
         write_textfile(settings.train.metrics_file, figures)
     if settings.train.pushgateway is not None:

@@ -121,18 +121,24 @@ def test_models_in_an_object_store(tmp_path: Path, apply_twice: Callable[[list[M
     apply_twice(manifests)
 
 
-def test_the_report_of_the_page_follows_the_nightly_run(
-    tmp_path: Path, apply_twice: Callable[[list[Manifest]], None]
-) -> None:
-    patches = block_about("deployment.md", "value: report")["patches"]
-    manifests = built_from(tmp_path / "report", resources=["overlays/shadow"], patches=patches)
-    [job] = [one["spec"]["jobTemplate"]["spec"] for one in manifests if one["kind"] == "CronJob"]
-    [trainer], [report] = job["template"]["spec"]["initContainers"], job["template"]["spec"]["containers"]
-    assert (trainer["args"][0], report["args"][0]) == ("train", "report")
-    assert {key: trainer[key] for key in trainer if key not in ("name", "args")} == {
-        key: report[key] for key in report if key not in ("name", "args")
-    }
-    apply_twice(manifests)
+def test_the_nightly_run_writes_the_report_that_the_scorer_offers() -> None:
+    manifests = built("overlays/shadow")
+    [trainer] = [one["spec"]["jobTemplate"]["spec"]["template"] for one in manifests if one["kind"] == "CronJob"]
+    [scorer] = [
+        one["spec"]["template"]
+        for one in manifests
+        if one["kind"] == "Deployment" and one["metadata"]["name"] == "forecast-scheduler-scorer"
+    ]
+    paths, volumes = [], []
+    for template, name in ((trainer, "TRAIN__PEAKS_REPORT"), (scorer, "SCORER__REPORT")):
+        [container] = template["spec"]["containers"]
+        env = {one["name"]: one.get("value") for one in container["env"]}
+        paths.append(env[f"FORECAST_SCHEDULER_{name}"])
+        [mount] = [one for one in container["volumeMounts"] if str(paths[-1]).startswith(one["mountPath"] + "/")]
+        [volume] = [one for one in template["spec"]["volumes"] if one["name"] == mount["name"]]
+        volumes.append(volume["persistentVolumeClaim"]["claimName"])
+    assert paths[0] == paths[1]
+    assert volumes[0] == volumes[1]
 
 
 def test_what_scrapes_all_parts_applies(tmp_path: Path, apply_twice: Callable[[list[Manifest]], None]) -> None:
