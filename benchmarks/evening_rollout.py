@@ -15,8 +15,9 @@ from pathlib import Path
 
 import numpy as np
 
+from benchmarks.night_jobs import NightJobs, history_with_nights, jobs_on_every_second_node
 from forecast.arrays import Bools, Floats, Floats32, Ints
-from forecast.calendar import SLOTS_PER_DAY
+from forecast.calendar import SLOTS_PER_DAY, Calendar
 from forecast.fit import fit
 from forecast.model import PeakModel
 from forecast.resources import CPU, MEMORY, RESOURCES
@@ -60,6 +61,7 @@ class EveningRollout:
     load     : (n_pods, n_resources, n_slots) what the pods really use, from midnight of the first day
     capacity : (n_nodes, n_resources)
     order    : (n_pods,) in which the pods arrive
+    jobs     : CronJob pods that run at the release and end an hour later; None = there are none
     """
 
     model: PeakModel
@@ -69,6 +71,7 @@ class EveningRollout:
     load: Floats32
     capacity: Floats
     order: Ints
+    jobs: NightJobs | None = None
 
     @property
     def node_names(self) -> list[str]:
@@ -117,6 +120,8 @@ class EveningRollout:
         share = np.full((len(self.capacity), len(RESOURCES), n_slots), _BASE)
         weights = RESOURCE_WEIGHTS * self.capacity / self.capacity.mean(axis=0)
         free = 0.98 * self.capacity[:, [CPU, MEMORY]]
+        if self.jobs is not None:
+            free[self.jobs.rows] -= self.jobs.requests
         rows = np.zeros(len(self.services), dtype=np.int64)
         for i in self.order.tolist():
             of_pod = self.load[i][None] / self.capacity[:, :, None]
@@ -146,12 +151,16 @@ class EveningRollout:
         return shares(load, self.capacity) + _BASE
 
 
-def evening_rollout(today: date, *, history: Path = Path("data/sample"), seed: int = 0) -> EveningRollout:
-    """The rollout with a model whose first day is `today`."""
+def evening_rollout(
+    today: date, *, history: Path = Path("data/sample"), seed: int = 0, night_zone: str | None = None
+) -> EveningRollout:
+    """The rollout with a model whose first day is `today`.
+
+    night_zone : time zone of a model that knows of CronJobs every night, which run at the release too; None = no jobs
+    """
     files = HistoryFiles.open(history)
     known = files.history()
     first = known.n_days - DAYS
-    model = fit(known.before(first))
     usage = files.pod_usage(known.days[first], known.days[-1])
     always: Bools = np.asarray((usage.present > 0.99).all(axis=(1, 2)) & np.isfinite(usage.usage).all(axis=(1, 2, 3)))
     ever: Bools = np.asarray((usage.present > 0).any(axis=(1, 2)))
@@ -161,14 +170,21 @@ def evening_rollout(today: date, *, history: Path = Path("data/sample"), seed: i
     used, services = np.unique(usage.service[pods], return_inverse=True)
     total = np.quantile(load.sum(axis=0, dtype=np.float64), 0.99, axis=1)  # (n_resources,)
     capacity = SIZES[:, None] / SIZES.sum() * (total / _LOAD)
+    jobs = None
+    if night_zone is not None:
+        jobs = jobs_on_every_second_node(capacity)
+        known = history_with_nights(history, jobs, seed)
+    model = fit(known.before(first))
+    calendar = model.calendar if night_zone is None else Calendar(night_zone)
     return EveningRollout(
-        model=replace(model, first_day=today),
+        model=replace(model, first_day=today, calendar=calendar),
         keys=tuple(usage.services[s] for s in used.tolist()),
         services=services,
         requests=_requests(np.nan_to_num(usage.requests[pods]), capacity),
         load=load,
         capacity=capacity,
         order=rng.permutation(len(pods)),
+        jobs=jobs,
     )
 
 

@@ -1,10 +1,11 @@
 """A rollout through the real kube-scheduler, with and without the extender, and the evenings that followed.
 
-python -m benchmarks.real_rollout [--seeds N] [--weights 1,3] [--points 0.2,1]
+python -m benchmarks.real_rollout [--seeds N] [--weights 1,3] [--points 0.2,1] [--night-jobs]
 
 300 pods of the sample on 60 nodes of ratio 1 : 2 : 4 (benchmarks/evening_rollout.py): kube-scheduler alone, the same
 with the extender as shipped, and an oracle that knows the week. Node-half-hours from 17:00 to 23:00 over six days in
-which a node is over 80 % of its CPU, disk, network or log capacity.
+which a node is over 80 % of its CPU, disk, network or log capacity. With --night-jobs every second node runs a CronJob
+pod at the release, which ends an hour later (benchmarks/night_jobs.py).
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from pathlib import Path
 import httpx
 
 from benchmarks.evening_rollout import EveningRollout, Outcome, evening_rollout
+from benchmarks.night_jobs import day_and_zone_of_four_o_clock
 from benchmarks.real_scheduler import Cluster, shipped_extender
 
 __all__ = ["RolloutOutcome", "gap_closed", "main", "roll_out"]
@@ -65,13 +67,17 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=4, help="rollouts of different services")
     parser.add_argument("--weights", default="1", help="weights of the extender to try, by commas")
     parser.add_argument("--points", default="0.2", help="score_per_point to try, by commas")
+    parser.add_argument("--night-jobs", action="store_true", help="CronJob pods run on every second node until 05:00")
     asked = parser.parse_args()
     print(f"{'':>34}  hot evening   hot all day   CV of CPU peaks   gap closed")
     for weight in map(int, asked.weights.split(",")):
         for point in map(float, asked.points.split(",")):
             outcomes = []
             for seed in range(asked.seeds):
-                of = evening_rollout(datetime.now(UTC).date(), seed=seed)
+                today, zone = datetime.now(UTC).date(), None
+                if asked.night_jobs:
+                    today, zone = day_and_zone_of_four_o_clock(datetime.now(UTC))
+                of = evening_rollout(today, seed=seed, night_zone=zone)
                 with tempfile.TemporaryDirectory() as scratch:
                     outcomes.append(roll_out(of, Path(scratch), weight=weight, point=point))
                 _show(seed, f"weight {weight}, {point:g} %", outcomes[-1])

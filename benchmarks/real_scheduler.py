@@ -13,6 +13,7 @@ from typing import Any
 import yaml
 
 from benchmarks.evening_rollout import EveningRollout
+from benchmarks.night_jobs import NAMESPACE, NightJobs
 from forecast.arrays import Ints
 from forecast.model_artefact import artefact_of
 from forecast.registry import Registry
@@ -87,8 +88,13 @@ class Cluster:
             self.writer.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}})
         self.writer.create_many(self.rollout.nodes())
         self.sets: list[Manifest] = self.writer.create_many(self.rollout.replica_sets())
-        idle = dict(zip(self.rollout.node_names, (0.02 * self.rollout.capacity).tolist(), strict=True))
-        rules = node_usage_rules(self.directory / "usage.yaml", idle)
+        usage = 0.02 * self.rollout.capacity
+        self.running_jobs: list[Manifest] = []
+        if (jobs := self.rollout.jobs) is not None:
+            usage = usage + jobs.usage(*usage.shape)
+            self.running_jobs = self._start(jobs)
+        now = dict(zip(self.rollout.node_names, usage.tolist(), strict=True))
+        rules = node_usage_rules(self.directory / "usage.yaml", now)
         self.prometheus = self._stack.enter_context(PrometheusServer(self.directory / "data", rule_files=[rules]))
         return self
 
@@ -115,6 +121,13 @@ class Cluster:
         """Schedule all pods of the rollout, (n_pods,) row of the node of each; they are gone afterwards."""
         with KubeScheduler(self.plane, extenders) as scheduler:
             made = self.writer.create_many(self.rollout.pods(self.sets))
-            bound = wait_until_bound(self.writer, len(made), seconds, scheduler.end_of_log)
+            bound = wait_until_bound(self.writer, len(made) + len(self.running_jobs), seconds, scheduler.end_of_log)
         self.writer.delete_many(made)
         return self.rollout.placement(bound)
+
+    def _start(self, jobs: NightJobs) -> list[Manifest]:
+        """CronJob pods as they run when the services are released; returns the pods."""
+        now = datetime.now(UTC)
+        self.writer.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}})
+        made = self.writer.create_many(jobs.jobs(now))
+        return self.writer.create_many(jobs.pods(made, self.rollout.node_names, now))

@@ -149,22 +149,23 @@ def nightly_jobs(
     cluster: Cluster,
     rng: np.random.Generator,
     *,
-    cron_jobs: int = 18,
+    cores: Sequence[float] | None = None,
     pods_each: int = 2,
-    cores: tuple[float, float] = (4.0, 7.5),
     requested: float = 0.4,
     hours: range = range(2, 5),
 ) -> Cluster:
     """Every night CronJobs run from 02:00 to 05:00 local time, so that many of the nodes are busy at the cut-off.
 
-    cores     : that a pod uses while it runs, drawn once per CronJob; each run differs from it by up to a tenth
+    cores     : that a pod of each CronJob uses while it runs, None = 18 of them, 4 to 7.5 cores; each run differs from
+                it by up to a tenth
     requested : share of this that a pod requests; at 1.0 nodes are full by requests and no rule has a choice
     """
     local = cluster.timestamps().tz_convert(cluster.time_zone)
     night: Bools = np.isin(local.hour, np.array(hours))
     nights = [np.flatnonzero(night & (local.date == day)) for day in sorted(set(local.date))]
     nights = [slots for slots in nights if len(slots)]
-    size = rng.uniform(*cores, size=cron_jobs)
+    size = rng.uniform(4.0, 7.5, size=18) if cores is None else np.asarray(cores, dtype=np.float64)
+    cron_jobs = len(size)
     owners = tuple(
         Service("batch", "CronJob", f"night-{n:02d}", requested * float(of_one), float(of_one) * 2.0**30)
         for n, of_one in enumerate(size)
