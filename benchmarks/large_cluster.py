@@ -101,6 +101,7 @@ def _model(
         node_base_std=np.repeat((0.005 * capacity)[:, :, None], SLOTS_PER_DAY, axis=2).astype(np.float32),
         node_z=np.tile(np.array([0.5, 2.0], dtype=np.float32)[: len(PEAK_QUANTILES)], (r, 1)),
         node_capacity=capacity.astype(np.float32),
+        node_capacity_assumed=np.zeros(capacity.shape, dtype=np.float32),
         request_ratio=np.full((r, types, SLOTS_PER_DAY), 0.5, dtype=np.float32),
         predictor_weights=np.zeros((n, r, len(discover())), dtype=np.float32),
         peak_weight=np.repeat(unknown[:, :, None, None], types, axis=2).repeat(SLOTS_PER_DAY, axis=3),

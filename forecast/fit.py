@@ -11,6 +11,7 @@ peaks               quantiles of the daily peaks
 scenarios           last week at today's level, for placement
 rehearsal           past weeks forecast from before they began
 spread, node_*      errors in parts, base load, calibration on nodes
+assumed_capacity    capacities that nobody configured
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from typing import Any
 import numpy as np
 
 from forecast.arrays import AnyFloats, Bools, Floats, Floats32
+from forecast.assumed_capacity import assumed_capacities
 from forecast.calendar import SLOTS_PER_DAY, Days, DayType
 from forecast.cold_start import borrow_history, request_ratios
 from forecast.errors import InputError, NotEnoughHistory
@@ -126,6 +128,7 @@ def fit(
     known_level = levels_known(history, past)[series.service, series.resource]
     spread = with_level_error(spread_of_past(history, past), series.unflatten(dated), borrowed.level_error)
     base = fit_node_base(history.node_usage, pods_felt_by_nodes(history, weights), history.capacity, days)
+    assumed = assumed_capacities(history)
     node_z = calibrate_nodes(history, past, base, PEAK_QUANTILES, weights)
 
     peak_weight, peak_weight_error = weights.published()
@@ -153,7 +156,8 @@ def fit(
         node_base=base.profile.astype(np.float32),
         node_base_std=base.std.astype(np.float32),
         node_z=node_z.astype(np.float32),
-        node_capacity=history.capacity.astype(np.float32),
+        node_capacity=np.where(np.isfinite(assumed), assumed, history.capacity).astype(np.float32),
+        node_capacity_assumed=np.isfinite(assumed).astype(np.float32),
         request_ratio=np.nan_to_num(ratios).astype(np.float32),
         predictor_weights=table(selection.weights),
         peak_weight=peak_weight,

@@ -51,7 +51,9 @@ class PeakModel:
     node_base          : (n_nodes, n_resources, 4, 48) usage beside scheduled pods
     node_base_std      : (n_nodes, n_resources, 48)
     node_z             : (n_resources, n_quantiles) standard deviations from a node's mean curve to its daily peak
-    node_capacity      : (n_nodes, n_resources) physical capacity as known at the fit; NaN = not a limit, or not known
+    node_capacity      : (n_nodes, n_resources) physical capacity as known or assumed at the fit; NaN = neither
+    node_capacity_assumed : (n_nodes, n_resources) 1 = node_capacity was learned from what nodes of this kind sustained
+                         (forecast.assumed_capacity); 0 = it is known, or there is none
     request_ratio      : (n_resources, 4, 48) usage per requested unit (memory: per byte, the rest: per core) of
                          services without history, as similar services use it
     predictor_weights  : (n_services, n_resources, n_predictors) how curves were blended; the next fit starts there
@@ -96,6 +98,7 @@ class PeakModel:
     node_base_std: Floats32
     node_z: Floats32
     node_capacity: Floats32
+    node_capacity_assumed: Floats32
     request_ratio: Floats32
     predictor_weights: Floats32
     peak_weight: Floats32

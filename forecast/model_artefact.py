@@ -38,6 +38,7 @@ ARRAYS: tuple[ArraySpec, ...] = (
     ArraySpec("node_base_std", ("nodes", "resources", "slots"), _USAGE),
     ArraySpec("node_z", ("resources", "quantiles"), "standard deviations"),
     ArraySpec("node_capacity", ("nodes", "resources"), _USAGE, nan_allowed=True),
+    ArraySpec("node_capacity_assumed", ("nodes", "resources"), "1 = yes"),
     ArraySpec("request_ratio", ("resources", "day_types", "slots"), "base unit per requested core or byte"),
     ArraySpec("predictor_weights", ("services", "resources", "predictors"), "1", nan_allowed=True),
     ArraySpec("peak_weight", ("services", "resources", "day_types", "slots"), _USAGE, nan_allowed=True),
@@ -54,6 +55,9 @@ ARRAYS: tuple[ArraySpec, ...] = (
 
 _RUNS = frozenset(spec for spec in ARRAYS if spec.name.startswith("run_"))
 """Models published before runs were learned have none of these: they load as models that know of no runs."""
+
+_ASSUMED = frozenset(spec for spec in ARRAYS if spec.name == "node_capacity_assumed")
+"""Models published before capacities were assumed do not have it: all their capacities are known."""
 
 
 def artefact_of(model: PeakModel, created: datetime, backtest: dict[str, object] | None = None) -> Artefact:
@@ -92,7 +96,9 @@ def model_of(artefact: Artefact) -> PeakModel:
     `composition.plausible_z` limits its `node_z`: releases before that rule published any z.
     """
     manifest = artefact.manifest
-    known = set(manifest.arrays) in (set(ARRAYS), set(ARRAYS) - _RUNS)
+    missing = set(ARRAYS) - set(manifest.arrays)
+    parts = (_RUNS, _ASSUMED)
+    known = set(manifest.arrays) <= set(ARRAYS) and missing == set().union(*(one for one in parts if one <= missing))
     if not known or manifest.resources != tuple(r.name for r in RESOURCES):
         raise ForeignArtefact(
             "the model's arrays or resources are not those of this release: train again with the release that reads it"
@@ -103,6 +109,7 @@ def model_of(artefact: Artefact) -> PeakModel:
         raise CorruptArtefact(f"the manifest names a service that is not namespace/Kind/name: {error}") from error
     info = manifest.extra.get("info", {})
     arrays: dict[str, Any] = {**no_runs(len(services)), **artefact.arrays}
+    arrays.setdefault("node_capacity_assumed", np.zeros_like(arrays["node_capacity"]))
     _check_runs(arrays)
     arrays["node_z"] = plausible_z(arrays["node_z"], PEAK_QUANTILES).astype(np.float32)
     return PeakModel(

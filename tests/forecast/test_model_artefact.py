@@ -9,9 +9,11 @@ import numpy as np
 import pytest
 
 from forecast.artefact import CorruptArtefact, ForeignArtefact
+from forecast.assumed_capacity import assumed_capacities
 from forecast.fit import fit
 from forecast.model_artefact import ARRAYS, artefact_of, model_of
 from forecast.registry import Registry
+from forecast.resources import LOG
 from tests.synthetic import synthetic_history
 
 NOW = datetime(2026, 6, 1, 2, tzinfo=UTC)
@@ -79,3 +81,27 @@ def test_a_model_of_some_services_has_every_array_of_those_services() -> None:
         whole, part = getattr(model, spec.name), getattr(few, spec.name)
         expected = whole[[4, 1]] if spec.axes[0] == "services" else whole
         np.testing.assert_array_equal(part, expected, err_msg=spec.name)
+
+
+def test_a_model_from_before_capacities_were_assumed_loads_as_one_that_assumed_none() -> None:
+    artefact = artefact_of(fit(synthetic_history(n_days=8)), NOW)
+    manifest = replace(
+        artefact.manifest,
+        arrays=tuple(spec for spec in artefact.manifest.arrays if spec.name != "node_capacity_assumed"),
+    )
+    arrays = {name: array for name, array in artefact.arrays.items() if name != "node_capacity_assumed"}
+    loaded = model_of(replace(artefact, manifest=manifest, arrays=arrays))
+    assert not loaded.node_capacity_assumed.any()
+    np.testing.assert_array_equal(loaded.node_capacity, artefact.arrays["node_capacity"])
+
+
+def test_a_fit_publishes_assumed_capacities_marked_beside_the_known_ones() -> None:
+    history = synthetic_history(n_days=8)
+    capacity = history.capacity.copy()
+    capacity[:, LOG] = np.nan
+    model = model_of(artefact_of(fit(replace(history, capacity=capacity)), NOW))
+    assert model.node_capacity_assumed.tolist() == [[0, 0, 0, 0, 1]] * 4
+    expected = assumed_capacities(replace(history, capacity=capacity))
+    np.testing.assert_allclose(model.node_capacity[:, LOG], expected[:, LOG], rtol=1e-6)
+    assert (model.node_capacity[:, :LOG] == 40).all()
+    assert not fit(history).node_capacity_assumed.any()

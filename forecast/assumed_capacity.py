@@ -1,0 +1,102 @@
+"""Capacities of disk, network and log that nobody configured, learned from what nodes of one kind have sustained.
+
+Kubernetes knows the CPU and the memory of a node, and nothing else. A kind is all nodes with as much CPU (within 1 %).
+
+    sustained[n, r] = the 4th highest half hour of node n: it reached this rate in two hours of the history, at least
+    capacity[k, r]  = MARGIN * max over nodes n of kind k of sustained[n, r]          (bytes/s, mean over half hours)
+
+The 4th highest half hour, since one broken counter must not set the capacity of a kind, and a backup that runs for half
+an hour a night has to count. The maximum over nodes, since a rate that one node of a kind sustained is proof for all.
+
+An assumed capacity spreads load, and it does no more. It is no proof of a limit: it makes no node hot or full, refuses
+no pod and raises no alert (docs/scores.md).
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+
+from forecast.arrays import AnyFloats, Bools, Floats, Ints
+from forecast.calendar import SLOTS_PER_DAY
+from forecast.history import History
+from forecast.resources import CPU, DISK, LOG, NETWORK
+
+__all__ = [
+    "ASSUMED_RESOURCES",
+    "LEAST_DAYS",
+    "LEAST_NODES",
+    "MARGIN",
+    "SAME_SIZE",
+    "assumed_capacities",
+    "kinds_of_nodes",
+    "sustained_rates",
+]
+
+ASSUMED_RESOURCES: Final = (DISK, NETWORK, LOG)
+"""Resources whose capacity Kubernetes does not know."""
+
+MARGIN: Final = 1.5
+"""Factor on the sustained rate, 1. The busiest node of a kind then peaks at 67 % of the capacity, which leaves it a
+fifth of growth below the 80 % from which a known capacity makes a node hot. Every training learns the growth anew.
+Measured on the sample with its disk, network and log capacities taken away, hot node half hours by the real ones: none
+assumed 0.82 %, margin 1 0.05 %, 1.5 0.01 %, 2 0.06 %, 3 0.32 %, real capacities 0.02 % (docs/placement.md)."""
+
+LEAST_DAYS: Final = 7
+"""Measured days that a node needs before its rates count: load differs by the day of the week."""
+
+LEAST_NODES: Final = 3
+"""Measured nodes that a kind needs: the rates of one or two say what their pods did, not what such a node can do."""
+
+SAME_SIZE: Final = 0.01
+"""Relative difference in CPU up to which two nodes are of one kind."""
+
+_SUSTAINED_HALF_HOURS: Final = 4
+
+
+def assumed_capacities(history: History) -> Floats:
+    """Learned capacities where none is known: (n_nodes, n_resources) base units, NaN = none.
+
+    A resource gets none on a kind of fewer than `LEAST_NODES` nodes that were measured on `LEAST_DAYS` days, or that
+    never used it. Where the capacity of any node of the kind is known, the others get none either: they are taken to
+    have as much as that node (scorer.predicted.capacity).
+    """
+    assumed = np.full(history.capacity.shape, np.nan)
+    kinds = kinds_of_nodes(history.capacity[:, CPU])
+    for resource in ASSUMED_RESOURCES:
+        sustained = sustained_rates(history.node_usage[:, resource])
+        for kind in range(kinds.max(initial=-1) + 1):
+            nodes = np.flatnonzero(kinds == kind)
+            seen = sustained[nodes][np.isfinite(sustained[nodes])]
+            if np.isnan(history.capacity[nodes, resource]).all() and len(seen) >= LEAST_NODES and seen.max() > 0:
+                assumed[nodes, resource] = MARGIN * seen.max()
+    return assumed
+
+
+def kinds_of_nodes(cpu_cores: AnyFloats) -> Ints:
+    """Number of each node's kind, 0 the smallest; -1 = its CPU is unknown: (n_nodes,)."""
+    kinds = np.full(len(cpu_cores), -1, dtype=np.int64)
+    smallest, kind = -np.inf, -1
+    for node in np.argsort(cpu_cores, kind="stable").tolist():  # NaN comes last
+        cores = float(cpu_cores[node])
+        if np.isfinite(cores):
+            if cores > smallest * (1 + SAME_SIZE) or kind < 0:
+                smallest, kind = cores, kind + 1
+            kinds[node] = kind
+    return kinds
+
+
+def sustained_rates(usage: AnyFloats) -> Floats:
+    """Rate that each node sustained: (n_nodes,) base units; NaN = measured on fewer than `LEAST_DAYS` days.
+
+    usage : (n_nodes, n_days, 48) base units, means over half hours; NaN = not measured. A day counts as measured if at
+            least half of it was.
+    """
+    rates = np.full(len(usage), np.nan)
+    for node, of_node in enumerate(usage):  # one by one: a sorted copy of all would need as much memory once more
+        measured: Bools = np.isfinite(of_node)
+        if (measured.sum(axis=1) >= SLOTS_PER_DAY / 2).sum() >= LEAST_DAYS:
+            values = of_node[measured]
+            rates[node] = np.partition(values, -_SUSTAINED_HALF_HOURS)[-_SUSTAINED_HALF_HOURS]
+    return rates
