@@ -85,6 +85,9 @@ def remarks(explanation: Explanation) -> list[str]:
     lines += [f"not applied: {what}" for what in explanation.not_applied]
     if not explanation.service_known:
         lines.append("the model does not know this service: predicted from its requests")
+    if explanation.assumed_capacities:
+        names = ", ".join(explanation.assumed_capacities)
+        lines.append(f"capacity of {names} assumed: it counts in scores and is no limit (docs/model.md)")
     units = {resource.name: resource.unit for resource in RESOURCES}
     used = ", ".join(f"{name} {amount(value, units[name])}" for name, value in explanation.virtual_request.items())
     lines.append(f"virtual request ({explanation.virtual_request_source}): {used}")
@@ -95,6 +98,8 @@ def _peak(peak: Peak | None) -> str:
     if peak is None:
         return "–"
     share = "" if peak.share is None else f"{100 * peak.share:.0f} % "
+    if peak.assumed:
+        share = f"{100 * (peak.share or 0.0):.0f} % of assumed "
     return f"{share}{peak.resource}, {amount(peak.expected, peak.unit)}"
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from datetime import date, datetime
 from typing import Protocol
 
-from forecast.arrays import Floats, Ints
+from forecast.arrays import Bools, Floats, Ints
 from forecast.service_key import ServiceKey
 from scorer.cluster.objects import PodInfo
 from scorer.degradation import Level
@@ -45,6 +45,7 @@ class Peak:
     expected, bound : mean and 0.95 bound of the peak; capacity: None = not a limit
     share           : expected / capacity, None without a capacity
     at              : start of the half hour in which the expectation is highest
+    assumed         : whether the trainer assumed the capacity (forecast.assumed_capacity)
     """
 
     resource: str
@@ -54,6 +55,7 @@ class Peak:
     capacity: float | None
     share: float | None
     at: datetime
+    assumed: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,6 +114,7 @@ class Explanation:
     judgement       : of the component that places the pod, by which nodes are ordered; None = by our scores alone
     not_applied     : what the component goes by and this explanation does not
     policy, policy_because : that the pod is placed by, and what chose it; '' = there is no other
+    assumed_capacities : resources of which the capacity is assumed on a node that was scored
     """
 
     pod: str
@@ -133,6 +136,7 @@ class Explanation:
     policy_because: str = ""
     judgement: Judgement | None = None
     not_applied: tuple[str, ...] = ()
+    assumed_capacities: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,6 +156,7 @@ class Curve:
     expected, bound : (n_slots,) predicted mean and its 0.95 bound per half hour
     actual          : (n_slots,) what was measured, NaN = not (yet); None where nobody measures
     days            : the daily peaks within
+    assumed         : whether the trainer assumed the capacity
     """
 
     resource: str
@@ -161,6 +166,7 @@ class Curve:
     bound: Floats | None
     actual: Floats | None
     days: tuple[DayPeak, ...]
+    assumed: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,6 +214,7 @@ class HeatMap:
 
     share : (n_nodes, n_hours) expected load / capacity, the highest of the hour and of the resources asked for;
             NaN = unknown
+    assumed : for each node, whether the trainer assumed the capacity that its highest hour is a share of
     """
 
     resource: str | None
@@ -215,6 +222,7 @@ class HeatMap:
     nodes: tuple[str, ...]
     share: Floats
     n_nodes: int
+    assumed: tuple[bool, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,12 +230,14 @@ class VirtualAvailability:
     """capacity - usage at the last metric - virtual requests not yet seen in it; NaN = unknown or no limit.
 
     available : (n_nodes, n_resources); charged: (n_nodes, n_resources) the virtual requests still counted
+    assumed   : (n_nodes, n_resources) whether the trainer assumed the capacity
     """
 
     nodes: tuple[str, ...]
     resources: tuple[str, ...]
     available: Floats
     capacity: Floats
+    assumed: Bools
     charged: Floats
     pods_charged: int
     metrics_age_seconds: float | None
@@ -245,6 +255,7 @@ class NodeFigures:
     frozen_peak    : as `peak`, as it was predicted at local midnight; NaN until a midnight has passed
     available      : (n_nodes, n_resources) VirtualAvailable
     capacity       : (n_nodes, n_resources) physical; NaN = not a limit
+    assumed        : (n_nodes, n_resources) whether the trainer assumed the capacity
     """
 
     nodes: tuple[str, ...]
@@ -256,6 +267,7 @@ class NodeFigures:
     frozen_peak: Floats
     available: Floats
     capacity: Floats
+    assumed: Bools
     level: Ints
 
 
@@ -278,6 +290,7 @@ class Status:
 
     ready      : the cluster was read completely at least once, and a score can be given
     last_check : the latest comparison of the tables with a rebuild, None = there was none yet
+    unread_capacities : nodes whose capacity annotation has entries that cannot be read
     """
 
     ready: bool
@@ -296,6 +309,7 @@ class Status:
     measured_nodes: int
     sources: Mapping[str, str] = field(default_factory=dict)
     last_check: SelfCheck | None = None
+    unread_capacities: int = 0
 
 
 @dataclass(frozen=True, slots=True)

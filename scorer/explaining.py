@@ -57,7 +57,15 @@ def peaks_before_and_with(peaks: PeakInputs, widen: float) -> list[tuple[Peak | 
     expected, bound = curves.curve(0), curves.curve(1)
     slots = np.flatnonzero(horizon.weights() > 0)
     found = [
-        bounding_peak(expected[i], bound[i], peaks.inputs.capacity[i], slots, horizon.days, horizon.zone)
+        bounding_peak(
+            expected[i],
+            bound[i],
+            peaks.inputs.capacity[i],
+            peaks.inputs.assumed[i],
+            slots,
+            horizon.days,
+            horizon.zone,
+        )
         for i in range(2 * n)
     ]
     return list(zip(found[:n], found[n:], strict=True))

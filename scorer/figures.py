@@ -34,6 +34,7 @@ class Figures(LiveTables):
                 resources=tuple(r.name for r in RESOURCES),
                 available=self._cluster.virtual_available()[rows],
                 capacity=self._cluster.capacity[rows],
+                assumed=self._cluster.capacity_assumed[rows],
                 charged=self._cluster.charges.total(state.n_rows)[rows],
                 pods_charged=len(self._cluster.charges),
                 metrics_age_seconds=self._metrics_age(),
@@ -73,6 +74,7 @@ class Figures(LiveTables):
             frozen_peak=frozen,
             available=available.available,
             capacity=np.where(limited(available.capacity), available.capacity, np.nan),
+            assumed=available.assumed,
             level=of_nodes,
         )
 
@@ -108,13 +110,16 @@ class Figures(LiveTables):
     def peak_share(self, pod: PodInfo, node: str) -> float | None:
         """Share of its capacity that a node's fullest resource is predicted to use at its peak with the pod.
 
-        None without a model, or for a node of which no capacity is known.
+        Of resources whose capacity is known: an assumed one makes no node full. None without a model, or for a node of
+        which no capacity is known.
         """
         with self._lock, self._cluster.without(pod.uid):
             predicted, row = self._cluster.predicted, self._cluster.state.row_of.get(node)
             if predicted is None or row is None or row >= predicted.load.n_nodes or not predicted.load.known[row]:
                 return None
-            return float(predicted.load.peaks_with(self._cluster.profile(pod), np.array([row])).max())
+            peaks = predicted.load.peaks_with(self._cluster.profile(pod), np.array([row]))[0]
+            known = limited(predicted.capacity[row]) & ~predicted.capacity_assumed[row]
+            return float(peaks[known].max()) if known.any() else None
 
     def status(self) -> Status:
         """The state of the scorer."""
@@ -128,6 +133,7 @@ class Figures(LiveTables):
             n_services = len({seat.service for seat in state.seat_of.values()})
             unknown = n_pods if predicted is None else predicted.unknown_pods
             measured = int((self._cluster.measured_nodes() & state.alive).sum())
+            unread = len(self._cluster.unread_capacities())
             now = self._now()
         sources = dict(words)
         if self._usage_source is not None:
@@ -167,4 +173,5 @@ class Figures(LiveTables):
             measured_nodes=measured,
             sources=sources,
             last_check=self._last_check,
+            unread_capacities=unread,
         )

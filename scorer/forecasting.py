@@ -9,7 +9,7 @@ from zoneinfo import ZoneInfo
 
 import numpy as np
 
-from forecast.arrays import AnyFloats, Floats
+from forecast.arrays import AnyFloats, Bools, Floats
 from forecast.calendar import SLOT_MINUTES, SLOTS_PER_DAY
 from forecast.errors import ForecastError
 from forecast.resources import RESOURCES
@@ -36,6 +36,7 @@ def node_usage_forecast(
     names: Sequence[str],
     pods: int,
     capacity: Floats,
+    assumed: Bools,
     predicted: PredictedCluster | None,
     inputs: NodeInputs | None,
     now: datetime,
@@ -67,6 +68,7 @@ def node_usage_forecast(
                 bound=np.maximum(bound[r], 0.0),
                 actual=None if actual is None else actual[r],
                 days=day_peaks(peak[r], bound[r], days, horizon.zone),
+                assumed=bool(assumed[r]),
             )
             for r, resource in enumerate(RESOURCES)
         ),

@@ -17,9 +17,11 @@ from datetime import UTC, datetime
 
 import numpy as np
 
+from forecast.capacity_gaps import capacity_gaps, resources_measured
 from forecast.errors import ForecastError
 from scorer.answers import SelfCheck
 from scorer.assuming import AssumingCluster
+from scorer.capacity_log import CapacityLog
 from scorer.checking import check
 from scorer.cluster.decoding import ApiObject, Kind
 from scorer.cluster.objects import PodInfo
@@ -85,6 +87,7 @@ class LiveTables:
         self._rebuild_wanted = False
         self._refreshing = threading.Lock()
         self._last_check: SelfCheck | None = None
+        self._capacity_log = CapacityLog()
         self._followers: dict[Kind, Follower] = {}
         self._attached: list[Follower] = [self._cluster.observed_runs]
         self._followers_wrong = False
@@ -172,6 +175,9 @@ class LiveTables:
         self._predict_anew(model)
         self.share_out_scale_out()
         logger.info("model in use", extra={"version": loaded.version})
+        with self._lock:
+            gaps = capacity_gaps(self._cluster.capacity[self._cluster.state.alive], resources_measured(loaded.model))
+        self._capacity_log.tell_gaps(gaps)
 
     def expect_model(self) -> None:
         """Somebody will look for a model once the cluster is read: do not be ready before, or for a minute at most."""
@@ -228,6 +234,7 @@ class LiveTables:
         """Let time pass: every second or so."""
         with self._changing():
             self._cluster.tick(self._clock())
+            self._capacity_log.tell_unread(self._cluster.unread_capacities())
             predicted = self._cluster.predicted
             if predicted is None:
                 return
@@ -290,7 +297,7 @@ class LiveTables:
                 there = gather(predicted, here, as_believed=False) if predicted.believes else inputs
             curves = node_curves(predicted.profiles, predicted.bases, inputs, days, fading=fading, widen=widen)
             said = node_curves(predicted.profiles, predicted.bases, there, days[:2], widen=widen, slots=builder.slots())
-            builder.add(inputs.names, inputs.capacity, curves, said)
+            builder.add(inputs, curves, said)
         if predicted is not self._cluster.predicted:
             return  # whoever put other tables in place has them looked through next
         overview = builder.overview()

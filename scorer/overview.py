@@ -7,13 +7,13 @@ from datetime import datetime
 
 import numpy as np
 
-from forecast.arrays import AnyFloats, Floats, Floats32, Ints
+from forecast.arrays import AnyFloats, Bools, Floats, Floats32, Ints
 from forecast.calendar import SLOTS_PER_DAY
 from forecast.model import PEAK_QUANTILES
 from forecast.resources import RESOURCES, resource_index
 from scorer.answers import HeatMap, Peak
 from scorer.predicted.horizon import Horizon, start_of_slot
-from scorer.predicted.node_curves import NodeCurves
+from scorer.predicted.node_curves import NodeCurves, NodeInputs
 from scorer.scores.capacity import limited
 
 __all__ = ["Overview", "OverviewBuilder", "heat_map_of", "summary_peaks"]
@@ -28,6 +28,7 @@ class Overview:
 
     names    : of the nodes
     capacity : (n_nodes, n_resources)
+    assumed  : (n_nodes, n_resources) whether the trainer assumed the capacity
     usage    : (n_nodes, n_resources, 2, 2) predicted, 0.5 and 0.95, for the half hour under way and the next
     model_usage: the same before what is measured now corrects it
     peak     : (n_nodes, n_resources, 2, 2) by quantile and day: today, tomorrow
@@ -40,6 +41,7 @@ class Overview:
     made_at: datetime
     names: tuple[str, ...]
     capacity: Floats
+    assumed: Bools
     usage: Floats
     model_usage: Floats
     peak: Floats
@@ -66,6 +68,7 @@ class OverviewBuilder:
         self._horizon, self._made_at = horizon, made_at
         self._names: list[str] = []
         self._capacity: list[Floats] = []
+        self._assumed: list[Bools] = []
         self._usage: list[AnyFloats] = []
         self._model_usage: list[AnyFloats] = []
         self._peak: list[AnyFloats] = []
@@ -76,19 +79,20 @@ class OverviewBuilder:
         """The half hour under way, and the next: the overview may still be in use when that begins."""
         return slice(self._horizon.slot, self._horizon.slot + 2)
 
-    def add(self, names: tuple[str, ...], capacity: Floats, curves: NodeCurves, uncorrected: NodeCurves) -> None:
-        """Some nodes.
+    def add(self, nodes: NodeInputs, curves: NodeCurves, uncorrected: NodeCurves) -> None:
+        """Add some nodes.
 
         curves      : begin at midnight of today and cover the horizon
         uncorrected : of the same nodes without the live error, of `slots` only
         """
         expected, bound = (curves.curve(quantile) for quantile in range(len(PEAK_QUANTILES)))
-        n = len(names)
+        n, capacity = len(nodes.names), nodes.capacity
         by_day = [
             curve.reshape(n, len(RESOURCES), -1, SLOTS_PER_DAY)[:, :, :_DAYS_SHOWN] for curve in (expected, bound)
         ]
-        self._names += names
+        self._names += nodes.names
         self._capacity.append(capacity)
+        self._assumed.append(nodes.assumed)
         slots = self.slots()
         self._usage.append(np.stack([curves.mean()[:, :, slots], bound[:, :, slots]], axis=2))
         self._model_usage.append(np.stack([uncorrected.mean(), uncorrected.curve(len(PEAK_QUANTILES) - 1)], axis=2))
@@ -107,6 +111,7 @@ class OverviewBuilder:
             made_at=self._made_at,
             names=tuple(self._names),
             capacity=np.concatenate([np.zeros((0, r)), *self._capacity]),
+            assumed=np.concatenate([np.zeros((0, r), dtype=bool), *self._assumed]),
             usage=np.concatenate([np.zeros((0, r, 2, 2)), *self._usage]),
             model_usage=np.concatenate([np.zeros((0, r, 2, 2)), *self._model_usage]),
             peak=np.concatenate([np.zeros((0, r, 2, _DAYS_SHOWN)), *self._peak]),
@@ -136,6 +141,7 @@ def summary_peaks(overview: Overview, row: int) -> tuple[Peak | None, Peak | Non
                 capacity=float(capacity[r]),
                 share=float(share[r]),
                 at=start_of_slot(overview.horizon.days[day], slot, overview.horizon.zone),
+                assumed=bool(overview.assumed[row, r]),
             )
         )
     return found[0], found[1]
@@ -149,6 +155,8 @@ def heat_map_of(overview: Overview, resource: str | None, top: int) -> HeatMap:
     share = np.where(np.isfinite(share), share, np.nan)
     coming = overview.horizon.slot // _SLOTS_PER_HOUR
     hottest = np.nan_to_num(share[:, coming:], nan=-1.0).max(axis=1, initial=-1.0)
+    highest = np.nan_to_num(by_resource[:, :, coming:], nan=-1.0).max(axis=2, initial=-1.0).argmax(axis=1)
+    assumed = overview.assumed[:, columns][np.arange(len(highest)), highest]
     order = np.argsort(-hottest, kind="stable")[:top]
     days, zone = overview.horizon.days, overview.horizon.zone
     hours = tuple(start_of_slot(days[hour // 24], hour % 24 * _SLOTS_PER_HOUR, zone) for hour in range(share.shape[1]))
@@ -158,4 +166,5 @@ def heat_map_of(overview: Overview, resource: str | None, top: int) -> HeatMap:
         nodes=tuple(overview.names[i] for i in order.tolist()),
         share=share[order].astype(np.float64),
         n_nodes=len(overview.names),
+        assumed=tuple(assumed[order].tolist()),
     )

@@ -7,7 +7,7 @@ from zoneinfo import ZoneInfo
 
 import numpy as np
 
-from forecast.arrays import AnyFloats, Ints
+from forecast.arrays import AnyFloats, Bools, Ints
 from forecast.calendar import SLOTS_PER_DAY
 from forecast.resources import RESOURCES
 from scorer.answers import DayPeak, Peak
@@ -18,12 +18,19 @@ __all__ = ["bounding_peak", "day_peaks"]
 
 
 def bounding_peak(
-    expected: AnyFloats, bound: AnyFloats, capacity: AnyFloats, slots: Ints, days: tuple[date, ...], zone: ZoneInfo
+    expected: AnyFloats,
+    bound: AnyFloats,
+    capacity: AnyFloats,
+    assumed: Bools,
+    slots: Ints,
+    days: tuple[date, ...],
+    zone: ZoneInfo,
 ) -> Peak | None:
     """The highest half hour of the resource that comes closest to its capacity; None where none has a capacity.
 
     expected, bound : (n_resources, n_days * 48) curves of one node
     capacity        : (n_resources,)
+    assumed         : (n_resources,) whether the trainer assumed the capacity
     slots           : those to look at, counted from midnight of days[0]
     """
     limits = limited(capacity)
@@ -41,6 +48,7 @@ def bounding_peak(
         capacity=float(capacity[r]),
         share=float(share[r]),
         at=start_of_slot(days[slot // SLOTS_PER_DAY], slot % SLOTS_PER_DAY, zone),
+        assumed=bool(assumed[r]),
     )
 
 

@@ -17,7 +17,8 @@ def predict(profiles: Profiles, capacities: KnownCapacities, snapshot: Snapshot,
     """The cluster of a snapshot seen through a model. now: aware."""
     predicted = PredictedCluster(profiles, Horizon.at(now, profiles.model.calendar))
     for row, node in snapshot.nodes:
-        predicted.set_node(row, node.name, capacities.of(node))
+        known = capacities.look_up(node)
+        predicted.set_node(row, node.name, known.amount, known.assumed)
     runs = snapshot.runs  # each has a curve of its own
     services = dict.fromkeys(snapshot.services[seat.service] for uid, seat in snapshot.seats.items() if uid not in runs)
     predicted.add_services(tuple(services), snapshot.replicas)

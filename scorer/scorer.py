@@ -121,6 +121,7 @@ class Scorer(Figures):
             widen = 1.0 if self._cluster.predicted is None else self._widen(self._cluster.predicted.horizon)
             version = None if scored.profile is None else self._version()
             model_age = self._model_age()
+            assumed = np.asarray(self._cluster.capacity_assumed[rows].any(axis=0))
         found = [] if peaks is None else peaks_before_and_with(peaks, widen)
         if request.mistake is not None:
             reasons = (*reasons, f"virtual-request of the pod is ignored: {request.mistake}")
@@ -153,6 +154,7 @@ class Scorer(Figures):
             policy_because=chosen.because,
             judgement=judgement,
             not_applied=not_judged(pod) if judgement is None else judgement.not_applied,
+            assumed_capacities=tuple(r.name for r, is_assumed in zip(RESOURCES, assumed, strict=True) if is_assumed),
         )
 
     def find_pod(self, namespace: str, name: str) -> PodInfo:
@@ -240,13 +242,14 @@ class Scorer(Figures):
             level = Level(int(level_of_nodes(level, self._cluster.measured_nodes())[row]))
             predicted = self._cluster.predicted
             inputs = None if predicted is None else gather(predicted, [row])
-            capacity, pods = self._cluster.capacity[row].copy(), int(state.pod_count[row])
+            capacity, assumed = self._cluster.capacity[row].copy(), self._cluster.capacity_assumed[row].copy()
+            pods = int(state.pod_count[row])
             now = self._now()
         assert info is not None
         widen = 1.0 if predicted is None else self._widen(predicted.horizon)
         names = (info.name, *info.addresses)
         return node_usage_forecast(
-            names, pods, capacity, predicted, inputs, now, level, self._version(), widen, self._usage_source
+            names, pods, capacity, assumed, predicted, inputs, now, level, self._version(), widen, self._usage_source
         )
 
     def service_forecast(self, key: ServiceKey) -> UsageForecast:

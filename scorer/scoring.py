@@ -110,7 +110,7 @@ def score_pod(
     total = combine(parts, used)
     full = nobody
     if profile is None:
-        limits = limited(columns.capacity)
+        limits = limited(columns.capacity) & ~cluster.capacity_assumed[at]
         left = np.where(limits, columns.virtual_available / np.where(limits, columns.capacity, 1.0), np.nan)
         full = np.asarray((left <= 1 - FULL).any(axis=1))
         if full.all():

@@ -19,6 +19,7 @@ from forecast.arrays import Bools, Floats
 from forecast.calendar import SLOT_MINUTES
 from forecast.resources import RESOURCES
 from forecast.service_key import ServiceKey
+from scorer.capacity_columns import CapacityColumns
 from scorer.cluster.changes import Change, JobChange, NodeAdded, NodeChanged, NodeRemoved, PodChange, PodsSeated, Seat
 from scorer.cluster.objects import PodInfo, QosClass
 from scorer.cluster.seating import FINISHED
@@ -29,7 +30,7 @@ from scorer.live.usage import NodeUsage, usage_by_row
 from scorer.live.virtual_available import live_error, virtual_available
 from scorer.live.virtual_request import VirtualRequest, virtual_request
 from scorer.options import ScorerOptions
-from scorer.predicted.capacity import KnownCapacities
+from scorer.predicted.capacity import KnownCapacities, UnreadCapacity
 from scorer.predicted.cluster import PlacedPod, PredictedCluster
 from scorer.predicted.growing import grown
 from scorer.predicted.profiles import Profiles
@@ -76,7 +77,7 @@ class TrackedCluster:
         # Tables that follow the same changes.
         self.listeners: list[Callable[[Sequence[Change]], None]] = [self.observed_runs.apply]
         # One row per node, more rows than used.
-        self._capacity = np.full((0, len(RESOURCES)), np.nan)
+        self._capacity = CapacityColumns()
         self._usage = np.full((0, len(RESOURCES)), np.nan)
         self._sampled = np.full(0, np.nan)
         self._live_nodes: Bools = np.zeros(0, dtype=bool)
@@ -89,7 +90,16 @@ class TrackedCluster:
     @property
     def capacity(self) -> Floats:
         """(n_rows, n_resources) physical, NaN = not a limit."""
-        return self._capacity[: self.state.n_rows]
+        return self._capacity.amount[: self.state.n_rows]
+
+    @property
+    def capacity_assumed(self) -> Bools:
+        """(n_rows, n_resources) whether the trainer assumed the capacity."""
+        return self._capacity.assumed[: self.state.n_rows]
+
+    def unread_capacities(self) -> tuple[UnreadCapacity, ...]:
+        """Nodes whose capacity annotation has entries that cannot be read; the others of its entries are in use."""
+        return self._capacity.unread()
 
     @property
     def sampled(self) -> Floats:
@@ -199,7 +209,7 @@ class TrackedCluster:
         self._ensure(self.state.n_rows)
         then = {} if since is None else dict(since.nodes)
         same = [row for row, node in then.items() if row < self.state.n_rows and self.state.nodes[row] is node]
-        self._capacity[same] = predicted.capacity[same]
+        self._capacity.put_all(same, predicted.capacity, predicted.capacity_assumed)
         for row in set(range(self.state.n_rows)).difference(same):
             if self.state.nodes[row] is not None or predicted.name_of(row):
                 self._node_changed(row)
@@ -387,13 +397,14 @@ class TrackedCluster:
         self._ensure(row + 1)
         node = self.state.nodes[row]
         if node is None:
-            self._capacity[row] = np.nan
+            self._capacity.clear(row)
             if self.predicted is not None:
                 self.predicted.clear_node(row)
             return
-        self._capacity[row] = self.capacities.of(node)
+        known = self.capacities.look_up(node)
+        self._capacity.put(row, node.name, known)
         if self.predicted is not None:
-            self.predicted.set_node(row, node.name, self._capacity[row])
+            self.predicted.set_node(row, node.name, known.amount, known.assumed)
 
     def _correct(self) -> None:
         """Hand the difference between what is measured and what is expected to the predicted load."""
@@ -423,8 +434,8 @@ class TrackedCluster:
 
     def _ensure(self, n_rows: int) -> None:
         n_rows = max(n_rows, self.state.n_rows)
-        self._capacity, self._usage = grown(self._capacity, n_rows, np.nan), grown(self._usage, n_rows, np.nan)
-        self._sampled = grown(self._sampled, n_rows, np.nan)
+        self._usage, self._sampled = grown(self._usage, n_rows, np.nan), grown(self._sampled, n_rows, np.nan)
+        self._capacity.ensure(n_rows)
 
 
 def _fitted(rows: Floats, n_rows: int, fill: float = np.nan) -> Floats:

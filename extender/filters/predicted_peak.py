@@ -26,8 +26,8 @@ __all__ = ["PredictedPeak"]
 class PredictedPeak:
     """Evicting pods helps. Pods of a DaemonSet are let through, and those with `forecast-scheduler.io/opt-out: "true"`.
 
-    Without a model nothing is rejected, nor is a node whose capacity is not known. The peak is an upper limit: that of
-    the node plus that of the pod, which need not come at the same hour (PredictedLoad.peak_with).
+    Without a model nothing is rejected, nor is a node whose capacity is not known or only assumed. The peak is an upper
+    limit: that of the node plus that of the pod, which need not come at the same hour (PredictedLoad.peak_with).
     """
 
     name = "PredictedPeak"
@@ -59,6 +59,7 @@ class PredictedPeak:
             nodes = np.zeros(view.n_rows, dtype=bool)
             # A node may be so new that the forecast has no row for it, and rows that were given up may linger there.
             nodes[: len(peak)] = peak[: view.n_rows] > threshold
+            nodes &= ~view.cluster.capacity_assumed[:, resource_index(resource)]
             reason = f"predicted peak of {resource} would pass {100 * threshold:g} % of capacity"
             rejections += found(nodes, view, reason, preemptible=True)
         return rejections

@@ -12,7 +12,7 @@ from itertools import repeat
 
 import numpy as np
 
-from forecast.arrays import AnyFloats, Floats, Floats32
+from forecast.arrays import AnyFloats, Bools, Floats, Floats32
 from forecast.calendar import SLOTS_PER_DAY
 from forecast.resources import MEMORY, RESOURCES
 from forecast.service_key import ServiceKey
@@ -59,6 +59,7 @@ class PredictedCluster:
         self._names: dict[int, str] = {}
         # One row per node, more rows than used.
         self._capacity = np.full((0, len(RESOURCES)), np.nan)
+        self._assumed: Bools = np.zeros((0, len(RESOURCES)), dtype=bool)
         self._base_today = np.zeros((0, len(RESOURCES), SLOTS_PER_DAY), dtype=np.float32)
         self._pods_today = np.zeros((0, len(RESOURCES), SLOTS_PER_DAY))
         self._qos_memory = np.zeros((0, 3))
@@ -66,9 +67,14 @@ class PredictedCluster:
 
     # Nodes
 
-    def set_node(self, row: int, name: str, capacity: AnyFloats) -> None:
-        """A node is there, or has changed. capacity: (n_resources,) NaN = not a limit."""
+    def set_node(self, row: int, name: str, capacity: AnyFloats, assumed: Bools | None = None) -> None:
+        """Add a node, or follow its change.
+
+        capacity : (n_resources,) NaN = not a limit
+        assumed  : (n_resources,) which capacities the trainer assumed; None = none of them
+        """
         self._ensure(row)
+        self._assumed[row] = False if assumed is None else assumed
         if self._names.get(row) == name and np.array_equal(capacity, self._capacity[row], equal_nan=True):
             return
         self._names[row], self._capacity[row] = name, capacity
@@ -80,7 +86,7 @@ class PredictedCluster:
         """The node is gone; its row may be given to another."""
         self._ensure(row)
         self._names.pop(row, None)
-        self._capacity[row] = np.nan
+        self._capacity[row], self._assumed[row] = np.nan, False
         self._base_today[row] = 0.0
         self.load.clear_node(row)
 
@@ -224,6 +230,11 @@ class PredictedCluster:
     def capacity(self) -> Floats:
         """(n_nodes, n_resources) NaN = not a limit."""
         return self._capacity[: self.load.n_nodes]
+
+    @property
+    def capacity_assumed(self) -> Bools:
+        """(n_nodes, n_resources) whether the trainer assumed the capacity."""
+        return self._assumed[: self.load.n_nodes]
 
     @property
     def qos_memory(self) -> Floats:
@@ -416,5 +427,6 @@ class PredictedCluster:
     def _ensure(self, row: int) -> None:
         n = row + 1
         self._capacity = grown(self._capacity, n, fill=np.nan)
+        self._assumed = grown(self._assumed, n, fill=False)
         self._base_today, self._pods_today = grown(self._base_today, n), grown(self._pods_today, n)
         self._qos_memory = grown(self._qos_memory, n)

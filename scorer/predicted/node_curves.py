@@ -12,7 +12,7 @@ from datetime import date
 
 import numpy as np
 
-from forecast.arrays import AnyFloats, Floats, Ints
+from forecast.arrays import AnyFloats, Bools, Floats, Ints
 from forecast.calendar import SLOTS_PER_DAY
 from forecast.composition import NodeLoad, bound_at, node_load, peak_at
 from forecast.history import Placements
@@ -29,6 +29,7 @@ class NodeInputs:
     """What the curves of some nodes are made of: copies, so that the sums can be done while the tables change.
 
     names, capacity : (n_nodes,), (n_nodes, n_resources) of the nodes
+    assumed         : (n_nodes, n_resources) whether the trainer assumed the capacity
     error           : (n_nodes, n_resources) usage now beyond what was expected, 0 = not measured
     node, profile, pods : (n_pairs,) position in `names`, position in `keys`, and how many
     keys, replicas  : (n_profiles,)
@@ -36,6 +37,7 @@ class NodeInputs:
 
     names: tuple[str, ...]
     capacity: Floats
+    assumed: Bools
     error: Floats
     node: Ints
     profile: Ints
@@ -92,6 +94,7 @@ def gather(
     return NodeInputs(
         names=tuple(predicted.name_of(row) for row in rows),
         capacity=predicted.capacity[list(rows)],
+        assumed=predicted.capacity_assumed[list(rows)],
         error=predicted.load.live_error(rows),
         node=table[:, 0],
         profile=profile,

@@ -41,6 +41,9 @@ __all__ = [
 LevelNumber = Annotated[int, Meta(ge=0, le=4, description="Degradation: 0 fresh ... 4 neutral, nothing is known.")]
 Share = Annotated[float | None, Meta(description="Of capacity; 1 = full. null without a capacity.")]
 Amount = Annotated[float | None, Meta(description="In the resource's base unit.")]
+Assumed = Annotated[
+    bool, Meta(description="true = the capacity is not known: the trainer assumed it from what such nodes sustained.")
+]
 
 
 class ErrorBody(Struct):
@@ -122,6 +125,7 @@ class PeakBody(Struct):
     capacity: Amount
     share: Share
     at: datetime
+    assumed: Assumed
 
 
 class ExplainedScoreBody(Struct):
@@ -194,6 +198,9 @@ class ExplanationBody(Struct):
         JudgementBody | None, Meta(description="By which nodes are ordered; null = by our scores alone.")
     ]
     not_applied: Annotated[list[str], Meta(description="What the placing component goes by and this does not.")]
+    assumed_capacities: Annotated[
+        list[str], Meta(description="Resources of which the capacity is assumed on a node that was scored.")
+    ]
 
 
 class NodeBody(Struct):
@@ -246,6 +253,7 @@ class CurveBody(Struct):
     resource: str
     unit: str
     capacity: Amount
+    assumed: Assumed
     expected: list[float | None]
     bound: Annotated[list[float | None] | None, Meta(description="0.95 bound per half hour.")]
     actual: Annotated[list[float | None] | None, Meta(description="Measured; null = nobody measures it.")]
@@ -271,6 +279,9 @@ class HeatMapBody(Struct):
     hours: list[datetime]
     nodes: list[str]
     share: list[list[float | None]]
+    assumed: Annotated[
+        list[bool], Meta(description="For each node: whether its highest hour is a share of an assumed capacity.")
+    ]
     n_nodes: Annotated[int, Meta(description="Nodes in the cluster; `nodes` holds the hottest.")]
 
 
@@ -281,6 +292,9 @@ class VirtualAvailableBody(Struct):
     resources: list[str]
     available: list[list[float | None]]
     capacity: list[list[float | None]]
+    assumed: Annotated[
+        list[list[bool]], Meta(description="Whether the trainer assumed the capacity: assumed[node][resource].")
+    ]
     charged: list[list[float | None]]
     pods_charged: int
     metrics_age_seconds: float | None
@@ -315,6 +329,9 @@ class StatusBody(Struct):
     state_age_seconds: float | None
     metrics_age_seconds: float | None
     measured_nodes: int
+    unread_capacities: Annotated[
+        int, Meta(description="Nodes whose capacity annotation has entries that cannot be read.")
+    ] = 0
     sources: dict[str, str] = field(default_factory=dict)
     report_written: Annotated[datetime | None, Meta(description="Of the page at /report; null = there is none.")] = None
 

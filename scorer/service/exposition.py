@@ -80,6 +80,12 @@ def node_text(figures: NodeFigures) -> Iterator[str]:
         [(prefixes, figures.capacity, "")],
     )
     yield from family(
+        "forecast_node_capacity_assumed",
+        "1 = forecast_node_capacity of the node is not known: the trainer assumed it from what such nodes sustained. A "
+        "known capacity has no series.",
+        [(prefixes, np.where(figures.assumed, 1.0, np.nan), "")],
+    )
+    yield from family(
         "forecast_node_virtual_available",
         "Capacity minus usage at the last metric minus virtual requests not yet seen in it, in base units.",
         [(prefixes, figures.available, "")],

@@ -80,6 +80,11 @@ class StateCollector(Collector):
             objects.add_metric([kind], float(getattr(status, kind)))
         yield objects
         yield GaugeMetricFamily("forecast_measured_nodes", "Nodes measured recently.", value=status.measured_nodes)
+        yield GaugeMetricFamily(
+            "forecast_unread_capacity_annotations",
+            "Nodes whose capacity annotation has entries that cannot be read; its other entries count.",
+            value=status.unread_capacities,
+        )
         losses = GaugeMetricFamily(
             "forecast_backtest_loss",
             "Pinball loss of the daily peaks of services, relative to the peaks, as published with the model in use.",

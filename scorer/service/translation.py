@@ -59,6 +59,7 @@ def peak_body(peak: answers.Peak | None) -> bodies.PeakBody | None:
         capacity=_number(peak.capacity),
         share=_number(peak.share),
         at=peak.at,
+        assumed=peak.assumed,
     )
 
 
@@ -82,6 +83,7 @@ def explanation_body(explanation: answers.Explanation) -> bodies.ExplanationBody
         unknown_nodes=list(explanation.unknown_nodes),
         policy=explanation.policy,
         policy_because=explanation.policy_because,
+        assumed_capacities=list(explanation.assumed_capacities),
         judgement=None if explanation.judgement is None else _judgement(explanation.judgement),
         not_applied=list(explanation.not_applied),
     )
@@ -158,6 +160,7 @@ def _curve(curve: answers.Curve) -> bodies.CurveBody:
         resource=curve.resource,
         unit=curve.unit,
         capacity=_number(curve.capacity),
+        assumed=curve.assumed,
         expected=numbers(curve.expected),
         bound=None if curve.bound is None else numbers(curve.bound),
         actual=None if curve.actual is None else numbers(curve.actual),
@@ -172,6 +175,7 @@ def heat_map_body(heat: answers.HeatMap) -> bodies.HeatMapBody:
         hours=list(heat.hours),
         nodes=list(heat.nodes),
         share=np.round(heat.share, 4).tolist(),
+        assumed=list(heat.assumed),
         n_nodes=heat.n_nodes,
     )
 
@@ -183,6 +187,7 @@ def virtual_available_body(available: answers.VirtualAvailability) -> bodies.Vir
         resources=list(available.resources),
         available=numbers(available.available),
         capacity=numbers(available.capacity),
+        assumed=available.assumed.tolist(),
         charged=numbers(available.charged),
         pods_charged=available.pods_charged,
         metrics_age_seconds=_number(available.metrics_age_seconds),
@@ -219,6 +224,7 @@ def status_body(
         state_age_seconds=_number(status.state_age_seconds),
         metrics_age_seconds=_number(status.metrics_age_seconds),
         measured_nodes=status.measured_nodes,
+        unread_capacities=status.unread_capacities,
         sources=dict(status.sources),
         report_written=report_written,
     )

@@ -110,3 +110,14 @@ def test_names_that_look_like_markup_are_shown_as_they_are() -> None:
 
 def test_no_nodes_are_an_empty_table() -> None:
     assert "on 0 nodes" in shown(replace(EXPLANATION, nodes=(), n_nodes=0, margin=None))
+
+
+def test_assumed_capacities_are_marked() -> None:
+    tight = replace(PEAK, resource="log", unit="bytes/s", expected=2e6, assumed=True)
+    explanation = replace(
+        EXPLANATION, nodes=(replace(NODE, peak_before=tight, peak_with=tight),), assumed_capacities=("disk", "log")
+    )
+    assert "52 % of assumed log, 2.0 MB/s" in shown(explanation)
+    (line,) = [line for line in remarks(explanation) if "assumed" in line]
+    assert line.startswith("capacity of disk, log assumed")
+    assert "assumed" not in shown(EXPLANATION) + "".join(remarks(EXPLANATION))

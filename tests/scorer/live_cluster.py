@@ -12,7 +12,7 @@ import numpy as np
 from forecast.arrays import AnyFloats
 from forecast.fit import fit
 from forecast.model import PeakModel
-from forecast.resources import RESOURCES
+from forecast.resources import DISK, RESOURCES
 from forecast.service_key import NO_OWNER, Owner, ServiceKey
 from scorer.cluster.objects import NodeInfo, PodInfo, QosClass
 from scorer.live.usage import NodeUsage
@@ -28,6 +28,16 @@ CAPACITY = 40.0
 def model() -> PeakModel:
     """Learned from 15 days; its first day is Tuesday, 2026-05-19."""
     return fit(synthetic_history(n_days=15))
+
+
+def assuming(amounts: Mapping[int, float], known: Mapping[int, float] | None = None) -> PeakModel:
+    """The model with a disk capacity, by node, that is assumed or known; the other nodes have none of disk."""
+    capacity, assumed = model().node_capacity.copy(), np.zeros_like(model().node_capacity)
+    capacity[:, DISK] = np.nan
+    for row, amount in {**amounts, **(known or {})}.items():
+        capacity[row, DISK] = amount
+    assumed[list(amounts), DISK] = 1
+    return replace(model(), node_capacity=capacity, node_capacity_assumed=assumed)
 
 
 def loaded(of: PeakModel | None = None, version: str = "v1") -> LoadedModel:

@@ -47,7 +47,7 @@ def place_elsewhere(cluster: TrackedCluster) -> None:
 
 
 def spoil_capacity(cluster: TrackedCluster) -> None:
-    cluster._capacity[0] *= 7
+    cluster._capacity.amount[0] *= 7
 
 
 def spoil_profile(cluster: TrackedCluster) -> None:

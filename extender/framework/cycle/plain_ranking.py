@@ -43,7 +43,7 @@ class PlainRanking:
 def _full_from(pod: PodInfo, cluster: TrackedCluster, rows: Ints) -> Ints:
     """(n_nodes,) with so many more pods like this one a node is in use to the last bit; never where nobody measures."""
     capacity = cluster.capacity[rows]
-    limits = limited(capacity)
+    limits = limited(capacity) & ~cluster.capacity_assumed[rows]
     share = np.where(limits, cluster.virtual_available()[rows] / np.where(limits, capacity, 1.0), np.nan)
     left = share - (1.0 - FULL)  # (n_nodes, n_resources) NaN = not known
     of_pod = np.nan_to_num(cluster.expected_use(pod).amount) / np.where(limits, capacity, 1.0)

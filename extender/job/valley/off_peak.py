@@ -2,7 +2,7 @@
 
 A node is over if its predicted load in any half hour that the run touches, live correction included, passes the
 ceiling with the pod. Of the resources that make a node hot (forecast/resources.py); a node without a known capacity is
-not over.
+not over, and an assumed capacity keeps no pod waiting.
 
     pod that may wait     filter: rejected there, and tried again when the forecast changes or a pod leaves
     pod that may not      preference: other nodes first, if there are any
@@ -28,7 +28,7 @@ from extender.framework.events import ClusterEvent, EventKind
 from extender.framework.plugins import Hint, Preferred
 from extender.job.valley.options import ValleyOptions
 from extender.usable_forecast import usable_forecast
-from forecast.arrays import AnyFloats, Ints
+from forecast.arrays import AnyFloats, Bools, Ints
 from forecast.resources import HOT_RESOURCES, RESOURCES
 from forecast.service_key import ServiceKey
 from scorer.cluster.objects import PodInfo
@@ -152,14 +152,15 @@ class OffPeak:
         if known is None:
             if load is not self._load or len(self._known) >= _MOST_KNOWN:
                 self._load, self._known = load, {}
-            known = self._known[key] = self._made(load, profile, first, end)
+            known = self._known[key] = self._made(load, predicted.capacity_assumed, profile, first, end)
         return known
 
-    def _made(self, load: PredictedLoad, profile: int, first: int, end: int) -> _Room:
+    def _made(self, load: PredictedLoad, assumed: Bools, profile: int, first: int, end: int) -> _Room:
+        """assumed : (n_nodes, n_resources) capacities that the trainer assumed, which keep no pod waiting"""
         own = load.usage_of(profile)[:, first:end]
         pods = np.full(load.n_nodes, _ENDLESS, dtype=np.int64)
         resource = np.full(load.n_nodes, HOT_RESOURCES[0], dtype=np.int64)
-        per_capacity = load.per_capacity(np.arange(load.n_nodes))
+        per_capacity = np.where(assumed, 0.0, load.per_capacity(np.arange(load.n_nodes)))
         for one in HOT_RESOURCES:
             if not own[one].any():
                 continue

@@ -81,7 +81,7 @@ export function chart(curve, starts, now, width) {
     const at = y(curve.capacity);
     svg.append(shape("line", { x1: LEFT, x2: width - RIGHT, y1: at, y2: at, class: "capacity" }));
     svg.append(shape("text", { x: width - RIGHT, y: at - 4, "text-anchor": "end", class: "capacity-text" },
-      `capacity ${amount(curve.capacity, curve.unit)}`));
+      `${capacityWord(curve)} ${amount(curve.capacity, curve.unit)}`));
   }
   const times = starts.map(Date.parse);
   const slot = times.findLastIndex((time) => time <= now);
@@ -93,6 +93,8 @@ export function chart(curve, starts, now, width) {
   return { svg, capacityInPicture };
 }
 
+const capacityWord = (curve) => (curve.assumed ? "assumed capacity" : "capacity");
+
 export function chartBlock(curve, starts, now, width) {
   const block = element("div", null, { "data-resource": curve.resource });
   const { svg, capacityInPicture } = chart(curve, starts, now, width);
@@ -100,7 +102,9 @@ export function chartBlock(curve, starts, now, width) {
   const notes = [];
   if (curve.actual === null) notes.push("not measured here, predicted only");
   if (curve.capacity === null) notes.push("no capacity: not a limit");
-  else if (!capacityInPicture) notes.push(`capacity ${amount(curve.capacity, curve.unit)} is far above the picture`);
+  else if (!capacityInPicture) {
+    notes.push(`${capacityWord(curve)} ${amount(curve.capacity, curve.unit)} is far above the picture`);
+  }
   if (notes.length) block.append(element("p", notes.join("; "), { class: "soft" }));
   block.append(svg);
   const list = element("ul", null, { class: "peaks", "aria-label": `Daily peaks of ${curve.resource}` });

@@ -158,7 +158,8 @@ export class HeatMap {
     const hour = this.data.hours[column];
     const share = this.data.share[row][column];
     const what = this.data.resource ?? "the highest resource";
-    const load = share === null ? "not known" : `${percent(share)} of ${what}`;
+    const assumed = this.data.assumed[row] ? ", assumed capacity" : "";
+    const load = share === null ? "not known" : `${percent(share)} of ${what}${assumed}`;
     this.onCell(this.data.nodes[row], `${this.data.nodes[row]}, ${day(hour)} ${clock(hour)}: ${load}`);
     this.draw();
     return true;

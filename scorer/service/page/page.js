@@ -123,7 +123,7 @@ function showHottest(nodes) {
     share.append(element("b", percent(peak.share)));
     if (peak.bound !== null) share.append(" ", element("small", `up to ${percent(peak.bound / peak.capacity)}`));
     const real = element("td", `${partOf(peak.expected, peak.capacity, peak.unit)} `);
-    real.append(element("small", peak.resource));
+    real.append(element("small", peak.assumed ? `${peak.resource}, assumed capacity` : peak.resource));
     row.append(name, share, element("td", clock(peak.at)), real, element("td", String(node.pods), { class: "wide" }));
     return row;
   });

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from forecast.errors import InputError
-from scorer.predicted.capacity import CAPACITY_ANNOTATION, KnownCapacities, amounts_in
-from tests.scorer.live_cluster import model, node
+from scorer.predicted.capacity import CAPACITY_ANNOTATION, KnownCapacities, amounts_in, read_amounts
+from tests.scorer.live_cluster import assuming, model, node
 
 ELSEWHERE = {"disk": 7.0, "network": 8.0}
 
@@ -45,3 +45,58 @@ def test_a_mistake_in_the_annotation_does_not_take_the_node_away(text: str) -> N
     np.testing.assert_array_equal(KnownCapacities(model()).of(broken), np.full(5, 40.0))
     with pytest.raises(InputError):
         amounts_in(text)
+
+
+def test_an_assumed_capacity_is_marked_and_gives_way_to_settings_and_the_annotation() -> None:
+    learned = assuming({0: 60.0, 1: 60.0})
+    found = KnownCapacities(learned).look_up(node("node-0"))
+    np.testing.assert_array_equal(found.amount, [40, 40, 60, 40, 40])
+    np.testing.assert_array_equal(found.assumed, [False, False, True, False, False])
+    configured = KnownCapacities(learned, {"disk": 7.0})
+    found = configured.look_up(node("node-0"))
+    assert found.amount[2] == 7 and not found.assumed.any()
+    found = configured.look_up(node("node-0", annotations={CAPACITY_ANNOTATION: '{"disk": 9}'}))
+    assert found.amount[2] == 9 and not found.assumed.any()
+    found = KnownCapacities(learned).look_up(node("node-0", annotations={CAPACITY_ANNOTATION: '{"disk": 0}'}))
+    assert found.amount[2] == 0 and not found.assumed.any()  # declared to be no limit
+
+
+def test_a_known_capacity_of_nodes_with_as_much_cpu_wins_over_an_assumed_one() -> None:
+    found = KnownCapacities(assuming({0: 60.0}, known={1: 80.0})).look_up(node("node-0"))
+    assert found.amount[2] == 80 and not found.assumed.any()
+
+
+def test_a_new_node_is_assumed_to_do_what_nodes_with_as_much_cpu_do() -> None:
+    known = KnownCapacities(assuming({0: 60.0, 1: 60.0}))
+    found = known.look_up(node("new-1"))
+    assert found.amount[2] == 60 and found.assumed.tolist() == [False, False, True, False, False]
+    other = known.look_up(node("new-2", 3.0))
+    assert np.isnan(other.amount[2]) and not other.assumed.any()
+
+
+@pytest.mark.parametrize(
+    ("text", "kept", "wrong"),
+    [
+        ('{"disk": "200M", "gpu": 1}', {"disk": 200e6}, ["'gpu'"]),
+        ('{"disk": "fast", "log": "2M"}', {"log": 2e6}, ["'fast'"]),
+        ('{"network": -1, "disk": 1, "x": 2}', {"disk": 1.0}, ["network", "'x'"]),
+        ('{"disk": {"read": 1}, "log": 5}', {"log": 5.0}, ["read"]),
+        ("[1]", {}, ["no JSON object"]),
+        ("", {}, []),
+    ],
+)
+def test_valid_keys_of_an_annotation_count_beside_invalid_ones(
+    text: str, kept: dict[str, float], wrong: list[str]
+) -> None:
+    read = read_amounts(text)
+    assert dict(read.by_name) == kept
+    assert len(read.mistakes) == len(wrong)
+    assert all(what in mistake for what, mistake in zip(wrong, read.mistakes, strict=True))
+    found = KnownCapacities(None).look_up(node("node-0", annotations={CAPACITY_ANNOTATION: text}))
+    assert found.mistakes == read.mistakes
+    assert {name: amount for name, amount in kept.items() if amount in found.amount} == kept
+
+
+def test_no_annotation_makes_a_long_list_of_mistakes() -> None:
+    text = "{" + ",".join(f'"{i}": 1' for i in range(10_000)) + "}"
+    assert len(read_amounts(text).mistakes) == 5

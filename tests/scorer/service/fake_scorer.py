@@ -180,6 +180,7 @@ class FakeScorer:
             nodes=tuple(self.names[i] for i in order),
             share=hourly[order],
             n_nodes=len(self.names),
+            assumed=(resource == "disk",) * len(order),
         )
 
     def node_forecast(self, node: str) -> answers.UsageForecast:
@@ -219,6 +220,7 @@ class FakeScorer:
                     bound=bound if resource != "log" else None,
                     actual=actual if resource != "log" else None,
                     days=tuple(days),
+                    assumed=resource == "disk" and capacity[resource] is not None,
                 )
             )
         return answers.UsageForecast(
@@ -236,8 +238,9 @@ class FakeScorer:
         capacity = np.tile([c for _, c in RESOURCES.values()], (len(self.names), 1))
         available = capacity * (1 - self.size[:, None] / 2)
         available[0, 4] = np.nan
+        assumed = np.tile([name == "disk" for name in RESOURCES], (len(self.names), 1))
         return answers.VirtualAvailability(
-            tuple(self.names), tuple(RESOURCES), available, capacity, capacity * 0.01, 3, self.metrics_age
+            tuple(self.names), tuple(RESOURCES), available, capacity, assumed, capacity * 0.01, 3, self.metrics_age
         )
 
     def node_figures(self) -> answers.NodeFigures:
@@ -255,6 +258,7 @@ class FakeScorer:
             frozen_peak=np.full((n, k, 2, 2), np.nan),
             available=self.virtual_available().available,
             capacity=np.where(np.arange(k) == 4, np.nan, self.virtual_available().capacity),
+            assumed=self.virtual_available().assumed,
             level=np.full(n, int(self.level), dtype=np.int64),
         )
 
