@@ -15,6 +15,8 @@ from prometheus_client.registry import Collector
 from extender.binder import Binder
 from extender.binding import ApiServerBinder
 from extender.charge_metrics import ChargeCollector
+from extender.decisions.capacity_events import CapacityEvents
+from extender.decisions.event import CONTROLLER
 from extender.decisions.events import EventSink, api_server_post
 from extender.decisions.log import DecisionLog, open_decision_log
 from extender.decisions.metrics import DecisionCollector
@@ -84,6 +86,12 @@ def open_extender(settings: Settings, inputs: Inputs) -> Iterator[LiveExtender]:
         scorer, background = stack.enter_context(
             open_scorer(settings, inputs, attach, predicts=remote is None, policies=provider)
         )
+        if writes_events:
+            unread = CapacityEvents(
+                scorer, api_server_post(api_client(kubeconfig)), controller=CONTROLLER, instance=socket.gethostname()
+            )
+            unread.start()
+            stack.callback(unread.stop)
         binder = ApiServerBinder(api_client(kubeconfig, connections=_BINDINGS_AT_ONCE)) if ours.bind else None
         collectors: list[Collector] = [
             DecisionCollector(recorder, log, events, is_shadow=options.is_shadow),

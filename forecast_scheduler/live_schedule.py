@@ -13,6 +13,7 @@ from fastapi import APIRouter
 from kubernetes.client import ApiClient
 from prometheus_client.registry import Collector
 
+from extender.decisions.capacity_events import CapacityEvents
 from extender.decisions.event_posting import api_server_post
 from extender.framework.binding.session import ApiSession
 from extender.framework.figures import SchedulingFigures
@@ -27,6 +28,7 @@ from extender.framework.reporting.scheduling_events import session_post
 from extender.framework.service.live import Bindings, LiveScheduling, Queue
 from extender.framework.sharing.eviction import api_server_evict
 from extender.framework.sharing.sharing import NodeSharing
+from extender.framework.sharing.told import CONTROLLER
 from extender.gpu.profile import GPU
 from extender.index.index import INDEXED_KINDS
 from extender.policies.policy import OnePolicy, Policies
@@ -216,6 +218,9 @@ def open_schedule(
         # At the end the loop is the first to stop; then what tells of it, the Lease, and the session last.
         jobs: list[_Background] = [session, *([] if lease is None else [lease]), source, parts.reports]
         jobs += [*_gang_jobs(tables, session, may_write, instance), tables.colocation, sharing]
+        if not ours.dry_run:
+            post = api_server_post(api)
+            jobs.append(CapacityEvents(scorer, post, controller=CONTROLLER, instance=instance, may_write=may_write))
         cares = _cares(parts, loop, api)
         jobs += [job for care in cares for job in care.jobs]
         jobs.append(loop)

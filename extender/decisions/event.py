@@ -7,11 +7,11 @@ from typing import Any
 from extender.decisions.api_event import EventSource, api_event, clipped_note
 from extender.decisions.decision import Decision
 
-__all__ = ["REASON", "SHADOW_REASON", "event_of", "note_of"]
+__all__ = ["CONTROLLER", "REASON", "SHADOW_REASON", "event_of", "note_of"]
 
 REASON, SHADOW_REASON = "ForecastScheduled", "ForecastShadow"
 
-_CONTROLLER = "forecast-scheduler.io/extender"
+CONTROLLER = "forecast-scheduler.io/extender"
 _ACTION = "Scheduling"
 
 
@@ -23,7 +23,7 @@ def event_of(decision: Decision, *, instance: str) -> dict[str, Any]:
         reason=SHADOW_REASON if decision.is_shadow else REASON,
         note=note_of(decision),
         at=decision.time,
-        source=EventSource(_CONTROLLER, instance, _ACTION),
+        source=EventSource(CONTROLLER, instance, _ACTION),
     )
 
 

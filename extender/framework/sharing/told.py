@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import Any, Final
 
 from extender.decisions.api_event import EventSource, api_event
+from extender.decisions.node_event import node_event
 from extender.framework.sharing.overcommit import Cause, Overcommit
 from extender.framework.sharing.relieving import RepairNews
 
-__all__ = ["event_of_overcommit", "event_of_repair"]
+__all__ = ["CONTROLLER", "event_of_overcommit", "event_of_repair"]
 
-_CONTROLLER: Final = "forecast-scheduler.io/scheduler"
+CONTROLLER: Final = "forecast-scheduler.io/scheduler"
 _ACTION: Final = "RepairingOvercommit"
 
 _HOW: Final = {
@@ -37,17 +38,12 @@ def event_of_repair(told: RepairNews, *, at: float, instance: str) -> dict[str, 
         reason="EvictedForOvercommit",
         note=f"evicted: pods on node {told.node} request more than is allocatable there",
         at=at,
-        source=EventSource(_CONTROLLER, instance, _ACTION),
+        source=EventSource(CONTROLLER, instance, _ACTION),
     )
 
 
 def _on_node(node: str, reason: str, note: str, at: float, instance: str) -> dict[str, Any]:
-    # As the kubelet writes them: the name stands for the UID, and the event is in `default`, which the node is not.
-    regarding = {"apiVersion": "v1", "kind": "Node", "namespace": "default", "name": node, "uid": node}
-    source = EventSource(_CONTROLLER, instance, _ACTION)
-    event = api_event(regarding, reason=reason, note=note, at=at, source=source, is_warning=True)
-    del event["regarding"]["namespace"]
-    return event
+    return node_event(node, reason=reason, note=note, at=at, source=EventSource(CONTROLLER, instance, _ACTION))
 
 
 def _unit(kind: str) -> str:

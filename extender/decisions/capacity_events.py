@@ -1,0 +1,74 @@
+"""Events on nodes whose capacity annotation has entries that cannot be read (scorer.predicted.capacity)."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any, Final
+
+from extender.decisions.api_event import EventSource
+from extender.decisions.event_posting import EventPosting, Post
+from extender.decisions.node_event import node_event
+from scorer.every import Every
+from scorer.predicted.capacity import CAPACITY_ANNOTATION, UnreadCapacity
+from scorer.scorer import Scorer
+
+__all__ = ["CapacityEvents"]
+
+_LOOK_SECONDS: Final = 10.0
+_MOST_WAITING: Final = 200
+_REASON: Final = "UnreadAnnotation"
+_ACTION: Final = "ReadingAnnotations"
+
+
+class CapacityEvents:
+    """Tells of each mistake once, for as long as the annotation stays as it is; posts in a thread of its own."""
+
+    def __init__(
+        self,
+        scorer: Scorer,
+        post: Post,
+        *,
+        controller: str,
+        instance: str,
+        may_write: Callable[[], bool] = lambda: True,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        """
+        controller : that reports, such as forecast-scheduler.io/extender
+        instance   : name of this replica, as events show it
+        may_write  : whether this replica leads; it tells what is still wrong once it does
+        clock      : unix seconds
+        """
+        self._scorer, self._may_write, self._clock = scorer, may_write, clock
+        self._source = EventSource(controller, instance, _ACTION)
+        self._told: frozenset[UnreadCapacity] = frozenset()
+        self._posting: EventPosting[dict[str, Any]] = EventPosting(
+            post, lambda event: event, what="capacities", max_waiting=_MOST_WAITING
+        )
+        self._every = Every("capacity-annotations", _LOOK_SECONDS, self.look)
+
+    def start(self) -> None:
+        """Begin to look and to post. Once only."""
+        self._posting.start()
+        self._every.start()
+
+    def stop(self) -> None:
+        """End; what waits is posted if that takes no longer than two seconds."""
+        self._every.stop()
+        self._posting.stop()
+
+    def look(self) -> None:
+        """Post an event for each mistake that was not there at the look before."""
+        if not self._may_write():
+            return
+        with self._scorer.reading() as cluster:
+            unread = cluster.unread_capacities()
+        for one in unread:
+            if one not in self._told:
+                self._posting.put(self._event(one))
+        self._told = frozenset(unread)
+
+    def _event(self, unread: UnreadCapacity) -> dict[str, Any]:
+        note = f"{CAPACITY_ANNOTATION}: {'; '.join(unread.mistakes)}; its other entries are in use"
+        return node_event(unread.node, reason=_REASON, note=note, at=self._clock(), source=self._source)
