@@ -59,10 +59,12 @@ def configured_setup(settings: Settings) -> ScorerSetup | None:
 def replay_tables(played: Replay) -> list[Table]:
     """The rules, with the gap that the forecast closed, and the rungs of the degradation ladder."""
     report = played.to_json()
+    assumed = ", ".join(report["assumed_capacities"])
+    note = f"\n{assumed}: capacities are assumed, and make no node hot" if assumed else ""
     return [
         rules_table(
             report["rules"],
-            title="The same pods, placed by each rule, over the days that followed",
+            title=f"The same pods, placed by each rule, over the days that followed{note}",
             gap_closed=report["gap_closed"],
             no_gap=report["no_gap"],
             by_regression=report["by_regression"],

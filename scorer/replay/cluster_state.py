@@ -32,6 +32,7 @@ class PendingPod:
 class ClusterState:
     """Nodes in columns.
 
+    capacity    : (n_nodes, n_resources) known ones; NaN = not a limit
     requested   : (n_nodes, 2) sum of requests; `requested_nonzero` counts pods without requests at their default
     live_usage  : (n_nodes, n_resources) usage in the last half hour, pods placed since then included
     measured_counts : (n_nodes, n_services) the pods whose usage was measured in that half hour, those that have left

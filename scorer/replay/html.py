@@ -42,7 +42,7 @@ $peaks</section>
 <p>Hot: CPU, disk, network or log above 80 % of capacity. Per resource: how uneven the nodes' daily peaks are
 (coefficient of variation), and beside it their 99th percentile. Bound held: node-days whose CPU peak stayed within the
 forecast's 0.95 bound. Unplaced: pods whose requests fitted nowhere; they went to one of the least overcommitted
-nodes.</p>
+nodes. $assumed</p>
 <div class="scroll">$rules</div>$notes</section>
 <section><h2>When something is missing</h2>
 <p>The degradation ladder, each rung measured on the same pods.</p><div class="scroll">$ladder</div></section>
@@ -64,6 +64,7 @@ def html_report(replay: Replay, history: History) -> str:
         nodes=replay.recording.n_nodes,
         seed=replay.seed,
         zone=escape(history.calendar.time_zone),
+        assumed=_assumed(replay),
         tiles=_tiles(replay),
         before_after=_plot(plots.before_and_after(replay)),
         peaks=_plot(plots.evening_peaks(replay)),
@@ -74,6 +75,12 @@ def html_report(replay: Replay, history: History) -> str:
         services=_plot(plots.services_forecast_and_actual(replay, history)),
     )
     return html_page(f"Replay {window.days[0]} to {window.days[-1]}", body, scripts=[get_plotlyjs()])
+
+
+def _assumed(replay: Replay) -> str:
+    """Returns a sentence about capacities that are assumed, "" if all are known."""
+    names = ", ".join(replay.to_json()["assumed_capacities"])
+    return f"Capacities of {names} are assumed: they make no node hot." if names else ""
 
 
 def _plot(figure: Figure) -> str:

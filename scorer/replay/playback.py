@@ -55,8 +55,9 @@ def play(
 ) -> Playback:
     """Let `rule` place every pod of the recording. The order of pods depends on `seed` alone."""
     node = np.full(len(recording.service), -1, dtype=np.int64)
+    known = recording.known_capacity
     placed: dict[int, PendingPod] = {}
-    state = ClusterState(recording.capacity, recording.allocatable, recording.live_base, recording.service_requests)
+    state = ClusterState(known, recording.allocatable, recording.live_base, recording.service_requests)
     births = _by_slot(recording.birth, recording.n_slots)
     deaths = _by_slot(recording.death, recording.n_slots)
     done = 0

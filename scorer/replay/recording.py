@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from forecast.arrays import AnyFloats, Bools, Floats, Floats32, Ints
+from forecast.assumed_capacity import assumed_capacities
 from forecast.calendar import SLOTS_PER_DAY
 from forecast.errors import InputError
 from forecast.history import History, PodUsage
@@ -38,6 +39,7 @@ class Recording:
     live_base   : (n_nodes, n_resources) the same in the half hour before
     nodes       : (n_nodes,) index in the history of each node played with; all other node axes follow it
     capacity    : (n_nodes, n_resources) NaN = not a limit
+    assumed     : (n_nodes, n_resources) capacities learned from what was known before the day of the placement
     allocatable : (n_nodes, 2) infinite = not known
     service_requests : (n_services, 2) what one more pod of a service would request, as known before the day of the
                   placement; 0 = none known
@@ -56,8 +58,14 @@ class Recording:
     live_base: Floats
     nodes: Ints
     capacity: Floats
+    assumed: Bools
     allocatable: Floats
     service_requests: Floats
+
+    @property
+    def known_capacity(self) -> Floats:
+        """Capacities without the assumed ones, which make no node hot or full: (n_nodes, n_resources)."""
+        return np.where(self.assumed, np.nan, self.capacity)
 
     @property
     def n_slots(self) -> int:
@@ -112,7 +120,8 @@ def record(history: History, pod_usage: PodUsage, window: Window) -> Recording:
         own = flat(pod_usage.usage[here][:, :, days])[..., window.first_slot - 1]
         live = np.where(np.isfinite(own), own, live)
 
-    nodes = _playable(history, window)
+    nodes, known = _playable(history, window), history.before(window.first_day)
+    assumed = assumed_capacities(known)[nodes]
     base = flat(history.node_usage[nodes]) - np.nan_to_num(flat(history.node_pod_usage[nodes]))
     base = np.maximum(_fill_gaps(base[..., : window.history_slot + window.n_slots], window.history_slot), 0.0)
     return Recording(
@@ -128,9 +137,10 @@ def record(history: History, pod_usage: PodUsage, window: Window) -> Recording:
         base=base[..., window.history_slot :],
         live_base=base[..., before],
         nodes=nodes,
-        capacity=history.capacity[nodes],
+        capacity=np.where(np.isfinite(assumed), assumed, history.capacity[nodes]),
+        assumed=np.isfinite(assumed),
         allocatable=np.where(np.isfinite(history.allocatable), history.allocatable, np.inf)[nodes],
-        service_requests=np.nan_to_num(history.before(window.first_day).requests),
+        service_requests=np.nan_to_num(known.requests),
     )
 
 

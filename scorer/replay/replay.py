@@ -23,7 +23,7 @@ from forecast.errors import InputError
 from forecast.history import History, PodUsage
 from forecast.model import PeakModel
 from forecast.progress import Progress, silent
-from forecast.resources import HOT_RESOURCES
+from forecast.resources import HOT_RESOURCES, RESOURCES
 from scorer.degradation import widening
 from scorer.replay.attribution import Attribution, attribute_usage
 from scorer.replay.by_scorer import ByScorer, ScorerSetup
@@ -107,6 +107,7 @@ class Replay:
                 "first_slot": self.window.first_slot,
                 "days": self.window.n_days,
             },
+            "assumed_capacities": [RESOURCES[r].name for r in np.flatnonzero(self.recording.assumed.any(axis=0))],
             "seed": self.seed,
             "pods_at_start": int((self.recording.birth == 0).sum()),
             "pods_born_later": int((self.recording.birth > 0).sum()),
@@ -137,7 +138,7 @@ def replay(
     """
     window = replay_window(history, at, days)
     recording = record(history, pod_usage, window)
-    if not np.isfinite(recording.capacity[:, list(HOT_RESOURCES)]).any():
+    if not np.isfinite(recording.known_capacity[:, list(HOT_RESOURCES)]).any():
         raise InputError(
             "no node has a known capacity of CPU, disk, network or log, so none can be told to be hot: "
             "fill in capacity.parquet"
@@ -225,4 +226,4 @@ class _Run:
         self.playbacks[name] = playback
         share = shares(playback.node_load(self._recording), self._recording.capacity)
         coverage = {} if forecast is None else bound_coverage(self._recording, playback, forecast)
-        return figures_of(share, playback.unplaced, coverage)
+        return figures_of(share, playback.unplaced, coverage, self._recording.assumed)

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from forecast.arrays import Floats
+from forecast.arrays import Bools, Floats
 from forecast.resources import RESOURCES
 from scorer.replay.metrics import Coverage, daily_peak_variation, daily_peaks, hot_node_slots, peak_variation
 
@@ -61,9 +61,15 @@ class RuleFigures:
         return result
 
 
-def figures_of(share: Floats, unplaced: int, coverage: Mapping[str, Coverage]) -> RuleFigures:
-    """Figures from what the nodes used. share: (n_nodes, n_resources, n_slots) of capacity, NaN = no limit."""
-    hot = hot_node_slots(share)
+def figures_of(
+    share: Floats, unplaced: int, coverage: Mapping[str, Coverage], assumed: Bools | None = None
+) -> RuleFigures:
+    """Figures from what the nodes used.
+
+    share   : (n_nodes, n_resources, n_slots) of capacity, NaN = no limit
+    assumed : (n_nodes, n_resources) capacities that are assumed, and so make no node hot; None = none of them
+    """
+    hot = hot_node_slots(share if assumed is None else np.where(assumed[:, :, None], np.nan, share))
     peaks = daily_peaks(share)  # (n_nodes, n_resources, n_days)
     by_day = daily_peak_variation(peaks)  # (n_resources, n_days)
     variation = peak_variation(peaks)
