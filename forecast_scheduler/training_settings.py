@@ -42,13 +42,13 @@ class PrometheusSettings(SettingGroup):
     """Use what `forecast-scheduler rules` had recorded, where it was."""
 
     disk_capacity: float | None = Field(default=None, gt=0)
-    """Bytes/s a node can read and write; Prometheus does not know it. None: not a limit."""
+    """Bytes/s a node can read and write; Prometheus does not know it. None: assumed, if the history is long enough."""
 
     network_capacity: float | None = Field(default=None, gt=0)
-    """Bytes/s a node can receive and send; None: the speed of its physical interfaces."""
+    """Bytes/s a node can receive and send; None: the speed of its physical interfaces, else assumed."""
 
     log_capacity: float | None = Field(default=None, gt=0)
-    """Bytes/s a node's log collector can take; None: not a limit."""
+    """Bytes/s a node's log collector can take; None: assumed, if the history is long enough."""
 
     max_samples: int = Field(default=2_000_000, ge=1000)
     """Most points asked for in one query; the server's own limit is query.max-samples."""

@@ -55,7 +55,9 @@ def forecast_alerts() -> list[Alert]:
     """Of every process that has a scorer inside; one alert whatever the number of replicas."""
     peak = f'max {_NODE} (forecast_node_predicted_peak{{quantile="0.95",day="today",as_of="now"}})'
     is_ahead = f'max {_NODE} (forecast_node_predicted_peak_timestamp_seconds{{day="today"}}) > time() - 1800'
-    share = f"{peak} / max {_NODE} (forecast_node_capacity)"
+    # An assumed capacity is what nodes have sustained, and no limit that anybody has to be woken for.
+    assumed = "on (cluster, node, resource) forecast_node_capacity_assumed"
+    share = f"{peak} / max {_NODE} (forecast_node_capacity) unless {assumed}"
     hour = (
         '{{ with printf "max(forecast_node_predicted_peak_timestamp_seconds'
         "{cluster='%s',node='%s',resource='%s',day='today'})\""
@@ -75,7 +77,7 @@ def forecast_alerts() -> list[Alert]:
             Alert(
                 "ForecastHotSpotTonight",
                 severity,
-                f"{share} > {limit} and {is_ahead}",
+                f"({share}) > {limit} and {is_ahead}",
                 "15m",
                 f"{hot}{hour}",
                 "The 0.95 bound of the node's predicted peak today, which is still to come, is over "

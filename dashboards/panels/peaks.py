@@ -56,8 +56,13 @@ def _capacity(at: str = "") -> str:
     return f"max {_NODE} (forecast_node_capacity{where(**_SELECTED)}{at})"
 
 
+def _known(share: str) -> str:
+    """The shares without those of an assumed capacity, which makes no node hot."""
+    return f"({share} unless on (cluster, node, resource) forecast_node_capacity_assumed)"
+
+
 def _tonight() -> list[Placed]:
-    bound = _peak_share("0.95")
+    bound = _known(_peak_share("0.95"))
     hottest = f"topk($top, {bound})"
     at = f"max {_NODE} (forecast_node_predicted_peak_timestamp_seconds{where(**_SELECTED, day='today')})"
     free = f"max {_NODE} (forecast_node_virtual_available{where(**_SELECTED)}) / {_capacity()}"
@@ -70,7 +75,7 @@ def _tonight() -> list[Placed]:
             f"max ({bound})",
             SHARE,
             _HOT,
-            width=6,
+            width=5,
         ),
         figure(
             "Nodes that will be hot today",
@@ -78,15 +83,15 @@ def _tonight() -> list[Placed]:
             f"count (max by (cluster, node) ({bound}) > 0.8) or vector(0)",
             COUNT,
             ((1, ORANGE),),
-            width=6,
+            width=5,
         ),
         figure(
             "Nodes that will be hot tomorrow",
             "The same of tomorrow: what can still be moved in time.",
-            f"count (max by (cluster, node) ({_peak_share('0.95', day='tomorrow')}) > 0.8) or vector(0)",
+            f"count (max by (cluster, node) ({_known(_peak_share('0.95', day='tomorrow'))}) > 0.8) or vector(0)",
             COUNT,
             ((1, ORANGE),),
-            width=6,
+            width=5,
         ),
         Placed(
             values(
@@ -98,8 +103,15 @@ def _tonight() -> list[Placed]:
                 limits=((0.85, ORANGE), (0.92, GREEN)),
                 inverted=True,
             ),
-            width=6,
+            width=5,
             height=4,
+        ),
+        figure(
+            "Assumed capacities",
+            "Nodes and resources whose capacity nobody configured: the trainer assumed it from what such nodes have "
+            "sustained. They count in scores and in the shares below, and make no node hot on this page.",
+            f"count (max {_NODE} (forecast_node_capacity_assumed{where(**_SELECTED)})) or vector(0)",
+            COUNT,
         ),
         Placed(
             bars(

@@ -77,7 +77,7 @@ def _of_loops(*both: Series) -> tuple[Series, ...]:
     return tuple(one.with_labels({"instance": at}) for one in both for at in ("10.0.0.7:8889", "10.0.0.8:8889"))
 
 
-def _hot(share: float, *, peak_at: int = 4 * HOUR) -> tuple[Series, ...]:
+def _hot(share: float, *, peak_at: int = 4 * HOUR, assumed: bool = False) -> tuple[Series, ...]:
     node = {"node": "worker-1", "resource": "cpu"}
     others = {"quantile": "0.5", "as_of": "now"}, {"quantile": "0.95", "as_of": "midnight"}
     return (
@@ -92,6 +92,7 @@ def _hot(share: float, *, peak_at: int = 4 * HOUR) -> tuple[Series, ...]:
         _steady("forecast_node_predicted_peak_timestamp_seconds", peak_at, day="today", **node, **SCORER),
         _steady("forecast_node_capacity", 32, **node, **SCORER),
         _steady("forecast_node_capacity", 32, **node, **EXTENDER),
+        *([_steady("forecast_node_capacity_assumed", 1, **node, **SCORER)] if assumed else []),
     )
 
 
@@ -109,6 +110,7 @@ _FORECAST = (
         _HOT_LABELS,
         tuple(one.with_labels({"cluster": "us-1"}) for one in _hot(0.5, peak_at=10 * HOUR)),
     ),
+    Scene("ForecastHotSpotTonight", "as much of a capacity that is assumed", _hot(1.5, assumed=True), 20),
     Scene(
         "ForecastHotSpotTonight",
         "more than there is",

@@ -14,6 +14,7 @@ from plotly.offline import get_plotlyjs
 from forecast.html_page import html_page, html_table, json_script
 from forecast.resources import RESOURCES
 from trainer.gate.verdict import GateResult, Verdict
+from trainer.run_report.capacities import Capacities
 from trainer.run_report.changes import Changes
 from trainer.run_report.issued_scores import IssuedScore
 from trainer.run_report.learned import LearnedService
@@ -68,6 +69,11 @@ def html_report(report: RunReport) -> str:
             "Peak weights by regression",
             "How well the nodes tell services apart. Weights that are not identified are published as their prior.",
             _regression(report.regression.values()),
+        ),
+        (
+            "Capacities",
+            "Of disk, network and log, where nobody configured one. An assumed capacity spreads load; it is no limit.",
+            _capacities(report.capacities),
         ),
         ("Measured", "Share of the half hours in which services had pods that was measured.", _measured(report)),
         ("Cleaning", "What was wrong with the data, and what was done about it.", _list(report.cleaning)),
@@ -259,6 +265,22 @@ def _measured(report: RunReport) -> str:
     )
     figure.update_yaxes(autorange="reversed")
     return _plot(figure, height=260)
+
+
+def _capacities(capacities: Capacities) -> str:
+    units = {resource.name: resource.unit for resource in RESOURCES}
+    rows = [
+        [
+            f"{one.resource}, nodes of {one.cpu_cores:g} cores",
+            str(one.nodes),
+            amount(one.sustained, units[one.resource]),
+            f"{amount(one.capacity, units[one.resource])} (assumed)",
+        ]
+        for one in capacities.assumed
+    ]
+    header = ["", "nodes", "sustained by the busiest", "capacity"]
+    table = f'<div class="scroll">{html_table(header, rows)}</div>' if rows else "<p>None is assumed.</p>"
+    return table + (f"<p>{escape(capacities.gaps)}</p>" if capacities.gaps else "")
 
 
 def _durations(stages: Mapping[str, float]) -> str:

@@ -16,6 +16,7 @@ from trainer.gate.verdict import GateReport
 from trainer.history.cleaning import CleaningReport
 from trainer.issued import IssuedForecasts
 from trainer.run_metrics import RunFigures
+from trainer.run_report.capacities import Capacities, capacities_of
 from trainer.run_report.changes import Changes, changes_between
 from trainer.run_report.gaps import expected_slots, gap_slots, measured_share
 from trainer.run_report.issued_scores import IssuedScore, score_issued
@@ -55,6 +56,7 @@ class RunReport:
     issued: tuple[IssuedScore, ...]
     gate: GateReport
     changes: Changes | None
+    capacities: Capacities
 
     @property
     def job_owners(self) -> tuple[int, int]:
@@ -93,6 +95,7 @@ class RunReport:
             "gate": self.gate.to_json(),
             "issued": [score.to_json() for score in self.issued],
             "changes": self.changes.to_json() if self.changes else None,
+            "capacities": self.capacities.to_json(),
             "identified_load_share": dict(self.identified_load_share),
             "regression": {name: found.to_json() for name, found in self.regression.items()},
             "services": [service.to_json() for service in self.services],
@@ -151,4 +154,5 @@ def run_report(
         issued=score_issued(history, issued),
         gate=gate,
         changes=changes_between(before, model),
+        capacities=capacities_of(model, history),
     )

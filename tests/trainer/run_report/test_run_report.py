@@ -19,7 +19,7 @@ from forecast.history import History
 from forecast.html_page import html_table, json_script
 from forecast.model import PeakModel
 from forecast.object_store import open_store
-from forecast.resources import CPU, LOG, RESOURCES
+from forecast.resources import CPU, DISK, LOG, RESOURCES
 from forecast.service_key import ServiceKey
 from tests.forecast.job_histories import HOUR, nights, with_runs
 from tests.synthetic import scaled, synthetic_history
@@ -28,6 +28,7 @@ from trainer.gate.gate import run_gate
 from trainer.gate.verdict import GateReport
 from trainer.history.cleaning import Cause, CleaningReport
 from trainer.issued import load_issued, store_issued
+from trainer.run_report.capacities import capacities_of
 from trainer.run_report.changes import changes_between
 from trainer.run_report.gaps import expected_slots, gap_slots, measured_share
 from trainer.run_report.html import html_report
@@ -302,3 +303,29 @@ def test_tables_and_data_escape_what_is_in_them() -> None:
 def test_days_before_anything_was_issued_have_no_figures(report: RunReport) -> None:
     assert {night.day for night in report.issued} == set(history().days[-2:])
     assert report.issued[0].day == model_at(N_DAYS - 2).first_day == history().days[-1] - timedelta(days=1)
+
+
+def test_assumed_capacities_and_gaps_are_listed_in_lines_json_and_page(report: RunReport) -> None:
+    assert report.capacities.lines() == [] and report.to_json()["capacities"] == {"assumed": [], "gaps": None}
+    capacity = history().capacity.copy()
+    capacity[:, [DISK, LOG]] = np.nan
+    bare = replace(history(), capacity=capacity)
+    model = fit(bare)
+    node_capacity, assumed = model.node_capacity.copy(), model.node_capacity_assumed.copy()
+    node_capacity[:, LOG], assumed[:, LOG] = np.nan, 0
+    found = capacities_of(replace(model, node_capacity=node_capacity, node_capacity_assumed=assumed), bare)
+    (disk,) = found.assumed
+    assert (disk.resource, disk.cpu_cores, disk.nodes) == ("disk", 40.0, 4)
+    assert disk.capacity == pytest.approx(1.5 * disk.sustained)
+    first, second = found.lines()
+    assert first.startswith("capacity of disk assumed, 1.5 x") and "4 nodes of 40 cores" in first
+    assert "log on all 4 nodes" in second and "prometheus.log_capacity" in second
+    page = html_report(replace(report, capacities=found))
+    assert "disk, nodes of 40 cores" in page and "(assumed)" in page and "log on all 4 nodes" in page
+
+
+def test_nodes_like_a_known_one_are_no_gap() -> None:
+    capacity = history().capacity.copy()
+    capacity[1:, DISK] = np.nan
+    bare = replace(history(), capacity=capacity)
+    assert capacities_of(fit(bare), bare).lines() == []
