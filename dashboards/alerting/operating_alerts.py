@@ -42,6 +42,15 @@ def operating_alerts() -> list[Alert]:
             "midnight it is an old one. Where the run leaves no figures the time is the age of that model.",
         ),
         Alert(
+            "ForecastTrainFiguresMissing",
+            Severity.WARNING,
+            f"max by (cluster) (forecast_model_age_seconds) <= {_MISSED_SECONDS} unless on (cluster) {told}",
+            "1d",
+            "The model is {{ $value | humanizeDuration }} old, and no figures of a nightly run have arrived for a week",
+            "Runs succeed, and Prometheus has none of their figures: ForecastTrainDataGaps cannot fire, and resources "
+            "that the gate held back are not shown. The run needs --pushgateway or --metrics.",
+        ),
+        Alert(
             "ForecastTrainDataGaps",
             Severity.WARNING,
             f"max by (cluster, resource) ({gaps}) > {_GAPS}",

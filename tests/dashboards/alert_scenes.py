@@ -626,6 +626,28 @@ _OPERATING = (
         40,
     ),
     Scene(
+        "ForecastTrainFiguresMissing",
+        "models come every night, and no figures",
+        (_for_days("forecast_model_age_seconds", 12 * HOUR, **SCORER, instance="10.0.0.1:8888"),),
+        1460,
+        {WARNING: "The model is 12h 0m 0s old, and no figures of a nightly run have arrived for a week"},
+    ),
+    Scene(
+        "ForecastTrainFiguresMissing",
+        "the figures of last night are there",
+        (
+            _for_days("forecast_model_age_seconds", 12 * HOUR, **SCORER, instance="10.0.0.1:8888"),
+            *_succeeded(31),
+        ),
+        1460,
+    ),
+    Scene(
+        "ForecastTrainFiguresMissing",
+        "the model is old: ForecastTrainFailed fires",
+        (_for_days("forecast_model_age_seconds", 37 * HOUR, **SCORER, instance="10.0.0.1:8888"),),
+        1460,
+    ),
+    Scene(
         "ForecastTrainDataGaps",
         "half of a thousand services ran, all day long, and of 49 % of that nothing was measured",
         _gaps(0.49 * 500 * 48, 500 * 48),

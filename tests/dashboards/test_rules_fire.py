@@ -140,7 +140,10 @@ def test_every_alert_has_a_scene_in_which_it_fires_and_one_in_which_it_does_not(
 
 def test_scenes_last_just_longer_than_the_alert_asks_for() -> None:
     minutes = {
-        alert.name: max(int(one.lasting.removesuffix("m").replace("1h", "60")) for one in _by_name()[alert.name])
+        alert.name: max(
+            int(one.lasting.removesuffix("m").replace("1h", "60").replace("1d", "1440"))
+            for one in _by_name()[alert.name]
+        )
         for alert in _alerts()
     }
     assert all(scene.at >= minutes[scene.alert] for scene in SCENES)
