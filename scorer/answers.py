@@ -256,6 +256,9 @@ class NodeFigures:
     available      : (n_nodes, n_resources) VirtualAvailable
     capacity       : (n_nodes, n_resources) physical; NaN = not a limit
     assumed        : (n_nodes, n_resources) whether the trainer assumed the capacity
+    shadow_usage, shadow_peak : as `usage` and `peak`, with pods where a shadow advised them; None = no shadow
+
+    All others have pods where they really sit.
     """
 
     nodes: tuple[str, ...]
@@ -269,6 +272,8 @@ class NodeFigures:
     capacity: Floats
     assumed: Bools
     level: Ints
+    shadow_usage: Floats | None = None
+    shadow_peak: Floats | None = None
 
 
 @dataclass(frozen=True, slots=True)

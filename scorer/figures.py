@@ -51,6 +51,8 @@ class Figures(LiveTables):
         n, r = len(available.nodes), len(RESOURCES)
         usage, model_usage, peak_at = (np.full((n, r, 2), np.nan) for _ in range(3))
         peak, frozen = (np.full((n, r, 2, 2), np.nan) for _ in range(2))
+        shadow_usage: Floats | None = None
+        shadow_peak: Floats | None = None
         for overview, peaks in ((self._overview, peak), (self._frozen, frozen)):
             if overview is None:
                 continue
@@ -61,9 +63,14 @@ class Figures(LiveTables):
             if overview is not self._overview:
                 continue
             peak_at[there] = overview.peak_times()[rows]
+            if overview.shadow_usage is not None and overview.shadow_peak is not None:
+                shadow_usage, shadow_peak = np.full((n, r, 2), np.nan), np.full((n, r, 2, 2), np.nan)
+                shadow_peak[there] = overview.shadow_peak[rows]
             if (step := slot - overview.horizon.slot) in (0, 1):
                 usage[there] = overview.usage[rows, :, :, step]
                 model_usage[there] = overview.model_usage[rows, :, :, step]
+                if shadow_usage is not None and overview.shadow_usage is not None:
+                    shadow_usage[there] = overview.shadow_usage[rows, :, :, step]
         return NodeFigures(
             nodes=available.nodes,
             resources=available.resources,
@@ -76,6 +83,8 @@ class Figures(LiveTables):
             capacity=np.where(limited(available.capacity), available.capacity, np.nan),
             assumed=available.assumed,
             level=of_nodes,
+            shadow_usage=shadow_usage,
+            shadow_peak=shadow_peak,
         )
 
     def service_peaks(self) -> tuple[tuple[str, ...], tuple[str, ...], Floats]:

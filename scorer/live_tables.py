@@ -17,6 +17,7 @@ from datetime import UTC, datetime
 
 import numpy as np
 
+from forecast.calendar import SLOTS_PER_DAY
 from forecast.capacity_gaps import capacity_gaps, resources_measured
 from forecast.errors import ForecastError
 from scorer.answers import SelfCheck
@@ -44,7 +45,7 @@ __all__ = ["LiveTables", "ModelInUse"]
 logger = logging.getLogger(__name__)
 
 _LONGEST_WAIT_FOR_MODEL = 60.0
-
+_TWO_DAYS = 2 * SLOTS_PER_DAY
 _NODES_AT_ONCE = 250
 """Nodes whose pods are copied in one go: a few milliseconds under the lock."""
 
@@ -287,17 +288,21 @@ class LiveTables:
         if predicted is None:
             self._overview = None
             return
-        builder = OverviewBuilder(predicted.horizon, now)
+        believes = predicted.believes  # people see pods where they sit; what a shadow has elsewhere has its own series
+        builder, profiles, bases = OverviewBuilder(predicted.horizon, now), predicted.profiles, predicted.bases
         days, widen = predicted.horizon.days, self._widen(predicted.horizon)
         fading = predicted.horizon.fading(LIVE_HALF_LIFE_SLOTS)
         for start in range(0, len(rows), _NODES_AT_ONCE):
             with self._lock:
                 here = [row for row in rows[start : start + _NODES_AT_ONCE] if predicted.name_of(row)]
-                inputs = gather(predicted, here)
-                there = gather(predicted, here, as_believed=False) if predicted.believes else inputs
-            curves = node_curves(predicted.profiles, predicted.bases, inputs, days, fading=fading, widen=widen)
-            said = node_curves(predicted.profiles, predicted.bases, there, days[:2], widen=widen, slots=builder.slots())
-            builder.add(inputs, curves, said)
+                inputs = gather(predicted, here, as_believed=not believes)
+                shadow_inputs = gather(predicted, here) if believes else None
+            curves = node_curves(profiles, bases, inputs, days, fading=fading, widen=widen)
+            said = node_curves(profiles, bases, inputs, days[:2], widen=widen, slots=builder.slots())
+            shadow = None
+            if shadow_inputs is not None:
+                shadow = node_curves(profiles, bases, shadow_inputs, days[:2], fading=fading[:_TWO_DAYS], widen=widen)
+            builder.add(inputs, curves, said, shadow)
         if predicted is not self._cluster.predicted:
             return  # whoever put other tables in place has them looked through next
         overview = builder.overview()

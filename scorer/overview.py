@@ -35,6 +35,9 @@ class Overview:
     peak_slot: (n_nodes, n_resources, 2) slot of the expected peak of each day
     hourly   : (n_nodes, n_resources, n_hours) highest expected share of capacity in each hour from midnight of today;
                NaN = no limit
+    shadow_usage, shadow_peak : as usage and peak, with pods where a shadow's advice would have led; None = no shadow
+
+    All others have pods where they really sit.
     """
 
     horizon: Horizon
@@ -47,6 +50,8 @@ class Overview:
     peak: Floats
     peak_slot: Ints
     hourly: Floats32
+    shadow_usage: Floats | None = None
+    shadow_peak: Floats | None = None
 
     def rows(self) -> dict[str, int]:
         """Position of each node."""
@@ -74,34 +79,44 @@ class OverviewBuilder:
         self._peak: list[AnyFloats] = []
         self._peak_slot: list[Ints] = []
         self._hourly: list[Floats32] = []
+        self._shadow_usage: list[AnyFloats] = []
+        self._shadow_peak: list[AnyFloats] = []
 
     def slots(self) -> slice:
         """The half hour under way, and the next: the overview may still be in use when that begins."""
         return slice(self._horizon.slot, self._horizon.slot + 2)
 
-    def add(self, nodes: NodeInputs, curves: NodeCurves, uncorrected: NodeCurves) -> None:
+    def add(
+        self, nodes: NodeInputs, curves: NodeCurves, uncorrected: NodeCurves, shadow: NodeCurves | None = None
+    ) -> None:
         """Add some nodes.
 
         curves      : begin at midnight of today and cover the horizon
         uncorrected : of the same nodes without the live error, of `slots` only
+        shadow      : of the same nodes with pods where a shadow has them, of today and tomorrow; None = no shadow
         """
         expected, bound = (curves.curve(quantile) for quantile in range(len(PEAK_QUANTILES)))
         n, capacity = len(nodes.names), nodes.capacity
-        by_day = [
-            curve.reshape(n, len(RESOURCES), -1, SLOTS_PER_DAY)[:, :, :_DAYS_SHOWN] for curve in (expected, bound)
-        ]
         self._names += nodes.names
         self._capacity.append(capacity)
         self._assumed.append(nodes.assumed)
-        slots = self.slots()
-        self._usage.append(np.stack([curves.mean()[:, :, slots], bound[:, :, slots]], axis=2))
+        self._usage.append(self._usage_of(curves, bound))
         self._model_usage.append(np.stack([uncorrected.mean(), uncorrected.curve(len(PEAK_QUANTILES) - 1)], axis=2))
-        self._peak.append(np.stack([curve.max(axis=3) for curve in by_day], axis=2))
-        self._peak_slot.append(by_day[0].argmax(axis=3))
+        self._peak.append(_daily_peaks(expected, bound))
+        self._peak_slot.append(_by_day(expected).argmax(axis=3))
+        if shadow is not None:
+            expected_there, bound_there = (shadow.curve(quantile) for quantile in range(len(PEAK_QUANTILES)))
+            self._shadow_usage.append(self._usage_of(shadow, bound_there))
+            self._shadow_peak.append(_daily_peaks(expected_there, bound_there))
         with np.errstate(invalid="ignore", divide="ignore"):
             share = expected / np.where(capacity > 0, capacity, np.nan)[:, :, None]
         hourly = share.reshape(n, len(RESOURCES), -1, _SLOTS_PER_HOUR).max(axis=3)
         self._hourly.append(hourly.astype(np.float32))
+
+    def _usage_of(self, curves: NodeCurves, bound: Floats) -> Floats:
+        """(n_nodes, n_resources, 2, 2) expected usage and its 0.95 bound in `slots`."""
+        slots = self.slots()
+        return np.stack([curves.mean()[:, :, slots], bound[:, :, slots]], axis=2)
 
     def overview(self) -> Overview:
         """Everything added so far."""
@@ -117,7 +132,19 @@ class OverviewBuilder:
             peak=np.concatenate([np.zeros((0, r, 2, _DAYS_SHOWN)), *self._peak]),
             peak_slot=np.concatenate([np.zeros((0, r, _DAYS_SHOWN), dtype=np.int64), *self._peak_slot]),
             hourly=np.concatenate([np.zeros((0, r, n_hours), dtype=np.float32), *self._hourly]),
+            shadow_usage=np.concatenate(self._shadow_usage) if self._shadow_usage else None,
+            shadow_peak=np.concatenate(self._shadow_peak) if self._shadow_peak else None,
         )
+
+
+def _by_day(curve: Floats) -> Floats:
+    """(n_nodes, n_resources, 2, 48) of today and tomorrow."""
+    return curve.reshape(*curve.shape[:2], -1, SLOTS_PER_DAY)[:, :, :_DAYS_SHOWN]
+
+
+def _daily_peaks(expected: Floats, bound: Floats) -> Floats:
+    """(n_nodes, n_resources, 2, 2) by quantile and day."""
+    return np.stack([_by_day(curve).max(axis=3) for curve in (expected, bound)], axis=2)
 
 
 def summary_peaks(overview: Overview, row: int) -> tuple[Peak | None, Peak | None]:

@@ -241,7 +241,7 @@ class Scorer(Figures):
             level, _ = self.level()
             level = Level(int(level_of_nodes(level, self._cluster.measured_nodes())[row]))
             predicted = self._cluster.predicted
-            inputs = None if predicted is None else gather(predicted, [row])
+            inputs = None if predicted is None else gather(predicted, [row], as_believed=not predicted.believes)
             capacity, assumed = self._cluster.capacity[row].copy(), self._cluster.capacity_assumed[row].copy()
             pods = int(state.pod_count[row])
             now = self._now()

@@ -68,6 +68,8 @@ def node_text(figures: NodeFigures) -> Iterator[str]:
             for d in range(2)
         ),
     )
+    if figures.shadow_usage is not None and figures.shadow_peak is not None:
+        yield from _shadow_text(prefixes, figures.shadow_usage, figures.shadow_peak)
     yield from family(
         "forecast_node_predicted_peak_timestamp_seconds",
         "When the half hour of the node's expected peak in a local day begins, in seconds since 1970.",
@@ -89,6 +91,26 @@ def node_text(figures: NodeFigures) -> Iterator[str]:
         "forecast_node_virtual_available",
         "Capacity minus usage at the last metric minus virtual requests not yet seen in it, in base units.",
         [(prefixes, figures.available, "")],
+    )
+
+
+def _shadow_text(prefixes: Sequence[str], usage: Floats, peak: Floats) -> Iterator[str]:
+    """The series of every node as a shadow sees it."""
+    yield from family(
+        "forecast_shadow_node_predicted_usage",
+        "Predicted usage of the node in this half hour if all pods were where the shadow advised them, in base units. "
+        "forecast_node_predicted_usage has them where they really are.",
+        ((prefixes, usage[:, :, q], f',quantile="{QUANTILES[q]}"') for q in range(2)),
+    )
+    yield from family(
+        "forecast_shadow_node_predicted_peak",
+        "Predicted peak of the node in a local day if all pods were where the shadow advised them, in base units, as "
+        "of now. forecast_node_predicted_peak has them where they really are.",
+        (
+            (prefixes, peak[:, :, q, d], f',quantile="{QUANTILES[q]}",day="{DAYS[d]}"')
+            for q in range(2)
+            for d in range(2)
+        ),
     )
 
 

@@ -9,6 +9,7 @@ import numpy as np
 from forecast.arrays import Floats
 from scorer.cluster.decoding import Kind
 from scorer.predicted.cluster import PredictedCluster
+from scorer.service.exposition import node_text
 from tests.scorer.live_cluster import at, loaded, node, pod_of
 from tests.scorer.scorer_at import LiveScorer
 
@@ -81,6 +82,25 @@ def test_believing_a_pod_where_it_sits_is_believing_nothing() -> None:
     np.testing.assert_allclose(curves(tested), curves(LiveScorer(pods=SERVED)), atol=1e-5)
 
 
+def test_the_placement_of_a_shadow_has_series_of_its_own() -> None:
+    """Those that a cluster would have in which the advice had been followed."""
+    followed = LiveScorer(pods=[replace(SERVED[0], node="node-2"), SERVED[1]])
+    followed.scorer.refresh_overview()
+    expected = followed.scorer.node_figures()
+    for tested in (believing(), believing(in_time=False)):
+        tested.scorer.refresh_overview()
+        found = tested.scorer.node_figures()
+        assert found.shadow_usage is not None and found.shadow_peak is not None
+        np.testing.assert_allclose(found.shadow_usage, expected.usage, rtol=1e-6)
+        np.testing.assert_allclose(found.shadow_peak, expected.peak, rtol=1e-6)
+        text = "".join(node_text(found))
+        for name in ("usage", "peak"):
+            assert f"# TYPE forecast_shadow_node_predicted_{name} gauge" in text
+        on_node = tested.scorer.node_forecast("node-0")
+        plain = LiveScorer(pods=SERVED).scorer.node_forecast("node-0")
+        np.testing.assert_allclose(on_node.curves[0].expected, plain.curves[0].expected, rtol=1e-6)
+
+
 def test_what_the_model_says_is_of_the_pods_where_they_sit() -> None:
     """It is held against what the nodes use, and they use it there."""
     plain = LiveScorer(pods=SERVED)
@@ -89,7 +109,9 @@ def test_what_the_model_says_is_of_the_pods_where_they_sit() -> None:
             one.scorer.refresh_overview()
         here, there = plain.scorer.node_figures(), tested.scorer.node_figures()
         np.testing.assert_allclose(there.model_usage, here.model_usage, rtol=1e-6)
-        assert (there.usage[0, :, 0] < here.usage[0, :, 0]).all() and (there.usage[2, :, 0] > here.usage[2, :, 0]).all()
+        np.testing.assert_allclose(there.usage, here.usage, rtol=1e-6)
+        np.testing.assert_allclose(there.peak, here.peak, rtol=1e-6)
+        assert here.shadow_usage is None and "forecast_shadow" not in "".join(node_text(here))
         assert predicted(tested).believes
         tested.delete(SERVED[0])
         plain_again = LiveScorer(pods=SERVED[1:])
