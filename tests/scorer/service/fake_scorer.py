@@ -260,6 +260,8 @@ class FakeScorer:
             capacity=np.where(np.arange(k) == 4, np.nan, self.virtual_available().capacity),
             assumed=self.virtual_available().assumed,
             level=np.full(n, int(self.level), dtype=np.int64),
+            shadow_usage=usage,
+            shadow_peak=peak,
         )
 
     def service_peaks(self) -> tuple[tuple[str, ...], tuple[str, ...], Floats]:
