@@ -162,7 +162,7 @@ class PeakModel:
         share : (n_services, n_resources) from `load_share`; None = at the reference replica count
         """
         factor = self.correction.astype(np.float64) if share is None else self.correction * share
-        return self.usage(days) * factor[:, :, None, None] + self._cost(days)
+        return self.usage(days) * factor[:, :, None, None] + self.cost(days)
 
     def placement_curves(self, days: tuple[date, ...], share: AnyFloats | None = None) -> tuple[Floats, Floats]:
         """What placement weighs: curves (n_services, n_resources, n_curves, n_days, 48) and their weights (n_curves,).
@@ -177,7 +177,7 @@ class PeakModel:
         curves = np.maximum(self.usage(days)[:, :, None] + deviation, 0.0)
         over_midnight = dilate(curves.reshape(*curves.shape[:3], -1)).reshape(curves.shape)
         factor = self.correction.astype(np.float64) if share is None else self.correction * share
-        felt = over_midnight * factor[:, :, None, None, None] + self._cost(days)[:, None]
+        felt = over_midnight * factor[:, :, None, None, None] + self.cost(days)[:, None]
         return felt, np.array(SCENARIO_WEIGHTS)
 
     def replicas(self, days: tuple[date, ...]) -> Floats:
@@ -229,7 +229,7 @@ class PeakModel:
         ratio = self.request_ratio[:, self.calendar.describe(days).day_type]  # (n_resources, n_days, 48)
         return unit[:, None, None] * ratio.astype(np.float64)
 
-    def _cost(self, days: tuple[date, ...]) -> Floats:
+    def cost(self, days: tuple[date, ...]) -> Floats:
         """What every pod costs its node on local days: (n_resources, n_days, 48)."""
         return self.per_pod_cost[:, self.calendar.describe(days).day_type].astype(np.float64)
 

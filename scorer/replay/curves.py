@@ -18,11 +18,12 @@ from forecast.model import PEAK_QUANTILES, PeakModel
 from forecast.replicas import forecast_replicas
 from forecast.resources import CPU, MEMORY, RESOURCES
 from forecast.run_forecast import forecast_runs
+from forecast.scenarios import dilate
 from scorer.replay.job_pods import expected_runs, last_weeks_runs
 from scorer.replay.recording import Recording
 from scorer.replay.window import Window, flat
 
-__all__ = ["CurveForecast", "NodeBound", "from_model", "last_week", "true_future"]
+__all__ = ["CurveForecast", "NodeBound", "at_requests", "from_model", "last_week", "true_future"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,6 +134,22 @@ def from_model(model: PeakModel, window: Window, current_replicas: Floats, *, wi
         bound=bound,
         model=model,
     )
+
+
+def at_requests(forecast: CurveForecast, model: PeakModel, window: Window, requests: Floats) -> CurveForecast:
+    """The same with services that the model measured nothing of at their requests, as the scorer takes them.
+
+    requests : (n_services, 2) of one pod, CPU cores and memory bytes
+    """
+    unknown = np.flatnonzero(np.isnan(model.usage_day_type).all(axis=(1, 2, 3)) & (requests > 0).any(axis=1))
+    mean, curves = forecast.mean.copy(), forecast.curves.copy()
+    for service in unknown.tolist():
+        cores, memory = requests[service].tolist()
+        usage = model.usage_from_requests(cores, memory, window.days) + model.cost(window.days)
+        mean[service] = window.cut(usage)
+        over_midnight = dilate(usage.reshape(len(RESOURCES), -1)).reshape(usage.shape)
+        curves[service] = window.cut(over_midnight)[:, None]
+    return replace(forecast, mean=mean, curves=curves)
 
 
 def _while_running(model: PeakModel, usage: Floats, ending: Bools) -> Floats:

@@ -79,6 +79,13 @@ class Recording:
     def n_nodes(self) -> int:
         return len(self.capacity)
 
+    def first_requests(self) -> Floats:
+        """What the first pod of each service requests: (n_services, 2); 0 = nothing known, or no pod."""
+        requests = np.zeros((self.n_services, 2))
+        last_first = np.argsort(-self.birth, kind="stable")
+        requests[self.service[last_first]] = self.requests[last_first]
+        return requests
+
     def replicas_at_start(self) -> Floats:
         """Pods of each service that are placed first: (n_services,)."""
         return np.bincount(self.service[self.birth == 0], minlength=self.n_services).astype(np.float64)

@@ -27,7 +27,7 @@ from forecast.resources import HOT_RESOURCES, RESOURCES
 from scorer.degradation import widening
 from scorer.replay.attribution import Attribution, attribute_usage
 from scorer.replay.by_scorer import ByScorer, ScorerSetup
-from scorer.replay.curves import CurveForecast, from_model, last_week, true_future
+from scorer.replay.curves import CurveForecast, at_requests, from_model, last_week, true_future
 from scorer.replay.job_pods import job_pods, true_runs
 from scorer.replay.metrics import bound_coverage, shares
 from scorer.replay.playback import Playback, play
@@ -198,7 +198,10 @@ def _forecast(
 ) -> CurveForecast:
     """Curves from what was known `age` days before the day of the placement."""
     known = history.before(window.first_day - age)
-    return forecaster(known, window, recording.replicas_at_start()).on_nodes(recording.nodes)
+    forecast = forecaster(known, window, recording.replicas_at_start())
+    if forecast.model is not None:
+        forecast = at_requests(forecast, forecast.model, window, recording.first_requests())
+    return forecast.on_nodes(recording.nodes)
 
 
 class _Run:

@@ -159,6 +159,10 @@ class ByCurves:
         few = best_nodes(self._load.growth(profile), safe if safe.any() else feasible, BEST_NODES)
         return int(few[self._load.power_growth(profile, few).argmin()])
 
+    def peak_share(self, pod: PendingPod, node: int) -> float:
+        """Highest expected share of capacity, over resources and half hours, of a node with the pod."""
+        return float(self._load.peaks_with(self._profile(pod.service, self._end(pod)), np.array([node])).max())
+
     def added(self, pod: PendingPod, node: int) -> None:
         end = self._end(pod)
         seat = self._seats[pod.index] = _Seat(pod.service, node, end, self._profile(pod.service, end))

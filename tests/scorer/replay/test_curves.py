@@ -11,7 +11,7 @@ import pytest
 from forecast.arrays import Floats
 from forecast.model import PeakModel
 from forecast.resources import CPU, MEMORY, RESOURCES
-from scorer.replay.curves import from_model, last_week, true_future
+from scorer.replay.curves import at_requests, from_model, last_week, true_future
 from scorer.replay.recording import record
 from scorer.replay.window import flat, replay_window
 from tests.scorer.replay.small_cluster import N_NODES, N_SERVICES, small_cluster
@@ -101,6 +101,23 @@ def test_changed_replica_counts_scale_the_load_of_a_pod_and_its_error() -> None:
     assert whole.bound is not None
     assert halved.bound is not None
     np.testing.assert_allclose(halved.bound.shared_variance, whole.bound.shared_variance / 4)
+
+
+def test_services_without_usage_before_the_placement_count_with_their_requests() -> None:
+    history, _ = small_cluster()
+    window = replay_window(history)
+    model: Any = flat_model()
+    model.usage_day_type = np.ones((N_SERVICES, len(RESOURCES), 4, 48))
+    model.usage_day_type[1:3] = np.nan
+    model.cost = lambda days: np.zeros((len(RESOURCES), len(days), 48))
+    model.usage_from_requests = lambda cores, memory, days: np.full((len(RESOURCES), len(days), 48), 0.4 * cores)
+    known = from_model(model, window, np.ones(N_SERVICES))
+    requests = np.array([[9.0, 9.0], [2.0, 1e9], [0.0, 0.0], [9.0, 9.0], [9.0, 9.0]])
+    forecast = at_requests(known, model, window, requests)
+    assert (forecast.mean[1] == 0.8).all() and (forecast.curves[1] == 0.8).all()
+    unchanged = [0, 2, 3, 4]  # the model knows the others, and nothing is known of the third
+    np.testing.assert_array_equal(forecast.mean[unchanged], known.mean[unchanged])
+    np.testing.assert_array_equal(forecast.curves[unchanged], known.curves[unchanged])
 
 
 def test_an_old_model_has_wider_bounds() -> None:
