@@ -109,6 +109,9 @@ class _ByExtender:
 
     def explain(self, pod: PodInfo, nodes: Sequence[str] | None, top: int) -> Explained:
         """See Explaining."""
+        with self.scorer.reading() as cluster:
+            if pod.uid not in cluster.state.pods:  # a manifest: as a pod it would be one replica more of its service
+                self.scorer.put(Kind.PODS, _waiting(pod, cluster.now))
         self.scorer.measure()
         self.scorer.tick()
         with unbound_pod(self.scorer, pod) as waiting:
@@ -136,9 +139,9 @@ class _ByProfile:
         """See Explaining."""
         scorer, world = self.scorer, self._world
         gaps = list(world.not_listed())
+        waiting = self._as_waiting(pod)
         scorer.measure()
         scorer.tick()
-        waiting = self._as_waiting(pod)
         world.loop.look_around()
 
         def judge(looked: Looked) -> Judgement:
@@ -175,11 +178,14 @@ class _ByProfile:
             known = cluster.state.pods.get(pod.uid)
             if known is not None and waits(known) and not known.terminating:
                 return known
-            waiting = replace(
-                pod, node="", started=None, created=cluster.now, terminating=False, phase=Phase.PENDING, finished=None
-            )
+            waiting = _waiting(pod, cluster.now)
             scorer.put(Kind.PODS, waiting)
             return waiting
+
+
+def _waiting(pod: PodInfo, now: float) -> PodInfo:
+    """The pod as if it had been created now, in unix seconds."""
+    return replace(pod, node="", started=None, created=now, terminating=False, phase=Phase.PENDING, finished=None)
 
 
 def _concluded(last: Judgement, first: Judgement, own: Planned | None) -> Judgement:
