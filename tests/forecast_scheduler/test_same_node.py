@@ -14,23 +14,21 @@ import yaml
 from extender.expected_choice import expected_choice
 from extender.feasibility import feasibility
 from extender.filters.catalogue import standard_filters
-from extender.framework.cycle.placing import Placer
 from extender.framework.dry_run import DryRun
 from extender.framework.judging import ProfileJudge
-from extender.framework.queue.queued import Popped, QueuedPod
 from extender.index.index import INDEXED_KINDS
 from extender.policies.policy import OnePolicy
 from forecast_scheduler.cli import run
 from forecast_scheduler.live_extender import open_extender
-from forecast_scheduler.live_policies import read_policies
 from forecast_scheduler.live_scorer import Inputs, open_scorer
 from forecast_scheduler.options import parse_moment
 from forecast_scheduler.placing_core import placing_core
-from forecast_scheduler.schedule_options import queue_options, schedule_policy, schedule_policy_defaults
+from forecast_scheduler.schedule_options import queue_options, schedule_policy
 from forecast_scheduler.schedule_profiles import assembled_profiles
 from forecast_scheduler.schedule_tables import schedule_tables
 from forecast_scheduler.settings import Settings, with_options
 from scorer.scorer import Scorer
+from tests.forecast_scheduler.decision_of_cycle import decision_of_cycle
 from tests.forecast_scheduler.made_cluster import DOMAIN, cluster_file, made_node, made_object, made_pod, seated
 from tests.forecast_scheduler.recorded_evening import MOMENT, Evening, recorded_evening
 
@@ -126,35 +124,6 @@ def settings_of(config: Path) -> Settings:
     return with_options(Settings(), {"policies": policies, "schedule": {"profiles": PROFILES.split(",")}})
 
 
-def node_of_cycle(cluster: Path, models: Path, settings: Settings, name: str) -> str | None:
-    """Popped alone, by the cycle of the profiles as `schedule` makes it."""
-    provider = read_policies(settings, None, schedule_policy_defaults(settings))
-    policies = provider or OnePolicy(schedule_policy(settings))
-    made: list[Any] = []
-
-    def attach(scorer: Scorer) -> Any:
-        tables = schedule_tables(scorer, settings.schedule)
-        profiles = assembled_profiles(settings.schedule, policies, tables, DryRun(), clock=scorer.clock)
-        made.append(
-            (tables, placing_core(scorer, tables, profiles, queue_options(settings.schedule), clock=scorer.clock))
-        )
-        return INDEXED_KINDS
-
-    inputs = Inputs(cluster, models=str(models), at=parse_moment(MOMENT))
-    with open_scorer(settings, inputs, attach, policies=provider) as (scorer, background):
-        ((tables, core),) = made
-        background.look_for_model()
-        scorer.tick()
-        tables.colocation.keep_up()
-        with scorer.changing() as cluster_tables:
-            level = scorer.level()[0]
-            placer = Placer(tables.view, cluster_tables, level, until=cluster_tables.now + 60)
-            cycle = core.cycle(cluster_tables, preempt=lambda pod, nomination: False, withdraw=lambda pod: None)
-            pod = scorer.find_pod("shop", name)
-            decisions = cycle.run(Popped("unit", False, (QueuedPod(pod, "unit", 0.0),)), placer)
-    return decisions.placed[0][1] if decisions.placed else None
-
-
 def node_of_extender(cluster: Path, models: Path, settings: Settings, name: str) -> tuple[str, str]:
     """Of those that pass kube-scheduler's and our filters: what kube-scheduler would take, and what has most points."""
     inputs = Inputs(cluster, models=str(models), at=parse_moment(MOMENT))
@@ -183,7 +152,8 @@ def test_a_profile_its_dry_run_and_its_explanation_choose_the_same_node(
     told = explained(capfd, f"shop/{name}", *options)
     chosen = told["judgement"]["node"]
     assert chosen == dry_run_node(capfd, *options)
-    assert chosen == node_of_cycle(cluster, evening.models, settings_of(settings_file), name)
+    settings = settings_of(settings_file)
+    assert chosen == decision_of_cycle(cluster, evening.models, parse_moment(MOMENT), settings, name)[0]
     profile = {"gpu-scheduler": "gpu", "job-scheduler": "job"}.get(pod["spec"]["schedulerName"], "online")
     assert told["judgement"]["component"].startswith(f"profile {profile} of `schedule`")
     by_filter = {one["filter"]: one["nodes"] for one in told["filters"]["rejections"]}

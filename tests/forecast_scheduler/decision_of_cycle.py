@@ -1,0 +1,55 @@
+"""What the scheduling cycle of the loops decides about one pod of a cluster file."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from extender.framework.cycle.placing import Placer
+from extender.framework.dry_run import DryRun
+from extender.framework.queue.queued import Popped, QueuedPod
+from extender.index.index import INDEXED_KINDS
+from extender.policies.policy import OnePolicy
+from forecast_scheduler.live_policies import read_policies
+from forecast_scheduler.live_scorer import Inputs, open_scorer
+from forecast_scheduler.placing_core import placing_core
+from forecast_scheduler.schedule_options import queue_options, schedule_policy, schedule_policy_defaults
+from forecast_scheduler.schedule_profiles import assembled_profiles
+from forecast_scheduler.schedule_tables import schedule_tables
+from forecast_scheduler.settings import Settings
+from scorer.scorer import Scorer
+
+__all__ = ["decision_of_cycle"]
+
+
+def decision_of_cycle(
+    cluster: Path, models: Path, moment: datetime | None, settings: Settings, name: str
+) -> tuple[str | None, float | None]:
+    """The node of the pod shop/`name`, popped alone, and the predicted peak there as a share of capacity."""
+    provider = read_policies(settings, None, schedule_policy_defaults(settings))
+    policies = provider or OnePolicy(schedule_policy(settings))
+    made: list[Any] = []
+
+    def attach(scorer: Scorer) -> Any:
+        tables = schedule_tables(scorer, settings.schedule)
+        profiles = assembled_profiles(settings.schedule, policies, tables, DryRun(), clock=scorer.clock)
+        made.append(
+            (tables, placing_core(scorer, tables, profiles, queue_options(settings.schedule), clock=scorer.clock))
+        )
+        return INDEXED_KINDS
+
+    inputs = Inputs(cluster, models=str(models), at=moment)
+    with open_scorer(settings, inputs, attach, policies=provider) as (scorer, background):
+        ((tables, core),) = made
+        background.look_for_model()
+        scorer.tick()
+        tables.colocation.keep_up()
+        with scorer.changing() as cluster_tables:
+            level = scorer.level()[0]
+            placer = Placer(tables.view, cluster_tables, level, until=cluster_tables.now + 60)
+            cycle = core.cycle(cluster_tables, preempt=lambda pod, nomination: False, withdraw=lambda pod: None)
+            pod = scorer.find_pod("shop", name)
+            decisions = cycle.run(Popped("unit", False, (QueuedPod(pod, "unit", 0.0),)), placer)
+        node = decisions.placed[0][1] if decisions.placed else None
+        return node, None if node is None else scorer.peak_share(pod, node)
