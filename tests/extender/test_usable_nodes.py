@@ -152,6 +152,15 @@ def test_pods_with_equal_constraints_share_a_mask_until_nodes_change() -> None:
     assert tested.by(pods[0]) == "another"
 
 
+def test_a_node_that_turns_back_after_a_missed_change_is_noticed() -> None:
+    tested = LiveCluster(CLUSTER)
+    tested.cluster.state.put_node(node_named("plain", unschedulable=True))  # none of the followers is told
+    tested.usable.rebuild()
+    assert tested.by(pod_with()) == "ssd"
+    tested.put(node_named("plain"))
+    assert tested.by(pod_with()) == "plain ssd"
+
+
 def test_the_pool_of_a_profile_has_the_nodes_for_its_ordinary_pods() -> None:
     tested = LiveCluster(CLUSTER)
     assert tested.pool(pod_with()) == "plain ssd"
