@@ -45,5 +45,8 @@ class CapacityColumns:
         self._unread.pop(row, None)
 
     def unread(self) -> tuple[UnreadCapacity, ...]:
-        """Returns the nodes whose capacity annotation has entries that cannot be read; its other entries are in use."""
-        return tuple(self._unread.values())
+        """Returns the nodes whose capacity annotation has entries that cannot be read; its other entries are in use.
+
+        In the order of their rows: a node that changes in another way makes no difference.
+        """
+        return tuple(self._unread[row] for row in sorted(self._unread))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -132,3 +133,15 @@ def test_a_mistake_in_a_capacity_annotation_is_counted_and_logged_once(caplog: p
     tested.scorer.put(Kind.NODES, broken)
     tested.scorer.delete(Kind.NODES, broken)
     assert tested.scorer.status().unread_capacities == 0
+
+
+def test_nodes_with_mistakes_that_change_otherwise_are_not_logged_again(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.WARNING)
+    tested = scorer_with(model())
+    broken = [node(f"node-{i}", annotations={CAPACITY_ANNOTATION: '{"dsk": 1}'}) for i in (1, 2)]
+    for one in broken:
+        tested.scorer.put(Kind.NODES, one)
+    tested.later(1)
+    tested.scorer.put(Kind.NODES, replace(broken[0], unschedulable=True))
+    tested.later(1)
+    assert len(caplog.records) == 1
