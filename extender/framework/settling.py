@@ -175,15 +175,18 @@ class Settling(NodesAndPodsOnly):
 
     def _looked(self, reserved: Reserved, outcome: Outcome) -> None:
         uid = reserved.pod.uid
-        with self._lock:
-            self._asked.discard(uid)
-            if uid in self._under_way:
-                return  # it was given a node anew meanwhile
-            before = self._not_known.pop(uid, None)
+        # In one piece: a pod that the watch shows in between would be reported neither here nor by `apply`.
         with self._scorer.reading() as cluster:
+            with self._lock:
+                self._asked.discard(uid)
+                if uid in self._under_way:
+                    return  # it was given a node anew meanwhile
+                before = self._not_known.get(uid)
             seat, state = cluster.state.seat_of.get(uid), cluster.state
             if uid not in cluster.assumed or seat is None or state.names[seat.node] != reserved.node:
                 return  # the watch was faster, see `apply`
+            with self._lock:
+                self._not_known.pop(uid, None)
         if outcome.ending is Ending.UNKNOWN:
             extra = {"pod": reserved.pod.name, "why": outcome.reason}
             logger.warning("what became of a pod is not known, and it is asked about again", extra=extra)

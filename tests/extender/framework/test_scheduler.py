@@ -290,6 +290,26 @@ def test_a_pod_without_an_answer_that_the_watch_shows_on_its_node_is_reported_as
     assert not world.settling.knows("a") and world.assumed == set() and world.parts() == {}
 
 
+def test_a_pod_that_the_watch_shows_while_an_answer_about_it_is_read_is_reported_as_bound(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    world = World()
+    world.arrive("a")
+    world.loop.round()
+    reserved = world.bindings.end(UNKNOWN)
+    world.pass_time(BINDING)
+    reading = world.scorer.reading
+
+    def shown_first() -> object:
+        monkeypatch.setattr(world.scorer, "reading", reading)
+        world.seen_bound(reserved)
+        return reading()
+
+    monkeypatch.setattr(world.scorer, "reading", shown_first)
+    world.bindings.answer(BOUND)
+    assert world.told.bound == ["a"] and not world.settling.knows("a")
+
+
 @pytest.mark.parametrize("fate", ["gone", "elsewhere"])
 def test_a_pod_without_an_answer_that_is_gone_or_elsewhere_is_forgotten_and_not_reported(fate: str) -> None:
     world = World(2)
