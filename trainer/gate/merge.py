@@ -22,15 +22,16 @@ from forecast.scenarios import SCENARIO_DAYS
 __all__ = ["keep_resource", "widen_resource"]
 
 _USAGE_UNIT = "base units of the resource"
+_CAPACITY = frozenset({"node_capacity", "node_capacity_assumed"})
 
 
 def keep_resource(new: PeakModel, old: PeakModel, resource: str) -> PeakModel:
     """`new` with everything about one resource as `old` says it, read at the days of `new`.
 
     Services and nodes that `old` does not know, or of which it had not measured the resource, keep the new values, and
-    so does the usage of runs where `old` knows none. Starts and lengths of runs are of no resource: they are new.
-    Usage of one pod is carried over to the reference replica count of `new`. Weights of predictors stay new where the
-    list of predictors has changed. The two models must have the same calendar.
+    so do the usage of runs and the capacity of a node where `old` knows none. Starts and lengths of runs are of no
+    resource: they are new. Usage of one pod is carried over to the reference replica count of `new`. Weights of
+    predictors stay new where the list of predictors has changed. The two models must have the same calendar.
     """
     r = resource_index(resource)
     services = _rows(new.services, old.services)
@@ -56,6 +57,8 @@ def keep_resource(new: PeakModel, old: PeakModel, resource: str) -> PeakModel:
                 raise AssertionError(f"array {spec.name}: the axis {names} is expected to be the first")
             if spec.name == "run_usage":  # of no service, where `old` was published before runs were learned
                 known = known & _taken(np.isfinite(values), rows)
+            if spec.name in _CAPACITY:  # of no node, where `old` was published before capacities were assumed
+                known = known & _taken(np.isfinite(old.node_capacity[:, r]), rows)
             values = values[rows[known]]
             if names == "services" and spec.unit == _USAGE_UNIT:
                 values = values * share[known].reshape(-1, *[1] * (values.ndim - 1))

@@ -14,7 +14,7 @@ from forecast.fit import fit
 from forecast.history import History
 from forecast.model import DATED_DAYS, PeakModel
 from forecast.model_artefact import ARRAYS, artefact_of, model_of
-from forecast.resources import CPU, MEMORY, RESOURCES
+from forecast.resources import CPU, DISK, MEMORY, RESOURCES
 from forecast.service_key import ServiceKey
 from tests.forecast.test_model_artefact import NOW
 from tests.synthetic import synthetic_history
@@ -118,6 +118,17 @@ def test_usage_of_runs_is_kept_where_the_old_model_knows_runs() -> None:
     np.testing.assert_array_equal(merged.run_usage[:, MEMORY], known[:, MEMORY])
     np.testing.assert_array_equal(merged.run_seconds, new.run_seconds)
     np.testing.assert_array_equal(merged.run_starts, new.run_starts)
+
+
+def test_a_capacity_is_kept_where_the_old_model_has_one() -> None:
+    old, new = model_at(15), model_at(16)
+    shape, is_second = new.node_capacity.shape, np.arange(len(new.nodes))[:, None] == 1
+    fives, ones = np.full(shape, 5.0, dtype=np.float32), np.ones(shape, dtype=np.float32)
+    of_old = np.broadcast_to(np.where(is_second, np.float32(3.0), np.float32(np.nan)), shape)
+    old = replace(old, node_capacity=of_old, node_capacity_assumed=np.zeros_like(ones))
+    merged = keep_resource(replace(new, node_capacity=fives, node_capacity_assumed=ones), old, "disk")
+    assert merged.node_capacity[:3, DISK].tolist() == [5.0, 3.0, 5.0]
+    assert merged.node_capacity_assumed[:3, DISK].tolist() == [1.0, 0.0, 1.0]
 
 
 def test_old_usage_of_one_pod_is_carried_over_to_the_new_replica_count() -> None:
