@@ -60,12 +60,14 @@ class Question:
     service : Kind/name of its top owner
     cores   : requested
     pod     : its manifest
+    hosts   : the only nodes that its affinity allows; () = any
     """
 
     name: str
     service: str
     cores: float
     pod: dict[str, Any]
+    hosts: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -283,15 +285,16 @@ def _question(number: int) -> Question:
     elif number % 10 == 7:
         cron_job = "report" if number % 20 == 7 else "backup"
         top, owner = f"CronJob/{cron_job}", _of_cron_job(cron_job)
+    hosts: tuple[str, ...] = ()
     if number % 5 == 3:
-        hosts = [f"shared-{(number + step) % len(_CORES)}" for step in (0, 4)]
+        hosts = tuple(f"shared-{(number + step) % len(_CORES)}" for step in (0, 4))
         terms = [{"matchExpressions": [{"key": "kubernetes.io/hostname", "operator": "In", "values": hosts}]}]
         required = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}}
         spec["affinity"] = {"nodeAffinity": required}
     if number % 7 == 5:
         spec["tolerations"] = [{"key": "nvidia.com/gpu", "operator": "Exists"}]
     name = f"question-{number}"
-    return Question(name, top, cores, _pod(name, owner, cores=cores, **spec))
+    return Question(name, top, cores, _pod(name, owner, cores=cores, **spec), hosts)
 
 
 def _at(hours: float) -> str:
