@@ -38,6 +38,7 @@ def peaks() -> Board:
             Part("Nodes: $resource", _nodes(), repeat="resource"),
             Part("How good the forecast is", _quality()),
             Part("Evenness of the nodes, before and after adoption", _spread()),
+            Part("A shadow beside the real placement", _shadow()),
             *(Part(f"Services: {one.name}", _services(one.name)) for one in RESOURCES),
         ],
         variables=[*(variable(name) for name in ("cluster", "node", "resource", "namespace")), _service(), top()],
@@ -50,6 +51,12 @@ def _peak_share(quantile: str, *, day: str = "today", as_of: str = "now", at: st
     """Predicted peaks of nodes as shares of capacity. at: a modifier of series, such as " @ end()"."""
     matchers = where(**_SELECTED, quantile=quantile, day=day, as_of=as_of)
     return f"max {_NODE} (forecast_node_predicted_peak{matchers}{at}) / {_capacity(at)}"
+
+
+def _shadow_peak_share() -> str:
+    """The 0.95 bound of today's peak of nodes as shares of capacity, if all pods were where a shadow advised them."""
+    matchers = where(**_SELECTED, quantile="0.95", day="today")
+    return f"max {_NODE} (forecast_shadow_node_predicted_peak{matchers}) / {_capacity()}"
 
 
 def _capacity(at: str = "") -> str:
@@ -108,7 +115,7 @@ def _tonight() -> list[Placed]:
         ),
         figure(
             "Assumed capacities",
-            "Nodes and resources whose capacity nobody configured: the trainer assumed it from what such nodes have "
+            "Nodes and resources without a configured capacity: the trainer assumed one from what such nodes have "
             "sustained. They count in scores and in the shares below, and make no node hot on this page.",
             f"count (max {_NODE} (forecast_node_capacity_assumed{where(**_SELECTED)})) or vector(0)",
             COUNT,
@@ -275,6 +282,40 @@ def _spread() -> list[Placed]:
                 Query(f"avg by (cluster, resource) ({_actual_peaks()})", "{{cluster}} {{resource}} mean", "dashed"),
                 unit=SHARE,
                 limits=_HOT,
+            ),
+        ),
+    ]
+
+
+def _shadow() -> list[Placed]:
+    by_resource = "by (cluster, resource)"
+    real, shadow = _peak_share("0.95"), _shadow_peak_share()
+    return [
+        Placed(
+            lines(
+                "Highest predicted peak today, real and shadow",
+                "The 0.95 bound of today's peak of the highest node, as a share of capacity: with pods where they "
+                "really are (solid), and where an extender in shadow mode advised them (dashed). Dashed below solid: "
+                "the advice would help. Without a shadow only the solid line is drawn.",
+                Query(f"max {by_resource} ({real})", "{{cluster}} {{resource}} real"),
+                Query(f"max {by_resource} ({shadow})", "{{cluster}} {{resource}} shadow", "dashed"),
+                unit=SHARE,
+                limits=_HOT,
+            ),
+        ),
+        Placed(
+            lines(
+                "Spread of predicted peaks, real and shadow",
+                "Coefficient of variation over nodes of the same predicted peaks: 0 = all nodes are expected to peak "
+                "at the same share. A shadow forgets its advice when it restarts: both lines are one then.",
+                Query(f"stddev {by_resource} ({real}) / avg {by_resource} ({real})", "{{cluster}} {{resource}} real"),
+                Query(
+                    f"stddev {by_resource} ({shadow}) / avg {by_resource} ({shadow})",
+                    "{{cluster}} {{resource}} shadow",
+                    "dashed",
+                ),
+                unit=RATIO,
+                limits=((0.3, ORANGE),),
             ),
         ),
     ]

@@ -22,7 +22,13 @@ __all__ = ["history_series", "still_true"]
 _STEP: Final = 300
 _SHOWN: Final = timedelta(days=6)
 _A_DAY: Final = timedelta(hours=25)
-_GOES_ON: Final = ("forecast:node_usage", "forecast:pod_usage", "forecast:pod_info", "forecast_node_predicted_peak")
+_GOES_ON: Final = (
+    "forecast:node_usage",
+    "forecast:pod_usage",
+    "forecast:pod_info",
+    "forecast_node_predicted_peak",
+    "forecast_shadow_node_predicted_peak",
+)
 
 
 def history_series(days: SampleDays, model: PeakModel, now: datetime) -> Iterator[MetricSeries]:
@@ -110,8 +116,10 @@ def _predicted(days: SampleDays, model: PeakModel, now: datetime) -> Iterator[Me
                 yield MetricSeries("forecast:node_model_usage:30m", of, past, half_hours)
                 peaks = curve[begin:].reshape(-1, SLOTS_PER_DAY).max(axis=1)
                 values = peaks[np.minimum((_slots(days, past) - begin) // SLOTS_PER_DAY, len(peaks) - 1)]
-                of |= {"day": "today", "as_of": "midnight"}
-                yield MetricSeries("forecast_node_predicted_peak", of, past, values)
+                of |= {"day": "today"}
+                # No extender runs in shadow mode there: as one says that agrees with the real placement.
+                yield MetricSeries("forecast_shadow_node_predicted_peak", of, past, values)
+                yield MetricSeries("forecast_node_predicted_peak", of | {"as_of": "midnight"}, past, values)
                 if q == 0:
                     error = (actual - half_hours) / days.capacity[row, r]
                     yield MetricSeries("forecast:node_error", labels, past, error)

@@ -45,6 +45,10 @@ SHOWN: Final[Mapping[str, Mapping[str, float]]] = {
     "model: Backtest loss: B": {'{resource="cpu"}': 0.01},
     "model: Backtest loss: C": {'{resource="cpu"}': 0.09},
     "model: Backtest loss: D": {'{resource="cpu"}': 0.07},
+    "peaks: Highest predicted peak today, real and shadow: A": {'{resource="cpu"}': 0.6},
+    "peaks: Highest predicted peak today, real and shadow: B": {'{resource="cpu"}': 0.5},
+    "peaks: Spread of predicted peaks, real and shadow: A": {'{resource="cpu"}': 0.2},
+    "peaks: Spread of predicted peaks, real and shadow: B": {'{resource="cpu"}': 0},
 }
 
 
@@ -82,6 +86,12 @@ def _given() -> Iterator[Series]:
     for name, middle, bound in (("forecast_backtest_loss", 0.03, 0.01), ("forecast_train_candidate_loss", 0.09, 0.07)):
         for quantile, loss in (("0.5", middle), ("0.95", bound)):
             yield from _of_replicas(name, loss, loss, resource="cpu", quantile=quantile)
+    # A shadow moves the load of one node to another.
+    cpu, today = {"resource": "cpu"}, {"quantile": "0.95", "day": "today"}
+    for node, capacity, real, shadow in (("n1", 10, 6, 5), ("n2", 20, 8, 10)):
+        yield from _of_replicas("forecast_node_capacity", capacity, capacity, node=node, **cpu)
+        yield from _of_replicas("forecast_node_predicted_peak", real, real, node=node, as_of="now", **cpu, **today)
+        yield from _of_replicas("forecast_shadow_node_predicted_peak", shadow, shadow, node=node, **cpu, **today)
     # Three clusters, each with a model of its own; in one of them a night's model is just being taken over.
     for cluster, version in (("eu-1", "a"), ("us-1", "b"), ("us-1", "c"), ("us-2", "d")):
         labels = {"cluster": cluster, "version": version, **SCHEDULE}
@@ -89,7 +99,7 @@ def _given() -> Iterator[Series]:
 
 
 def _asked() -> Iterator[dict[str, Any]]:
-    for name in ("scheduling", "gpu-and-jobs", "model"):
+    for name in ("scheduling", "gpu-and-jobs", "model", "peaks"):
         dashboard = json.loads((GRAFANA / f"{name}.json").read_text())
         for asked in panel_queries(name, dashboard):
             if asked.where in SHOWN:
