@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Final
+from functools import lru_cache
+from typing import Any, Final
 
 import numpy as np
 
@@ -27,10 +28,9 @@ from extender.index.index import PlacementIndex
 from extender.job.serverless.virtual_nodes import VirtualNodes
 from extender.policies.policy import Policies, Policy
 from forecast.arrays import Bools, Ints
-from forecast.service_key import NO_OWNER
 from scorer.cluster.changes import Change, NodeAdded, NodeChanged, NodeRemoved
-from scorer.cluster.constraints import PodConstraints, Toleration
-from scorer.cluster.objects import NodeInfo, Phase, PodInfo, QosClass
+from scorer.cluster.decoding import decode_pod
+from scorer.cluster.objects import NodeInfo, PodInfo
 from scorer.follower import NodesAndPodsOnly
 from scorer.opt_out import opts_out
 from scorer.tracking import TrackedCluster
@@ -38,7 +38,6 @@ from scorer.tracking import TrackedCluster
 __all__ = ["Placer", "UsableNodes"]
 
 _STANDARD: Final = (NodeUnschedulable.name, TaintToleration.name, NodeAffinity.name, NodeResourcesFit.name)
-_TOLERATES_ALL: Final = PodConstraints(tolerations=(Toleration("", "Exists", "", ""),))
 _MOST_MASKS: Final = 4096
 _MOST_POLICIES: Final = 256
 
@@ -84,6 +83,7 @@ class UsableNodes(NodesAndPodsOnly):
         self._seen: dict[int, NodeInfo | None] = {}
         self._masks: dict[_Key, Bools] = {}
         self._devices: tuple[str, ...] | None = None
+        self._ready: Bools | None = None
         self._filters_of: dict[tuple[str, int], tuple[Policy, tuple[Filter, ...]]] = {}
 
     # UsableNodes
@@ -142,7 +142,7 @@ class UsableNodes(NodesAndPodsOnly):
 
     def _drop(self) -> None:
         self._masks.clear()
-        self._devices = None
+        self._devices = self._ready = None
 
     def _placer(self, pod: PodInfo) -> Placer:
         return self._placer_of.get(pod.scheduler_name) or self._placer_of[""]
@@ -155,7 +155,7 @@ class UsableNodes(NodesAndPodsOnly):
 
     def _usable(self, pod: PodInfo, placer: Placer, policy: Policy) -> Bools:
         """(n_rows,) ready nodes that no lasting rejection keeps the pod from."""
-        nodes = self._ready()
+        nodes = self._ready_nodes().copy()
         bare = replace(pod, node="", requests=_extended(pod))
         for one in self._filters(placer, policy):
             for rejection in _lasting(one, bare, self._view):
@@ -179,9 +179,13 @@ class UsableNodes(NodesAndPodsOnly):
         away = self._virtual.rows | self._view.index.taints.unschedulable
         return self._keep(key, self._usable(pod, placer, policy) & ~away)
 
-    def _ready(self) -> Bools:
-        nodes = self._view.state.nodes
-        return np.fromiter((node is not None and node.ready for node in nodes), dtype=bool, count=len(nodes))
+    def _ready_nodes(self) -> Bools:
+        """(n_rows,) not to be changed."""
+        if self._ready is None:
+            nodes = self._view.state.nodes
+            ready = (node is not None and node.ready for node in nodes)
+            self._ready = np.fromiter(ready, dtype=bool, count=len(nodes))
+        return self._ready
 
     def _offered(self) -> tuple[str, ...]:
         """Extended resources that some node has."""
@@ -254,25 +258,12 @@ def _same(before: NodeInfo | None, now: NodeInfo | None) -> bool:
     )
 
 
+@lru_cache(maxsize=256)
 def _ordinary(scheduler_name: str, device: str) -> PodInfo:
-    """A pod that asks for nothing but perhaps one device."""
-    return PodInfo(
-        uid="",
-        namespace="",
-        name="",
-        node="",
-        labels={},
-        annotations={},
-        owner=NO_OWNER,
-        owner_uid="",
-        requests={device: 1.0} if device else {},
-        nonzero_requests=(0.1, 2e8),
-        limits={},
-        qos=QosClass.BEST_EFFORT,
-        phase=Phase.PENDING,
-        terminating=False,
-        started=None,
-        created=0.0,
-        scheduler_name=scheduler_name,
-        constraints=_TOLERATES_ALL if device else PodConstraints(),
-    )
+    """A pod that asks for nothing but perhaps one device, for which it tolerates every taint."""
+    spec: dict[str, Any] = {"schedulerName": scheduler_name, "containers": [{"name": "main"}]}
+    if device:
+        spec["containers"][0]["resources"] = {"requests": {device: "1"}}
+        spec["tolerations"] = [{"operator": "Exists"}]
+    # No namespace has this name, so no rule of a policy document singles the pod out.
+    return decode_pod({"metadata": {"name": "ordinary", "namespace": "-"}, "spec": spec})

@@ -13,6 +13,7 @@ from extender.feasibility import feasibility
 from extender.filters.catalogue import kinds_read
 from extender.index.index import INDEXED_KINDS
 from extender.policies.policy import Policy
+from extender.policies.provider import PolicyProvider
 from extender.templates.shaped_pods import ShapedPods, shaped_pods
 from forecast_scheduler.extender_options import extender_options
 from forecast_scheduler.live_placing import BestNode, Placing
@@ -63,16 +64,21 @@ class ExpectedPlacing(Placing):
 
 @contextmanager
 def open_canary(
-    settings: Settings, inputs: Inputs, choose: Choose | None = None
+    settings: Settings, inputs: Inputs, choose: Choose | None = None, provider: PolicyProvider | None = None
 ) -> Iterator[tuple[Scorer, Background, ExpectedPlacing, ShapedPods]]:
-    """A scorer with what is needed to tell what bindings do. See open_scorer."""
+    """A scorer with what is needed to tell what bindings do. See open_scorer.
+
+    provider : of the policies that `choose` knows; which nodes other pods could use depends on them, too
+    """
     made: list[tuple[ExpectedPlacing, ShapedPods]] = []
 
     def attach(scorer: Scorer) -> Collection[Kind]:
         placing = ExpectedPlacing(scorer, settings, choose)
         made.append((placing, shaped_pods(scorer)))
+        if provider is not None:
+            provider.read_labels_with(placing.labels_of)
         return kinds_read(placing.filters) if choose is None else INDEXED_KINDS
 
-    with open_scorer(settings, inputs, attach) as (scorer, background):
+    with open_scorer(settings, inputs, attach, policies=provider) as (scorer, background):
         placing, shaped = made[0]
         yield scorer, background, placing, shaped

@@ -176,6 +176,8 @@ def _evictions(planned: Sequence[Planned], objects: ClusterObjects) -> Iterator[
 def _cards(pods: Sequence[PodInfo], objects: ClusterObjects, tables: ScheduleTables) -> Iterator[Gap]:
     gpus = tables.gpus
     assert gpus is not None
+    if any(gpus.devices.n_devices[row] > 0 for row in gpus.node_pods.rows_with_offline):
+        yield Gap("idle cores", "offline pods sit on GPU nodes: whether they have to make room is not decided here")
     if any(gpus.pod_gpus(pod, None) for pod in pods):
         yield Gap(
             "past demand for cards", "a running scheduler weighs the pods of the last hours: here those in the file"

@@ -6,10 +6,11 @@ pods, nodes ----------> shares of owners, providers, failed nodes, punctuality
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 from kubernetes.client import ApiClient
 
 from extender.filters.domain import DOMAIN_LABEL
@@ -35,6 +36,7 @@ from extender.job.valley.gate import ValleyGate
 from extender.job.valley.metrics import ValleyMetrics
 from extender.job.valley.off_peak import OffPeak
 from extender.job.valley.punctuality import Punctuality
+from forecast.arrays import Floats
 from forecast.service_key import ServiceKey
 from forecast_scheduler.job_options import fair_options, job_queues, serverless_options, storm_options, valley_options
 from forecast_scheduler.schedule_settings import ScheduleSettings
@@ -147,7 +149,15 @@ def _job_tables(scorer: Scorer, cluster: AssumingCluster, settings: ScheduleSett
     def of_service(service: ServiceKey) -> float:
         return runs.of_service(service).seconds
 
-    bursts = PastBursts(state, of_service, scheduler_names=(name,), zone=ours.storm.zone, clock=clock)
+    def usual_starts(services: Collection[ServiceKey], first: float, n_minutes: int) -> Floats:
+        predicted = cluster.predicted  # replaced as a whole: no lock is needed
+        if predicted is None:
+            return np.zeros(n_minutes)
+        return predicted.profiles.expected_starts(services, predicted.horizon, first, n_minutes)
+
+    bursts = PastBursts(
+        state, of_service, scheduler_names=(name,), zone=ours.storm.zone, usual_starts=usual_starts, clock=clock
+    )
     dated, due_times = DatedTerms(state.jobs), DueTimes(runs, cron_jobs, zone=ours.storm.zone)
 
     def is_ours(pod: PodInfo) -> bool:

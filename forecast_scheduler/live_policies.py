@@ -20,7 +20,7 @@ from extender.policies.metrics import PolicyCollector
 from extender.policies.namespace_labels import NamespaceLabels
 from extender.policies.provider import PolicyProvider
 from forecast_scheduler.extender_options import policy_defaults
-from forecast_scheduler.policy_check_reading import read_in_place
+from forecast_scheduler.policy_check_reading import ReadPolicies, read_in_place
 from forecast_scheduler.policy_place import namespace_and_name
 from forecast_scheduler.settings import Settings
 from scorer.cluster.decoding import Kind
@@ -28,7 +28,7 @@ from scorer.cluster.kubernetes_client import api_client
 from scorer.cluster.kubernetes_contract import WatchStatus
 from scorer.scorer import Scorer
 
-__all__ = ["LivePolicies", "open_policies", "read_policies", "scored_by_policy"]
+__all__ = ["LivePolicies", "open_policies", "provider_of", "read_policies", "scored_by_policy"]
 
 _PATIENCE_SECONDS: Final = 5.0
 
@@ -91,8 +91,14 @@ def read_policies(
     if settings.policies.place is None:
         return None
     read = read_in_place(settings.policies.place, settings, kubeconfig, defaults)
-    provider = PolicyProvider(defaults or policy_defaults(settings), source=read.where)
-    provider.offer(read.text)
+    return provider_of(read, defaults or policy_defaults(settings))
+
+
+def provider_of(read: ReadPolicies, defaults: PolicyDefaults) -> PolicyProvider:
+    """Provide policies that were read once, and are not read again."""
+    provider = PolicyProvider(defaults, source=read.where)
+    if read.text:
+        provider.offer(read.text)
     return provider
 
 

@@ -9,7 +9,7 @@ import typer
 
 from forecast.errors import InputError, UnknownName
 from forecast_scheduler.options import ConfigOption, JsonOption, ModelsOption, VerboseOption, parse_moment
-from forecast_scheduler.policy_options import PoliciesOption
+from forecast_scheduler.policy_options import PoliciesOption, policies_option
 from forecast_scheduler.scorer_inputs import (
     AtOption,
     ClusterOption,
@@ -17,6 +17,7 @@ from forecast_scheduler.scorer_inputs import (
     PrometheusOption,
     RecordedOption,
 )
+from forecast_scheduler.settings import with_options
 from forecast_scheduler.shell import Shell, check_writable, open_shell, write_json
 from forecast_scheduler.template_options import TemplatesOption
 
@@ -74,6 +75,7 @@ def canary(
         what_if_lines,
         what_if_table,
     )
+    from forecast_scheduler.live_policies import read_policies
     from forecast_scheduler.live_scorer import Inputs
     from forecast_scheduler.rendering_pod_policy import open_choice
 
@@ -82,7 +84,9 @@ def canary(
     left_out = 0
     server = kubeconfig or shell.settings.scorer.kubeconfig
     choose = open_choice(policies, shell.settings, server, has_server=cluster is None)
-    with open_canary(shell.settings, inputs, choose) as (scorer, background, placing, shaped):
+    settings = with_options(shell.settings, {"policies": policies_option(policies)})
+    provider = None if choose is None else read_policies(settings, server)
+    with open_canary(settings, inputs, choose, provider) as (scorer, background, placing, shaped):
         background.wait_synced(_SYNC_SECONDS)
         background.look_for_model()
         scorer.measure()

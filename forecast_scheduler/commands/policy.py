@@ -99,7 +99,9 @@ def check(
 def _compare(shell: Shell, inputs: Inputs, in_place: ReadPolicies, read: ReadPolicies, top: int) -> dict[str, Any]:
     """Print what the policies read would mean beside those in place; returns the figures."""
     from extender.policies.rules import unread_namespaces
+    from forecast_scheduler.extender_options import policy_defaults
     from forecast_scheduler.live_placing import open_placing
+    from forecast_scheduler.live_policies import provider_of
     from forecast_scheduler.policy_check import moves, survey
     from forecast_scheduler.policy_check_reading import alike
     from forecast_scheduler.policy_check_tables import (
@@ -110,7 +112,8 @@ def _compare(shell: Shell, inputs: Inputs, in_place: ReadPolicies, read: ReadPol
         unread_lines,
     )
 
-    with open_placing(shell.settings, inputs) as (scorer, background, placing):
+    provider = provider_of(in_place, policy_defaults(shell.settings))
+    with open_placing(shell.settings, inputs, provider) as (scorer, background, placing):
         background.wait_synced(_SYNC_SECONDS)
         background.look_for_model()
         scorer.measure()

@@ -9,14 +9,14 @@ the service it is a floor of the curve: measured usage is believed, and room is 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date
 
 import numpy as np
 
 from forecast.arrays import Bools, Floats, Floats32, Ints
-from forecast.calendar import SLOTS_PER_DAY
+from forecast.calendar import SLOT_MINUTES, SLOTS_PER_DAY
 from forecast.model import PeakModel
 from forecast.resources import CPU, MEMORY, RESOURCES
 from forecast.scenarios import dilate
@@ -24,6 +24,7 @@ from forecast.service_key import ServiceKey
 from scorer.cluster.objects import PodInfo
 from scorer.predicted.capacity import LARGEST
 from scorer.predicted.declared import DeclaredAmounts, declared_amounts
+from scorer.predicted.horizon import Horizon
 from scorer.predicted.run_levels import RunLevels
 from scorer.predicted.runs import RunHours, slots_of
 from scorer.runs.model_runs import model_runs
@@ -215,6 +216,18 @@ class Profiles:
         """Expected pods: (n_services, n_days * 48)."""
         model = self.model.of_services(self._rows(services))
         return np.nan_to_num(model.replicas(days)).reshape(len(services), -1)
+
+    def expected_starts(self, services: Iterable[ServiceKey], horizon: Horizon, first: float, n_minutes: int) -> Floats:
+        """Pods of services that start in the half hour around each minute: (n_minutes,); 0 beyond the horizon.
+
+        first : unix seconds at which the first minute begins; the others follow on the wall clock
+        """
+        rows = np.array([self.row_of[service] for service in services if service in self.row_of], dtype=np.int64)
+        types = self.model.calendar.describe(horizon.days).day_type
+        starts = self.model.run_starts[rows][:, types].sum(axis=0, dtype=np.float64).reshape(-1)  # (n_slots,)
+        slots = np.floor(horizon.position(first) + np.arange(n_minutes) / SLOT_MINUTES).astype(np.int64)
+        inside = (slots >= 0) & (slots < len(starts))
+        return np.where(inside, starts[np.where(inside, slots, 0)], 0.0)
 
     def _run_std(self, key: ProfileKey) -> tuple[Floats, Floats]:
         """Error of one pod of a run, and the one that is shared: (n_resources,) each."""

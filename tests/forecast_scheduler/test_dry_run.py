@@ -15,6 +15,7 @@ from forecast_scheduler.schedule_tables import schedule_tables
 from forecast_scheduler.settings import Settings
 from scorer.cluster.decoding import WATCHED
 from scorer.scorer import Scorer
+from tests.extender.gpu.dra.manifests import claim, device_class, resource_slice
 from tests.forecast_scheduler.made_cluster import DOMAIN, cluster_file, made_node, made_object, made_pod, seated
 from tests.forecast_scheduler.recorded_evening import Evening, recorded_evening
 
@@ -181,12 +182,12 @@ def test_trainings_that_the_tide_would_shrink_are_named(tmp_path: Path, capfd: p
 
 def test_what_the_file_lacks_is_listed_and_nothing_else(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     volume = [{"name": "data", "persistentVolumeClaim": {"claimName": "data"}}]
-    claim = [{"name": "gpu", "resourceClaimName": "card"}]
+    card = [{"name": "gpu", "resourceClaimName": "card"}]
     lacking = cluster_file(
         tmp_path,
         made_node("node-a"),
         made_pod("mounts", volumes=volume),
-        made_pod("claims", scheduler="gpu-scheduler", resourceClaims=claim),
+        made_pod("claims", scheduler="gpu-scheduler", resourceClaims=card),
         made_pod("member", metadata=GROUP),
         made_pod("theirs", scheduler="default-scheduler"),
         made_object("Service", "cart", "v1"),
@@ -212,6 +213,29 @@ def test_what_the_file_lacks_is_listed_and_nothing_else(tmp_path: Path, capfd: p
         made_object("CronJob", "nightly", "batch/v1", spec={"schedule": "0 2 * * *"}),
     )
     assert gaps(plan(capfd, whole, "--profile", "online,job")).keys() == {"forecast", "live usage"}
+
+
+def test_claims_are_allocated_from_the_slices_of_the_file(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    def asking(name: str, of: str) -> dict[str, Any]:
+        return made_pod(name, scheduler="gpu-scheduler", resourceClaims=[{"name": "card", "resourceClaimName": of}])
+
+    cluster = cluster_file(
+        tmp_path,
+        made_node("node-a"),
+        made_node("node-b"),
+        device_class(),
+        resource_slice("slice-b", {"name": "card-0"}, node="node-b"),
+        claim("first"),
+        claim("second"),
+        asking("one", "first"),
+        asking("two", "second"),
+    )
+    report = plan(capfd, cluster, "--profile", "gpu")
+    found = by_name(report)
+    assert found["one"]["node"] == "node-b"
+    assert found["two"]["node"] is None  # the only device went to the pod before it
+    assert "cannot allocate all claims" in found["two"]["message"]
+    assert "ResourceClaims" not in gaps(report)
 
 
 def test_with_a_forecast_and_measured_usage_neither_is_missing(

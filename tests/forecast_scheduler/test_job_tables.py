@@ -13,13 +13,14 @@ from forecast.service_key import Owner, ServiceKey
 from forecast_scheduler.job_tables import JobTables, job_tables
 from forecast_scheduler.schedule_settings import ScheduleSettings
 from scorer.cluster.decoding import Kind
+from scorer.cluster.job_templates import PodTemplate
 from scorer.cluster.jobs import JobInfo
 from scorer.cluster.objects import PodInfo
 from tests.extender.job.serverless.providers_world import provider_node, real_node
 from tests.extender.job.storm.storm_scene import cron_job
 from tests.extender.job.valley.waiting_pods import job_pod
 from tests.scorer.live_cluster import at, loaded
-from tests.scorer.nightly_jobs import RUN_SECONDS, nightly_model
+from tests.scorer.nightly_jobs import NIGHTLY, RUN_SECONDS, nightly_model
 from tests.scorer.scorer_at import LiveScorer
 
 SETTINGS = ScheduleSettings.model_validate({"profiles": ["online", "job"]})
@@ -80,3 +81,24 @@ def test_a_process_that_starts_minutes_before_a_storm_knows_how_long_its_pods_ru
     ends = at(2) + RUN_SECONDS
     cores = tables.storms.expected_use(np.array([at(1.95), at(2.1), ends - 120, ends + 120]))[CPU]
     np.testing.assert_allclose(cores, [0.0, 30.0, 30.0, 0.0])
+
+
+@pytest.mark.parametrize(("has_model", "is_expected"), [(True, [at(2)]), (False, [])])
+def test_one_night_that_is_still_there_and_a_model_are_enough_to_expect_a_burst_after_a_restart(
+    has_model: bool, is_expected: list[float]
+) -> None:
+    """A script makes Job shop/load anew every night: the API server has last night's, the model more of them."""
+    load = ServiceKey("shop", "Job", "load")
+    known = nightly_model()
+    row = known.services.index(NIGHTLY)
+    starts = known.run_starts.copy()
+    starts[row, :, 4] = 60.0
+    services = (*known.services[:row], load)
+    live = LiveScorer(1 + 54 / 60, without_model=True)
+    template = PodTemplate(requests={"cpu": 0.5}, scheduler_name="job-scheduler")
+    last_night = JobInfo("shop", "load", "u", load, created=at(2, -1), started=at(2, -1))
+    tables = job_tables(live.scorer, SETTINGS)
+    live.scorer.put(Kind.JOBS, replace(last_night, parallelism=60, completions=60, template=template))
+    if has_model:
+        live.scorer.install(loaded(replace(known, services=services, run_starts=starts)))
+    assert [one.at for one in tables.bursts.expected(live.clock.now)] == is_expected

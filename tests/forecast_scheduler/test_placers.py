@@ -116,7 +116,9 @@ def as_explain(settings: Settings, inputs: Inputs) -> Iterator[tuple[Scorer, Bac
 
 @contextmanager
 def as_canary(settings: Settings, inputs: Inputs) -> Iterator[tuple[Scorer, Background]]:
-    with open_canary(settings, inputs) as (scorer, background, _, _):
+    provider = read_policies(settings, None)
+    choose = None if provider is None else provider.policies.choose
+    with open_canary(settings, inputs, choose, provider) as (scorer, background, _, _):
         yield scorer, background
 
 
@@ -234,8 +236,9 @@ def test_the_dry_run_names_the_level_of_each_pool_of_the_waiting_pods(clusters: 
     assert planned.stacks == {"online": 1.0, "job": 1.0}
 
 
+@pytest.mark.parametrize("opened", [as_explain, as_canary])
 def test_a_policy_document_is_read_by_the_settings_of_the_component_that_places(
-    clusters: Clusters, tmp_path: Path
+    clusters: Clusters, tmp_path: Path, opened: Open
 ) -> None:
     document = tmp_path / "policies.yaml"
     document.write_text("default: kept\npolicies:\n  kept:\n    rare_devices: {mode: soft}\n")
@@ -243,7 +246,7 @@ def test_a_policy_document_is_read_by_the_settings_of_the_component_that_places(
     nodes = [*PLAIN, node("gpu", gpu="8"), node("private", labels=DOMAIN), node("private-gpu", labels=DOMAIN, gpu="8")]
     for scheduler, expected in (("", {"node-0", "node-1", "node-2", "node-3"}), (OURS, {"private"})):
         pods = [pod("p0", "node-0", scheduler=scheduler), pod("p1", "node-1", scheduler=scheduler)]
-        with clusters.open(nodes, pods, as_explain, settings) as scorer, scorer.reading() as cluster:
+        with clusters.open(nodes, pods, opened, settings) as scorer, scorer.reading() as cluster:
             masks, (mask,) = cluster.usable_nodes.usable_by([cluster.state.pods["p0"]])
             names = cluster.state.names
             assert {names[row] for row in masks[mask].nonzero()[0].tolist()} == expected

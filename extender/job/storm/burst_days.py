@@ -22,15 +22,17 @@ AROUND: Final = 5
 _FEWEST_DAYS: Final = 2
 
 
-def expected_arrivals(came: Ints, seen: Bools, min_pods: int) -> Iterator[tuple[int, Ints]]:
+def expected_arrivals(came: Ints, seen: Bools, min_pods: int, usual: Bools | None = None) -> Iterator[tuple[int, Ints]]:
     """The first minute of each period, and the pods that are expected in each of its minutes.
 
     came     : (n_days, n_minutes) pods, the latest day first
     seen     : (n_days, n_minutes) whether somebody looked then
     min_pods : within AROUND minutes before or after
+    usual    : (n_minutes,) whether the model saw as many start at that time of day: then one day is enough
     """
+    fewest = _FEWEST_DAYS if usual is None else np.where(usual, 1, _FEWEST_DAYS)
     hits = (seen & (around(came) >= min_pods)).sum(axis=0)
-    busy = np.flatnonzero((hits >= _FEWEST_DAYS) & (2 * hits > seen.sum(axis=0)))
+    busy = np.flatnonzero((hits >= fewest) & (2 * hits > seen.sum(axis=0)))
     if not len(busy):
         return
     for run in np.split(busy, np.flatnonzero(np.diff(busy) > 2 * AROUND) + 1):

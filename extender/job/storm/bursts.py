@@ -4,7 +4,8 @@
     pods that no Job owns ------+--apply, rebuild--> arrivals by group and minute of the day --> the next day
 
 Pods of Jobs are never counted themselves: their Job is, with the pods that it runs side by side. Nothing is written
-down: after a restart it is learned anew from the Jobs and pods that the API server still has.
+down: after a restart it is learned anew from the Jobs and pods that the API server still has. One day of these is
+enough where the model saw as many pods start at that time of day.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from extender.job.storm.burst_days import AROUND, expected_arrivals
 from extender.job.storm.burst_groups import group_named, group_of
 from extender.job.storm.burst_memory import BEFORE, DAY_MINUTES, DAYS, Arrival, Groups, Once, last_days
 from extender.job.storm.demand import ExpectedBurst
+from forecast.arrays import Bools, Floats
 from forecast.errors import InputError
 from forecast.service_key import ServiceKey
 from scorer.cluster.changes import Change, JobChange, PodChange
@@ -37,6 +39,9 @@ _MINUTE: Final = 60
 _EPOCH: Final = date(1970, 1, 1).toordinal()
 _SKEW: Final = 300.0
 """Seconds by which the clock of the API server may be ahead."""
+
+_SEEN_LATE: Final = 5
+"""Minutes, the step at which Prometheus is read by default."""
 
 _GROUPS: Final = 1_024
 _COUNTED: Final = 65_536
@@ -58,6 +63,7 @@ class PastBursts(NodesAndPodsOnly):
         scheduler_names: Collection[str] = ("job-scheduler",),
         min_pods: int = 10,
         zone: str = "",
+        usual_starts: Callable[[Collection[ServiceKey], float, int], Floats] = lambda services, first, n: np.zeros(n),
         clock: Callable[[], float] = time.time,
         groups: int = _GROUPS,
         counted: int = _COUNTED,
@@ -67,6 +73,8 @@ class PastBursts(NodesAndPodsOnly):
         scheduler_names : of the job profile
         min_pods        : of a group within 5 minutes before or after, fewer are no burst
         zone            : whose time of day counts; '' = UTC
+        usual_starts    : pods of services that a model expects to start in the half hour around each of n minutes, of
+                          which the first begins at these unix seconds
         clock           : unix seconds
         groups          : how many that had as many pods are remembered
         counted         : of how many pods, and of how many Jobs, is remembered that they have been counted
@@ -77,6 +85,7 @@ class PastBursts(NodesAndPodsOnly):
             raise InputError(f"min_pods is {min_pods}: a burst is of at least 1 pod")
         self._state, self._run_seconds, self._names = state, run_seconds, frozenset(scheduler_names)
         self._min_pods, self._zone, self._clock = min_pods, zone_named(zone), clock
+        self._usual_starts = usual_starts
         self._lock = threading.Lock()
         self._groups = Groups(min_pods, groups)
         self._pods, self._jobs = Once(counted), Once(counted)
@@ -149,7 +158,9 @@ class PastBursts(NodesAndPodsOnly):
                 if group is None:
                     continue
                 came, seen = last_days(group, local)
-            for first, pods in expected_arrivals(came, seen, self._min_pods):
+                services, n_days = tuple(group.services), len(group.days)
+            usual = self._usual(services, local) if n_days == 1 else None
+            for first, pods in expected_arrivals(came, seen, self._min_pods, usual):
                 minutes = np.flatnonzero(pods)
                 ahead = (first + minutes - BEFORE).tolist()
                 found += [
@@ -163,6 +174,13 @@ class PastBursts(NodesAndPodsOnly):
             ExpectedBurst(self._unix(minute), name, None, pods, *about[name])
             for minute, pods, name in sorted(found, key=lambda one: (one[0], one[2]))
         )
+
+    def _usual(self, services: Collection[ServiceKey], local: int) -> Bools:
+        """(n_minutes,) as `last_days`: whether a model expects enough pods of services in the half hour around."""
+        starts = self._usual_starts(services, self._unix(local - BEFORE), DAY_MINUTES + 2 * BEFORE)
+        # The trainer sees a pod some minutes after its start, which may be in the next half hour.
+        late = np.append(starts[_SEEN_LATE:], np.repeat(starts[-1:], _SEEN_LATE))
+        return np.asarray(np.maximum(starts, late) >= self._min_pods)
 
     def _counts(self, pod: PodInfo) -> bool:
         return pod.scheduler_name in self._names and pod.owner.kind != "Job" and is_job_pod(pod, self._names)
