@@ -135,7 +135,8 @@ class UsableNodes(NodesAndPodsOnly):
     def rebuild(self) -> None:
         """Make the tables of nodes anew."""
         self._view.index.rebuild()
-        self._seen.clear()  # what a node was before the change that was missed says nothing of the masks made from now on
+        # What a node was before the change that was missed says nothing of the masks made from now on.
+        self._seen.clear()
         self._drop()
 
     # Inside
