@@ -71,7 +71,7 @@ def test_explain_the_export_and_the_running_loop_agree(
         assert told(capfd, "explain", "default/single", *file)["judgement"]["node"] == single["judgement"]["node"]
 
         scheduler = start()
-        assert eventually(lambda: nodes_of(writer).get("single"), LONG)
+        assert eventually(lambda: bool(nodes_of(writer).get("single")), LONG)
         assert nodes_of(writer)["single"] == single["judgement"]["node"]
 
         # The running scheduler answers by its own profiles, and says what it leaves out of others' pods.
