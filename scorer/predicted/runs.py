@@ -38,12 +38,14 @@ class RunHours:
 def expected_run(started: float | None, seconds: float | None, now: float, known: Run | None) -> Run | None:
     """The run of a pod that is to last so long from its start, None where it is to run on and on.
 
-    started : unix seconds; None = not yet: what was known of it holds until it is over, else it starts now
+    started : unix seconds; None = not yet: the start that was known of it holds until the run is over, else it is now
     """
     if seconds is None or math.isnan(seconds):
         return None
-    if started is None and known is not None and known.start <= now < known.end:
-        return known
+    if started is None and known is not None:
+        run = lasting(known, seconds)
+        if run.start <= now < run.end:
+            return run
     start = now if started is None else min(max(started, now - _LONGEST), now)
     return lasting(Run(start, start), seconds)
 
