@@ -12,6 +12,7 @@ from extender.gpu.idle_cpu.care import IdleCpuCare
 from extender.gpu.idle_cpu.metrics import IdleCpuCollector
 from forecast.resources import CPU
 from scorer.cluster.objects import PodInfo
+from scorer.runs.said_run import EXPECTED_RUN_ANNOTATION
 from tests.extender.gpu.idle_cpu.gpu_nodes import PROFILE, GpuNodes, gpu_node, gpu_pod, offline_pod
 from tests.scorer.live_cluster import N_RESOURCES, pod_of
 
@@ -151,10 +152,20 @@ def test_old_measurements_are_none() -> None:
 
 
 def evening(hour: float, **options: Any) -> Care:
-    """Services that peak in the evening, on 10 cores, and offline pods that were let in beside them at night."""
+    """Services that peak in the evening, on 10 cores, and offline pods that run beside them for a day from now on."""
     nodes = (gpu_node("node-0", cores=10.0), gpu_node("node-1", cores=40.0))
     pods = [pod for name in ("node-0", "node-1") for pod in offline_pods(3, name, cpu=0.05, uses=1.0)]
-    pods = [replace(pod, name=f"{pod.name}-{pod.node}", uid=f"{pod.name}-{pod.node}") for pod in pods]
+    lasts = {EXPECTED_RUN_ANNOTATION: "24h"}
+    pods = [
+        replace(
+            pod,
+            name=f"{pod.name}-{pod.node}",
+            uid=f"{pod.name}-{pod.node}",
+            started=None,
+            annotations={**pod.annotations, **lasts},
+        )
+        for pod in pods
+    ]
     options = {"ceiling": 0.5, "slack": 0.0, "hours": 6, **options}
     tested = Care(*SERVICES, *pods, nodes=nodes, hour=hour, **options)
     tested.world.with_model()
