@@ -1,4 +1,4 @@
-"""Capacities of disk, network and log that nobody configured, learned from what nodes of one kind have sustained.
+"""Capacities of disk, network and log without a configured value, learned from what nodes of one kind have sustained.
 
 Kubernetes knows the CPU and the memory of a node, and nothing else. A kind is all nodes with as much CPU (within 1 %).
 
