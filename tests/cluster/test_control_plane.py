@@ -42,6 +42,13 @@ def test_without_programs_and_without_go_the_ways_out_are_named(
         binary.__wrapped__("kube-apiserver")
 
 
+def test_an_unknown_version_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("KUBEBUILDER_ASSETS", raising=False)
+    monkeypatch.setenv("KUBERNETES_VERSION", "1.12")
+    with pytest.raises(RuntimeError, match=r"KUBERNETES_VERSION is '1\.12', must be one of 1\.36, 1\.37"):
+        binary.__wrapped__("etcd")
+
+
 def test_a_server_dies_with_the_test_that_is_killed(tmp_path: Path) -> None:
     command = [sys.executable, "-c", _STARTS_AND_DIES, str(tmp_path / "log")]
     ended = subprocess.run(command, capture_output=True, text=True, timeout=30)
