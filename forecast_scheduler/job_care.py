@@ -14,14 +14,14 @@ from extender.decisions.event_posting import Post
 from extender.framework.binding.session import ApiSession
 from extender.framework.queue.queued import WaitingPod
 from extender.framework.reporting.pod_events import PodEvents
-from extender.job.queues.metrics import ShareGauges
-from extender.job.queues.queue_of import QueueOwner
 from extender.job.serverless.plugins import ProviderCare
 from extender.job.service.answers import JobReports, PlannedJob, ProviderReport, QueueReport
 from extender.job.service.bodies import JOB_BODIES
 from extender.job.service.routes import jobs_router
 from extender.job.valley.planner import Planner
 from extender.job.valley.planner import Queue as WakingQueue
+from extender.queues.metrics import ShareGauges
+from extender.queues.queue_of import QueueOwner
 from forecast_scheduler.job_options import valley_options
 from forecast_scheduler.job_settings import JobSettings
 from forecast_scheduler.job_tables import JobTables

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Final
 
-from extender.job.queues.options import FairOptions, JobQueue, Order
 from extender.job.serverless.options import First, Provider, ServerlessOptions
 from extender.job.storm.options import StormOptions
 from extender.job.valley.options import ValleyOptions
+from extender.queues.options import FairOptions, JobQueue, Order
 from forecast_scheduler.job_settings import JobSettings, ProviderSettings
 
 __all__ = ["fair_options", "job_queues", "serverless_options", "storm_options", "valley_options"]

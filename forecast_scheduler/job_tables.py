@@ -21,11 +21,6 @@ from extender.job.dating import DatedTerms
 from extender.job.due_times import DueTimes
 from extender.job.objects.cron_jobs import WATCHED_CRON_JOBS, CronJobs
 from extender.job.profile import JOB
-from extender.job.queues.fair_flows import FairFlows
-from extender.job.queues.queue_of import QueueOf
-from extender.job.queues.shares import Shares
-from extender.job.queues.sorting import FlowSort
-from extender.job.queues.units import JobUnits
 from extender.job.serverless.claiming import REAL, Claims
 from extender.job.serverless.plugins import ServerlessPlugins, serverless_plugins
 from extender.job.storm.bursts import PastBursts
@@ -36,6 +31,11 @@ from extender.job.valley.gate import ValleyGate
 from extender.job.valley.metrics import ValleyMetrics
 from extender.job.valley.off_peak import OffPeak
 from extender.job.valley.punctuality import Punctuality
+from extender.queues.fair_flows import FairFlows
+from extender.queues.queue_of import QueueOf
+from extender.queues.shares import Shares
+from extender.queues.sorting import FlowSort
+from extender.queues.units import JobUnits
 from forecast.arrays import Floats
 from forecast.service_key import ServiceKey
 from forecast_scheduler.job_options import fair_options, job_queues, serverless_options, storm_options, valley_options

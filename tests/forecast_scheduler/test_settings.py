@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from pydantic import BaseModel, ValidationError
 
-from extender.job.queues.options import FairOptions
+from extender.queues.options import FairOptions
 from forecast.errors import InputError
 from forecast_scheduler.job_options import fair_options
 from forecast_scheduler.job_settings import JobSettings, ProviderSettings, QueueSettings

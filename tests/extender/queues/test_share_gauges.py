@@ -2,11 +2,11 @@ from __future__ import annotations
 
 from prometheus_client import CollectorRegistry
 
-from extender.job.queues.metrics import ShareGauges
-from extender.job.queues.queue_of import QueueOf
-from extender.job.queues.shares import Shares
+from extender.queues.metrics import ShareGauges
+from extender.queues.queue_of import QueueOf
+from extender.queues.shares import Shares
 from scorer.cluster.state import ClusterState
-from tests.extender.job.queues.job_queues import a_job_pod, a_node, is_job
+from tests.extender.queues.job_queues import a_job_pod, a_node, is_job
 
 
 def test_what_owners_hold_is_exported() -> None:

@@ -5,7 +5,7 @@ import math
 from hypothesis import given
 from hypothesis import strategies as st
 
-from extender.job.queues.filling import dominant, pods_to_level
+from extender.queues.filling import dominant, pods_to_level
 
 AMOUNTS = st.lists(st.sampled_from([0.0, 0.25, 1.0, 3.0, 10.0]), min_size=3, max_size=3).map(tuple)
 

@@ -7,12 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from extender.job.queues.options import JobQueue
-from extender.job.queues.queue_of import QUEUE_ANNOTATION, QueueOf, QueueOwner
-from extender.job.queues.shares import Held, OwnerShare, Shares
+from extender.queues.options import JobQueue
+from extender.queues.queue_of import QUEUE_ANNOTATION, QueueOf, QueueOwner
+from extender.queues.shares import Held, OwnerShare, Shares
 from scorer.cluster.objects import NodeInfo, Phase, PodInfo
 from scorer.cluster.state import ClusterState
-from tests.extender.job.queues.job_queues import a_job_pod, a_node, is_job
+from tests.extender.queues.job_queues import a_job_pod, a_node, is_job
 from tests.extender.small_cluster import pod_of
 
 A, B = QueueOwner("default", "a"), QueueOwner("default", "b")

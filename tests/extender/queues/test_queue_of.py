@@ -2,9 +2,9 @@ from __future__ import annotations
 
 import pytest
 
-from extender.job.queues.options import JobQueue, Order
-from extender.job.queues.queue_of import QUEUE_ANNOTATION, QueueOf, QueueOwner, lane_of, owner_in
-from tests.extender.job.queues.job_queues import a_job_pod
+from extender.queues.options import JobQueue, Order
+from extender.queues.queue_of import QUEUE_ANNOTATION, QueueOf, QueueOwner, lane_of, owner_in
+from tests.extender.queues.job_queues import a_job_pod
 
 QUEUES = [
     JobQueue("night", order=Order.FIFO),

@@ -9,8 +9,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from extender.job.queues.filling import Amounts, dominant
-from extender.job.queues.queue_of import QueueOf, QueueOwner
+from extender.queues.filling import Amounts, dominant
+from extender.queues.queue_of import QueueOf, QueueOwner
 from scorer.cluster.changes import Change, NodeAdded, NodeChanged, NodeRemoved, PodChange, PodsSeated
 from scorer.cluster.objects import NodeInfo, PodInfo
 from scorer.cluster.state import ClusterState

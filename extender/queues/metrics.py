@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from extender.job.queues.shares import Shares
+from extender.queues.shares import Shares
 
 __all__ = ["ShareGauges"]
 

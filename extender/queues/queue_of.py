@@ -14,7 +14,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple
 
-from extender.job.queues.options import DEFAULT_QUEUE, JobQueue, Order, all_queues
+from extender.queues.options import DEFAULT_QUEUE, JobQueue, Order, all_queues
 from scorer.cluster.objects import ANNOTATION_PREFIX, PodInfo
 
 __all__ = ["QUEUE_ANNOTATION", "QueueOf", "QueueOwner", "lane_of", "owner_in"]

@@ -9,15 +9,15 @@ from dataclasses import replace
 from extender.framework.queue.options import QueueOptions
 from extender.framework.queue.scheduling_queue import SchedulingQueue
 from extender.framework.status import SUCCESS
-from extender.job.queues.fair_flows import FairFlows
-from extender.job.queues.options import JobQueue, Order
-from extender.job.queues.queue_of import QueueOf
-from extender.job.queues.shares import Shares
-from extender.job.queues.sorting import FlowSort
-from extender.job.queues.units import JobUnits
+from extender.queues.fair_flows import FairFlows
+from extender.queues.options import JobQueue, Order
+from extender.queues.queue_of import QueueOf
+from extender.queues.shares import Shares
+from extender.queues.sorting import FlowSort
+from extender.queues.units import JobUnits
 from scorer.cluster.objects import PodInfo
 from scorer.cluster.state import ClusterState
-from tests.extender.job.queues.job_queues import a_job_pod, a_node, is_job
+from tests.extender.queues.job_queues import a_job_pod, a_node, is_job
 from tests.extender.small_cluster import pod_of
 
 NOW = 100_000.0

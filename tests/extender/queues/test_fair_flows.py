@@ -8,12 +8,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from extender.framework.plugins import FlowHead, Pick, Turn
-from extender.job.queues.fair_flows import FairFlows
-from extender.job.queues.options import FairOptions, JobQueue, Order
-from extender.job.queues.queue_of import QUEUE_ANNOTATION, QueueOf
-from extender.job.queues.shares import Shares
+from extender.queues.fair_flows import FairFlows
+from extender.queues.options import FairOptions, JobQueue, Order
+from extender.queues.queue_of import QUEUE_ANNOTATION, QueueOf
+from extender.queues.shares import Shares
 from scorer.cluster.state import ClusterState
-from tests.extender.job.queues.job_queues import a_head, a_job_pod, a_node, is_job
+from tests.extender.queues.job_queues import a_head, a_job_pod, a_node, is_job
 
 QUEUES = [
     JobQueue("fifo", order=Order.FIFO, weight=3),

@@ -20,7 +20,7 @@ from collections.abc import Callable
 from typing import Final
 
 from extender.framework.queue.unit import UnitOf, Units, unit_by_owner
-from extender.job.queues.queue_of import QueueOf
+from extender.queues.queue_of import QueueOf
 from scorer.cluster.objects import PodInfo
 
 __all__ = ["ONLINE_FLOW", "JobUnits"]

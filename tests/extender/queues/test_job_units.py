@@ -4,11 +4,11 @@ import math
 from dataclasses import replace
 
 from extender.framework.queue.unit import UnitOf, unit_by_owner
-from extender.job.queues.options import JobQueue, Order
-from extender.job.queues.queue_of import QUEUE_ANNOTATION, QueueOf
-from extender.job.queues.units import ONLINE_FLOW, JobUnits
+from extender.queues.options import JobQueue, Order
+from extender.queues.queue_of import QUEUE_ANNOTATION, QueueOf
+from extender.queues.units import ONLINE_FLOW, JobUnits
 from scorer.cluster.objects import PodInfo
-from tests.extender.job.queues.job_queues import a_job_pod, is_job
+from tests.extender.queues.job_queues import a_job_pod, is_job
 from tests.extender.small_cluster import pod_of
 
 

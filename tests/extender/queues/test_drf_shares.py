@@ -14,16 +14,16 @@ from extender.framework.queue.options import QueueOptions
 from extender.framework.queue.queued import QueuedPod
 from extender.framework.queue.scheduling_queue import SchedulingQueue
 from extender.framework.status import SUCCESS
-from extender.job.queues.fair_flows import FairFlows
-from extender.job.queues.filling import dominant
-from extender.job.queues.options import JobQueue, Order
-from extender.job.queues.queue_of import QueueOf, QueueOwner
-from extender.job.queues.shares import Shares
-from extender.job.queues.sorting import FlowSort
-from extender.job.queues.units import JobUnits
+from extender.queues.fair_flows import FairFlows
+from extender.queues.filling import dominant
+from extender.queues.options import JobQueue, Order
+from extender.queues.queue_of import QueueOf, QueueOwner
+from extender.queues.shares import Shares
+from extender.queues.sorting import FlowSort
+from extender.queues.units import JobUnits
 from scorer.cluster.objects import Phase, PodInfo
 from scorer.cluster.state import ClusterState
-from tests.extender.job.queues.job_queues import a_job_pod, a_node, is_job
+from tests.extender.queues.job_queues import a_job_pod, a_node, is_job
 
 NODES, CPU, MEMORY = 20, 50.0, 200.0
 BATCH, WAITING, SECONDS, SETTLED, RUN_SECONDS = 1024, 150, 100, 40, 30.0

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from extender.framework.plugins import SortedUnit
-from extender.job.queues.options import JobQueue, Order
-from extender.job.queues.queue_of import lane_of
+from extender.queues.options import JobQueue, Order
+from extender.queues.queue_of import lane_of
 
 __all__ = ["FlowSort"]
 

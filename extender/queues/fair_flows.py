@@ -25,11 +25,11 @@ from dataclasses import dataclass
 from typing import Final
 
 from extender.framework.plugins import FlowHead, Pick, Turn
-from extender.job.queues.filling import dominant, pods_to_level
-from extender.job.queues.lanes import Lanes
-from extender.job.queues.options import FairOptions, JobQueue, Order
-from extender.job.queues.queue_of import QueueOwner
-from extender.job.queues.shares import Shares
+from extender.queues.filling import dominant, pods_to_level
+from extender.queues.lanes import Lanes
+from extender.queues.options import FairOptions, JobQueue, Order
+from extender.queues.queue_of import QueueOwner
+from extender.queues.shares import Shares
 
 __all__ = ["FairFlows"]
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from extender.job.queues.options import DEFAULT_QUEUE, FairOptions, JobQueue, Order, all_queues
+from extender.queues.options import DEFAULT_QUEUE, FairOptions, JobQueue, Order, all_queues
 from forecast.errors import InputError
 
 
