@@ -19,12 +19,12 @@ from itertools import repeat
 import numpy as np
 
 from extender.answers import Filtered, Victims
+from extender.card_types.rare_devices import RareDevices
 from extender.decisions.advice import Advice
 from extender.decisions.decision import shadow_node
 from extender.decisions.recorder import DecisionRecorder
 from extender.expected_choice import expected_choice
 from extender.filters.filter import ClusterView, Rejection
-from extender.filters.rare_devices import RareDevices
 from extender.index.index import INDEXED_KINDS, PlacementIndex
 from extender.options import ExtenderOptions
 from extender.points import points_of, shortened

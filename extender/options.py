@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from extender.card_types.rare_devices import RareDevices
 from extender.filters.filter import Filter
-from extender.filters.rare_devices import RareDevices
 from extender.policies.policy import Policy
 from scorer.policy import ScoringPolicy
 

@@ -13,19 +13,19 @@ from typing import Any, Final
 
 import numpy as np
 
+from extender.card_types.rare_devices import RareDevices
 from extender.filters.annotations import GPU_TYPE, comes_with_node, names_in
 from extender.filters.catalogue import standard_filters
 from extender.filters.domain import Domain
 from extender.filters.filter import ClusterView, Filter, Rejection
-from extender.filters.machine_group import MachineGroup
 from extender.filters.node_affinity import NodeAffinity
 from extender.filters.node_resources_fit import NodeResourcesFit, is_extended
 from extender.filters.node_unschedulable import NodeUnschedulable
-from extender.filters.rare_devices import RareDevices
 from extender.filters.taint_toleration import TaintToleration
-from extender.gpu.groups.membership import asks_to_borrow
 from extender.index.index import PlacementIndex
 from extender.job.serverless.virtual_nodes import VirtualNodes
+from extender.machine_groups.machine_group import MachineGroup
+from extender.machine_groups.membership import asks_to_borrow
 from extender.policies.policy import Policies, Policy
 from forecast.arrays import Bools, Ints
 from scorer.cluster.changes import Change, NodeAdded, NodeChanged, NodeRemoved

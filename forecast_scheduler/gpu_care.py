@@ -10,11 +10,11 @@ from fastapi import APIRouter
 from kubernetes.client import ApiClient
 from prometheus_client.registry import Collector
 
+from extender.card_types.plugins import CardWatch
 from extender.decisions.event_posting import Post
 from extender.framework.binding.session import ApiSession
 from extender.framework.reporting.pod_events import PodEvents
 from extender.framework.sharing.eviction import Evict
-from extender.gpu.cards.plugins import CardWatch
 from extender.gpu.devices.metrics import DeviceCollector
 from extender.gpu.dra.metrics import DraCollector, WriteCounts
 from extender.gpu.dra.plugin import DynamicResources

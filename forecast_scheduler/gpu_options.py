@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from extender.gpu.cards.options import CardOptions, Even, Protection
+from extender.card_types.options import CardOptions, Even, Protection
 from extender.gpu.devices.demand import demand_mistake, gpu_demand
 from extender.gpu.devices.options import DeviceOptions
 from extender.gpu.dra.options import DraOptions
@@ -16,11 +16,11 @@ from extender.gpu.fragmentation.nodes import NodeStates
 from extender.gpu.fragmentation.packing import Packing
 from extender.gpu.fragmentation.preference import MakeJudge
 from extender.gpu.fragmentation.shapes import ShapeMix
-from extender.gpu.groups.options import Borrow, Group, GroupOptions, GroupOwner
 from extender.gpu.idle_cpu.offline import OfflinePods
 from extender.gpu.idle_cpu.options import IdleCpuOptions, PlainPods
 from extender.gpu.tide.options import TideOptions
 from extender.gpu.topology.options import TopologyOptions
+from extender.machine_groups.options import Borrow, Group, GroupOptions, GroupOwner
 from forecast_scheduler.gpu_settings import GpuSettings, GroupSettings
 from scorer.cluster.objects import PodInfo
 

@@ -13,13 +13,13 @@ from typing import Any, Final
 
 from kubernetes.client import ApiClient
 
+from extender.card_types.plugins import CardPlugins, card_plugins
 from extender.filters.domain import DOMAIN_LABEL
 from extender.filters.filter import ClusterView, Filter
 from extender.framework.binding.session import ApiSession
 from extender.framework.gangs.directory import GangDirectory
 from extender.framework.plugins import AwaitedPreBind, NodePreference, PostFilter, PreEnqueue, Score
 from extender.framework.profile import SchedulingProfile
-from extender.gpu.cards.plugins import CardPlugins, card_plugins
 from extender.gpu.devices.device_table import DeviceTable
 from extender.gpu.devices.filter import GpuDevices
 from extender.gpu.dra.plugin import DynamicResources
@@ -30,7 +30,6 @@ from extender.gpu.fragmentation.live_mix import LiveMix
 from extender.gpu.fragmentation.pod_shapes import PodShapes
 from extender.gpu.fragmentation.preference import Fragmentation
 from extender.gpu.fragmentation.shapes import PodShape
-from extender.gpu.groups.plugins import GroupPlugins, group_plugins
 from extender.gpu.idle_cpu.gpu_node_pods import GpuNodePods
 from extender.gpu.idle_cpu.idle_cpu import IdleCpu, gap_of
 from extender.gpu.idle_cpu.offline import OfflinePods
@@ -43,6 +42,7 @@ from extender.gpu.tide.table import PodGpus, TideTable
 from extender.gpu.topology.decoding import node_resource_topologies
 from extender.gpu.topology.plugins import TopologyPlugins, topology_plugins
 from extender.index.index import PlacementIndex
+from extender.machine_groups.plugins import GroupPlugins, group_plugins
 from extender.online.colocating import Colocation
 from forecast_scheduler.gpu_options import (
     card_options,

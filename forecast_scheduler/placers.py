@@ -10,8 +10,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Final
 
+from extender.card_types.rare_devices import RareDevices
 from extender.filters.filter import ClusterView, Rejection
-from extender.filters.rare_devices import RareDevices
 from extender.gpu.idle_cpu.offline import OfflinePods
 from extender.gpu.idle_cpu.options import PlainPods
 from extender.gpu.profile import GPU

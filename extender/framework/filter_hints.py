@@ -13,7 +13,7 @@ from typing import Final
 
 from extender.framework.events import ClusterEvent, EventKind
 from extender.framework.plugins import EnqueueExtensions, Hint
-from extender.gpu.groups.membership import asks_to_borrow
+from extender.machine_groups.membership import asks_to_borrow
 from scorer.cluster.objects import NodeInfo, PodInfo
 
 __all__ = ["FILTER_HINTS", "FilterHint"]

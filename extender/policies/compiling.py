@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
+from extender.card_types.rare_devices import RareDevices
 from extender.filters.filter import Filter
 from extender.filters.predicted_peak import PredictedPeak
-from extender.filters.rare_devices import RareDevices
 from extender.policies.document import PolicyDocument, PolicySpec, RareDevicesSpec, RuleSpec, ScoresSpec, SelectorSpec
 from extender.policies.filter_choice import (
     FilterOptions,

@@ -7,14 +7,14 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Final
 
+from extender.card_types.rare_devices import TYPE_LABELS, RareDevices
 from extender.filters.catalogue import STANDARD_FILTERS, standard_filters
 from extender.filters.domain import Domain
 from extender.filters.filter import Filter
-from extender.filters.machine_group import MachineGroup
 from extender.filters.predicted_peak import PredictedPeak
-from extender.filters.rare_devices import TYPE_LABELS, RareDevices
-from extender.gpu.groups.membership import Membership
-from extender.gpu.groups.options import GroupOptions
+from extender.machine_groups.machine_group import MachineGroup
+from extender.machine_groups.membership import Membership
+from extender.machine_groups.options import GroupOptions
 from extender.policies.mistakes import way_out
 from forecast.errors import InputError
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final, Protocol
 
+from extender.card_types.rare_devices import RareDevices
 from extender.filters.filter import Filter
-from extender.filters.rare_devices import RareDevices
 from scorer.cluster.objects import ANNOTATION_PREFIX, PodInfo
 from scorer.policy import ScoringPolicy
 

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from extender.answers import Victims
+from extender.card_types.rare_devices import RareDevices
 from extender.decisions.advice import Advice
 from extender.decisions.recorder import DecisionRecorder
 from extender.extender import Extender
@@ -18,7 +19,6 @@ from extender.filters.domain import DOMAIN_LABEL, Domain
 from extender.filters.filter import ClusterView, Rejection
 from extender.filters.node_ports import NodePorts
 from extender.filters.node_resources_fit import NodeResourcesFit
-from extender.filters.rare_devices import RareDevices
 from extender.index.pod_groups import PodGroups
 from extender.options import ExtenderOptions
 from extender.score_source import LocalScores

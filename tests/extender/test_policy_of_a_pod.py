@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from extender.answers import Victims
+from extender.card_types.rare_devices import RareDevices
 from extender.extender import Extender
 from extender.filters.domain import DOMAIN_LABEL, Domain
-from extender.filters.rare_devices import RareDevices
 from extender.options import ExtenderOptions
 from extender.policies.policy import Chosen, Policy
 from extender.score_source import LocalScores

@@ -11,17 +11,17 @@ from typing import Any
 import numpy as np
 import pytest
 
+from extender.card_types.rare_devices import RareDevices
 from extender.feasibility import verdict
 from extender.filters.annotations import GPU_TYPE, MACHINE_GROUP
 from extender.filters.catalogue import standard_filters
 from extender.filters.domain import DOMAIN_LABEL, Domain
 from extender.filters.filter import ClusterView
-from extender.filters.machine_group import MachineGroup
-from extender.filters.rare_devices import RareDevices
 from extender.index.index import PlacementIndex
 from extender.job.serverless.claiming import Claims
 from extender.job.serverless.options import ServerlessOptions
 from extender.job.serverless.virtual_nodes import VirtualNodes
+from extender.machine_groups.machine_group import MachineGroup
 from extender.policies.policy import OnePolicy, Policy
 from extender.usable_nodes import Placer, UsableNodes
 from scorer.cluster.decoding import Kind, decode_object, decode_pod

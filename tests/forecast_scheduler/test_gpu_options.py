@@ -8,17 +8,17 @@ from typing import Any
 import numpy as np
 import pytest
 
-from extender.gpu.cards.options import CardOptions, Even, Protection
+from extender.card_types.options import CardOptions, Even, Protection
 from extender.gpu.devices.options import DeviceOptions
 from extender.gpu.dra.options import DraOptions
 from extender.gpu.fragmentation.balanced import Balanced
 from extender.gpu.fragmentation.live_mix import MixOptions
 from extender.gpu.fragmentation.packing import Packing
 from extender.gpu.fragmentation.shapes import PodShape, ShapeMix
-from extender.gpu.groups.options import Borrow, Group, GroupOptions, GroupOwner
 from extender.gpu.idle_cpu.options import IdleCpuOptions
 from extender.gpu.tide.options import TideOptions
 from extender.gpu.topology.options import TopologyOptions
+from extender.machine_groups.options import Borrow, Group, GroupOptions, GroupOwner
 from forecast.errors import InputError
 from forecast_scheduler.gpu_options import (
     card_options,

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from extender.filters.machine_group import MachineGroup
-from extender.filters.rare_devices import RareDevices
+from extender.card_types.rare_devices import RareDevices
+from extender.machine_groups.machine_group import MachineGroup
 from extender.policies.policy import Policy
 from forecast_scheduler.live_placing import Placing, open_placing
 from forecast_scheduler.live_scorer import Inputs

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from extender.filters.card_names import TYPE_LABELS
+from extender.card_types.card_names import TYPE_LABELS
 from extender.qualified_names import is_qualified_name
 from forecast.errors import InputError
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import lru_cache
 
+from extender.card_types.card_names import of_any_type
 from extender.filters.annotations import GPU_TYPE, names_in
-from extender.filters.card_names import of_any_type
 from extender.gpu.devices.demand import gpu_demand
 from extender.gpu.devices.device_table import DeviceTable
 from extender.gpu.fragmentation.shapes import PodShape

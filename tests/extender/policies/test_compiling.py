@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from extender.card_types.rare_devices import RareDevices
 from extender.filters.catalogue import STANDARD_FILTERS
 from extender.filters.domain import Domain
 from extender.filters.predicted_peak import PredictedPeak
-from extender.filters.rare_devices import RareDevices
 from extender.policies.compiling import PolicyDefaults, compile_document, settings_policy
 from extender.policies.document import read_document
 from extender.policies.filter_choice import FILTER_NAMES, FilterOptions, RareDeviceMode, RareDeviceOptions
