@@ -122,7 +122,7 @@ class AnsweredLoop:
         quiet = {"domain": "", "scheduler_name": _NAME, "lease": {"enabled": False}}
         settings = with_options(Settings(), {"schedule": quiet | dict(options or {})})
         self.scorer = still_scorer()
-        self.tables = schedule_tables(self.scorer, settings.schedule)
+        self.tables = schedule_tables(self.scorer, settings.schedule, settings.node_rules)
         self.policy: Policy = schedule_policy(settings)
         self.session = AnsweringSession()
         self._reports = _NotingReports(self.session)

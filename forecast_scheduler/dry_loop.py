@@ -96,16 +96,12 @@ class DryLoop:
 
     def look_around(self) -> None:
         """Do once what the threads beside the live loop do again and again."""
-        tables, gpus = self.tables, self.tables.gpus
+        tables = self.tables
         tables.colocation.keep_up()
         self._core.adopt_nominations()
         with self._scorer.reading():
             tables.sitting.settle()
-            if gpus is not None:
-                gpus.cards.scarcity.advance()
-                gpus.groups.use.look()
-                if gpus.topology.zones is not None:
-                    gpus.topology.zones.tick()
+            tables.rules.look()
         if tables.gangs is not None:
             tables.gangs.tick()
         if tables.jobs is not None:

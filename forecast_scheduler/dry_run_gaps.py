@@ -13,6 +13,7 @@ from typing import Any, Final
 from extender.framework.gangs.decoding import POD_GROUPS
 from extender.framework.gangs.labels import group_of
 from extender.framework.preemption.budgets import WATCHED_BUDGETS
+from extender.gpu.devices.demand import gpu_demand
 from extender.gpu.dra.decoding import WATCHED_CLAIMS, WATCHED_SLICES
 from extender.gpu.topology.decoding import node_resource_topologies
 from extender.job.objects.cron_jobs import WATCHED_CRON_JOBS
@@ -103,8 +104,7 @@ def gaps_of_tables(
     yield from gaps_of_claims(pods, objects)
     yield from _jobs(pods, objects, tables)
     yield from _evictions(planned, objects)
-    if tables.gpus is not None:
-        yield from _cards(pods, objects, tables)
+    yield from _cards(pods, objects, tables)
     if namespaces:
         yield Gap("namespaces", f"labels of {_named(namespaces)} are not in the file: rules by them do not hold there")
     unadmitted = [f"{pod.namespace}/{pod.name}" for pod in pods if pod.uid == f"{pod.namespace}/{pod.name}"]
@@ -174,16 +174,16 @@ def _evictions(planned: Sequence[Planned], objects: ClusterObjects) -> Iterator[
 
 
 def _cards(pods: Sequence[PodInfo], objects: ClusterObjects, tables: ScheduleTables) -> Iterator[Gap]:
-    gpus = tables.gpus
-    assert gpus is not None
-    if any(gpus.devices.n_devices[row] > 0 for row in gpus.node_pods.rows_with_offline):
+    gpus, rules = tables.gpus, tables.rules
+    devices = rules.devices
+    if gpus is not None and any(devices.n_devices[row] > 0 for row in gpus.node_pods.rows_with_offline):
         yield Gap("idle cores", "offline pods sit on GPU nodes: whether they have to make room is not decided here")
-    if any(gpus.pod_gpus(pod, None) for pod in pods):
+    if any(gpu_demand(pod, devices.options) is not None for pod in pods):
         yield Gap(
             "past demand for cards", "a running scheduler weighs the pods of the last hours: here those in the file"
         )
-        zones = gpus.topology.zones
-        if zones is not None and not _count(objects, node_resource_topologies(gpus.devices.options)):
+        zones = rules.topology.zones
+        if zones is not None and not _count(objects, node_resource_topologies(devices.options)):
             yield Gap("NUMA zones", "the file holds no NodeResourceTopology: pods are not aligned with zones")
 
 

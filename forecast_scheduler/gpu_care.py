@@ -1,21 +1,18 @@
-"""What goes on around the GPU profile in threads of its own: the tide, idle cores, types of cards; and what is told of
-it."""
+"""What goes on around the GPU profile in threads of its own, the tide and idle cores, and what is told of it."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Final, Protocol
+from typing import Protocol
 
 from fastapi import APIRouter
 from kubernetes.client import ApiClient
 from prometheus_client.registry import Collector
 
-from extender.card_types.plugins import CardWatch
 from extender.decisions.event_posting import Post
 from extender.framework.binding.session import ApiSession
 from extender.framework.reporting.pod_events import PodEvents
 from extender.framework.sharing.eviction import Evict
-from extender.gpu.devices.metrics import DeviceCollector
 from extender.gpu.dra.metrics import DraCollector, WriteCounts
 from extender.gpu.dra.plugin import DynamicResources
 from extender.gpu.fragmentation.metrics import FragmentationGauges
@@ -25,15 +22,11 @@ from extender.gpu.tide.controller import Queue, Session, Tell, Tide
 from extender.gpu.tide.service.bodies import TIDE_BODIES
 from extender.gpu.tide.service.routes import tide_router
 from extender.gpu.tide.workloads import WorkloadState
-from extender.gpu.topology.metrics import TopologyCollector
 from extender.online.colocating import Colocation
 from forecast_scheduler.gpu_tables import GpuTables
-from scorer.every import Every
 from scorer.scorer import Scorer
 
 __all__ = ["GpuCare", "planned_tide"]
-
-_LOOK_SECONDS: Final = 1.0
 
 
 class _Background(Protocol):
@@ -109,7 +102,7 @@ class GpuCare:
         idle_cpu = IdleCpuCare(
             scorer,
             tables.node_pods,
-            tables.devices,
+            tables.rules.devices,
             colocation.bounds,
             tables.idle_cpu_options,
             scheduler_name,
@@ -119,34 +112,18 @@ class GpuCare:
             after=after,
         )
 
-        def look_at_groups() -> None:
-            with scorer.reading():
-                tables.groups.use.look()
-
         jobs: list[_Background] = [
             *tables.sources(api),
             self._events,
-            CardWatch(tables.cards.scarcity, locked=scorer.reading, after=after),
-            Every("machine-groups", _LOOK_SECONDS, look_at_groups, after=after),
             idle_cpu,
         ]
         collectors: list[Collector] = [
-            DeviceCollector(tables.devices),
-            FragmentationGauges(tables.fragmentation.state, tables.devices, tables.live_mix, locked=scorer.reading),
-            tables.cards.collector,
-            tables.groups.collector,
-            TopologyCollector(tables.topology.gangs, tables.topology.zones),
+            FragmentationGauges(
+                tables.fragmentation.state, tables.rules.devices, tables.live_mix, locked=scorer.reading
+            ),
             _dra_collector(tables.claims),
             IdleCpuCollector(scorer, tables.idle_cpu, idle_cpu),
         ]
-        zones = tables.topology.zones
-        if zones is not None:
-
-            def tick() -> None:
-                with scorer.reading():
-                    zones.tick()
-
-            jobs.append(Every("numa-zones", _LOOK_SECONDS, tick))
         self.routers: Sequence[APIRouter] = ()
         self.bodies: Sequence[type] = ()
         if has_tide:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from extender.card_types.options import CardOptions, Even, Protection
 from extender.gpu.devices.demand import demand_mistake, gpu_demand
 from extender.gpu.devices.options import DeviceOptions
 from extender.gpu.dra.options import DraOptions
@@ -19,37 +18,19 @@ from extender.gpu.fragmentation.shapes import ShapeMix
 from extender.gpu.idle_cpu.offline import OfflinePods
 from extender.gpu.idle_cpu.options import IdleCpuOptions, PlainPods
 from extender.gpu.tide.options import TideOptions
-from extender.gpu.topology.options import TopologyOptions
-from extender.machine_groups.options import Borrow, Group, GroupOptions, GroupOwner
-from forecast_scheduler.gpu_settings import GpuSettings, GroupSettings
+from forecast_scheduler.gpu_settings import GpuSettings
 from scorer.cluster.objects import PodInfo
 
 __all__ = [
-    "card_options",
-    "device_options",
     "dra_options",
-    "group_options",
     "idle_cpu_options",
     "judge_maker",
     "mix_options",
     "offline_pods",
     "tide_options",
-    "topology_options",
 ]
 
 _GIB: Final = 2.0**30
-
-
-def device_options(settings: GpuSettings) -> DeviceOptions:
-    """How nodes and pods speak of cards."""
-    ours = settings.devices
-    return DeviceOptions(
-        resources=tuple(ours.resources),
-        shared_memory_resource=ours.shared_memory_resource,
-        count_resource=ours.count_resource,
-        model_labels=tuple(ours.model_labels),
-        mixed=ours.mixed,
-    )
 
 
 def mix_options(settings: GpuSettings) -> MixOptions:
@@ -70,44 +51,6 @@ def judge_maker(settings: GpuSettings) -> MakeJudge:
     import scipy.optimize  # noqa: F401  half a second, before the first pod waits for it
 
     return Packing
-
-
-def card_options(settings: GpuSettings) -> CardOptions:
-    """Raises InputError, see CardOptions."""
-    ours = settings.cards
-    return CardOptions(
-        protection=Protection(ours.protection),
-        rare_types=tuple(ours.rare_types),
-        rare_from=ours.rare_from,
-        band=ours.band,
-        half_life_seconds=ours.half_life,
-        without_cards=ours.without_cards,
-        even=Even(ours.even),
-        pressure_band=ours.pressure_band,
-    )
-
-
-def group_options(settings: GpuSettings) -> GroupOptions:
-    """Raises InputError, see Group."""
-    return GroupOptions(tuple(map(_group, settings.groups)))
-
-
-def _group(one: GroupSettings) -> Group:
-    return Group(
-        name=one.name,
-        owners=tuple(GroupOwner(tuple(owner.namespaces), owner.labels) for owner in one.owners),
-        only=one.only,
-        implied=one.implied,
-        borrow=Borrow(one.borrow),
-        borrow_below=one.borrow_below,
-        keep_free=one.keep_free,
-    )
-
-
-def topology_options(settings: GpuSettings) -> TopologyOptions:
-    """How close together."""
-    ours = settings.topology
-    return TopologyOptions(gangs=ours.gangs, node_topologies=ours.node_topologies, settle_seconds=ours.settle)
 
 
 def dra_options(settings: GpuSettings) -> DraOptions:
@@ -132,9 +75,8 @@ def idle_cpu_options(settings: GpuSettings, *, dry_run: bool) -> IdleCpuOptions:
     )
 
 
-def offline_pods(settings: GpuSettings) -> OfflinePods:
-    """Which pods may use idle cores of GPU nodes."""
-    options = device_options(settings)
+def offline_pods(settings: GpuSettings, options: DeviceOptions) -> OfflinePods:
+    """Which pods may use idle cores of GPU nodes. options: how pods ask for cards."""
 
     def asks_for_gpus(pod: PodInfo) -> bool:
         if pod.resource_claims or gpu_demand(pod, options) is not None:

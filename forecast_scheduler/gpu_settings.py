@@ -1,48 +1,21 @@
-"""Settings of the GPU profile: cards and their types, machine groups, and the tide of inference and training."""
+"""Settings of the GPU profile: how cards are packed, claims, idle cores, and the tide of inference and training."""
 
 from __future__ import annotations
 
-from typing import Annotated, Literal, Self
+from typing import Literal, Self
 
 from pydantic import Field, model_validator
 
-from extender.gpu.devices.options import MODEL_LABELS
 from forecast_scheduler.setting_group import Duration, SettingGroup
 
 __all__ = [
     "BalanceSettings",
-    "CardSettings",
     "DraSettings",
-    "GpuDeviceSettings",
     "GpuSettings",
-    "GroupOwnerSettings",
-    "GroupSettings",
     "IdleCpuSettings",
     "MixSettings",
     "TideSettings",
-    "TopologySettings",
 ]
-
-Share = Annotated[float, Field(ge=0, le=1)]
-
-
-class GpuDeviceSettings(SettingGroup):
-    """How nodes say what cards they have (docs/gpu-devices.md)."""
-
-    resources: list[str] = Field(default_factory=lambda: ["nvidia.com/gpu"], min_length=1)
-    """Extended resources that count whole cards."""
-
-    shared_memory_resource: str = "aliyun.com/gpu-mem"
-    """Extended resource of the device plugin for shared cards: their memory, summed over a node."""
-
-    count_resource: str = "aliyun.com/gpu-count"
-    """Its resource that counts the cards of a node."""
-
-    model_labels: list[str] = Field(default_factory=lambda: list(MODEL_LABELS))
-    """Node labels that say the model of its cards; the first that a node has."""
-
-    mixed: bool = True
-    """Whole and shared cards on one node: only where whatever hands out whole cards obeys the chosen index."""
 
 
 class MixSettings(SettingGroup):
@@ -69,82 +42,6 @@ class BalanceSettings(SettingGroup):
 
     gpu: float = Field(default=3, ge=0)
     """Of cards."""
-
-
-class CardSettings(SettingGroup):
-    """What is kept for whom among types of cards (docs/card-types.md)."""
-
-    protection: Literal["off", "soft", "hard"] = "soft"
-    """Of scarce cards from pods that name no type: less scarce ones come first, or scarce ones are not for them."""
-
-    rare_types: list[str] = Field(default_factory=list)
-    """Types that are always the scarcest."""
-
-    rare_from: float = Field(default=0.8, gt=0, le=1)
-    """Scarcity from which on a type is rare, with protection: hard."""
-
-    band: float = Field(default=0.8, ge=0.01, le=1)
-    """Width of a class of scarcity: types of one class are the same to pods that name none."""
-
-    half_life: Duration = Field(default=21_600, gt=0)
-    """After it what was wanted once, and no longer is, counts half."""
-
-    without_cards: bool = True
-    """Pods that ask for no card are kept off scarce ones, too."""
-
-    even: Literal["off", "named", "all"] = "named"
-    """For which pods the pressure of types is kept even: those that name several types, or all."""
-
-    pressure_band: Share = 0.2
-    """Differences of pressure that do not matter."""
-
-
-class GroupOwnerSettings(SettingGroup):
-    """Whose pods may name a machine group: of one of the namespaces and with all labels."""
-
-    namespaces: list[str] = Field(default_factory=list)
-    """Any of them; empty: all."""
-
-    labels: dict[str, str] = Field(default_factory=dict)
-    """All of them."""
-
-
-class GroupSettings(SettingGroup):
-    """A machine group with rules of its own (docs/machine-groups.md)."""
-
-    name: str = Field(min_length=1)
-    """Value of the node label forecast-scheduler.io/machine-group."""
-
-    owners: list[GroupOwnerSettings] = Field(default_factory=list)
-    """Whose pods may name it; empty: anybody's."""
-
-    only: bool = True
-    """Pods that name it go nowhere else; false: to other nodes, too, once it is full."""
-
-    implied: bool = False
-    """Pods of its owners that name no group count as if they named it."""
-
-    borrow: Literal["never", "idle"] = "never"
-    """Whether pods of others may use what the owners leave free."""
-
-    borrow_below: int = 0
-    """Those need a lower priority than this."""
-
-    keep_free: Share = 0
-    """Share of the group that is never lent."""
-
-
-class TopologySettings(SettingGroup):
-    """Gangs close together, and cards with fast links (docs/gpu-topology.md)."""
-
-    gangs: bool = True
-    """Heed the topology annotations of PodGroups."""
-
-    node_topologies: bool = True
-    """Read NodeResourceTopology objects, where they are installed."""
-
-    settle: Duration = Field(default=120, ge=0)
-    """So long after a pod has started, what its node publishes is taken to include it."""
 
 
 class DraSettings(SettingGroup):
@@ -264,14 +161,8 @@ class GpuSettings(SettingGroup):
     slack: float = Field(default=1, ge=0)
     """Nodes are equally good that differ by so many thousandths of a card, or points of balance."""
 
-    devices: GpuDeviceSettings = GpuDeviceSettings()
     mix: MixSettings = MixSettings()
     balance: BalanceSettings = BalanceSettings()
-    cards: CardSettings = CardSettings()
-    groups: list[GroupSettings] = Field(default_factory=list)
-    """Machine groups with owners (docs/machine-groups.md)."""
-
-    topology: TopologySettings = TopologySettings()
     dra: DraSettings = DraSettings()
     idle_cpu: IdleCpuSettings = IdleCpuSettings()
     tide: TideSettings = TideSettings()

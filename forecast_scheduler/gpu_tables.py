@@ -1,27 +1,25 @@
 """What the GPU profile keeps beside the scorer's tables, put together from settings: made before the cluster is read.
 
-nodes, pods --> cards, who has which --> filter, costs of landing by shape of pods, what idle cards need beside them
-pods -----------> shapes that come, types that are wanted, groups and who borrows, trainings
-claims, NUMA zones, PodGroups --> filters, what comes first
+nodes, pods --> costs of landing by shape of pods, what idle cards need beside them
+pods -----------> shapes that come, trainings
+claims --------> filter, what is allocated
+
+Cards, their types, groups and topology are rules for every profile: extender/node_rules.py.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import Any, Final
 
 from kubernetes.client import ApiClient
 
-from extender.card_types.plugins import CardPlugins, card_plugins
 from extender.filters.domain import DOMAIN_LABEL
 from extender.filters.filter import ClusterView, Filter
 from extender.framework.binding.session import ApiSession
 from extender.framework.gangs.directory import GangDirectory
 from extender.framework.plugins import AwaitedPreBind, NodePreference, PostFilter, PreEnqueue, Score
-from extender.framework.profile import SchedulingProfile
-from extender.gpu.devices.device_table import DeviceTable
-from extender.gpu.devices.filter import GpuDevices
 from extender.gpu.dra.plugin import DynamicResources
 from extender.gpu.dra.source import dra_source, dra_subscriptions
 from extender.gpu.dra.table import DraTable
@@ -39,27 +37,21 @@ from extender.gpu.tide.cards import node_gpus, pod_gpus, pool_of
 from extender.gpu.tide.options import TideOptions
 from extender.gpu.tide.room import TideRoom
 from extender.gpu.tide.table import PodGpus, TideTable
-from extender.gpu.topology.decoding import node_resource_topologies
-from extender.gpu.topology.plugins import TopologyPlugins, topology_plugins
 from extender.index.index import PlacementIndex
-from extender.machine_groups.plugins import GroupPlugins, group_plugins
+from extender.node_rules import NodeRules
 from extender.online.colocating import Colocation
 from forecast_scheduler.gpu_options import (
-    card_options,
-    device_options,
     dra_options,
-    group_options,
     idle_cpu_options,
     judge_maker,
     mix_options,
     offline_pods,
     tide_options,
-    topology_options,
 )
 from forecast_scheduler.schedule_settings import ScheduleSettings
 from scorer.assuming import AssumingCluster
 from scorer.cluster.kubernetes_contract import Subscription
-from scorer.cluster.kubernetes_source import ResourceSource, source_of
+from scorer.cluster.kubernetes_source import ResourceSource
 from scorer.cluster.objects import NodeInfo, PodInfo
 from scorer.follower import Follower
 from scorer.scorer import Scorer
@@ -70,33 +62,17 @@ _CLAIMS_WEIGHT: Final = 2
 """Of DynamicResources (getDefaultPlugins in pkg/scheduler/apis/config/v1/default_plugins.go)."""
 
 
-@dataclass(slots=True)
-class ProfileFilters:
-    """All filters that a pod has to pass, by its profile: members of one gang may be of several. The profiles are made
-    last, and filled in here."""
-
-    profiles: Mapping[str, SchedulingProfile] = field(default_factory=dict)
-
-    def __call__(self, pod: PodInfo) -> Sequence[Filter]:
-        profile = self.profiles.get(pod.scheduler_name)
-        return () if profile is None else profile.filters_for(profile.policies.choose(pod).policy)
-
-
 @dataclass(frozen=True, slots=True)
 class GpuTables:
     """
-    view            : of the tables, with those of the profile that filters read
-    profile_filters : to be told of the profiles once they are made
+    rules : of every profile
+    view  : of the tables, with those of the rules and of the profile that filters read
     """
 
+    rules: NodeRules
     view: ClusterView
-    devices: DeviceTable
-    device_filter: GpuDevices
     live_mix: LiveMix
     fragmentation: Fragmentation
-    cards: CardPlugins
-    groups: GroupPlugins
-    topology: TopologyPlugins
     claims: DynamicResources
     offline: OfflinePods
     node_pods: GpuNodePods
@@ -106,36 +82,23 @@ class GpuTables:
     tide_room: TideRoom
     tide_options: TideOptions
     pod_gpus: PodGpus
-    profile_filters: ProfileFilters
 
     # Of the profile
 
     @property
-    def shared_filters(self) -> tuple[Filter, ...]:
-        """Of all profiles that share the nodes; the second takes the place of the one that policies have."""
-        return (self.device_filter, self.groups.filter)
-
-    @property
     def filters(self) -> tuple[Filter, ...]:
-        """Beside the standard and the shared ones."""
-        return (
-            self.cards.types,
-            *self.topology.filters,
-            self.claims,
-            self.idle_cpu,
-            self.tide_room,
-        )
+        """Beside the standard ones and those of the rules."""
+        return (self.claims, self.idle_cpu, self.tide_room)
 
     @property
-    def preferences(self) -> tuple[NodePreference, ...]:
-        """In the order in which they narrow."""
-        return (
-            self.groups.order,
-            self.tide_room,
-            self.cards.types,
-            *self.topology.preferences,
-            self.fragmentation,
-        )
+    def first(self) -> tuple[NodePreference, ...]:
+        """Narrows before types of cards are looked at."""
+        return (self.tide_room,)
+
+    @property
+    def last(self) -> tuple[NodePreference, ...]:
+        """Narrows the nodes that the rules leave."""
+        return (self.fragmentation,)
 
     @property
     def gates(self) -> tuple[PreEnqueue, ...]:
@@ -157,64 +120,47 @@ class GpuTables:
         """What is written before pods are bound; nothing in a dry run."""
         return (self.claims,) if self.claims.writer is not None else ()
 
-    def annotations_of(self, pod: PodInfo, node: str) -> Mapping[str, str]:
-        """What a pod is to say once it is bound; for any thread."""
-        return self.devices.annotations_of(pod, node)
-
     # Of the process
 
     def followers(self) -> Iterator[Follower]:
         """In the order in which they are to be attached."""
-        if self.topology.zones is not None:
-            yield self.topology.zones
-        yield from (self.devices, self.live_mix, self.cards.demand, self.groups.use)
-        yield from (self.claims.table, self.node_pods, self.tide)
+        yield from (self.live_mix, self.claims.table, self.node_pods, self.tide)
 
     def listen(self, changed: Callable[[], None], pod_may_go: Callable[[PodInfo], None]) -> None:
         """To be told when something of ours may let pods in that were rejected, or a pod into the queue."""
-        self.cards.scarcity.on_change.append(changed)
-        self.groups.use.on_change.append(changed)
         self.claims.table.on_room.append(changed)
         self.claims.table.on_claim.append(pod_may_go)
-        if self.topology.zones is not None:
-            self.topology.zones.on_room.append(changed)
 
     def read_again(self) -> Callable[[], bool]:
         """Have claims read anew; what is returned tells whether the tables know all that were allocated before."""
         return self.claims.table.read_again()
 
     def sources(self, api: ApiClient) -> Iterator[ResourceSource]:
-        """Follow claims and what drivers offer, and the NUMA zones of nodes, as far as they are installed; not started
-        yet. Other pods are placed without them, pods with claims once all claims were listed."""
+        """Follow claims and what drivers offer, as far as they are installed; not started yet. Other pods are placed
+        without them, pods with claims once all claims were listed."""
         yield dra_source(api, self.claims.table)
-        if zones := self._zone_subscriptions():
-            yield source_of(api, zones)
 
     def subscriptions(self) -> tuple[Subscription[Any], ...]:
-        """Resources that only these tables read: claims, what drivers offer, NUMA zones."""
-        return (*dra_subscriptions(self.claims.table), *self._zone_subscriptions())
-
-    def _zone_subscriptions(self) -> tuple[Subscription[Any], ...]:
-        if self.topology.zones is None:
-            return ()
-        return (Subscription(node_resource_topologies(self.devices.options), self.topology.zones.news),)
+        """Resources that only these tables read: claims, and what drivers offer."""
+        return dra_subscriptions(self.claims.table)
 
 
 def gpu_tables(
     scorer: Scorer,
     settings: ScheduleSettings,
+    rules: NodeRules,
     index: PlacementIndex,
     gangs: GangDirectory | None,
     colocation: Colocation,
     session: ApiSession | None,
 ) -> GpuTables:
-    """Attached to the tables of the scorer, after the index. Raises InputError.
+    """Attached to the tables of the scorer, after the index and the rules. Raises InputError.
 
     gangs   : None = PodGroups are not heeded
     session : that claims are written with; None = they are not
     """
     with scorer.reading() as cluster:
-        made = _gpu_tables(scorer, cluster, settings, index, gangs, colocation, session)
+        made = _gpu_tables(scorer, cluster, settings, rules, index, gangs, colocation, session)
         for follower in made.followers():
             scorer.attach((), follower)
     return made
@@ -224,6 +170,7 @@ def _gpu_tables(
     scorer: Scorer,
     cluster: AssumingCluster,
     settings: ScheduleSettings,
+    rules: NodeRules,
     index: PlacementIndex,
     gangs: GangDirectory | None,
     colocation: Colocation,
@@ -231,12 +178,11 @@ def _gpu_tables(
 ) -> GpuTables:
     ours, state, clock = settings.gpu, cluster.state, scorer.clock
     name, domains = settings.scheduler_names[GPU], {settings.domain, *settings.share_nodes}
-    options = device_options(ours)
+    devices, options = rules.devices, rules.devices.options
 
     def is_our_node(node: NodeInfo) -> bool:
         return node.labels.get(DOMAIN_LABEL, "") in domains
 
-    devices = DeviceTable(state, options, is_assumed=cluster.assumed.__contains__, clock=clock)
     shapes = PodShapes(devices)
 
     def shape_of(pod: PodInfo) -> PodShape | None:
@@ -247,10 +193,8 @@ def _gpu_tables(
     fragmentation = Fragmentation(
         state, devices, shapes, live_mix, CostTable(state, devices), judge_maker(ours), slack=ours.slack
     )
-    devices.choose = fragmentation.device_for
-    profile_filters = ProfileFilters()
-    topology = topology_plugins(state, devices, gangs, profile_filters, topology_options(ours), clock=clock)
-    offline, idle_options = offline_pods(ours), idle_cpu_options(ours, dry_run=settings.dry_run)
+    rules.choose_devices_by(fragmentation.device_for)
+    offline, idle_options = offline_pods(ours, options), idle_cpu_options(ours, dry_run=settings.dry_run)
     node_pods = GpuNodePods(cluster, offline)
     gpus_of, tiding = pod_gpus(options), tide_options(ours, dry_run=settings.dry_run)
     tide = TideTable(
@@ -260,17 +204,12 @@ def _gpu_tables(
         pool_of=pool_of(options, ours.tide.pool_label, is_our_node),
         gangs=gangs,
     )
-    zones = () if topology.zones is None else (topology.zones,)
-    view = ClusterView(cluster, index, (*zones, devices, tide))
+    view = ClusterView(cluster, index, (*rules.tables, tide))
     return GpuTables(
+        rules=rules,
         view=view,
-        devices=devices,
-        device_filter=GpuDevices(devices),
         live_mix=live_mix,
         fragmentation=fragmentation,
-        cards=card_plugins(state, devices, card_options(ours), clock=clock),
-        groups=group_plugins(state, group_options(ours), devices, clock=clock),
-        topology=topology,
         claims=DynamicResources(
             session,
             view,
@@ -288,5 +227,4 @@ def _gpu_tables(
         tide_room=TideRoom(tide, gpus_of, tiding, clock=clock),
         tide_options=tiding,
         pod_gpus=gpus_of,
-        profile_filters=profile_filters,
     )

@@ -39,6 +39,7 @@ class DryWorld:
 
     def __init__(self, settings: Settings, provider: PolicyProvider | None, session: FileSession | ApiSession) -> None:
         self.settings, self.provider, self._session = settings.schedule, provider, session
+        self._rules = settings.node_rules
         self.objects: ClusterObjects | None = None
         self._source: ResourceSource | None = None
         self._policies: Policies = OnePolicy(schedule_policy(settings)) if provider is None else provider
@@ -46,7 +47,7 @@ class DryWorld:
 
     def attach(self, scorer: Scorer) -> Collection[Kind]:
         """The tables and the loop, before the first object comes."""
-        tables = schedule_tables(scorer, self.settings)
+        tables = schedule_tables(scorer, self.settings, self._rules)
         self._loop = DryLoop(self.settings, scorer, tables, self._policies, self._session)
         if self.provider is not None:
             self.provider.read_labels_with(tables.view.index.namespaces.labels_of)

@@ -36,6 +36,7 @@ from forecast_scheduler.gpu_care import GpuCare
 from forecast_scheduler.job_care import JobCare, JobQueueView
 from forecast_scheduler.live_policies import open_policies
 from forecast_scheduler.live_scorer import Inputs, check_inputs, open_scorer
+from forecast_scheduler.node_rule_care import NodeRuleCare
 from forecast_scheduler.schedule_loop import ScheduleLoop
 from forecast_scheduler.schedule_options import (
     lease_timing,
@@ -137,7 +138,7 @@ class _Background(Protocol):
 
 
 class _Care(Protocol):
-    """What goes on around one profile in threads of its own, and what is told of it."""
+    """What goes on around the rules or one profile in threads of its own, and what is told of it."""
 
     @property
     def jobs(self) -> Sequence[_Background]: ...
@@ -183,7 +184,7 @@ def open_schedule(
 
         def attach(scorer: Scorer) -> Collection[Kind]:
             """All that follows the tables is there before the first object comes."""
-            tables = schedule_tables(scorer, ours, None if ours.dry_run else session)
+            tables = schedule_tables(scorer, ours, settings.node_rules, None if ours.dry_run else session)
             if provider is not None:
                 provider.read_labels_with(tables.view.index.namespaces.labels_of)
             source = tables.source(api)
@@ -279,9 +280,11 @@ def _gang_jobs(
 
 
 def _cares(parts: LoopParts, loop: Loop, api: ApiClient) -> list[_Care]:
-    """Of the profiles that have some."""
+    """Of the rules about nodes, and of the profiles that have some."""
     tables, post = parts.tables, None if parts.settings.dry_run else session_post(parts.session)
-    cares: list[_Care] = []
+    cares: list[_Care] = [
+        NodeRuleCare(tables.rules, parts.scorer, api=api, after=lambda: parts.waits_for() == ""),
+    ]
     if tables.jobs is not None:
         cares.append(
             JobCare(

@@ -29,8 +29,9 @@ from extender.policies.provider import PolicyProvider
 from extender.policies.under_defaults import UnderDefaults
 from extender.usable_nodes import Placer, UsableNodes
 from forecast_scheduler.extender_options import policy_defaults
-from forecast_scheduler.gpu_options import device_options, idle_cpu_options, offline_pods
+from forecast_scheduler.gpu_options import idle_cpu_options, offline_pods
 from forecast_scheduler.job_options import serverless_options
+from forecast_scheduler.node_rule_options import device_options
 from forecast_scheduler.schedule_options import schedule_policy_defaults
 from forecast_scheduler.settings import Settings
 from scorer.cluster.objects import PodInfo
@@ -93,7 +94,8 @@ def _job_placer(settings: Settings, name: str, policies: Policies, virtual: Virt
 
 def _gpu_placer(settings: Settings, name: str, policies: Policies) -> Placer:
     ours = settings.schedule.gpu
-    devices, offline = device_options(ours), offline_pods(ours)
+    devices = device_options(settings.node_rules)
+    offline = offline_pods(ours, devices)
     plain = idle_cpu_options(ours, dry_run=True).plain_pods
     cards = [name for name in (*devices.resources, devices.shared_memory_resource) if name]
     return Placer(

@@ -52,6 +52,7 @@ class PlacingCore:
             tables.gangs.listeners.append(self._group_changed)
         tables.ended.append(self._nomination_ended)
         tables.colocation.listeners.append(self.forecast_changed)
+        tables.rules.listen(self.forecast_changed)
         if tables.jobs is not None:
             tables.jobs.listen(self.forecast_changed)
         if tables.gpus is not None:

@@ -14,7 +14,7 @@ from extender.policies.compiling import PolicyDefaults, settings_policy
 from extender.policies.filter_choice import FilterOptions, RareDeviceMode, RareDeviceOptions
 from extender.policies.policy import Policy
 from forecast.errors import InputError
-from forecast_scheduler.gpu_options import group_options
+from forecast_scheduler.node_rule_options import group_options
 from forecast_scheduler.schedule_settings import ScheduleSettings
 from forecast_scheduler.scorer_options import scorer_options
 from forecast_scheduler.settings import Settings
@@ -69,7 +69,7 @@ def schedule_policy_defaults(settings: Settings) -> PolicyDefaults:
             RareDeviceMode(rare.mode), tuple(rare.resources), tuple(rare.types), tuple(rare.type_labels), rare.points
         ),
         highest_peaks=ours.highest_peaks,
-        groups=group_options(ours.gpu),
+        groups=group_options(settings.node_rules),
     )
     return PolicyDefaults(scorer.weights, scorer.parameters, options)
 

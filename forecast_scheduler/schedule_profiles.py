@@ -24,6 +24,7 @@ from extender.gpu.devices.nominated_devices import NominatedDevices
 from extender.gpu.dra.no_resource_claims import NoResourceClaims
 from extender.gpu.profile import GPU
 from extender.job.profile import JOB
+from extender.node_rules import NodeRules
 from extender.online.profile import ONLINE
 from extender.policies.policy import Policies
 from forecast_scheduler.gpu_tables import GpuTables
@@ -40,11 +41,15 @@ __all__ = ["assembled_profiles", "live_profiles", "profiles_of"]
 
 @dataclass(frozen=True, slots=True)
 class _Own:
-    """What a profile has that the others have not. See standard_profile and BindingPlugins for the words."""
+    """What a profile has that the others have not. See standard_profile and BindingPlugins for the words.
+
+    first, last : preferences before and after those of the rules; the order of machine groups comes before all
+    """
 
     instead: Sequence[Filter] = ()
     filters: Sequence[Filter] = ()
-    preferences: Sequence[NodePreference] = ()
+    first: Sequence[NodePreference] = ()
+    last: Sequence[NodePreference] = ()
     gates: Sequence[PreEnqueue] = ()
     post_filters: Sequence[PostFilter] = ()
     scores: Sequence[tuple[Score, int]] = ()
@@ -54,6 +59,7 @@ def profiles_of(
     settings: ScheduleSettings,
     policies: Policies,
     binding_of: Callable[[str], BindingPlugins],
+    rules: NodeRules,
     jobs: JobTables | None,
     gpus: GpuTables | None,
     *,
@@ -64,6 +70,7 @@ def profiles_of(
 ) -> Mapping[str, SchedulingProfile]:
     """
     binding_of           : by the name of the profile
+    rules                : of all profiles
     jobs, gpus           : where these profiles run
     fit, further_filters : see standard_profile; of all profiles, as are the gates and post filters that follow
     """
@@ -75,8 +82,8 @@ def profiles_of(
             binding_of(name),
             fit=fit,
             instead=own.instead,
-            further_filters=(*further_filters, *(() if gpus is None else gpus.shared_filters), *own.filters),
-            preferences=own.preferences,
+            further_filters=(*further_filters, *rules.filters, *own.filters),
+            preferences=(*rules.first, *own.first, *rules.preferences, *own.last),
             pre_enqueue=(*pre_enqueue, *own.gates),
             post_filters=(*own.post_filters, *post_filters),
             scores=own.scores,
@@ -84,8 +91,7 @@ def profiles_of(
         )
         for name, own in _own(settings, jobs, gpus)
     }
-    if gpus is not None:
-        gpus.profile_filters.profiles = profiles
+    rules.profile_filters.profiles = profiles
     return profiles
 
 
@@ -99,7 +105,7 @@ def _own(settings: ScheduleSettings, jobs: JobTables | None, gpus: GpuTables | N
             _Own(
                 instead=jobs.instead,
                 filters=(*jobs.filters, NoResourceClaims()),
-                preferences=jobs.preferences,
+                first=jobs.preferences,
                 gates=jobs.gates,
             ),
         )
@@ -108,7 +114,8 @@ def _own(settings: ScheduleSettings, jobs: JobTables | None, gpus: GpuTables | N
             GPU,
             _Own(
                 filters=gpus.filters,
-                preferences=gpus.preferences,
+                first=gpus.first,
+                last=gpus.last,
                 gates=gpus.gates,
                 post_filters=gpus.post_filters,
                 scores=gpus.scores,
@@ -134,7 +141,7 @@ def assembled_profiles(
     """
     guard, gpus = NodeGuard(tables.view.state), tables.gpus
     of_volumes = () if volumes is None else (volumes,)
-    of_devices = () if gpus is None else (NominatedDevices(gpus.devices, tables.nominated),)
+    of_devices = NominatedDevices(tables.rules.devices, tables.nominated)
 
     def binding_of(profile: str) -> BindingPlugins:
         binding = BindingPlugins(bind=(guard, bind), reserve=of_volumes, awaited=of_volumes)
@@ -151,10 +158,11 @@ def assembled_profiles(
         settings,
         policies,
         binding_of,
+        tables.rules,
         tables.jobs,
         tables.gpus,
         fit=tables.fit,
-        further_filters=(tables.nominated, *of_devices, tables.colocation.filter),
+        further_filters=(tables.nominated, of_devices, tables.colocation.filter),
         pre_enqueue=() if tables.gangs is None else (Gang(tables.gangs),),
         post_filters=_post_filters(settings, tables, clock),
     )
@@ -169,7 +177,7 @@ def live_profiles(
     bind: Bind = DryRun()
     if not settings.dry_run:
         # Whatever profile places it: a pod says which cards it was given.
-        annotations_of = None if tables.gpus is None else tables.gpus.annotations_of
+        annotations_of = tables.rules.annotations_of
         bind = DefaultBinder(parts.session, limit, annotations_of=annotations_of, seconds=settings.binding_timeout)
     return assembled_profiles(settings, parts.policies, tables, bind, clock=time.time, volumes=volumes)
 

@@ -24,9 +24,12 @@ from extender.framework.preemption.sitting_pods import SittingPods
 from extender.gpu.profile import GPU
 from extender.index.index import INDEXED_KINDS, PlacementIndex
 from extender.job.profile import JOB
+from extender.node_rules import NodeRules, node_rules
 from extender.online.colocating import Colocation
 from forecast_scheduler.gpu_tables import GpuTables, gpu_tables
 from forecast_scheduler.job_tables import JobTables, job_tables
+from forecast_scheduler.node_rule_options import node_rule_options
+from forecast_scheduler.node_rule_settings import NodeRuleSettings
 from forecast_scheduler.schedule_options import gang_options, gap_options
 from forecast_scheduler.schedule_settings import ScheduleSettings
 from scorer.assumed import AssumedPods
@@ -41,6 +44,7 @@ __all__ = ["ScheduleTables", "schedule_colocation", "schedule_tables"]
 @dataclass(frozen=True, slots=True)
 class ScheduleTables:
     """
+    rules : about nodes, for every profile
     gangs : None = PodGroups are not heeded
     ended : who is told of nominations that ended, see NominatedPods
     jobs  : of the job profile; None = it does not run here
@@ -48,6 +52,7 @@ class ScheduleTables:
     """
 
     view: ClusterView
+    rules: NodeRules
     assumed: AssumedPods
     fit: NodeResourcesFit
     gangs: GangDirectory | None
@@ -73,16 +78,18 @@ class ScheduleTables:
         return source_of(api, self._awaited())
 
     def subscriptions(self) -> tuple[Subscription[Any], ...]:
-        """Resources that only these tables and those of the profiles read."""
-        of_profiles = [one.subscriptions() for one in (self.jobs, self.gpus) if one is not None]
-        return (*self._awaited(), *chain.from_iterable(of_profiles))
+        """Resources that only these tables, those of the rules and those of the profiles read."""
+        further = [one.subscriptions() for one in (self.rules, self.jobs, self.gpus) if one is not None]
+        return (*self._awaited(), *chain.from_iterable(further))
 
     def _awaited(self) -> tuple[Subscription[Any], ...]:
         budgets = Subscription(WATCHED_BUDGETS, self.budgets)
         return (budgets,) if self.phases is None else (budgets, Subscription(POD_GROUPS, self.phases))
 
 
-def schedule_tables(scorer: Scorer, settings: ScheduleSettings, session: ApiSession | None = None) -> ScheduleTables:
+def schedule_tables(
+    scorer: Scorer, settings: ScheduleSettings, rule_settings: NodeRuleSettings, session: ApiSession | None = None
+) -> ScheduleTables:
     """Attached to the tables of the scorer, which has not read its cluster yet. Raises InputError, see job_options.
 
     session : that claims are written with; None = they are not
@@ -107,10 +114,13 @@ def schedule_tables(scorer: Scorer, settings: ScheduleSettings, session: ApiSess
                 clock=scorer.clock,
             )
             scorer.attach((), gangs)
+        rules = node_rules(cluster, node_rule_options(rule_settings), gangs, clock=scorer.clock)
+        for follower in rules.followers():
+            scorer.attach((), follower)
         colocation = schedule_colocation(scorer, settings)
         gpus = None
         if GPU in settings.profiles:
-            gpus = gpu_tables(scorer, settings, index, gangs, colocation, session)
+            gpus = gpu_tables(scorer, settings, rules, index, gangs, colocation, session)
         nominated = NominatedPods(cluster.state, fit=fit, ended=tell_ended)
         standing_of = priority_of if gpus is None else gpus.offline.standing
         sitting = SittingPods(cluster.state, budgets, gangs, standing_of=standing_of)
@@ -118,7 +128,8 @@ def schedule_tables(scorer: Scorer, settings: ScheduleSettings, session: ApiSess
             scorer.attach((), follower)
         jobs = None if JOB not in settings.profiles else job_tables(scorer, settings)
     return ScheduleTables(
-        view=ClusterView(cluster, index) if gpus is None else gpus.view,
+        view=ClusterView(cluster, index, rules.tables) if gpus is None else gpus.view,
+        rules=rules,
         assumed=cluster.assumed,
         fit=fit,
         gangs=gangs,

@@ -12,13 +12,14 @@ from __future__ import annotations
 import difflib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import yaml
 from pydantic import BaseModel, Field, ValidationError
 
 from forecast.errors import InputError
 from forecast_scheduler.extender_settings import ExtenderSettings
+from forecast_scheduler.node_rule_settings import NodeRuleSettings
 from forecast_scheduler.policy_settings import PolicySettings
 from forecast_scheduler.schedule_settings import ScheduleSettings
 from forecast_scheduler.scorer_settings import ScorerSettings
@@ -30,6 +31,14 @@ __all__ = ["ENVIRONMENT_PREFIX", "ModelsSettings", "ReplaySettings", "Settings",
 
 ENVIRONMENT_PREFIX = "FORECAST_SCHEDULER_"
 CONFIG_VARIABLE = ENVIRONMENT_PREFIX + "CONFIG"
+
+_MOVED: Final = {
+    "schedule.gpu.devices": "node_rules.devices",
+    "schedule.gpu.cards": "node_rules.cards",
+    "schedule.gpu.groups": "node_rules.machine_groups",
+    "schedule.gpu.topology": "node_rules.topology",
+}
+"""Keys that have another name since, and that."""
 
 
 class ModelsSettings(SettingGroup):
@@ -77,6 +86,7 @@ class Settings(SettingGroup):
     scorer: ScorerSettings = ScorerSettings()
     extender: ExtenderSettings = ExtenderSettings()
     schedule: ScheduleSettings = ScheduleSettings()
+    node_rules: NodeRuleSettings = NodeRuleSettings()
     policies: PolicySettings = PolicySettings()
     webhook: WebhookSettings = WebhookSettings()
 
@@ -156,6 +166,8 @@ def _first_mistake(error: ValidationError, source: str) -> str:
     mistake = error.errors()[0]
     path = [str(part) for part in mistake["loc"]]
     key = ".".join(path)
+    if mistake["type"] == "extra_forbidden" and key in _MOVED:
+        return f"{source} has the key {key!r}, which is {_MOVED[key]!r} now: write it there"
     if mistake["type"] == "extra_forbidden":
         allowed = _keys_of_group(path[:-1])
         near = difflib.get_close_matches(path[-1], allowed, n=1)

@@ -1,4 +1,4 @@
-"""What is kept for whom among types of cards; the settings say the same under schedule.gpu.cards."""
+"""What is kept for whom among types of cards; the settings say the same under node_rules.cards."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ def decision_of_cycle(
     made: list[Any] = []
 
     def attach(scorer: Scorer) -> Any:
-        tables = schedule_tables(scorer, settings.schedule)
+        tables = schedule_tables(scorer, settings.schedule, settings.node_rules)
         profiles = assembled_profiles(settings.schedule, policies, tables, DryRun(), clock=scorer.clock)
         made.append(
             (tables, placing_core(scorer, tables, profiles, queue_options(settings.schedule), clock=scorer.clock))

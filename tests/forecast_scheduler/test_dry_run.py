@@ -268,7 +268,7 @@ def test_the_documented_export_names_every_kind_that_the_tables_read() -> None:
     lines = re.findall(r"""kinds=['"](?:\$kinds\|)?([^'"]+)['"]""", text)
     captured = re.compile("|".join(lines))
     settings = Settings().schedule.model_copy(update={"profiles": ["online", "gpu", "job"]})
-    world = schedule_tables(Scorer(), settings)
+    world = schedule_tables(Scorer(), settings, Settings().node_rules)
     read = [*(one.watched for one in world.subscriptions()), *WATCHED.values()]
     names = [f"{one.plural}.{one.group}" if one.group else one.plural for one in read]
     assert len(names) > 15

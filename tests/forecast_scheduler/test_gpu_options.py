@@ -8,8 +8,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from extender.card_types.options import CardOptions, Even, Protection
-from extender.gpu.devices.options import DeviceOptions
 from extender.gpu.dra.options import DraOptions
 from extender.gpu.fragmentation.balanced import Balanced
 from extender.gpu.fragmentation.live_mix import MixOptions
@@ -17,22 +15,15 @@ from extender.gpu.fragmentation.packing import Packing
 from extender.gpu.fragmentation.shapes import PodShape, ShapeMix
 from extender.gpu.idle_cpu.options import IdleCpuOptions
 from extender.gpu.tide.options import TideOptions
-from extender.gpu.topology.options import TopologyOptions
-from extender.machine_groups.options import Borrow, Group, GroupOptions, GroupOwner
 from forecast.errors import InputError
 from forecast_scheduler.gpu_options import (
-    card_options,
-    device_options,
     dra_options,
-    group_options,
     idle_cpu_options,
     judge_maker,
     mix_options,
     tide_options,
-    topology_options,
 )
 from forecast_scheduler.gpu_settings import GpuSettings
-from forecast_scheduler.schedule_options import schedule_policy_defaults
 from forecast_scheduler.settings import Settings, with_options
 from tests.extender.gpu.fragmentation.cases import node_states
 from tests.processes.scorer_process import ROOT
@@ -44,22 +35,13 @@ def settings(**changed: Any) -> GpuSettings:
 
 def test_defaults_are_those_of_the_options() -> None:
     ours = GpuSettings()
-    assert device_options(ours) == DeviceOptions()
     assert mix_options(ours) == MixOptions()
-    assert card_options(ours) == CardOptions()
     assert dra_options(ours) == DraOptions()
-    assert group_options(ours) == GroupOptions()
-    assert topology_options(ours) == TopologyOptions()
     assert idle_cpu_options(ours, dry_run=False) == IdleCpuOptions()
     assert tide_options(ours, dry_run=False) == TideOptions()
 
 
 def test_what_is_set_gets_there() -> None:
-    cards = card_options(settings(cards={"protection": "hard", "even": "all", "half_life": "1h"}))
-    assert (cards.protection, cards.even, cards.half_life_seconds) == (Protection.HARD, Even.ALL, 3600)
-    lent = {"name": "search", "owners": [{"namespaces": ["a"]}], "borrow": "idle", "keep_free": 0.1}
-    (group,) = group_options(settings(groups=[lent])).groups
-    assert group == Group("search", (GroupOwner(("a",)),), borrow=Borrow.IDLE, keep_free=0.1)
     assert idle_cpu_options(settings(idle_cpu={"memory_per_gpu": 2}), dry_run=True).memory_per_gpu == 2 * 2**30
     assert tide_options(settings(tide={"grace": "10m"}), dry_run=True).dry_run
 
@@ -79,9 +61,7 @@ def test_placement_is_a_choice() -> None:
     "changed",
     [
         {"placement": "random"},
-        {"groups": [{"name": "a", "keep_free": 2}]},
         {"idle_cpu": {"hours": 1, "lead": "2h"}},
-        {"cards": {"band": 0}},
         {"tide": {"every": 0}},
     ],
 )
@@ -93,11 +73,8 @@ def test_what_cannot_work_is_refused(changed: dict[str, Any]) -> None:
 @pytest.mark.parametrize(
     ("group", "page"),
     [
-        ("devices", "gpu-devices.md"),
         ("mix", "gpu-placement.md"),
         ("balance", "gpu-placement.md"),
-        ("cards", "card-types.md"),
-        ("topology", "gpu-topology.md"),
         ("dra", "dra.md"),
         ("idle_cpu", "idle-cpu.md"),
         ("tide", "tide.md"),
@@ -108,8 +85,3 @@ def test_the_page_of_a_group_names_its_settings(group: str, page: str) -> None:
     block = getattr(GpuSettings(), group)
     missing = {name for name in type(block).model_fields if not re.search(rf"`{name}`|\b{name}:", text)}
     assert missing == set()
-
-
-def test_groups_hold_for_pods_of_all_profiles() -> None:
-    ours = with_options(Settings(), {"schedule": {"gpu": {"groups": [{"name": "search"}]}}})
-    assert schedule_policy_defaults(ours).filters.groups == GroupOptions((Group("search"),))

@@ -279,7 +279,7 @@ def test_the_explanation_of_a_running_scheduler_names_the_same_node(
     settings = Settings()
 
     def attach(scorer: Scorer) -> Any:
-        tables = schedule_tables(scorer, settings.schedule)
+        tables = schedule_tables(scorer, settings.schedule, settings.node_rules)
         policies = OnePolicy(schedule_policy(settings))
         profiles = assembled_profiles(settings.schedule, policies, tables, DryRun(), clock=scorer.clock)
         core = placing_core(scorer, tables, profiles, queue_options(settings.schedule), clock=scorer.clock)

@@ -29,13 +29,14 @@ NAMES = {"online": "forecast-scheduler", "gpu": "gpu-scheduler", "job": "job-sch
 def made(*profiles: str) -> tuple[ScheduleTables, Mapping[str, SchedulingProfile]]:
     settings = with_options(Settings(), {"schedule": {"profiles": list(profiles), "domain": ""}})
     scorer = Scorer(clock=lambda: 1_700_000_000.0)
-    tables = schedule_tables(scorer, settings.schedule)
+    tables = schedule_tables(scorer, settings.schedule, settings.node_rules)
     scorer.replace(Kind.NODES, [node("a"), node("b")])
     assert tables.gangs is not None
     return tables, profiles_of(
         settings.schedule,
         OnePolicy(schedule_policy(settings)),
         lambda name: BindingPlugins(bind=()),
+        tables.rules,
         tables.jobs,
         tables.gpus,
         fit=tables.fit,

@@ -1,4 +1,4 @@
-"""How devices are named by nodes and pods; the settings say the same under schedule.gpu.devices."""
+"""How devices are named by nodes and pods; the settings say the same under node_rules.devices."""
 
 from __future__ import annotations
 

@@ -27,14 +27,17 @@ __all__ = ["NearCards"]
 
 
 class NearCards:
-    """NodePreference, and `choose` for DeviceTable.choose; under the lock of the tables."""
+    """NodePreference, and `choose` for DeviceTable.choose; under the lock of the tables.
+
+    otherwise : who chooses for shares, and on nodes of which nothing is known
+    """
 
     name = "NearCards"
 
     def __init__(self, zones: ZoneTable, devices: DeviceTable, otherwise: Choose | None = None) -> None:
-        """otherwise: who chooses for shares, and on nodes of which nothing is known; None = best fit."""
+        """otherwise: None = best fit."""
         self._zones, self._devices = zones, devices
-        self._otherwise = otherwise or devices.best_fit
+        self.otherwise: Choose = otherwise or devices.best_fit
 
     # DeviceTable.choose
 
@@ -42,7 +45,7 @@ class NearCards:
         """Which cards of the node of a row it gets; None = there are not enough."""
         layout = self._layout(row)
         if not layout.levels or demand.milli != WHOLE:
-            return self._otherwise(row, demand, pod)
+            return self.otherwise(row, demand, pod)
         return _chosen(layout, self._free(row), demand.count)
 
     # NodePreference

@@ -1,4 +1,4 @@
-"""What can be set about topology; the settings say the same under schedule.gpu.topology."""
+"""What can be set about topology; the settings say the same under node_rules.topology."""
 
 from __future__ import annotations
 

@@ -1,0 +1,170 @@
+"""The rules about nodes, in one place: which nodes a pod may go to and which come first, whatever places the pod.
+
+    nodes, pods --> devices   which node has which cards, who has them     GpuDevices
+                --> cards     types that pods name, and scarce ones        CardTypes
+                --> groups    private machines, lent while idle            MachineGroup, MachineGroupOrder
+    zones       --> topology  gangs close together, cards of one zone      GangTopology, NodeResourceTopologyMatch,
+                                                                                 NearCards
+
+They are made before the cluster is read, and exist whichever profiles run: every profile has the same filters and the
+same order. What is of one profile only is not here: what a pod costs the cards, the tide, idle cores, claims.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from kubernetes.client import ApiClient
+
+from extender.card_types.options import CardOptions
+from extender.card_types.plugins import CardPlugins, card_plugins
+from extender.filters.filter import Filter
+from extender.framework.gangs.directory import GangDirectory
+from extender.framework.plugins import NodePreference
+from extender.framework.profile import SchedulingProfile
+from extender.gpu.devices.device_table import Choose, DeviceTable
+from extender.gpu.devices.filter import GpuDevices
+from extender.gpu.devices.options import DeviceOptions
+from extender.gpu.topology.decoding import node_resource_topologies
+from extender.gpu.topology.options import TopologyOptions
+from extender.gpu.topology.plugins import TopologyPlugins, topology_plugins
+from extender.machine_groups.options import GroupOptions
+from extender.machine_groups.plugins import GroupPlugins, group_plugins
+from scorer.assuming import AssumingCluster
+from scorer.cluster.kubernetes_contract import Subscription
+from scorer.cluster.kubernetes_source import ResourceSource, source_of
+from scorer.cluster.objects import PodInfo
+from scorer.follower import Follower
+
+__all__ = ["NodeRuleOptions", "NodeRules", "node_rules"]
+
+
+@dataclass(frozen=True, slots=True)
+class NodeRuleOptions:
+    """The settings say the same under node_rules."""
+
+    devices: DeviceOptions = field(default_factory=DeviceOptions)
+    cards: CardOptions = field(default_factory=CardOptions)
+    groups: GroupOptions = field(default_factory=GroupOptions)
+    topology: TopologyOptions = field(default_factory=TopologyOptions)
+
+
+@dataclass(slots=True)
+class ProfileFilters:
+    """All filters that a pod has to pass, by its profile: members of one gang may be of several. The profiles are made
+    last, and filled in here."""
+
+    profiles: Mapping[str, SchedulingProfile] = field(default_factory=dict)
+
+    def __call__(self, pod: PodInfo) -> Sequence[Filter]:
+        profile = self.profiles.get(pod.scheduler_name)
+        return () if profile is None else profile.filters_for(profile.policies.choose(pod).policy)
+
+
+@dataclass(frozen=True, slots=True)
+class NodeRules:
+    """profile_filters: takes the profiles once they are made."""
+
+    devices: DeviceTable
+    device_filter: GpuDevices
+    cards: CardPlugins
+    groups: GroupPlugins
+    topology: TopologyPlugins
+    profile_filters: ProfileFilters
+
+    # Of every profile
+
+    @property
+    def filters(self) -> tuple[Filter, ...]:
+        """For every pod. MachineGroup takes the place of the one that policies have."""
+        return (self.device_filter, self.groups.filter, self.cards.types, *self.topology.filters)
+
+    @property
+    def first(self) -> tuple[NodePreference, ...]:
+        """Narrow before any preference of a profile."""
+        return (self.groups.order,)
+
+    @property
+    def preferences(self) -> tuple[NodePreference, ...]:
+        """Narrow after `first` and what a profile puts behind it."""
+        return (self.cards.types, *self.topology.preferences)
+
+    @property
+    def tables(self) -> tuple[Follower, ...]:
+        """Tables that filters read beside the cluster; see ClusterView."""
+        return (*self._zones, self.devices)
+
+    def annotations_of(self, pod: PodInfo, node: str) -> Mapping[str, str]:
+        """What a pod says once it is bound: which cards it has. For any thread."""
+        return self.devices.annotations_of(pod, node)
+
+    def choose_devices_by(self, choose: Choose) -> None:
+        """Set who chooses the cards of a node for a pod, where topology has nothing to say."""
+        if self.topology.cards is None:
+            self.devices.choose = choose
+        else:
+            self.topology.cards.otherwise = choose
+
+    # Of the process
+
+    def followers(self) -> Iterator[Follower]:
+        """In the order in which they have to be attached."""
+        yield from self.tables
+        yield from (self.cards.demand, self.groups.use)
+
+    def listen(self, changed: Callable[[], None]) -> None:
+        """Call back when a rule may let pods in that it rejected."""
+        self.cards.scarcity.on_change.append(changed)
+        self.groups.use.on_change.append(changed)
+        if self.topology.zones is not None:
+            self.topology.zones.on_room.append(changed)
+
+    def look(self) -> None:
+        """Let time pass: what is scarce, who still waits for machines, what nodes were asked to publish. Every second,
+        under the lock of the tables."""
+        self.cards.scarcity.advance()
+        self.groups.use.look()
+        if self.topology.zones is not None:
+            self.topology.zones.tick()
+
+    def sources(self, api: ApiClient) -> Iterator[ResourceSource]:
+        """Follow the NUMA zones of nodes, as far as they are installed; not started yet. Pods are placed without
+        them."""
+        if zones := self.subscriptions():
+            yield source_of(api, zones)
+
+    def subscriptions(self) -> tuple[Subscription[Any], ...]:
+        """Resources that only these tables read."""
+        if self.topology.zones is None:
+            return ()
+        return (Subscription(node_resource_topologies(self.devices.options), self.topology.zones.news),)
+
+    @property
+    def _zones(self) -> tuple[Follower, ...]:
+        return () if self.topology.zones is None else (self.topology.zones,)
+
+
+def node_rules(
+    cluster: AssumingCluster,
+    options: NodeRuleOptions,
+    gangs: GangDirectory | None,
+    *,
+    clock: Callable[[], float],
+) -> NodeRules:
+    """Under the lock of the tables; nothing is attached yet.
+
+    gangs : None = PodGroups are not heeded
+    clock : unix seconds
+    """
+    state, profile_filters = cluster.state, ProfileFilters()
+    devices = DeviceTable(state, options.devices, is_assumed=cluster.assumed.__contains__, clock=clock)
+    return NodeRules(
+        devices=devices,
+        device_filter=GpuDevices(devices),
+        cards=card_plugins(state, devices, options.cards, clock=clock),
+        groups=group_plugins(state, options.groups, devices, clock=clock),
+        topology=topology_plugins(state, devices, gangs, profile_filters, options.topology, clock=clock),
+        profile_filters=profile_filters,
+    )

@@ -1,0 +1,58 @@
+"""What goes on around the rules about nodes in threads of its own, and their metrics."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Final, Protocol
+
+from fastapi import APIRouter
+from kubernetes.client import ApiClient
+from prometheus_client.registry import Collector
+
+from extender.gpu.devices.metrics import DeviceCollector
+from extender.gpu.topology.metrics import TopologyCollector
+from extender.node_rules import NodeRules
+from scorer.every import Every
+from scorer.scorer import Scorer
+
+__all__ = ["NodeRuleCare"]
+
+_LOOK_SECONDS: Final = 1.0
+
+
+class _Background(Protocol):
+    def start(self) -> None: ...
+
+    def stop(self) -> None: ...
+
+
+class NodeRuleCare:
+    """Whoever leads: a replica that takes over knows what is scarce.
+
+    jobs       : start in this order, and stop in reverse
+    collectors : for /metrics
+    """
+
+    routers: Sequence[APIRouter] = ()
+    bodies: Sequence[type] = ()
+
+    def __init__(self, rules: NodeRules, scorer: Scorer, *, api: ApiClient, after: Callable[[], bool]) -> None:
+        """
+        api   : for lists and watches
+        after : whether the cluster was read
+        """
+
+        def look() -> None:
+            with scorer.reading():
+                rules.look()
+
+        self.jobs: Sequence[_Background] = [
+            *rules.sources(api),
+            Every("node-rules", _LOOK_SECONDS, look, after=after),
+        ]
+        self.collectors: Sequence[Collector] = [
+            DeviceCollector(rules.devices),
+            rules.cards.collector,
+            rules.groups.collector,
+            TopologyCollector(rules.topology.gangs, rules.topology.zones),
+        ]
