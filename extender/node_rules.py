@@ -27,11 +27,11 @@ from extender.framework.profile import SchedulingProfile
 from extender.gpu.devices.device_table import Choose, DeviceTable
 from extender.gpu.devices.filter import GpuDevices
 from extender.gpu.devices.options import DeviceOptions
-from extender.gpu.topology.decoding import node_resource_topologies
-from extender.gpu.topology.options import TopologyOptions
-from extender.gpu.topology.plugins import TopologyPlugins, topology_plugins
 from extender.machine_groups.options import GroupOptions
 from extender.machine_groups.plugins import GroupPlugins, group_plugins
+from extender.topology.decoding import node_resource_topologies
+from extender.topology.options import TopologyOptions
+from extender.topology.plugins import TopologyPlugins, topology_plugins
 from scorer.assuming import AssumingCluster
 from scorer.cluster.kubernetes_contract import Subscription
 from scorer.cluster.kubernetes_source import ResourceSource, source_of

@@ -15,9 +15,9 @@ from extender.framework.gangs.labels import group_of
 from extender.framework.preemption.budgets import WATCHED_BUDGETS
 from extender.gpu.devices.demand import gpu_demand
 from extender.gpu.dra.decoding import WATCHED_CLAIMS, WATCHED_SLICES
-from extender.gpu.topology.decoding import node_resource_topologies
 from extender.job.objects.cron_jobs import WATCHED_CRON_JOBS
 from extender.job.serverless.claiming import is_labelled_virtual
+from extender.topology.decoding import node_resource_topologies
 from forecast_scheduler.dry_loop import Planned
 from forecast_scheduler.schedule_tables import ScheduleTables
 from scorer.cluster.cluster_file import ClusterObjects

@@ -10,8 +10,8 @@ from kubernetes.client import ApiClient
 from prometheus_client.registry import Collector
 
 from extender.gpu.devices.metrics import DeviceCollector
-from extender.gpu.topology.metrics import TopologyCollector
 from extender.node_rules import NodeRules
+from extender.topology.metrics import TopologyCollector
 from scorer.every import Every
 from scorer.scorer import Scorer
 

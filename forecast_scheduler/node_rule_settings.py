@@ -105,7 +105,7 @@ class GroupSettings(SettingGroup):
 
 
 class TopologySettings(SettingGroup):
-    """Gangs close together, and cards with fast links (docs/gpu-topology.md)."""
+    """Gangs close together, and cards with fast links (docs/topology.md)."""
 
     gangs: bool = True
     """Heed the topology annotations of PodGroups."""

@@ -1,2 +1,1 @@
-"""The GPU profile: whole and shared cards, their types and groups, gangs close together, and the tide of inference and
-training."""
+"""The GPU profile: whole and shared cards, claims, and the tide of inference and training."""

@@ -11,9 +11,9 @@ import pytest
 import yaml
 
 from extender.gpu.devices.options import DeviceOptions
-from extender.gpu.topology.decoding import PATH, node_resource_topologies
-from extender.gpu.topology.node_zones import NO_LAYOUT
-from extender.gpu.topology.zone_table import ZoneTable
+from extender.topology.decoding import PATH, node_resource_topologies
+from extender.topology.node_zones import NO_LAYOUT
+from extender.topology.zone_table import ZoneTable
 from extender.webhook.store import WEBHOOK_TIMING
 from scorer.cluster.decoding import Kind
 from scorer.cluster.kubernetes_client import api_client
@@ -22,7 +22,7 @@ from scorer.cluster.kubernetes_watcher import ResourceWatcher
 from scorer.live_tables import LiveTables
 from tests.cluster.custom_resources import Answer, CustomResources
 from tests.cluster.stored_objects import eventually
-from tests.extender.gpu.topology.test_topology_doc import EXAMPLES
+from tests.extender.topology.test_topology_doc import EXAMPLES
 from tests.servers.cluster_objects import ClusterWriter, Manifest, node, pod, running
 from tests.servers.control_plane.control_plane import ControlPlane
 

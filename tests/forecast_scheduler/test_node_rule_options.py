@@ -42,7 +42,7 @@ def test_what_cannot_work_is_refused(changed: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("group", "page"), [("devices", "gpu-devices.md"), ("cards", "card-types.md"), ("topology", "gpu-topology.md")]
+    ("group", "page"), [("devices", "gpu-devices.md"), ("cards", "card-types.md"), ("topology", "topology.md")]
 )
 def test_the_page_of_a_group_names_its_settings(group: str, page: str) -> None:
     text = (ROOT / "docs" / page).read_text()

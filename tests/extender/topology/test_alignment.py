@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from extender.gpu.topology.alignment import (
+from extender.topology.alignment import (
     NOWHERE,
     AlignedNeeds,
     ZonesLeft,
@@ -19,7 +19,7 @@ from extender.gpu.topology.alignment import (
     pods_in_one_zone,
 )
 from scorer.cluster.objects import QosClass
-from tests.extender.gpu.topology.zones_world import GPU, pod
+from tests.extender.topology.zones_world import GPU, pod
 
 KINDS = {"cpu": 0, GPU: 1}
 

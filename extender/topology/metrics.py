@@ -8,8 +8,8 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metri
 from prometheus_client.registry import Collector
 
 from extender.framework.gangs.group_topology import MOST_LEVELS
-from extender.gpu.topology.gang_topology import GangTopology
-from extender.gpu.topology.zone_table import ZoneTable
+from extender.topology.gang_topology import GangTopology
+from extender.topology.zone_table import ZoneTable
 
 __all__ = ["TopologyCollector"]
 

@@ -18,10 +18,10 @@ from extender.framework.profile import SchedulingProfile
 from extender.framework.queue.queued import Popped, QueuedPod
 from extender.gpu.devices.device_table import DeviceTable
 from extender.gpu.devices.filter import GpuDevices
-from extender.gpu.topology.options import TopologyOptions
-from extender.gpu.topology.plugins import topology_plugins
 from extender.index.index import INDEXED_KINDS, PlacementIndex
 from extender.policies.policy import OnePolicy, Policy
+from extender.topology.options import TopologyOptions
+from extender.topology.plugins import topology_plugins
 from scorer.cluster.decoding import Kind
 from scorer.cluster.objects import NodeInfo, PodInfo
 from scorer.policy import scoring_policy

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from extender.gpu.topology.domains import Held, Kind, RoomOf, held_by_domain, rooms_left
+from extender.topology.domains import Held, Kind, RoomOf, held_by_domain, rooms_left
 from forecast.arrays import Ints
 
 PODS, CPU = 0, 1

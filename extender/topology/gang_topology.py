@@ -23,9 +23,9 @@ from extender.framework.events import ClusterEvent, EventKind
 from extender.framework.gangs.directory import GangDirectory
 from extender.framework.plugins import Hint, Preferred
 from extender.gpu.devices.device_table import DeviceTable
-from extender.gpu.topology.domains import Held, Kind, domain_sums_of, held_by_domain
-from extender.gpu.topology.members import FiltersOf, kinds_of, left_of_nodes, rooms_of
 from extender.index.node_labels import ABSENT, LabelColumn
+from extender.topology.domains import Held, Kind, domain_sums_of, held_by_domain
+from extender.topology.members import FiltersOf, kinds_of, left_of_nodes, rooms_of
 from forecast.arrays import Ints
 from scorer.cluster.objects import PodInfo
 

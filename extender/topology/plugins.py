@@ -10,12 +10,12 @@ from extender.filters.filter import Filter
 from extender.framework.gangs.directory import GangDirectory
 from extender.framework.plugins import NodePreference
 from extender.gpu.devices.device_table import DeviceTable
-from extender.gpu.topology.gang_topology import GangTopology
-from extender.gpu.topology.members import FiltersOf
-from extender.gpu.topology.near_cards import NearCards
-from extender.gpu.topology.numa_filter import NodeResourceTopologyMatch
-from extender.gpu.topology.options import TopologyOptions
-from extender.gpu.topology.zone_table import ZoneTable
+from extender.topology.gang_topology import GangTopology
+from extender.topology.members import FiltersOf
+from extender.topology.near_cards import NearCards
+from extender.topology.numa_filter import NodeResourceTopologyMatch
+from extender.topology.options import TopologyOptions
+from extender.topology.zone_table import ZoneTable
 from scorer.cluster.state import ClusterState
 
 __all__ = ["TopologyPlugins", "topology_plugins"]

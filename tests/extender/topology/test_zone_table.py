@@ -8,13 +8,13 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
-from extender.gpu.topology.alignment import NOWHERE
-from extender.gpu.topology.node_zones import NO_LAYOUT, CardLayout, Policy, Scope
-from extender.gpu.topology.options import TopologyOptions
-from extender.gpu.topology.zone_news import News
+from extender.topology.alignment import NOWHERE
+from extender.topology.node_zones import NO_LAYOUT, CardLayout, Policy, Scope
+from extender.topology.options import TopologyOptions
+from extender.topology.zone_news import News
 from forecast.errors import InputError
 from scorer.cluster.objects import Phase
-from tests.extender.gpu.topology.zones_world import GPU, NOW, World, pod, zones
+from tests.extender.topology.zones_world import GPU, NOW, World, pod, zones
 
 FOUR = {GPU: 4.0, "cpu": 16.0}
 

@@ -7,8 +7,8 @@ from typing import Final
 
 import numpy as np
 
-from extender.gpu.topology.alignment import NOWHERE, Units
-from extender.gpu.topology.node_zones import NO_LAYOUT, CardLayout, NodeZones, Policy, Scope
+from extender.topology.alignment import NOWHERE, Units
+from extender.topology.node_zones import NO_LAYOUT, CardLayout, NodeZones, Policy, Scope
 from forecast.arrays import Ints
 from scorer.predicted.growing import grown
 

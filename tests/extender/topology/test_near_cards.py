@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 from extender.gpu.devices.demand import GpuDemand
-from extender.gpu.topology.near_cards import NearCards
-from extender.gpu.topology.node_zones import CardLayout, NodeZones, Policy
+from extender.topology.near_cards import NearCards
+from extender.topology.node_zones import CardLayout, NodeZones, Policy
 from tests.extender.gpu.devices.device_world import INDEX, card_pod
-from tests.extender.gpu.topology.gang_world import GangWorld, gang, gpu_node, worker
-from tests.extender.gpu.topology.zones_world import GPU, World, zones
+from tests.extender.topology.gang_world import GangWorld, gang, gpu_node, worker
+from tests.extender.topology.zones_world import GPU, World, zones
 
 HALVES = ((0, 1, 2, 3), (4, 5, 6, 7))
 PAIRS = ((0, 1), (2, 3), (4, 5), (6, 7))

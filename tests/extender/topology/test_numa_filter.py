@@ -7,13 +7,13 @@ import pytest
 
 from extender.framework.events import ClusterEvent, EventKind
 from extender.framework.plugins import Hint
-from extender.gpu.topology.alignment import NOWHERE
-from extender.gpu.topology.node_zones import Policy, Scope
-from extender.gpu.topology.numa_filter import NodeResourceTopologyMatch
+from extender.topology.alignment import NOWHERE
+from extender.topology.node_zones import Policy, Scope
+from extender.topology.numa_filter import NodeResourceTopologyMatch
 from scorer.cluster.objects import PodInfo, QosClass
-from tests.extender.gpu.topology.gang_world import GangWorld, gang, gpu_node, worker
-from tests.extender.gpu.topology.zones_world import GPU, World, pod, zones
 from tests.extender.small_cluster import rejections
+from tests.extender.topology.gang_world import GangWorld, gang, gpu_node, worker
+from tests.extender.topology.zones_world import GPU, World, pod, zones
 
 POD, CONTAINER = "node(s) cannot align pod", "node(s) cannot align container"
 FREE = {GPU: 2.0, "cpu": 8.0}

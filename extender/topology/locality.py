@@ -15,7 +15,7 @@ from typing import Final
 
 import numpy as np
 
-from extender.gpu.topology.node_zones import Groups
+from extender.topology.node_zones import Groups
 from forecast.arrays import Bools, Ints
 
 __all__ = ["UNKNOWN", "choose_local", "crossings", "distance", "local_room"]

@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from extender.gpu.topology.node_zones import NodeZones
+from extender.topology.node_zones import NodeZones
 
 __all__ = ["News", "ZoneNews"]
 

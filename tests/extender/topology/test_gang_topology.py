@@ -11,7 +11,7 @@ import pytest
 from extender.framework.events import ClusterEvent, EventKind
 from extender.framework.plugins import Hint
 from scorer.cluster.objects import PodInfo
-from tests.extender.gpu.topology.gang_world import HOST, RACK, ZONE, GangWorld, gang, gpu_node, worker
+from tests.extender.topology.gang_world import HOST, RACK, ZONE, GangWorld, gang, gpu_node, worker
 
 LEVELS = (HOST, RACK, ZONE)
 

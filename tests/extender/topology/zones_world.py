@@ -10,10 +10,10 @@ import numpy as np
 
 from extender.filters.filter import ClusterView
 from extender.gpu.devices.device_table import DeviceTable
-from extender.gpu.topology.node_zones import CardLayout, NodeZones, NumaZone, Policy, Scope
-from extender.gpu.topology.options import TopologyOptions
-from extender.gpu.topology.zone_table import ZoneTable
 from extender.index.index import PlacementIndex
+from extender.topology.node_zones import CardLayout, NodeZones, NumaZone, Policy, Scope
+from extender.topology.options import TopologyOptions
+from extender.topology.zone_table import ZoneTable
 from scorer.assuming import AssumingCluster
 from scorer.cluster.columns import whole_units
 from scorer.cluster.objects import ContainerRequests, PodInfo, QosClass

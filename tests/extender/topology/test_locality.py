@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from extender.gpu.topology.locality import choose_local, crossings, distance, local_room
-from extender.gpu.topology.node_zones import Groups
+from extender.topology.locality import choose_local, crossings, distance, local_room
+from extender.topology.node_zones import Groups
 
 HALVES: Groups = ((0, 1, 2, 3), (4, 5, 6, 7))
 PAIRS: Groups = ((0, 1), (2, 3), (4, 5), (6, 7))

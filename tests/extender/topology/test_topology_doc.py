@@ -1,4 +1,4 @@
-"""docs/gpu-topology.md names what there is, and its examples are read as it says."""
+"""docs/topology.md names what there is, and its examples are read as it says."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ import yaml
 from extender.framework.gangs.decoding import POD_GROUPS
 from extender.framework.gangs.group_topology import MOST_LEVELS, TOPOLOGY_PREFERRED, TOPOLOGY_REQUIRED
 from extender.gpu.devices.options import DeviceOptions
-from extender.gpu.topology.decoding import GPUS, NVLINK_GROUP, PATH, node_resource_topologies
-from extender.gpu.topology.gang_topology import GangTopology
-from extender.gpu.topology.metrics import TopologyCollector
-from extender.gpu.topology.near_cards import NearCards
-from extender.gpu.topology.node_zones import Policy, Scope
-from extender.gpu.topology.numa_filter import NodeResourceTopologyMatch
-from extender.gpu.topology.options import TopologyOptions
-from tests.extender.gpu.topology.gang_world import GangWorld, gpu_node
+from extender.topology.decoding import GPUS, NVLINK_GROUP, PATH, node_resource_topologies
+from extender.topology.gang_topology import GangTopology
+from extender.topology.metrics import TopologyCollector
+from extender.topology.near_cards import NearCards
+from extender.topology.node_zones import Policy, Scope
+from extender.topology.numa_filter import NodeResourceTopologyMatch
+from extender.topology.options import TopologyOptions
+from tests.extender.topology.gang_world import GangWorld, gpu_node
 
-PAGE = (Path(__file__).parents[4] / "docs" / "gpu-topology.md").read_text()
+PAGE = (Path(__file__).parents[3] / "docs" / "topology.md").read_text()
 EXAMPLES: dict[str, dict[str, Any]] = {
     one["kind"]: one for one in map(yaml.safe_load, re.findall(r"```yaml\n(.*?)```", PAGE, flags=re.DOTALL))
 }

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from extender.framework.plugins import CountsRoom, EnqueueExtensions, TellsApart
-from extender.gpu.topology.options import TopologyOptions
-from extender.gpu.topology.plugins import TopologyPlugins, topology_plugins
-from tests.extender.gpu.topology.gang_world import GangWorld, gpu_node
+from extender.topology.options import TopologyOptions
+from extender.topology.plugins import TopologyPlugins, topology_plugins
+from tests.extender.topology.gang_world import GangWorld, gpu_node
 
 
 def made(*, gangs: bool = True, node_topologies: bool = True) -> tuple[GangWorld, TopologyPlugins]:

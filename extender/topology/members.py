@@ -12,7 +12,7 @@ from extender.filters.filter import ClusterView, Filter
 from extender.framework.cycle.room import room_for
 from extender.gpu.devices.demand import gpu_demand
 from extender.gpu.devices.device_table import DeviceTable
-from extender.gpu.topology.domains import Kind, RoomOf
+from extender.topology.domains import Kind, RoomOf
 from forecast.arrays import Ints
 from scorer.cluster.columns import request_units
 from scorer.cluster.objects import PodInfo

@@ -19,11 +19,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from extender.gpu.topology.alignment import AlignedNeeds, Units, ZonesLeft, aligned_needs
-from extender.gpu.topology.node_zones import CardLayout, NodeZones
-from extender.gpu.topology.options import TopologyOptions
-from extender.gpu.topology.zone_columns import ZoneColumns
-from extender.gpu.topology.zone_news import ZoneNews
+from extender.topology.alignment import AlignedNeeds, Units, ZonesLeft, aligned_needs
+from extender.topology.node_zones import CardLayout, NodeZones
+from extender.topology.options import TopologyOptions
+from extender.topology.zone_columns import ZoneColumns
+from extender.topology.zone_news import ZoneNews
 from forecast.arrays import Bools, Ints
 from scorer.cluster.changes import Change, NodeAdded, NodeChanged, NodeRemoved, PodChange, one_by_one
 from scorer.cluster.objects import PodInfo, QosClass

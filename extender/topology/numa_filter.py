@@ -16,8 +16,8 @@ from extender.filters.filter import ClusterView, Rejection
 from extender.filters.found import found
 from extender.framework.events import ClusterEvent, EventKind
 from extender.framework.plugins import Hint
-from extender.gpu.topology.alignment import NOWHERE, aligned_needs, container_fits, pod_fits, pods_in_one_zone
-from extender.gpu.topology.zone_table import ZoneTable
+from extender.topology.alignment import NOWHERE, aligned_needs, container_fits, pod_fits, pods_in_one_zone
+from extender.topology.zone_table import ZoneTable
 from forecast.arrays import Ints
 from scorer.cluster.objects import PodInfo
 

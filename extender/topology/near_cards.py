@@ -17,9 +17,9 @@ from extender.filters.filter import ClusterView
 from extender.framework.plugins import Preferred
 from extender.gpu.devices.demand import WHOLE, GpuDemand, gpu_demand
 from extender.gpu.devices.device_table import Choose, DeviceTable
-from extender.gpu.topology.locality import choose_local, crossings, distance, local_room
-from extender.gpu.topology.node_zones import CardLayout
-from extender.gpu.topology.zone_table import ZoneTable
+from extender.topology.locality import choose_local, crossings, distance, local_room
+from extender.topology.node_zones import CardLayout
+from extender.topology.zone_table import ZoneTable
 from forecast.arrays import Bools, Floats, Ints
 from scorer.cluster.objects import PodInfo
 

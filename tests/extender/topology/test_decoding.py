@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from extender.gpu.devices.options import DeviceOptions
-from extender.gpu.topology.decoding import node_resource_topologies
-from extender.gpu.topology.node_zones import NO_LAYOUT, CardLayout, NodeZones, Policy, Scope
+from extender.topology.decoding import node_resource_topologies
+from extender.topology.node_zones import NO_LAYOUT, CardLayout, NodeZones, Policy, Scope
 from scorer.cluster.watched import UndecodableObject
 
 GPU = "nvidia.com/gpu"

@@ -25,7 +25,7 @@ from msgspec import Meta, Raw
 
 from extender.gpu.devices.annotations import MOST_DEVICES
 from extender.gpu.devices.options import DeviceOptions
-from extender.gpu.topology.node_zones import NO_LAYOUT, CardLayout, Groups, NodeZones, NumaZone, Policy, Scope
+from extender.topology.node_zones import NO_LAYOUT, CardLayout, Groups, NodeZones, NumaZone, Policy, Scope
 from forecast.errors import InputError
 from scorer.cluster import wire
 from scorer.cluster.columns import whole_units
