@@ -1,6 +1,7 @@
-"""NodeVolumeLimits: how many volumes of a CSI driver can be attached to a node.
+"""NodeVolumeLimits: how many volumes of a CSI driver can be attached to a node, and whether the node has the driver.
 
-Source: framework/plugins/nodevolumelimits/csi.go, with VolumeLimitScaling off as is the default.
+Source: framework/plugins/nodevolumelimits/csi.go of Kubernetes 1.37. The gate VolumeLimitScaling is not asked for: the
+API server drops the field by which a driver opts in where the gate is off.
 """
 
 from __future__ import annotations
@@ -11,8 +12,10 @@ from typing import Final
 import numpy as np
 
 from extender.filters.filter import ClusterView, Rejection
+from extender.filters.found import found
 from extender.filters.pod_claims import claim_of, not_found, nowhere, owner_mistake
-from extender.index.csi_translation import AttachedVolume, disk_volume
+from extender.index.csi_translation import CSI, MIGRATED, AttachedVolume, disk_volume
+from extender.index.storage import ClaimKey, Storage
 from scorer.cluster.objects import PodInfo
 
 __all__ = ["NodeVolumeLimits"]
@@ -31,6 +34,7 @@ class NodeVolumeLimits:
             return ()
         storage = view.index.storage
         new: dict[str, set[AttachedVolume]] = {}
+        native: set[str] = set()  # drivers of volumes that are not translated
         for volume in pod.volumes:
             if volume.disk:
                 attached = disk_volume(volume.disk)
@@ -41,12 +45,29 @@ class NodeVolumeLimits:
                     return nowhere(view, f"looking up PVC {pod.namespace}/{volume.claim}: {missing}")
                 if volume.is_ephemeral and (mistake := owner_mistake(pod, claim)):
                     return nowhere(view, mistake)
-                attached = storage.attached_as((pod.namespace, volume.claim))
+                key = (pod.namespace, volume.claim)
+                attached = storage.attached_as(key)
+                if attached is not None and _is_native(storage, key):
+                    native.add(attached[0])
             if attached is not None:
                 new.setdefault(attached[0], set()).add(attached)
-        full = np.zeros(view.n_rows, dtype=bool)
+        full, without = np.zeros(view.n_rows, dtype=bool), np.zeros(view.n_rows, dtype=bool)
+        rejections: list[Rejection] = []
+        for driver in sorted(new):
+            lacks = storage.lacks(driver, view.state.names, native=driver in native) & ~without
+            rejections += found(lacks, view, f"{driver} CSI driver is not installed on the node", preemptible=True)
+            without |= lacks
         for driver, volumes in new.items():
             limits = storage.limits(driver, view.state.names)
             n_new = storage.not_attached(tuple(volumes), view.n_rows)
             full |= (n_new > 0) & (storage.attached(driver, view.state.names) + n_new > limits)
-        return (Rejection(full, _TOO_MANY, preemptible=True),) if full.any() else ()
+        return [*rejections, *found(full & ~without, view, _TOO_MANY, preemptible=True)]
+
+
+def _is_native(storage: Storage, key: ClaimKey) -> bool:
+    """Whether the volume of a claim names its CSI driver itself; a translated one counts only beside a CSINode."""
+    claim = storage.claims[key]
+    volume = storage.volumes.get(claim.volume) if claim.volume else None
+    if volume is not None:
+        return volume.source.plugin == CSI
+    return storage.classes[claim.storage_class].provisioner not in MIGRATED

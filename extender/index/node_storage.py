@@ -30,6 +30,7 @@ class NodeStorage:
         self._attachments: dict[str, dict[str, AttachedVolume]] = {}  # node -> attachment -> volume
         self._limits: dict[str, Ints] = {}
         self._migrated: dict[str, Ints] = {}
+        self._installed: dict[str, Ints] = {}  # by driver; '' = there is a CSINode
 
     def place(self, names: Sequence[str]) -> None:
         """These are the names of the nodes by row; '' = a free row."""
@@ -86,6 +87,11 @@ class NodeStorage:
             return np.zeros(n_rows, dtype=bool)
         return _fitted(self._migrated, plugin, n_rows, 0).astype(bool)
 
+    def lacks(self, driver: str, n_rows: int, *, native: bool) -> Bools:
+        """(n_rows,) nodes without the driver. native: those without a CSINode count, too."""
+        installed, known = (_fitted(self._installed, key, n_rows, 0).astype(bool) for key in (driver, ""))
+        return ~installed if native else known & ~installed
+
     def _set_row(self, row: int, name: str, sign: int) -> None:
         csi_node = self._csi_nodes.get(name)
         if csi_node is not None:
@@ -98,6 +104,8 @@ class NodeStorage:
             _fitted(self._limits, driver, row + 1, NO_LIMIT)[row] = limit if sign > 0 else NO_LIMIT
         for plugin in csi_node.migrated_plugins & MIGRATED.keys():
             _fitted(self._migrated, plugin, row + 1, 0)[row] = sign > 0
+        for driver in ("", *csi_node.drivers):
+            _fitted(self._installed, driver, row + 1, 0)[row] = sign > 0
 
 
 def _fitted(table: dict[str, Ints], key: str, n_rows: int, fill: int) -> Ints:

@@ -17,6 +17,8 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, TypeVar
 
+import numpy as np
+
 from extender.index.attached_volumes import AttachedVolumes
 from extender.index.csi_translation import (
     CSI,
@@ -44,7 +46,7 @@ from scorer.cluster.storage_objects import (
     VolumeInfo,
 )
 
-__all__ = ["STORAGE_KINDS", "Storage"]
+__all__ = ["STORAGE_KINDS", "ClaimKey", "Storage"]
 
 STORAGE_KINDS: Final[tuple[Kind, ...]] = (
     Kind.STORAGE_CLASSES,
@@ -214,6 +216,14 @@ class Storage:
         """(n_rows,) volumes of a driver that nodes take. names: of nodes by row."""
         self._nodes.place(names)
         return self._nodes.limits(driver, len(names))
+
+    def lacks(self, driver: str, names: Sequence[str], *, native: bool) -> Bools:
+        """(n_rows,) nodes that must not get volumes of a driver because they do not have it."""
+        opted_in = self.drivers.get(driver)
+        if opted_in is None or not opted_in.is_required:
+            return np.zeros(len(names), dtype=bool)
+        self._nodes.place(names)
+        return self._nodes.lacks(driver, len(names), native=native)
 
     def attached(self, driver: str, names: Sequence[str]) -> Ints:
         """(n_rows,) volumes of a driver that nodes have. names: of nodes by row."""

@@ -138,12 +138,17 @@ class ResourceWatcher(Generic[T]):
         objects: list[T] = []
         undecodable: tuple[str, ...] = ()
         token, limit = "", self._page_size if step.in_pages else 0
+        paths_left = len(self.watched.other_paths)
         while True:
             request = list_request(self.watched, limit=limit, continue_token=token)
             with self._opened(request, self._timing.list_read_seconds) as answer:
                 body = answer.data
                 if result := result_of_status(answer.status):
                     if answer.status == 404 and self.watched.optional:
+                        self.watched = self.watched.at_next_path()
+                        if paths_left > 0:
+                            paths_left -= 1
+                            continue
                         self._sink.replace([])
                         self._lists_answered = asked
                         self.synced.set()

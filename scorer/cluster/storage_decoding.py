@@ -125,12 +125,18 @@ def csi_node_info(csi_node: wire_storage.CsiNodeJson) -> CsiNodeInfo:
             if driver.allocatable is not None and driver.allocatable.count is not None
         },
         migrated_plugins=frozenset(map(sys.intern, plugins.split(","))) if plugins else frozenset(),
+        drivers=frozenset(sys.intern(driver.name) for driver in drivers),
     )
 
 
 def csi_driver_info(driver: wire_storage.CsiDriverJson) -> CsiDriverInfo:
     """A CSIDriver."""
-    return CsiDriverInfo(sys.intern(driver.metadata.name), bool(driver.spec and driver.spec.storage_capacity))
+    spec = driver.spec or wire_storage.CsiDriverSpecJson()
+    return CsiDriverInfo(
+        name=sys.intern(driver.metadata.name),
+        reports_capacity=bool(spec.storage_capacity),
+        is_required=bool(spec.prevent_pod_scheduling_if_missing),
+    )
 
 
 def capacity_info(capacity: wire_storage.CapacityJson) -> StorageCapacityInfo:

@@ -136,19 +136,27 @@ class CsiNodeInfo:
 
     limits           : volumes that can be attached, by driver; drivers without a limit are missing
     migrated_plugins : plugins within Kubernetes whose volumes this node leaves to CSI drivers
+    drivers          : all that the node has, with a limit or without
     """
 
     name: str
     limits: Mapping[str, int]
     migrated_plugins: frozenset[str] = frozenset()
+    drivers: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
 class CsiDriverInfo:
-    """A CSIDriver. reports_capacity: volumes go only where a CSIStorageCapacity says there is room."""
+    """A CSIDriver.
+
+    reports_capacity : volumes go only where a CSIStorageCapacity says there is room
+    is_required      : volumes go only to nodes that have the driver (preventPodSchedulingIfMissing); the API server
+                       keeps the field only where its feature gate VolumeLimitScaling is on
+    """
 
     name: str
     reports_capacity: bool = False
+    is_required: bool = False
 
 
 @dataclass(frozen=True, slots=True)

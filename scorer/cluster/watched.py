@@ -6,7 +6,7 @@ The kinds that every scheduler knows are `decoding.Kind`; a resource of ours, or
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Final, Generic, TypeVar
 
@@ -59,6 +59,7 @@ class Watched(Generic[T]):
     metadata_only    : nothing but metadata is read, so nothing else is asked for
     query            : what narrows the list, such as {"fieldSelector": "metadata.name=policies"}
     optional         : the resource may not be installed: where its list is not found, there are no objects
+    other_paths      : of its list in other versions of the API, tried in turn where the one before is not found
     """
 
     plural: str
@@ -68,6 +69,12 @@ class Watched(Generic[T]):
     metadata_only: bool = False
     query: Mapping[str, str] = field(default_factory=dict)
     optional: bool = False
+    other_paths: tuple[str, ...] = ()
+
+    def at_next_path(self) -> Watched[T]:
+        """With the next of its paths; the one it has comes last."""
+        first, *rest = (*self.other_paths, self.path)
+        return replace(self, path=first, other_paths=tuple(rest))
 
     @property
     def group(self) -> str:

@@ -145,6 +145,7 @@ class CsiNodeJson(Wire):
 
 class CsiDriverSpecJson(Wire):
     storage_capacity: bool | None = None
+    prevent_pod_scheduling_if_missing: bool | None = None
 
 
 class CsiDriverJson(Wire):

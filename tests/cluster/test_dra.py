@@ -20,15 +20,24 @@ from extender.gpu.dra.table import DraTable
 from scorer.cluster.kubernetes_client import api_client
 from scorer.cluster.objects import PodInfo, PodResourceClaim
 from tests.cluster.stored_objects import eventually
-from tests.extender.gpu.dra.manifests import DRIVER, claim, device, device_class, request, resource_slice
+from tests.extender.gpu.dra.manifests import (
+    DRIVER,
+    claim,
+    device,
+    device_class,
+    request,
+    resource_slice,
+    taint_rule,
+)
 from tests.extender.gpu.dra.test_expressions import ACCEPTED
 from tests.extender.views import node_named, passing, pod_with, view_of
 from tests.servers.cluster_objects import ClusterWriter, Manifest
+from tests.servers.control_plane.binaries import kubernetes_version
 from tests.servers.control_plane.control_plane import ControlPlane
 
 LONG: Final = 60.0
 RIGHTS: Final = (
-    (["resourceclaims", "resourceslices", "deviceclasses"], ["list", "watch"]),
+    (["resourceclaims", "resourceslices", "deviceclasses", "devicetaintrules"], ["list", "watch"]),
     (["resourceclaims"], ["get", "patch"]),
     (["resourceclaims/status"], ["patch"]),
     (["resourceclaims/binding"], ["patch"]),
@@ -231,6 +240,18 @@ def test_these_rights_suffice_and_none_can_be_left_out(plane: ControlPlane, desc
                 return is_success is expected
 
             assert eventually(is_done, 10)
+
+
+@pytest.mark.skipif(kubernetes_version() == "1.36", reason="1.36 does not serve DeviceTaintRules by default")
+def test_a_rule_of_the_server_keeps_pods_away_until_it_is_gone(world: World) -> None:
+    rule = taint_rule("broken", driver=DRIVER, pool="a")
+    world.claim("c")
+    pod = world.pod("p", "c")
+    assert world.fits(pod) == {"a", "b"}
+    world.writer.create(rule)
+    assert eventually(lambda: world.fits(pod) == {"b"}, LONG)
+    world.writer.delete(rule)
+    assert eventually(lambda: world.fits(pod) == {"a", "b"}, LONG)
 
 
 def test_expressions_that_are_evaluated_here_are_accepted_there(described: ClusterWriter) -> None:

@@ -158,9 +158,13 @@ def _classes(rng: random.Random, nodes: Sequence[Mapping[str, Any]]) -> list[Man
     ]
 
 
+_REQUIRED: Final = "preventPodSchedulingIfMissing"  # kept from Kubernetes 1.37 on
+
+
 def _drivers(rng: random.Random) -> list[Manifest]:
     return [
-        _storage("CSIDriver", "csi.example.com") | {"spec": {}},
+        _storage("CSIDriver", "csi.example.com") | {"spec": {_REQUIRED: rng.random() < 0.3}},
+        _storage("CSIDriver", "ebs.csi.aws.com") | {"spec": {_REQUIRED: rng.random() < 0.3}},
         _storage("CSIDriver", "capacity.example.com") | {"spec": {"storageCapacity": rng.random() < 0.85}},
     ]
 

@@ -124,6 +124,12 @@ class SlowCluster:
         for name in self.nodes:
             csi_node = self.csi_nodes.get(name)
             new = self.attachable(pod, csi_node)
+            required = {
+                driver for driver in new.values() if driver in self.drivers and self.drivers[driver].is_required
+            }
+            if missing := sorted(required - (csi_node.drivers if csi_node else frozenset())):
+                found[name] = {f"{missing[0]} CSI driver is not installed on the node": True}
+                continue
             if not new or csi_node is None or not csi_node.limits:
                 continue
             attached: dict[str, str] = {}

@@ -118,8 +118,9 @@ def csi_node(name: str, limits: Mapping[str, int | None], *, migrated: str = "")
     return {"kind": "CSINode", "metadata": {"name": name, "annotations": annotations}, "spec": {"drivers": drivers}}
 
 
-def csi_driver(name: str, *, reports_capacity: bool) -> Manifest:
-    return {"kind": "CSIDriver", "metadata": {"name": name}, "spec": {"storageCapacity": reports_capacity}}
+def csi_driver(name: str, *, reports_capacity: bool = False, is_required: bool = False) -> Manifest:
+    spec = {"storageCapacity": reports_capacity, "preventPodSchedulingIfMissing": is_required}
+    return {"kind": "CSIDriver", "metadata": {"name": name}, "spec": spec}
 
 
 def capacity(

@@ -94,6 +94,8 @@ def test_random_clusters_reject_some_nodes_for_every_reason() -> None:
         "node(s) had no available disk",
         "node(s) unavailable due to PersistentVolumeClaim with ReadWriteOncePod",
         "node(s) exceed max volume count",
+        "csi.example.com CSI driver is not installed on the node",
+        "ebs.csi.aws.com CSI driver is not installed on the node",
         "node(s) had no available volume zone",
         "node(s) didn't match PersistentVolume's node affinity",
         "node(s) didn't find available persistent volumes to bind",

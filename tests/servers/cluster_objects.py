@@ -35,6 +35,7 @@ _PATHS = {
     "VolumeAttachment": "/apis/storage.k8s.io/v1/volumeattachments",
     "ResourceSlice": "/apis/resource.k8s.io/v1/resourceslices",
     "DeviceClass": "/apis/resource.k8s.io/v1/deviceclasses",
+    "DeviceTaintRule": "/apis/resource.k8s.io/v1/devicetaintrules",
     "ResourceClaim": "/apis/resource.k8s.io/v1/namespaces/{namespace}/resourceclaims",
     "PriorityClass": "/apis/scheduling.k8s.io/v1/priorityclasses",
     "PodDisruptionBudget": "/apis/policy/v1/namespaces/{namespace}/poddisruptionbudgets",

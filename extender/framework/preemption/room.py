@@ -37,7 +37,6 @@ class Room:
         """(n_rows,) nodes where somebody has to go."""
         return np.asarray((self.left < 0).any(axis=0))
 
-
     def without(self, slots: Ints, sitting: SittingPods) -> Room:
         """The same once the pods of these slots are gone."""
         left = self.left.copy()

@@ -30,6 +30,7 @@ from extender.gpu.dra.objects import (
     Mode,
     PoolId,
     SliceInfo,
+    TaintRule,
     Version,
     WhereUsable,
 )
@@ -40,12 +41,13 @@ from scorer.cluster.watched import Watched
 from scorer.cluster.wire_base import NOTHING
 from scorer.cluster.wire_scheduling import NodeSelectorJson
 
-__all__ = ["GROUP", "WATCHED_CLAIMS", "WATCHED_CLASSES", "WATCHED_SLICES"]
+__all__ = ["GROUP", "WATCHED_CLAIMS", "WATCHED_CLASSES", "WATCHED_SLICES", "WATCHED_TAINT_RULES"]
 
 GROUP: Final = "/apis/resource.k8s.io/v1"
 
 _SLICE: Final = msgspec.json.Decoder(wire.SliceJson)
 _CLASS: Final = msgspec.json.Decoder(wire.ClassJson)
+_TAINT_RULE: Final = msgspec.json.Decoder(wire.TaintRuleJson)
 _CLAIM: Final = msgspec.json.Decoder(wire.ClaimJson)
 _DEVICES: Final = msgspec.json.Decoder(wire.DevicesJson | None)
 
@@ -104,11 +106,30 @@ def _decode_class(body: bytes | Raw) -> tuple[ClassInfo, str]:
     return ClassInfo(whole.metadata.name, _selectors(spec.selectors), config, version), version
 
 
+def _decode_taint_rule(body: bytes | Raw) -> tuple[TaintRule, str]:
+    whole = _TAINT_RULE.decode(body)
+    selector, version = whole.spec.device_selector, whole.metadata.resource_version or ""
+    named = selector or wire.TaintSelectorJson()
+    rule = TaintRule(
+        whole.metadata.name, _taint(whole.spec.taint), named.driver, named.pool, named.device, selector is not None
+    )
+    return rule, version
+
+
 # Optional: without the API nothing is claimed, and everything else goes on.
 _CLAIMS, _SLICES, _CLASSES = (f"{GROUP}/{plural}" for plural in ("resourceclaims", "resourceslices", "deviceclasses"))
 WATCHED_CLAIMS: Final = Watched("resourceclaims", "ResourceClaim", _CLAIMS, decode_claim, optional=True)
 WATCHED_SLICES: Final = Watched("resourceslices", "ResourceSlice", _SLICES, _decode_slice, optional=True)
 WATCHED_CLASSES: Final = Watched("deviceclasses", "DeviceClass", _CLASSES, _decode_class, optional=True)
+# Kubernetes 1.37 serves v1, 1.36 what its administrator switches on.
+WATCHED_TAINT_RULES: Final = Watched(
+    "devicetaintrules",
+    "DeviceTaintRule",
+    f"{GROUP}/devicetaintrules",
+    _decode_taint_rule,
+    optional=True,
+    other_paths=tuple(f"{GROUP}{version}/devicetaintrules" for version in ("beta2", "alpha3")),
+)
 
 
 def _device(one: wire.DeviceJson, pool: PoolId, by_device: bool) -> Device:
@@ -116,7 +137,7 @@ def _device(one: wire.DeviceJson, pool: PoolId, by_device: bool) -> Device:
         id=DeviceId(pool.driver, pool.pool, one.name),
         attributes={sys.intern(name): _attribute(value) for name, value in (one.attributes or {}).items()},
         capacity={sys.intern(name): parse_quantity(it.value) for name, it in (one.capacity or {}).items()},
-        taints=tuple(DeviceTaint(taint.key, taint.value or "", taint.effect) for taint in one.taints or ()),
+        taints=tuple(map(_taint, one.taints or ())),
         consumes=tuple(
             (of_set.counter_set, counter, parse_quantity(amount.value))
             for of_set in one.consumes_counters or ()
@@ -126,6 +147,10 @@ def _device(one: wire.DeviceJson, pool: PoolId, by_device: bool) -> Device:
         is_shareable=bool(one.allow_multiple_allocations),
         lacks=_lacks(one),
     )
+
+
+def _taint(one: wire.TaintJson) -> DeviceTaint:
+    return DeviceTaint(one.key, one.value or "", one.effect)
 
 
 def _lacks(one: wire.DeviceJson) -> str:

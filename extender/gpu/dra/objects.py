@@ -35,6 +35,7 @@ __all__ = [
     "Mode",
     "PoolId",
     "SliceInfo",
+    "TaintRule",
     "Version",
     "WhereUsable",
 ]
@@ -87,6 +88,26 @@ class DeviceTaint:
     key: str
     value: str
     effect: str
+
+
+@dataclass(frozen=True, slots=True)
+class TaintRule:
+    """A DeviceTaintRule: a taint for all devices that are named. None = any driver, pool or device.
+
+    selects : False = it has no selector, which means no device
+    """
+
+    name: str
+    taint: DeviceTaint
+    driver: str | None = None
+    pool: str | None = None
+    device: str | None = None
+    selects: bool = True
+
+    def concerns(self, device: DeviceId) -> bool:
+        """Whether the device gets the taint."""
+        wanted = (self.driver, self.pool, self.device)
+        return self.selects and all(one is None or one == has for one, has in zip(wanted, device, strict=True))
 
 
 @dataclass(frozen=True, slots=True)

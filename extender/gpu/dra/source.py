@@ -7,7 +7,7 @@ from typing import Any
 
 from kubernetes.client import ApiClient
 
-from extender.gpu.dra.decoding import WATCHED_CLAIMS, WATCHED_CLASSES, WATCHED_SLICES
+from extender.gpu.dra.decoding import WATCHED_CLAIMS, WATCHED_CLASSES, WATCHED_SLICES, WATCHED_TAINT_RULES
 from extender.gpu.dra.table import DraTable
 from scorer.cluster.kubernetes_contract import Subscription
 from scorer.cluster.kubernetes_source import ResourceSource, source_of
@@ -16,10 +16,11 @@ __all__ = ["dra_source", "dra_subscriptions"]
 
 
 def dra_subscriptions(table: DraTable) -> tuple[Subscription[Any], ...]:
-    """Claims, slices and classes, which the table reads."""
+    """Claims, slices, classes and taints of devices, which the table reads."""
     return (
         Subscription(WATCHED_SLICES, table.slices),
         Subscription(WATCHED_CLASSES, table.classes),
+        Subscription(WATCHED_TAINT_RULES, table.taint_rules),
         Subscription(WATCHED_CLAIMS, table.claims),
     )
 

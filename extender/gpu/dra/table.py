@@ -17,9 +17,10 @@ from typing import Final, Generic, TypeVar
 
 import numpy as np
 
-from extender.gpu.dra.objects import Allocation, ClaimInfo, ClaimKey, ClassInfo, DeviceId, SliceInfo
+from extender.gpu.dra.objects import Allocation, ClaimInfo, ClaimKey, ClassInfo, DeviceId, SliceInfo, TaintRule
 from extender.gpu.dra.pools import Inventory
 from extender.gpu.dra.results import MadeAllocation
+from extender.gpu.dra.taint_rules import TaintedSlices
 from forecast.arrays import Ints
 from scorer.cluster.changes import Change, NodeAdded, NodeChanged, NodeRemoved, PodChange
 from scorer.cluster.objects import PodInfo
@@ -45,7 +46,8 @@ class InFlight:
 
 
 class DraTable(NodesAndPodsOnly):
-    """Implements Follower, for the rows of nodes. `claims`, `slices` and `classes` are the sinks of their watches.
+    """Implements Follower, for the rows of nodes. `claims`, `slices`, `classes` and `taint_rules` are the sinks of
+    their watches.
 
     on_claim   : told of a pod whose claim has come into being; under the lock
     on_room    : told that claims which could not be allocated may be now: one was given back, a class or slice has
@@ -72,8 +74,10 @@ class DraTable(NodesAndPodsOnly):
         self._row_version: Ints = np.ones(0, dtype=np.int64)
         self._awaited: dict[ClaimKey, dict[str, PodInfo]] = {}
         self._somebody_waits = False
+        self._tainted = TaintedSlices()
         self.claims: Final = _Sink(self, self._replace_claims, self._put_claim, self._delete_claim)
         self.slices: Final = _Sink(self, self._replace_slices, self._put_slice, self._delete_slice)
+        self.taint_rules: Final = _Sink(self, self._replace_rules, self._put_rule, self._delete_rule)
         self.classes: Final = _Sink(self, self._replace_classes, self._put_class, self._delete_class)
 
     # What there is
@@ -229,15 +233,30 @@ class DraTable(NodesAndPodsOnly):
     # Slices and classes
 
     def _replace_slices(self, objects: Sequence[SliceInfo]) -> None:
-        self.inventory.replace(objects)
+        self.inventory.replace(self._tainted.replace_slices(objects))
         self._touch(None)
         self._room()
 
     def _put_slice(self, one: SliceInfo) -> None:
-        self._touch(self.inventory.put(one))
-        self._room()
+        self._put_slices([self._tainted.put_slice(one)])
+
+    def _put_slices(self, slices: Sequence[SliceInfo]) -> None:
+        for one in slices:
+            self._touch(self.inventory.put(one))
+        if slices:
+            self._room()
+
+    def _replace_rules(self, objects: Sequence[TaintRule]) -> None:
+        self._put_slices(self._tainted.replace_rules(objects))
+
+    def _put_rule(self, one: TaintRule) -> None:
+        self._put_slices(self._tainted.put_rule(one))
+
+    def _delete_rule(self, one: TaintRule) -> None:
+        self._put_slices(self._tainted.delete_rule(one))
 
     def _delete_slice(self, one: SliceInfo) -> None:
+        self._tainted.delete_slice(one)
         self._touch(self.inventory.delete(one))
         self._room()
 

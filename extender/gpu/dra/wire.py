@@ -9,7 +9,7 @@ from scorer.cluster.wire import Metadata
 from scorer.cluster.wire_base import NOTHING, Text, Wire
 from scorer.cluster.wire_scheduling import NodeSelectorJson
 
-__all__ = ["ClaimJson", "ClassJson", "DevicesJson", "SliceJson", "TolerationJson"]
+__all__ = ["ClaimJson", "ClassJson", "DevicesJson", "SliceJson", "TaintRuleJson", "TolerationJson"]
 
 _Amount = str | int | float
 
@@ -45,6 +45,24 @@ class TaintJson(Wire):
     key: Text
     value: Text | None = None
     effect: Text = ""
+
+
+class TaintSelectorJson(Wire):
+    driver: Text | None = None
+    pool: Text | None = None
+    device: Text | None = None
+
+
+class TaintRuleSpec(Wire):
+    taint: TaintJson
+    device_selector: TaintSelectorJson | None = None
+
+
+class TaintRuleJson(Wire):
+    """A DeviceTaintRule."""
+
+    metadata: Metadata
+    spec: TaintRuleSpec
 
 
 class DeviceJson(Wire):

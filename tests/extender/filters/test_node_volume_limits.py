@@ -8,7 +8,7 @@ import pytest
 
 from extender.filters.node_volume_limits import NodeVolumeLimits
 from tests.extender.storage_cluster import StorageCluster
-from tests.extender.storage_manifests import claim, csi_node, node, pod, storage_class, using, volume
+from tests.extender.storage_manifests import claim, csi_driver, csi_node, node, pod, storage_class, using, volume
 
 EBS, GCE, IN_TREE = "ebs.csi.aws.com", "pd.csi.storage.gke.io", "kubernetes.io/aws-ebs"
 
@@ -176,3 +176,35 @@ def test_what_a_claim_counts_as_follows_its_volume() -> None:
     assert cluster.reasons(NodeVolumeLimits(), new) == FULL
     cluster.delete(storage_class("csi-sc"))
     assert cluster.reasons(NodeVolumeLimits(), new) == {}
+
+
+@pytest.mark.parametrize(
+    ("new", "has_csi_node", "is_required", "missing"),
+    [
+        ("csi one", True, True, GCE),
+        ("csi one", True, False, GCE),
+        ("csi one", False, True, EBS),
+        ("csi one", True, True, EBS),
+        ("in-tree one", False, True, EBS),  # not translated where there is no CSINode
+        ("in-tree one", True, True, EBS),
+        ("in-tree inline", True, True, EBS),
+        ("in-tree inline", False, True, EBS),
+    ],
+)
+def test_a_driver_may_keep_pods_from_nodes_without_it(
+    new: str, has_csi_node: bool, is_required: bool, missing: str
+) -> None:
+    """missing: the driver that the CSIDriver is about, which the CSINode lacks."""
+    cluster = cluster_of([], None, 0)
+    of_node = csi_node("n", {one: 9 for one in (EBS, GCE) if one != missing}, migrated=IN_TREE)
+    if has_csi_node:
+        cluster.put(of_node)
+    else:
+        cluster.delete(of_node)
+    cluster.put(csi_driver(missing, is_required=is_required))
+    is_rejected = missing == EBS and (has_csi_node or new == "csi one")
+    expected = {f"{EBS} CSI driver is not installed on the node": True} if is_rejected else {}
+    pending = pod("new", *volumes_of(new))
+    assert cluster.reasons(NodeVolumeLimits(), pending).get("n", {}) == expected
+    cluster.put(csi_node("n", {EBS: None, GCE: None}, migrated=IN_TREE))
+    assert "n" not in cluster.reasons(NodeVolumeLimits(), pending)

@@ -54,6 +54,7 @@ class ScriptedServer:
 
     def __init__(self, answer: Callable[[int, dict[str, str]], Answer]) -> None:
         self.queries: list[dict[str, str]] = []
+        self.paths: list[str] = []
         self.ending = threading.Event()
         self._answer, self._lock = answer, threading.Lock()
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(self))
@@ -88,6 +89,7 @@ class ScriptedServer:
         with self._lock:
             number = len(self.queries)
             self.queries.append(query)
+            self.paths.append(urlsplit(path).path)
         return self._answer(number, query)
 
 

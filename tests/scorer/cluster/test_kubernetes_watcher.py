@@ -103,6 +103,35 @@ def test_a_resource_that_need_not_be_installed_has_no_objects_while_it_is_not(tm
             source.stop()
 
 
+def test_a_resource_is_read_in_the_first_version_that_is_served(tmp_path: Path) -> None:
+    """Not synced before all versions were asked for; a version that goes away is replaced by another."""
+    first, *others = paths = ["/apis/x/v1/pods", "/apis/x/v1beta2/pods", "/apis/x/v1alpha3/pods"]
+    watched = replace(WATCHED[Kind.PODS], optional=True, path=first, other_paths=tuple(others))
+    served = threading.Event()
+
+    def script(number: int, query: dict[str, str]) -> Answer:
+        at = server.paths[-1]
+        if query.get("watch"):
+            return Answer(404, [b"{}"]) if served.is_set() and at == paths[1] else IDLE
+        if at == (paths[0] if served.is_set() else paths[1]):
+            return page(pod_json("new" if served.is_set() else "a"))
+        return Answer(404, [b"{}"])
+
+    sink = StoredObjects()
+    with ScriptedServer(script) as server:
+        watcher = ResourceWatcher(api_client(server.kubeconfig(tmp_path)), OneKind(sink), watched, timing=QUICK)
+        source = ResourceSource([watcher])
+        source.start()
+        try:
+            assert source.wait_synced(30)
+            assert names(sink) == {"a"} and server.paths[:2] == paths[:2]
+            served.set()
+            source.list_again({"pods"})
+            assert eventually(lambda: names(sink) == {"new"})
+        finally:
+            source.stop()
+
+
 def test_an_expired_continue_token_starts_a_list_without_pages(tmp_path: Path) -> None:
     sink = StoredObjects()
     script = in_order(

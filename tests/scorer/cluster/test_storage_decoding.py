@@ -161,11 +161,16 @@ CASES: list[tuple[Kind, dict[str, Any], object]] = [
                 ]
             },
         },
-        CsiNodeInfo("n1", {"d": 25}, frozenset({"kubernetes.io/a", "kubernetes.io/b"})),
+        CsiNodeInfo("n1", {"d": 25}, frozenset({"kubernetes.io/a", "kubernetes.io/b"}), frozenset("def")),
     ),
     (Kind.CSI_NODES, {"metadata": {"name": "n1"}, "spec": {"drivers": None}}, CsiNodeInfo("n1", {})),
     (Kind.CSI_DRIVERS, {"metadata": {"name": "d"}, "spec": {"storageCapacity": True}}, CsiDriverInfo("d", True)),
     (Kind.CSI_DRIVERS, {"metadata": {"name": "d"}}, CsiDriverInfo("d")),
+    (
+        Kind.CSI_DRIVERS,
+        {"metadata": {"name": "d"}, "spec": {"preventPodSchedulingIfMissing": True}},
+        CsiDriverInfo("d", is_required=True),
+    ),
     (
         Kind.STORAGE_CAPACITIES,
         {

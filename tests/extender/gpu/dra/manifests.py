@@ -6,8 +6,8 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from extender.gpu.dra.decoding import WATCHED_CLAIMS, WATCHED_CLASSES, WATCHED_SLICES
-from extender.gpu.dra.objects import ClaimInfo, ClassInfo, SliceInfo
+from extender.gpu.dra.decoding import WATCHED_CLAIMS, WATCHED_CLASSES, WATCHED_SLICES, WATCHED_TAINT_RULES
+from extender.gpu.dra.objects import ClaimInfo, ClassInfo, SliceInfo, TaintRule
 
 __all__ = [
     "DRIVER",
@@ -21,6 +21,8 @@ __all__ = [
     "request",
     "resource_slice",
     "slice_of",
+    "taint_rule",
+    "taint_rule_of",
 ]
 
 Manifest = dict[str, Any]
@@ -101,6 +103,16 @@ def claim(
     return made if status is None else made | {"status": status}
 
 
+def taint_rule(name: str, effect: str = "NoSchedule", **selector: str) -> Manifest:
+    """A taint with the key `broken`, of the devices with this driver, pool and device."""
+    return {
+        "apiVersion": "resource.k8s.io/v1",
+        "kind": "DeviceTaintRule",
+        "metadata": {"name": name},
+        "spec": {"deviceSelector": selector, "taint": {"key": "broken", "effect": effect}},
+    }
+
+
 def consumer(pod: str) -> Manifest:
     return {"resource": "pods", "name": pod, "uid": pod}
 
@@ -115,3 +127,7 @@ def class_of(manifest: Mapping[str, Any]) -> ClassInfo:
 
 def claim_of(manifest: Mapping[str, Any]) -> ClaimInfo:
     return WATCHED_CLAIMS.decoded(json.dumps(manifest).encode())[0]
+
+
+def taint_rule_of(manifest: Mapping[str, Any]) -> TaintRule:
+    return WATCHED_TAINT_RULES.decoded(json.dumps(manifest).encode())[0]
