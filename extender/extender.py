@@ -26,6 +26,7 @@ from extender.decisions.recorder import DecisionRecorder
 from extender.expected_choice import expected_choice
 from extender.filters.filter import ClusterView, Rejection
 from extender.index.index import INDEXED_KINDS, PlacementIndex
+from extender.lost_points import lost_in_protocol
 from extender.options import ExtenderOptions
 from extender.points import points_of, shortened
 from extender.policies.policy import Chosen, OnePolicy, Policies, Policy, shortened_name
@@ -35,7 +36,6 @@ from forecast.errors import ForecastError
 from scorer.answers import Scored, Status
 from scorer.cluster.changes import Change, PodChange
 from scorer.cluster.objects import PodInfo
-from scorer.opt_out import opts_out
 from scorer.policy import scoring_policy
 from scorer.scorer import Scorer
 
@@ -146,9 +146,8 @@ class Extender:
             scored = self._prepared_for(pod, nodes, policy) or self._scores.score(pod, nodes, policy.scoring)
         known = _known(nodes, scored.unknown_nodes)
         ranking = scored.ranking
-        if policy.avoided is not None and not opts_out(pod):
-            lost = self._avoided(pod, nodes, policy.avoided, policy.avoided_points)
-            ranking = ranking - lost * self.options.score_per_point
+        if policy.avoided is not None or policy.pools is not None:
+            ranking = ranking - self._lost(pod, nodes, policy) * self.options.score_per_point
         points = points_of(ranking, known, self.options.score_per_point)
         named = shortened(points, self.options.longest_reply)
         reply = dict(zip([nodes[i] for i in named.tolist()], points[named].tolist(), strict=True))
@@ -261,12 +260,12 @@ class Extender:
         if row is not None:
             self._tables.believe(uid, row)
 
-    def _avoided(self, pod: PodInfo, nodes: Sequence[str], devices: RareDevices, points: int) -> Floats:
-        """Points that nodes lose because their devices are kept for others: (n_nodes,)."""
+    def _lost(self, pod: PodInfo, nodes: Sequence[str], policy: Policy) -> Ints:
+        """Points that nodes lose by the policy: (n_nodes,)."""
         with self._scorer.reading():
-            mask = devices.reserved_for_others(pod, self._view)
-            reserved = _at(mask, self._rows(nodes))
-            return np.where(reserved, float(points), 0.0)
+            rows = self._rows(nodes)
+            lost = lost_in_protocol(pod, self._view, policy)
+            return np.zeros(len(rows), dtype=np.int64) if lost is None else np.where(rows >= 0, lost[rows], 0)
 
     def _rows(self, nodes: Sequence[str]) -> Ints:
         """(n_nodes,) rows of nodes, -1 = not known."""

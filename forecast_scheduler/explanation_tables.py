@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 
 from rich.markup import escape
 from rich.table import Table
@@ -65,7 +66,22 @@ def explanation_tables(explanation: Explanation) -> list[Table]:
         for node in explanation.nodes:
             parts.add_row(escape(node.node), *(f"{part.points:.1f} ({part.score:.0f})" for part in node.contributions))
         tables.append(parts)
+    if explanation.judgement is not None and explanation.judgement.parts:
+        tables.append(_sums_table(explanation.judgement, [node.node for node in explanation.nodes]))
     return tables
+
+
+def _sums_table(judgement: Judgement, nodes: Sequence[str]) -> Table:
+    """A row for each score that counts, a column for each node that may be chosen."""
+    shown = [name for name in nodes if name in judgement.totals]
+    table = Table(title="What each score adds to the sum (its weight times 0 to 100)", title_justify="left")
+    table.add_column("score x weight", no_wrap=True)
+    for name in shown:
+        table.add_column(escape(name), justify="right")
+    for part in judgement.parts:
+        points = [f"{part.points[name]:.1f}" if name in part.points else "–" for name in shown]
+        table.add_row(f"{part.name} x {part.weight:g}", *points)
+    return table
 
 
 def remarks(explanation: Explanation) -> list[str]:

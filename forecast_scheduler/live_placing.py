@@ -13,11 +13,15 @@ from extender.expected_choice import POINT_VALUE
 from extender.feasibility import Feasibility, feasibility, verdict
 from extender.filters.catalogue import STANDARD_FILTERS, kinds_read, standard_filters
 from extender.filters.filter import ClusterView, Filter
+from extender.framework.cycle.totals import sum_of
+from extender.framework.judging import sum_parts
 from extender.index.index import INDEXED_KINDS, PlacementIndex
+from extender.lost_points import lost_in_protocol
 from extender.points import points_of, shortened
 from extender.policies.policy import Chosen, Policy
 from extender.policies.provider import PolicyProvider
-from extender.scores.default_scores import default_scores
+from extender.scores.default_scores import default_parts
+from extender.scores.plugin_weights import OURS, PLUGIN_WEIGHTS, ScorePart
 from forecast_scheduler.extender_options import extender_options
 from forecast_scheduler.live_scorer import Inputs, open_scorer
 from forecast_scheduler.settings import Settings
@@ -25,7 +29,6 @@ from scorer.background import Background
 from scorer.cluster.decoding import Kind
 from scorer.cluster.objects import PodInfo
 from scorer.judgement import Judgement
-from scorer.opt_out import opts_out
 from scorer.scorer import Scorer
 
 __all__ = ["BestNode", "Placing", "open_placing"]
@@ -79,14 +82,16 @@ class Placing:
             found = verdict(pod, view, self._filters_of(chosen.policy))
             rows = np.flatnonzero(found.passes)
             names = [view.state.names[row] for row in rows.tolist()]
-            totals = np.zeros(0)
+            totals, parts = np.zeros(0), list[ScorePart]()
             if names:
                 by_name = self._points(pod, names, chosen.policy)
                 points = np.array([by_name[name] for name in names], dtype=np.int64)
                 told = np.zeros_like(points)
                 named = shortened(points, self._options.longest_reply)
                 told[named] = points[named]
-                totals = default_scores(pod, view, rows) + float(POINT_VALUE * weight) * told
+                parts = [*default_parts(pod, view, rows, PLUGIN_WEIGHTS)]
+                parts.append(ScorePart(OURS, weight, POINT_VALUE * weight * told))
+                totals = sum_of(parts, len(rows))
             order = np.argsort(-totals, kind="stable").tolist()
             gates = f"waits for its gates: {', '.join(pod.gates[:5])}" if pod.gates else ""
             n_nodes = int(cluster.state.alive.sum())
@@ -94,12 +99,13 @@ class Placing:
                 component=component,
                 ranking=tuple(names[at] for at in order),
                 totals={names[at]: float(totals[at]) for at in order},
+                parts=sum_parts(parts, names),
                 rejections=found.rejected_nodes(view),
                 n_nodes=n_nodes,
                 policy=chosen.policy.name,
                 policy_because=chosen.because,
                 held=gates,
-                not_applied=tuple(_left_to_kube_scheduler(n_nodes, fits=bool(names))),
+                not_applied=tuple(_left_to_kube_scheduler(n_nodes, chosen.policy, fits=bool(names))),
             )
 
     def best_node(self, pod: PodInfo, policy: Policy, *, rather: str = "") -> BestNode:
@@ -137,10 +143,9 @@ class Placing:
         """As the extender gives them."""
         names = list(nodes)
         ranking = self._scorer.score(pod, names, policy=policy.scoring).ranking
-        if policy.avoided is not None and not opts_out(pod):
+        if (lost := lost_in_protocol(pod, self._view, policy)) is not None:
             rows = [self._view.state.row_of[name] for name in names]
-            avoided = policy.avoided.reserved_for_others(pod, self._view)[rows]
-            ranking = ranking - avoided * policy.avoided_points * self._options.score_per_point
+            ranking = ranking - lost[rows] * self._options.score_per_point
         known = np.ones(len(names), dtype=bool)
         return dict(zip(names, points_of(ranking, known, self._options.score_per_point).tolist(), strict=True))
 
@@ -164,9 +169,11 @@ def unbound_pod(scorer: Scorer, pod: PodInfo) -> Iterator[PodInfo]:
             scorer.put(Kind.PODS, known)
 
 
-def _left_to_kube_scheduler(n_nodes: int, *, fits: bool) -> Iterator[str]:
+def _left_to_kube_scheduler(n_nodes: int, policy: Policy, *, fits: bool) -> Iterator[str]:
     """What kube-scheduler decides by itself and its protocol does not show."""
     yield "plugins and weights of kube-scheduler's own configuration: its defaults are assumed"
+    if policy.plugin_weights != PLUGIN_WEIGHTS:
+        yield f"plugin_weights of policy {policy.name}: they count in our own loops"
     if n_nodes > _ALL_SCORED:
         yield "percentageOfNodesToScore: kube-scheduler scores a part of so many nodes"
     if not fits:

@@ -9,7 +9,7 @@ from typing import Final
 
 from scorer.cluster.objects import PodInfo
 
-__all__ = ["CHOSEN", "Judge", "Judgement", "RejectedNodes", "not_judged"]
+__all__ = ["CHOSEN", "Judge", "Judgement", "RejectedNodes", "SumPart", "not_judged"]
 
 CHOSEN: Final = "chosen"
 """Note of the node that the component would choose."""
@@ -26,11 +26,20 @@ class RejectedNodes:
 
 
 @dataclass(frozen=True, slots=True)
+class SumPart:
+    """What one score adds to the sums, by node. weight: as used; a score of weight 0 is no part."""
+
+    name: str
+    weight: float
+    points: Mapping[str, float]
+
+
+@dataclass(frozen=True, slots=True)
 class Judgement:
     """
     component   : for people: "profile online of schedule, domain forecast-scheduler"
     ranking     : nodes that the pod may go to; the component chooses the first
-    totals      : sums of all scores by node of `ranking`, higher is better
+    totals      : sums of all scores by node of `ranking`, higher is better; parts: what they are made of
     passed_over : nodes that pass the filters and come after all of `ranking`, with what put them there
     n_nodes     : of the cluster
     policy, policy_because : that applies, and what chose it; because: '' = there is no other
@@ -44,6 +53,7 @@ class Judgement:
     component: str
     ranking: tuple[str, ...]
     totals: Mapping[str, float]
+    parts: tuple[SumPart, ...] = ()
     passed_over: Mapping[str, str] = field(default_factory=dict)
     rejections: tuple[RejectedNodes, ...] = ()
     n_nodes: int = 0

@@ -14,12 +14,13 @@ from extender.framework.gangs.labels import group_of
 from extender.framework.profile import SchedulingProfile
 from extender.framework.queue.queued import WaitingPod
 from extender.policies.policy import Chosen
+from extender.scores.plugin_weights import ScorePart
 from scorer.assuming import AssumingCluster
 from scorer.cluster.objects import PodInfo
 from scorer.degradation import Level
-from scorer.judgement import Judgement
+from scorer.judgement import Judgement, SumPart
 
-__all__ = ["ProfileJudge", "judgement_of", "profile_component"]
+__all__ = ["ProfileJudge", "judgement_of", "profile_component", "sum_parts"]
 
 
 def profile_component(profile: str, scheduler_name: str, domain: str) -> str:
@@ -39,12 +40,21 @@ def judgement_of(
         component=component,
         ranking=tuple(names[row] for row in ranked),
         totals=totals,
+        parts=sum_parts(looked.parts, [names[int(row)] for row in looked.rows]),
         passed_over={names[row]: by for row, by in looked.passed_over.items()},
         rejections=looked.verdict.rejected_nodes(view),
         n_nodes=int(view.state.alive.sum()),
         policy=chosen.policy.name,
         policy_because=chosen.because,
         not_applied=tuple(not_applied),
+    )
+
+
+def sum_parts(parts: Sequence[ScorePart], nodes: Sequence[str]) -> tuple[SumPart, ...]:
+    """nodes: those that the points of the parts are of."""
+    return tuple(
+        SumPart(part.name, part.weight, dict(zip(nodes, part.points.astype(float).tolist(), strict=True)))
+        for part in parts
     )
 
 

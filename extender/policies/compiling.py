@@ -21,7 +21,9 @@ from extender.policies.filter_choice import (
 from extender.policies.mistakes import DocumentMistake, blamed_on, way_out
 from extender.policies.policy import Policy
 from extender.policies.policy_set import PolicySet
+from extender.policies.pool_order import PoolOrder
 from extender.policies.rules import Rule
+from extender.scores.plugin_weights import FURTHER_PLUGINS, OURS, PLUGIN_WEIGHTS, PluginWeights
 from forecast.resources import RESOURCES
 from scorer.cluster.constraint_decoding import label_selector
 from scorer.cluster.constraints import LabelSelector
@@ -33,6 +35,7 @@ from scorer.scores.parameters import ScoreParameters
 __all__ = ["PolicyDefaults", "compile_document", "settings_policy"]
 
 _RESOURCES: Final = tuple(resource.name for resource in RESOURCES)
+_PLUGINS: Final = (*PLUGIN_WEIGHTS, *FURTHER_PLUGINS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +116,14 @@ def _policy(name: str, spec: PolicySpec, settings: Policy, defaults: PolicyDefau
         settings.avoided if spec.rare_devices is None else avoided_devices(options.rare_devices),
         options.rare_devices.points,
         _deadline(spec.deadline, defaults.longest_deadline_seconds, f"{place}.deadline"),
+        _plugin_weights(spec.scores, f"{place}.scores"),
+        _pool_order(spec.pools),
     )
+
+
+def _pool_order(pools: Sequence[SelectorSpec] | None) -> PoolOrder | None:
+    selectors = [_selector(pool) for pool in pools or ()]
+    return PoolOrder([selector for selector in selectors if selector is not None]) if selectors else None
 
 
 def _deadline(seconds: float | None, longest: float | None, place: str) -> float | None:
@@ -179,11 +189,31 @@ def _scoring(name: str, spec: PolicySpec, settings: Policy, defaults: PolicyDefa
 
 def _checked_weights(weights: Mapping[str, float], place: str) -> Mapping[str, float]:
     for name in weights:
+        if name in _PLUGINS:
+            raise DocumentMistake(f"{place}.{name}", "this is a plugin: write its weight into scores.plugin_weights")
         with blamed_on(f"{place}.{name}"):
             check_weights({name: 1.0}, SCORES)
-    with blamed_on(place):
-        check_weights(weights, SCORES)
+    if not any(weights.values()):
+        raise DocumentMistake(
+            place, f"no score has a weight above 0: give at least one, or drop all with plugin_weights: {{{OURS}: 0}}"
+        )
     return dict(weights)
+
+
+def _plugin_weights(spec: ScoresSpec | None, place: str) -> PluginWeights:
+    given = {} if spec is None or spec.plugin_weights is None else spec.plugin_weights
+    for name, weight in given.items():
+        where = f"{place}.plugin_weights.{name}"
+        if name in SCORES:
+            raise DocumentMistake(
+                where,
+                f"this is one of our own scores: write its weight into scores.weights; {OURS} is the sum of these",
+            )
+        if name not in _PLUGINS:
+            raise DocumentMistake(where, f"there is no score plugin {name!r}: {way_out(name, _PLUGINS)}")
+        if name != OURS and weight != int(weight):
+            raise DocumentMistake(where, f"weights of plugins but {OURS} are whole numbers, found {weight:g}")
+    return {**PLUGIN_WEIGHTS, **given}
 
 
 def _scores(

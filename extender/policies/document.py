@@ -87,6 +87,7 @@ LabelKey = Annotated[str, AfterValidator(_label_key)]
 LabelValue = Annotated[str, AfterValidator(_label_value)]
 Namespace = Annotated[str, AfterValidator(_namespace)]
 Weight = Annotated[float, Field(ge=0, le=1e9, allow_inf_nan=False)]
+PluginWeight = Annotated[float, Field(ge=0, le=1000, allow_inf_nan=False)]
 Weights = Annotated[dict[str, Weight], Field(min_length=1, max_length=100)]
 Share = Annotated[float, Field(gt=0, le=10, allow_inf_nan=False)]
 Few = Annotated[list[T], Field(max_length=100)]
@@ -132,13 +133,17 @@ class RareDevicesSpec(_Part):
 
 
 class ScoresSpec(_Part):
-    """As scorer.scores of the settings, each replaced as a whole. water_levels are missing: they are the cluster's."""
+    """As scorer.scores of the settings, each replaced as a whole. water_levels are missing: they are the cluster's.
+
+    plugin_weights : by which our own loops add scores up, each on its own
+    """
 
     weights: Weights | None = None
     request_weights: Weights | None = None
     balance_weights: Weights | None = None
     usage_weights: Weights | None = None
     shape: Annotated[dict[int, int], Field(min_length=1, max_length=101)] | None = None
+    plugin_weights: Annotated[dict[str, PluginWeight], Field(min_length=1, max_length=100)] | None = None
 
 
 class PolicySpec(_Part):
@@ -148,6 +153,7 @@ class PolicySpec(_Part):
     filters: Few[str] | None = None
     highest_peaks: dict[str, Share] | None = None
     rare_devices: RareDevicesSpec | None = None
+    pools: Annotated[list[SelectorSpec], Field(min_length=1, max_length=20)] | None = None
     scores: ScoresSpec | None = None
     resources: Weights | None = None
     deadline: (

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final, Protocol
 
 from extender.card_types.rare_devices import RareDevices
 from extender.filters.filter import Filter
+from extender.policies.pool_order import PoolOrder
+from extender.scores.plugin_weights import PLUGIN_WEIGHTS, PluginWeights
 from scorer.cluster.objects import ANNOTATION_PREFIX, PodInfo
 from scorer.policy import ScoringPolicy
 
@@ -33,6 +35,8 @@ class Policy:
     avoided          : nodes with rare devices get fewer points for pods that do not ask for them; None = they do not
     avoided_points   : so many fewer
     deadline_seconds : an answer about such a pod is neutral past it; None = the service's own deadline
+    pools            : which nodes come first; None = no pool does
+    plugin_weights   : by which a scheduling loop of our own adds scores up, of every plugin that has a default weight
     """
 
     scoring: ScoringPolicy
@@ -40,6 +44,8 @@ class Policy:
     avoided: RareDevices | None = None
     avoided_points: int = 50
     deadline_seconds: float | None = None
+    plugin_weights: PluginWeights = field(default_factory=lambda: PLUGIN_WEIGHTS)
+    pools: PoolOrder | None = None
 
     @property
     def name(self) -> str:

@@ -159,12 +159,21 @@ class RejectionBody(Struct):
     preemptible: Annotated[bool, Meta(description="Evicting pods may help.")]
 
 
+class SumPartBody(Struct):
+    """What one score adds to the sums of the nodes that are explained."""
+
+    name: str
+    weight: Annotated[float, Meta(description="As used; a score of weight 0 is no part.")]
+    points: Annotated[dict[str, float], Meta(description="By node.")]
+
+
 class JudgementBody(Struct):
     """What the component that places the pod makes of the nodes."""
 
     component: str
     node: Annotated[str | None, Meta(description="That it would choose; null = none.")]
     totals: Annotated[dict[str, float], Meta(description="Sum of its scores, by node that it may choose.")]
+    parts: Annotated[list[SumPartBody], Meta(description="What these sums are made of.")]
     passed_over: Annotated[dict[str, str], Meta(description="Nodes that pass and come after, by what.")]
     n_nodes: int
     rejections: list[RejectionBody]

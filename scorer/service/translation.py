@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Any, cast
 
@@ -84,16 +85,24 @@ def explanation_body(explanation: answers.Explanation) -> bodies.ExplanationBody
         policy=explanation.policy,
         policy_because=explanation.policy_because,
         assumed_capacities=list(explanation.assumed_capacities),
-        judgement=None if explanation.judgement is None else _judgement(explanation.judgement),
+        judgement=None if explanation.judgement is None else _judgement(explanation.judgement, explanation.nodes),
         not_applied=list(explanation.not_applied),
     )
 
 
-def _judgement(judgement: Judgement) -> bodies.JudgementBody:
+def _judgement(judgement: Judgement, nodes: Sequence[answers.ExplainedNode]) -> bodies.JudgementBody:
     return bodies.JudgementBody(
         component=judgement.component,
         node=judgement.ranking[0] if judgement.ranking and not judgement.held else None,
         totals={name: round(float(judgement.totals[name]), 4) for name in judgement.ranking},
+        parts=[
+            bodies.SumPartBody(
+                part.name,
+                float(part.weight),
+                {one.node: round(part.points[one.node], 4) for one in nodes if one.node in part.points},
+            )
+            for part in judgement.parts
+        ],
         passed_over=dict(judgement.passed_over),
         n_nodes=judgement.n_nodes,
         rejections=[

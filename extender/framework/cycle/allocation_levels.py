@@ -12,6 +12,7 @@ import numpy as np
 
 from extender.filters.filter import ClusterView
 from extender.scores.default_scores import allocation_scores
+from extender.scores.plugin_weights import PluginWeights
 from forecast.arrays import Bools, Ints
 from scorer.cluster.objects import PodInfo
 
@@ -24,9 +25,9 @@ _FIRST: Final = 128
 class AllocationLevels:
     """Nodes are positions in `rows`. initial: (n_nodes,) without any pod of the batch."""
 
-    def __init__(self, pod: PodInfo, view: ClusterView, rows: Ints) -> None:
-        self._pod, self._view, self._rows = pod, view, rows
-        self.initial = allocation_scores(pod, view, rows)
+    def __init__(self, pod: PodInfo, view: ClusterView, rows: Ints, weights: PluginWeights) -> None:
+        self._pod, self._view, self._rows, self._weights = pod, view, rows, weights
+        self.initial = allocation_scores(pod, view, rows, weights)
         self._likely = np.arange(len(rows))
         self._levels: dict[int, tuple[Ints, Bools, list[int]]] = {}  # scores, where they are known, how many next
 
@@ -48,5 +49,6 @@ class AllocationLevels:
         return int(scores[position])
 
     def _work_out(self, positions: Ints, landed: int, scores: Ints, known: Bools) -> None:
-        scores[positions] = allocation_scores(self._pod, self._view, self._rows[positions], landed=landed)
+        rows = self._rows[positions]
+        scores[positions] = allocation_scores(self._pod, self._view, rows, self._weights, landed=landed)
         known[positions] = True

@@ -17,12 +17,14 @@ from typing import Protocol
 
 import numpy as np
 
-from extender.expected_choice import POINT_VALUE
 from extender.filters.filter import ClusterView, Filter
 from extender.framework.cycle.allocation_levels import AllocationLevels
 from extender.framework.cycle.ranked_by_kind import RankedByKind
 from extender.framework.cycle.room import room_for
-from extender.scores.default_scores import SPREAD_WEIGHT, scores_beside_allocation
+from extender.framework.cycle.totals import factor_of_ours, lost_points
+from extender.policies.policy import Policy
+from extender.scores.default_scores import parts_beside_allocation
+from extender.scores.plugin_weights import SPREAD
 from extender.scores.soft_spread import SoftSpread, soft_constraints
 from forecast.arrays import Floats, Ints
 from scorer.cluster.objects import PodInfo
@@ -62,25 +64,25 @@ class BatchPlan:
         filters: Sequence[Filter],
         rows: Ints,
         ranking: Ranking,
-        lost: Floats,
+        policy: Policy,
         score_per_point: float,
     ) -> None:
-        """lost: (n_nodes,) what is taken off the ranking for ever, see totals.lost_ranking"""
         self._pod, self._view, self._rows = pod, view, rows
-        self._factor, self._ranking = POINT_VALUE / score_per_point, ranking
-        self._lost: list[float] | None = lost.tolist() if lost.any() else None
+        self._weights, self._ranking = policy.plugin_weights, ranking
+        self._factor = factor_of_ours(policy, score_per_point)
+        self._lost = lost_points(pod, view, rows, policy)
+        self._spread_weight = int(self._weights[SPREAD])
         self._landed: dict[int, int] = {}
         self._out: set[int] = set()
         self._room = room_for(pod, view, filters, rows)
         # total = standard + spread + ours
-        self._allocation = AllocationLevels(pod, view, rows)
-        others = scores_beside_allocation(pod, view, rows, spread=False)
-        self._others = np.sum(others, axis=0)
-        self._others_differ = any(bool(np.ptp(one)) for one in others)
-        self._spread = SoftSpread(pod, view, rows) if soft_constraints(pod) else None
+        self._allocation = AllocationLevels(pod, view, rows, self._weights)
+        self._others_differ = False
+        self._others = self._scores_of_others(np.arange(len(rows)))
+        self._spread = SoftSpread(pod, view, rows) if self._spread_weight and soft_constraints(pod) else None
         kind = np.zeros(len(rows), dtype=np.int64) if self._spread is None else self._spread.kind
         standard = (self._allocation.initial + self._others).astype(np.float64)
-        ours = self._factor * (ranking.values - lost)
+        ours = self._factor * ranking.values
         self._standard: list[float] = standard.tolist()
         self._ours: list[float] = ours.tolist()
         self._kind: list[int] = kind.tolist()
@@ -100,14 +102,12 @@ class BatchPlan:
 
     def _best(self) -> int | None:
         best, highest = -1, -np.inf
-        spread = [0] if self._spread is None else [SPREAD_WEIGHT * score for score in self._spread.scores()]
+        spread = [0] if self._spread is None else [self._spread_weight * score for score in self._spread.scores()]
         listed, values, entered = self._ranking.short_list()
         for at in entered:
             self._listed.add(at)
             self._ranked.take(at)
         standard, kind, factor = self._standard, self._kind, self._factor
-        if self._lost is not None:
-            values = [value - self._lost[at] for at, value in zip(listed, values, strict=True)]
         for at, value in zip(listed, values, strict=True):
             total = (standard[at] + spread[kind[at]]) + factor * value
             if total > highest or (total == highest and at < best):
@@ -130,7 +130,7 @@ class BatchPlan:
             self._drop(at)
             return
         standard = self._standard[at] = float(self._allocation.at(landed, at) + self._others[at])
-        ours = self._ours[at] = self._factor * (value if self._lost is None else value - self._lost[at])
+        ours = self._ours[at] = self._factor * value
         self._ranked.put(at, self._kind[at], standard, ours)
 
     def _drop(self, at: int) -> None:
@@ -146,8 +146,7 @@ class BatchPlan:
     def _normalise_again(self) -> None:
         """Over the nodes that are left."""
         left = np.setdiff1d(np.arange(len(self._rows)), list(self._out), assume_unique=True)
-        others = scores_beside_allocation(self._pod, self._view, self._rows[left], spread=False)
-        self._others[left] = np.sum(others, axis=0)
+        self._others[left] = self._scores_of_others(left)
         standard = np.array(self._standard)
         standard[left] = self._allocation.initial[left] + self._others[left]
         for at, landed in self._landed.items():
@@ -155,6 +154,14 @@ class BatchPlan:
                 standard[at] = self._allocation.at(landed, at) + self._others[at]
         self._standard = standard.tolist()
         self._ranked = self._rank(standard, np.array(self._ours), np.array(self._kind))
+
+    def _scores_of_others(self, at: Ints) -> Ints:
+        """(n_nodes,) of the nodes at these positions: all whole numbers of the sum but requests and topology spread."""
+        total = np.zeros(len(at), dtype=np.int64)
+        for part in parts_beside_allocation(self._pod, self._view, self._rows[at], self._weights, spread=False):
+            self._others_differ |= bool(np.ptp(part.points))
+            total = np.asarray(total + part.points, dtype=np.int64)
+        return total if self._lost is None else total - self._lost[at]
 
     def _rank(self, standard: Floats, ours: Floats, kind: Ints) -> RankedByKind:
         """All nodes that are in; those on the short list are judged there."""

@@ -16,11 +16,12 @@ from extender.framework.cycle.batch_plan import BatchPlan, Ranking
 from extender.framework.cycle.dependence import is_asked_once
 from extender.framework.cycle.peak_ranking import PeakRanking
 from extender.framework.cycle.plain_ranking import PlainRanking
-from extender.framework.cycle.totals import candidates, lost_ranking, node_totals
+from extender.framework.cycle.totals import candidates, node_parts, sum_of
 from extender.framework.plugins import NodePreference, PreScore, Score
 from extender.framework.profile import SchedulingProfile
 from extender.framework.status import Code
 from extender.policies.policy import Policy
+from extender.scores.plugin_weights import OURS, ScorePart
 from forecast.arrays import Floats, Ints
 from scorer.assuming import AssumingCluster
 from scorer.cluster.objects import PodInfo
@@ -48,6 +49,7 @@ class Looked:
     verdict     : of the filters
     rows        : (n_nodes,) rows among which the scores decide, in ascending order; none = the pod fits nowhere
     totals      : (n_nodes,) sums of scores of these, higher is better
+    parts       : what each score adds to them
     passed_over : rows that pass the filters and come after `rows`, with the name of what put them there
     nominated   : row where room was made for the pod, which it takes whatever the scores say
     """
@@ -56,6 +58,7 @@ class Looked:
     verdict: Verdict
     rows: Ints
     totals: Floats
+    parts: Sequence[ScorePart]
     passed_over: Mapping[int, str]
     nominated: int | None
 
@@ -117,7 +120,7 @@ class Placer:
                 self.cluster.assume(rest[0], self.view.state.names[nominated], self.until)
                 placed.append(nominated)
                 continue
-            rows, most = self._preferred(rest, rows)
+            rows, most = self._preferred(rest, policy, rows)
             placed += self._place_some(rest[:most], filters, policy, self._scanned(rows, most))
         return Placed(tuple(placed), None)
 
@@ -133,22 +136,23 @@ class Placer:
         rows = candidates(found.passes, pod, self.view, self.level)
         _note_dropped(passed_over, np.flatnonzero(found.passes), rows, "predicted memory")
         nominated = self._nominated(pod, rows) if len(rows) else None
-        totals = np.zeros(0)
+        parts: Sequence[ScorePart] = ()
         if len(rows):
-            preferred, most = self._preferred(pods, rows, passed_over)
+            preferred, most = self._preferred(pods, policy, rows, passed_over)
             scan_from = self.scan_from
             rows, self.scan_from = self._scanned(preferred, most), scan_from
             _note_dropped(passed_over, preferred, rows, "bounded_scan")
-            totals = self._totals(pod, policy, rows)
-        return Looked(pod, found, rows, totals, passed_over, nominated)
+            parts = self._parts(pod, policy, rows)
+        return Looked(pod, found, rows, sum_of(parts, len(rows)), parts, passed_over, nominated)
 
     def _preferred(
-        self, pods: Sequence[PodInfo], rows: Ints, passed_over: dict[int, str] | None = None
+        self, pods: Sequence[PodInfo], policy: Policy, rows: Ints, passed_over: dict[int, str] | None = None
     ) -> tuple[Ints, int]:
         """Among which nodes scores decide, and for how many of the pods. passed_over: takes the other rows, with the
-        name of the preference."""
+        name of the preference. The order of pools that a policy gives comes before what its profile prefers."""
         most = len(pods)
-        for preference in self.preferences:
+        of_policy: tuple[NodePreference, ...] = () if policy.pools is None else (policy.pools,)
+        for preference in (*of_policy, *self.preferences):
             preferred = preference.prefer(pods[0], most, self.view, rows)
             if passed_over is not None:
                 _note_dropped(passed_over, rows, preferred.rows, preference.name)
@@ -160,14 +164,13 @@ class Placer:
     ) -> Sequence[int]:
         """At least the first pod."""
         pod, ranking = pods[0], None
-        if not self.one_by_one and len(pods) > 1 and self._is_unmoved(pod, filters, rows):
+        if not self.one_by_one and len(pods) > 1 and self._is_unmoved(pod, filters, policy, rows):
             ranking = self._ranking(pod, policy, rows)
         if ranking is None:
             row = self._best_row(pod, policy, rows)
             self.cluster.assume(pod, self.view.state.names[row], self.until)
             return [row]
-        lost = lost_ranking(pod, self.view, rows, policy, self.score_per_point)
-        plan = BatchPlan(pod, self.view, filters, rows, ranking, lost, self.score_per_point)
+        plan = BatchPlan(pod, self.view, filters, rows, ranking, policy, self.score_per_point)
         chosen: list[int] = []
         while len(chosen) < len(pods) and (best := plan.place()) is not None:
             chosen.append(best)
@@ -178,23 +181,27 @@ class Placer:
         """Of equal ones the first."""
         if len(rows) == 1:  # as preferences often leave it
             return int(rows[0])
-        return int(rows[int(self._totals(pod, policy, rows).argmax())])
+        return int(rows[int(sum_of(self._parts(pod, policy, rows), len(rows)).argmax())])
 
-    def _totals(self, pod: PodInfo, policy: Policy, rows: Ints) -> Floats:
-        """(n_nodes,) sums of all scores."""
-        totals = node_totals(pod, self.view, rows, policy, self.level, self.score_per_point)
-        return totals + self._further(pod, rows)
+    def _parts(self, pod: PodInfo, policy: Policy, rows: Ints) -> Sequence[ScorePart]:
+        """What each score adds to the sums of the rows."""
+        further = (
+            ScorePart(score.name, weight, weight * score.score(pod, self.view, rows))
+            for score, weight in self._further_scores(pod, policy, rows)
+        )
+        return node_parts(pod, self.view, rows, policy, self.level, self.score_per_point, further)
 
-    def _is_unmoved(self, pod: PodInfo, filters: Sequence[Filter], rows: Ints) -> bool:
+    def _is_unmoved(self, pod: PodInfo, filters: Sequence[Filter], policy: Policy, rows: Ints) -> bool:
         """Whether like pods that land change nothing but what a plan keeps up to date."""
-        has_scores = any(True for _ in self._further_scores(pod, rows))
+        has_scores = any(True for _ in self._further_scores(pod, policy, rows))
         return not has_scores and not pod.constraints.affects_others and is_asked_once(filters, pod, self.view)
 
     def _ranking(self, pod: PodInfo, policy: Policy, rows: Ints) -> Ranking | None:
         """What a plan can go by; None = scores that have to be made again for each pod."""
         if self.level == Level.NEUTRAL or opts_out(pod):
             return PlainRanking(pod, self.cluster, rows, is_neutral=True)
-        if {name for name, weight in policy.scoring.weights.items() if weight > 0} != {"predicted_peak"}:
+        counted = {name for name, weight in policy.scoring.weights.items() if weight > 0}
+        if counted != {"predicted_peak"} and policy.plugin_weights[OURS]:
             return None
         predicted = self.cluster.predicted
         if predicted is None or self.level == Level.REQUESTS:
@@ -202,16 +209,12 @@ class Placer:
         is_known = int(rows[-1]) < predicted.load.n_nodes and bool(predicted.load.known[rows].all())
         return PeakRanking(pod, self.cluster, rows, policy) if is_known else None
 
-    def _further(self, pod: PodInfo, rows: Ints) -> Floats:
-        """(n_nodes,) sum of the further Score plugins that have something to say."""
-        total = np.zeros(len(rows))
-        for score, weight in self._further_scores(pod, rows):
-            total += weight * score.score(pod, self.view, rows)
-        return total
-
-    def _further_scores(self, pod: PodInfo, rows: Ints) -> Iterator[tuple[Score, int]]:
-        """Those that have something to say."""
+    def _further_scores(self, pod: PodInfo, policy: Policy, rows: Ints) -> Iterator[tuple[Score, int]]:
+        """The further Score plugins that have something to say, by the weights of the policy or the profile."""
         for score, weight in self.scores:
+            weight = int(policy.plugin_weights.get(score.name, weight))
+            if not weight:
+                continue
             asked = [one for one in self.pre_scores if one.name == score.name]
             if all(one.pre_score(pod, self.view, rows).code is not Code.SKIP for one in asked):
                 yield score, weight

@@ -2,19 +2,29 @@
 
     total = sum of kube-scheduler's scores, by their default weights        0..1,200
           + 10 * ranking / score_per_point                                  10 for each point of the extender
+          - 10 * points of devices that are kept for others
 
 so that a cluster may go from kube-scheduler with the extender to our own loops and back without another trade-off.
 Points of the extender are whole numbers around the median of a request; here they are neither rounded nor shifted.
+A policy may give every score of the sum another weight (extender/scores/plugin_weights.py). All parts but ours are
+whole numbers, so that the order in which they are added does not matter.
 """
 
 from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from functools import reduce
+from operator import add
+from typing import Final
 
 import numpy as np
 
 from extender.expected_choice import POINT_VALUE
 from extender.filters.filter import ClusterView
+from extender.lost_points import lost_for_devices
 from extender.policies.policy import Policy
-from extender.scores.default_scores import default_scores
+from extender.scores.default_scores import default_parts
+from extender.scores.plugin_weights import OURS, ScorePart
 from forecast.arrays import Bools, Floats, Ints
 from forecast.resources import MEMORY
 from scorer.cluster.objects import PodInfo
@@ -23,7 +33,9 @@ from scorer.opt_out import opts_out
 from scorer.scores.predicted_peak import MEMORY_LIMIT
 from scorer.scoring import score_pod
 
-__all__ = ["candidates", "lost_ranking", "node_totals", "total_of"]
+__all__ = ["candidates", "factor_of_ours", "lost_points", "node_parts", "sum_of"]
+
+_RARE_DEVICES: Final = "RareDevices"
 
 
 def candidates(passes: Bools, pod: PodInfo, view: ClusterView, level: Level) -> Ints:
@@ -40,24 +52,40 @@ def candidates(passes: Bools, pod: PodInfo, view: ClusterView, level: Level) -> 
     return rows[safe] if safe.any() else rows
 
 
-def lost_ranking(pod: PodInfo, view: ClusterView, rows: Ints, policy: Policy, score_per_point: float) -> Floats:
-    """(n_nodes,) what nodes lose because their devices are kept for others."""
-    if policy.avoided is None or opts_out(pod):
-        return np.zeros(len(rows))
-    reserved = policy.avoided.reserved_for_others(pod, view)[rows]
-    return np.where(reserved, policy.avoided_points * score_per_point, 0.0)
+def factor_of_ours(policy: Policy, score_per_point: float) -> float:
+    """What one point of the ranking, 0..100, adds to the sum."""
+    return policy.plugin_weights[OURS] * POINT_VALUE / score_per_point
 
 
-def total_of(standard: Ints, ranking: Floats, lost: Floats, score_per_point: float) -> Floats:
-    """Any shape."""
-    return np.asarray(standard + POINT_VALUE / score_per_point * (ranking - lost))
+def lost_points(pod: PodInfo, view: ClusterView, rows: Ints, policy: Policy) -> Ints | None:
+    """(n_nodes,) what the sum of nodes loses because their devices are kept for others; None = nothing."""
+    lost = lost_for_devices(pod, view, policy)
+    return None if lost is None else POINT_VALUE * lost[rows]
 
 
-def node_totals(
-    pod: PodInfo, view: ClusterView, rows: Ints, policy: Policy, level: Level, score_per_point: float
-) -> Floats:
-    """(n_nodes,) of the rows, higher is better."""
-    level = Level.NEUTRAL if opts_out(pod) else level
-    ranking = score_pod(view.cluster, pod, rows, policy.scoring, level).ranking
-    lost = lost_ranking(pod, view, rows, policy, score_per_point)
-    return total_of(default_scores(pod, view, rows), ranking, lost, score_per_point)
+def node_parts(
+    pod: PodInfo,
+    view: ClusterView,
+    rows: Ints,
+    policy: Policy,
+    level: Level,
+    score_per_point: float,
+    further: Iterable[ScorePart] = (),
+) -> Sequence[ScorePart]:
+    """What each score with a weight above 0 adds to the sums of the rows; ours is the last.
+
+    further : whole numbers, of Score plugins of a profile
+    """
+    parts = [*default_parts(pod, view, rows, policy.plugin_weights), *further]
+    if (lost := lost_points(pod, view, rows, policy)) is not None:
+        parts.append(ScorePart(_RARE_DEVICES, 1, -lost))
+    if weight := policy.plugin_weights[OURS]:
+        level = Level.NEUTRAL if opts_out(pod) else level
+        ranking = score_pod(view.cluster, pod, rows, policy.scoring, level).ranking
+        parts.append(ScorePart(OURS, weight, factor_of_ours(policy, score_per_point) * ranking))
+    return parts
+
+
+def sum_of(parts: Sequence[ScorePart], n_nodes: int) -> Floats:
+    """(n_nodes,) higher is better."""
+    return np.asarray(reduce(add, (part.points for part in parts), np.zeros(n_nodes, dtype=np.int64)), dtype=np.float64)
