@@ -15,11 +15,11 @@ from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import repeat
+from typing import TypeVar
 
 import numpy as np
 
 from extender.answers import Filtered, Victims
-from extender.card_types.rare_devices import RareDevices
 from extender.decisions.advice import Advice
 from extender.decisions.decision import shadow_node
 from extender.decisions.recorder import DecisionRecorder
@@ -43,6 +43,7 @@ __all__ = ["Extender"]
 
 logger = logging.getLogger(__name__)
 
+Column = TypeVar("Column", Bools, Ints)
 
 _FRESH_SECONDS = 0.1
 """kube-scheduler asks for scores some milliseconds after the filters; what is older was for another attempt."""
@@ -265,7 +266,7 @@ class Extender:
         with self._scorer.reading():
             rows = self._rows(nodes)
             lost = lost_in_protocol(pod, self._view, policy)
-            return np.zeros(len(rows), dtype=np.int64) if lost is None else np.where(rows >= 0, lost[rows], 0)
+            return np.zeros(len(rows), dtype=np.int64) if lost is None else _at(lost, rows)
 
     def _rows(self, nodes: Sequence[str]) -> Ints:
         """(n_nodes,) rows of nodes, -1 = not known."""
@@ -342,11 +343,11 @@ def _reasons(rejections: Sequence[Rejection], rows: Ints) -> dict[int, tuple[str
     return reasons
 
 
-def _at(mask: Bools, rows: Ints) -> Bools:
-    """(n_nodes,) values of a mask, (n_rows,), at rows; false where a row is -1."""
+def _at(column: Column, rows: Ints) -> Column:
+    """(n_nodes,) values of a column, (n_rows,), at rows; 0 or false where a row is -1."""
     there = rows >= 0
-    values = np.zeros(len(rows), dtype=bool)
-    values[there] = mask[rows[there]]
+    values = np.zeros(len(rows), dtype=column.dtype)
+    values[there] = column[rows[there]]
     return values
 
 

@@ -19,6 +19,7 @@ __all__ = [
     "document_json",
     "document_table",
     "moves_table",
+    "notes",
     "survey_lines",
     "unread_json",
     "unread_lines",
@@ -58,7 +59,24 @@ def document_json(document: PolicyDocument) -> dict[str, Any]:
             for policy, spec in document.policies.items()
         },
         "rules": len(document.rules or ()),
+        "notes": notes(document),
     }
+
+
+def notes(document: PolicyDocument) -> list[str]:
+    """What the placing components make of a document in different ways, a sentence each."""
+    weighing = [name for name, spec in document.policies.items() if spec.scores and spec.scores.plugin_weights]
+    pooled = [name for name, spec in document.policies.items() if spec.pools]
+    filtering = [name for name, spec in document.policies.items() if spec.filters is not None]
+    return [
+        f"{key} of {_few(names)}: {what}"
+        for key, names, what in (
+            ("plugin_weights", weighing, "these count in our own loops; kube-scheduler has weights of its own"),
+            ("pools", pooled, "strict in our own loops; the extender gives points to the nodes it is asked about"),
+            ("filters", filtering, "kube-scheduler's filters and those of our profiles run all the same"),
+        )
+        if names
+    ]
 
 
 def choices_table(survey: Survey) -> Table:
@@ -124,10 +142,9 @@ def unread_lines(namespaces: Sequence[str]) -> list[str]:
     """Of namespaces whose labels rules ask for and nobody knows: what is said of their pods may be wrong."""
     if not namespaces:
         return []
-    shown = ", ".join(namespaces[:_FEW]) + (", ..." if len(namespaces) > _FEW else "")
     found = f"labels of {len(namespaces)} namespaces are not known, no rule with a namespace_selector holds there"
     way_out = "with --cluster export them, too: kubectl get nodes,pods,replicasets,jobs,namespaces -A -o json"
-    return [f"{found}: {shown}; {way_out}"]
+    return [f"{found}: {_few(namespaces)}; {way_out}"]
 
 
 def unread_json(namespaces: Sequence[str]) -> dict[str, Any]:
@@ -159,6 +176,10 @@ def check_json(survey: Survey, moves: Sequence[Move], unread: Sequence[str] = ()
             for move in moves
         ],
     }
+
+
+def _few(names: Sequence[str]) -> str:
+    return ", ".join(names[:_FEW]) + (", ..." if len(names) > _FEW else "")
 
 
 def _rules(document: PolicyDocument) -> Iterable[tuple[int, RuleSpec]]:

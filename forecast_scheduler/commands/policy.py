@@ -83,13 +83,15 @@ def check(
 
     from forecast_scheduler.live_scorer import Inputs
     from forecast_scheduler.policy_check_reading import in_place_for, read_file, read_in_place
-    from forecast_scheduler.policy_check_tables import document_json, document_table
+    from forecast_scheduler.policy_check_tables import document_json, document_table, notes
 
     read = read_file(file, shell.settings)
     against = against or in_place_for(file, shell.settings, has_server=kubeconfig is not None)
     in_place = read_in_place(against, shell.settings, kubeconfig) if with_cluster else None
     figures: dict[str, Any] = {"file": str(file), **document_json(read.document)}
     shell.out.print(document_table(read.document, str(file)))
+    for note in notes(read.document):
+        shell.say(note)
     if in_place is not None:
         inputs = Inputs(cluster, kubeconfig, models, prometheus, history, moment)
         figures |= {"against": in_place.where, "cluster": _compare(shell, inputs, in_place, read, top)}

@@ -21,14 +21,16 @@ from extender.filters.node_ports import NodePorts
 from extender.filters.node_resources_fit import NodeResourcesFit
 from extender.index.pod_groups import PodGroups
 from extender.options import ExtenderOptions
+from extender.policies.policy import OnePolicy
+from extender.policies.pool_order import PoolOrder
 from extender.score_source import LocalScores
 from forecast.errors import ForecastError
 from scorer.answers import Scored
-from scorer.cluster.constraints import HostPort
+from scorer.cluster.constraints import HostPort, LabelSelector, Operator, Requirement
 from scorer.cluster.decoding import Kind
 from scorer.cluster.objects import PodInfo
 from scorer.options import ScorerOptions
-from scorer.policy import ScoringPolicy
+from scorer.policy import ScoringPolicy, scoring_policy
 from tests.scorer.live_cluster import node, pod_of
 from tests.scorer.scorer_at import LiveScorer, shares
 
@@ -217,6 +219,22 @@ def test_rare_devices_cost_points_where_the_rule_is_soft() -> None:
     asks = replace(pod_of(0, "gpu"), requests={"cpu": 1.0, "nvidia.com/gpu": 1.0})
     assert "node-2" not in made.prioritize(asks, NODES)
     assert said.advice[0].best != "node-2"
+
+
+def test_pools_come_in_their_order_by_points_as_far_as_nodes_are_asked_for() -> None:
+    tested = LiveScorer(pods=LOADED)
+    for name, pool in (("node-0", "a"), ("node-3", "b")):
+        tested.scorer.put(Kind.NODES, replace(node(name), labels={"pool": pool}))
+    pools = PoolOrder([LabelSelector((Requirement("pool", Operator.IN, (pool,)),)) for pool in "ab"])
+    plain = ExtenderOptions().policy(scoring_policy(tested.scorer.options))
+    made = AtOnce(tested.scorer, policies=OnePolicy(replace(plain, pools=pools)), clock=tested.clock)
+    points = dict.fromkeys(NODES, 0) | dict(made.prioritize(pod_of(0, "new"), NODES))
+    assert sorted(NODES, key=lambda name: -points[name])[:2] == ["node-0", "node-3"]  # node-0 is the fullest
+    assert points["node-0"] - points["node-3"] > 90_000 < points["node-3"] - points["node-1"]
+    left = dict.fromkeys(NODES[1:], 0) | dict(made.prioritize(pod_of(0, "other"), NODES[1:]))
+    assert max(left, key=left.__getitem__) == "node-3"
+    opted_out = pod_of(0, "out", annotations={"forecast-scheduler.io/opt-out": "true"})
+    assert made.prioritize(opted_out, NODES) == {}
 
 
 def test_a_pod_that_opted_out_gets_no_points() -> None:

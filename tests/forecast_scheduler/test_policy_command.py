@@ -73,10 +73,19 @@ def test_without_a_cluster_it_says_what_is_in_the_document(tmp_path: Path, capfd
             "stack": {"description": None, "sets": ["filters", "scores.weights"], "rules": [1]},
         },
         "rules": 1,
+        "notes": ["filters of stack: kube-scheduler's filters and those of our profiles run all the same"],
     }
     assert run(["policy", "check", path]) == 0
     text = capfd.readouterr().out
+    assert figures["notes"][0] in text
     assert "rule 1: namespace shop" in text and "filters, scores.weights" in text and "default balanced" in text
+
+
+def test_it_notes_what_counts_in_our_own_loops_alone(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    both = {"scores": {"plugin_weights": {"ImageLocality": 0}}, "pools": [{"matchLabels": {"pool": "a"}}]}
+    figures = checked(capfd, written(tmp_path, {"policies": {"one": both, "two": both, "three": {"scores": {}}}}))
+    assert figures["policies"]["one"]["sets"] == ["pools", "scores.plugin_weights"]
+    assert [note.partition(":")[0] for note in figures["notes"]] == ["plugin_weights of one, two", "pools of one, two"]
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,7 @@ from extender.policies.filter_choice import FILTER_NAMES, FilterOptions, RareDev
 from extender.policies.mistakes import DocumentMistake
 from extender.policies.policy import Policy
 from extender.policies.policy_set import PolicySet
+from extender.scores.plugin_weights import PLUGIN_WEIGHTS
 from forecast.errors import InputError
 from scorer.scores.parameters import ScoreParameters
 from tests.extender.policies.made_up import DOCUMENT
@@ -100,6 +101,21 @@ def test_scores_have_the_policys_weights_and_parameters() -> None:
     assert policy.scoring.scores["most_allocated"].compute is not settings.scoring.scores["most_allocated"].compute
 
 
+def test_plugins_that_are_not_named_keep_their_weights() -> None:
+    assert one("").plugin_weights == PLUGIN_WEIGHTS
+    given = one("scores: {plugin_weights: {ImageLocality: 0, DynamicResources: 4, ForecastScheduler: 0.5}}")
+    changed = {"ImageLocality": 0, "DynamicResources": 4, "ForecastScheduler": 0.5}
+    assert given.plugin_weights == {**PLUGIN_WEIGHTS, **changed}
+    assert given.scoring.weights == DEFAULTS.weights
+
+
+def test_pools_are_selectors_in_the_order_given() -> None:
+    assert one("").pools is None
+    pools = one("pools: [{matchLabels: {pool: a}}, {matchExpressions: [{key: spot, operator: Exists}]}]").pools
+    assert pools is not None
+    assert [[one.key for one in pool.requirements] for pool in pools.pools] == [["pool"], ["spot"]]
+
+
 def test_resources_that_are_not_named_count_nothing() -> None:
     assert one("resources: {memory: 0.25, cpu: 1}").scoring.resource_weights == (1.0, 0.25, 0.0, 0.0, 0.0)
 
@@ -151,6 +167,26 @@ def test_resources_that_are_not_named_count_nothing() -> None:
         ),
         ("policies: {a: {scores: {shape: {0: 11}}}}", "policies.a.scores.shape", "scores within 0..10"),
         ("policies: {a: {scores: {shape: {200: 1}}}}", "policies.a.scores.shape", "rising within 0..100"),
+        (
+            "policies: {a: {scores: {plugin_weights: {NodeResourceFit: 0}}}}",
+            "policies.a.scores.plugin_weights.NodeResourceFit",
+            "there is no score plugin 'NodeResourceFit': did you mean NodeResourcesFit?",
+        ),
+        (
+            "policies: {a: {scores: {plugin_weights: {NodeAffinity: 0.5}}}}",
+            "policies.a.scores.plugin_weights.NodeAffinity",
+            "whole numbers, found 0.5",
+        ),
+        (
+            "policies: {a: {scores: {plugin_weights: {predicted_peak: 1}}}}",
+            "policies.a.scores.plugin_weights.predicted_peak",
+            "write its weight into scores.weights",
+        ),
+        (
+            "policies: {a: {scores: {weights: {NodeAffinity: 1}}}}",
+            "policies.a.scores.weights.NodeAffinity",
+            "write its weight into scores.plugin_weights",
+        ),
         ("policies: {a: {resources: {gpu: 1}}}", "policies.a.resources.gpu", "'gpu' is not predicted"),
         ("policies: {a: {resources: {cpu: 0}}}", "policies.a.resources", "weight above 0"),
     ],
