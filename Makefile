@@ -22,6 +22,9 @@ WORKERS ?= 3
 PYTEST := $(BIN)/python -m pytest --numprocesses $(WORKERS) --dist loadfile --no-loadscope-reorder
 # Files with tests that run by themselves; collecting all others for these would take longer than some of them.
 ALONE := $(shell grep -rl --include='test_*.py' 'mark\.alone' tests)
+# $KUBERNETES_VERSION chooses the programs of a run; `make test-long` compares the filters with those of the others, too.
+OTHER_KUBERNETES = $(shell $(BIN)/python -c "from tests.servers.control_plane.binaries import *; \
+	print(*(one for one in VERSIONS if one != kubernetes_version()))")
 PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
 .PHONY: help setup setup-bench demo cluster dashboards test test-together audit lint types test-long bench clean
@@ -58,8 +61,9 @@ lint: $(VENV)/.installed-test
 types: $(VENV)/.installed-test
 	$(BIN)/mypy $(SOURCES)
 
-test-long: $(VENV)/.installed-test  ## the long tests too: soak runs, thousands of random cases
+test-long: $(VENV)/.installed-test  ## the long tests too: soak runs, thousands of random cases, both versions of Kubernetes
 	$(PYTEST) --hypothesis-profile=long -m "not alone"
+	for version in $(OTHER_KUBERNETES); do KUBERNETES_VERSION=$$version $(PYTEST) tests/differential || exit 1; done
 	$(BIN)/python -m pytest -m alone $(ALONE)
 
 dashboards: $(VENV)/.installed-test  ## write dashboards, rules and alerts anew from their code

@@ -160,12 +160,14 @@ def _load_file(
 
 
 def _follow(scorer: Scorer, kubeconfig: Path | None, kinds: Collection[Kind]) -> KubernetesSource:
+    from scorer.cluster.api_server_version import ApiServerVersion
     from scorer.cluster.kubernetes_client import api_client, check_access
     from scorer.cluster.kubernetes_source import KubernetesSource
 
     api = api_client(kubeconfig, connections=len(kinds) + 1)  # each watch has one
     check_access(api, kinds)
-    source = KubernetesSource(api, scorer, kinds=kinds)
+    version = ApiServerVersion(api, scorer.follow_version)
+    source = KubernetesSource(api, scorer, kinds=kinds, version=version.read)
 
     def how_it_goes() -> tuple[bool, float | None, Mapping[str, str]]:
         status = source.status()

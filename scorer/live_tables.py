@@ -25,6 +25,7 @@ from scorer.assuming import AssumingCluster
 from scorer.capacity_log import CapacityLog
 from scorer.checking import check
 from scorer.cluster.decoding import ApiObject, Kind
+from scorer.cluster.kubernetes_version import KubernetesVersion
 from scorer.cluster.objects import PodInfo
 from scorer.degradation import Level, level_and_reasons, widening
 from scorer.follower import Follower
@@ -113,6 +114,11 @@ class LiveTables:
         """Have nodes and pods read anew, consistently; what is returned tells whether the tables know all that was
         written before this moment."""
         return self._read_again()
+
+    def follow_version(self, version: KubernetesVersion) -> None:
+        """The API server is of this version: its rules hold from now on."""
+        with self._lock:
+            self._cluster.state.version = version
 
     def attach(self, kinds: Collection[Kind], follower: Follower) -> None:
         """Let further tables follow the cluster under the same lock; kinds: objects that only they need."""

@@ -35,18 +35,18 @@ class InterPodAffinity:
 
     def filter(self, pod: PodInfo, view: ClusterView) -> Sequence[Rejection]:
         """Only missing affinity cannot be mended by evicting pods."""
-        wanted = pod.constraints
+        wanted, version = pod.constraints, view.state.version
         opposed = view.index.terms.anti_affinity.meaning(pod, view.index.namespaces)
         if not (wanted.affinity or wanted.anti_affinity or opposed):
             return ()
         rejections: list[Rejection] = []
         passed = np.ones(view.n_rows, dtype=bool)
         if wanted.affinity:
-            near = _near_all([as_read(term) for term in wanted.affinity], pod, view)
+            near = _near_all([as_read(term, version) for term in wanted.affinity], pod, view)
             rejections += found(~near, view, AFFINITY, preemptible=False)
             passed = near
         if wanted.anti_affinity:
-            shared = _near_any(_pods_by_key([as_read(term) for term in wanted.anti_affinity], view), view)
+            shared = _near_any(_pods_by_key([as_read(term, version) for term in wanted.anti_affinity], view), view)
             rejections += found(shared & passed, view, ANTI_AFFINITY, preemptible=True)
             passed = passed & ~shared
         if opposed:

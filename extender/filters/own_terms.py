@@ -1,4 +1,4 @@
-"""Affinity terms of the pod being placed, as kube-scheduler 1.36 reads them, which is not quite as they are written."""
+"""Affinity terms of the pod being placed as kube-scheduler reads them: not as they are written, before 1.37."""
 
 from __future__ import annotations
 
@@ -6,21 +6,22 @@ from dataclasses import replace
 
 from extender.selectors import selector_matches
 from scorer.cluster.constraints import LabelSelector, PodAffinityTerm
+from scorer.cluster.kubernetes_version import KubernetesVersion
 
 __all__ = ["as_read"]
 
 _ANY = LabelSelector()
 
 
-def as_read(term: PodAffinityTerm) -> PodAffinityTerm:
-    """A namespace selector that fits a namespace without labels (NotIn, DoesNotExist alone) means every namespace.
+def as_read(term: PodAffinityTerm, version: KubernetesVersion) -> PodAffinityTerm:
+    """Until 1.36, a namespace selector that fits no labels at all (NotIn, DoesNotExist) means every namespace.
 
     framework/plugins/interpodaffinity/plugin.go, mergeAffinityTermNamespacesIfNotEmpty, finds the namespaces meant, but
     drops the selector in a copy of the term; it is then held against no labels at all
-    (https://github.com/kubernetes/kubernetes/issues/141526). Terms of pods that sit are read as written. Whoever places
-    pods beside kube-scheduler has to pass the nodes that it passes, so this is followed until it is mended there.
+    (https://github.com/kubernetes/kubernetes/issues/141526, mended in 1.37). Terms of pods that sit are read as
+    written. Whoever places pods beside kube-scheduler has to pass the nodes that it passes.
     """
     selector = term.namespace_selector
-    if selector is None or not selector.requirements or not selector_matches(selector, {}):
+    if version.keeps_namespace_selectors or selector is None or not selector.requirements:
         return term
-    return replace(term, namespace_selector=_ANY)
+    return replace(term, namespace_selector=_ANY) if selector_matches(selector, {}) else term

@@ -26,13 +26,17 @@ class ImageLocality:
 
     sum   = sum over images of int(size * nodes with the image / nodes)
     score = 100 * (clip(sum, 23 MiB, max) - 23 MiB) / (max - 23 MiB),  max = 1000 MiB * containers
+
+    From 1.37 image volumes count as containers do; before, they count in the sum alone.
     """
 
     name = "ImageLocality"
 
     def score(self, pod: PodInfo, view: ClusterView, rows: Ints) -> Ints:
         """See StandardScore; not normalised over the nodes."""
-        n_containers = len(pod.images) - pod.image_volumes
+        n_containers = len(pod.images)
+        if not view.state.version.counts_image_volumes:
+            n_containers -= pod.image_volumes
         if n_containers <= 0:
             return np.zeros(len(rows), dtype=np.int64)
         highest = _MAX_CONTAINER_THRESHOLD * n_containers

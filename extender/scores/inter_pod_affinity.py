@@ -43,7 +43,9 @@ def _weights_by_key(pod: PodInfo, view: ClusterView) -> dict[str, PodsByRow]:
         *((one, 1) for one in wanted.preferred_affinity),
         *((one, -1) for one in wanted.preferred_anti_affinity),
     ):
-        pods = index.groups.pods_of(index.groups.meant_by(as_read(preferred.term), index.namespaces))
+        pods = index.groups.pods_of(
+            index.groups.meant_by(as_read(preferred.term, view.state.version), index.namespaces)
+        )
         weighted = PodsByRow(pods.rows, pods.amounts * (sign * preferred.weight))
         parts.setdefault(preferred.term.topology_key, []).append(weighted)
     for one in index.terms.preferences.meaning(pod, index.namespaces):

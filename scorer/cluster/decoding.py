@@ -6,7 +6,9 @@ Only the fields that matter are decoded, straight into typed structures (wire.py
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from enum import Enum
+from functools import cache, partial
 from typing import Any, Final, Protocol, TypeVar
 
 import msgspec
@@ -14,6 +16,7 @@ from msgspec import Raw
 
 from scorer.cluster import wire, wire_storage
 from scorer.cluster.jobs import JobInfo, JobJson, job_info
+from scorer.cluster.kubernetes_version import NEWEST, KubernetesVersion
 from scorer.cluster.object_decoding import namespace_info, node_info, pod_info, replica_set_info
 from scorer.cluster.objects import NamespaceInfo, NodeInfo, PodInfo, ReplicaSetInfo
 from scorer.cluster.storage_decoding import (
@@ -51,6 +54,7 @@ __all__ = [
     "decode_list",
     "decode_object",
     "decode_pod",
+    "watched",
 ]
 
 ApiObject = NodeInfo | PodInfo | ReplicaSetInfo | JobInfo | NamespaceInfo | StorageObject
@@ -175,12 +179,20 @@ _GROUPS: Final = {
 WATCHED: Final[Mapping[Kind, Watched[ApiObject]]] = {
     kind: _watched(kind, group) for group, kinds in _GROUPS.items() for kind in kinds
 }
-"""Where each kind is found, and how it is decoded."""
+"""Where each kind is found, and how it is decoded by the rules of the newest version."""
 
 
-def decode_list(kind: Kind, body: bytes) -> ListPage[ApiObject]:
+@cache
+def watched(kind: Kind, version: KubernetesVersion) -> Watched[ApiObject]:
+    """WATCHED with the rules of a version; always the same value for the same version."""
+    if kind is not Kind.PODS or version == NEWEST:
+        return WATCHED[kind]
+    return replace(WATCHED[kind], decode=_whole(wire.PodJson, partial(pod_info, version=version)))
+
+
+def decode_list(kind: Kind, body: bytes, version: KubernetesVersion = NEWEST) -> ListPage[ApiObject]:
     """A page of a list, see `watched.decode_page`."""
-    return decode_page(WATCHED[kind], body)
+    return decode_page(watched(kind, version), body)
 
 
 def decode_event(kind: Kind, line: bytes) -> WatchEvent[ApiObject]:
@@ -193,7 +205,7 @@ def decode_object(kind: Kind, body: bytes | Raw) -> tuple[ApiObject, str]:
     return WATCHED[kind].decoded(body)
 
 
-def decode_pod(body: bytes | Mapping[str, Any]) -> PodInfo:
+def decode_pod(body: bytes | Mapping[str, Any], version: KubernetesVersion = NEWEST) -> PodInfo:
     """One Pod as a user posts it: it may lack uid (then namespace/name) and namespace ("default").
 
     Raises UndecodableObject.
@@ -207,6 +219,6 @@ def decode_pod(body: bytes | Mapping[str, Any]) -> PodInfo:
     if pod.kind not in (None, "", "Pod"):
         raise UndecodableObject("Pod", f"the object is a {pod.kind[:40]}; send the Pod itself")
     try:
-        return pod_info(pod)
+        return pod_info(pod, version)
     except REFUSED as error:
         raise UndecodableObject(f"Pod {pod.metadata.name}", str(error)) from error

@@ -11,8 +11,9 @@ from typing import Any
 
 from kubernetes.client import ApiClient
 
-from scorer.cluster.decoding import SCORED_KINDS, WATCHED, ApiObject, Kind
+from scorer.cluster.decoding import SCORED_KINDS, WATCHED, ApiObject, Kind, watched
 from scorer.cluster.kubernetes_contract import Sink, Subscription, Timing, WatchStatus
+from scorer.cluster.kubernetes_version import KubernetesVersion
 from scorer.cluster.kubernetes_watcher import ResourceWatcher
 
 __all__ = ["KubernetesSource", "ResourceSource", "Sink", "Timing", "WatchStatus", "source_of"]
@@ -97,6 +98,7 @@ class KubernetesSource(ResourceSource):
     page_size : objects per page of a list
     clock     : unix seconds
     rng       : for the pauses and the lengths of streams
+    version   : whose rules pods are read by, asked again with each list and stream of them; None = the newest
     """
 
     def __init__(
@@ -109,6 +111,7 @@ class KubernetesSource(ResourceSource):
         timing: Timing | None = None,
         clock: Callable[[], float] = time.time,
         rng: random.Random | None = None,
+        version: Callable[[], KubernetesVersion] | None = None,
     ) -> None:
         seeds = rng or random.Random()
         self._kinds = tuple(kinds)
@@ -121,6 +124,8 @@ class KubernetesSource(ResourceSource):
                 timing=timing,
                 clock=clock,
                 rng=random.Random(seeds.getrandbits(64)),
+                # What is decoded of the other kinds is the same in all versions.
+                refresh=(lambda: watched(Kind.PODS, version())) if version and kind is Kind.PODS else None,
             )
             for kind in self._kinds
         )

@@ -39,6 +39,8 @@ class ResourceWatcher(Generic[T]):
     page_size : objects per page of a list
     clock     : unix seconds, as time.time
     rng       : for the pauses and the lengths of streams
+    refresh   : what to read by from now on, asked before each list and each stream; another value than before makes the
+                resource be listed again. Raises urllib3's HTTPError and OSError
     """
 
     def __init__(
@@ -51,7 +53,9 @@ class ResourceWatcher(Generic[T]):
         timing: Timing | None = None,
         clock: Callable[[], float] = time.time,
         rng: random.Random | None = None,
+        refresh: Callable[[], Watched[T]] | None = None,
     ) -> None:
+        self._refresh = refresh or (lambda: watched)
         self.watched, self.synced = watched, threading.Event()
         self._api, self._sink, self._page_size, self._timing = api, sink, page_size, timing or Timing()
         self._clock, self._rng = clock, rng or random.Random()
@@ -111,6 +115,8 @@ class ResourceWatcher(Generic[T]):
                 step = Step()
             self._progressed = False
             try:
+                if (watched := self._refresh()) is not self.watched:
+                    self.watched, step = watched, Step()
                 outcome = self._list(step) if step.action is Action.LIST else self._watch()
             except urllib3.exceptions.ReadTimeoutError as error:
                 # A server that is back from an older backup accepts a resource version it has yet to reach, and says

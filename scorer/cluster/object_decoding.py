@@ -10,6 +10,7 @@ import msgspec
 from forecast.service_key import NO_OWNER, Owner
 from scorer.cluster import wire
 from scorer.cluster.constraint_decoding import host_ports, pod_constraints, pod_volumes, uses_host
+from scorer.cluster.kubernetes_version import NEWEST, KubernetesVersion
 from scorer.cluster.objects import (
     NamespaceInfo,
     NodeImage,
@@ -67,12 +68,12 @@ def node_info(node: wire.NodeJson) -> NodeInfo:
     )
 
 
-def pod_info(pod: wire.PodJson) -> PodInfo:
-    """A Pod. What the API server would fill in may be missing: namespace, uid, status."""
+def pod_info(pod: wire.PodJson, version: KubernetesVersion = NEWEST) -> PodInfo:
+    """A Pod, by the rules of a version. What the API server would fill in may be missing: namespace, uid, status."""
     metadata, spec, status = pod.metadata, pod.spec or wire.PodSpec(), pod.status or wire.PodStatus()
     namespace = namespace_of(metadata)
     owner, owner_uid = controller(metadata)
-    effective = totals(spec, status)
+    effective = totals(spec, status, version)
     labels = string_map(metadata.labels)
     phase = _PHASES.get(status.phase or "Pending", Phase.UNKNOWN)
     started = _started(status)

@@ -1,10 +1,12 @@
 """What a pod as a whole requests, and its QoS class, from what its containers do.
 
-Source: Kubernetes v1.36, component-helpers/resource/helpers.go (PodRequests, PodLimits) with the options of
+Source: Kubernetes v1.36 and v1.37, component-helpers/resource/helpers.go (PodRequests, PodLimits) with the options of
 pkg/scheduler/framework/types.go (CalculateResource), defaults of pkg/apis/core/v1/defaults.go, QoS class of
 pkg/apis/core/v1/helper/qos/qos.go. KEP-753 (sidecars), KEP-1287 (resize in place), KEP-2837 (pod-level resources).
+The version decides how requests count during a resize (KubernetesVersion.compares_whole_pods). Limits, which no
+scheduler reads, follow v1.36.
 
-Left out: node resources behind ResourceClaims (DRANodeAllocatableResources, alpha in v1.36).
+Left out: node resources behind ResourceClaims (DRANodeAllocatableResources, alpha in v1.37).
 """
 
 from __future__ import annotations
@@ -14,6 +16,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from forecast.errors import InputError
+from scorer.cluster.kubernetes_version import NEWEST, KubernetesVersion
 from scorer.cluster.objects import ContainerRequests, QosClass
 
 __all__ = ["NO_RESOURCES", "ContainerResources", "PodTotals", "Resources", "pod_totals", "qos_class", "resized"]
@@ -78,38 +81,45 @@ def pod_totals(
     *,
     overhead: Quantities | None = None,
     pod_level: ContainerResources | None = None,
+    reported: ContainerResources | None = None,
     resize_infeasible: bool = False,
+    version: KubernetesVersion = NEWEST,
 ) -> PodTotals:
-    """Requests and limits of the pod as kube-scheduler counts them.
+    """Requests and limits of the pod as the kube-scheduler of a version counts them.
 
         requests = max(sum of containers and sidecars,
                        over init containers i: sidecars before i + i)  [pod-level values win]  + overhead
 
     pod_level         : spec.resources of the pod with what the kubelet reports of it
+    reported          : what the kubelet reports of a pod that has no spec.resources
     resize_infeasible : the kubelet refused the latest resize, so what is in place counts rather than what is asked for
     """
 
-    def requested(container: ContainerResources) -> Quantities:
-        return resized(container, resize_infeasible)
-
-    def with_defaults(defaults: Quantities) -> Callable[[ContainerResources], Quantities]:
-        return lambda container: {**defaults, **requested(container)}
-
+    if not version.compares_whole_pods:
+        # An init container cannot be resized: what its status says does not count.
+        init_containers = [one if one.is_sidecar else ContainerResources(one.spec) for one in init_containers]
     overhead = overhead or {}
     level: Quantities = {}
     level_limits: Quantities = {}
+    reported = pod_level or reported
     if pod_level is not None:
         pod_level = replace(pod_level, spec=_with_api_defaults(pod_level.spec, containers, init_containers))
-        level = _in_force(pod_level, _supported(pod_level.spec.requests), resize_infeasible)
+        level = _level(pod_level, resize_infeasible, version)
         in_force = _limited(pod_level, resize_infeasible) or pod_level.spec.limits
         level_limits = {name: in_force.get(name, 0.0) for name in _supported(pod_level.spec.limits)}
 
-    requests = _plus({**_aggregate(requested, containers, init_containers), **level}, overhead)
+    def total(defaults: Quantities) -> dict[str, float]:
+        """Of the whole pod. defaults: what a container counts as that does not request these resources."""
+        if version.compares_whole_pods:
+            sums = _greatest_total(containers, init_containers, reported, resize_infeasible, defaults)
+        else:
+            sums = _aggregate(lambda c: {**defaults, **resized(c, resize_infeasible)}, containers, init_containers)
+        return _plus({**sums, **level}, overhead)
+
+    requests = total({})
     # With pod-level requests, only what is requested at neither level has a default (getNonMissingContainerRequests).
     missing = {k: v for k, v in UNREQUESTED.items() if not level or k not in requests}
-    nonzero = requests
-    if missing:
-        nonzero = _plus({**_aggregate(with_defaults(missing), containers, init_containers), **level}, overhead)
+    nonzero = total(missing) if missing else requests
 
     limits = {**_aggregate(lambda c: _limited(c, resize_infeasible), containers, init_containers), **level_limits}
     # An unlimited pod stays unlimited: overhead raises only limits that are there.
@@ -119,7 +129,7 @@ def pod_totals(
         nonzero_requests=(nonzero.get("cpu", 0.0), nonzero.get("memory", 0.0)),
         limits=limits,
         qos=qos_class([c.spec for c in (*containers, *init_containers)], pod_level.spec if pod_level else None),
-        containers=_one_by_one(requested, requests, containers, init_containers),
+        containers=_one_by_one(lambda c: resized(c, resize_infeasible), requests, containers, init_containers),
     )
 
 
@@ -163,8 +173,6 @@ def _aggregate(
     sidecars: dict[str, float] = {}
     starting: dict[str, float] = {}
     for container in init_containers:
-        if not container.is_sidecar:
-            container = ContainerResources(container.spec)  # cannot be resized: what its status says does not count
         running = _plus(sidecars, of(container))
         if container.is_sidecar:
             total = _plus(total, of(container))
@@ -181,7 +189,7 @@ def _one_by_one(
 ) -> ContainerRequests | None:
     if not init_containers and (not containers or (len(containers) == 1 and of(containers[0]) == total)):
         return None
-    starting = tuple(of(ContainerResources(one.spec)) for one in init_containers if not one.is_sidecar)
+    starting = tuple(of(one) for one in init_containers if not one.is_sidecar)
     sidecars = (one for one in init_containers if one.is_sidecar)
     return ContainerRequests(starting, tuple(of(one) for one in (*sidecars, *containers)))
 
@@ -204,10 +212,51 @@ def _with_api_defaults(
     return Resources(requests, limits)
 
 
-def _in_force(container: ContainerResources, names: Iterable[str], infeasible: bool) -> dict[str, float]:
-    """Requests of these names while a resize may be under way."""
-    requests = resized(container, infeasible)
+def _level(level: ContainerResources, infeasible: bool, version: KubernetesVersion) -> dict[str, float]:
+    """Requests of the pod as a whole while a resize may be under way."""
+    names = _supported(level.spec.requests)
+    if not names:
+        return {}
+    if version.compares_whole_pods:
+        if level.actual is None:
+            return {name: level.spec.requests[name] for name in names}
+        asked: Quantities = {} if infeasible else level.spec.requests
+        greatest = _greatest(_greatest(asked, level.actual.requests), level.allocated or {})
+        return {name: greatest[name] for name in _supported(greatest)}
+    requests = resized(level, infeasible)
     return {name: requests.get(name, 0.0) for name in names}
+
+
+def _greatest_total(
+    containers: Sequence[ContainerResources],
+    init_containers: Sequence[ContainerResources],
+    pod: ContainerResources | None,
+    infeasible: bool,
+    defaults: Quantities,
+) -> dict[str, float]:
+    """AggregateContainerRequests of v1.37: asked for, given, set aside, each summed up first.
+
+    pod : what the kubelet reports of the pod as a whole comes before what it reports of containers
+    """
+
+    def sums(of: Callable[[ContainerResources], Quantities]) -> dict[str, float]:
+        return _aggregate(lambda container: {**defaults, **of(container)}, containers, init_containers)
+
+    def otherwise(container: ContainerResources) -> Quantities:
+        """Of a container of which nothing is reported."""
+        return {} if infeasible else _defaulted(container.spec)
+
+    def set_aside(container: ContainerResources) -> Quantities:
+        return container.allocated or otherwise(container)
+
+    def given(container: ContainerResources) -> Quantities:
+        return (container.actual.requests if container.actual is not None else None) or set_aside(container)
+
+    if pod is not None and pod.allocated and pod.actual is not None and pod.actual.requests:
+        in_place = _greatest(pod.actual.requests, pod.allocated)
+    else:
+        in_place = _greatest(sums(given), sums(set_aside))
+    return in_place if infeasible else _greatest(sums(lambda one: _defaulted(one.spec)), in_place)
 
 
 def _limited(container: ContainerResources, infeasible: bool) -> Quantities:

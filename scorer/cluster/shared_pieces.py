@@ -16,6 +16,7 @@ from msgspec import Raw
 
 from forecast.service_key import Owner
 from scorer.cluster import wire
+from scorer.cluster.kubernetes_version import NEWEST, KubernetesVersion
 from scorer.cluster.objects import ANNOTATION_PREFIX, SHARING_PLUGIN_PREFIX
 from scorer.cluster.pod_requests import (
     NO_RESOURCES,
@@ -65,8 +66,8 @@ def shared_owner(kind: str, name: str) -> Owner:
     return Owner(kind, name)
 
 
-def totals(spec: wire.PodSpec, status: wire.PodStatus) -> PodTotals:
-    """Effective requests of a pod, from the pieces of JSON that determine them."""
+def totals(spec: wire.PodSpec, status: wire.PodStatus, version: KubernetesVersion = NEWEST) -> PodTotals:
+    """Effective requests of a pod by the rules of a version, from the pieces of JSON that determine them."""
     statuses = {s.name: s for s in (*(status.container_statuses or ()), *(status.init_container_statuses or ()))}
     containers = tuple(_container_pieces(c, statuses) for c in spec.containers or ())
     init_containers = tuple(_container_pieces(c, statuses) for c in spec.init_containers or ())
@@ -78,7 +79,7 @@ def totals(spec: wire.PodSpec, status: wire.PodStatus) -> PodTotals:
     for a, b, c, _ in (*containers, *init_containers, level):
         length += len(a) + len(b) + len(c)
     decide = _totals if length <= _LONGEST_SHARED else _totals.__wrapped__
-    return decide(containers, init_containers, level, overhead, infeasible)
+    return decide(containers, init_containers, level, overhead, infeasible, version)
 
 
 _OUR_PREFIX: Final = ANNOTATION_PREFIX.rstrip("/").encode()  # JSON may write the slash as \/
@@ -117,16 +118,20 @@ def _totals(
     level: _ContainerPieces,
     overhead: bytes,
     infeasible: bool,
+    version: KubernetesVersion,
 ) -> PodTotals:
     regular = [_container(pieces) for pieces in containers]
     initial = [_container(pieces) for pieces in init_containers]
-    pod_level = _container(level) if level[0] != _NULL else None
+    whole = _container(level)
+    pod_level = whole if level[0] != _NULL else None
     return pod_totals(
         regular,
         initial,
         overhead=_amounts(overhead),
         pod_level=pod_level,
+        reported=whole,
         resize_infeasible=infeasible,
+        version=version,
     )
 
 

@@ -34,6 +34,7 @@ from scorer.cluster.changes import (
 from scorer.cluster.columns import NodeColumns
 from scorer.cluster.decoding import ApiObject, Kind
 from scorer.cluster.jobs import JobInfo
+from scorer.cluster.kubernetes_version import NEWEST
 from scorer.cluster.objects import NodeInfo, PodInfo, ReplicaSetInfo
 from scorer.cluster.rollout import Rollouts, replicas_wanted
 from scorer.cluster.seating import same_requests, seat_weight, serves, sits, waits
@@ -58,6 +59,7 @@ class ClusterState:
     """The tables. All that is public is to be read only.
 
     now          : unix seconds; only `expire` moves it
+    version      : of Kubernetes, whose rules hold; the one attribute that is to be set
     names        : node names by row, '' = a free row; rows of nodes that went are used again
     row_of       : row by node name; nodes that pods name before they are seen have one, too
     nodes        : Node objects by row, None = not (yet, any more) there
@@ -70,7 +72,7 @@ class ClusterState:
 
     def __init__(self, *, now: float = 0.0) -> None:
         self._columns, self._services, self._rollouts = NodeColumns(), Services(), Rollouts()
-        self.now = now
+        self.now, self.version = now, NEWEST
         self.names, self.row_of, self.nodes = self._columns.names, self._columns.row_of, self._columns.nodes
         self.kinds = self._columns.kinds
         self.services, self.service_of = self._services.keys, self._services.index_of

@@ -14,11 +14,16 @@ from extender.filters.filter import ClusterView
 from extender.index.index import INDEXED_KINDS, PlacementIndex
 from extender.scores.standard_score import StandardScore
 from scorer.cluster.decoding import ApiObject, Kind, decode_list
+from scorer.cluster.kubernetes_version import COMPARED
 from scorer.cluster.objects import PodInfo
 from scorer.live_tables import LiveTables
 from tests.servers.cluster_objects import Manifest
+from tests.servers.control_plane.binaries import kubernetes_version
 
-__all__ = ["KINDS", "OurVerdict", "Tables", "decoded"]
+__all__ = ["KINDS", "VERSION", "OurVerdict", "Tables", "decoded"]
+
+VERSION = next(one for one in COMPARED if str(one) == kubernetes_version())
+"""Of the programs that these tests run."""
 
 KINDS = (Kind.NODES, *INDEXED_KINDS, Kind.PODS)
 
@@ -35,7 +40,8 @@ def decoded(objects: Mapping[Kind, Sequence[Manifest]]) -> dict[Kind, list[ApiOb
     """The objects as the program reads them from a list."""
     found = {}
     for kind, items in objects.items():
-        page = decode_list(kind, json.dumps({"metadata": {"resourceVersion": "1"}, "items": list(items)}).encode())
+        body = json.dumps({"metadata": {"resourceVersion": "1"}, "items": list(items)}).encode()
+        page = decode_list(kind, body, VERSION)
         assert not page.undecodable, page.undecodable
         found[kind] = page.objects
     return found
@@ -46,6 +52,7 @@ class Tables:
 
     def __init__(self) -> None:
         self._tables = LiveTables(clock=lambda: 0.0)
+        self._tables.follow_version(VERSION)
         with self._tables.reading() as cluster:
             self._index = PlacementIndex(cluster.state)
         self._tables.attach(INDEXED_KINDS, self._index)

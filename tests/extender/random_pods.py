@@ -110,6 +110,8 @@ def random_probe(
         spec["volumes"] = volumes(rng, made["metadata"]["namespace"])
     if affinity:
         spec["affinity"] = affinity
+    if soft and often(rng, 0.1):
+        _add_image_volume(rng, spec)
     return made
 
 
@@ -159,6 +161,11 @@ def _pod(rng: Random, name: str, *, large: float, ports: float) -> Manifest:
     if often(rng, 0.08):
         _add_pod_level(rng, spec)
     return made
+
+
+def _add_image_volume(rng: Random, spec: Json) -> None:
+    image = {"reference": rng.choice(_IMAGES), "pullPolicy": "IfNotPresent"}
+    spec.setdefault("volumes", []).append({"name": "image", "image": image})
 
 
 def _resizing(rng: Random, spec: Json) -> Json:

@@ -301,7 +301,7 @@ def _near_whom_it_wants_to_be(pod: PodInfo, view: ClusterView) -> Bools:
     """(n_rows,) nodes with pods that an affinity term of the pod means: evicting these may do harm."""
     nodes = np.zeros(view.n_rows, dtype=bool)
     for term in pod.constraints.affinity:
-        meant = view.index.groups.meant_by(as_read(term), view.index.namespaces)
+        meant = view.index.groups.meant_by(as_read(term, view.state.version), view.index.namespaces)
         nodes[view.index.groups.pods_of(meant).rows] = True
     return nodes
 

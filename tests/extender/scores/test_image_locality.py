@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from extender.scores.image_locality import ImageLocality, normalized_image_name
+from scorer.cluster.kubernetes_version import COMPARED
 from scorer.cluster.objects import NodeImage
 from tests.extender.views import node_named, pod_with, scores, view_of
 
@@ -45,7 +46,7 @@ def spec(*sizes: int, init: int | None = None, volume: int | None = None) -> dic
         pytest.param(spec(10, 4000), ["4000-30", "250-10", "none"], [66, 0, 0], id="with a node without images"),
         pytest.param(spec(300, 600, 900), ["600-40-900", "300-600-900", "none"], [32, 36, 0], id="large images"),
         pytest.param(spec(30, 40), ["20-30-40", "4000-30"], [1, 0], id="multiple small images"),
-        pytest.param(spec(30, volume=300), ["300-600-900", "4000-30"], [12, 0], id="image volume: one container"),
+        pytest.param(spec(30, volume=300), ["300-600-900", "4000-30"], [6, 0], id="image volume counts as a container"),
         pytest.param(spec(30, init=300), ["40-300-2000", "20-30-40"], [6, 0], id="init container: two containers"),
         pytest.param(spec(300, 300), ["300-600-900"], [29], id="an image named twice counts twice"),
     ],
@@ -54,6 +55,13 @@ def test_upstream(wanted: dict[str, Any], nodes: list[str], expected: list[int])
     view = view_of([node_named(name, images=NODES[name]) for name in nodes])
 
     assert list(scores(ImageLocality(), pod_with(wanted), view).values()) == expected
+
+
+def test_until_136_an_image_volume_is_no_container() -> None:
+    view = view_of([node_named(name, images=NODES[name]) for name in ("300-600-900", "4000-30")])
+    view.state.version = COMPARED[0]
+
+    assert list(scores(ImageLocality(), pod_with(spec(30, volume=300)), view).values()) == [12, 0]
 
 
 @pytest.mark.parametrize(

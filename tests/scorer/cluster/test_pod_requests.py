@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from forecast.errors import InputError
+from scorer.cluster.kubernetes_version import COMPARED, KubernetesVersion
 from scorer.cluster.objects import QosClass
 from scorer.cluster.pod_requests import ContainerResources, Resources, pod_totals, qos_class
 
@@ -118,8 +119,6 @@ REQUESTS = [
         [cpu(4, actual={"cpu": 2}, sidecar=True)],
         INFEASIBLE,
     ),
-    Case("a regular init container is not resized", [], {"cpu": 4}, [cpu(4, actual={"cpu": 9})]),
-    Case("only allocated is not a report", [cpu(4, allocated={"cpu": 9})], {"cpu": 4}),
     Case(
         "upstream: pod level memory and container level cpu",
         [cpu(0.002)],
@@ -166,9 +165,50 @@ REQUESTS = [
 ]
 
 
+@pytest.mark.parametrize("version", COMPARED, ids=str)
 @pytest.mark.parametrize("case", REQUESTS, ids=str)
-def test_requests(case: Case) -> None:
-    assert pod_totals(case.containers, case.init, **case.more).requests == case.requests
+def test_requests(case: Case, version: KubernetesVersion) -> None:
+    assert pod_totals(case.containers, case.init, version=version, **case.more).requests == case.requests
+
+
+DIFFERENT = [
+    (Case("an ordinary init container is resized", [], {"cpu": 4}, [cpu(4, actual={"cpu": 9})]), {"cpu": 9}),
+    (Case("only allocated", [cpu(4, allocated={"cpu": 9})], {"cpu": 4}), {"cpu": 9}),
+    (
+        Case(
+            "one container grows as another shrinks", [cpu(1, actual={"cpu": 4}), cpu(4, actual={"cpu": 1})], {"cpu": 8}
+        ),
+        {"cpu": 5},
+    ),
+    (
+        Case("infeasible, nothing reported", [cpu(4)], {"cpu": 4, "x": 1}, more={**INFEASIBLE, "overhead": {"x": 1}}),
+        {"x": 1},
+    ),
+    (
+        Case(
+            "the kubelet reports the pod as a whole, which says nothing at pod level",
+            [cpu(1, actual={"cpu": 9})],
+            {"cpu": 9},
+            more={"reported": container(actual={"cpu": 3}, allocated={"cpu": 2})},
+        ),
+        {"cpu": 3},
+    ),
+    (
+        Case(
+            "reported at pod level, not asked for there",
+            [],
+            {"cpu": 2},
+            more={"pod_level": container({"cpu": 2}, actual={"memory": 5})},
+        ),
+        {"cpu": 2, "memory": 5},
+    ),
+]
+
+
+@pytest.mark.parametrize(("case", "newer"), DIFFERENT, ids=str)
+def test_requests_that_versions_count_differently(case: Case, newer: dict[str, float]) -> None:
+    by_version = [pod_totals(case.containers, case.init, version=one, **case.more).requests for one in COMPARED]
+    assert by_version == [case.requests, newer]
 
 
 NONZERO = [

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from scorer.cluster.decoding import decode_pod
+from scorer.cluster.kubernetes_version import COMPARED
 from scorer.cluster.objects import QosClass
 
 CASES = Path(__file__).with_name("upstream_pod_requests.jsonl")
@@ -23,7 +24,7 @@ def test_kubernetes_decides_the_same() -> None:
     cases = [json.loads(line) for line in CASES.read_text().splitlines()]
     assert len(cases) == 120
     for case in cases:
-        pod, upstream = decode_pod(case["pod"]), case["upstream"]
+        pod, upstream = decode_pod(case["pod"], COMPARED[0]), case["upstream"]
         nonzero = dict(zip(("cpu", "memory"), pod.nonzero_requests, strict=True))
         assert pod.requests == pytest.approx(upstream["requests"], rel=1e-12), case
         assert pod.limits == pytest.approx(upstream["limits"], rel=1e-12), case
