@@ -153,14 +153,16 @@ def gpu_tables(
     gangs: GangDirectory | None,
     colocation: Colocation,
     session: ApiSession | None,
+    class_resources: dict[str, str],
 ) -> GpuTables:
     """Attached to the tables of the scorer, after the index and the rules. Raises InputError.
 
     gangs   : None = PodGroups are not heeded
+    class_resources : is kept up to date: name of the DeviceClass by extended resource, of those that have one
     session : that claims are written with; None = they are not
     """
     with scorer.reading() as cluster:
-        made = _gpu_tables(scorer, cluster, settings, rules, index, gangs, colocation, session)
+        made = _gpu_tables(scorer, cluster, settings, rules, index, gangs, colocation, session, class_resources)
         for follower in made.followers():
             scorer.attach((), follower)
     return made
@@ -175,6 +177,7 @@ def _gpu_tables(
     gangs: GangDirectory | None,
     colocation: Colocation,
     session: ApiSession | None,
+    class_resources: dict[str, str],
 ) -> GpuTables:
     ours, state, clock = settings.gpu, cluster.state, scorer.clock
     name, domains = settings.scheduler_names[GPU], {settings.domain, *settings.share_nodes}
@@ -213,7 +216,7 @@ def _gpu_tables(
         claims=DynamicResources(
             session,
             view,
-            DraTable(state, scorer.reading),
+            DraTable(state, scorer.reading, class_resources),
             dra_options(ours),
             keep=cluster.keep,
             is_assumed=cluster.assumed.__contains__,

@@ -97,14 +97,15 @@ def profiles_of(
 
 def _own(settings: ScheduleSettings, jobs: JobTables | None, gpus: GpuTables | None) -> Iterator[tuple[str, _Own]]:
     """The profiles that run, by name."""
+    class_resources = {} if gpus is None else gpus.claims.table.class_resources
     if ONLINE in settings.profiles:
-        yield ONLINE, _Own(filters=(NoResourceClaims(),))
+        yield ONLINE, _Own(filters=(NoResourceClaims(class_resources),))
     if jobs is not None:
         yield (
             JOB,
             _Own(
                 instead=jobs.instead,
-                filters=(*jobs.filters, NoResourceClaims()),
+                filters=(*jobs.filters, NoResourceClaims(class_resources)),
                 first=jobs.preferences,
                 gates=jobs.gates,
             ),

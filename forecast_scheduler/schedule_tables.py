@@ -94,7 +94,9 @@ def schedule_tables(
 
     session : that claims are written with; None = they are not
     """
-    fit, budgets, ended = NodeResourcesFit(), DisruptionBudgets(), list[Callable[[PodInfo, str], None]]()
+    class_resources: dict[str, str] = {}
+    fit = NodeResourcesFit(device_class_resources=class_resources)
+    budgets, ended = DisruptionBudgets(), list[Callable[[PodInfo, str], None]]()
     ours = frozenset(settings.scheduler_names.values())
 
     def tell_ended(pod: PodInfo, node: str) -> None:
@@ -120,7 +122,7 @@ def schedule_tables(
         colocation = schedule_colocation(scorer, settings)
         gpus = None
         if GPU in settings.profiles:
-            gpus = gpu_tables(scorer, settings, rules, index, gangs, colocation, session)
+            gpus = gpu_tables(scorer, settings, rules, index, gangs, colocation, session, class_resources)
         nominated = NominatedPods(cluster.state, fit=fit, ended=tell_ended)
         standing_of = priority_of if gpus is None else gpus.offline.standing
         sitting = SittingPods(cluster.state, budgets, gangs, standing_of=standing_of)

@@ -6,7 +6,7 @@ milli-cores, bytes, counts, rounded up for pods and nodes alike.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Container, Iterator, Sequence
 from functools import lru_cache
 from typing import Final
 
@@ -25,8 +25,8 @@ _PLAIN: Final = ("cpu", "memory", "ephemeral-storage")
 class NodeResourcesFit:
     """One rejection per resource, split by whether the empty node would be large enough.
 
-    Where an extended resource is offered by a DeviceClass rather than by the node (DRAExtendedResource, on in 1.36),
-    plugin DynamicResources decides instead; name such resources in `device_class_resources`.
+    Where an extended resource is offered by a DeviceClass rather than by the node, plugin DynamicResources decides
+    instead; `device_class_resources` names such resources.
     """
 
     name = "NodeResourcesFit"
@@ -36,15 +36,15 @@ class NodeResourcesFit:
         *,
         ignored_resources: Collection[str] = (),
         ignored_groups: Collection[str] = (),
-        device_class_resources: Collection[str] = (),
+        device_class_resources: Container[str] = frozenset(),
     ) -> None:
         """
         ignored_resources      : extended resources that are not looked at, as in NodeResourcesFitArgs
         ignored_groups         : the same by what stands before the slash
-        device_class_resources : extended resources that are not looked at on nodes that have none
+        device_class_resources : extended resources that are not looked at on nodes that have none; may change
         """
         self.ignored_resources, self.ignored_groups = frozenset(ignored_resources), frozenset(ignored_groups)
-        self.device_class_resources = frozenset(device_class_resources)
+        self.device_class_resources = device_class_resources
 
     def filter(self, pod: PodInfo, view: ClusterView) -> Sequence[Rejection]:
         """A resource that the pod does not request is not looked at, even on a node that is overcommitted."""

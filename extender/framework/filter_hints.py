@@ -38,6 +38,8 @@ def _room_grew(pod: PodInfo, event: ClusterEvent) -> bool:
     """A node on which the pod would fit if it were empty, and that has more than before; or somebody left."""
     if event.kind is EventKind.POD_LEFT:
         return event.pod is None or event.pod.uid != pod.uid
+    if event.kind is EventKind.UNSCHEDULED_POD_CHANGED:
+        return event.pod is None or event.pod.uid == pod.uid
     node, before = event.node, event.before
     if node is None:
         return True
@@ -93,6 +95,7 @@ _NODES: Final = frozenset({EventKind.NODE_ADDED, EventKind.NODE_CHANGED})
 _LEFT: Final = frozenset({EventKind.POD_LEFT})
 _PODS: Final = frozenset({EventKind.POD_BOUND, EventKind.POD_LEFT, EventKind.POD_CHANGED})
 _STORAGE: Final = frozenset({EventKind.STORAGE_CHANGED})
+_CHANGED: Final = frozenset({EventKind.POD_CHANGED, EventKind.UNSCHEDULED_POD_CHANGED})
 _FORECAST: Final = frozenset({EventKind.FORECAST_CHANGED})
 
 _HINTS: Final = (
@@ -103,9 +106,9 @@ _HINTS: Final = (
     FilterHint("Domain", _NODES, _is_another_node),
     FilterHint("MachineGroup", _NODES | _LEFT | _FORECAST | {EventKind.POD_BOUND}, _may_join),
     FilterHint("RareDevices", _NODES, _always),
-    FilterHint("NoResourceClaims", frozenset(), _always),  # a pod's claims never change
+    FilterHint("NoResourceClaims", _NODES, _always),  # a pod's claims never change, what a device plugin offers may
     FilterHint("NodePorts", _NODES | _LEFT, _frees_a_port),
-    FilterHint("NodeResourcesFit", _NODES | _LEFT | {EventKind.POD_CHANGED}, _room_grew),
+    FilterHint("NodeResourcesFit", _NODES | _LEFT | _CHANGED, _room_grew),
     FilterHint("NominatedPods", _NODES | _LEFT, _always),
     FilterHint("VolumeRestrictions", _STORAGE | _LEFT | {EventKind.NODE_ADDED}, _always),
     FilterHint("NodeVolumeLimits", _STORAGE | _LEFT | {EventKind.NODE_ADDED, EventKind.POD_BOUND}, _shares_volumes),

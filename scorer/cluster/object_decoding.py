@@ -10,6 +10,7 @@ import msgspec
 from forecast.service_key import NO_OWNER, Owner
 from scorer.cluster import wire
 from scorer.cluster.constraint_decoding import host_ports, pod_constraints, pod_volumes, uses_host
+from scorer.cluster.device_asks import device_asks, may_be_of_class
 from scorer.cluster.kubernetes_version import NEWEST, KubernetesVersion
 from scorer.cluster.objects import (
     NamespaceInfo,
@@ -110,6 +111,7 @@ def pod_info(pod: wire.PodJson, version: KubernetesVersion = NEWEST) -> PodInfo:
         is_preparing=bool(started is None and status.init_container_statuses and _has_prepared(status)),
         resource_claims=_resource_claims(spec, status) if spec.resource_claims else (),
         containers=effective.containers,
+        device_asks=device_asks(spec) if any(map(may_be_of_class, effective.requests)) else (),
     )
 
 

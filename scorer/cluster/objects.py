@@ -96,6 +96,23 @@ class PodResourceClaim:
 
 
 @dataclass(frozen=True, slots=True)
+class DeviceAsk:
+    """What one container requests of an extended resource, which a DeviceClass may offer.
+
+    number      : of the container, init containers counted first
+    place       : of the resource among all that the container requests, by name
+    is_starting : an init container, which ends before others run
+    """
+
+    container: str
+    number: int
+    resource: str
+    place: int
+    count: int
+    is_starting: bool
+
+
+@dataclass(frozen=True, slots=True)
 class ContainerRequests:
     """What the containers of a pod request one by one, by Kubernetes resource name.
 
@@ -130,6 +147,7 @@ class PodInfo:
                        volumes other than those in `volumes`, images, and what the API server has itself
     resource_claims  : devices that it asks for by claims of resource.k8s.io
     containers       : None = it has one container, and that requests all that the pod does
+    device_asks      : what its containers request of extended resources
     """
 
     uid: str
@@ -164,6 +182,7 @@ class PodInfo:
     is_preparing: bool = False
     resource_claims: tuple[PodResourceClaim, ...] = ()
     containers: ContainerRequests | None = None
+    device_asks: tuple[DeviceAsk, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,7 +27,7 @@ from scorer.cluster.pod_requests import (
 )
 from scorer.cluster.quantity import parse_quantity
 
-__all__ = ["own_annotations", "quantities", "shared_owner", "string_map", "totals"]
+__all__ = ["own_annotations", "quantities", "resources", "shared_owner", "string_map", "totals"]
 
 T = TypeVar("T")
 
@@ -138,18 +138,19 @@ def _totals(
 def _container(pieces: _ContainerPieces) -> ContainerResources:
     spec, actual, allocated, is_sidecar = pieces
     return ContainerResources(
-        spec=_resources(spec),
-        actual=_resources(actual) if actual != _NULL else None,
+        spec=resources(spec),
+        actual=resources(actual) if actual != _NULL else None,
         allocated=_amounts(allocated),
         is_sidecar=is_sidecar,
     )
 
 
-def _resources(piece: bytes) -> Resources:
-    resources = _resources_decoder.decode(piece)
-    if resources is None:
+def resources(piece: bytes) -> Resources:
+    """`resources` of a container."""
+    asked = _resources_decoder.decode(piece)
+    if asked is None:
         return NO_RESOURCES
-    return Resources(quantities(resources.requests), quantities(resources.limits))
+    return Resources(quantities(asked.requests), quantities(asked.limits))
 
 
 def _amounts(piece: bytes) -> Mapping[str, float]:

@@ -17,6 +17,7 @@ from extender.gpu.dra.options import DraOptions
 from extender.gpu.dra.plugin import DynamicResources
 from extender.gpu.dra.source import dra_source
 from extender.gpu.dra.table import DraTable
+from scorer.cluster.decoding import decode_pod
 from scorer.cluster.kubernetes_client import api_client
 from scorer.cluster.objects import PodInfo, PodResourceClaim
 from tests.cluster.stored_objects import eventually
@@ -38,7 +39,7 @@ from tests.servers.control_plane.control_plane import ControlPlane
 LONG: Final = 60.0
 RIGHTS: Final = (
     (["resourceclaims", "resourceslices", "deviceclasses", "devicetaintrules"], ["list", "watch"]),
-    (["resourceclaims"], ["get", "patch"]),
+    (["resourceclaims"], ["get", "patch", "create", "delete"]),
     (["resourceclaims/status"], ["patch"]),
     (["resourceclaims/binding"], ["patch"]),
 )
@@ -240,6 +241,34 @@ def test_these_rights_suffice_and_none_can_be_left_out(plane: ControlPlane, desc
                 return is_success is expected
 
             assert eventually(is_done, 10)
+
+
+def test_a_claim_for_extended_resources_is_accepted_and_goes_again(world: World) -> None:
+    world.writer.create(device_class("backed", extendedResourceName="example.com/gpu"))
+    assert eventually(lambda: "example.com/gpu" in world.table.class_resources, LONG)
+    asked = {"example.com/gpu": "2", "deviceclass.resource.kubernetes.io/gpu": "1"}
+    container = {"name": "main", "image": "i", "resources": {"requests": asked, "limits": asked}}
+    written = {"apiVersion": "v1", "kind": "Pod", "spec": {"containers": [container]}}
+    made = world.writer.create(written | {"metadata": {"name": "asks", "namespace": "default"}})
+    pod = decode_pod(made)
+    assert world.fits(pod) == {"a", "b"} and world.reserve(pod, "b").is_success and world.used() == 3
+    assert world.pre_bind(pod, "b").is_success
+
+    def status() -> Manifest:
+        (found,) = [one for one in world.writer.list_all("pods") if one["metadata"]["name"] == "asks"]
+        recorded: Manifest = found["status"]["extendedResourceClaimStatus"]
+        return recorded
+
+    name = status()["resourceClaimName"]
+    first, second = ("container-0-request-0=b/0", "container-0-request-1=b/1")
+    assert world.devices(name) == [first, second, "container-0-request-1=b/2"] and world.users(name) == [pod.uid]
+    named = [(one["resourceName"], one["requestName"]) for one in status()["requestMappings"]]
+    assert named == [(kind, f"container-0-request-{at}") for at, kind in enumerate(sorted(asked))]
+    assert eventually(lambda: not world.table.in_flight, LONG) and world.used() == 3
+    world.plugin.unreserve(pod, "b")
+    assert eventually(world.is_as_before, LONG)
+    assert name not in {one["metadata"]["name"] for one in world.writer.list_all("resourceclaims")}
+    world.writer.delete(made)
 
 
 @pytest.mark.skipif(kubernetes_version() == "1.36", reason="1.36 does not serve DeviceTaintRules by default")

@@ -42,10 +42,6 @@ def _counts_room(one: Filter, pod: PodInfo, view: ClusterView) -> bool:
     return isinstance(one, NodeResourcesFit | CountsRoom)  # room.py asks it what counts
 
 
-def _without_claims(one: Filter, pod: PodInfo, view: ClusterView) -> bool:
-    return not pod.resource_claims
-
-
 def _without_ports(one: Filter, pod: PodInfo, view: ClusterView) -> bool:
     return not pod.host_ports
 
@@ -99,7 +95,7 @@ _UNMOVED: Final[Mapping[str, _Rule]] = MappingProxyType(
         "GpuDevices": _counts_room,
         "TideRoom": _counts_room,
         "NoResourceClaims": _unmoved,
-        "DynamicResources": _without_claims,
+        "DynamicResources": _says_so,
         "GangTopology": _unmoved,  # members that land confirm the domain that was chosen for the first
         "NodeResourceTopologyMatch": _counts_room,
     }

@@ -6,7 +6,7 @@ pods of a kind still fit is exact whichever devices they get: shares of one size
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Sequence
 from typing import Final
 
 import numpy as np
@@ -25,6 +25,7 @@ from scorer.cluster.objects import PodInfo
 
 __all__ = ["GpuDevices"]
 
+_BOUNDLESS: Final = np.iinfo(np.int64).max
 _NO_DEVICES: Final = "node(s) had no devices"
 _TOO_FEW: Final = "node(s) had too few devices"
 _TOO_SMALL: Final = "node(s) had no device that is large enough"
@@ -48,9 +49,12 @@ class GpuDevices:
         }
     )
 
-    def __init__(self, devices: DeviceTable) -> None:
-        """devices: attached to the same tables, and in `further` of the view that preemption tries out things in."""
-        self._devices, self._options = devices, devices.options
+    def __init__(self, devices: DeviceTable, class_resources: Container[str] = frozenset()) -> None:
+        """
+        devices         : attached to the same tables, and in `further` of the view that preemption tries out things in
+        class_resources : extended resources that a DeviceClass offers on nodes without devices of their own; may change
+        """
+        self._devices, self._options, self._class_resources = devices, devices.options, class_resources
 
     # Filter
 
@@ -65,7 +69,8 @@ class GpuDevices:
         table = self._devices
         n_devices = table.n_devices
         none = n_devices == 0
-        yield from found(none, view, _NO_DEVICES, preemptible=False)
+        if not self._is_of_class(pod):
+            yield from found(none, view, _NO_DEVICES, preemptible=False)
         unfit = none
         if demand.count > 1:
             unfit = n_devices < demand.count
@@ -99,6 +104,10 @@ class GpuDevices:
         devices request whole ones by the one name there is."""
         is_plain = len(self._options.resources) == 1 and asks_by_name(pod, self._options)
         return np.asarray(is_plain & (self._devices.pods_by_index == 0))
+
+    def _is_of_class(self, pod: PodInfo) -> bool:
+        """Whether DynamicResources gives the pod its devices where no device plugin offers them."""
+        return any(kind in pod.requests and kind in self._class_resources for kind in self._options.resources)
 
     # KnowsVictims
 
@@ -142,9 +151,11 @@ class GpuDevices:
         """(n_nodes,) pods like it until no device has enough left; no end to it for pods without devices."""
         demand = gpu_demand(pod, self._options)
         if demand is None:
-            return np.full(len(rows), np.iinfo(np.int64).max, dtype=np.int64)
+            return np.full(len(rows), _BOUNDLESS, dtype=np.int64)
         if demand.is_whole and not demand.memory_units:
-            return np.asarray(self._devices.free_whole[rows] // demand.count)
+            pods = np.asarray(self._devices.free_whole[rows] // demand.count)
+            is_elsewhere = (self._devices.n_devices[rows] == 0) & self._is_of_class(pod)
+            return np.where(is_elsewhere, _BOUNDLESS, pods)
         pods = np.maximum(self._devices.free_milli[rows], 0) // demand.milli  # (n_nodes, most_devices)
         if demand.memory_units:
             np.minimum(pods, self._devices.free_memory[rows] // demand.memory_units, out=pods)

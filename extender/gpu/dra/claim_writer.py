@@ -11,14 +11,26 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Any, Final
 
+import msgspec
+
 from extender.api_answer import NOT_SENT, Answer
 from extender.framework.binding.trying import Requests, is_passing, request_again
+from extender.framework.preemption.requests import MERGE, pod_path
 from extender.gpu.dra.decoding import WATCHED_CLAIMS
+from extender.gpu.dra.extended import ExtendedClaim, created_key, creation, mapping_status
 from extender.gpu.dra.metrics import WriteCounts
 from extender.gpu.dra.objects import ClaimInfo, ClaimKey
 from extender.gpu.dra.results import MadeAllocation
 from extender.gpu.dra.table import DraTable
-from extender.gpu.dra.writing import Refused, Write, claim_path, deallocation, giving_back, next_write
+from extender.gpu.dra.writing import (
+    Refused,
+    Write,
+    claim_path,
+    deallocation,
+    giving_back,
+    next_write,
+    without_finalizer,
+)
 from scorer.cluster.objects import PodInfo
 from scorer.cluster.watched import UndecodableObject
 
@@ -26,7 +38,6 @@ __all__ = ["ClaimWriter", "NotWritten"]
 
 logger = logging.getLogger(__name__)
 
-_MERGE: Final = "application/merge-patch+json"
 _AT_ONCE: Final = 32
 _TRIES: Final = 8  # a claim that many pods share is written by others, too
 _CONFLICT: Final = 409
@@ -75,7 +86,7 @@ class ClaimWriter:
                     if step.what != "finalizer":
                         await self._learn(claim)
                 elif answer.status == _CONFLICT or is_passing(answer):
-                    claim = await self._read(claim)
+                    claim = await self._read(key)
                 else:
                     raise NotWritten(f"{step.what} of claim {key[0]}/{key[1]}: {answer.text or answer.status}")
             raise NotWritten(f"claim {key[0]}/{key[1]} is changed by others again and again")
@@ -87,7 +98,7 @@ class ClaimWriter:
         def decide(now: ClaimInfo) -> Write | None:
             return giving_back(now, claim.uid, pod.uid, deallocate=deallocate())
 
-        await self._until_done(claim, decide)
+        await self._until_done(claim.key, decide)
 
     async def deallocate(self, claim: ClaimInfo, pod: PodInfo, is_unused: Callable[[], bool]) -> None:
         """If nobody but the pod may use it, and that fits nowhere with it."""
@@ -97,15 +108,64 @@ class ClaimWriter:
             is_free = now.uid == claim.uid and now.allocation is not None and not others and is_unused()
             return deallocation(now) if is_free else None
 
-        await self._until_done(claim, decide)
+        await self._until_done(claim.key, decide)
+
+    # Claims that are made here, for extended resources
+
+    async def create(self, pod: PodInfo, extended: ExtendedClaim) -> ClaimInfo:
+        """The claim as the API server has it now. Raises NotWritten."""
+        key, body = created_key(pod), msgspec.json.encode(creation(pod, extended.claim))
+        path = claim_path(key).rpartition("/")[0]
+        answer = await self._request("create", "POST", path, body, "application/json")
+        if answer.is_success:
+            claim: ClaimInfo | None = self._decoded(answer)
+        elif answer.status == _CONFLICT:  # an earlier try was carried out after all
+            claim = await self._read(key)
+        else:
+            raise NotWritten(f"create of claim {key[0]}/{key[1]}: {answer.text or answer.status}")
+        if claim is None or claim.extended_for != pod.uid or claim.terminating or claim.allocation is not None:
+            raise NotWritten(f"claim {key[0]}/{key[1]} is there already, or is going")
+        await asyncio.to_thread(self._tell_created, extended.claim.key, claim)
+        return claim
+
+    async def record(self, pod: PodInfo, extended: ExtendedClaim) -> None:
+        """Have the kubelet know which container gets which devices. Raises NotWritten."""
+        status = mapping_status(created_key(pod), extended.mappings)
+        body = msgspec.json.encode({"metadata": {"uid": pod.uid}, "status": status})
+        answer = await self._request("record", "PATCH", f"{pod_path(pod)}/status", body, MERGE)
+        if not answer.is_success:
+            raise NotWritten(f"status of pod {pod.namespace}/{pod.name}: {answer.text or answer.status}")
+
+    async def remove(self, key: ClaimKey, pod_uid: str) -> None:
+        """Until it is known that there is no claim that was made for this pod, or that others keep it."""
+        found: list[ClaimInfo] = []
+
+        def decide(now: ClaimInfo) -> Write | None:
+            found[:] = [now] if now.extended_for == pod_uid else []
+            return without_finalizer(now) if found else None
+
+        await self._until_done(key, decide)
+        for claim in found:
+            body = msgspec.json.encode({"preconditions": {"uid": claim.uid}})
+            answer = await self._request("remove", "DELETE", claim_path(key), body, "application/json")
+            if not answer.is_success and answer.status not in (_NOT_FOUND, _CONFLICT):
+                raise NotWritten(f"claim {key[0]}/{key[1]} is not deleted: {answer.text or answer.status}")
 
     # Inside
 
-    async def _until_done(self, claim: ClaimInfo, decide: Callable[[ClaimInfo], Write | None]) -> None:
+    async def _request(self, what: str, method: str, path: str, body: bytes, content_type: str) -> Answer:
+        """Tried again while it is not known what became of it: had it been carried out, the second is a conflict."""
+        async with self._gate:
+            answer = await request_again(self._session, method, path, lambda: body, content_type=content_type)
+        outcome = "written" if answer.is_success else "conflict" if answer.status == _CONFLICT else "failed"
+        self.writes[what, outcome] += 1
+        return answer
+
+    async def _until_done(self, key: ClaimKey, decide: Callable[[ClaimInfo], Write | None]) -> None:
         pause = self._first_pause
-        async with _Turn(self._turns, claim.key):
+        async with _Turn(self._turns, key):
             while True:
-                answer = await self._get(claim)
+                answer = await self._get(key)
                 if answer.is_success:
                     now = self._decoded(answer)
                     await self._learn(now)
@@ -121,30 +181,25 @@ class ClaimWriter:
                 if answer.status == _CONFLICT:
                     continue
                 logger.warning(
-                    "a claim could not be given back yet", extra={"claim": "/".join(claim.key), "why": answer.text}
+                    "a claim could not be given back yet", extra={"claim": "/".join(key), "why": answer.text}
                 )
                 await asyncio.sleep(max(pause, answer.retry_after_seconds))
                 pause = min(2 * pause, _LONGEST_PAUSE)
 
     async def _send(self, step: Write) -> Answer:
-        """Tried again while it is not known what became of it: had it been carried out, the second is a conflict."""
-        async with self._gate:
-            answer = await request_again(self._session, "PATCH", step.path, lambda: step.body, content_type=_MERGE)
-        outcome = "written" if answer.is_success else "conflict" if answer.status == _CONFLICT else "failed"
-        self.writes[step.what, outcome] += 1
-        return answer
+        return await self._request(step.what, "PATCH", step.path, step.body, MERGE)
 
-    async def _get(self, claim: ClaimInfo) -> Answer:
+    async def _get(self, key: ClaimKey) -> Answer:
         async with self._gate:
-            return await request_again(self._session, "GET", claim_path(claim), lambda: b"")
+            return await request_again(self._session, "GET", claim_path(key), lambda: b"")
 
-    async def _read(self, claim: ClaimInfo) -> ClaimInfo | None:
-        answer = await self._get(claim)
+    async def _read(self, key: ClaimKey) -> ClaimInfo | None:
+        answer = await self._get(key)
         if answer.is_success:
             return self._decoded(answer)
         if answer.status == _NOT_FOUND:
             return None
-        raise NotWritten(f"claim {claim.namespace}/{claim.name} cannot be read: {answer.text or answer.status}")
+        raise NotWritten(f"claim {key[0]}/{key[1]} cannot be read: {answer.text or answer.status}")
 
     @staticmethod
     def _decoded(answer: Answer) -> ClaimInfo:
@@ -156,6 +211,10 @@ class ClaimWriter:
     async def _learn(self, claim: ClaimInfo) -> None:
         """The loop must not wait for the lock."""
         await asyncio.to_thread(self._tell, claim)
+
+    def _tell_created(self, key: ClaimKey, claim: ClaimInfo) -> None:
+        with self._table.locked():
+            self._table.created(key, claim)
 
     def _tell(self, claim: ClaimInfo) -> None:
         with self._table.locked():

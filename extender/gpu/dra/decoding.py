@@ -11,6 +11,7 @@ import msgspec
 from msgspec import Raw
 
 from extender.gpu.dra import wire
+from extender.gpu.dra.extended import EXTENDED
 from extender.gpu.dra.objects import (
     AllocatedDevice,
     Allocation,
@@ -36,6 +37,7 @@ from extender.gpu.dra.objects import (
 )
 from scorer.cluster.constraint_decoding import node_selector_term
 from scorer.cluster.constraints import NodeSelectorTerm
+from scorer.cluster.object_decoding import controller, created_at
 from scorer.cluster.quantity import parse_quantity
 from scorer.cluster.watched import Watched
 from scorer.cluster.wire_base import NOTHING
@@ -50,6 +52,9 @@ _CLASS: Final = msgspec.json.Decoder(wire.ClassJson)
 _TAINT_RULE: Final = msgspec.json.Decoder(wire.TaintRuleJson)
 _CLAIM: Final = msgspec.json.Decoder(wire.ClaimJson)
 _DEVICES: Final = msgspec.json.Decoder(wire.DevicesJson | None)
+
+_ANNOTATIONS: Final = msgspec.json.Decoder(dict[str, str | None])
+_EXTENDED: Final = EXTENDED.encode()
 
 _MODES: Final = {mode.value: mode for mode in Mode}
 _LONGEST_SHARED: Final = 65_536  # bytes of a spec that is kept for claims that say the same
@@ -73,8 +78,17 @@ def decode_claim(body: bytes | Raw) -> tuple[ClaimInfo, str]:
         finalizers=tuple(metadata.finalizers or ()),
         terminating=metadata.deletion_timestamp is not None,
         resource_version=version,
+        extended_for=_extended_for(metadata),
     )
     return claim, version
+
+
+def _extended_for(metadata: wire.ClaimMetadata) -> str:
+    piece = bytes(metadata.annotations)
+    if _EXTENDED not in piece.replace(b"\\/", b"/") or _ANNOTATIONS.decode(piece).get(EXTENDED) != "true":
+        return ""
+    owner, uid = controller(metadata)
+    return uid if owner.kind == "Pod" else ""
 
 
 def _decode_slice(body: bytes | Raw) -> tuple[SliceInfo, str]:
@@ -103,7 +117,9 @@ def _decode_class(body: bytes | Raw) -> tuple[ClassInfo, str]:
     whole = _CLASS.decode(body)
     spec, version = whole.spec or wire.ClassSpec(), whole.metadata.resource_version or ""
     config = tuple(bytes(one.opaque) for one in spec.config or ())
-    return ClassInfo(whole.metadata.name, _selectors(spec.selectors), config, version), version
+    resource = sys.intern(spec.extended_resource_name or "")
+    selectors, created = _selectors(spec.selectors), created_at(whole.metadata)
+    return ClassInfo(whole.metadata.name, selectors, config, version, resource, created), version
 
 
 def _decode_taint_rule(body: bytes | Raw) -> tuple[TaintRule, str]:

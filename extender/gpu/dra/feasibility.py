@@ -13,7 +13,8 @@ from typing import Final
 
 import numpy as np
 
-from extender.filters.filter import ClusterView
+from extender.filters.filter import ClusterView, Rejection
+from extender.filters.found import found
 from extender.filters.node_terms import nodes_in_any
 from extender.gpu.dra.allocator import ChosenDevices, NodeUnusable, Supply, allocate
 from extender.gpu.dra.objects import ClaimInfo, ClaimSpec, WhereUsable
@@ -24,7 +25,10 @@ from extender.gpu.dra.table import DraTable
 from forecast.arrays import Bools, Ints
 from scorer.cluster.constraints import NodeSelectorTerm
 
-__all__ = ["Answers", "Feasibility"]
+__all__ = ["NO_DEVICES", "Answers", "Feasibility", "misfits"]
+
+NO_DEVICES: Final = "cannot allocate all claims"
+_MOST_REASONS: Final = 8
 
 _MOST_KEPT: Final = 256
 _MOST_SUBREQUESTS: Final = 8
@@ -142,3 +146,19 @@ def _score(claims: tuple[ClaimInfo, ...], chosen: ChosenDevices) -> int:
             for place, wish in enumerate(request.wishes if request.is_list else ()):
                 score += _MOST_SUBREQUESTS - place if wish.name in met else 0
     return score
+
+
+def misfits(answers: Answers, elsewhere: Bools, view: ClusterView) -> list[Rejection]:
+    """Nodes where devices do not suffice, and those of which something else is to be said."""
+    misfit = ~answers.fits[: view.n_rows] & ~elsewhere & view.state.alive
+    by_reason: dict[str, list[int]] = {}
+    for row, reason in answers.reasons.items():
+        if row < view.n_rows and misfit[row] and (reason in by_reason or len(by_reason) < _MOST_REASONS):
+            by_reason.setdefault(reason, []).append(row)
+    said = []
+    for reason, rows in by_reason.items():
+        nodes = np.zeros(view.n_rows, dtype=bool)
+        nodes[rows] = True
+        misfit[rows] = False
+        said.append(Rejection(nodes, reason, preemptible=False))
+    return [*found(misfit, view, NO_DEVICES, preemptible=False), *said]

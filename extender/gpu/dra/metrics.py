@@ -17,7 +17,7 @@ __all__ = ["DraCollector", "WriteCounts"]
 WriteCounts = Counter[tuple[str, str]]
 """(what, outcome) -> requests."""
 
-_WRITES: Final = ("finalizer", "allocate", "reserve", "unreserve", "deallocate")
+_WRITES: Final = ("finalizer", "allocate", "reserve", "unreserve", "deallocate", "create", "record", "remove")
 _OUTCOMES: Final = ("written", "conflict", "failed")
 
 

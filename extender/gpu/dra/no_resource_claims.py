@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from extender.filters.filter import ClusterView, Rejection
-from extender.filters.found import every_node
+from extender.filters.found import every_node, found
+from extender.gpu.dra.extended import backed_kinds, extended_claims
 from scorer.cluster.objects import PodInfo
 
 __all__ = ["NoResourceClaims"]
@@ -15,10 +16,25 @@ _REASON: Final = "pods with ResourceClaims are placed by the gpu profile"
 
 
 class NoResourceClaims:
-    """Unresolvable: it does not depend on the cluster."""
+    """Unresolvable: it does not depend on what other pods have."""
 
     name = "NoResourceClaims"
 
+    def __init__(self, class_resources: Mapping[str, str] | None = None) -> None:
+        """class_resources: name of the DeviceClass by extended resource, of those that have one; may change."""
+        self._class_resources = {} if class_resources is None else class_resources
+
     def filter(self, pod: PodInfo, view: ClusterView) -> Sequence[Rejection]:
-        """All nodes or none."""
-        return every_node(view, _REASON) if pod.resource_claims else ()
+        """All nodes for claims; for extended resources those where a DRA driver would have to offer them."""
+        if pod.resource_claims:
+            return every_node(view, _REASON)
+        kinds = backed_kinds(pod, self._class_resources)
+        if not kinds:
+            return ()
+        reason = f"{', '.join(kinds)} of DeviceClasses: such pods are placed by the gpu profile"
+        return [
+            rejection
+            for nodes, claim in extended_claims(pod, self._class_resources, view)
+            if claim is not None
+            for rejection in found(nodes, view, reason, preemptible=False)
+        ]

@@ -185,12 +185,20 @@ class SliceInfo:
 
 @dataclass(frozen=True, slots=True)
 class ClassInfo:
-    """A DeviceClass. selectors: CEL, None = of a kind that is not known; config: `opaque` as the object has it."""
+    """A DeviceClass.
+
+    selectors : CEL, None = of a kind that is not known
+    config    : `opaque` as the object has it
+    resource  : extended resource by which pods may request its devices; '' = none but the one that its name makes
+    created   : unix seconds
+    """
 
     name: str
     selectors: tuple[str | None, ...] = ()
     config: tuple[bytes, ...] = ()
     resource_version: str = ""
+    resource: str = ""
+    created: float = 0.0
 
 
 class Mode(Enum):
@@ -291,7 +299,11 @@ class Consumer:
 
 @dataclass(frozen=True, slots=True)
 class ClaimInfo:
-    """A ResourceClaim. allocation: None = it has not been allocated."""
+    """A ResourceClaim.
+
+    allocation   : None = it has not been allocated
+    extended_for : UID of the pod for whose extended resources a scheduler made it; '' = it is another claim
+    """
 
     namespace: str
     name: str
@@ -302,6 +314,7 @@ class ClaimInfo:
     finalizers: tuple[str, ...] = ()
     terminating: bool = False
     resource_version: str = ""
+    extended_for: str = ""
 
     @property
     def key(self) -> ClaimKey:

@@ -13,31 +13,36 @@ upstream has it: a claim outlives its pods by a moment.
 
 from __future__ import annotations
 
-import asyncio
 import logging
 import time
-from collections.abc import Callable, Coroutine, Hashable, Sequence
-from concurrent.futures import Future
-from contextlib import suppress
-from dataclasses import dataclass, field
-from typing import Any, Final, Protocol
+from collections.abc import Callable, Hashable, Sequence
+from typing import Final
 
 import numpy as np
 
 from extender.filters.filter import ClusterView, Filter, Rejection, rejected
 from extender.filters.found import every_node, found
-from extender.framework.binding.session import SessionOver
-from extender.framework.binding.trying import Requests
 from extender.framework.events import ClusterEvent, EventKind
 from extender.framework.plugins import Hint
 from extender.framework.status import SUCCESS, Code, Status
 from extender.gpu.dra.allocator import AllocationFailed, NodeUnusable
-from extender.gpu.dra.claim_writer import ClaimWriter, NotWritten
-from extender.gpu.dra.feasibility import Answers, Feasibility
+from extender.gpu.dra.claim_writer import NotWritten
+from extender.gpu.dra.claim_writes import ClaimWrites, Held, Session
+from extender.gpu.dra.extended import created_key
+from extender.gpu.dra.feasibility import NO_DEVICES, Feasibility, misfits
 from extender.gpu.dra.objects import ClaimInfo, ClaimKey
 from extender.gpu.dra.options import DraOptions
-from extender.gpu.dra.pod_claims import MissingClaim, PodClaims, claims_of_pod, names_of, usable_claims
-from extender.gpu.dra.results import MadeAllocation, made_allocation
+from extender.gpu.dra.pod_claims import (
+    MissingClaim,
+    PodClaims,
+    asks_for_devices,
+    claims_of_pod,
+    names_of,
+    open_claims,
+    usable_claims,
+)
+from extender.gpu.dra.refusals import refusal_of
+from extender.gpu.dra.results import made_allocation
 from extender.gpu.dra.table import DraTable
 from extender.scores.normalize import default_normalize
 from forecast.arrays import Bools, Ints
@@ -49,30 +54,7 @@ logger = logging.getLogger(__name__)
 
 _NAME: Final = "DynamicResources"
 _ELSEWHERE: Final = "resourceclaim not available on the node"
-_NO_DEVICES: Final = "cannot allocate all claims"
-_MOST_REASONS: Final = 8
 _MARGIN_SECONDS: Final = 60.0
-
-
-class Session(Requests, Protocol):
-    """extender.framework.binding.session.ApiSession."""
-
-    def submit(self, work: Coroutine[Any, Any, None]) -> Future[None]:
-        """Run it in the loop."""
-
-
-@dataclass(slots=True)
-class _Held:
-    """What a pod that has a node is to use: UID of each claim, and its allocation unless it had one.
-
-    sent       : claims of which it is not certain that nothing was written for the pod
-    is_written : all of it is in the API server
-    """
-
-    node: str
-    claims: dict[ClaimKey, tuple[str, MadeAllocation | None]]
-    sent: set[ClaimKey] = field(default_factory=set)
-    is_written: bool = False
 
 
 class DynamicResources:
@@ -102,11 +84,11 @@ class DynamicResources:
         is_assumed : whether the tables have the pod, by UID, where the API server is not known to have it
         """
         self.table, self._view, self._options = table, view, options
-        self._session, self._keep, self._is_assumed, self._clock = session, keep, is_assumed, clock
+        self._keep, self._is_assumed, self._clock = keep, is_assumed, clock
         self.feasibility: Final = Feasibility(table, options)
-        self.writer: Final = None if session is None else ClaimWriter(session, table)
-        self._held: dict[str, _Held] = {}  # by UID, changed under the lock of the tables
-        self._deallocating: set[str] = set()  # UIDs of claims
+        self._writes: Final = ClaimWrites(session, table, options, is_held=self._is_held)
+        self.writer: Final = self._writes.writer
+        self._held: dict[str, Held] = {}  # by UID, changed under the lock of the tables
         table.on_pod.append(self._seen)
 
     # Queue
@@ -124,17 +106,21 @@ class DynamicResources:
 
     def hint(self, pod: PodInfo, event: ClusterEvent) -> Hint:
         """See EnqueueExtensions."""
-        return Hint.QUEUE if pod.resource_claims else Hint.SKIP
+        return Hint.QUEUE if pod.resource_claims or self._asks(pod) else Hint.SKIP
+
+    def is_idle(self, pod: PodInfo, view: ClusterView) -> bool:
+        """Whether it says nothing of the pod, wherever others land."""
+        return not self._asks(pod)
 
     def tells_apart(self, pod: PodInfo) -> Hashable:
         """Each of them by itself: what one is given decides where the next can go."""
-        return pod.uid if pod.resource_claims else None
+        return pod.uid if pod.resource_claims or self._asks(pod) else None
 
     # Cycle
 
     def filter(self, pod: PodInfo, view: ClusterView) -> Sequence[Rejection]:
         """See Filter."""
-        if not names_of(pod):
+        if not self._asks(pod):
             return ()
         found_out = self._rejections(pod, view)
         if found_out:
@@ -146,17 +132,17 @@ class DynamicResources:
     ) -> Status:
         """Never a nomination. See PostFilter."""
         status = Status(Code.UNSCHEDULABLE, _NAME, "still not schedulable")
-        if not names_of(pod) or self.writer is None:
+        if not self._asks(pod) or self.writer is None:
             return status
+        if (made := self.table.extended_claim_of(pod)) is not None and self._writes.remove(made.key, pod):
+            return Status(Code.UNSCHEDULABLE, _NAME, f"resource claim {made.name} is being deleted")
         claims = usable_claims(pod, self.table)
         if isinstance(claims, str):
             return status
         others = rejected([one for one in rejections if one.reason != _ELSEWHERE], view.n_rows)
         for claim, _ in claims.allocated:
             keeps_away = self._out_of_reach(claim, view) & ~others & view.state.alive
-            if keeps_away.any() and self._is_only_for(claim, pod) and claim.uid not in self._deallocating:
-                self._deallocating.add(claim.uid)
-                self._submit(self._deallocate(claim, pod))
+            if keeps_away.any() and self._is_only_for(claim, pod) and self._writes.deallocate(claim, pod):
                 return Status(Code.UNSCHEDULABLE, _NAME, f"resource claim {claim.name} is being deallocated")
         return status
 
@@ -171,15 +157,20 @@ class DynamicResources:
     def score(self, pod: PodInfo, view: ClusterView, rows: Ints) -> Ints:
         """Nodes where earlier entries of firstAvailable can be had, see Score."""
         claims = usable_claims(pod, self.table)
-        if isinstance(claims, str) or not claims.open:
-            return np.zeros(len(rows), dtype=np.int64)
+        scores = np.zeros(view.n_rows, dtype=np.int64)
+        if isinstance(claims, str):
+            return scores[rows]
         wanted = np.zeros(view.n_rows, dtype=bool)
         wanted[rows] = True
-        return default_normalize(self.feasibility.answers(claims.open, view, wanted).score[rows], reverse=False)
+        for nodes, to_allocate, _ in open_claims(claims, pod, self.table, view):
+            if to_allocate:
+                meant = nodes & wanted
+                scores[meant] = self.feasibility.answers(to_allocate, view, meant).score[: view.n_rows][meant]
+        return default_normalize(scores[rows], reverse=False)
 
     def reserve(self, pod: PodInfo, node: str) -> Status:
         """See Reserve; under the lock of the tables."""
-        if not names_of(pod):
+        if not self._asks(pod):
             return SUCCESS
         status = self._reserve(pod, node)
         if not status.is_success:
@@ -197,16 +188,21 @@ class DynamicResources:
                 return
             del self._held[pod.uid]
             written = []
+            made = None if held.extended is None else created_key(pod)
             for key, (uid, _) in held.claims.items():
                 flight, claim = self.table.in_flight.get(key), self.table.claim(*key)
                 if flight is not None and flight.uid == uid:
                     flight.users.discard(pod.uid)
+                if made is not None and key == made:
+                    continue
                 if claim is not None and claim.uid == uid and (key in held.sent or claim.is_reserved_for(pod.uid)):
                     written.append(claim)
                 elif flight is not None and flight.uid == uid and not flight.users:
                     self.table.forget(key)
         for claim in written:
-            self._submit(self._give_back(claim, pod))
+            self._writes.give_back(claim, pod)
+        if made is not None and made in held.sent:
+            self._writes.remove(made, pod)
 
     # Binding
 
@@ -220,7 +216,7 @@ class DynamicResources:
         if held is None or held.node != node or self.writer is None:
             return Status(Code.ERROR, _NAME, "what was reserved is gone")
         try:
-            await self._write(held, pod)
+            await self._writes.write(held, pod)
         except NotWritten as error:
             return Status(Code.ERROR, _NAME, str(error))
         except TimeoutError:
@@ -238,6 +234,9 @@ class DynamicResources:
 
     # Inside
 
+    def _asks(self, pod: PodInfo) -> bool:
+        return asks_for_devices(pod, self.table)
+
     def _seen(self, pod: PodInfo) -> None:
         """The watch says what became of a pod, which nobody else may tell: the answer to its binding was lost, or this
         is a dry run. While claims are being written, who writes them tells."""
@@ -252,7 +251,7 @@ class DynamicResources:
         else:
             self._bound(pod, held)
 
-    def _bound(self, pod: PodInfo, held: _Held) -> None:
+    def _bound(self, pod: PodInfo, held: Held) -> None:
         self._held.pop(pod.uid, None)
         self.table.made.difference_update(uid for uid, _ in held.claims.values())
 
@@ -262,14 +261,15 @@ class DynamicResources:
             return Status(Code.UNSCHEDULABLE, _NAME, claims if isinstance(claims, str) else f"node {node} is gone")
         if any(self._out_of_reach(claim, self._view)[row] for claim, _ in claims.allocated):
             return Status(Code.UNSCHEDULABLE, _NAME, _ELSEWHERE)
+        _, to_allocate, extended = next(one for one in open_claims(claims, pod, self.table, self._view) if one[0][row])
         try:
-            chosen = self.feasibility.chosen(claims.open, self._view, row) if claims.open else ()
+            chosen = self.feasibility.chosen(to_allocate, self._view, row) if to_allocate else ()
         except (AllocationFailed, NodeUnusable) as error:
             return Status(Code.UNSCHEDULABLE, _NAME, str(error))
         if chosen is None:
-            return Status(Code.UNSCHEDULABLE, _NAME, _NO_DEVICES)
-        held = self._held[pod.uid] = _Held(node, {})
-        for claim, devices in zip(claims.open, chosen, strict=True):
+            return Status(Code.UNSCHEDULABLE, _NAME, NO_DEVICES)
+        held = self._held[pod.uid] = Held(node, {}, extended)
+        for claim, devices in zip(to_allocate, chosen, strict=True):
             made = made_allocation(claim, devices, self.table.class_of, now=self._clock())
             self.table.reserve(claim, made, pod.uid)
             held.claims[claim.key] = (claim.uid, made)
@@ -290,13 +290,18 @@ class DynamicResources:
         for claim, _ in claims.allocated:
             elsewhere |= self._out_of_reach(claim, view)
         said = list(found(elsewhere, view, _ELSEWHERE, preemptible=False))
-        if not claims.open:
-            return said
-        try:
-            answers = self.feasibility.answers(claims.open, view, ~elsewhere)
-        except AllocationFailed as error:
-            return every_node(view, str(error))
-        return [*said, *_misfits(answers, elsewhere, view)]
+        for nodes, to_allocate, extended in open_claims(claims, pod, self.table, view):
+            if extended is not None and (why := refusal_of(extended.claim, self.table.class_of)):
+                said += found(nodes & ~elsewhere, view, why, preemptible=False)
+                continue
+            if not to_allocate:
+                continue
+            try:
+                answers = self.feasibility.answers(to_allocate, view, nodes & ~elsewhere)
+            except AllocationFailed as error:
+                return every_node(view, str(error))
+            said += misfits(answers, elsewhere | ~nodes, view)
+        return said
 
     def _out_of_reach(self, claim: ClaimInfo, view: ClusterView) -> Bools:
         """(n_rows,) nodes from which the claim cannot be used with the allocation that it has."""
@@ -311,70 +316,5 @@ class DynamicResources:
             return False
         return not any(claim.key in held.claims for held in self._held.values())
 
-    async def _write(self, held: _Held, pod: PodInfo) -> None:
-        assert self.writer is not None
-        async with asyncio.timeout(self._options.write_seconds):
-            for key, (uid, made) in held.claims.items():
-
-                def tell_sent(what: str, key: ClaimKey = key, uid: str = uid) -> None:
-                    if what != "finalizer":
-                        held.sent.add(key)
-                    if what == "allocate":
-                        self.table.made.add(uid)
-
-                await self.writer.make_usable(key, uid, made, pod, tell_sent)
-
-    async def _give_back(self, claim: ClaimInfo, pod: PodInfo) -> None:
-        assert self.writer is not None
-
-        def deallocate() -> bool:
-            flight = self.table.in_flight.get(claim.key)
-            return claim.uid in self.table.made and (flight is None or not flight.users)
-
-        try:
-            await self.writer.give_back(claim, pod, deallocate)
-        except NotWritten as error:
-            logger.warning("a claim was not given back", extra={"claim": "/".join(claim.key), "why": str(error)})
-        finally:
-            await asyncio.shield(asyncio.to_thread(self._given_back, claim))
-
-    def _given_back(self, claim: ClaimInfo) -> None:
-        with self.table.locked():
-            flight = self.table.in_flight.get(claim.key)
-            if flight is not None and flight.uid == claim.uid and not flight.users:
-                self.table.forget(claim.key)
-
-    async def _deallocate(self, claim: ClaimInfo, pod: PodInfo) -> None:
-        assert self.writer is not None
-        try:
-            await self.writer.deallocate(claim, pod, lambda: not self._is_held(claim.key))
-        except NotWritten as error:
-            logger.warning("a claim was not deallocated", extra={"claim": "/".join(claim.key), "why": str(error)})
-        finally:
-            self._deallocating.discard(claim.uid)
-
     def _is_held(self, key: ClaimKey) -> bool:
         return any(key in held.claims for held in list(self._held.values()))
-
-    def _submit(self, work: Coroutine[Any, Any, None]) -> None:
-        if self._session is None:
-            work.close()
-            return
-        with suppress(SessionOver):  # who starts next finds the claim as it is
-            self._session.submit(work)
-
-
-def _misfits(answers: Answers, elsewhere: Bools, view: ClusterView) -> list[Rejection]:
-    """Nodes where devices do not suffice, and those of which something else is to be said."""
-    misfit = ~answers.fits[: view.n_rows] & ~elsewhere & view.state.alive
-    by_reason: dict[str, list[int]] = {}
-    for row, reason in answers.reasons.items():
-        if row < view.n_rows and misfit[row] and (reason in by_reason or len(by_reason) < _MOST_REASONS):
-            by_reason.setdefault(reason, []).append(row)
-    said = []
-    for reason, rows in by_reason.items():
-        nodes = np.zeros(view.n_rows, dtype=bool)
-        nodes[rows] = True
-        misfit[rows] = False
-        said.append(Rejection(nodes, reason, preemptible=False))
-    return [*found(misfit, view, _NO_DEVICES, preemptible=False), *said]

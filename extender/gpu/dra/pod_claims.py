@@ -5,14 +5,18 @@ Source: PreEnqueue, PreFilter and foreachPodResourceClaim in framework/plugins/d
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
+from extender.filters.filter import ClusterView
+from extender.gpu.dra.extended import ExtendedClaim, backed_kinds, extended_claims
 from extender.gpu.dra.objects import MOST_CONSUMERS, Allocation, ClaimInfo, ClaimKey
 from extender.gpu.dra.refusals import refusal_of, unusable
 from extender.gpu.dra.table import DraTable
+from forecast.arrays import Bools
 from scorer.cluster.objects import PodInfo
 
-__all__ = ["MissingClaim", "PodClaims", "claims_of_pod", "names_of", "usable_claims"]
+__all__ = ["MissingClaim", "PodClaims", "asks_for_devices", "claims_of_pod", "names_of", "open_claims", "usable_claims"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +43,19 @@ def names_of(pod: PodInfo) -> list[str]:
     return list(dict.fromkeys(one.claim for one in pod.resource_claims if one.claim is not None))
 
 
+def asks_for_devices(pod: PodInfo, table: DraTable) -> bool:
+    """By claims, or by an extended resource that a DeviceClass offers."""
+    return bool(names_of(pod)) or bool(backed_kinds(pod, table.class_resources))
+
+
+def open_claims(
+    claims: PodClaims, pod: PodInfo, table: DraTable, view: ClusterView
+) -> Iterator[tuple[Bools, tuple[ClaimInfo, ...], ExtendedClaim | None]]:
+    """(n_rows,) nodes, what is to be allocated there, and the last of that if it is for extended resources."""
+    for nodes, extended in extended_claims(pod, table.class_resources, view):
+        yield nodes, claims.open if extended is None else (*claims.open, extended.claim), extended
+
+
 def claims_of_pod(pod: PodInfo, table: DraTable) -> list[ClaimInfo] | MissingClaim:
     """All of them, in the pod's order."""
     found = []
@@ -60,6 +77,8 @@ def usable_claims(pod: PodInfo, table: DraTable) -> PodClaims | str:
     claims = claims_of_pod(pod, table)
     if isinstance(claims, MissingClaim):
         return claims.reason
+    if (made := table.extended_claim_of(pod)) is not None:
+        return f"resource claim {made.name} for extended resources is from an earlier attempt and has yet to go"
     allocated, to_allocate = [], []
     for claim in claims:
         flight = table.in_flight.get(claim.key)

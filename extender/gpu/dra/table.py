@@ -17,6 +17,7 @@ from typing import Final, Generic, TypeVar
 
 import numpy as np
 
+from extender.gpu.dra.extended import classes_by_resource
 from extender.gpu.dra.objects import Allocation, ClaimInfo, ClaimKey, ClassInfo, DeviceId, SliceInfo, TaintRule
 from extender.gpu.dra.pools import Inventory
 from extender.gpu.dra.results import MadeAllocation
@@ -56,8 +57,16 @@ class DraTable(NodesAndPodsOnly):
     read_again : begins to read claims anew; what it returns tells whether that is done
     """
 
-    def __init__(self, state: ClusterState, locked: Callable[[], AbstractContextManager[object]]) -> None:
-        """locked: takes the lock of the tables."""
+    def __init__(
+        self,
+        state: ClusterState,
+        locked: Callable[[], AbstractContextManager[object]],
+        class_resources: dict[str, str] | None = None,
+    ) -> None:
+        """
+        locked          : takes the lock of the tables
+        class_resources : is kept up to date: name of the DeviceClass by extended resource, of those that have one
+        """
         self.state, self.locked = state, locked
         self.on_claim: list[Callable[[PodInfo], None]] = []
         self.on_room: list[Callable[[], None]] = []
@@ -68,9 +77,11 @@ class DraTable(NodesAndPodsOnly):
         self.used: dict[DeviceId, set[ClaimKey]] = {}
         self.version = 1
         self.nodes_version = 1  # another number whenever a node has changed
+        self.class_resources = {} if class_resources is None else class_resources
         self.in_flight: dict[ClaimKey, InFlight] = {}
         self.made: set[str] = set()  # UIDs of claims that were allocated here for pods that are not bound yet
         self._claims: dict[ClaimKey, ClaimInfo] = {}
+        self._extended: dict[str, ClaimKey] = {}  # by UID of the pod that they were made for
         self._row_version: Ints = np.ones(0, dtype=np.int64)
         self._awaited: dict[ClaimKey, dict[str, PodInfo]] = {}
         self._somebody_waits = False
@@ -85,6 +96,11 @@ class DraTable(NodesAndPodsOnly):
     def claim(self, namespace: str, name: str) -> ClaimInfo | None:
         """As it was last read or written."""
         return self._claims.get((namespace, name))
+
+    def extended_claim_of(self, pod: PodInfo) -> ClaimInfo | None:
+        """That a scheduler made for its extended resources."""
+        key = self._extended.get(pod.uid)
+        return None if key is None else self._claims.get(key)
 
     def all_claims(self) -> Iterable[ClaimInfo]:
         """All of them."""
@@ -121,6 +137,16 @@ class DraTable(NodesAndPodsOnly):
         self._use(key, flight.made.allocation, -1)
         self._room()
 
+    def created(self, key: ClaimKey, claim: ClaimInfo) -> None:
+        """The API server has a claim, not allocated yet, that was reckoned with under another key."""
+        self._put_claim(claim)
+        flight = self.in_flight.pop(key, None)
+        if flight is None:
+            return
+        self._use(key, flight.made.allocation, -1)
+        self.in_flight[claim.key] = InFlight(claim.uid, flight.made, flight.users)
+        self._use(claim.key, flight.made.allocation, +1)
+
     def written(self, claim: ClaimInfo) -> None:
         """The API server has it like this."""
         self._put_claim(claim)
@@ -146,7 +172,7 @@ class DraTable(NodesAndPodsOnly):
             versions = self.row_versions
             versions[[row for row in rows if row < len(versions)]] = self.version
         for change in changes:
-            if isinstance(change, PodChange) and change.pod.resource_claims:
+            if isinstance(change, PodChange) and (change.pod.resource_claims or change.pod.device_asks):
                 if change.pod.uid not in self.state.pods:
                     self._wait_no_more(change.pod)
                 for listener in self.on_pod:
@@ -191,6 +217,8 @@ class DraTable(NodesAndPodsOnly):
             del self.in_flight[now.key]
             self._use(now.key, flight.made.allocation, -1)
         self._claims[now.key] = now
+        if now.extended_for:
+            self._extended[now.extended_for] = now.key
         if now.allocation is not None:
             self._use(now.key, now.allocation, +1)
         was_given_back = before is not None and before.allocation is not None and now.allocation is None
@@ -210,8 +238,11 @@ class DraTable(NodesAndPodsOnly):
         flight = self.in_flight.pop(one.key, None)
         held = before.allocation or (flight.made.allocation if flight is not None else None)
         self.made.discard(before.uid)
+        if self._extended.get(before.extended_for) == one.key:
+            del self._extended[before.extended_for]
         if held is not None:
             self._use(one.key, held, -1)
+        if held is not None or before.extended_for:
             self._room()
 
     def _use(self, key: ClaimKey, allocation: Allocation, sign: int) -> None:
@@ -262,18 +293,32 @@ class DraTable(NodesAndPodsOnly):
 
     def _replace_classes(self, objects: Sequence[ClassInfo]) -> None:
         self.class_of = {one.name: one for one in objects}
-        self._touch(None)
-        self._room()
+        self._classes_changed()
 
     def _put_class(self, one: ClassInfo) -> None:
         self.class_of[one.name] = one
-        self._touch(None)
-        self._room()
+        self._classes_changed()
 
     def _delete_class(self, one: ClassInfo) -> None:
         self.class_of.pop(one.name, None)
+        self._classes_changed()
+
+    def _classes_changed(self) -> None:
+        """Pods that NodeResourcesFit rejected for a resource that a class offers now may be placed."""
+        before, now = dict(self.class_resources), classes_by_resource(self.class_of.values())
+        self.class_resources.clear()
+        self.class_resources.update(now)
         self._touch(None)
         self._room()
+        new = now.keys() - before.keys()
+        waiting = [
+            pod
+            for pod in (self.state.pods.values() if new and self.on_claim else ())
+            if pod.device_asks and not pod.node and any(ask.resource in new for ask in pod.device_asks)
+        ]
+        for pod in waiting:
+            for listener in self.on_claim:
+                listener(pod)
 
     def _touch(self, nodes: set[str] | None) -> None:
         """None = all."""

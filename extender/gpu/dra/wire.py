@@ -121,6 +121,7 @@ class ConfigJson(Wire):
 class ClassSpec(Wire):
     selectors: list[SelectorJson] | None = None
     config: list[ConfigJson] | None = None
+    extended_resource_name: Text | None = None
 
 
 class ClassJson(Wire):

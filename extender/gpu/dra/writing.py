@@ -17,11 +17,11 @@ from typing import Any
 import msgspec
 
 from extender.gpu.dra.decoding import GROUP
-from extender.gpu.dra.objects import FINALIZER, MOST_CONSUMERS, ClaimInfo, Consumer
+from extender.gpu.dra.objects import FINALIZER, MOST_CONSUMERS, ClaimInfo, ClaimKey, Consumer
 from extender.gpu.dra.results import MadeAllocation
 from scorer.cluster.objects import PodInfo
 
-__all__ = ["Refused", "Write", "claim_path", "deallocation", "giving_back", "next_write"]
+__all__ = ["Refused", "Write", "claim_path", "deallocation", "giving_back", "next_write", "without_finalizer"]
 
 Json = dict[str, Any]
 
@@ -42,9 +42,9 @@ class Refused:
     reason: str
 
 
-def claim_path(claim: ClaimInfo, subresource: str = "") -> str:
-    """Where it is."""
-    return f"{GROUP}/namespaces/{claim.namespace}/resourceclaims/{claim.name}{subresource}"
+def claim_path(key: ClaimKey, subresource: str = "") -> str:
+    """Where the claim is."""
+    return f"{GROUP}/namespaces/{key[0]}/resourceclaims/{key[1]}{subresource}"
 
 
 def next_write(claim: ClaimInfo, uid: str, made: MadeAllocation | None, pod: PodInfo) -> Write | Refused | None:
@@ -93,6 +93,13 @@ def deallocation(claim: ClaimInfo) -> Write:
     return _patch_status("deallocate", claim, allocation=None, reservedFor=None, devices=None)
 
 
+def without_finalizer(claim: ClaimInfo) -> Write | None:
+    """So that it goes once it is deleted; None = nothing of ours keeps it."""
+    if FINALIZER not in claim.finalizers:
+        return None
+    return _patch("finalizer", claim, "", {"finalizers": [one for one in claim.finalizers if one != FINALIZER]}, {})
+
+
 def _consumers(consumers: Iterable[Consumer]) -> list[Json]:
     return [
         {"resource": one.resource, "name": one.name, "uid": one.uid} | ({"apiGroup": one.group} if one.group else {})
@@ -106,4 +113,4 @@ def _patch_status(what: str, claim: ClaimInfo, **status: Any) -> Write:
 
 def _patch(what: str, claim: ClaimInfo, subresource: str, metadata: Json, rest: Json) -> Write:
     named = {"uid": claim.uid, "resourceVersion": claim.resource_version} | metadata
-    return Write(what, claim_path(claim, subresource), msgspec.json.encode({"metadata": named} | rest))
+    return Write(what, claim_path(claim.key, subresource), msgspec.json.encode({"metadata": named} | rest))

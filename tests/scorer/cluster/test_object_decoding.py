@@ -15,6 +15,7 @@ from scorer.cluster.decoding import Kind, UndecodableObject, decode_object, deco
 from scorer.cluster.kubernetes_version import COMPARED
 from scorer.cluster.objects import (
     ContainerRequests,
+    DeviceAsk,
     NodeImage,
     NodeInfo,
     Phase,
@@ -58,6 +59,7 @@ def test_a_pod() -> None:
         containers=ContainerRequests(
             starting=(), running=({"cpu": 0.05}, {"nvidia.com/gpu": 1.0, "cpu": 0.25, "memory": GIB}, {})
         ),
+        device_asks=(DeviceAsk("main", 1, "nvidia.com/gpu", 2, 1, is_starting=False),),
     )
     assert pod.owner == owner_from_references(POD["metadata"]["ownerReferences"])
     assert decode_pod(POD) == pod

@@ -52,11 +52,28 @@ class ClaimServer(ApiServer):
                 return self.says.pop(0)
             known = self.objects.get(name.rpartition("/")[2])
             return answered(404, b"{}") if known is None else answered(200, json.dumps(known).encode())
+        if method in ("POST", "DELETE"):
+            answer = self._made_or_gone(method, path, json.loads(body or b""))
+            after, self.after = self.after, None
+            return answer if after is None else after() or answer
         if name.rpartition("/")[2] not in self.objects:
             return answered(404, b"{}")
         answer = await super().request(method, name, body, content_type=content_type, seconds=seconds)
         after, self.after = self.after, None
         return answer if after is None else after() or answer
+
+    def _made_or_gone(self, method: str, path: str, sent: Manifest) -> Answer:
+        self.asked.append(f"{method} {path}")
+        if method == "DELETE":
+            self.objects.pop(path.rpartition("/")[2], None)
+            return answered(200, b"{}")
+        name = sent["metadata"]["name"]
+        if name in self.objects:
+            return answered(409, b"{}")
+        self.version += 1
+        sent["metadata"] |= {"uid": f"uid-{name}", "resourceVersion": str(self.version)}
+        self.put(sent)
+        return answered(201, json.dumps(sent).encode())
 
     def submit(self, work: Coroutine[Any, Any, None]) -> Future[None]:
         self.submitted.append(work)
