@@ -15,16 +15,15 @@ from extender.framework.binding.session import ApiSession
 from extender.framework.queue.queued import WaitingPod
 from extender.framework.reporting.pod_events import PodEvents
 from extender.job.serverless.plugins import ProviderCare
-from extender.job.service.answers import JobReports, PlannedJob, ProviderReport, QueueReport
+from extender.job.service.answers import JobReports, PlannedJob, ProviderReport
 from extender.job.service.bodies import JOB_BODIES
 from extender.job.service.routes import jobs_router
 from extender.job.valley.planner import Planner
 from extender.job.valley.planner import Queue as WakingQueue
-from extender.queues.metrics import ShareGauges
-from extender.queues.queue_of import QueueOwner
 from forecast_scheduler.job_options import valley_options
 from forecast_scheduler.job_settings import JobSettings
 from forecast_scheduler.job_tables import JobTables
+from forecast_scheduler.queue_tables import QueueTables
 from scorer.every import Every
 from scorer.scorer import Scorer
 
@@ -74,6 +73,7 @@ class JobCare:
     def __init__(
         self,
         tables: JobTables,
+        queues: QueueTables,
         scorer: Scorer,
         queue: JobQueueView,
         session: ApiSession,
@@ -108,7 +108,6 @@ class JobCare:
         punctuality = Every("punctuality", _LOOK_SECONDS, self._look_at_the_clock, after=after)
         self.jobs = (tables.source(api), self._events, tables.storms, self._planner, self._providers, punctuality)
         self.collectors: tuple[Collector, ...] = (
-            ShareGauges(tables.shares),
             *tables.valley_metrics.collectors,
             *tables.storms.metrics.collectors,
             self._providers.collector,
@@ -119,7 +118,7 @@ class JobCare:
             demand=tables.storms.demand_points,
             storms=tables.storms.storm_reports,
             providers=self._provider_reports,
-            queues=self._queue_reports,
+            queues=lambda: queues.reports(one.pod for one in queue.waiting()),
             no_forecast_because=self._no_forecast_because,
         )
         self.routers = (jobs_router(reports.plan),)
@@ -131,12 +130,9 @@ class JobCare:
         with self._scorer.reading():
             self._tables.punctuality.check()
             misses = self._tables.punctuality.take_misses()
-            unread = self._tables.unread.take()
         if self._may_write():
             for miss in misses:
                 self._events.tell(miss.pod, miss.reason, miss.note)
-            for pod, mistakes in unread:
-                self._events.tell(pod, "UnreadAnnotation", mistakes)
 
     def _planned(self) -> Sequence[PlannedJob]:
         waiting = {one.uid for one in self._queue.waiting()}  # the plan may be ten seconds old
@@ -183,23 +179,3 @@ class JobCare:
                 for number, (use, health) in enumerate(zip(tables.uses, tables.healths, strict=True))
                 if numbers[number] or use.pods
             ]
-
-    def _queue_reports(self) -> Sequence[QueueReport]:
-        queue_of, shares = self._tables.queue_of, self._tables.shares
-        waiting = Counter(queue_of.of(one.pod) for one in self._queue.waiting() if self._tables.is_ours(one.pod))
-        held = {QueueOwner(one.queue, one.owner): one for one in shares.report()}
-        reports = []
-        for member in sorted(waiting.keys() | held.keys()):
-            queue, share = queue_of.queues[member.queue], held.get(member)
-            reports.append(
-                QueueReport(
-                    queue=member.queue,
-                    owner=member.owner,
-                    order=queue.order.value,
-                    weight=queue.weight,
-                    share=0.0 if share is None else share.share,
-                    running=0 if share is None else share.n_pods,
-                    waiting=waiting[member],
-                )
-            )
-        return reports

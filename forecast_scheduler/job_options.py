@@ -7,35 +7,11 @@ from typing import Final
 from extender.job.serverless.options import First, Provider, ServerlessOptions
 from extender.job.storm.options import StormOptions
 from extender.job.valley.options import ValleyOptions
-from extender.queues.options import FairOptions, JobQueue, Order
 from forecast_scheduler.job_settings import JobSettings, ProviderSettings
 
-__all__ = ["fair_options", "job_queues", "serverless_options", "storm_options", "valley_options"]
+__all__ = ["serverless_options", "storm_options", "valley_options"]
 
 _GIB: Final = 2.0**30
-
-
-def job_queues(settings: JobSettings) -> list[JobQueue]:
-    """Raises InputError, see JobQueue."""
-    return [
-        JobQueue(
-            name=one.name,
-            namespaces=tuple(one.namespaces),
-            order=Order(one.order),
-            weight=one.weight,
-            owner_label=one.owner_label,
-            owner_weights=one.owner_weights,
-            most_per_turn=one.most_per_turn,
-        )
-        for one in settings.queues
-    ]
-
-
-def fair_options(settings: JobSettings) -> FairOptions:
-    """Whose turn it is."""
-    return FairOptions(
-        online_weight=settings.online_weight, longest_wait=settings.longest_wait, due_lead=settings.due_lead
-    )
 
 
 def serverless_options(settings: JobSettings) -> ServerlessOptions:

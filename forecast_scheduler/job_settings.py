@@ -1,55 +1,24 @@
-"""Settings of the job profile: its queues, virtual nodes, storms, and what may wait for the valley (docs/jobs.md)."""
+"""Settings of the job profile: virtual nodes, storms, and what may wait for the valley (docs/jobs.md)."""
 
 from __future__ import annotations
 
-from typing import Annotated, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, model_validator
 
-from forecast_scheduler.setting_group import Duration, SettingGroup
+from forecast_scheduler.queue_settings import MOVED_KEYS
+from forecast_scheduler.setting_group import Duration, SettingGroup, check_names
 
 __all__ = [
     "JobSettings",
     "ProviderSettings",
-    "QueueSettings",
     "ServerlessSettings",
     "StormSettings",
     "ValleySettings",
 ]
 
 
-def _check_names(kind: str, names: list[str]) -> None:
-    twice = sorted({name for name in names if names.count(name) > 1})
-    if twice:
-        raise ValueError(f"each {kind} has a name of its own, {twice[0]!r} is given twice")
-
-
 Name = Annotated[str, Field(min_length=1, max_length=63)]
-
-
-class QueueSettings(SettingGroup):
-    """Pods that wait in one line."""
-
-    name: Name
-    """As the annotation forecast-scheduler.io/queue names it."""
-
-    namespaces: list[str] = Field(default_factory=list)
-    """Those whose pods may be in it, and are unless they name another; empty: all may name it."""
-
-    order: Literal["fifo", "priority", "deadline", "drf"] = "drf"
-    """Who goes first: who came first, who is more important, who has to start first, or the owner with the least."""
-
-    weight: float = Field(default=1, gt=0)
-    """Turns of this queue beside those of the others."""
-
-    owner_label: str = ""
-    """Label of pods that says between whom drf shares; empty: namespaces."""
-
-    owner_weights: dict[str, float] = Field(default_factory=dict)
-    """What owners are entitled to beside each other; 1 where nothing is said."""
-
-    most_per_turn: int = Field(default=0, ge=0)
-    """Pods placed in one turn; 0: as many as go together."""
 
 
 class ProviderSettings(SettingGroup):
@@ -115,7 +84,7 @@ class ServerlessSettings(SettingGroup):
 
     @model_validator(mode="after")
     def _once_each(self) -> Self:
-        _check_names("provider", [one.name for one in self.providers])
+        check_names("provider", [one.name for one in self.providers])
         return self
 
 
@@ -166,23 +135,17 @@ class JobSettings(SettingGroup):
     ceiling: float = Field(default=0.8, gt=0, le=1)
     """Share of a node's capacity that its predicted load during the run is kept below where other nodes allow it."""
 
-    longest_wait: Duration = Field(default=600, ge=0)
-    """A pod that came, or was tried last, so long ago goes next, whatever the importance of others; 0: never."""
-
-    online_weight: float = Field(default=4, gt=0)
-    """Turns of online pods beside those of the queues of jobs, where they are equally important."""
-
-    due_lead: Duration = Field(default=300, ge=0)
-    """A job goes first in its queue from so long before the latest moment it may start; 0: never."""
-
-    queues: list[QueueSettings] = Field(default_factory=list)
-    """Beside the queue `default`, which takes what no other takes."""
-
     serverless: ServerlessSettings = ServerlessSettings()
     valley: ValleySettings = ValleySettings()
     storm: StormSettings = StormSettings()
 
-    @model_validator(mode="after")
-    def _once_each(self) -> Self:
-        _check_names("queue", [one.name for one in self.queues])
-        return self
+    @model_validator(mode="before")
+    @classmethod
+    def _moved(cls, given: Any) -> Any:
+        for key, name in MOVED_KEYS.items():
+            if isinstance(given, dict) and key in given:
+                raise ValueError(
+                    f"schedule.job.{key} is now schedule.{name}, for pods of every profile; a queue with "
+                    "`profiles: [job]` takes those of jobs only (docs/queues.md)"
+                )
+        return given

@@ -1,7 +1,7 @@
 """What the job profile keeps beside the scorer's tables, put together from settings: made before the cluster is read.
 
 expected runs of pods, Jobs, CronJobs --> due times, storms
-pods, nodes ----------> shares of owners, providers, failed nodes, punctuality
+pods, nodes ----------> providers, failed nodes, punctuality
 """
 
 from __future__ import annotations
@@ -13,32 +13,23 @@ from typing import Any
 import numpy as np
 from kubernetes.client import ApiClient
 
-from extender.filters.domain import DOMAIN_LABEL
 from extender.filters.filter import Filter
 from extender.framework.plugins import NodePreference, PreEnqueue
-from extender.framework.queue.unit import Units
-from extender.job.dating import DatedTerms
-from extender.job.due_times import DueTimes
 from extender.job.objects.cron_jobs import WATCHED_CRON_JOBS, CronJobs
 from extender.job.profile import JOB
-from extender.job.serverless.claiming import REAL, Claims
+from extender.job.serverless.claiming import REAL
 from extender.job.serverless.plugins import ServerlessPlugins, serverless_plugins
 from extender.job.storm.bursts import PastBursts
 from extender.job.storm.storms import Storm
 from extender.job.storm.watch import StormWatch
-from extender.job.unread_terms import UnreadTerms
 from extender.job.valley.gate import ValleyGate
 from extender.job.valley.metrics import ValleyMetrics
 from extender.job.valley.off_peak import OffPeak
 from extender.job.valley.punctuality import Punctuality
-from extender.queues.fair_flows import FairFlows
-from extender.queues.queue_of import QueueOf
-from extender.queues.shares import Shares
-from extender.queues.sorting import FlowSort
-from extender.queues.units import JobUnits
 from forecast.arrays import Floats
 from forecast.service_key import ServiceKey
-from forecast_scheduler.job_options import fair_options, job_queues, serverless_options, storm_options, valley_options
+from forecast_scheduler.job_options import serverless_options, storm_options, valley_options
+from forecast_scheduler.queue_tables import LatestStarts, OwnNodes
 from forecast_scheduler.schedule_settings import ScheduleSettings
 from scorer.assuming import AssumingCluster
 from scorer.cluster.jobs import JobInfo
@@ -58,7 +49,6 @@ class JobTables:
     scheduler_name : of the profile
     run_seconds    : how long a pod of a service is expected to run
     is_own_node    : of the domains that jobs may use, and no provider's
-    flows, sort    : for the queue, with `units`
     """
 
     scheduler_name: str
@@ -68,16 +58,11 @@ class JobTables:
     run_seconds: Callable[[PodInfo, ServiceKey], float]
     due_of: Callable[[PodInfo], float]
     is_own_node: Callable[[NodeInfo], bool]
-    queue_of: QueueOf
-    shares: Shares
-    flows: FairFlows
-    sort: FlowSort
     serverless: ServerlessPlugins
     gate: ValleyGate
     off_peak: OffPeak
     punctuality: Punctuality
     valley_metrics: ValleyMetrics
-    unread: UnreadTerms
     bursts: PastBursts
     storms: StormWatch
 
@@ -109,14 +94,10 @@ class JobTables:
         """Whether the profile places it."""
         return pod.scheduler_name == self.scheduler_name
 
-    def units(self, gangs: Units | None) -> Units:
-        """What is popped as one, of all profiles. gangs: None = PodGroups are not heeded."""
-        return JobUnits(gangs, is_job=self.is_ours, due=self.due_of, queue_of=self.queue_of)
-
     def followers(self) -> Iterator[Follower]:
         """In the order in which they are to be attached."""
-        yield from (self.shares, self.serverless.tables, self.serverless.failed_nodes)
-        yield from (self.bursts, self.punctuality, self.unread)
+        yield from (self.serverless.tables, self.serverless.failed_nodes)
+        yield from (self.bursts, self.punctuality)
 
     def listen(self, listener: Callable[[], None]) -> None:
         """To be told when something of ours may let pods in that were rejected; under the lock of the tables or not."""
@@ -132,19 +113,21 @@ class JobTables:
         return (Subscription(WATCHED_CRON_JOBS, self.cron_jobs),)
 
 
-def job_tables(scorer: Scorer, settings: ScheduleSettings) -> JobTables:
+def job_tables(scorer: Scorer, settings: ScheduleSettings, starts: LatestStarts) -> JobTables:
     """Tables of the job profile, attached to those of the scorer. Raises InputError."""
     with scorer.reading() as cluster:
-        made = _job_tables(scorer, cluster, settings)
+        made = _job_tables(scorer, cluster, settings, starts)
         for follower in made.followers():
             scorer.attach((), follower)
     return made
 
 
-def _job_tables(scorer: Scorer, cluster: AssumingCluster, settings: ScheduleSettings) -> JobTables:
+def _job_tables(
+    scorer: Scorer, cluster: AssumingCluster, settings: ScheduleSettings, starts: LatestStarts
+) -> JobTables:
     ours, state, clock = settings.job, cluster.state, scorer.clock
     name = settings.scheduler_names[JOB]
-    runs, cron_jobs = cluster.expected_runs, CronJobs()
+    runs, cron_jobs, due_of = cluster.expected_runs, starts.cron_jobs, starts.due_of
 
     def of_service(service: ServiceKey) -> float:
         return runs.of_service(service).seconds
@@ -158,7 +141,6 @@ def _job_tables(scorer: Scorer, cluster: AssumingCluster, settings: ScheduleSett
     bursts = PastBursts(
         state, of_service, scheduler_names=(name,), zone=ours.storm.zone, usual_starts=usual_starts, clock=clock
     )
-    dated, due_times = DatedTerms(state.jobs), DueTimes(runs, cron_jobs, zone=ours.storm.zone)
 
     def is_ours(pod: PodInfo) -> bool:
         return pod.scheduler_name == name
@@ -166,27 +148,14 @@ def _job_tables(scorer: Scorer, cluster: AssumingCluster, settings: ScheduleSett
     def run_seconds(pod: PodInfo, service: ServiceKey) -> float:
         return runs.of(pod, service).seconds
 
-    def due_of(pod: PodInfo) -> float:
-        return due_times.of(pod, state.service_key(pod), dated.of(pod))
-
     def serverless_room(storm: Storm) -> int:
-        return serverless.serverless.room_for(storm.pod_request, state, is_in_domain)
+        return serverless.serverless.room_for(storm.pod_request, state, nodes.in_domain)
 
-    queue_of = QueueOf(job_queues(ours))
     is_assumed = cluster.assumed.__contains__
     serverless = serverless_plugins(
         state, serverless_options(ours), is_ours=is_ours, is_assumed=is_assumed, clock=clock
     )
-    claims = Claims(serverless_options(ours))
-    domains = {settings.domain, *settings.share_nodes}
-
-    def is_in_domain(node: NodeInfo) -> bool:
-        return node.labels.get(DOMAIN_LABEL, "") in domains
-
-    def is_own_node(node: NodeInfo) -> bool:
-        return is_in_domain(node) and claims.of(node) == REAL
-
-    shares = Shares(state, queue_of=queue_of, is_job=is_ours, counts=is_own_node, otherwise=is_in_domain)
+    nodes = OwnNodes.of(settings)
     options, metrics = valley_options(ours), ValleyMetrics()
     return JobTables(
         scheduler_name=name,
@@ -195,19 +164,20 @@ def _job_tables(scorer: Scorer, cluster: AssumingCluster, settings: ScheduleSett
         runs=runs,
         run_seconds=run_seconds,
         due_of=due_of,
-        is_own_node=is_own_node,
-        queue_of=queue_of,
-        shares=shares,
-        flows=FairFlows(queue_of.queues, shares, options=fair_options(ours)),
-        sort=FlowSort(queue_of.queues),
+        is_own_node=nodes.are_real,
         serverless=serverless,
         gate=ValleyGate(options, due_of, clock=clock),
         off_peak=OffPeak(options, due_of, runs.seconds),
         punctuality=Punctuality(
-            state, is_assumed, is_ours, terms=dated.of, is_settled=dated.is_settled, metrics=metrics, clock=clock
+            state,
+            is_assumed,
+            is_ours,
+            terms=starts.dated.of,
+            is_settled=starts.dated.is_settled,
+            metrics=metrics,
+            clock=clock,
         ),
         valley_metrics=metrics,
-        unread=UnreadTerms(state, is_ours),
         bursts=bursts,
         storms=StormWatch(
             scorer,
@@ -216,12 +186,12 @@ def _job_tables(scorer: Scorer, cluster: AssumingCluster, settings: ScheduleSett
             storm_options(ours),
             changes=lambda: cron_jobs.changes,
             scheduler_names=(name,),
-            domains=domains,
+            domains=nodes.domains,
             bursts=bursts.expected,
             group_of=bursts.group_of,
             due_of=due_of,
             serverless_room=serverless_room,
-            is_virtual=lambda node: claims.of(node) != REAL,
+            is_virtual=lambda node: nodes.claims.of(node) != REAL,
             after=lambda: scorer.synced and cron_jobs.version > 0,
             clock=clock,
         ),

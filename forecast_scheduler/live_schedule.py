@@ -5,7 +5,7 @@ from __future__ import annotations
 import socket
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final, Protocol
 
@@ -37,6 +37,7 @@ from forecast_scheduler.job_care import JobCare, JobQueueView
 from forecast_scheduler.live_policies import open_policies
 from forecast_scheduler.live_scorer import Inputs, check_inputs, open_scorer
 from forecast_scheduler.node_rule_care import NodeRuleCare
+from forecast_scheduler.queue_care import QueueCare
 from forecast_scheduler.schedule_loop import ScheduleLoop
 from forecast_scheduler.schedule_options import (
     lease_timing,
@@ -280,15 +281,27 @@ def _gang_jobs(
 
 
 def _cares(parts: LoopParts, loop: Loop, api: ApiClient) -> list[_Care]:
-    """Of the rules about nodes, and of the profiles that have some."""
+    """Of the rules about nodes, of queues, and of the profiles that have some."""
     tables, post = parts.tables, None if parts.settings.dry_run else session_post(parts.session)
     cares: list[_Care] = [
         NodeRuleCare(tables.rules, parts.scorer, api=api, after=lambda: parts.waits_for() == ""),
     ]
-    if tables.jobs is not None:
+    if tables.queues is not None:
+        cares.append(
+            QueueCare(
+                tables.queues,
+                parts.scorer,
+                post=post,
+                instance=parts.instance,
+                may_write=parts.may_write,
+                after=lambda: parts.waits_for() == "",
+            )
+        )
+    if tables.jobs is not None and tables.queues is not None:
         cares.append(
             JobCare(
                 tables.jobs,
+                tables.queues,
                 parts.scorer,
                 loop.queue,
                 parts.session,
@@ -328,8 +341,8 @@ def _scheduling(
     lease: Lease | None,
     waits_for: Callable[[], str],
 ) -> LiveScheduling:
-    phases = tables.phases
-    return LiveScheduling(
+    phases, queues = tables.phases, tables.queues
+    scheduling = LiveScheduling(
         profiles=settings.scheduler_names,
         queue=loop.queue,
         bindings=loop.bindings,
@@ -341,6 +354,7 @@ def _scheduling(
         waits_for=waits_for,
         is_dry_run=settings.dry_run,
     )
+    return scheduling if queues is None else replace(scheduling, queue_of=queues.name_of, shares=queues.reports)
 
 
 def _figures(loop: Loop, reports: Reports | LoggedReports) -> SchedulingFigures:

@@ -112,7 +112,7 @@ def placing_core(
 ) -> PlacingCore:
     """Made under the lock of the tables, before the cluster is read. profiles: by scheduler name; clock: unix
     seconds."""
-    jobs, units = tables.jobs, _Owners() if tables.gangs is None else tables.gangs  # an empty one is false
+    queues, units = tables.queues, _Owners() if tables.gangs is None else tables.gangs  # an empty one is false
     hints_of = {name: _hints_of(profile) for name, profile in profiles.items()}
 
     def gate(pod: PodInfo) -> Status:
@@ -126,11 +126,11 @@ def placing_core(
         return SUCCESS
 
     queue = SchedulingQueue(
-        sort=PrioritySort() if jobs is None else jobs.sort,
+        sort=PrioritySort() if queues is None else queues.sort,
         gate=gate,
         hints=lambda pod: hints_of[pod.scheduler_name],
-        units=units if jobs is None else jobs.units(units),
-        flows=None if jobs is None else jobs.flows,
+        units=units if queues is None else queues.units(units),
+        flows=None if queues is None else queues.flows,
         options=options,
         clock=clock,
     )

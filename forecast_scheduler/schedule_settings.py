@@ -11,8 +11,9 @@ from forecast.errors import InputError
 from forecast_scheduler.extender_settings import RareDeviceSettings
 from forecast_scheduler.gpu_settings import GpuSettings
 from forecast_scheduler.job_settings import JobSettings
+from forecast_scheduler.queue_settings import QueueSettings
 from forecast_scheduler.serving_settings import ServingSettings
-from forecast_scheduler.setting_group import Duration, SettingGroup
+from forecast_scheduler.setting_group import Duration, SettingGroup, check_names
 
 __all__ = [
     "BackoffSettings",
@@ -174,6 +175,18 @@ class ScheduleSettings(ServingSettings):
     highest_peaks: dict[str, Share] = Field(default_factory=dict)
     """By resource: share of capacity that a node's predicted peak must not pass, for instance {cpu: 0.9}."""
 
+    queues: list[QueueSettings] = Field(default_factory=list)
+    """Queues of pods; jobs that none takes are in the queue `default`, other such pods go by priority and age."""
+
+    unqueued_weight: float = Field(default=4, gt=0)
+    """Turns of pods that no queue takes beside those of each queue, where they are equally important."""
+
+    longest_wait: Duration = Field(default=600, ge=0)
+    """With queues: a pod that came, or was tried last, so long ago goes next, whatever its priority; 0: never."""
+
+    due_lead: Duration = Field(default=300, ge=0)
+    """A pod goes first in its queue from so long before the latest moment it may start; 0: never."""
+
     gangs: GangSettings = GangSettings()
     preemption: PreemptionSettings = PreemptionSettings()
     lease: LeaseSettings = LeaseSettings()
@@ -200,6 +213,11 @@ class ScheduleSettings(ServingSettings):
         if len(set(profiles)) < len(profiles):
             raise ValueError("each profile may be named once")
         return profiles
+
+    @model_validator(mode="after")
+    def _queues_with_names(self) -> Self:
+        check_names("queue", [one.name for one in self.queues])
+        return self
 
     @model_validator(mode="after")
     def _not_shared_with_itself(self) -> Self:

@@ -30,6 +30,7 @@ from forecast_scheduler.gpu_tables import GpuTables, gpu_tables
 from forecast_scheduler.job_tables import JobTables, job_tables
 from forecast_scheduler.node_rule_options import node_rule_options
 from forecast_scheduler.node_rule_settings import NodeRuleSettings
+from forecast_scheduler.queue_tables import QueueTables, latest_starts, queue_tables
 from forecast_scheduler.schedule_options import gang_options, gap_options
 from forecast_scheduler.schedule_settings import ScheduleSettings
 from scorer.assumed import AssumedPods
@@ -47,6 +48,7 @@ class ScheduleTables:
     rules : about nodes, for every profile
     gangs : None = PodGroups are not heeded
     ended : who is told of nominations that ended, see NominatedPods
+    queues: None = all pods go by priority and age
     jobs  : of the job profile; None = it does not run here
     gpus  : of the GPU profile; None = it does not run here
     """
@@ -62,6 +64,7 @@ class ScheduleTables:
     sitting: SittingPods
     colocation: Colocation
     ended: list[Callable[[PodInfo, str], None]]
+    queues: QueueTables | None
     jobs: JobTables | None
     gpus: GpuTables | None
 
@@ -128,7 +131,9 @@ def schedule_tables(
         sitting = SittingPods(cluster.state, budgets, gangs, standing_of=standing_of)
         for follower in (nominated, sitting):
             scorer.attach((), follower)
-        jobs = None if JOB not in settings.profiles else job_tables(scorer, settings)
+        starts = latest_starts(cluster, settings)
+        queues = queue_tables(scorer, settings, starts, rules.devices.options)
+        jobs = None if JOB not in settings.profiles else job_tables(scorer, settings, starts)
     return ScheduleTables(
         view=ClusterView(cluster, index, rules.tables) if gpus is None else gpus.view,
         rules=rules,
@@ -141,6 +146,7 @@ def schedule_tables(
         sitting=sitting,
         colocation=colocation,
         ended=ended,
+        queues=queues,
         jobs=jobs,
         gpus=gpus,
     )

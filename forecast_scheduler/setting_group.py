@@ -8,7 +8,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict
 
 from forecast.durations import DURATION_EXAMPLES, duration_seconds
 
-__all__ = ["Country", "Duration", "SettingGroup"]
+__all__ = ["Country", "Duration", "SettingGroup", "check_names"]
 
 
 class SettingGroup(BaseModel):
@@ -36,3 +36,10 @@ def _seconds(value: Any) -> Any:
 Country = Annotated[str, BeforeValidator(_undo_the_norway_problem)]
 Duration = Annotated[float, BeforeValidator(_seconds)]
 """Seconds, written as a number or in Prometheus' way."""
+
+
+def check_names(kind: str, names: list[str]) -> None:
+    """Raises ValueError if two of a list have the same name."""
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        raise ValueError(f"each {kind} has a name of its own, {twice[0]!r} is given twice")

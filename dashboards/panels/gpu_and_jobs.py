@@ -374,7 +374,7 @@ def _jobs() -> list[Placed]:
             lines(
                 "Dominant share of owners",
                 "Largest share that an owner's jobs request of any resource; in a drf queue owners end up alike.",
-                Query(_max("forecast_job_owner_dominant_share", "queue, owner"), "{{queue}} {{owner}}"),
+                Query(_max("forecast_queue_owner_dominant_share", "queue, owner"), "{{queue}} {{owner}}"),
                 unit=SHARE,
             ),
             width=8,

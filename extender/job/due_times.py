@@ -1,4 +1,7 @@
-"""By when a pod of a job has to start.
+"""By when a pod has to start.
+
+A pod that runs on and on, such as one of a service, does not end: it has to start by its deadline, unless it says how
+long it runs.
 
 Some runs are stopped before they are done: by activeDeadlineSeconds of the Job, whose clock starts when the controller
 takes the Job up, whether or not its pods run; or by the next run of a CronJob with concurrencyPolicy Replace ("@every"
@@ -35,7 +38,11 @@ class DueTimes:
 
     def of(self, pod: PodInfo, service: ServiceKey, terms: JobTerms) -> float:
         """The latest moment at which a pod may start and be on time, in unix seconds; inf = any. See `due_time`."""
-        return due_time(pod, terms, self.run(pod, service)) if terms.is_timed else math.inf
+        if not terms.is_timed:
+            return math.inf
+        if terms.run_seconds is None and not self._runs.is_job(pod):
+            return max(pod.created, min(terms.latest_start, terms.deadline))
+        return due_time(pod, terms, self.run(pod, service))
 
     def run(self, pod: PodInfo, service: ServiceKey) -> ExpectedRun:
         """The expected run of a pod, stopped by the next run of its CronJob if that replaces it."""

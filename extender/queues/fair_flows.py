@@ -1,11 +1,11 @@
-"""Whose turn it is among queues of jobs and other profiles' pods, and among the owners who share a queue.
+"""Whose turn it is among queues and the pods that no queue takes, and among the owners who share a queue.
 
 1. pods that were not tried for `longest_wait`, new ones and those that found no node before, whatever their priority;
    a quantum in every fourth turn at most, or a backlog would turn priorities off
 2. a strictly higher priority goes first across everything, as everywhere in Kubernetes
 3. among queues that have something of that priority: by weight, counted in pods (lanes.py)
 4. within a queue, what has to start within `due_lead`, first what has to start first; every other turn at most, except
-   in a DEADLINE queue, and of a DRF queue a quantum: anybody may say that a job is urgent
+   in a DEADLINE queue, and of a DRF queue a quantum: anybody may say that a pod is urgent
 5. else the queue's order: FIFO, PRIORITY and DEADLINE queues are one flow each; of a DRF queue the owner of the lowest
    level (filling.py), with so many pods as bring it level with the next
 
@@ -27,7 +27,7 @@ from typing import Final
 from extender.framework.plugins import FlowHead, Pick, Turn
 from extender.queues.filling import dominant, pods_to_level
 from extender.queues.lanes import Lanes
-from extender.queues.options import FairOptions, JobQueue, Order
+from extender.queues.options import FairOptions, Order, PodQueue
 from extender.queues.queue_of import QueueOwner
 from extender.queues.shares import Shares
 
@@ -56,7 +56,7 @@ class _KnownFlow:
     """What its name says. lane: name of the queue with '/', or the flow's own; weight: of the owner."""
 
     lane: str
-    queue: JobQueue | None
+    queue: PodQueue | None
     member: QueueOwner
     weight: float
 
@@ -73,7 +73,7 @@ class _Turns:
 class FairFlows:
     """Implements FlowOrder, under the lock of the queue."""
 
-    def __init__(self, queues: Mapping[str, JobQueue], shares: Shares, *, options: FairOptions | None = None) -> None:
+    def __init__(self, queues: Mapping[str, PodQueue], shares: Shares, *, options: FairOptions | None = None) -> None:
         """queues: by name, as `QueueOf.queues` has them."""
         self._queues, self._shares, self._options = queues, shares, options or FairOptions()
         self._lanes = Lanes(self._weight)
@@ -111,7 +111,7 @@ class FairFlows:
 
     def _weight(self, lane: str) -> float:
         queue = self._queues.get(lane.removesuffix("/"))
-        return self._options.online_weight if queue is None or not lane.endswith("/") else queue.weight
+        return self._options.unqueued_weight if queue is None or not lane.endswith("/") else queue.weight
 
     def _known(self, flow: str) -> _KnownFlow:
         known = self._flows.get(flow)
@@ -124,7 +124,7 @@ class FairFlows:
             known = self._flows[flow] = _KnownFlow(lane + slash, queue, QueueOwner(lane, owner), weight)
         return known
 
-    def _within(self, queue: JobQueue, heads: Sequence[FlowHead], waiting: Sequence[int], now: float) -> Turn:
+    def _within(self, queue: PodQueue, heads: Sequence[FlowHead], waiting: Sequence[int], now: float) -> Turn:
         """waiting: positions of the queue's flows of the highest priority."""
         turns = self._turns.setdefault(queue.name, _Turns(0, {}))
         turns.n += 1
@@ -146,7 +146,7 @@ class FairFlows:
         turns.last[heads[turn.position].flow] = turns.n
         return turn
 
-    def _urgent(self, queue: JobQueue, heads: Sequence[FlowHead], waiting: Sequence[int], now: float) -> int | None:
+    def _urgent(self, queue: PodQueue, heads: Sequence[FlowHead], waiting: Sequence[int], now: float) -> int | None:
         """The flow whose unit has to start first and soon, and is of no lower priority than others of the queue."""
         lead = self._options.due_lead
         if not lead:
@@ -168,7 +168,7 @@ class FairFlows:
             return Turn(oldest, 1)
         return None
 
-    def _lowest(self, queue: JobQueue, heads: Sequence[FlowHead], waiting: Sequence[int], most: int | None) -> Turn:
+    def _lowest(self, queue: PodQueue, heads: Sequence[FlowHead], waiting: Sequence[int], most: int | None) -> Turn:
         """The owner of the lowest level, with so many pods as bring it level with the next."""
         shares, total = self._shares, self._shares.total
         self._look_at_last()

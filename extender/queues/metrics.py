@@ -27,11 +27,11 @@ class ShareGauges(Collector):
     def collect(self) -> Iterator[Metric]:
         """Ask once."""
         pods = GaugeMetricFamily(
-            "forecast_job_owner_pods", "Pods of jobs that have a node, by queue and owner.", labels=_LABELS
+            "forecast_queue_owner_pods", "Pods in queues that have a node, by queue and owner.", labels=_LABELS
         )
         share = GaugeMetricFamily(
-            "forecast_job_owner_dominant_share",
-            "Largest share that the owner's jobs in a queue request of any resource of the cluster, 0..1.",
+            "forecast_queue_owner_dominant_share",
+            "Largest share that the owner's pods in a queue request of any resource of the cluster, 0..1.",
             labels=_LABELS,
         )
         for one in self._shares.report():

@@ -1,19 +1,23 @@
-"""What a queue of jobs is: whose pods wait in it, and in what order they go."""
+"""What a queue is: whose pods wait in it, and in what order they go."""
 
 from __future__ import annotations
 
 import math
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Final
 
 from forecast.errors import InputError
+from scorer.cluster.objects import PodInfo
 
-__all__ = ["DEFAULT_QUEUE", "FairOptions", "JobQueue", "Order", "all_queues"]
+__all__ = ["DEFAULT_PROFILES", "DEFAULT_QUEUE", "FairOptions", "Order", "PodQueue", "all_queues"]
 
 DEFAULT_QUEUE: Final = "default"
+DEFAULT_PROFILES: Final = ("job",)
+"""Whose pods the default queue takes unless it names profiles: services and GPU pods go by priority and age."""
+
 _NAME: Final = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
 _LARGEST_WEIGHT: Final = 1e6
 
@@ -28,10 +32,11 @@ class Order(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class JobQueue:
+class PodQueue:
     """
     name          : as in the annotation forecast-scheduler.io/queue; a DNS label
-    namespaces    : whose pods may wait here, and do unless they say otherwise; none = any, but only on demand
+    namespaces    : a pod may wait here if it matches all of namespaces, profiles and labels that are given, and does
+                    unless it names another queue; where none is given, any pod may that names the queue
     weight        : its share of the pods that are placed while others wait, too
     owner_label   : label of pods that says whose they are, for DRF; '' = their namespace
     owner_weights : shares that owners are entitled to, 1 unless said
@@ -40,6 +45,8 @@ class JobQueue:
 
     name: str
     namespaces: tuple[str, ...] = ()
+    profiles: tuple[str, ...] = ()
+    labels: Mapping[str, str] = field(default_factory=dict)
     order: Order = Order.DRF
     weight: float = 1.0
     owner_label: str = ""
@@ -49,32 +56,46 @@ class JobQueue:
     def __post_init__(self) -> None:
         if not _NAME.fullmatch(self.name):
             raise InputError(
-                f"a job queue is called {self.name!r}: its name must be a DNS label, lower-case letters, digits and '-'"
+                f"a queue is called {self.name!r}: its name must be a DNS label, lower-case letters, digits and '-'"
             )
-        _check_weight(self.weight, f"the weight of job queue {self.name}")
+        _check_weight(self.weight, f"the weight of queue {self.name}")
         for owner, weight in self.owner_weights.items():
-            _check_weight(weight, f"the weight of owner {owner!r} in job queue {self.name}")
+            _check_weight(weight, f"the weight of owner {owner!r} in queue {self.name}")
         if self.most_per_turn < 0:
-            raise InputError(f"most_per_turn of job queue {self.name} is {self.most_per_turn}: it must be 0 or above")
+            raise InputError(f"most_per_turn of queue {self.name} is {self.most_per_turn}: it must be 0 or above")
+
+    @property
+    def selects(self) -> bool:
+        """Whether it takes pods that name no queue."""
+        return bool(self.namespaces or self.profiles or self.labels)
+
+    def is_open_to(self, pod: PodInfo, profile: str) -> bool:
+        """Whether the pod, which that profile places, matches all that the queue asks for."""
+        return (
+            (not self.profiles or profile in self.profiles)
+            and (not self.namespaces or pod.namespace in self.namespaces)
+            and (not self.labels or self.labels.items() <= pod.labels.items())
+        )
 
 
 @dataclass(frozen=True, slots=True)
 class FairOptions:
     """
-    online_weight : of pods of other profiles, which are one queue beside those of jobs
-    longest_wait  : seconds; a pod that came, or was tried last, so long ago goes next whatever its priority; 0 = never
-    due_lead      : seconds before the latest moment it may start a job goes first in its queue; 0 = never
-    quantum       : fewest pods of an owner's turn in a DRF queue, unless so many are more than 3 % of an even share;
-                    turns that grow because they are many, or in vain, grow no further
+    unqueued_weight : of pods that no queue takes: they are one queue, by priority and age
+    longest_wait    : seconds; a pod that came, or was tried last, so long ago goes next whatever its priority;
+                      0 = never
+    due_lead        : seconds before the latest moment it may start a pod goes first in its queue; 0 = never
+    quantum         : fewest pods of an owner's turn in a DRF queue, unless so many are more than 3 % of an even share;
+                      turns that grow because they are many, or in vain, grow no further
     """
 
-    online_weight: float = 4.0
+    unqueued_weight: float = 4.0
     longest_wait: float = 600.0
     due_lead: float = 300.0
     quantum: int = 64
 
     def __post_init__(self) -> None:
-        _check_weight(self.online_weight, "online_weight")
+        _check_weight(self.unqueued_weight, "unqueued_weight")
         for name in ("longest_wait", "due_lead"):
             seconds = getattr(self, name)
             if not (math.isfinite(seconds) and seconds >= 0):
@@ -83,19 +104,22 @@ class FairOptions:
             raise InputError(f"quantum is {self.quantum}: it must be above 0")
 
 
-def all_queues(queues: Sequence[JobQueue]) -> tuple[JobQueue, ...]:
-    """These, and the queue `default`, which any pod may wait in. InputError where they contradict each other."""
+def all_queues(queues: Sequence[PodQueue]) -> tuple[PodQueue, ...]:
+    """These, and at the end the queue `default`, which takes what is left of its profiles. InputError where they
+    contradict each other."""
     names = [queue.name for queue in queues]
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
-        raise InputError(f"job queue {twice[0]} is there twice: give each queue a name of its own")
+        raise InputError(f"queue {twice[0]} is there twice: give each queue a name of its own")
     for queue in queues:
-        if queue.name == DEFAULT_QUEUE and queue.namespaces:
+        if queue.name == DEFAULT_QUEUE and (queue.namespaces or queue.labels):
             raise InputError(
-                f"job queue {DEFAULT_QUEUE} is for {len(queue.namespaces)} namespaces only: it takes what no other "
-                "queue takes and must be open to all; call this one otherwise"
+                f"queue {DEFAULT_QUEUE} has namespaces or labels: it takes all pods of its profiles that no other "
+                "queue takes. Give this one another name"
             )
-    return tuple(queues) if DEFAULT_QUEUE in names else (*queues, JobQueue(DEFAULT_QUEUE))
+    default = [queue for queue in queues if queue.name == DEFAULT_QUEUE] or [PodQueue(DEFAULT_QUEUE)]
+    default = [queue if queue.profiles else replace(queue, profiles=DEFAULT_PROFILES) for queue in default]
+    return (*(queue for queue in queues if queue.name != DEFAULT_QUEUE), *default)
 
 
 def _check_weight(weight: float, what: str) -> None:

@@ -1,4 +1,7 @@
-"""What each owner's jobs hold of the cluster: requests of pods that sit or are assumed to, by queue and owner.
+"""What each owner's pods hold of the cluster: requests of pods that sit or are assumed to, by queue and owner.
+
+GPUs are one resource, "cards": whole ones, shares by annotation in thousandths, and shares by memory, by the rules that
+place them (docs/gpu-devices.md). A share by memory counts as a whole card while its pod waits.
 
 Followed pod by pod, in constant time. Records are replaced and never changed, so that who reads them needs no lock.
 """
@@ -16,10 +19,29 @@ from scorer.cluster.objects import NodeInfo, PodInfo
 from scorer.cluster.state import ClusterState
 from scorer.follower import NodesAndPodsOnly
 
-__all__ = ["Held", "OwnerShare", "Shares"]
+__all__ = ["CARDS", "CardAmounts", "Held", "OwnerShare", "Shares"]
+
+CARDS: Final = "cards"
 
 _MOST_RESOURCES: Final = 16
 """Beside cpu and memory those that nodes offer under a vendor's name, such as nvidia.com/gpu."""
+
+
+@dataclass(frozen=True, slots=True)
+class CardAmounts:
+    """How GPUs are counted.
+
+    resources : extended resources that mean cards, which are not counted a second time under their names
+    of_pod    : cards that a pod takes on a node; None = it waits
+    of_node   : cards that a node has
+    """
+
+    resources: frozenset[str]
+    of_pod: Callable[[PodInfo, NodeInfo | None], float]
+    of_node: Callable[[NodeInfo], float]
+
+
+NO_CARDS: Final = CardAmounts(frozenset(), lambda pod, node: 0.0, lambda node: 0.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +69,7 @@ class OwnerShare:
 class Shares(NodesAndPodsOnly):
     """Implements scorer.follower.Follower. Told under the lock of the tables, read without it.
 
-    resources    : names, cpu and memory first
+    resources    : names: cpu, memory, cards, then what nodes offer under a vendor's name
     total        : what all counted nodes can allocate, as `resources` names it
     room_changes : another number whenever a pod of anybody has left its node, or counted nodes offer something else
     """
@@ -57,17 +79,16 @@ class Shares(NodesAndPodsOnly):
         state: ClusterState,
         *,
         queue_of: QueueOf,
-        is_job: Callable[[PodInfo], bool],
         counts: Callable[[NodeInfo], bool] = lambda node: True,
         otherwise: Callable[[NodeInfo], bool] = lambda node: False,
+        cards: CardAmounts = NO_CARDS,
     ) -> None:
         """
-        is_job    : whether a profile of jobs places the pod
         counts    : whether what a node can allocate is shared out. Virtual nodes, which have no end, had better not be:
                     what sits there is charged all the same, so that nobody has them to himself
         otherwise : which nodes count while there is none of these: virtual ones, where there are no others
         """
-        self._state, self._queue_of, self._is_job = state, queue_of, is_job
+        self._state, self._queue_of, self._cards = state, queue_of, cards
         self._counts, self._otherwise = counts, otherwise
         self.room_changes = 0
         self.rebuild()
@@ -78,12 +99,16 @@ class Shares(NodesAndPodsOnly):
         """By the pods of an owner in a queue."""
         return self._held.get(member, _NOTHING)
 
-    def demand(self, pod: PodInfo) -> Amounts:
-        """What one pod takes: cpu and memory at least as much as kube-scheduler assumes where nothing is requested."""
+    def demand(self, pod: PodInfo, node: NodeInfo | None = None) -> Amounts:
+        """What one pod takes on a node; None = it waits. Of cpu and memory at least as much as kube-scheduler assumes
+        where nothing is requested."""
         requests, (cpu, memory) = pod.requests, pod.nonzero_requests
         first = max(requests.get("cpu", 0.0), cpu), max(requests.get("memory", 0.0), memory)
         further = self.resources[2:]
-        return (*first, *(requests.get(name, 0.0) for name in further)) if further else first
+        if not further:
+            return first
+        amounts = [self._cards.of_pod(pod, node) if name == CARDS else requests.get(name, 0.0) for name in further]
+        return (*first, *amounts)
 
     def report(self) -> tuple[OwnerShare, ...]:
         """Of all owners that hold something, by queue and owner."""
@@ -122,8 +147,9 @@ class Shares(NodesAndPodsOnly):
         offered = {
             name for node in state.nodes if node is not None and self._is_counted(node) for name in node.allocatable
         }
-        extended = sorted(name for name in offered if _is_extended(name))
-        self.resources: tuple[str, ...] = ("cpu", "memory", *extended[: _MOST_RESOURCES - 2])
+        extended = sorted(filter(self._is_extended, offered))
+        names = ("cpu", "memory", *([CARDS] if self._cards.resources else []), *extended)
+        self.resources: tuple[str, ...] = names[:_MOST_RESOURCES]
         self._of_node: dict[int, Amounts] = {}
         self.total: Amounts = (0.0,) * len(self.resources)
         self._held: dict[QueueOwner, Held] = {}
@@ -136,12 +162,13 @@ class Shares(NodesAndPodsOnly):
     # Inside
 
     def _charge(self, pod: PodInfo) -> None:
-        if not self._is_job(pod):
-            return
         before = self._charged.get(pod.uid)
         # Where it sits is decided: another annotation does not take it to another queue.
         member = self._queue_of.of(pod) if before is None else before[0]
-        amounts = self.demand(pod)
+        if member is None:
+            return
+        seat = self._state.seat_of.get(pod.uid)
+        amounts = self.demand(pod, None if seat is None else self._state.nodes[seat.node])
         if before is not None:
             if before[1] == amounts:
                 return
@@ -151,13 +178,17 @@ class Shares(NodesAndPodsOnly):
 
     def _charge_alike(self, pods: Sequence[PodInfo]) -> None:
         """Pods that took their seats just now and request the same."""
-        if not self._is_job(pods[0]):
+        if not self._queue_of.takes_any_of(pods[0].scheduler_name):
+            return
+        if self._cards.of_pod(pods[0], None):  # a share by memory is another one on each node
+            for pod in pods:
+                self._charge(pod)
             return
         amounts = self.demand(pods[0])
         n_pods: dict[QueueOwner, int] = {}
         for pod in pods:
-            if pod.uid not in self._charged:
-                member = self._queue_of.of(pod)
+            member = None if pod.uid in self._charged else self._queue_of.of(pod)
+            if member is not None:
                 self._charged[pod.uid] = member, amounts
                 n_pods[member] = n_pods.get(member, 0) + 1
         for member, n in n_pods.items():
@@ -191,18 +222,20 @@ class Shares(NodesAndPodsOnly):
         now: Amounts = ()
         if node is not None and self._is_counted(node):
             if len(self.resources) < _MOST_RESOURCES and any(
-                name not in self.resources and _is_extended(name) for name in node.allocatable
+                name not in self.resources and self._is_extended(name) for name in node.allocatable
             ):
                 self.rebuild()  # pods may hold some of it already
                 return
-            now = self._of_node[row] = tuple(node.allocatable.get(name, 0.0) for name in self.resources)
+            now = self._of_node[row] = tuple(
+                self._cards.of_node(node) if name == CARDS else node.allocatable.get(name, 0.0)
+                for name in self.resources
+            )
         if now != before:
             self.room_changes += 1
             self.total = _sum(_sum(self.total, now), tuple(-one for one in before))
 
-
-def _is_extended(resource: str) -> bool:
-    return "/" in resource
+    def _is_extended(self, resource: str) -> bool:
+        return "/" in resource and resource not in self._cards.resources
 
 
 def _sum(one: Amounts, other: Amounts) -> Amounts:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from extender.framework.plugins import SortedUnit
-from extender.queues.options import JobQueue, Order
+from extender.queues.options import Order, PodQueue
 from extender.queues.queue_of import lane_of
 
 __all__ = ["FlowSort"]
@@ -16,7 +16,7 @@ class FlowSort:
 
     name = "FlowSort"
 
-    def __init__(self, queues: Mapping[str, JobQueue]) -> None:
+    def __init__(self, queues: Mapping[str, PodQueue]) -> None:
         """By name."""
         self._orders = {name: queue.order for name, queue in queues.items()}
 

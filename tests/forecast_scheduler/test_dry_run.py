@@ -255,7 +255,7 @@ def test_jobs_of_two_owners_take_turns_as_in_the_queue(tmp_path: Path, capfd: py
 
     queue = {"name": "batch", "namespaces": ["batch"], "order": "drf", "owner_label": "team", "most_per_turn": 1}
     config = tmp_path / "settings.yaml"
-    config.write_text(yaml.safe_dump({"schedule": {"job": {"queues": [queue]}}}))
+    config.write_text(yaml.safe_dump({"schedule": {"queues": [queue]}}))
     pods = [*(of("first", i, i) for i in range(4)), *(of("second", i, 10 + i) for i in range(4))]
     cluster = cluster_file(tmp_path, made_node("node-a", cpu="4"), *pods)
     report = plan(capfd, cluster, "--profile", "online,job", "--config", str(config))

@@ -7,16 +7,15 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from extender.filters.domain import DOMAIN_LABEL
 from forecast.resources import CPU
 from forecast.service_key import Owner, ServiceKey
 from forecast_scheduler.job_tables import JobTables, job_tables
+from forecast_scheduler.queue_tables import latest_starts
 from forecast_scheduler.schedule_settings import ScheduleSettings
 from scorer.cluster.decoding import Kind
 from scorer.cluster.job_templates import PodTemplate
 from scorer.cluster.jobs import JobInfo
 from scorer.cluster.objects import PodInfo
-from tests.extender.job.serverless.providers_world import provider_node, real_node
 from tests.extender.job.storm.storm_scene import cron_job
 from tests.extender.job.valley.waiting_pods import job_pod
 from tests.scorer.live_cluster import at, loaded
@@ -28,7 +27,12 @@ SETTINGS = ScheduleSettings.model_validate({"profiles": ["online", "job"]})
 
 def made() -> tuple[LiveScorer, JobTables]:
     live = LiveScorer(without_model=True)
-    return live, job_tables(live.scorer, SETTINGS)
+    return live, the_tables(live)
+
+
+def the_tables(live: LiveScorer) -> JobTables:
+    with live.scorer.reading() as cluster:
+        return job_tables(live.scorer, SETTINGS, latest_starts(cluster, SETTINGS))
 
 
 def of_a_job(created: float) -> PodInfo:
@@ -57,23 +61,9 @@ def test_punctuality_goes_by_the_same_time() -> None:
     assert [miss.pod.uid for miss in tables.punctuality.take_misses()] == [pod.uid]
 
 
-@pytest.mark.parametrize("has_own", [False, True])
-def test_shares_are_of_own_nodes_or_of_virtual_ones_where_there_are_no_others(has_own: bool) -> None:
-    live, tables = made()
-    ours = {DOMAIN_LABEL: SETTINGS.domain}
-    virtual = provider_node("virtual", "aci", labels=ours, cpu=500.0)
-    theirs = provider_node("theirs", "aci", cpu=500.0)
-    own = real_node("own", cpu=8.0)
-    nodes = [virtual, theirs] + [replace(own, labels={**own.labels, **ours})] * has_own
-    with live.scorer.changing() as cluster:
-        for node in nodes:
-            cluster.put(node)
-    assert tables.shares.total[0] == (8.0 if has_own else 500.0)
-
-
 def test_a_process_that_starts_minutes_before_a_storm_knows_how_long_its_pods_run() -> None:
     live = LiveScorer(1 + 54 / 60, without_model=True)
-    tables = job_tables(live.scorer, SETTINGS)
+    tables = the_tables(live)
     live.scorer.install(loaded(nightly_model()))
     tables.cron_jobs.put(cron_job("nightly", schedule="0 2 * * *"))
     tables.storms.keep_up()
@@ -97,7 +87,7 @@ def test_one_night_that_is_still_there_and_a_model_are_enough_to_expect_a_burst_
     live = LiveScorer(1 + 54 / 60, without_model=True)
     template = PodTemplate(requests={"cpu": 0.5}, scheduler_name="job-scheduler")
     last_night = JobInfo("shop", "load", "u", load, created=at(2, -1), started=at(2, -1))
-    tables = job_tables(live.scorer, SETTINGS)
+    tables = the_tables(live)
     live.scorer.put(Kind.JOBS, replace(last_night, parallelism=60, completions=60, template=template))
     if has_model:
         live.scorer.install(loaded(replace(known, services=services, run_starts=starts)))

@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 
+from extender.framework.service.answers import QueueReport
 from extender.job.service.answers import (
     DemandPoint,
     JobReports,
     PlannedJob,
     ProviderReport,
-    QueueReport,
     StormReport,
 )
 from extender.job.service.routes import jobs_router

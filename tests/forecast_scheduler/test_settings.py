@@ -12,8 +12,9 @@ from pydantic import BaseModel, ValidationError
 
 from extender.queues.options import FairOptions
 from forecast.errors import InputError
-from forecast_scheduler.job_options import fair_options
-from forecast_scheduler.job_settings import JobSettings, ProviderSettings, QueueSettings
+from forecast_scheduler.job_settings import ProviderSettings
+from forecast_scheduler.queue_settings import QueueSettings, fair_options
+from forecast_scheduler.schedule_settings import ScheduleSettings
 from forecast_scheduler.settings import Settings, load_settings, with_options
 
 
@@ -152,7 +153,7 @@ def test_every_setting_is_explained_in_the_code_and_in_the_docs() -> None:
     assert [key for key, text in keys_of(Settings) if not text] == []
 
 
-@pytest.mark.parametrize(("group", "page"), [(QueueSettings, "jobs.md"), (ProviderSettings, "serverless.md")])
+@pytest.mark.parametrize(("group", "page"), [(QueueSettings, "queues.md"), (ProviderSettings, "serverless.md")])
 def test_every_key_of_a_queue_and_of_a_provider_is_in_a_table(group: type[BaseModel], page: str) -> None:
     text = (Path(__file__).parents[2] / "docs" / page).read_text()
     rows = re.findall(r"^\| (`[a-z_`, ]+`) \|", text, flags=re.MULTILINE)
@@ -162,8 +163,8 @@ def test_every_key_of_a_queue_and_of_a_provider_is_in_a_table(group: type[BaseMo
 
 
 def test_that_pods_go_next_after_a_wait_can_be_turned_off() -> None:
-    assert fair_options(JobSettings(longest_wait=0)).longest_wait == 0
-    assert fair_options(JobSettings()) == FairOptions()
+    assert fair_options(ScheduleSettings(longest_wait=0)).longest_wait == 0
+    assert fair_options(ScheduleSettings()) == FairOptions()
 
 
 def test_the_example_in_the_docs_is_valid(config: Path) -> None:

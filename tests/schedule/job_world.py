@@ -124,7 +124,7 @@ def provider(name: str, **limits: Any) -> dict[str, Any]:
 
 
 def queue(name: str, order: str, **rest: Any) -> dict[str, Any]:
-    """An entry of schedule.job.queues."""
+    """An entry of schedule.queues."""
     return {"name": name, "order": order} | rest
 
 

@@ -25,11 +25,11 @@ QUEUES = [queue("teams", "drf", namespaces=list(TEAMS)), queue("dates", "deadlin
 @pytest.fixture(scope="module")
 def world(module_plane: ControlPlane, tmp_path_factory: pytest.TempPathFactory) -> Iterator[JobsWorld]:
     directory: Path = tmp_path_factory.mktemp("jobs")
-    job = {"queues": QUEUES, "valley": {"enabled": False}}
+    job = {"valley": {"enabled": False}}
     with ClusterWriter(module_plane) as writer:
         for name in TEAMS:
             writer.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
-        with JobsWorld(writer, jobs_process(module_plane, directory, job=job)) as world:
+        with JobsWorld(writer, jobs_process(module_plane, directory, job=job, queues=QUEUES)) as world:
             yield world
 
 

@@ -6,13 +6,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-__all__ = ["QueuedPodState", "SchedulingApi", "SchedulingState"]
+__all__ = ["QueueReport", "QueuedPodState", "SchedulingApi", "SchedulingState"]
 
 
 @dataclass(frozen=True, slots=True)
 class QueuedPodState:
     """A pod that waits. part: of the queue; since: unix seconds, when it was first seen; priority: higher goes first.
 
+    queue       : `queue/owner` that it waits in, "" = none
     rejected_by : filters that rejected it last; message : why, as in its condition PodScheduled
     """
 
@@ -26,6 +27,20 @@ class QueuedPodState:
     attempts: int
     rejected_by: Sequence[str]
     message: str
+    queue: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class QueueReport:
+    """What an owner of a queue has and waits for. share: dominant, of the cluster."""
+
+    queue: str
+    owner: str
+    order: str
+    weight: float
+    share: float
+    running: int
+    waiting: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,3 +85,6 @@ class SchedulingApi(Protocol):
 
     def waiting(self) -> Sequence[QueuedPodState]:
         """All pods that wait, in no order; may take as long as copying them does."""
+
+    def queues(self) -> Sequence[QueueReport]:
+        """Owners of queues, with what they have and wait for; may take as long as `waiting`."""

@@ -9,7 +9,7 @@ from msgspec import Meta, Struct
 
 from scorer.service.bodies import StatusBody
 
-__all__ = ["QueueBody", "QueuedPodBody", "SchedulingBody", "SchedulingStatusBody"]
+__all__ = ["QueueBody", "QueueShareBody", "QueuedPodBody", "SchedulingBody", "SchedulingStatusBody"]
 
 
 class SchedulingBody(Struct):
@@ -42,11 +42,24 @@ class QueuedPodBody(Struct):
     uid: str
     profile: Annotated[str, Meta(description="Its schedulerName.")]
     part: Annotated[str, Meta(description="active, backoff, unschedulable, gated, in_flight.")]
+    queue: Annotated[str | None, Meta(description="Queue and owner; null: it goes by priority and age.")]
     priority: int
     since: Annotated[datetime, Meta(description="When it was first seen.")]
     attempts: int
     rejected_by: Annotated[list[str], Meta(description="Filters that rejected it last.")]
     message: Annotated[str, Meta(description="Why, as in its condition PodScheduled.")]
+
+
+class QueueShareBody(Struct):
+    """What an owner of a queue has and waits for."""
+
+    queue: str
+    owner: str
+    order: Annotated[str, Meta(description="How the queue chooses between its owners.")]
+    weight: float
+    share: Annotated[float, Meta(description="Dominant share of the cluster.")]
+    running: int
+    waiting: int
 
 
 class QueueBody(Struct):
@@ -55,3 +68,4 @@ class QueueBody(Struct):
     pods: list[QueuedPodBody]
     total: Annotated[int, Meta(description="Pods that the question means; `pods` holds the first of them.")]
     pending: Annotated[dict[str, int], Meta(description="All pods that wait, by part of the queue.")]
+    queues: Annotated[list[QueueShareBody], Meta(description="Owners of queues; empty: all go by priority and age.")]

@@ -3,13 +3,14 @@ that hangs holds it, and then the probes must answer all the same."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Protocol
 
 from extender.framework.leading.lease import LeaseStatus
 from extender.framework.queue.queued import WaitingPod
-from extender.framework.service.answers import QueuedPodState, SchedulingState
+from extender.framework.service.answers import QueuedPodState, QueueReport, SchedulingState
+from scorer.cluster.objects import PodInfo
 
 __all__ = ["Bindings", "LiveScheduling", "Queue"]
 
@@ -52,6 +53,8 @@ class LiveScheduling:
     assumed     : how many pods are assumed
     gangs       : PodGroups by phase
     gang_wait   : seconds since the first vain attempt at the complete gang that has waited longest; 0 = none waits so
+    queue_of    : `queue/owner` of a pod, "" = none
+    shares      : owners of queues, with what they have, of these pods that wait
     waits_for   : what has to be read before it begins, beside what the scorer reads; "" = nothing
     """
 
@@ -65,6 +68,8 @@ class LiveScheduling:
     waits_for: Callable[[], str] = lambda: ""
     gang_wait: Callable[[], float] = lambda: 0.0
     is_dry_run: bool = False
+    queue_of: Callable[[PodInfo], str] = lambda pod: ""
+    shares: Callable[[Iterable[PodInfo]], Sequence[QueueReport]] = lambda waiting: ()
 
     def state(self) -> SchedulingState:
         """See SchedulingApi."""
@@ -101,6 +106,11 @@ class LiveScheduling:
                 attempts=one.attempts,
                 rejected_by=sorted(one.rejected_by),
                 message=one.message,
+                queue=self.queue_of(one.pod),
             )
             for one in self.queue.waiting()
         ]
+
+    def queues(self) -> Sequence[QueueReport]:
+        """See SchedulingApi."""
+        return self.shares(one.pod for one in self.queue.waiting())

@@ -8,11 +8,17 @@ from datetime import UTC, datetime
 
 import msgspec
 
-from extender.framework.service.answers import QueuedPodState, SchedulingState
-from extender.framework.service.bodies import QueueBody, QueuedPodBody, SchedulingBody, SchedulingStatusBody
+from extender.framework.service.answers import QueuedPodState, QueueReport, SchedulingState
+from extender.framework.service.bodies import (
+    QueueBody,
+    QueuedPodBody,
+    QueueShareBody,
+    SchedulingBody,
+    SchedulingStatusBody,
+)
 from scorer.service.bodies import StatusBody
 
-__all__ = ["queue_body", "scheduling_status_body"]
+__all__ = ["queue_body", "queue_share_body", "scheduling_status_body"]
 
 
 def scheduling_status_body(scorer: StatusBody, state: SchedulingState, not_ready_because: str) -> SchedulingStatusBody:
@@ -24,7 +30,9 @@ def scheduling_status_body(scorer: StatusBody, state: SchedulingState, not_ready
     return SchedulingStatusBody(**of_scorer, scheduling=_scheduling_body(state))
 
 
-def queue_body(pods: Iterable[QueuedPodState], pending: Mapping[str, int], limit: int) -> QueueBody:
+def queue_body(
+    pods: Iterable[QueuedPodState], pending: Mapping[str, int], queues: Iterable[QueueReport], limit: int
+) -> QueueBody:
     """The first `limit` of the pods, in the order in which the active queue would have them."""
     total = 0
 
@@ -35,7 +43,20 @@ def queue_body(pods: Iterable[QueuedPodState], pending: Mapping[str, int], limit
             yield pod
 
     first = heapq.nsmallest(limit, counted(), key=lambda pod: (-pod.priority, pod.since, pod.namespace, pod.name))
-    return QueueBody([_pod_body(pod) for pod in first], total, dict(pending))
+    return QueueBody([_pod_body(pod) for pod in first], total, dict(pending), list(map(queue_share_body, queues)))
+
+
+def queue_share_body(queue: QueueReport) -> QueueShareBody:
+    """What an owner has and waits for."""
+    return QueueShareBody(
+        queue=queue.queue,
+        owner=queue.owner,
+        order=queue.order,
+        weight=queue.weight,
+        share=queue.share,
+        running=queue.running,
+        waiting=queue.waiting,
+    )
 
 
 def _pod_body(pod: QueuedPodState) -> QueuedPodBody:
@@ -45,6 +66,7 @@ def _pod_body(pod: QueuedPodState) -> QueuedPodBody:
         uid=pod.uid,
         profile=pod.profile,
         part=pod.part,
+        queue=pod.queue or None,
         priority=pod.priority,
         since=datetime.fromtimestamp(pod.since, UTC),
         attempts=pod.attempts,

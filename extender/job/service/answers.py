@@ -8,7 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-__all__ = ["DemandPoint", "JobPlan", "JobReports", "PlannedJob", "ProviderReport", "QueueReport", "StormReport"]
+from extender.framework.service.answers import QueueReport
+
+__all__ = ["DemandPoint", "JobPlan", "JobReports", "PlannedJob", "ProviderReport", "StormReport"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,19 +68,6 @@ class ProviderReport:
     weight: float = 1.0
     backs_off_until: float | None = None
     state: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class QueueReport:
-    """What an owner of a queue has and waits for. share: dominant, of the cluster."""
-
-    queue: str
-    owner: str
-    order: str
-    weight: float
-    share: float
-    running: int
-    waiting: int
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,9 @@ from typing import Annotated, Final
 
 from msgspec import Meta, Struct
 
-__all__ = ["JOB_BODIES", "DemandBody", "JobPlanBody", "PlannedJobBody", "ProviderBody", "QueueShareBody", "StormBody"]
+from extender.framework.service.bodies import QueueShareBody
+
+__all__ = ["JOB_BODIES", "DemandBody", "JobPlanBody", "PlannedJobBody", "ProviderBody", "StormBody"]
 
 
 class PlannedJobBody(Struct):
@@ -63,18 +65,6 @@ class ProviderBody(Struct):
     state: str
 
 
-class QueueShareBody(Struct):
-    """What an owner of a queue has and waits for."""
-
-    queue: str
-    owner: str
-    order: Annotated[str, Meta(description="How the queue chooses between its owners.")]
-    weight: float
-    share: Annotated[float, Meta(description="Dominant share of the cluster.")]
-    running: int
-    waiting: int
-
-
 class JobPlanBody(Struct):
     """The next hours of the job profile."""
 
@@ -88,5 +78,5 @@ class JobPlanBody(Struct):
     queues: list[QueueShareBody]
 
 
-JOB_BODIES: Final = (DemandBody, JobPlanBody, PlannedJobBody, ProviderBody, QueueShareBody, StormBody)
+JOB_BODIES: Final = (DemandBody, JobPlanBody, PlannedJobBody, ProviderBody, StormBody)
 """For the OpenAPI document."""

@@ -6,12 +6,12 @@ import heapq
 import math
 from datetime import UTC, datetime
 
+from extender.framework.service.translation import queue_share_body
 from extender.job.service.answers import (
     DemandPoint,
     JobPlan,
     PlannedJob,
     ProviderReport,
-    QueueReport,
     StormReport,
 )
 from extender.job.service.bodies import (
@@ -19,7 +19,6 @@ from extender.job.service.bodies import (
     JobPlanBody,
     PlannedJobBody,
     ProviderBody,
-    QueueShareBody,
     StormBody,
 )
 
@@ -39,7 +38,7 @@ def plan_body(plan: JobPlan, *, hours: float, namespace: str | None, limit: int)
         demand=[_demand_body(point) for point in plan.demand if point.start <= until],
         storms=[_storm_body(storm) for storm in plan.storms if storm.start <= until],
         providers=[_provider_body(provider) for provider in plan.providers],
-        queues=[_queue_body(queue) for queue in plan.queues],
+        queues=[queue_share_body(queue) for queue in plan.queues],
     )
 
 
@@ -87,18 +86,6 @@ def _provider_body(provider: ProviderReport) -> ProviderBody:
         weight=provider.weight,
         backs_off_until=None if provider.backs_off_until is None else _moment(provider.backs_off_until),
         state=provider.state,
-    )
-
-
-def _queue_body(queue: QueueReport) -> QueueShareBody:
-    return QueueShareBody(
-        queue=queue.queue,
-        owner=queue.owner,
-        order=queue.order,
-        weight=queue.weight,
-        share=queue.share,
-        running=queue.running,
-        waiting=queue.waiting,
     )
 
 

@@ -16,14 +16,14 @@ from extender.framework.queue.scheduling_queue import SchedulingQueue
 from extender.framework.status import SUCCESS
 from extender.queues.fair_flows import FairFlows
 from extender.queues.filling import dominant
-from extender.queues.options import JobQueue, Order
+from extender.queues.options import Order, PodQueue
 from extender.queues.queue_of import QueueOf, QueueOwner
 from extender.queues.shares import Shares
 from extender.queues.sorting import FlowSort
-from extender.queues.units import JobUnits
+from extender.queues.units import QueueUnits
 from scorer.cluster.objects import Phase, PodInfo
 from scorer.cluster.state import ClusterState
-from tests.extender.queues.job_queues import a_job_pod, a_node, is_job
+from tests.extender.queues.queue_pods import PROFILES, a_job_pod, a_node, is_job
 
 NODES, CPU, MEMORY = 20, 50.0, 200.0
 BATCH, WAITING, SECONDS, SETTLED, RUN_SECONDS = 1024, 150, 100, 40, 30.0
@@ -65,14 +65,14 @@ class Simulation:
         for number in range(NODES):
             self.state.put_node(a_node(f"n{number}", CPU, MEMORY))
         weights = {owner: demand.weight for owner, demand in owners.items()}
-        queue_of = QueueOf([JobQueue("default", order=order, owner_weights=weights)])
-        self.shares = Shares(self.state, queue_of=queue_of, is_job=is_job)
+        queue_of = QueueOf([PodQueue("default", order=order, owner_weights=weights)], PROFILES)
+        self.shares = Shares(self.state, queue_of=queue_of)
         hints: Mapping[str, EnqueueExtensions] = {"Fit": FitHint()}
         self.queue = SchedulingQueue(
             sort=FlowSort(queue_of.queues),
             gate=lambda pod: SUCCESS,
             hints=lambda pod: hints,
-            units=JobUnits(None, is_job=is_job, due=lambda pod: float("inf"), queue_of=queue_of),
+            units=QueueUnits(None, is_job=is_job, due=lambda pod: float("inf"), queue_of=queue_of),
             options=QueueOptions(),
             clock=lambda: self.now,
             flows=FairFlows(queue_of.queues, self.shares),

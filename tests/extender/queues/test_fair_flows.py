@@ -9,17 +9,17 @@ from hypothesis import strategies as st
 
 from extender.framework.plugins import FlowHead, Pick, Turn
 from extender.queues.fair_flows import FairFlows
-from extender.queues.options import FairOptions, JobQueue, Order
+from extender.queues.options import FairOptions, Order, PodQueue
 from extender.queues.queue_of import QUEUE_ANNOTATION, QueueOf
 from extender.queues.shares import Shares
 from scorer.cluster.state import ClusterState
-from tests.extender.queues.job_queues import a_head, a_job_pod, a_node, is_job
+from tests.extender.queues.queue_pods import PROFILES, a_head, a_job_pod, a_node
 
 QUEUES = [
-    JobQueue("fifo", order=Order.FIFO, weight=3),
-    JobQueue("edf", order=Order.DEADLINE),
-    JobQueue("prio", order=Order.PRIORITY, most_per_turn=10),
-    JobQueue("drf", weight=2, owner_weights={"rich": 2.0}),
+    PodQueue("fifo", order=Order.FIFO, weight=3),
+    PodQueue("edf", order=Order.DEADLINE),
+    PodQueue("prio", order=Order.PRIORITY, most_per_turn=10),
+    PodQueue("drf", weight=2, owner_weights={"rich": 2.0}),
 ]
 NOW = 10_000.0
 
@@ -30,8 +30,8 @@ class Flows:
     def __init__(self, options: FairOptions | None = None) -> None:
         self.state = ClusterState()
         self.state.put_node(a_node("n", 1000, 1000))
-        queue_of = QueueOf(QUEUES)
-        self.shares = Shares(self.state, queue_of=queue_of, is_job=is_job)
+        queue_of = QueueOf(QUEUES, PROFILES)
+        self.shares = Shares(self.state, queue_of=queue_of)
         self.order = FairFlows(queue_of.queues, self.shares, options=options)
 
     def sits(self, owner: str, n_pods: int, memory: float = 1.0) -> None:
@@ -62,13 +62,13 @@ def test_a_higher_priority_goes_first_across_everything() -> None:
 
 
 def test_queues_have_turns_by_weight() -> None:
-    flows = Flows(FairOptions(online_weight=4))
+    flows = Flows(FairOptions(unqueued_weight=4))
     heads = [a_head("online"), a_head("fifo/"), a_head("drf/a"), a_head("edf/")]
     assert counted([flows.next(*heads) for _ in range(100)]) == {"online": 40, "fifo/": 30, "drf/a": 20, "edf/": 10}
 
 
 def test_turns_are_counted_in_pods() -> None:
-    flows = Flows(FairOptions(online_weight=1))
+    flows = Flows(FairOptions(unqueued_weight=1))
     heads = [a_head("online"), a_head("edf/")]
     names: list[str] = []
     while len(names) < 22:
@@ -79,7 +79,7 @@ def test_turns_are_counted_in_pods() -> None:
 
 
 def test_a_queue_that_comes_anew_has_saved_up_no_turns() -> None:
-    flows = Flows(FairOptions(online_weight=1))
+    flows = Flows(FairOptions(unqueued_weight=1))
     assert [flows.next(a_head("online"), taken=100) for _ in range(5)] == ["online"] * 5
     names = [flows.next(a_head("online"), a_head("edf/")) for _ in range(110)]
     assert counted(names[:100]) == {"edf/": 100}  # as far behind as one turn of the other
@@ -87,7 +87,7 @@ def test_a_queue_that_comes_anew_has_saved_up_no_turns() -> None:
 
 
 def test_pods_that_came_back_unseen_do_not_count() -> None:
-    flows = Flows(FairOptions(online_weight=1))
+    flows = Flows(FairOptions(unqueued_weight=1))
     heads = [a_head("edf/"), a_head("online")]
     assert flows.next(*heads, taken=1000) == "edf/"
     flows.order.taken("edf/", -1000)

@@ -14,14 +14,14 @@ from extender.framework.queue.queued import Popped
 from extender.framework.queue.scheduling_queue import SchedulingQueue
 from extender.framework.status import SUCCESS
 from extender.queues.fair_flows import FairFlows
-from extender.queues.options import FairOptions, JobQueue
+from extender.queues.options import FairOptions, PodQueue
 from extender.queues.queue_of import QueueOf
 from extender.queues.shares import Shares
 from extender.queues.sorting import FlowSort
-from extender.queues.units import JobUnits
+from extender.queues.units import QueueUnits
 from scorer.cluster.state import ClusterState
 from tests.extender.framework.queue.queue_world import FIT, Plugin
-from tests.extender.queues.job_queues import a_job_pod, a_node, is_job
+from tests.extender.queues.queue_pods import PROFILES, a_job_pod, a_node, is_job
 
 CORES = 1000
 
@@ -33,14 +33,14 @@ class FullCluster:
         self.now, self.free, self.sizes, self.seated = 1000.0, free, list[int](), Counter[str]()
         self.state = ClusterState()
         self.state.put_node(a_node("n", CORES, 4 * CORES))
-        queue_of = QueueOf([JobQueue("default")])
-        self.shares = Shares(self.state, queue_of=queue_of, is_job=is_job)
+        queue_of = QueueOf([PodQueue("default")], PROFILES)
+        self.shares = Shares(self.state, queue_of=queue_of)
         hints: Mapping[str, EnqueueExtensions] = {FIT: Plugin(FIT, frozenset(), lambda *_: True)}
         self.queue = SchedulingQueue(
             sort=FlowSort(queue_of.queues),
             gate=lambda pod: SUCCESS,
             hints=lambda pod: hints,
-            units=JobUnits(None, is_job=is_job, due=lambda pod: float("inf"), queue_of=queue_of),
+            units=QueueUnits(None, is_job=is_job, due=lambda pod: float("inf"), queue_of=queue_of),
             options=QueueOptions(),
             clock=lambda: self.now,
             flows=FairFlows(queue_of.queues, self.shares, options=options),

@@ -2,15 +2,15 @@ from __future__ import annotations
 
 import pytest
 
-from extender.queues.options import JobQueue, Order
+from extender.queues.options import Order, PodQueue
 from extender.queues.queue_of import QUEUE_ANNOTATION, QueueOf, QueueOwner, lane_of, owner_in
-from tests.extender.queues.job_queues import a_job_pod
+from tests.extender.queues.queue_pods import PROFILES, a_job_pod
 
 QUEUES = [
-    JobQueue("night", order=Order.FIFO),
-    JobQueue("science", ("lab", "physics")),
-    JobQueue("teams", ("shop",), owner_label="team"),
-    JobQueue("later", ("lab",)),
+    PodQueue("night", order=Order.FIFO),
+    PodQueue("science", ("lab", "physics")),
+    PodQueue("teams", ("shop",), owner_label="team"),
+    PodQueue("later", ("lab",)),
 ]
 
 
@@ -31,17 +31,17 @@ def test_the_annotation_decides_if_the_queue_is_open_else_the_namespace(
     namespace: str, said: str | None, queue: str
 ) -> None:
     pod = a_job_pod("p", namespace=namespace, annotations={} if said is None else {QUEUE_ANNOTATION: said})
-    assert QueueOf(QUEUES).of(pod) == QueueOwner(queue, namespace)
+    assert QueueOf(QUEUES, PROFILES).of(pod) == QueueOwner(queue, namespace)
 
 
 def test_the_owner_is_the_namespace_or_what_a_label_says() -> None:
-    queue_of = QueueOf(QUEUES)
+    queue_of = QueueOf(QUEUES, PROFILES)
     assert queue_of.of(a_job_pod("p", namespace="shop", labels={"team": "red"})) == ("teams", "red")
     assert queue_of.of(a_job_pod("p", namespace="shop")) == ("teams", "")
 
 
 def test_owners_have_flows_of_their_own_where_the_queue_is_shared_among_them() -> None:
-    queue_of = QueueOf(QUEUES)
+    queue_of = QueueOf(QUEUES, PROFILES)
     assert queue_of.flow_of(QueueOwner("teams", "red")) == "teams/red"
     assert queue_of.flow_of(QueueOwner("night", "lab")) == "night/"
     assert (lane_of("teams/red"), owner_in("teams/red")) == ("teams", "red")
@@ -50,10 +50,12 @@ def test_owners_have_flows_of_their_own_where_the_queue_is_shared_among_them() -
 
 def test_labels_by_the_thousand_make_no_thousand_owners() -> None:
     now = 0.0
-    queue_of = QueueOf(QUEUES, most_owners=3, clock=lambda: now)
+    queue_of = QueueOf(QUEUES, PROFILES, most_owners=3, clock=lambda: now)
 
     def owner(team: str) -> str:
-        return queue_of.of(a_job_pod("p", namespace="shop", labels={"team": team})).owner
+        member = queue_of.of(a_job_pod("p", namespace="shop", labels={"team": team}))
+        assert member is not None
+        return member.owner
 
     assert [owner(team) for team in "abc"] == ["a", "b", "c"]
     shared = {owner(f"t{n}") for n in range(1000)}

@@ -6,7 +6,7 @@ from extender.queues.metrics import ShareGauges
 from extender.queues.queue_of import QueueOf
 from extender.queues.shares import Shares
 from scorer.cluster.state import ClusterState
-from tests.extender.queues.job_queues import a_job_pod, a_node, is_job
+from tests.extender.queues.queue_pods import PROFILES, a_job_pod, a_node
 
 
 def test_what_owners_hold_is_exported() -> None:
@@ -14,7 +14,7 @@ def test_what_owners_hold_is_exported() -> None:
     state.put_node(a_node("n", 10, 100))
     state.put_pod(a_job_pod("p", namespace="a", node="n", cpu=2))
     registry = CollectorRegistry()
-    registry.register(ShareGauges(Shares(state, queue_of=QueueOf([]), is_job=is_job)))
+    registry.register(ShareGauges(Shares(state, queue_of=QueueOf([], PROFILES))))
     labels = {"queue": "default", "owner": "a"}
-    assert registry.get_sample_value("forecast_job_owner_pods", labels) == 1
-    assert registry.get_sample_value("forecast_job_owner_dominant_share", labels) == 0.2
+    assert registry.get_sample_value("forecast_queue_owner_pods", labels) == 1
+    assert registry.get_sample_value("forecast_queue_owner_dominant_share", labels) == 0.2

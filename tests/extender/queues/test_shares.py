@@ -7,12 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from extender.queues.options import JobQueue
+from extender.queues.options import PodQueue
 from extender.queues.queue_of import QUEUE_ANNOTATION, QueueOf, QueueOwner
 from extender.queues.shares import Held, OwnerShare, Shares
 from scorer.cluster.objects import NodeInfo, Phase, PodInfo
 from scorer.cluster.state import ClusterState
-from tests.extender.queues.job_queues import a_job_pod, a_node, is_job
+from tests.extender.queues.queue_pods import PROFILES, a_job_pod, a_node
 from tests.extender.small_cluster import pod_of
 
 A, B = QueueOwner("default", "a"), QueueOwner("default", "b")
@@ -28,11 +28,10 @@ class Cluster:
         self.shares = self.counted_anew()
 
     def counted_anew(self) -> Shares:
-        queue_of = QueueOf([JobQueue("other")])
+        queue_of = QueueOf([PodQueue("other")], PROFILES)
         return Shares(
             self.state,
             queue_of=queue_of,
-            is_job=is_job,
             counts=lambda node: not node.name.startswith("virtual"),
             otherwise=self.otherwise,
         )

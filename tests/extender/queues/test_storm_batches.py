@@ -10,14 +10,14 @@ from extender.framework.queue.options import QueueOptions
 from extender.framework.queue.scheduling_queue import SchedulingQueue
 from extender.framework.status import SUCCESS
 from extender.queues.fair_flows import FairFlows
-from extender.queues.options import JobQueue, Order
+from extender.queues.options import Order, PodQueue
 from extender.queues.queue_of import QueueOf
 from extender.queues.shares import Shares
 from extender.queues.sorting import FlowSort
-from extender.queues.units import JobUnits
+from extender.queues.units import QueueUnits
 from scorer.cluster.objects import PodInfo
 from scorer.cluster.state import ClusterState
-from tests.extender.queues.job_queues import a_job_pod, a_node, is_job
+from tests.extender.queues.queue_pods import PROFILES, a_job_pod, a_node, is_job
 from tests.extender.small_cluster import pod_of
 
 NOW = 100_000.0
@@ -27,18 +27,18 @@ def batches(pods: Sequence[PodInfo], order: Order) -> list[list[str]]:
     """Names of what is popped, one after the other; the cluster is empty and stays so."""
     state = ClusterState()
     state.put_node(a_node("n", 1000, 1000))
-    queue_of = QueueOf([JobQueue("default", order=order)])
+    queue_of = QueueOf([PodQueue("default", order=order)], PROFILES)
     now = NOW
     queue = SchedulingQueue(
         sort=FlowSort(queue_of.queues),
         gate=lambda pod: SUCCESS,
         hints=lambda pod: {},
-        units=JobUnits(
+        units=QueueUnits(
             None, is_job=is_job, due=lambda pod: float(pod.annotations.get("due", math.inf)), queue_of=queue_of
         ),
         options=QueueOptions(),
         clock=lambda: now,
-        flows=FairFlows(queue_of.queues, Shares(state, queue_of=queue_of, is_job=is_job)),
+        flows=FairFlows(queue_of.queues, Shares(state, queue_of=queue_of)),
     )
     for pod in pods:
         queue.put(pod)

@@ -42,6 +42,7 @@ async def queue(
             for pod in service.scheduling.waiting()
             if part in (None, pod.part) and namespace in (None, pod.namespace)
         )
-        return json_response(queue_body(pods, service.scheduling.state().pending, limit))
+        scheduling = service.scheduling
+        return json_response(queue_body(pods, scheduling.state().pending, scheduling.queues(), limit))
 
     return await service.in_thread(look)

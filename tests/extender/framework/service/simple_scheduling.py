@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from extender.framework.service.answers import QueuedPodState, SchedulingState
+from extender.framework.service.answers import QueuedPodState, QueueReport, SchedulingState
 
 __all__ = ["SimpleScheduling", "queued"]
 
@@ -24,6 +24,7 @@ def queued(name: str, **changed: Any) -> QueuedPodState:
         attempts=3,
         rejected_by=("NodeResourcesFit", "Domain"),
         message="0/2 nodes are available: 2 Insufficient cpu.",
+        queue="teams/search",
     )
     return replace(pod, **changed)
 
@@ -48,6 +49,7 @@ class SimpleScheduling:
             gang_wait=90.0,
         )
         self.pods: list[QueuedPodState] = []
+        self.owners = [QueueReport("teams", "search", "drf", 1.0, 0.25, 10, 20)]
 
     def change(self, **changed: Any) -> None:
         """Another state."""
@@ -58,3 +60,6 @@ class SimpleScheduling:
 
     def waiting(self) -> Sequence[QueuedPodState]:
         return tuple(self.pods)
+
+    def queues(self) -> Sequence[QueueReport]:
+        return tuple(self.owners)

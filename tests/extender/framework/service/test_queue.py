@@ -19,6 +19,7 @@ def test_a_waiting_pod_says_why_it_waits(client: AppClient) -> None:
             "uid": "uid-cart-2",
             "profile": "forecast-scheduler",
             "part": "unschedulable",
+            "queue": "teams/search",
             "priority": 100,
             "since": "2026-02-02T02:40:00Z",
             "attempts": 3,

@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
+from extender.framework.service.answers import QueueReport
 from extender.job.service.answers import (
     DemandPoint,
     JobPlan,
     JobReports,
     PlannedJob,
     ProviderReport,
-    QueueReport,
     StormReport,
 )
 from extender.job.service.bodies import JOB_BODIES

@@ -4,11 +4,11 @@ import math
 from dataclasses import replace
 
 from extender.framework.queue.unit import UnitOf, unit_by_owner
-from extender.queues.options import JobQueue, Order
+from extender.queues.options import Order, PodQueue
 from extender.queues.queue_of import QUEUE_ANNOTATION, QueueOf
-from extender.queues.units import ONLINE_FLOW, JobUnits
+from extender.queues.units import ONLINE_FLOW, QueueUnits
 from scorer.cluster.objects import PodInfo
-from tests.extender.queues.job_queues import a_job_pod, is_job
+from tests.extender.queues.queue_pods import PROFILES, a_job_pod, is_job
 from tests.extender.small_cluster import pod_of
 
 
@@ -24,9 +24,9 @@ def due(pod: PodInfo) -> float:
     return float(pod.annotations.get("due", math.inf))
 
 
-def units(gangs: Gangs | None = None) -> JobUnits:
-    queue_of = QueueOf([JobQueue("night", order=Order.FIFO)])
-    return JobUnits(gangs or Gangs(), is_job=is_job, due=due, queue_of=queue_of)
+def units(gangs: Gangs | None = None) -> QueueUnits:
+    queue_of = QueueOf([PodQueue("night", order=Order.FIFO)], PROFILES)
+    return QueueUnits(gangs or Gangs(), is_job=is_job, due=due, queue_of=queue_of)
 
 
 def test_the_pods_of_all_jobs_of_an_owner_are_one_unit() -> None:
@@ -64,6 +64,18 @@ def test_pods_of_other_profiles_are_in_a_flow_of_their_own() -> None:
     assert units().unit_of(gang) == UnitOf("default/g", 7.0, True, ONLINE_FLOW)
 
 
+def test_pods_of_a_service_in_a_queue_stay_with_their_controller_and_with_those_due_at_the_same_time() -> None:
+    queue_of = QueueOf([PodQueue("line", profiles=("online",), order=Order.FIFO)], PROFILES)
+    units = QueueUnits(Gangs(), is_job=is_job, due=due, queue_of=queue_of)
+    pod = replace(pod_of("a", owner_uid="rs"), scheduler_name="forecast-scheduler")
+    one, same, other = (units.unit_of(each) for each in (pod, replace(pod, uid="b"), replace(pod, owner_uid="other")))
+    soon = units.unit_of(replace(pod, annotations={"due": "25"}))
+    assert one == same == UnitOf(one.key, None, False, "line/", math.inf)
+    assert len({one.key, other.key, soon.key}) == 3
+    assert (soon.flow, soon.due) == ("line/", 20.0)
+    assert not units.unit_of(replace(pod, labels={"gang": "g"})).key.startswith("owner")
+
+
 def test_without_gangs_a_pod_that_names_one_is_on_its_own() -> None:
-    no_gangs = JobUnits(None, is_job=is_job, due=due, queue_of=QueueOf([]))
+    no_gangs = QueueUnits(None, is_job=is_job, due=due, queue_of=QueueOf([], PROFILES))
     assert not no_gangs.unit_of(a_job_pod("a", labels={"gang": "g"})).is_gang

@@ -11,9 +11,10 @@ from forecast.service_key import Owner
 from scorer.cluster.objects import NodeInfo, PodInfo
 from tests.extender.small_cluster import node_of, pod_of
 
-__all__ = ["JOBS", "a_head", "a_job_pod", "a_node", "is_job"]
+__all__ = ["JOBS", "PROFILES", "a_head", "a_job_pod", "a_node", "is_job"]
 
 JOBS = "job-scheduler"
+PROFILES = {"forecast-scheduler": "online", "gpu-scheduler": "gpu", JOBS: "job"}
 
 
 def is_job(pod: PodInfo) -> bool:

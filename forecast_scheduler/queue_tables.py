@@ -1,0 +1,159 @@
+"""What queues keep beside the scorer's tables, for pods of all profiles: made before the cluster is read.
+
+pods, Jobs, CronJobs --> latest starts --> units and their order
+pods, nodes -----------> shares of owners --> whose turn it is
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from extender.filters.domain import DOMAIN_LABEL
+from extender.framework.queue.unit import Units
+from extender.framework.service.answers import QueueReport
+from extender.gpu.devices.options import DeviceOptions
+from extender.gpu.tide.cards import node_gpus, pod_gpus
+from extender.job.dating import DatedTerms
+from extender.job.due_times import DueTimes
+from extender.job.objects.cron_jobs import CronJobs
+from extender.job.profile import JOB
+from extender.job.serverless.claiming import REAL, Claims
+from extender.job.unread_terms import UnreadTerms
+from extender.queues.fair_flows import FairFlows
+from extender.queues.queue_of import QueueOf, QueueOwner
+from extender.queues.shares import CardAmounts, Shares
+from extender.queues.sorting import FlowSort
+from extender.queues.units import QueueUnits
+from forecast_scheduler.job_options import serverless_options
+from forecast_scheduler.queue_settings import fair_options, pod_queues
+from forecast_scheduler.schedule_settings import ScheduleSettings
+from scorer.assuming import AssumingCluster
+from scorer.cluster.objects import NodeInfo, PodInfo
+from scorer.scorer import Scorer
+
+__all__ = ["LatestStarts", "OwnNodes", "QueueTables", "latest_starts", "queue_tables"]
+
+
+@dataclass(frozen=True, slots=True)
+class OwnNodes:
+    """The nodes that this process places on. claims: which of them are virtual."""
+
+    domains: frozenset[str]
+    claims: Claims
+
+    @classmethod
+    def of(cls, settings: ScheduleSettings) -> OwnNodes:
+        """Raises InputError, see Provider."""
+        return cls(frozenset((settings.domain, *settings.share_nodes)), Claims(serverless_options(settings.job)))
+
+    def in_domain(self, node: NodeInfo) -> bool:
+        """Whether it is of a domain that we may use."""
+        return node.labels.get(DOMAIN_LABEL, "") in self.domains
+
+    def are_real(self, node: NodeInfo) -> bool:
+        """Whether it also is no provider's."""
+        return self.in_domain(node) and self.claims.of(node) == REAL
+
+
+@dataclass(frozen=True, slots=True)
+class LatestStarts:
+    """By when pods have to start. cron_jobs: followed where the job profile runs, else empty."""
+
+    cron_jobs: CronJobs
+    dated: DatedTerms
+    due_of: Callable[[PodInfo], float]
+
+
+def latest_starts(cluster: AssumingCluster, settings: ScheduleSettings) -> LatestStarts:
+    """To be called under the lock of the tables."""
+    state, cron_jobs = cluster.state, CronJobs()
+    dated = DatedTerms(state.jobs)
+    due_times = DueTimes(cluster.expected_runs, cron_jobs, zone=settings.job.storm.zone)
+
+    def due_of(pod: PodInfo) -> float:
+        return due_times.of(pod, state.service_key(pod), dated.of(pod))
+
+    return LatestStarts(cron_jobs, dated, due_of)
+
+
+@dataclass(frozen=True, slots=True)
+class QueueTables:
+    """
+    flows, sort : for the queue, with `units`
+    unread      : annotations about time that cannot be read
+    """
+
+    queue_of: QueueOf
+    shares: Shares
+    flows: FairFlows
+    sort: FlowSort
+    unread: UnreadTerms
+    due_of: Callable[[PodInfo], float]
+    is_job: Callable[[PodInfo], bool]
+
+    def units(self, gangs: Units | None) -> Units:
+        """What is popped as one, of all profiles. gangs: None = PodGroups are not heeded."""
+        return QueueUnits(gangs, is_job=self.is_job, due=self.due_of, queue_of=self.queue_of)
+
+    def name_of(self, pod: PodInfo) -> str:
+        """`queue/owner` of a pod; '' = no queue takes it."""
+        member = self.queue_of.of(pod)
+        return "" if member is None else f"{member.queue}/{member.owner}"
+
+    def reports(self, waiting: Iterable[PodInfo]) -> Sequence[QueueReport]:
+        """What owners have and wait for, by queue and owner."""
+        n_waiting: Mapping[QueueOwner | None, int] = Counter(map(self.queue_of.of, waiting))
+        held = {QueueOwner(one.queue, one.owner): one for one in self.shares.report()}
+        reports = []
+        for member in sorted({one for one in n_waiting if one is not None} | held.keys()):
+            queue, share = self.queue_of.queues[member.queue], held.get(member)
+            reports.append(
+                QueueReport(
+                    queue=member.queue,
+                    owner=member.owner,
+                    order=queue.order.value,
+                    weight=queue.weight,
+                    share=0.0 if share is None else share.share,
+                    running=0 if share is None else share.n_pods,
+                    waiting=n_waiting.get(member, 0),
+                )
+            )
+        return reports
+
+
+def queue_tables(
+    scorer: Scorer, settings: ScheduleSettings, starts: LatestStarts, devices: DeviceOptions
+) -> QueueTables | None:
+    """Attached to the tables of the scorer; None = all pods go by priority and age. Raises InputError.
+
+    devices : how nodes and pods speak of cards
+    """
+    if JOB not in settings.profiles and not settings.queues:
+        return None
+    names, job_name = settings.scheduler_names, settings.scheduler_names.get(JOB)
+    nodes = OwnNodes.of(settings)
+    queue_of = QueueOf(pod_queues(settings), {name: profile for profile, name in names.items()})
+    means_cards = (*devices.resources, devices.shared_memory_resource, devices.count_resource)
+    with scorer.reading() as cluster:
+        shares = Shares(
+            cluster.state,
+            queue_of=queue_of,
+            counts=nodes.are_real,
+            otherwise=nodes.in_domain,
+            cards=CardAmounts(frozenset(filter(None, means_cards)), pod_gpus(devices), node_gpus(devices)),
+        )
+        ours = frozenset(names.values())
+        unread = UnreadTerms(cluster.state, lambda pod: pod.scheduler_name in ours)
+        for follower in (shares, unread):
+            scorer.attach((), follower)
+    return QueueTables(
+        queue_of=queue_of,
+        shares=shares,
+        flows=FairFlows(queue_of.queues, shares, options=fair_options(settings)),
+        sort=FlowSort(queue_of.queues),
+        unread=unread,
+        due_of=starts.due_of,
+        is_job=lambda pod: pod.scheduler_name == job_name,
+    )
