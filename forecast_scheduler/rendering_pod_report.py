@@ -131,7 +131,9 @@ def _yaml(shown: Mapping[str, Any]) -> str:
 
 def _fate(binding: SchedulerConfigBinding, templates: TemplateSet, shaped: Shaped, facts: PodFacts) -> Fate:
     template = "" if binding.template is None else str(binding.template)
-    skipped = next((one for one in shaped.skipped if one.binding == binding.name), None)
+    of_binding = [one for one in shaped.skipped if one.binding == binding.name]
+    refused = next((one.message for one in of_binding if one.reason is SkipReason.ARGUMENTS), "")
+    skipped = next((one for one in of_binding if one.reason is not SkipReason.ARGUMENTS), None)
     applied = next((one for one in shaped.applied if one.binding == binding.name), None)
     if applied is not None:
         trial, used = "", f"{template} version {applied.version}" if applied.version else template  # files have none
@@ -140,12 +142,14 @@ def _fate(binding: SchedulerConfigBinding, templates: TemplateSet, shaped: Shape
             return Fate(binding.name, used, SkipReason.SUSPENDED.value, kept)
         if applied.canary and binding.canary_percent is not None:
             trial = f"on trial: so are {binding.canary_percent} % of the pods, this one as if it were chosen"
+        of_pod = ", ".join(f"{name} {value}" for name, value in applied.arguments.items())
+        said = [refused or (f"by arguments of the pod: {of_pod}" if of_pod else ""), trial]
         if skipped is not None:
-            kept = skipped.message.removeprefix(f"{APPLIED_IN_PART}; ")
-            return Fate(binding.name, used, APPLIED_IN_PART, "; ".join(text for text in (kept, trial) if text))
-        return Fate(binding.name, used, APPLIED, trial)
+            said.insert(0, skipped.message.removeprefix(f"{APPLIED_IN_PART}; "))
+        return Fate(binding.name, used, APPLIED if skipped is None else APPLIED_IN_PART, "; ".join(filter(None, said)))
     if skipped is not None:
-        return Fate(binding.name, template, skipped.reason.value.replace("_", " "), skipped.message)
+        why = "; ".join(filter(None, (skipped.message, refused)))
+        return Fate(binding.name, template, skipped.reason.value.replace("_", " "), why)
     if (problem := templates.problems.get(binding.name)) is not None:
         return Fate(binding.name, template, SkipReason.BROKEN.value, problem.message)
     return Fate(binding.name, template, NOT_MATCHED, _why_not(binding.pods, facts))

@@ -37,7 +37,7 @@ def fate_lines(rendering: Rendering, source: str) -> list[str]:
 
 def trial_lines(rendering: Rendering) -> list[str]:
     """What one should know before trusting it."""
-    lines = []
+    lines = list(rendering.shaped.remarks)
     if rendering.pod.is_stored:
         lines.append(
             "the pod was created already and has what templates gave it then; this is what would be made of it if it, "
@@ -63,11 +63,19 @@ def figures_of(rendering: Rendering, read: Templates, chosen: Chosen | None) -> 
         "templates": read.source,
         "changed": rendering.is_changed,
         "bindings": [asdict(fate) for fate in rendering.fates],
-        "warnings": [f"{one.binding}: {one.message}" for one in told] + list(read.warnings),
+        "warnings": [*rendering.shaped.remarks, *(f"{one.binding}: {one.message}" for one in told), *read.warnings],
         "affinity": (rendering.after.get("spec") or {}).get("affinity"),
         "annotations": dict(rendering.shaped.annotations),
         "policy": None if chosen is None else {"name": chosen.policy.name, "because": chosen.because},
     }
 
 
-_WARNED = frozenset({SkipReason.BROKEN, SkipReason.CONTRADICTION, SkipReason.TOO_LARGE, SkipReason.UNREADABLE})
+_WARNED = frozenset(
+    {
+        SkipReason.ARGUMENTS,
+        SkipReason.BROKEN,
+        SkipReason.CONTRADICTION,
+        SkipReason.TOO_LARGE,
+        SkipReason.UNREADABLE,
+    }
+)

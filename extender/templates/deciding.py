@@ -201,6 +201,7 @@ def _record(compiled: Compiled) -> Applied:
         template=str(binding.template),
         version=template.generation if template is not None else 0,
         canary=binding.canary_percent is not None,
+        arguments=compiled.given,
     )
 
 

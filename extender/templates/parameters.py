@@ -23,7 +23,10 @@ def values_of(parameters: Sequence[Parameter], arguments: Mapping[str, Value]) -
     for name, parameter in known.items():
         value = arguments.get(name, parameter.default)
         if value is None:
-            raise InputError(f"argument {name}: is missing: the parameter has no default")
+            raise InputError(
+                f"argument {name}: is missing: the parameter has no default; "
+                "give it here or in an annotation of the pod"
+            )
         if problem := value_problem(parameter, value):
             raise InputError(f"argument {name}: {problem}")
         values[name] = value

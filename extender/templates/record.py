@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 import msgspec
 
+from extender.templates.objects import Value
 from scorer.cluster.objects import ANNOTATION_PREFIX
 
 __all__ = [
@@ -35,7 +36,7 @@ CONTROL_ANNOTATION: Final = ANNOTATION_PREFIX + "canary-control"
 MOST_OF_POD: Final = 64
 """Bindings that are read of one pod, in either annotation: twice as many as one of ours has."""
 
-_LONGEST_RECORD: Final = 32 * 1024
+_LONGEST_RECORD: Final = 64 * 1024
 _LONGEST_NAME: Final = 253
 _NAME: Final = re.compile(r"[a-z0-9]([-a-z0-9.]*[a-z0-9])?")
 
@@ -47,6 +48,7 @@ class Applied:
     binding, generation : of the SchedulerConfigBinding
     template, version   : "NodeSchedulerConfig/pool" and its metadata.generation
     canary              : the binding was on trial, and this pod was chosen
+    arguments           : that the pod itself gave, by name of the parameter
     """
 
     binding: str
@@ -54,6 +56,7 @@ class Applied:
     template: str
     version: int
     canary: bool = False
+    arguments: Mapping[str, Value] = field(default_factory=dict, hash=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +73,7 @@ _DECODER: Final = msgspec.json.Decoder(list[Applied])
 
 
 def record_text(applied: Iterable[Applied]) -> str:
-    """Value of TEMPLATES_ANNOTATION; `canary` only where it is true."""
+    """Value of TEMPLATES_ANNOTATION; `canary` only where it is true, `arguments` only where there are any."""
     listed = []
     for one in applied:
         entry: dict[str, object] = {
@@ -79,7 +82,8 @@ def record_text(applied: Iterable[Applied]) -> str:
             "template": one.template,
             "version": one.version,
         }
-        listed.append(entry | ({"canary": True} if one.canary else {}))
+        entry |= {"canary": True} if one.canary else {}
+        listed.append(entry | ({"arguments": dict(one.arguments)} if one.arguments else {}))
     return msgspec.json.encode(listed).decode()
 
 

@@ -9,6 +9,7 @@ from typing import Any, Final
 from extender.templates.affinity import AffinityTooLarge, affinity_json, read_affinity
 from extender.templates.deciding import decide
 from extender.templates.matching import pod_facts
+from extender.templates.pod_arguments import with_pod_arguments
 from extender.templates.record import (
     CONTROL_ANNOTATION,
     TEMPLATES_ANNOTATION,
@@ -35,12 +36,14 @@ class Shaped:
     affinity    : the whole new spec.affinity; None = it stays as it is. To be sent, not to be changed in place
     annotations : to be set; a value of None = to be removed; {} = they stay as they are
     applied     : in order of priority; exactly what the record says
+    remarks     : sentences about arguments of the pod that no binding takes
     """
 
     affinity: dict[str, Any] | None = None
     annotations: Mapping[str, str | None] = field(default_factory=dict)
     applied: tuple[Applied, ...] = ()
     skipped: tuple[Skipped, ...] = ()
+    remarks: tuple[str, ...] = ()
 
 
 _NOTHING: Final = Shaped()
@@ -69,10 +72,12 @@ def shape(
         return _left_alone(templates.meaning(facts), SkipReason.OPTED_OUT, f"the pod has {OPT_OUT_ANNOTATION}")
     if spec.get("nodeName"):
         return _left_alone(templates.meaning(facts), SkipReason.NODE_NAMED, "the pod names its node")
-    bindings = templates.meaning(facts)
+    bindings: Sequence[Compiled] = templates.meaning(facts)
     annotations = facts.annotations
+    given = with_pod_arguments(bindings, annotations)
+    bindings = given.bindings
     if not bindings and TEMPLATES_ANNOTATION not in annotations and CONTROL_ANNOTATION not in annotations:
-        return _NOTHING
+        return Shaped(remarks=given.remarks) if given.remarks else _NOTHING
     try:
         before = read_affinity(spec, namespace, facts.labels)
     except AffinityTooLarge as error:
@@ -93,7 +98,8 @@ def shape(
         affinity=None if decisions.affinity is before else affinity_json(written, before, decisions.affinity),
         annotations={key: text for key, text in wanted.items() if _written(metadata, key) != text},
         applied=decisions.applied,
-        skipped=decisions.skipped,
+        skipped=(*given.refused, *decisions.skipped),
+        remarks=given.remarks,
     )
 
 

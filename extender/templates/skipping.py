@@ -23,6 +23,8 @@ class SkipReason(Enum):
     OPTED_OUT = "opted_out"
     NODE_NAMED = "node_named"
     """spec.nodeName is set: it is placed already, and the kubelet turns away what its node does not fit."""
+    ARGUMENTS = "arguments"
+    """What the pod's annotation gives it is refused: its own arguments and the defaults count."""
     CONTROL = "control"
     CONFLICT = "conflict"
     """Applied, but for requirements on labels that the pod already constrains."""
@@ -38,7 +40,7 @@ class SkipReason(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Skipped:
-    """A binding that means the pod and was not applied, or (CONFLICT) only in part.
+    """A binding that means the pod and was not applied, or (CONFLICT, ARGUMENTS) not as it was meant.
 
     message   : one sentence
     lost_keys : of CONFLICT and KEPT_POD: labels on which the pod does not itself say what was left out

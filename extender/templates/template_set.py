@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 from extender.templates.affinity import MOST_AFFINITY_BYTES
 from extender.templates.matching import BindingIndex, PodFacts
@@ -13,6 +13,7 @@ from extender.templates.objects import (
     SchedulerConfigBinding,
     Template,
     TemplateKind,
+    Value,
 )
 from extender.templates.parameters import values_of
 from extender.templates.rendering import Rendered, rendered
@@ -35,12 +36,22 @@ class Problem:
 
 @dataclass(frozen=True, slots=True)
 class Compiled:
-    """A binding with its template, and what came of both: one of rendered and problem is set."""
+    """A binding with its template, and what came of both: one of rendered and problem is set.
+
+    given : arguments of a pod among those of the binding
+    """
 
     binding: SchedulerConfigBinding
     template: Template | None
     rendered: Rendered | None
     problem: Problem | None = None
+    given: Mapping[str, Value] = field(default_factory=dict)
+
+    def with_arguments(self, given: Mapping[str, Value]) -> Compiled:
+        """The same with further arguments, for one pod."""
+        if self.template is None or self.template.problem or self.binding.problem:
+            return self
+        return replace(_compiled(self.binding, self.template, given), given=given)
 
 
 class TemplateSet:
@@ -108,14 +119,19 @@ class TemplateSet:
         if template.problem:
             problem = Problem("InvalidTemplate", f"{binding.template}: {template.problem}")
             return Compiled(binding, template, None, problem)
-        try:
-            terms = rendered(template, values_of(template.parameters, binding.arguments))
-        except InputError as error:
-            return Compiled(binding, template, None, Problem("InvalidArguments", str(error)))
-        if terms.json_bytes > MOST_AFFINITY_BYTES:
-            message = f"its terms have {terms.json_bytes} bytes: an affinity may have {MOST_AFFINITY_BYTES}"
-            return Compiled(binding, template, None, Problem("TooLarge", message))
-        return Compiled(binding, template, terms)
+        return _compiled(binding, template, {})
+
+
+def _compiled(binding: SchedulerConfigBinding, template: Template, given: Mapping[str, Value]) -> Compiled:
+    """given: arguments of a pod."""
+    try:
+        terms = rendered(template, values_of(template.parameters, {**binding.arguments, **given}))
+    except InputError as error:
+        return Compiled(binding, template, None, Problem("InvalidArguments", str(error)))
+    if terms.json_bytes > MOST_AFFINITY_BYTES:
+        message = f"its terms have {terms.json_bytes} bytes: an affinity may have {MOST_AFFINITY_BYTES}"
+        return Compiled(binding, template, None, Problem("TooLarge", message))
+    return Compiled(binding, template, terms)
 
 
 def _same(one: object, other: object) -> bool:

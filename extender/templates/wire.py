@@ -29,7 +29,7 @@ __all__ = [
     "SelectorRequirementJson",
 ]
 
-ParameterName = Annotated[str, Meta(min_length=1, max_length=32, pattern=r"^[a-z][A-Za-z0-9]*\Z")]
+ParameterName = Annotated[str, Meta(min_length=1, max_length=32, pattern=r"^[A-Za-z][A-Za-z0-9]*\Z")]
 ShortText = Annotated[str, Meta(max_length=253)]
 Description = Annotated[str, Meta(max_length=1024)]
 Pattern = Annotated[str, Meta(max_length=128)]

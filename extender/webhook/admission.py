@@ -18,8 +18,8 @@ from extender.webhook.stored import LastError
 
 __all__ = ["Answer", "Outcome", "Reviewer"]
 
-_ERRORS = frozenset({SkipReason.CONTRADICTION, SkipReason.TOO_LARGE})
-"""What the binding's status remembers: the pod went without it, and nobody meant that."""
+_ERRORS = frozenset({SkipReason.CONTRADICTION, SkipReason.TOO_LARGE, SkipReason.ARGUMENTS})
+"""What the binding's status remembers: the pod went without it, or without the pod's arguments, by mistake."""
 
 
 class Outcome(Enum):
@@ -100,7 +100,8 @@ def _newly_applied(shaped: Shaped, pod: Mapping[str, Any]) -> tuple[str, ...]:
 
 def _warnings(shaped: Shaped) -> Iterator[str]:
     """What whoever creates the pod is told: errors, and what the pod won that it does not say by itself as well."""
-    return (f"{one.binding}: {one.message}" for one in shaped.skipped if one.reason in _ERRORS or one.lost_keys)
+    yield from shaped.remarks
+    yield from (f"{one.binding}: {one.message}" for one in shaped.skipped if one.reason in _ERRORS or one.lost_keys)
 
 
 def _name_of(pod: Mapping[str, Any]) -> str:

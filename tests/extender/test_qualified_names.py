@@ -65,7 +65,7 @@ def test_the_schemas_of_the_custom_resources_have_the_same_patterns() -> None:
         found.strip('"')
         for path in CRDS.glob("*.yaml")
         for found in re.findall(r"pattern: (\"\^.+?\$\"|\^.+\$)", path.read_text())
-        if "A-Za-z0-9_/." not in found and found.strip('"') != "^[a-z][A-Za-z0-9]*$"  # parameters
+        if "A-Za-z0-9_/." not in found and found.strip('"') != "^[A-Za-z][A-Za-z0-9]*$"  # parameters
     }
     bounded = QUALIFIED_NAME.replace("(?![^/]{254})", "")
     assert used == {one.replace(r"\Z", "$") for one in (LABEL_VALUE, NAMESPACE, bounded)}

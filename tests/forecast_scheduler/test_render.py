@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 import yaml
 
+from extender.templates.pod_arguments import ARGUMENTS_ANNOTATION
 from extender.templates.record import CONTROL_ANNOTATION, TEMPLATES_ANNOTATION, Applied, control_text, record_text
 from forecast_scheduler.cli import run
 from forecast_scheduler.rendering_pod_text import EXCLUDED_NAMESPACES
@@ -92,6 +93,27 @@ def test_a_deployment_gets_its_pool(write: Write, rendered: Render) -> None:
     assert figures["affinity"] == FAST_ELSE_GENERAL
     assert figures["pod"] == "pod template of Deployment shop/cart"
     assert figures["changed"]
+
+
+def test_arguments_of_the_pod_are_shown_and_what_is_wrong_with_them(write: Write, rendered: Render) -> None:
+    cart = manifest("Deployment")
+    arguments = cart["spec"]["template"]["metadata"].setdefault("annotations", {})
+    arguments[ARGUMENTS_ANNOTATION] = json.dumps({"weight": 30})
+    figures = rendered(write(cart))
+    assert (outcomes(figures)["cart-pool"], reason(figures, "cart-pool")) == (
+        "applied",
+        "by arguments of the pod: weight 30",
+    )
+    preferred = figures["affinity"]["nodeAffinity"]["preferredDuringSchedulingIgnoredDuringExecution"]
+    assert (preferred[0]["weight"], figures["warnings"]) == (30, [])
+    arguments[ARGUMENTS_ANNOTATION] = json.dumps({"weight": 300, "wait": 1})
+    figures = rendered(write(cart))
+    assert (outcomes(figures)["cart-pool"], figures["affinity"]) == ("applied", FAST_ELSE_GENERAL)
+    assert "argument weight: 300 is above maximum 100" in reason(figures, "cart-pool")
+    assert ["no template of the pod has a parameter 'wait'" in figures["warnings"][0], len(figures["warnings"])] == [
+        True,
+        2,
+    ]
 
 
 @pytest.mark.parametrize(

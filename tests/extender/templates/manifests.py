@@ -80,10 +80,12 @@ _NODE: Final = node_config(
         {"name": "weight", "integer": {"default": 50, "minimum": 1, "maximum": 100}},
         {"name": "number", "integer": {}},
         {"name": "strict", "boolean": {"default": True}},
+        {"name": "Zones", "strings": {"default": ["a"]}},
     ],
     required=[{"when": "strict", "matchExpressions": [{"key": "pool", "operator": "In", "valuesFrom": ["pools"]}]}],
     preferred=[
-        {"weightFrom": "weight", "matchExpressions": [{"key": "pool", "operator": "In", "valuesFrom": ["first"]}]}
+        {"weightFrom": "weight", "matchExpressions": [{"key": "pool", "operator": "In", "valuesFrom": ["first"]}]},
+        {"weight": 1, "matchExpressions": [{"key": "zone", "operator": "In", "valuesFrom": ["Zones"]}]},
     ],
 )
 _POD: Final = pod_config(
@@ -103,7 +105,7 @@ _POD: Final = pod_config(
 )
 _BINDING: Final = binding(
     "valid",
-    arguments=[{"name": "first", "string": "fast"}],
+    arguments=[{"name": "first", "string": "fast"}, {"name": "Zones", "strings": ["b"]}],
     pods={"selector": {"matchLabels": {"app": "cart"}}, "owner": {"kind": "Deployment", "name": "cart"}},
     canary={"percent": 20},
 )

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import random
 from typing import Any, Final
 
+from extender.templates.pod_arguments import ARGUMENTS_ANNOTATION
 from tests.extender.templates.manifests import Manifest, binding, node_config, pod_config
 
 __all__ = ["random_binding", "random_manifests", "random_pod"]
@@ -66,6 +68,10 @@ def random_pod(rng: random.Random, name: str = "pod") -> Manifest:
         metadata["labels"] = labels
     if rng.random() < 0.4:
         metadata["annotations"] = {"team": rng.choice(["shop", "search"])}
+    if rng.random() < 0.3:
+        given = {"first": rng.choice("abc?"), "weight": rng.choice(["7", 9, 101]), "b1/pools": ["a"], "key": "zone"}
+        chosen = {name: value for name, value in given.items() if rng.random() < 0.4}
+        metadata.setdefault("annotations", {})[ARGUMENTS_ANNOTATION] = json.dumps(chosen)
     if rng.random() < 0.5:
         owner = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": f"{rng.choice(_APPS)}-7d9f8b6c5d", "uid": "u"}
         metadata["ownerReferences"] = [owner | {"controller": True}]

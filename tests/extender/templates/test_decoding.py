@@ -34,8 +34,9 @@ def test_a_template_has_its_parameters_with_their_types_and_limits() -> None:
         "weight": ParameterType.INTEGER,
         "number": ParameterType.INTEGER,
         "strict": ParameterType.BOOLEAN,
+        "Zones": ParameterType.STRINGS,
     }
-    assert [one.default for one in found.parameters] == [("general",), "general", 50, None, True]
+    assert [one.default for one in found.parameters] == [("general",), "general", 50, None, True, ("a",)]
     assert (found.parameters[2].minimum, found.parameters[2].maximum) == (1, 100)
 
 

@@ -126,7 +126,7 @@ def test_following_equals_counting_anew(steps: list[tuple[str, int, int, dict[st
         {TEMPLATES_ANNOTATION: record_text([Applied("x" * 300, 1, "t", 1), Applied("", 1, "t", 1)])},
         {CONTROL_ANNOTATION: ",,,"},
         {CONTROL_ANNOTATION: "\x1b[31mred,Upper Case,-,a\n"},
-        {CONTROL_ANNOTATION: "a," * 20_000},
+        {CONTROL_ANNOTATION: "a," * 40_000},
     ],
 )
 def test_what_nobody_of_ours_wrote_is_passed_over(annotations: dict[str, str]) -> None:

@@ -80,7 +80,7 @@ def test_the_record_says_what_was_applied_and_the_trial_what_was_not(seed: int) 
     controls = {one.binding for one in result.skipped if one.reason is SkipReason.CONTROL}
     assert control_of(annotations) == controls
     names = [one.binding for one in result.applied]
-    skipped = {one.binding for one in result.skipped if one.reason is not SkipReason.CONFLICT}
+    skipped = {one.binding for one in result.skipped if one.reason not in (SkipReason.CONFLICT, SkipReason.ARGUMENTS)}
     assert len(set(names)) == len(names) and not skipped & set(names)
     assert bool(result.applied) == (result.affinity is not None)
 

@@ -28,7 +28,10 @@ def test_each_problem_has_a_reason_and_says_what_to_mend() -> None:
     assert {name: (one.reason, one.message) for name, one in templates.problems.items()} == {
         "lost": ("TemplateNotFound", "there is no NodeSchedulerConfig/pond"),
         "other-kind": ("TemplateNotFound", "there is no PodSchedulerConfig/pool"),
-        "silent": ("InvalidArguments", "argument first: is missing: the parameter has no default"),
+        "silent": (
+            "InvalidArguments",
+            "argument first: is missing: the parameter has no default; give it here or in an annotation of the pod",
+        ),
     }
 
 

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from extender.templates.pod_arguments import ARGUMENTS_ANNOTATION
 from extender.templates.record import TEMPLATES_ANNOTATION
 from extender.webhook.admission import Outcome, Reviewer
 from extender.webhook.last_errors import LastErrors
@@ -52,6 +53,15 @@ def _pod(app: str = "cart", **spec: Any) -> dict[str, Any]:
         "metadata": {"generateName": f"{app}-", "labels": {"app": app}},
         "spec": {"containers": [{"name": "main"}]} | spec,
     }
+
+
+def test_whoever_creates_a_pod_is_warned_of_arguments_that_nothing_takes(reviewer: Reviewer) -> None:
+    pod = _pod()
+    pod["metadata"]["annotations"] = {ARGUMENTS_ANNOTATION: '{"Pool": "fast"}'}
+    answer = reviewer.review(review_of(pod))
+    (warning,) = json.loads(answer.body)["response"]["warnings"]
+    assert warning == f"{ARGUMENTS_ANNOTATION}: no template of the pod has a parameter 'Pool'; there are none"
+    assert answer.applied == ("cart",)
 
 
 def test_a_pod_is_shaped_and_again_it_is_not_changed(reviewer: Reviewer) -> None:
