@@ -10,7 +10,8 @@ all zones with the same value. Where `gpus` is missing the cards are taken to be
 many in each as its capacity says.
 
 The policy is read as scheduler-plugins reads it (pkg/noderesourcetopology/nodeconfig/topologymanager.go): from the
-attributes, else from the deprecated topologyPolicies.
+attributes, else from the deprecated topologyPolicies. A zone's `parent` is its socket. See cpu_manager.py for what is
+said of CPUs.
 """
 
 from __future__ import annotations
@@ -25,13 +26,14 @@ from msgspec import Meta, Raw
 
 from extender.gpu.devices.annotations import MOST_DEVICES
 from extender.gpu.devices.options import DeviceOptions
+from extender.topology.cpu_manager import cpu_manager, sockets_of
 from extender.topology.node_zones import NO_LAYOUT, CardLayout, Groups, NodeZones, NumaZone, Policy, Scope
 from forecast.errors import InputError
 from scorer.cluster import wire
 from scorer.cluster.columns import whole_units
 from scorer.cluster.quantity import parse_quantity
 from scorer.cluster.watched import Watched
-from scorer.cluster.wire_base import Text, Wire
+from scorer.cluster.wire_base import StringMap, Text, Wire
 
 __all__ = ["PATH", "node_resource_topologies"]
 
@@ -66,6 +68,7 @@ class ResourceJson(Wire):
 
     name: Text
     capacity: str | int | float = 0
+    allocatable: str | int | float = 0
     available: str | int | float = 0
 
 
@@ -74,6 +77,7 @@ class ZoneJson(Wire):
 
     name: Text
     type: Text
+    parent: Text = ""
     costs: list[CostJson] | None = None
     attributes: list[AttributeJson] | None = None
     resources: list[ResourceJson] | None = None
@@ -89,6 +93,7 @@ class TopologyJson(Wire):
 
 
 _OBJECT: Final = msgspec.json.Decoder(TopologyJson)
+_ANNOTATIONS: Final = msgspec.json.Decoder(StringMap | None)
 
 _SCOPES: Final = MappingProxyType({"PodLevel": Scope.POD, "ContainerLevel": Scope.CONTAINER})
 _OLD_POLICIES: Final = MappingProxyType(
@@ -114,22 +119,37 @@ def _decoder(options: DeviceOptions) -> Callable[[bytes | Raw], tuple[NodeZones,
         found = _OBJECT.decode(body)
         policy, scope = _manager(found)
         numa = _numa_zones(found.zones or ())
-        zones = tuple(
-            NumaZone(
-                number,
-                {one.name: whole_units(one.name, parse_quantity(one.available)) for one in zone.resources or ()},
-                {
-                    to: cost.value
-                    for cost in zone.costs or ()
-                    if (to := _zone_number(cost.name)) is not None and 0 <= cost.value < 2**31
-                },
-            )
-            for number, zone in numa.items()
-        )
+        annotations = _ANNOTATIONS.decode(found.metadata.annotations) or {}
+        sockets = sockets_of(annotations)
+        zones = tuple(_numa_zone(number, zone, zone.parent or sockets.get(number, "")) for number, zone in numa.items())
+        cpus = cpu_manager(_attributes(found.attributes), annotations)
         layout = _layout(found.zones or (), numa, options)
-        return NodeZones(found.metadata.name, policy, scope, zones, layout), found.metadata.resource_version or ""
+        made = NodeZones(found.metadata.name, policy, scope, zones, layout, cpus)
+        return made, found.metadata.resource_version or ""
 
     return decode
+
+
+def _numa_zone(number: int, zone: ZoneJson, socket: str) -> NumaZone:
+    resources, costs = zone.resources or (), zone.costs or ()
+    available = {one.name: _units(one.name, one.available) for one in resources}
+    return NumaZone(
+        number,
+        available,
+        {to: cost.value for cost in costs if (to := _zone_number(cost.name)) is not None and 0 <= cost.value < 2**31},
+        {one.name: max(available[one.name], _units(one.name, _counted(one))) for one in resources},
+        socket,
+    )
+
+
+def _counted(one: ResourceJson) -> str | int | float:
+    """What the kubelet compares a request with: of CPUs and devices all there are (generateCPUTopologyHints in
+    pkg/kubelet/cm/cpumanager, generateDeviceTopologyHints), of memory what is allocatable (calculateHints)."""
+    return one.allocatable if one.name == "memory" or one.name.startswith("hugepages-") else one.capacity
+
+
+def _units(name: str, amount: str | int | float) -> int:
+    return whole_units(name, parse_quantity(amount))
 
 
 def _manager(found: TopologyJson) -> tuple[Policy, Scope]:
@@ -192,7 +212,7 @@ def _cards_of(zones: Sequence[ZoneJson], options: DeviceOptions) -> list[tuple[i
     for zone in zones:
         count = max(
             (
-                min(max(whole_units(one.name, parse_quantity(one.capacity)), 0), MOST_DEVICES)
+                min(max(_units(one.name, one.capacity), 0), MOST_DEVICES)
                 for one in zone.resources or ()
                 if one.name in options.resources
             ),

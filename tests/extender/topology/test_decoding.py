@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 from extender.gpu.devices.options import DeviceOptions
+from extender.topology.cpu_manager import KOORDINATOR_CPUS
 from extender.topology.decoding import node_resource_topologies
-from extender.topology.node_zones import NO_LAYOUT, CardLayout, NodeZones, Policy, Scope
+from extender.topology.node_zones import NO_LAYOUT, CardLayout, CpuManager, NodeZones, Policy, Scope
 from scorer.cluster.watched import UndecodableObject
 
 GPU = "nvidia.com/gpu"
@@ -53,7 +54,26 @@ def test_all_that_is_read() -> None:
     assert [one.number for one in found.zones] == [0, 1]
     assert found.zones[1].available == {"cpu": 12500, GPU: 4}
     assert found.zones[1].costs == {0: 21}
+    assert found.zones[1].total == {"cpu": 32000, GPU: 4} and found.zones[1].socket == ""
     assert found.layout == CardLayout(numa=((0, 1, 2, 3), (4, 5, 6, 7)), zones=(0, 1))
+
+
+def test_what_the_kubelet_counts_zones_by() -> None:
+    memory = {"name": "memory", "capacity": "64Gi", "allocatable": "60Gi", "available": "10Gi"}
+    odd = {"name": "hugepages-1Gi", "available": "2Gi"}
+    found = decoded(zone(0) | {"resources": [memory, odd], "parent": "socket-1"})
+    assert found.zones[0].total == {"memory": 60 * 2**30, "hugepages-1Gi": 2 * 2**30}
+    assert found.zones[0].socket == "socket-1"
+
+
+def test_the_cpu_manager() -> None:
+    cpus = {"detail": [{"id": n, "core": n // 2, "socket": 1, "node": 0} for n in range(4)]}
+    found = decoded(
+        zone(0),
+        metadata={"name": "n1", "resourceVersion": "7", "annotations": {KOORDINATOR_CPUS: json.dumps(cpus)}},
+        attributes=attributes(cpuManagerPolicyOptions="full-pcpus-only=true"),
+    )
+    assert found.cpus == CpuManager(full_cores=True, threads_per_core=2) and found.zones[0].socket == "1"
 
 
 @pytest.mark.parametrize(
