@@ -1,69 +1,93 @@
-"""Whether a pod fits into single NUMA zones of nodes: pure, for all nodes at once.
+"""Whether the kubelet's topology manager admits pods to nodes, by what their NUMA zones have left: pure, for all nodes
+at once.
 
-As scheduler-plugins has it (pkg/noderesourcetopology/filter.go), which follows the kubelet's policy single-numa-node:
+Each resource that a request is aligned with hints at sets of zones with enough of it. A hint is preferred if its set is
+as small as the resource allows on the empty node (pkg/kubelet/cm: generateCPUTopologyHints, calculateHints,
+generateDeviceTopologyHints). The policies (pkg/kubelet/cm/topologymanager/policy*.go) admit
 
-    scope pod         all that the pod requests fits into one zone
-    scope container   each container fits into one zone; those that run together take from the first that holds them
+    single-numa-node   if one zone has enough of all
+    restricted         if one set of zones is preferred by all
+    best-effort, none  always; best-effort takes such a set if there is one
 
-Of pods that are not Guaranteed only devices are aligned: CPU and memory of theirs come from everywhere. What no zone of
-a node reports is not aligned there (upstream rejects the node then, if it is CPU or memory).
+in scope `pod` for all that the pod requests, in scope `container` for one container after the other. Of several sets
+the smallest is taken, then the one with the lowest zones. What no zone of a node reports is not aligned there.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Final
 
 import numpy as np
 
-from extender.filters.node_resources_fit import NodeResourcesFit
+from extender.topology.aligned_needs import AlignedNeeds, Units
 from forecast.arrays import Bools, Ints
-from scorer.cluster.columns import request_units
-from scorer.cluster.objects import PodInfo, QosClass
 
-__all__ = ["NOWHERE", "AlignedNeeds", "ZonesLeft", "aligned_needs", "container_fits", "pod_fits", "pods_in_one_zone"]
+__all__ = [
+    "MOST_ZONES",
+    "NOWHERE",
+    "Masks",
+    "Walked",
+    "ZonesLeft",
+    "container_fits",
+    "masks",
+    "pods_until_known",
+    "walk",
+]
 
-NOWHERE = 2**62
+NOWHERE: Final = 2**62
 """Left of a resource that no zone of the node reports."""
 
-Units = Mapping[str, int]
-
-_FIT = NodeResourcesFit()
+MOST_ZONES: Final = 8
+"""Zones of a node of which sets are tried, as many as the kubelet allows by default (defaultMaxAllowableNUMANodes)."""
 
 
 @dataclass(frozen=True, slots=True)
-class AlignedNeeds:
-    """What of a pod is aligned, in whole units.
+class Masks:
+    """Sets of zones, the smallest first, then the lowest.
 
-    pod      : all of it
-    starting : of each init container, one after the other
-    running  : of each container, together
+    zones : (n_masks, n_zones) 1 = it is in the set
+    size  : (n_masks,) zones in it
     """
 
-    pod: Units
-    starting: tuple[Units, ...]
-    running: tuple[Units, ...]
+    zones: Ints
+    size: Ints
 
-    @property
-    def is_one(self) -> bool:
-        """Whether one container asks for all of it."""
-        return not self.starting and len(self.running) == 1
+
+@lru_cache(maxsize=64)
+def masks(n_zones: int, most: int) -> Masks:
+    """All sets of at most `most` zones."""
+    if most == 1:
+        return Masks(np.eye(n_zones, dtype=np.int64), np.ones(n_zones, dtype=np.int64))
+    bits = np.arange(1, 1 << n_zones)
+    zones = (bits[:, None] >> np.arange(n_zones)) & 1
+    size = zones.sum(axis=1)
+    order = np.argsort(size, kind="stable")
+    kept = order[size[order] <= most]
+    return Masks(zones[kept], size[kept])
 
 
 @dataclass(slots=True)
 class ZonesLeft:
     """What the zones of nodes have left.
 
-    units : (n_nodes, n_zones, n_kinds) whole units; 0 where only other zones of the node report the resource, NOWHERE
-            where none does
-    there : (n_nodes, n_zones) there is such a zone; by number, ascending
-    kinds : column by resource name
+    units   : (n_nodes, n_zones, n_kinds) whole units; 0 where only other zones of the node report the resource, NOWHERE
+              where none does. Pods whose zone is not known are taken from each
+    there   : (n_nodes, n_zones) there is such a zone; by number, ascending
+    kinds   : column by resource name
+    total   : like `units`, of the empty zones as the kubelet counts them
+    pending : (n_nodes, n_kinds) taken from each zone by pods whose zone is not known
+    socket  : (n_nodes, n_zones) number of the zone's socket where zones of one socket are as good as one, else -1
     """
 
     units: Ints
     there: Bools
     kinds: Mapping[str, int]
+    total: Ints
+    pending: Ints
+    socket: Ints
 
     def row(self, needs: Units) -> Ints:
         """(n_kinds,) of these resources; those that nobody reports are left out."""
@@ -73,75 +97,109 @@ class ZonesLeft:
                 wanted[column] = amount
         return wanted
 
-
-def aligned_needs(pod: PodInfo) -> AlignedNeeds | None:
-    """None = nothing of it is aligned."""
-    keep_all = pod.qos is QosClass.GUARANTEED
-    whole = _aligned(pod.requests, keep_all)
-    if not whole:
-        return None
-    if pod.containers is None:
-        return AlignedNeeds(whole, (), (whole,))
-    starting, running = (
-        tuple(needs for one in them if (needs := _aligned(one, keep_all)))
-        for them in (pod.containers.starting, pod.containers.running)
-    )
-    return AlignedNeeds(whole, starting, running)
+    def reports(self, column: int) -> Bools:
+        """(n_nodes,) whether a zone reports the resource."""
+        return np.asarray(self.units[:, 0, column] < NOWHERE // 2)
 
 
-def _aligned(requests: Mapping[str, float], keep_all: bool) -> Units:
-    return {
-        kind: units
-        for kind, amount in requests.items()
-        if (keep_all or _is_device(kind)) and (units := request_units(kind, amount)) > 0
-    }
+@dataclass(frozen=True, slots=True)
+class Walked:
+    """
+    is_aligned : (n_nodes,) every request found a set of zones that all its resources prefer
+    extra      : (n_nodes,) zones that the requests take beyond the fewest that can hold them
+    units      : as of ZonesLeft, afterwards
+    """
+
+    is_aligned: Bools
+    extra: Ints
+    units: Ints
 
 
-@lru_cache(maxsize=1024)
-def _is_device(kind: str) -> bool:
-    """Extended resources; CPU, memory and huge pages are shared by pods that are not Guaranteed."""
-    return "/" in kind and "kubernetes.io/" not in kind and _FIT.counts(kind)
-
-
-def pod_fits(needs: AlignedNeeds, left: ZonesLeft) -> Bools:
-    """(n_nodes,) scope pod."""
-    return np.asarray(_fitting(left.row(needs.pod), left.units, left.there).any(axis=1))
-
-
-def container_fits(needs: AlignedNeeds, left: ZonesLeft) -> Bools:
-    """(n_nodes,) scope container."""
-    fits = np.ones(len(left.there), dtype=bool)
-    for one in needs.starting:
-        fits &= _fitting(left.row(one), left.units, left.there).any(axis=1)
-    if len(needs.running) == 1:
-        return np.asarray(fits & _fitting(left.row(needs.running[0]), left.units, left.there).any(axis=1))
-    units = left.units.copy()
-    nodes = np.arange(len(units))
-    for one in needs.running:
+def walk(requests: Sequence[Units], left: ZonesLeft, sets: Masks) -> Walked:
+    """The requests one after the other, each from the set of zones that the kubelet takes."""
+    n_nodes = len(left.there)
+    is_aligned, extra = np.ones(n_nodes, dtype=bool), np.zeros(n_nodes, dtype=np.int64)
+    now = ZonesLeft(left.units.copy(), left.there, left.kinds, left.total, left.pending, left.socket)
+    for one in requests:
         wanted = left.row(one)
-        fitting = _fitting(wanted, units, left.there)
-        fits &= fitting.any(axis=1)
-        units[nodes, fitting.argmax(axis=1)] -= wanted
+        preferred, enough, least = _hinted(wanted, now, sets)
+        is_preferred = (preferred > 0).any(axis=1)
+        chosen = np.where(is_preferred, (preferred > 0).argmax(axis=1), (enough > 0).argmax(axis=1))
+        is_aligned &= is_preferred
+        beyond = np.where((enough > 0).any(axis=1), sets.size[chosen] - least, left.there.sum(axis=1))
+        extra += np.where(is_preferred, 0, np.maximum(beyond, 0))
+        _take(wanted, now, sets.zones[chosen])
+    return Walked(is_aligned, extra, now.units)
+
+
+def container_fits(needs: AlignedNeeds, left: ZonesLeft, sets: Masks) -> Bools:
+    """(n_nodes,) scope container: init containers leave what they had to the rest."""
+    fits = walk(needs.running, left, sets).is_aligned
+    for one in needs.starting:
+        fits = fits & walk((one,), left, sets).is_aligned
     return fits
 
 
-def pods_in_one_zone(needs: AlignedNeeds, left: ZonesLeft, is_pod_scope: Bools) -> Ints:
-    """(n_nodes,) like pods that a node can be given before it says which zones they took: each may be in any of them.
-
-    Where containers are aligned one by one: of pods of several no more than one. is_pod_scope: (n_nodes,)
-    """
-    wanted = left.row(needs.pod)
-    asked = np.flatnonzero(wanted)
-    if not len(asked):
-        return np.full(len(left.there), NOWHERE, dtype=np.int64)
-    pods = (left.units[:, :, asked] // wanted[asked]).min(axis=2)  # (n_nodes, n_zones)
-    most = np.where(left.there, pods, 0).max(axis=1, initial=0)
-    return np.asarray(most if needs.is_one else np.where(is_pod_scope, most, np.minimum(most, 1)))
+def pods_until_known(needs: AlignedNeeds, left: ZonesLeft, sets: Masks) -> Ints:
+    """(n_nodes,) like pods, each aligned as a whole, that a node can be given before it says which zones they took."""
+    preferred, _, _ = _hinted(left.row(needs.pod), left, sets)
+    return np.asarray(preferred.max(axis=1))
 
 
-def _fitting(wanted: Ints, units: Ints, there: Bools) -> Bools:
-    """(n_nodes, n_zones)"""
-    asked = np.flatnonzero(wanted)
-    if not len(asked):
-        return np.broadcast_to(np.ones(1, dtype=bool), there.shape)
-    return np.asarray((units[:, :, asked] >= wanted[asked]).all(axis=2) & there)
+def _hinted(wanted: Ints, left: ZonesLeft, sets: Masks) -> tuple[Ints, Ints, Ints]:
+    """Requests like it that each set has room for, (n_nodes, n_masks): sets that every resource prefers, and all. Then
+    (n_nodes,) zones that it needs at least."""
+    fewest = left.there.sum(axis=1)  # (n_nodes,)
+    is_there = ~(~left.there @ sets.zones.T.astype(bool))
+    enough = np.where(is_there, NOWHERE, 0)  # (n_nodes, n_masks)
+    is_preferred, needed = is_there, np.ones(len(fewest), dtype=np.int64)
+    for columns in _together(wanted, left.kinds):
+        can_ever = is_there.copy()
+        concerned = np.zeros(len(fewest), dtype=bool)
+        for column in columns:
+            reported = left.reports(column)
+            concerned |= reported
+            known = reported[:, None] & left.there
+            total, units = (np.where(known, of[:, :, column], 0) for of in (left.total, left.units))
+            can_ever &= ~reported[:, None] | (total @ sets.zones.T >= wanted[column])
+            free = units @ sets.zones.T + (sets.size - 1) * left.pending[:, column, None]
+            np.minimum(enough, np.where(reported[:, None], free // wanted[column], NOWHERE), out=enough)
+        least = np.where(can_ever, sets.size, fewest[:, None]).min(axis=1)  # (n_nodes,)
+        preferred = sets.size == least[:, None]
+        if columns == [left.kinds.get("cpu")] and (left.socket >= 0).any():
+            preferred |= _is_socket_aligned(left, sets, least)
+        is_preferred = is_preferred & (preferred | ~concerned[:, None])
+        needed = np.where(concerned, np.maximum(needed, least), needed)
+    enough = np.maximum(enough, 0)
+    return np.where(is_preferred, enough, 0), enough, needed
+
+
+def _together(wanted: Ints, kinds: Mapping[str, int]) -> list[list[int]]:
+    """Columns that are asked for; memory and huge pages hint as one."""
+    asked = {kind: column for kind, column in kinds.items() if wanted[column]}
+    memory = [column for kind, column in asked.items() if kind == "memory" or kind.startswith("hugepages-")]
+    return [*([memory] if memory else []), *([column] for column in asked.values() if column not in memory)]
+
+
+def _is_socket_aligned(left: ZonesLeft, sets: Masks, least: Ints) -> Bools:
+    """(n_nodes, n_masks) as isHintSocketAligned of pkg/kubelet/cm/cpumanager/policy_static.go."""
+    numbers = np.arange(left.socket.shape[1])
+    is_of = (left.socket[:, :, None] == numbers) & left.there[:, :, None]  # (n_nodes, n_zones, n_sockets)
+    spanned = (np.einsum("mz,nzs->nms", sets.zones, is_of.astype(np.int64)) > 0).sum(axis=2)  # (n_nodes, n_masks)
+    n_sockets = is_of.any(axis=1).sum(axis=1)
+    per_socket = left.there.sum(axis=1) // np.maximum(n_sockets, 1)
+    fewest = -(-least // np.maximum(per_socket, 1))
+    return np.asarray((spanned == fewest[:, None]) & (n_sockets > 0)[:, None])
+
+
+def _take(wanted: Ints, left: ZonesLeft, zones: Ints) -> None:
+    """From zones (n_nodes, n_zones) of which 1 are taken from, the lowest first; the lowest owes what they lack."""
+    lowest = zones.argmax(axis=1)
+    nodes = np.arange(len(zones))
+    for column in np.flatnonzero(wanted).tolist():
+        rest = np.where(left.reports(column), wanted[column], 0)
+        for zone in range(zones.shape[1]):
+            taken = np.clip(left.units[:, zone, column], 0, rest) * zones[:, zone]
+            left.units[:, zone, column] -= taken
+            rest = rest - taken
+        left.units[nodes, lowest, column] -= rest

@@ -19,7 +19,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from extender.topology.alignment import AlignedNeeds, Units, ZonesLeft, aligned_needs
+from extender.topology.aligned_needs import AlignedNeeds, Units, aligned_needs
+from extender.topology.alignment import ZonesLeft
+from extender.topology.cpu_manager import labelled_threads
 from extender.topology.node_zones import CardLayout, NodeZones
 from extender.topology.options import TopologyOptions
 from extender.topology.zone_columns import ZoneColumns
@@ -106,11 +108,39 @@ class ZoneTable(NodesAndPodsOnly):
         """(n_rows,) number in `layouts`."""
         return self._columns.layout[: self._n_rows()]
 
-    def left(self, rows: Ints) -> ZonesLeft:
-        """Of the nodes of these rows."""
+    @property
+    def is_restricted(self) -> Bools:
+        """(n_rows,) the node's kubelet lets no pod in that takes more zones than it has to."""
+        return self._columns.restricted[: self._n_rows()]
+
+    @property
+    def is_best_effort(self) -> Bools:
+        """(n_rows,) the node's kubelet lets every pod in, and aligns those that it can."""
+        return self._columns.best[: self._n_rows()]
+
+    @property
+    def is_full_cores(self) -> Bools:
+        """(n_rows,) the node's kubelet gives whole physical cores only; `threads` is known."""
+        return self._columns.full_cores[: self._n_rows()] & (self.threads > 0)
+
+    @property
+    def fills_cores(self) -> Bools:
+        """(n_rows,) the node's kubelet takes what is left of a physical core before it breaks another."""
+        return self._columns.fills[: self._n_rows()]
+
+    @property
+    def threads(self) -> Ints:
+        """(n_rows,) CPUs of one physical core, 0 = not known."""
+        return self._columns.threads[: self._n_rows()]
+
+    def left(self, rows: Ints, *, expected: bool = False, most_zones: int | None = None) -> ZonesLeft:
+        """Of the nodes of these rows.
+
+        expected   : by where pods probably are, rather than by where they may be
+        most_zones : no node of these has more; None = as many as any node has
+        """
         self._n_rows()
-        columns = self._columns
-        return ZonesLeft(columns.units[rows], columns.there[rows], columns.kinds)
+        return self._columns.left(rows, most_zones, expected=expected)
 
     def costs(self, row: int) -> Mapping[int, Mapping[int, int]]:
         """Distances between the zones of a node, by number."""
@@ -248,5 +278,9 @@ class ZoneTable(NodesAndPodsOnly):
         """As its object and the pods there have it. The row may have been freed, or taken again, meanwhile."""
         names = self._state.names
         found = self._objects.get(names[row]) if row < len(names) else None
-        taken = () if found is None else self._on_node.get(found.node, {}).values()
-        self._columns.write(row, found, taken)
+        if found is None:
+            self._columns.write(row, None, (), 0)
+            return
+        node = self._state.nodes[row]
+        taken = tuple(self._on_node.get(found.node, {}).values())
+        self._columns.write(row, found, taken, 0 if node is None else labelled_threads(node.labels))

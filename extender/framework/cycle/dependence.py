@@ -42,6 +42,12 @@ def _counts_room(one: Filter, pod: PodInfo, view: ClusterView) -> bool:
     return isinstance(one, NodeResourcesFit | CountsRoom)  # room.py asks it what counts
 
 
+def _counts_all_room(one: Filter, pod: PodInfo, view: ClusterView) -> bool:
+    """Filters of the framework whose room is exact for some pods only."""
+    counts_all = getattr(one, "counts_all_room", None)
+    return counts_all is not None and bool(counts_all(pod))
+
+
 def _without_ports(one: Filter, pod: PodInfo, view: ClusterView) -> bool:
     return not pod.host_ports
 
@@ -97,6 +103,6 @@ _UNMOVED: Final[Mapping[str, _Rule]] = MappingProxyType(
         "NoResourceClaims": _unmoved,
         "DynamicResources": _says_so,
         "GangTopology": _unmoved,  # members that land confirm the domain that was chosen for the first
-        "NodeResourceTopologyMatch": _counts_room,
+        "NodeResourceTopologyMatch": _counts_all_room,
     }
 )

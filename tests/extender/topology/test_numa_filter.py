@@ -20,31 +20,37 @@ FREE = {GPU: 2.0, "cpu": 8.0}
 
 
 def world() -> World:
-    made = World(dict.fromkeys(("pods", "containers", "restricted", "plain", "silent"), 8))
+    """`wide` has the same left as `restricted`, but its zones are larger."""
+    made = World(dict.fromkeys(("pods", "containers", "restricted", "wide", "plain", "silent"), 8))
     made.publish(
         zones("pods", FREE, FREE),
         zones("containers", FREE, FREE, scope=Scope.CONTAINER),
         zones("restricted", FREE, FREE, policy=Policy.RESTRICTED),
+        zones("wide", FREE, FREE, policy=Policy.RESTRICTED, total={GPU: 4.0, "cpu": 16.0}),
         zones("plain", FREE, FREE, policy=Policy.NONE),
     )
     return made
 
 
 BOTH = {"pods": (POD, False), "containers": (CONTAINER, False)}
+WIDE = BOTH | {"wide": (POD, False)}
+ALL = WIDE | {"restricted": (POD, False)}
 
 
 @pytest.mark.parametrize(
     ("asks", "expected"),
     [
         (pod("a", n=2, cpu=8), {}),
-        (pod("a", n=3), BOTH),
-        (pod("a", n=1, cpu=9), BOTH),
+        (pod("a", n=3), WIDE),
+        (pod("a", n=1, cpu=9), ALL),  # of `restricted` one zone has the card, and two have the CPUs
+        (pod("a", n=3, cpu=9), WIDE),
+        (pod("a", n=1, cpu=9.5), {}),  # no CPUs of its own
         (pod("a", n=1, cpu=9, qos=QosClass.BURSTABLE), {}),
-        (pod("a", n=3, cpu=1, qos=QosClass.BURSTABLE), BOTH),
+        (pod("a", n=3, cpu=1, qos=QosClass.BURSTABLE), WIDE),
         (pod("a", cpu=9, qos=QosClass.BURSTABLE), {}),
-        (pod("a", containers=[{GPU: 2, "cpu": 1}, {GPU: 2, "cpu": 1}]), {"pods": (POD, False)}),
-        (pod("a", containers=[{GPU: 1}, {GPU: 1}, {GPU: 2}]), {"pods": (POD, False)}),
-        (pod("a", containers=[{GPU: 2}, {GPU: 1}, {GPU: 2}]), BOTH),
+        (pod("a", containers=[{GPU: 2}, {GPU: 2}]), {"pods": (POD, False), "wide": (POD, False)}),
+        (pod("a", containers=[{GPU: 1}, {GPU: 1}, {GPU: 2}]), {"pods": (POD, False), "wide": (POD, False)}),
+        (pod("a", containers=[{GPU: 2}, {GPU: 1}, {GPU: 2}]), ALL),
         (pod("a", cpu=100, n=0, qos=QosClass.BEST_EFFORT), {}),
     ],
 )
@@ -65,11 +71,13 @@ def test_pods_given_to_the_node_since_count() -> None:
 def test_room() -> None:
     made = world()
     plugin = NodeResourceTopologyMatch(made.zones)
-    rows = np.array([made.state.row_of[name] for name in ("silent", "containers", "pods", "plain")])
-    assert plugin.room(pod("a", n=1, cpu=4), made.view, rows).tolist() == [NOWHERE, 2, 2, NOWHERE]
+    rows = np.array([made.state.row_of[name] for name in ("silent", "containers", "pods", "restricted", "plain")])
+    assert plugin.room(pod("a", n=1, cpu=4), made.view, rows).tolist() == [NOWHERE, 2, 2, 2, NOWHERE]
+    assert plugin.room(pod("a", cpu=10), made.view, rows[3:]).tolist() == [1, NOWHERE]
     two = pod("a", containers=[{GPU: 1}, {"cpu": 1}])
-    assert plugin.room(two, made.view, rows).tolist() == [NOWHERE, 1, 2, NOWHERE]
-    assert plugin.room(pod("a", qos=QosClass.BURSTABLE), made.view, rows).tolist() == [NOWHERE] * 4
+    assert plugin.room(two, made.view, rows).tolist() == [NOWHERE, 1, 2, 2, NOWHERE]
+    assert plugin.room(pod("a", qos=QosClass.BURSTABLE), made.view, rows).tolist() == [NOWHERE] * 5
+    assert plugin.counts_all_room(pod("a", n=1)) and not plugin.counts_all_room(two)
 
 
 def test_who_was_rejected_is_awaited() -> None:
@@ -89,7 +97,7 @@ def test_news_that_have_just_come_count() -> None:
     made = world()
     made.zones.news.put(zones("pods", {GPU: 8.0}))
     plugin = NodeResourceTopologyMatch(made.zones)
-    assert rejections(plugin, pod("a", n=3), made.view) == {"containers": (CONTAINER, False)}
+    assert rejections(plugin, pod("a", n=3), made.view) == {"containers": (CONTAINER, False), "wide": (POD, False)}
 
 
 def test_hints() -> None:
@@ -99,6 +107,21 @@ def test_hints() -> None:
     assert plugin.hint(asks, ClusterEvent(EventKind.GROUP_CHANGED)) is Hint.SKIP
     assert plugin.hint(asks, ClusterEvent(EventKind.UNSCHEDULED_POD_CHANGED, pod=pod("b"))) is Hint.SKIP
     assert plugin.hint(asks, ClusterEvent(EventKind.UNSCHEDULED_POD_CHANGED, pod=asks)) is Hint.QUEUE
+
+
+def test_pods_given_to_a_restricted_node_since_count_once() -> None:
+    """Ten of sixteen CPUs: the next one would need zones of which these took some, whichever they are."""
+    made = world()
+    plugin = NodeResourceTopologyMatch(made.zones)
+    made.assume(pod("first", cpu=6), "restricted")
+    assert "restricted" not in rejections(plugin, pod("a", cpu=10), made.view)
+    assert "restricted" in rejections(plugin, pod("a", cpu=11), made.view)
+
+
+def test_a_node_of_more_zones_than_a_kubelet_allows_is_not_judged() -> None:
+    made = World({"many": 0})
+    made.publish(zones("many", *[{"cpu": 8.0}] * 9, policy=Policy.RESTRICTED, total={"cpu": 16.0}))
+    assert rejections(NodeResourceTopologyMatch(made.zones), pod("a", cpu=9), made.view) == {}
 
 
 @pytest.mark.parametrize("one_by_one", [False, True])

@@ -11,7 +11,7 @@ import numpy as np
 from extender.filters.filter import ClusterView
 from extender.gpu.devices.device_table import DeviceTable
 from extender.index.index import PlacementIndex
-from extender.topology.node_zones import CardLayout, NodeZones, NumaZone, Policy, Scope
+from extender.topology.node_zones import CardLayout, CpuManager, NodeZones, NumaZone, Policy, Scope
 from extender.topology.options import TopologyOptions
 from extender.topology.zone_table import ZoneTable
 from scorer.assuming import AssumingCluster
@@ -33,11 +33,23 @@ def zones(
     scope: Scope = Scope.POD,
     layout: CardLayout | None = None,
     costs: Mapping[int, Mapping[int, int]] | None = None,
+    total: Mapping[str, float] | None = None,
+    cpus: CpuManager | None = None,
+    sockets: Sequence[str] = (),
 ) -> NodeZones:
-    """available: of each zone, in base units. Cards are numbered in their order, unless `layout` says otherwise."""
+    """available: of each zone, in base units; total: of each of the empty node. Cards are numbered in their order,
+    unless `layout` says otherwise."""
+
+    def units(amounts: Mapping[str, float]) -> dict[str, int]:
+        return {kind: whole_units(kind, amount) for kind, amount in amounts.items()}
+
     made = tuple(
         NumaZone(
-            number, {kind: whole_units(kind, amount) for kind, amount in one.items()}, (costs or {}).get(number, {})
+            number,
+            units(one),
+            (costs or {}).get(number, {}),
+            units(one if total is None else total),
+            sockets[number] if sockets else "",
         )
         for number, one in enumerate(available)
     )
@@ -47,7 +59,7 @@ def zones(
         groups.append(tuple(range(start, start + int(one.get(GPU, 0)))))
     if layout is None:
         layout = CardLayout(numa=tuple(groups), zones=tuple(range(len(groups)))) if any(groups) else CardLayout()
-    return NodeZones(node, policy, scope, made, layout)
+    return NodeZones(node, policy, scope, made, layout, cpus or CpuManager())
 
 
 def pod(
@@ -120,8 +132,8 @@ class World:
         self.put(one)
         self.cluster.assume(one, node, until=self.now + 1e6)
 
-    def left(self, node: str, kind: str = GPU) -> list[int]:
+    def left(self, node: str, kind: str = GPU, *, expected: bool = False) -> list[int]:
         """Whole units by zone."""
         row = self.state.row_of[node]
-        left = self.zones.left(np.array([row]))
+        left = self.zones.left(np.array([row]), expected=expected)
         return [int(one) for one in left.units[0, left.there[0], left.kinds[kind]]]
