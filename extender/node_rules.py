@@ -3,8 +3,8 @@
     nodes, pods --> devices   which node has which cards, who has them     GpuDevices
                 --> cards     types that pods name, and scarce ones        CardTypes
                 --> groups    private machines, lent while idle            MachineGroup, MachineGroupOrder
-    zones       --> topology  gangs close together, cards of one zone      GangTopology, NodeResourceTopologyMatch,
-                                                                                 NearCards
+    zones       --> topology  gangs close together, cards and CPUs of one  GangTopology, NodeResourceTopologyMatch,
+                              zone, whole physical cores                   NearCards, WholeCores
 
 They are made before the cluster is read, and exist whichever profiles run: every profile has the same filters and the
 same order. What is of one profile only is not here: what a pod costs the cards, the tide, idle cores, claims.

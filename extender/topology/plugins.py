@@ -15,6 +15,7 @@ from extender.topology.members import FiltersOf
 from extender.topology.near_cards import NearCards
 from extender.topology.numa_filter import NodeResourceTopologyMatch
 from extender.topology.options import TopologyOptions
+from extender.topology.whole_cores import WholeCores
 from extender.topology.zone_table import ZoneTable
 from scorer.cluster.state import ClusterState
 
@@ -30,12 +31,14 @@ class TopologyPlugins:
     gangs : Filter and NodePreference
     numa  : Filter
     cards : NodePreference to be asked after `gangs`; it is the device table's `choose`
+    cores : NodePreference to be asked last
     """
 
     zones: ZoneTable | None
     gangs: GangTopology | None
     numa: NodeResourceTopologyMatch | None
     cards: NearCards | None
+    cores: WholeCores | None
 
     @property
     def filters(self) -> tuple[Filter, ...]:
@@ -45,7 +48,7 @@ class TopologyPlugins:
     @property
     def preferences(self) -> tuple[NodePreference, ...]:
         """Those that are on, in their order."""
-        return tuple(one for one in (self.gangs, self.cards) if one is not None)
+        return tuple(one for one in (self.gangs, self.cards, self.cores) if one is not None)
 
 
 def topology_plugins(
@@ -65,8 +68,8 @@ def topology_plugins(
     """
     of_gangs = None if gangs is None or not options.gangs else GangTopology(gangs, devices, filters_of)
     if not options.node_topologies:
-        return TopologyPlugins(None, of_gangs, None, None)
+        return TopologyPlugins(None, of_gangs, None, None, None)
     zones = ZoneTable(state, options, clock=clock)
     cards = NearCards(zones, devices, devices.choose)
     devices.choose = cards.choose
-    return TopologyPlugins(zones, of_gangs, NodeResourceTopologyMatch(zones), cards)
+    return TopologyPlugins(zones, of_gangs, NodeResourceTopologyMatch(zones), cards, WholeCores(zones))

@@ -20,8 +20,8 @@ def made(*, gangs: bool = True, node_topologies: bool = True) -> tuple[GangWorld
 @pytest.mark.parametrize(
     ("off", "filters", "preferences"),
     [
-        ({}, ["GangTopology", "NodeResourceTopologyMatch"], ["GangTopology", "NearCards"]),
-        ({"gangs": False}, ["NodeResourceTopologyMatch"], ["NearCards"]),
+        ({}, ["GangTopology", "NodeResourceTopologyMatch"], ["GangTopology", "NearCards", "WholeCores"]),
+        ({"gangs": False}, ["NodeResourceTopologyMatch"], ["NearCards", "WholeCores"]),
         ({"node_topologies": False}, ["GangTopology"], ["GangTopology"]),
         ({"gangs": False, "node_topologies": False}, [], []),
     ],

@@ -13,14 +13,25 @@ import yaml
 from extender.framework.gangs.decoding import POD_GROUPS
 from extender.framework.gangs.group_topology import MOST_LEVELS, TOPOLOGY_PREFERRED, TOPOLOGY_REQUIRED
 from extender.gpu.devices.options import DeviceOptions
+from extender.topology.cpu_manager import (
+    CPU_OPTIONS,
+    CPU_POLICY,
+    KOORDINATOR_CPUS,
+    KOORDINATOR_POLICY,
+    MEMORY_POLICY,
+    MULTITHREADING,
+    THREADS_PER_CORE,
+)
 from extender.topology.decoding import GPUS, NVLINK_GROUP, PATH, node_resource_topologies
 from extender.topology.gang_topology import GangTopology
 from extender.topology.metrics import TopologyCollector
 from extender.topology.near_cards import NearCards
-from extender.topology.node_zones import Policy, Scope
+from extender.topology.node_zones import CpuManager, Policy, Scope
 from extender.topology.numa_filter import NodeResourceTopologyMatch
 from extender.topology.options import TopologyOptions
+from extender.topology.whole_cores import WholeCores
 from tests.extender.topology.gang_world import GangWorld, gpu_node
+from tests.extender.topology.test_whole_cores import FEW, PART
 
 PAGE = (Path(__file__).parents[3] / "docs" / "topology.md").read_text()
 EXAMPLES: dict[str, dict[str, Any]] = {
@@ -42,6 +53,12 @@ def test_names_are_those_that_are_read() -> None:
         assert f"`{name}`" in PAGE
     for name in (GangTopology.name, NearCards.name, PATH.split("/")[-1], *Scope, Policy.SINGLE_NUMA_NODE):
         assert (name if isinstance(name, str) else f"`{name.value}`") in PAGE
+    for name in (THREADS_PER_CORE, CPU_POLICY, CPU_OPTIONS, MEMORY_POLICY, KOORDINATOR_POLICY, KOORDINATOR_CPUS):
+        assert f"`{name}`" in PAGE
+    for name in (MULTITHREADING, WholeCores.name, *(policy.value for policy in Policy)):
+        assert f"`{name}`" in PAGE
+    for reason in (PART, FEW):
+        assert f'"{reason}"' in " ".join(PAGE.split())
     for option in fields(TopologyOptions):
         assert f"| `{option.name.removesuffix('_seconds')}` | " in PAGE
 
@@ -51,6 +68,7 @@ def test_the_examples() -> None:
     assert not group.problem and len(group.topology.preferred) == 3 and group.topology.required
     node, _ = node_resource_topologies(DeviceOptions()).decoded(json.dumps(EXAMPLES["NodeResourceTopology"]).encode())
     assert (node.policy, node.scope) == (Policy.SINGLE_NUMA_NODE, Scope.POD)
+    assert node.cpus == CpuManager(full_cores=True, threads_per_core=2)
     assert node.layout.levels == (((0, 1), (2, 3)), ((0, 1, 2, 3), (4, 5, 6, 7)))
     assert [zone.available["nvidia.com/gpu"] for zone in node.zones] == [4, 3]
 
