@@ -55,7 +55,10 @@ def judge_maker(settings: GpuSettings) -> MakeJudge:
 
 def dra_options(settings: GpuSettings) -> DraOptions:
     """Of claims."""
-    return DraOptions(most_steps=settings.dra.most_steps, write_seconds=settings.dra.write_timeout)
+    ours = settings.dra
+    return DraOptions(
+        most_steps=ours.most_steps, write_seconds=ours.write_timeout, binding_seconds=ours.binding_timeout
+    )
 
 
 def idle_cpu_options(settings: GpuSettings, *, dry_run: bool) -> IdleCpuOptions:

@@ -53,6 +53,9 @@ class DraSettings(SettingGroup):
     write_timeout: Duration = Field(default=20, gt=0, le=600)
     """Within which the claims of a pod have to be written, repetitions included."""
 
+    binding_timeout: Duration = Field(default=600, gt=0, le=86_400)
+    """That drivers have, from the allocation on, to make devices with binding conditions ready."""
+
 
 class TideSettings(SettingGroup):
     """Training that makes room for the inference that is forecast, and grows back (docs/tide.md)."""

@@ -13,10 +13,12 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
+from extender.gpu.dra.capacity import consumed_capacity, has_room
 from extender.gpu.dra.constraints import ConstraintState, is_tolerated
 from extender.gpu.dra.objects import (
     MOST_RESULTS,
     ClaimInfo,
+    ClaimKey,
     ClassInfo,
     Device,
     DeviceId,
@@ -28,7 +30,7 @@ from extender.gpu.dra.objects import (
 from extender.gpu.dra.pools import NodePool, Pool
 from extender.gpu.dra.refusals import MOST_DEVICES
 from extender.gpu.dra.selectors.expressions import SelectorError
-from forecast.errors import ForecastError
+from forecast.errors import ForecastError, InputError
 
 __all__ = ["AllocationFailed", "Chosen", "ChosenDevices", "NodeUnusable", "Supply", "allocate"]
 
@@ -45,11 +47,12 @@ class NodeUnusable(ForecastError):
 
 @dataclass(frozen=True, slots=True)
 class Chosen:
-    """A device for a claim. wish: of the request that it is for."""
+    """A device for a claim. wish: of the request that it is for; share: what it consumes, None = it has the device."""
 
     device: Device
     pool: Pool
     wish: DeviceWish
+    share: Mapping[str, float] | None = None
 
 
 ChosenDevices = tuple[tuple[Chosen, ...], ...]
@@ -61,12 +64,14 @@ class Supply:
     """What devices are given from.
 
     used    : devices that others have
+    shares  : what others have of devices that they share
     matches : whether an expression selects a device; raises SelectorError
     """
 
     classes: Mapping[str, ClassInfo]
     used: Collection[DeviceId]
     matches: Callable[[str, Device], bool]
+    shares: Mapping[DeviceId, Mapping[tuple[ClaimKey, str], Mapping[str, float]]] = field(default_factory=dict)
 
 
 def allocate(
@@ -98,6 +103,7 @@ class _Search:
     chosen: list[list[Chosen]] = field(init=False)
     _constraints: list[list[ConstraintState]] = field(init=False)
     _taken: dict[DeviceId, list[int]] = field(init=False, default_factory=dict)  # by claims of this pod
+    _shares: dict[DeviceId, list[Mapping[str, float]]] = field(init=False, default_factory=dict)  # of this pod
     _counters: dict[PoolId, dict[tuple[str, str], float]] = field(init=False, default_factory=dict)
     _all: dict[tuple[int, str], list[tuple[Pool, Device]]] = field(init=False, default_factory=dict)
     _devices: list[tuple[Pool, Device]] = field(init=False)
@@ -188,7 +194,11 @@ class _Search:
                 raise NodeUnusable(f"all devices are asked for, but resource pool {name} is being updated")
             if one.pool.mistake:
                 raise NodeUnusable(f"all devices are asked for, but resource pool {name} is invalid")
-        found = [(pool, device) for pool, device in self._devices if self._selects(at, wish, device)]
+        found = [
+            (pool, device)
+            for pool, device in self._devices
+            if self._selects(at, wish, device) and self._share(at, wish, device) is not None
+        ]
         for _, device in found:
             if device.lacks:
                 raise NodeUnusable(
@@ -197,7 +207,7 @@ class _Search:
         return found
 
     def _is_free(self, at: int, wish: DeviceWish, device: DeviceId) -> bool:
-        taken = self._taken.get(device, ())
+        taken = self._taken.get(device, ())  # never a device that is shared
         return at not in taken if wish.admin else not taken and device not in self.supply.used
 
     def _selects(self, at: int, wish: DeviceWish, device: Device) -> bool:
@@ -221,7 +231,12 @@ class _Search:
         return True
 
     def _add(self, at: int, request: DeviceRequest, wish: DeviceWish, pool: Pool, device: Device) -> bool:
-        if not is_tolerated(device, wish.tolerations) or not self._has_counters(pool, device):
+        share = self._share(at, wish, device)
+        if share is None or not has_room(share, device.capacity, self._shares_of(device)):
+            return False
+        # Who shares a device that is in use consumes nothing more of its counters.
+        is_first = bool(device.consumes) and not self._is_in_use(device)
+        if not is_tolerated(device, wish.tolerations) or (is_first and not self._has_counters(pool, device)):
             return False
         states = self._constraints[at]
         for n_added, state in enumerate(states):
@@ -229,19 +244,46 @@ class _Search:
                 for before in states[:n_added]:
                     before.remove(request.name, wish.name)
                 return False
-        if device.consumes:
+        if is_first:
             self._consume(pool, device, 1)
-        self._taken.setdefault(device.id, []).append(at)
-        self.chosen[at].append(Chosen(device, pool, wish))
+        if device.is_shareable:
+            self._shares.setdefault(device.id, []).append(share)
+        else:
+            self._taken.setdefault(device.id, []).append(at)
+        self.chosen[at].append(Chosen(device, pool, wish, share if device.is_shareable else None))
         return True
 
     def _remove(self, at: int, request: DeviceRequest, wish: DeviceWish) -> None:
         last = self.chosen[at].pop()
-        self._taken[last.device.id].remove(at)
-        if last.device.consumes:
+        if last.share is None:
+            self._taken[last.device.id].remove(at)
+        else:
+            self._shares[last.device.id].pop()
+        if last.device.consumes and not self._is_in_use(last.device):
             self._consume(last.pool, last.device, -1)
         for state in self._constraints[at]:
             state.remove(request.name, wish.name)
+
+    # Shares (consumable capacity, KEP-5075)
+
+    def _share(self, at: int, wish: DeviceWish, device: Device) -> Mapping[str, float] | None:
+        """What the request takes of the device; None = the device is too small for it."""
+        if not wish.capacity and not device.is_shareable:
+            return {}
+        try:
+            return consumed_capacity(dict(wish.capacity), device.capacity, device.policies)
+        except InputError as error:
+            claim = self.claims[at]
+            raise AllocationFailed(f"claim {claim.namespace}/{claim.name}, request {wish.name}: {error}") from error
+
+    def _shares_of(self, device: Device) -> list[Mapping[str, float]]:
+        if not device.is_shareable:
+            return []
+        return [*self.supply.shares.get(device.id, {}).values(), *self._shares.get(device.id, ())]
+
+    def _is_in_use(self, device: Device) -> bool:
+        """By a share of somebody, which has been charged for the device."""
+        return bool(device.id in self.supply.shares or self._shares.get(device.id))
 
     # Counters (partitionable devices, KEP-4815)
 
@@ -267,5 +309,5 @@ class _Search:
 
     def _used_counters(self, pool: Pool) -> Iterator[tuple[str, str, float]]:
         for device in pool.devices.values():
-            if device.consumes and device.id in self.supply.used:
+            if device.consumes and (device.id in self.supply.used or device.id in self.supply.shares):
                 yield from device.consumes

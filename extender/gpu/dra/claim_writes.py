@@ -16,6 +16,7 @@ from typing import Any, Final, Protocol
 from extender.framework.binding.session import SessionOver
 from extender.framework.binding.trying import Requests
 from extender.gpu.dra.claim_writer import ClaimWriter, NotWritten
+from extender.gpu.dra.conditions import Readiness, readiness_of
 from extender.gpu.dra.extended import ExtendedClaim, created_key
 from extender.gpu.dra.objects import ClaimInfo, ClaimKey
 from extender.gpu.dra.options import DraOptions
@@ -26,6 +27,8 @@ from scorer.cluster.objects import PodInfo
 __all__ = ["ClaimWrites", "Held", "Session"]
 
 logger = logging.getLogger(__name__)
+
+_LOOK_SECONDS: Final = 1.0
 
 
 class Session(Requests, Protocol):
@@ -84,6 +87,26 @@ class ClaimWrites:
                 await self.writer.make_usable(key, uid, made, pod, tell_sent)
             if held.extended is not None:
                 await self.writer.record(pod, held.extended)
+
+    async def ready(self, held: Held, clock: Callable[[], float]) -> None:
+        """Once drivers have made ready what has binding conditions. Raises NotWritten: that failed, or took too long.
+
+        clock : unix seconds
+        """
+        waiting = dict(held.claims)
+        until = clock() + self._options.binding_seconds
+        while waiting:
+            for key, (uid, _) in list(waiting.items()):
+                claim = self._table.claim(*key)
+                if claim is None or claim.uid != uid or claim.allocation is None:
+                    raise NotWritten(f"claim {key[0]}/{key[1]} got deallocated elsewhere in the meantime")
+                state, why = readiness_of(claim, clock(), self._options.binding_seconds)
+                if state is Readiness.FAILED or (state is Readiness.WAITING and clock() > until):
+                    raise NotWritten(f"claim {key[0]}/{key[1]}: {why}")
+                if state is Readiness.READY:
+                    del waiting[key]
+            if waiting:
+                await asyncio.sleep(_LOOK_SECONDS)
 
     def give_back(self, claim: ClaimInfo, pod: PodInfo) -> None:
         """The pod's reservation, and the allocation if it was made for this pod alone."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from typing import Final
 
@@ -11,6 +11,7 @@ import msgspec
 from msgspec import Raw
 
 from extender.gpu.dra import wire
+from extender.gpu.dra.capacity import CapacityPolicy
 from extender.gpu.dra.extended import EXTENDED
 from extender.gpu.dra.objects import (
     AllocatedDevice,
@@ -79,6 +80,10 @@ def decode_claim(body: bytes | Raw) -> tuple[ClaimInfo, str]:
         terminating=metadata.deletion_timestamp is not None,
         resource_version=version,
         extended_for=_extended_for(metadata),
+        conditions={
+            _device_id(one): frozenset(it.type for it in one.conditions or () if it.status == "True")
+            for one in status.devices or ()
+        },
     )
     return claim, version
 
@@ -95,14 +100,13 @@ def _decode_slice(body: bytes | Raw) -> tuple[SliceInfo, str]:
     whole = _SLICE.decode(body)
     spec, version = whole.spec, whole.metadata.resource_version or ""
     pool = PoolId(sys.intern(spec.driver), sys.intern(spec.pool.name))
-    by_device = bool(spec.per_device_node_selection)
     found = SliceInfo(
         name=whole.metadata.name,
         pool=pool,
         generation=spec.pool.generation,
         n_slices=spec.pool.resource_slice_count,
         where=_where(spec),
-        devices=tuple(_device(one, pool, by_device) for one in spec.devices or ()),
+        devices=tuple(_device(one, pool, spec) for one in spec.devices or ()),
         counters=tuple(
             (one.name, counter, parse_quantity(amount.value))
             for one in spec.shared_counters or ()
@@ -148,7 +152,7 @@ WATCHED_TAINT_RULES: Final = Watched(
 )
 
 
-def _device(one: wire.DeviceJson, pool: PoolId, by_device: bool) -> Device:
+def _device(one: wire.DeviceJson, pool: PoolId, of: wire.SliceSpec) -> Device:
     return Device(
         id=DeviceId(pool.driver, pool.pool, one.name),
         attributes={sys.intern(name): _attribute(value) for name, value in (one.attributes or {}).items()},
@@ -159,22 +163,37 @@ def _device(one: wire.DeviceJson, pool: PoolId, by_device: bool) -> Device:
             for of_set in one.consumes_counters or ()
             for counter, amount in (of_set.counters or {}).items()
         ),
-        where=_where(one) if by_device else None,
+        where=_where(one) if of.per_device_node_selection else None,
         is_shareable=bool(one.allow_multiple_allocations),
-        lacks=_lacks(one),
+        policies={name: _policy(it.request_policy) for name, it in (one.capacity or {}).items() if it.request_policy},
+        conditions=tuple(one.binding_conditions or ()),
+        failures=tuple(one.binding_failure_conditions or ()),
+        binds=bool(one.binds_to_node),
+        lacks=_lacks(one, of),
     )
+
+
+def _policy(one: wire.PolicyJson) -> CapacityPolicy:
+    bounds = one.valid_range or wire.RangeJson()
+
+    def amount(value: str | float | None) -> float | None:
+        return None if value is None else parse_quantity(value)
+
+    values = tuple(map(parse_quantity, one.valid_values or ()))
+    return CapacityPolicy(amount(one.default), values, amount(bounds.min), amount(bounds.max), amount(bounds.step))
 
 
 def _taint(one: wire.TaintJson) -> DeviceTaint:
     return DeviceTaint(one.key, one.value or "", one.effect)
 
 
-def _lacks(one: wire.DeviceJson) -> str:
-    if one.binding_conditions:
-        return "DRADeviceBindingConditions"
-    if one.allow_multiple_allocations:
-        return "DRAConsumableCapacity"
-    return "" if bytes(one.node_allocatable_resource_mappings) in _NOTHING else "DRANodeAllocatableResources"
+def _lacks(one: wire.DeviceJson, of: wire.SliceSpec) -> str:
+    if of.skip_node_operations:
+        return "DRAOptionalNodeOperations"
+    if any(consumed.compatibility_groups for consumed in one.consumes_counters or ()):
+        return "DRADeviceCompatibilityGroups"
+    mapped = (bytes(one.node_allocatable_resources), bytes(one.node_allocatable_resource_mappings))
+    return "" if set(mapped) <= set(_NOTHING) else "DRANodeAllocatableResources"
 
 
 _NOTHING: Final = (bytes(NOTHING), b"{}")
@@ -239,7 +258,8 @@ def _wish(one: wire.WishJson, name: str) -> DeviceWish:
         count=1 if one.count is None else one.count,
         admin=one.admin_access,
         tolerations=tuple(map(_toleration, one.tolerations or ())),
-        has_capacity=bytes(one.capacity) not in _NOTHING,
+        capacity=_amounts(one.capacity.requests if one.capacity is not None else None),
+        lacks="" if bytes(one.derived_attributes) in (*_NOTHING, b"[]") else "DRADerivedAttributes",
     )
 
 
@@ -254,12 +274,24 @@ def _allocation(one: wire.AllocationJson) -> Allocation:
         devices=tuple(
             AllocatedDevice(
                 request=it.request,
-                id=DeviceId(sys.intern(it.driver), sys.intern(it.pool), it.device),
+                id=_device_id(it),
                 is_admin=bool(it.admin_access),
-                is_shared=it.share_id is not None,
-                waits=bool(it.binding_conditions),
+                share=it.share_id or "",
+                consumed=_amounts(it.consumed_capacity),
+                conditions=tuple(it.binding_conditions or ()),
+                failure_conditions=tuple(it.binding_failure_conditions or ()),
+                lacks="DRAOptionalNodeOperations" if it.skip_node_operations else "",
             )
             for it in results
         ),
         node_terms=_terms(one.node_selector),
+        at=None if one.allocation_timestamp is None else one.allocation_timestamp.timestamp(),
     )
+
+
+def _device_id(one: wire.ResultJson | wire.DeviceStatusJson) -> DeviceId:
+    return DeviceId(sys.intern(one.driver), sys.intern(one.pool), one.device)
+
+
+def _amounts(amounts: Mapping[str, str | float] | None) -> tuple[tuple[str, float], ...]:
+    return tuple(sorted((sys.intern(name), parse_quantity(amount)) for name, amount in (amounts or {}).items()))

@@ -95,7 +95,8 @@ class Feasibility:
     def chosen(self, claims: tuple[ClaimInfo, ...], view: ClusterView, row: int) -> ChosenDevices | None:
         """The devices that the claims get there. Raises AllocationFailed, NodeUnusable."""
         self.searches += 1
-        supply = Supply(self._table.class_of, self._table.used.keys(), self.expressions.matches)
+        table = self._table
+        supply = Supply(table.class_of, table.used.keys(), self.expressions.matches, table.shares)
         return allocate(claims, self._pools(view, row), supply, most_steps=self._options.most_steps)
 
     def in_terms(self, terms: tuple[NodeSelectorTerm, ...], view: ClusterView) -> Bools:

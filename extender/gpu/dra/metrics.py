@@ -92,5 +92,5 @@ class DraCollector(Collector):
             for pool in table.inventory.pools.values():
                 devices[pool.id.driver] += len(pool.devices)
                 pools["incomplete" if not pool.is_complete else "invalid" if pool.mistake else "usable"] += 1
-            used = Counter(device.driver for device in table.used)
+            used = Counter(device.driver for device in {*table.used, *table.shares})
         return claims, devices, used, pools

@@ -1,6 +1,6 @@
 """ResourceSlices, DeviceClasses and ResourceClaims: what of them matters to who gets which device.
 
-Source: staging/src/k8s.io/api/resource/v1/types.go of Kubernetes 1.36.
+Source: staging/src/k8s.io/api/resource/v1/types.go of Kubernetes 1.37.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Final, NamedTuple
 
+from extender.gpu.dra.capacity import CapacityPolicy
 from scorer.cluster.constraints import NodeSelectorTerm
 
 __all__ = [
@@ -142,7 +143,11 @@ class Device:
     capacity     : by qualified name, in base units
     consumes     : of the counter sets of its pool: (set, counter, amount)
     where        : None = as its slice says
-    is_shareable : several claims may have a share of it
+    policies     : what shares of a capacity are allowed, by its name; of those that say so
+    is_shareable : several requests may have a share of it
+    conditions   : it may be used once they are true
+    failures     : conditions that say it never will be
+    binds        : who has it can be used from this one node only
     lacks        : what it needs that is not done here, as a feature gate names it; '' = nothing
     known        : expressions, and whether they select it or what is wrong; kept as long as the device
     """
@@ -154,6 +159,10 @@ class Device:
     consumes: tuple[tuple[str, str, float], ...] = ()
     where: WhereUsable | None = None
     is_shareable: bool = False
+    policies: Mapping[str, CapacityPolicy] = field(default_factory=dict)
+    conditions: tuple[str, ...] = ()
+    failures: tuple[str, ...] = ()
+    binds: bool = False
     lacks: str = ""
     known: dict[str, bool | str] = field(default_factory=dict, repr=False)
 
@@ -216,7 +225,8 @@ class DeviceWish:
     mode         : None = one that is not known
     count        : with EXACT_COUNT
     admin        : adminAccess; None = it does not say
-    has_capacity : it says how much of a device it wants
+    capacity     : what it wants of a device, by name
+    lacks        : what it asks for that is not done here, as a feature gate names it; '' = nothing
     """
 
     name: str
@@ -226,7 +236,8 @@ class DeviceWish:
     count: int = 1
     admin: bool | None = None
     tolerations: tuple[DeviceToleration, ...] = ()
-    has_capacity: bool = False
+    capacity: tuple[tuple[str, float], ...] = ()
+    lacks: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -270,21 +281,30 @@ class ClaimSpec:
 
 @dataclass(frozen=True, slots=True)
 class AllocatedDevice:
-    """status.allocation.devices.results[]. waits: it may not be used before conditions are met."""
+    """status.allocation.devices.results[].
+
+    share    : identity of a share of the device; '' = it has all of the device
+    consumed : of the device's capacity, by name; sorted
+    lacks    : what is not done here, as a feature gate names it; '' = nothing
+    """
 
     request: str
     id: DeviceId
     is_admin: bool = False
-    is_shared: bool = False
-    waits: bool = False
+    share: str = ""
+    consumed: tuple[tuple[str, float], ...] = ()
+    conditions: tuple[str, ...] = ()
+    failure_conditions: tuple[str, ...] = ()
+    lacks: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Allocation:
-    """status.allocation. node_terms: of its node selector; None = it can be used from every node."""
+    """status.allocation. node_terms: of its node selector; None = it can be used from every node; at: unix seconds."""
 
     devices: tuple[AllocatedDevice, ...]
     node_terms: tuple[NodeSelectorTerm, ...] | None = None
+    at: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -302,6 +322,7 @@ class ClaimInfo:
     """A ResourceClaim.
 
     allocation   : None = it has not been allocated
+    conditions   : types of those that are true, by device
     extended_for : UID of the pod for whose extended resources a scheduler made it; '' = it is another claim
     """
 
@@ -315,6 +336,7 @@ class ClaimInfo:
     terminating: bool = False
     resource_version: str = ""
     extended_for: str = ""
+    conditions: Mapping[DeviceId, frozenset[str]] = field(default_factory=dict, hash=False)
 
     @property
     def key(self) -> ClaimKey:

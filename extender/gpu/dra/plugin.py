@@ -7,7 +7,7 @@
     failure   unreserve     what was written is taken back; devices are used until it is known that it was
               post_filter   a claim that keeps its only pod from every node is deallocated
 
-Source: framework/plugins/dynamicresources of Kubernetes 1.36. A pod that is rejected is not helped by eviction, as
+Source: framework/plugins/dynamicresources of Kubernetes 1.37. A pod that is rejected is not helped by eviction, as
 upstream has it: a claim outlives its pods by a moment.
 """
 
@@ -28,6 +28,7 @@ from extender.framework.status import SUCCESS, Code, Status
 from extender.gpu.dra.allocator import AllocationFailed, NodeUnusable
 from extender.gpu.dra.claim_writer import NotWritten
 from extender.gpu.dra.claim_writes import ClaimWrites, Held, Session
+from extender.gpu.dra.conditions import Readiness, needs_conditions, readiness_of
 from extender.gpu.dra.extended import created_key
 from extender.gpu.dra.feasibility import NO_DEVICES, Feasibility, misfits
 from extender.gpu.dra.objects import ClaimInfo, ClaimKey
@@ -221,6 +222,10 @@ class DynamicResources:
             return Status(Code.ERROR, _NAME, str(error))
         except TimeoutError:
             return Status(Code.ERROR, _NAME, f"claims were not written in {self._options.write_seconds:g} s")
+        try:
+            await self._writes.ready(held, self._clock)
+        except NotWritten as error:
+            return Status(Code.ERROR, _NAME, str(error))
         held.is_written = True
         return SUCCESS
 
@@ -270,7 +275,7 @@ class DynamicResources:
             return Status(Code.UNSCHEDULABLE, _NAME, NO_DEVICES)
         held = self._held[pod.uid] = Held(node, {}, extended)
         for claim, devices in zip(to_allocate, chosen, strict=True):
-            made = made_allocation(claim, devices, self.table.class_of, now=self._clock())
+            made = made_allocation(claim, devices, self.table.class_of, node=node, now=self._clock())
             self.table.reserve(claim, made, pod.uid)
             held.claims[claim.key] = (claim.uid, made)
         for claim, _ in claims.allocated:
@@ -278,7 +283,12 @@ class DynamicResources:
             if flight is not None:
                 flight.users.add(pod.uid)
             held.claims[claim.key] = (claim.uid, None if flight is None else flight.made)
-        self._keep(pod.uid, self._clock() + self._options.write_seconds + _MARGIN_SECONDS)
+        seconds = self._options.write_seconds + _MARGIN_SECONDS
+        if any(made is not None and needs_conditions(made.allocation) for _, made in held.claims.values()) or any(
+            needs_conditions(allocation) for _, allocation in claims.allocated
+        ):
+            seconds += self._options.binding_seconds
+        self._keep(pod.uid, self._clock() + seconds)
         return SUCCESS
 
     def _rejections(self, pod: PodInfo, view: ClusterView) -> Sequence[Rejection]:
@@ -306,6 +316,9 @@ class DynamicResources:
     def _out_of_reach(self, claim: ClaimInfo, view: ClusterView) -> Bools:
         """(n_rows,) nodes from which the claim cannot be used with the allocation that it has."""
         allocation = self.table.allocation_of(claim)
+        timeout = self._options.binding_seconds
+        if claim.allocation is not None and readiness_of(claim, self._clock(), timeout)[0] is Readiness.FAILED:
+            return np.ones(view.n_rows, dtype=bool)
         if allocation is None or allocation.node_terms is None:
             return np.zeros(view.n_rows, dtype=bool)
         return ~self.feasibility.in_terms(allocation.node_terms, view)

@@ -34,12 +34,12 @@ def refusal_of(claim: ClaimInfo, classes: Mapping[str, ClassInfo]) -> str:
 
 def unusable(claim: ClaimInfo) -> str:
     """Why a claim that has been allocated, by somebody else maybe, cannot be used by pods placed here; '' = it can."""
-    if claim.allocation is not None and any(one.waits for one in claim.allocation.devices):
-        return (
-            f"resource claim {claim.namespace}/{claim.name} has devices with binding conditions "
-            "(DRADeviceBindingConditions), which are not supported here"
-        )
-    return ""
+    devices = () if claim.allocation is None else claim.allocation.devices
+    lacking = next((one for one in devices if one.lacks), None)
+    if lacking is None:
+        return ""
+    what = f"resource claim {claim.namespace}/{claim.name} has device {'/'.join(lacking.id)}"
+    return f"{what}, which needs {lacking.lacks}: that is not supported here"
 
 
 def _refusal_of_wish(wish: DeviceWish, classes: Mapping[str, ClassInfo]) -> str:
@@ -50,8 +50,8 @@ def _refusal_of_wish(wish: DeviceWish, classes: Mapping[str, ClassInfo]) -> str:
         return f"device class {wish.device_class} does not exist"
     if wish.mode is None:
         return "unsupported allocation mode"
-    if wish.has_capacity:
-        return "it asks for a share of a device (DRAConsumableCapacity), which is not supported here"
+    if wish.lacks:
+        return f"it needs {wish.lacks}, which is not supported here"
     if None in wish.selectors or None in device_class.selectors:
         return "CEL expression empty (unsupported selector type?)"
     if wish.mode is Mode.EXACT_COUNT and wish.count < 1:

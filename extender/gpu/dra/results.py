@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
+from uuid import uuid4
 
 from msgspec import Raw
 
@@ -30,16 +31,15 @@ class MadeAllocation:
 
 
 def made_allocation(
-    claim: ClaimInfo, chosen: Sequence[Chosen], classes: Mapping[str, ClassInfo], *, now: float
+    claim: ClaimInfo, chosen: Sequence[Chosen], classes: Mapping[str, ClassInfo], *, node: str, now: float
 ) -> MadeAllocation:
-    """now: unix seconds."""
-    terms = _node_terms(chosen)
-    allocation = Allocation(
-        tuple(AllocatedDevice(one.wish.name, one.device.id, is_admin=bool(one.wish.admin)) for one in chosen), terms
-    )
+    """node: on which it was chosen; now: unix seconds."""
+    terms = _node_terms(chosen, node)
+    given = tuple(map(_allocated, chosen))
+    allocation = Allocation(given, terms, float(int(now)))
     devices: Json = {}
     if chosen:
-        devices["results"] = [_result(one) for one in chosen]
+        devices["results"] = [_result(one, made) for one, made in zip(chosen, given, strict=True)]
     if config := _config(claim, chosen, classes):
         devices["config"] = config
     made: Json = {"devices": devices} if devices else {}
@@ -49,13 +49,33 @@ def made_allocation(
     return MadeAllocation(allocation, made)
 
 
-def _result(one: Chosen) -> Json:
+def _allocated(one: Chosen) -> AllocatedDevice:
+    return AllocatedDevice(
+        one.wish.name,
+        one.device.id,
+        is_admin=bool(one.wish.admin),
+        share="" if one.share is None else str(uuid4()),
+        consumed=tuple(sorted((one.share or {}).items())),
+        conditions=one.device.conditions,
+        failure_conditions=one.device.failures,
+    )
+
+
+def _result(one: Chosen, given: AllocatedDevice) -> Json:
     driver, pool, device = one.device.id
     made: Json = {"request": one.wish.name, "driver": driver, "pool": pool, "device": device}
     if one.wish.admin:
         made["adminAccess"] = True
     if one.wish.tolerations:
         made["tolerations"] = [_toleration_json(it) for it in one.wish.tolerations]
+    if given.conditions:
+        made["bindingConditions"] = list(given.conditions)
+    if given.failure_conditions:
+        made["bindingFailureConditions"] = list(given.failure_conditions)
+    if given.share:
+        made["shareID"] = given.share
+    if given.consumed:
+        made["consumedCapacity"] = {name: f"{amount:.9f}".rstrip("0").rstrip(".") for name, amount in given.consumed}
     return made
 
 
@@ -81,14 +101,14 @@ def _config(claim: ClaimInfo, chosen: Sequence[Chosen], classes: Mapping[str, Cl
     return made
 
 
-def _node_terms(chosen: Sequence[Chosen]) -> tuple[NodeSelectorTerm, ...] | None:
+def _node_terms(chosen: Sequence[Chosen], node: str) -> tuple[NodeSelectorTerm, ...] | None:
     """From where all of the devices can be used; None = from everywhere."""
     expressions: dict[tuple[str, Operator, frozenset[str]], Requirement] = {}
     fields: dict[tuple[str, Operator, frozenset[str]], Requirement] = {}
     for one in chosen:
         where = _where(one)
-        if where.node:
-            by_name = Requirement("metadata.name", Operator.IN, (where.node,))
+        if where.node or one.device.binds:
+            by_name = Requirement("metadata.name", Operator.IN, (node,))
             return (NodeSelectorTerm(fields=(by_name,)),)
         for term in where.terms or ():
             for found, requirements in ((fields, term.fields), (expressions, term.expressions)):

@@ -10,7 +10,7 @@ of one claim the state with the highest resourceVersion counts, which is a numbe
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Final, Generic, TypeVar
@@ -18,7 +18,16 @@ from typing import Final, Generic, TypeVar
 import numpy as np
 
 from extender.gpu.dra.extended import classes_by_resource
-from extender.gpu.dra.objects import Allocation, ClaimInfo, ClaimKey, ClassInfo, DeviceId, SliceInfo, TaintRule
+from extender.gpu.dra.objects import (
+    AllocatedDevice,
+    Allocation,
+    ClaimInfo,
+    ClaimKey,
+    ClassInfo,
+    DeviceId,
+    SliceInfo,
+    TaintRule,
+)
 from extender.gpu.dra.pools import Inventory
 from extender.gpu.dra.results import MadeAllocation
 from extender.gpu.dra.taint_rules import TaintedSlices
@@ -75,6 +84,7 @@ class DraTable(NodesAndPodsOnly):
         self.inventory = Inventory()
         self.class_of: dict[str, ClassInfo] = {}
         self.used: dict[DeviceId, set[ClaimKey]] = {}
+        self.shares: dict[DeviceId, dict[tuple[ClaimKey, str], Mapping[str, float]]] = {}  # what each consumes
         self.version = 1
         self.nodes_version = 1  # another number whenever a node has changed
         self.class_resources = {} if class_resources is None else class_resources
@@ -249,9 +259,11 @@ class DraTable(NodesAndPodsOnly):
         """Others' devices, and those for administrators, are nobody's."""
         touched: set[str] | None = set()
         for one in allocation.devices:
-            if one.is_admin or one.is_shared:
+            if one.is_admin:
                 continue
-            if sign > 0:
+            if one.share:
+                self._share(key, one, sign)
+            elif sign > 0:
                 self.used.setdefault(one.id, set()).add(key)
             elif key in (users := self.used.get(one.id, set())):
                 users.discard(key)
@@ -260,6 +272,15 @@ class DraTable(NodesAndPodsOnly):
             nodes = self.inventory.nodes_of(one.id.pool_id)
             touched = None if touched is None or nodes is None else touched | nodes
         self._touch(touched)
+
+    def _share(self, key: ClaimKey, one: AllocatedDevice, sign: int) -> None:
+        of_device = self.shares.setdefault(one.id, {})
+        if sign > 0:
+            of_device[key, one.share] = dict(one.consumed)
+        else:
+            of_device.pop((key, one.share), None)
+        if not of_device:
+            del self.shares[one.id]
 
     # Slices and classes
 

@@ -6,7 +6,7 @@ import msgspec
 from msgspec import Raw
 
 from scorer.cluster.wire import Metadata
-from scorer.cluster.wire_base import NOTHING, Text, Wire
+from scorer.cluster.wire_base import NOTHING, Text, Time, Wire
 from scorer.cluster.wire_scheduling import NodeSelectorJson
 
 __all__ = ["ClaimJson", "ClassJson", "DevicesJson", "SliceJson", "TaintRuleJson", "TolerationJson"]
@@ -23,8 +23,23 @@ class AttributeJson(Wire):
     version: Text | None = None
 
 
+class RangeJson(Wire):
+    min: _Amount | None = None
+    max: _Amount | None = None
+    step: _Amount | None = None
+
+
+class PolicyJson(Wire):
+    """requestPolicy of a capacity."""
+
+    default: _Amount | None = None
+    valid_values: list[_Amount] | None = None
+    valid_range: RangeJson | None = None
+
+
 class CapacityJson(Wire):
     value: _Amount
+    request_policy: PolicyJson | None = None
 
 
 class CounterJson(Wire):
@@ -34,6 +49,7 @@ class CounterJson(Wire):
 class ConsumptionJson(Wire):
     counter_set: Text
     counters: dict[str, CounterJson] | None = None
+    compatibility_groups: list[Text] | None = None
 
 
 class CounterSetJson(Wire):
@@ -76,9 +92,12 @@ class DeviceJson(Wire):
     node_selector: NodeSelectorJson | None = None
     all_nodes: bool | None = None
     taints: list[TaintJson] | None = None
+    binds_to_node: bool | None = None
     binding_conditions: list[Text] | None = None
+    binding_failure_conditions: list[Text] | None = None
     allow_multiple_allocations: bool | None = None
-    node_allocatable_resource_mappings: Raw = NOTHING
+    node_allocatable_resources: Raw = NOTHING
+    node_allocatable_resource_mappings: Raw = NOTHING  # its name in 1.36
 
 
 class PoolJson(Wire):
@@ -96,6 +115,7 @@ class SliceSpec(Wire):
     per_device_node_selection: bool | None = None
     devices: list[DeviceJson] | None = None
     shared_counters: list[CounterSetJson] | None = None
+    skip_node_operations: list[Text] | None = None
 
 
 class SliceJson(Wire):
@@ -141,6 +161,12 @@ class TolerationJson(Wire, omit_defaults=True):
     toleration_seconds: int | None = None
 
 
+class RequirementsJson(Wire):
+    """capacity of a request."""
+
+    requests: dict[str, _Amount] | None = None
+
+
 class WishJson(Wire):
     """exactly, or an entry of firstAvailable."""
 
@@ -151,7 +177,8 @@ class WishJson(Wire):
     count: int | None = None
     admin_access: bool | None = None
     tolerations: list[TolerationJson] | None = None
-    capacity: Raw = NOTHING
+    capacity: RequirementsJson | None = None
+    derived_attributes: Raw = NOTHING
 
 
 class RequestJson(Wire):
@@ -185,7 +212,10 @@ class ResultJson(Wire):
     device: Text
     admin_access: bool | None = None
     binding_conditions: list[Text] | None = None
+    binding_failure_conditions: list[Text] | None = None
     share_id: Text | None = msgspec.field(default=None, name="shareID")
+    consumed_capacity: dict[str, _Amount] | None = None
+    skip_node_operations: list[Text] | None = None
 
 
 class ResultsJson(Wire):
@@ -195,6 +225,21 @@ class ResultsJson(Wire):
 class AllocationJson(Wire):
     devices: ResultsJson | None = None
     node_selector: NodeSelectorJson | None = None
+    allocation_timestamp: Time | None = None
+
+
+class ConditionJson(Wire):
+    type: Text
+    status: Text = ""
+
+
+class DeviceStatusJson(Wire):
+    """status.devices[], which drivers write."""
+
+    driver: Text
+    pool: Text
+    device: Text
+    conditions: list[ConditionJson] | None = None
 
 
 class ConsumerJson(Wire):
@@ -207,6 +252,7 @@ class ConsumerJson(Wire):
 class ClaimStatus(Wire):
     allocation: AllocationJson | None = None
     reserved_for: list[ConsumerJson] | None = None
+    devices: list[DeviceStatusJson] | None = None
 
 
 class ClaimMetadata(Metadata):

@@ -29,7 +29,6 @@ from tests.extender.gpu.dra.manifests import (
 )
 
 OURS = f'device.attributes["{DRIVER}"]'
-SHARE = "it asks for a share of a device (DRAConsumableCapacity), which is not supported here"
 BROKEN: Manifest = {"key": "broken", "value": "fan", "effect": "NoSchedule"}
 CLASSES = {
     one["metadata"]["name"]: class_of(one)
@@ -217,15 +216,19 @@ def test_parts_of_a_device_use_its_counters() -> None:
 def test_devices_that_need_what_is_not_supported_are_left_alone() -> None:
     odd = resource_slice(
         "s",
-        device("a") | {"bindingConditions": ["Attached"], "bindingFailureConditions": ["Failed"]},
-        device("b") | {"allowMultipleAllocations": True},
+        device("a") | {"nodeAllocatableResources": {"cpu": {"mapping": {"deviceMultiplier": "1"}}}},
+        device("b") | {"nodeAllocatableResourceMappings": {"cpu": {}}},
         device("plain"),
         node="n",
     )
     assert names(chosen([claim("c")], odd)) == [["plain"]]
     assert chosen([claim("c", request(count=2))], odd) is None
-    with pytest.raises(NodeUnusable, match="DRADeviceBindingConditions"):
+    with pytest.raises(NodeUnusable, match="DRANodeAllocatableResources"):
         chosen([claim("c", request(allocationMode="All"))], odd)
+    skipping = resource_slice("s", device("a"), node="n", skipNodeOperations=["Prepare"])
+    assert chosen([claim("c")], skipping) is None
+    counted = device("a") | {"consumesCounters": [{"counterSet": "c", "compatibilityGroups": ["g"]}]}
+    assert chosen([claim("c")], resource_slice("s", counted, node="n")) is None
 
 
 def test_a_broken_expression_names_who_has_it() -> None:
@@ -265,8 +268,8 @@ def test_more_ways_than_can_be_tried() -> None:
         (claim("c", request(allocationMode="Some")), "resource claim shop/c, request r: unsupported allocation mode"),
         (claim("c", {"name": "r"}), "resource claim shop/c, request r: unknown request type"),
         (
-            claim("c", request(capacity={"requests": {"memory": "1Gi"}})),
-            f"resource claim shop/c, request r: {SHARE}",
+            claim("c", request(derivedAttributes=[{"name": "a.example.com/b", "expression": "1"}])),
+            "resource claim shop/c, request r: it needs DRADerivedAttributes, which is not supported here",
         ),
         (
             claim("c", request(selectors=[{}])),

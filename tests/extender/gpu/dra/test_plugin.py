@@ -370,9 +370,9 @@ def test_a_claim_is_not_deallocated_if_the_pod_fits_nowhere_else_either() -> Non
     assert world.server.submitted == []
 
 
-def test_a_claim_with_binding_conditions_is_refused() -> None:
-    world = World(allocated("c", "a", "0", bindingConditions=["Attached"]))
-    assert all("DRADeviceBindingConditions" in one for one in reason(world, "p", "c"))
+def test_a_claim_with_a_device_that_needs_something_of_the_kubelet_is_refused() -> None:
+    world = World(allocated("c", "a", "0", skipNodeOperations=["Prepare"]))
+    assert all("needs DRAOptionalNodeOperations" in one for one in reason(world, "p", "c"))
 
 
 def test_a_mistake_in_a_claim_is_told_and_fits_nowhere() -> None:
