@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
+from extender.lost_points import POOL_POINTS
 from tests.servers.cluster_objects import ClusterWriter, node, pod
 from tests.servers.control_plane.control_plane import ControlPlane
 from tests.servers.control_plane.kube_scheduler import KubeScheduler
@@ -55,6 +56,10 @@ def test_negative_points_move_the_choice_away(chooser: Chooser) -> None:
 def test_points_beyond_the_nominal_ten_count_in_full(chooser: Chooser) -> None:
     assert chooser.chosen({"roomy": 10, "busy": 40}) == "busy"
     assert chooser.chosen({"roomy": -40, "busy": -10}) == "busy"
+
+
+def test_points_that_put_pools_in_order_count_in_full(chooser: Chooser) -> None:
+    assert chooser.chosen({"roomy": -20 * POOL_POINTS, "busy": -19 * POOL_POINTS}) == "busy"
 
 
 def test_less_than_the_default_plugins_differ_by_changes_nothing(chooser: Chooser) -> None:

@@ -11,6 +11,7 @@ from rich.console import Console
 from forecast_scheduler.explanation_tables import amount, explanation_tables, remarks
 from scorer.answers import ExplainedNode, ExplainedScore, Explanation, Peak
 from scorer.degradation import Level
+from scorer.judgement import Judgement, SumPart
 
 PEAK = Peak("cpu", "cores", 21.0, 24.0, 40.0, 0.525, datetime(2026, 5, 19, 20, tzinfo=UTC))
 NODE = ExplainedNode(
@@ -121,3 +122,17 @@ def test_assumed_capacities_are_marked() -> None:
     (line,) = [line for line in remarks(explanation) if "assumed" in line]
     assert line.startswith("capacity of disk, log assumed")
     assert "assumed" not in shown(EXPLANATION) + "".join(remarks(EXPLANATION))
+
+
+def test_a_table_shows_what_each_score_adds_with_its_weight() -> None:
+    parts = (
+        SumPart("ImageLocality", 7, {"node-1": 0.0, "node-2": 140.0}),
+        SumPart("ForecastScheduler", 0.5, {"node-1": 250.0, "node-2": 90.5}),
+    )
+    totals = {"node-1": 250.0, "node-2": 230.5}
+    judged = Judgement("profile online", ("node-1", "node-2"), totals, parts)
+    text = shown(replace(EXPLANATION, judgement=judged))
+    assert "What each score adds to the sum" in text
+    lines = [line.split() for line in text.splitlines()]
+    assert ["│", "ImageLocality", "x", "7", "│", "0.0", "│", "140.0", "│"] in lines
+    assert ["│", "ForecastScheduler", "x", "0.5", "│", "250.0", "│", "90.5", "│"] in lines

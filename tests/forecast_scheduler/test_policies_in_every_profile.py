@@ -116,6 +116,18 @@ def test_whatever_a_policy_says_of_filters_the_standard_ones_and_those_of_the_pr
         assert both - none == {"PredictedPeak", "RareDevices"}
 
 
+def test_weights_of_plugins_are_noted_where_kube_scheduler_places_the_pod(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """Its weights are its own: the default ones are assumed."""
+    cluster = cluster_file(tmp_path, made_node("a", domain=None), made_pod("pod-0", scheduler="default-scheduler"))
+    document = {"default": "a", "policies": {"a": {"scores": {"plugin_weights": {"ImageLocality": 0}}}}}
+    options = ["--cluster", str(cluster), "--models", str(tmp_path), "--policies", policies(tmp_path, document)]
+    found = answer(capfd, "explain", "shop/pod-0", *options)
+    assert "plugin_weights of policy a: they count in our own loops" in found["not_applied"]
+    assert {part["name"]: part["weight"] for part in found["judgement"]["parts"]} == PLUGIN_WEIGHTS
+
+
 def test_every_score_of_a_profile_has_a_name_that_policies_know() -> None:
     _, profiles = made(*NAMES)
     names = {score.name for profile in profiles.values() for score, _ in profile.scores}

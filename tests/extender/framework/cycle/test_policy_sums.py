@@ -75,6 +75,14 @@ def test_a_batch_fills_pools_as_one_by_one(seed: int, pools: Sequence[LabelSelec
     assert_same(seed, pools=PoolOrder(pools))
 
 
+def test_a_node_is_of_the_first_pool_that_it_matches() -> None:
+    cluster = varied_cluster(2)
+    ssd, zone = (PoolOrder([pool]).places(cluster.view) == 0 for pool in (SSD, FIRST_ZONE))
+    both = PoolOrder([FIRST_ZONE, SSD]).places(cluster.view)
+    assert (ssd & zone).any()
+    np.testing.assert_array_equal(both, np.where(zone, 0, np.where(ssd, 1, 2)))
+
+
 def test_a_pool_has_room_while_one_of_its_nodes_passes_all_filters() -> None:
     """Every pod outside the first pool was placed when no node of it passed."""
     cluster = by_policy(varied_cluster(2, n_pods=400), pools=PoolOrder([SSD]))
