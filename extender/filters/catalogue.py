@@ -13,6 +13,7 @@ from typing import Final
 from extender.filters.filter import Filter
 from extender.filters.inter_pod_affinity import InterPodAffinity
 from extender.filters.node_affinity import NodeAffinity
+from extender.filters.node_declared_features import NodeDeclaredFeatures
 from extender.filters.node_name import NodeName
 from extender.filters.node_ports import NodePorts
 from extender.filters.node_resources_fit import NodeResourcesFit
@@ -55,6 +56,7 @@ STANDARD_FILTERS: Final = {
         StandardFilter(VolumeZone, STORAGE_KINDS),
         StandardFilter(PodTopologySpread),
         StandardFilter(InterPodAffinity, (Kind.NAMESPACES,)),
+        StandardFilter(NodeDeclaredFeatures),
     )
 }
 

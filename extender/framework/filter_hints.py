@@ -1,6 +1,6 @@
 """Which events may make a filter accept a pod that it rejected: queueing hints of the filters.
 
-Source: EventsToRegister and isSchedulableAfter... of the plugins in pkg/scheduler/framework/plugins (v1.36). A hint may
+Source: EventsToRegister and isSchedulableAfter... of the plugins in pkg/scheduler/framework/plugins (v1.37). A hint may
 say yes once too often, which costs an attempt; never once too rarely, which costs minutes.
 """
 
@@ -51,7 +51,7 @@ def _room_grew(pod: PodInfo, event: ClusterEvent) -> bool:
 
 
 def _is_another_node(pod: PodInfo, event: ClusterEvent) -> bool:
-    """A node is new, or is labelled, tainted or cordoned otherwise than before."""
+    """A node is new, or is labelled, tainted or cordoned otherwise than before, or declares other features."""
     node, before = event.node, event.before
     if node is None or before is None:
         return True
@@ -59,7 +59,7 @@ def _is_another_node(pod: PodInfo, event: ClusterEvent) -> bool:
 
 
 def _facts(node: NodeInfo) -> tuple[object, ...]:
-    return node.labels, node.taints, node.unschedulable, node.ready
+    return node.labels, node.taints, node.unschedulable, node.ready, node.features
 
 
 def _may_join(pod: PodInfo, event: ClusterEvent) -> bool:
@@ -116,6 +116,7 @@ _HINTS: Final = (
     FilterHint("VolumeZone", _STORAGE | _NODES, _always),
     FilterHint("PodTopologySpread", _NODES | _PODS, _shares_namespace),
     FilterHint("InterPodAffinity", _NODES | _PODS | {EventKind.NAMESPACE_CHANGED}, _may_be_meant),
+    FilterHint("NodeDeclaredFeatures", _NODES, _is_another_node),
     FilterHint("PredictedPeak", _NODES | _LEFT | _FORECAST, _always),
     FilterHint("PredictedGap", _NODES | _LEFT | _FORECAST, _always),
 )

@@ -1,6 +1,6 @@
 """The index as a whole: hands each change of the cluster to the tables that it concerns.
 
-    ClusterState --changes--> PlacementIndex --> NodeLabels, NodeTaints, NodeImages   by row of the node
+    ClusterState --changes--> PlacementIndex --> NodeLabels, NodeTaints, NodeImages, NodeFeatures   by row
                                              --> PodGroups, AffinityTerms             pods that sit, by labels and row
                                              --> HostPorts                            pods that take ports of the node
     Namespaces, volumes, claims, ... --------> Namespaces, Storage
@@ -18,6 +18,7 @@ from typing import Any, Final
 from extender.index.affinity_terms import AffinityTerms
 from extender.index.host_ports import HostPorts
 from extender.index.namespaces import Namespaces
+from extender.index.node_features import NodeFeatures
 from extender.index.node_images import NodeImages
 from extender.index.node_labels import NodeLabels
 from extender.index.node_taints import NodeTaints
@@ -57,6 +58,7 @@ class PlacementIndex:
     def _make(self) -> None:
         state = self.state
         self.labels, self.taints, self.images = NodeLabels(state.nodes), NodeTaints(), NodeImages()
+        self.features = NodeFeatures()
         self.groups, self.terms, self.ports = PodGroups(), AffinityTerms(), HostPorts()
         self._counted = {}
         for row in range(state.n_rows):
@@ -104,6 +106,7 @@ class PlacementIndex:
         self.labels.node_changed(row)
         self.taints.node_changed(row, node)
         self.images.node_changed(row, node)
+        self.features.node_changed(row, node)
 
     def _pod_changed(self, uid: str, row: int | None, pod: PodInfo) -> None:
         """Count a pod where it sits now, and no longer where, and as what, it was counted before."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from functools import lru_cache
 from typing import Final
 
 import msgspec
@@ -12,6 +13,7 @@ from scorer.cluster import wire
 from scorer.cluster.constraint_decoding import host_ports, pod_constraints, pod_volumes, uses_host
 from scorer.cluster.device_asks import device_asks, may_be_of_class
 from scorer.cluster.kubernetes_version import NEWEST, KubernetesVersion
+from scorer.cluster.needed_features import needed_features
 from scorer.cluster.objects import (
     NamespaceInfo,
     NodeImage,
@@ -66,6 +68,7 @@ def node_info(node: wire.NodeJson) -> NodeInfo:
         allocatable=quantities(status.allocatable),
         addresses=tuple(a.address for a in status.addresses or () if a.type in ("InternalIP", "Hostname")),
         images=tuple(NodeImage(tuple(map(sys.intern, i.names or ())), i.size_bytes or 0) for i in status.images or ()),
+        features=_shared_features(tuple(status.declared_features)) if status.declared_features else frozenset(),
     )
 
 
@@ -112,7 +115,14 @@ def pod_info(pod: wire.PodJson, version: KubernetesVersion = NEWEST) -> PodInfo:
         resource_claims=_resource_claims(spec, status) if spec.resource_claims else (),
         containers=effective.containers,
         device_asks=device_asks(spec) if any(map(may_be_of_class, effective.requests)) else (),
+        needed_features=needed_features(spec),
     )
+
+
+@lru_cache(maxsize=1024)
+def _shared_features(names: tuple[str, ...]) -> frozenset[str]:
+    """One set for all nodes that declare the same."""
+    return frozenset(map(sys.intern, names))
 
 
 def replica_set_info(metadata: wire.Metadata) -> ReplicaSetInfo:

@@ -72,6 +72,7 @@ class NodeInfo:
     annotations           : ours only
     capacity, allocatable : by Kubernetes resource name
     addresses             : InternalIP and Hostname, as metrics may name the node
+    features              : what its kubelet declares to support (status.declaredFeatures)
     """
 
     name: str
@@ -84,6 +85,7 @@ class NodeInfo:
     allocatable: Mapping[str, float]
     addresses: tuple[str, ...] = ()
     images: tuple[NodeImage, ...] = ()
+    features: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,6 +150,7 @@ class PodInfo:
     resource_claims  : devices that it asks for by claims of resource.k8s.io
     containers       : None = it has one container, and that requests all that the pod does
     device_asks      : what its containers request of extended resources
+    needed_features  : what a node must declare to run it
     """
 
     uid: str
@@ -183,6 +186,7 @@ class PodInfo:
     resource_claims: tuple[PodResourceClaim, ...] = ()
     containers: ContainerRequests | None = None
     device_asks: tuple[DeviceAsk, ...] = ()
+    needed_features: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -108,6 +108,7 @@ class NodeStatus(Wire):
     allocatable: Amounts | None = None
     conditions: list[Condition] | None = None
     addresses: list[Address] | None = None
+    declared_features: list[Text] | None = None
 
 
 class NodeJson(Wire):
@@ -132,6 +133,8 @@ class Container(Wire):
     image: Text = ""
     resources: Raw = NOTHING
     restart_policy: Text | None = None
+    restart_policy_rules: Raw = NOTHING
+    volume_mounts: Raw = NOTHING
     ports: list[PortJson] | None = None
 
 
@@ -153,6 +156,7 @@ class PodSpec(Wire):
 
     containers: list[Container] | None = None
     init_containers: list[Container] | None = None
+    ephemeral_containers: list[Container] | None = None
     volumes: list[VolumeJson] | None = None
     scheduling_gates: list[GateJson] | None = None
     preemption_policy: Text | None = None
@@ -162,6 +166,7 @@ class PodSpec(Wire):
     topology_spread_constraints: Raw = NOTHING
     node_name: Text | None = None
     host_network: bool | None = None
+    host_users: bool | None = None
     host_pid: bool | None = msgspec.field(name="hostPID", default=None)
     host_ipc: bool | None = msgspec.field(name="hostIPC", default=None)
     scheduler_name: Text | None = None

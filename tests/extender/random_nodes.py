@@ -12,6 +12,7 @@ __all__ = ["CARD", "HUGE_PAGES", "IMAGES", "NODE_LABELS", "TAINTS", "random_node
 
 CARD: Final = "example.com/card"
 HUGE_PAGES: Final = "hugepages-2Mi"
+RESTART_ALL: Final = "RestartAllContainersOnContainerExits"
 
 NODE_LABELS: Final = {
     "topology.kubernetes.io/zone": ("east", "west", "north"),
@@ -31,6 +32,9 @@ IMAGES: Final = (
 )
 """Names and bytes."""
 
+FEATURES: Final = ("GuaranteedQoSPodCPUResize", RESTART_ALL)
+"""In the order in which the API server wants them."""
+
 _CPU: Final = ("500m", "1", "2", "4", "8", "0.75")
 _MEMORY: Final = ("512Mi", "1Gi", "2G", "8Gi", "3e9")
 
@@ -38,10 +42,11 @@ _MEMORY: Final = ("512Mi", "1Gi", "2G", "8Gi", "3e9")
 def random_node(rng: Random, name: str, *, plain: bool = False) -> Manifest:
     """A node, mostly without taints. plain: large, and open to every pod."""
     labels = {key: rng.choice(values) for key, values in NODE_LABELS.items() if often(rng, 0.9)}
+    features = [one for one in FEATURES if often(rng, 0.7)]
     images = [{"names": list(names), "sizeBytes": size} for names, size in IMAGES if often(rng, 0.4)]
     if plain:
         made = node(name, labels=labels, extended={CARD: "8"})
-        made["status"]["images"] = images
+        made["status"] |= {"images": images, "declaredFeatures": features}
         return made
     extended: dict[str, str] = {}
     if often(rng, 0.4):
@@ -57,7 +62,7 @@ def random_node(rng: Random, name: str, *, plain: bool = False) -> Manifest:
         taints=_taints(rng) if often(rng, 0.2) else (),
         extended=extended,
     )
-    made["status"]["images"] = images
+    made["status"] |= {"images": images, "declaredFeatures": features}
     if often(rng, 0.15):
         made["status"]["allocatable"] |= {"cpu": rng.choice(_CPU), "memory": rng.choice(_MEMORY)}
     if often(rng, 0.05):

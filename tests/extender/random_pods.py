@@ -110,6 +110,8 @@ def random_probe(
         spec["volumes"] = volumes(rng, made["metadata"]["namespace"])
     if affinity:
         spec["affinity"] = affinity
+    if often(rng, 0.06):
+        _needs_a_feature(rng, spec)
     if soft and often(rng, 0.1):
         _add_image_volume(rng, spec)
     return made
@@ -161,6 +163,13 @@ def _pod(rng: Random, name: str, *, large: float, ports: float) -> Manifest:
     if often(rng, 0.08):
         _add_pod_level(rng, spec)
     return made
+
+
+def _needs_a_feature(rng: Random, spec: Json) -> None:
+    """Of the node, which has to declare it; other rules need none."""
+    action = rng.choice(("RestartAllContainers", "RestartAllContainers", "Restart"))
+    rule = {"action": action, "exitCodes": {"operator": "In", "values": [3]}}
+    rng.choice(spec["containers"]).update(restartPolicy="Never", restartPolicyRules=[rule])
 
 
 def _add_image_volume(rng: Random, spec: Json) -> None:

@@ -24,6 +24,7 @@ from extender.scores.pod_topology_spread import PodTopologySpread as PodTopology
 from extender.scores.soft_spread import SYSTEM_DEFAULTS
 from scorer.cluster.constraints import LabelSelector, Operator, Requirement
 from scorer.cluster.decoding import Kind, decode_object
+from scorer.cluster.kubernetes_version import COMPARED
 from scorer.cluster.objects import NodeInfo, PodInfo
 from scorer.cluster.seating import sits
 from tests.extender.random_cluster import random_cluster
@@ -121,7 +122,9 @@ def test_clusters_of_many_pods_agree(seed: int) -> None:
     nodes = [_decoded(Kind.NODES, one, NodeInfo) for one in cluster.nodes]
     sitting = [_decoded(Kind.PODS, one, PodInfo) for one in cluster.sitting]
     sitting = [replace(pod, terminating=pod.name in cluster.terminating) for pod in sitting if sits(pod)]
-    loops, view = LoopCluster(nodes, sitting, cluster.namespaces), view_of(nodes, sitting, cluster.namespaces)
+    view = view_of(nodes, sitting, cluster.namespaces)
+    view.state.version = COMPARED[seed % len(COMPARED)]
+    loops = LoopCluster(nodes, sitting, cluster.namespaces, view.state.version)
     names = [node.name for node in nodes]
     for one in cluster.probes:
         probe = _decoded(Kind.PODS, one, PodInfo)

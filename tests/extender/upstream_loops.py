@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 
 from extender.selectors import selector_matches
 from scorer.cluster.constraints import LabelSelector, PodAffinityTerm, TopologySpreadConstraint
+from scorer.cluster.kubernetes_version import NEWEST, KubernetesVersion
 from scorer.cluster.objects import NodeInfo, PodInfo
 
 __all__ = ["LoopCluster"]
@@ -29,6 +30,7 @@ class LoopCluster:
     nodes: Sequence[NodeInfo]
     pods: Sequence[PodInfo]
     namespaces: Mapping[str, Mapping[str, str]]
+    version: KubernetesVersion = NEWEST
     _by_node: dict[str, list[PodInfo]] = field(default_factory=dict, init=False)
 
     def __post_init__(self) -> None:
@@ -46,10 +48,14 @@ class LoopCluster:
         return in_namespace and selector_matches(term.selector, pod.labels)
 
     def mine_means(self, term: PodAffinityTerm, pod: PodInfo) -> bool:
-        """Of the pod being placed: namespaces that are listed are found by label; the selector meets no labels then."""
+        """Of the pod being placed: namespaces that are listed are found by label; the selector meets no labels then.
+
+        From 1.37 it is gone by then, unless it is empty.
+        """
         selector = term.namespace_selector
         listed = {name for name, labels in self.namespaces.items() if selector_matches(selector, labels)}
-        in_namespace = pod.namespace in term.namespaces | listed or selector_matches(selector, {})
+        is_left = selector is not None and not (self.version.keeps_namespace_selectors and selector.requirements)
+        in_namespace = pod.namespace in term.namespaces | listed or (is_left and selector_matches(selector, {}))
         return in_namespace and selector_matches(term.selector, pod.labels)
 
     # InterPodAffinity

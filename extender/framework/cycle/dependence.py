@@ -90,6 +90,7 @@ _UNMOVED: Final[Mapping[str, _Rule]] = MappingProxyType(
         "VolumeZone": _without_volumes,
         "PodTopologySpread": _without_hard_spread,
         "InterPodAffinity": _without_own_terms,
+        "NodeDeclaredFeatures": _unmoved,
         "PredictedPeak": _without_thresholds,
         "NominatedPods": _says_so,
         "NominatedDevices": _says_so,

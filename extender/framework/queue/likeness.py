@@ -29,6 +29,7 @@ _MATTERS: Final = attrgetter(
     "image_volumes",
     "gates",
     "may_preempt",
+    "needed_features",
 )
 
 
@@ -56,4 +57,5 @@ def likeness(pod: PodInfo) -> Hashable:
         frozenset(pod.requests.items()),
         pod.host_ports,
         pod.volumes,
+        pod.needed_features,
     )

@@ -9,7 +9,7 @@ import pytest
 
 from forecast.service_key import Owner
 from scorer.cluster.constraints import HostPort, PodConstraints, PodVolume
-from scorer.cluster.objects import ContainerRequests, Phase, PodInfo, PodResourceClaim, QosClass
+from scorer.cluster.objects import ContainerRequests, DeviceAsk, Phase, PodInfo, PodResourceClaim, QosClass
 from scorer.cluster.pod_shape import is_like, on_node, on_nodes
 from tests.scorer.cluster.api_objects import pod
 
@@ -46,6 +46,8 @@ OTHERWISE: dict[str, Any] = {
     "uses_host": True,
     "is_preparing": True,
     "resource_claims": (PodResourceClaim("gpu", "claim"),),
+    "device_asks": (DeviceAsk("main", 0, "example.com/card", 0, 1, False),),
+    "needed_features": ("VolumeBindMountOptions",),
     "containers": ContainerRequests((), ({"cpu": 1.0}, {"cpu": 1.0})),
 }
 
