@@ -41,6 +41,7 @@ def filter_options(settings: ExtenderSettings) -> FilterOptions:
     rare = settings.rare_devices
     return FilterOptions(
         domain=settings.domain,
+        daemons=tuple(settings.daemon_schedulers),
         rare_devices=RareDeviceOptions(
             RareDeviceMode(rare.mode), tuple(rare.resources), tuple(rare.types), tuple(rare.type_labels), rare.points
         ),

@@ -113,6 +113,9 @@ class ExtenderSettings(ServingSettings):
     domain: str = ""
     """Nodes whose label forecast-scheduler.io/domain says something else are filtered out."""
 
+    daemon_schedulers: list[str] = Field(default_factory=lambda: ["daemons"])
+    """Profiles of kube-scheduler whose pods of DaemonSets may be on nodes of every domain."""
+
     standard_filters: list[str] = Field(default_factory=list)
     """Filters of kube-scheduler to run once more, by plugin name; it has run its own before it asks."""
 

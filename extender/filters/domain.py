@@ -12,6 +12,7 @@ from typing import Final
 
 import numpy as np
 
+from extender.filters.annotations import comes_with_node
 from extender.filters.filter import ClusterView, Rejection
 from extender.filters.found import found
 from extender.index.node_labels import ABSENT, NodeLabels
@@ -25,19 +26,23 @@ _REASON: Final = "node(s) belonged to another scheduling domain"
 
 
 class Domain:
-    """Unresolvable, and for every pod: who may place on a node does not depend on what is placed."""
+    """Unresolvable. It holds for every pod but those of DaemonSets that a scheduler of `daemons` places: nodes of every
+    domain need their network and drivers."""
 
     name = "Domain"
 
-    def __init__(self, domain: str = "", shared: Collection[str] = ()) -> None:
+    def __init__(self, domain: str = "", shared: Collection[str] = (), daemons: Collection[str] = ()) -> None:
         """
-        domain : of this scheduler; '' = nodes without the label, or with an empty one
-        shared : further domains, where another scheduler places pods, too
+        domain  : of this scheduler; '' = nodes without the label, or with an empty one
+        shared  : further domains, where another scheduler places pods, too
+        daemons : scheduler names whose pods of DaemonSets may be on every node
         """
-        self.domain, self.shared = domain, frozenset(shared)
+        self.domain, self.shared, self._daemons = domain, frozenset(shared), frozenset(daemons)
 
     def filter(self, pod: PodInfo, view: ClusterView) -> Sequence[Rejection]:
         """One comparison per node and domain."""
+        if pod.scheduler_name in self._daemons and comes_with_node(pod):
+            return ()
         own = nodes_in(view.index.labels, {self.domain, *self.shared})
         return found(~own, view, _REASON, preemptible=False)
 

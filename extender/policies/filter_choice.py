@@ -56,6 +56,7 @@ class FilterOptions:
     """
     domain        : of this scheduler, the same for every pod: it says who owns which node
     shared        : further domains, where another scheduler places pods, too
+    daemons       : scheduler names whose pods of DaemonSets may be on nodes of every domain
     highest_peaks : by resource, see PredictedPeak; none = it does not run
     standard      : filters of kube-scheduler to run, by plugin name
     predicts      : whether the forecast is in this process, which PredictedPeak needs
@@ -68,6 +69,7 @@ class FilterOptions:
     standard: tuple[str, ...] = ()
     predicts: bool = True
     shared: tuple[str, ...] = ()
+    daemons: tuple[str, ...] = ()
     groups: GroupOptions = field(default_factory=GroupOptions)
 
 
@@ -81,7 +83,7 @@ def chosen_filters(options: FilterOptions, names: Collection[str] | None = None)
         names = _switched_on(options)
     for name in names:
         check_filter(name)
-    ours: list[Filter] = [Domain(options.domain, options.shared)]
+    ours: list[Filter] = [Domain(options.domain, options.shared, options.daemons)]
     if MachineGroup.name in names:
         ours.append(MachineGroup(Membership(options.groups)))
     if RareDevices.name in names:

@@ -21,7 +21,8 @@ from tests.servers.kustomize import DEPLOY, built, built_from
 Manifest = dict[str, Any]
 
 OVERLAYS: Final = (
-    "shadow", "extender", "own-loops", "gpu", "webhook", "kube-prometheus", "prometheus-network-policy", "local",
+    "shadow", "extender", "own-loops", "extender-and-own-loops", "gpu", "webhook", "kube-prometheus",
+    "prometheus-network-policy", "local",
 )  # fmt: skip
 OPERATORS: Final = Path(__file__).with_name("operators.yaml")
 EVERYTHING: Final = {

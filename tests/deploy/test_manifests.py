@@ -15,7 +15,7 @@ from tests.servers.kustomize import DEPLOY, built
 
 Manifest = dict[str, Any]
 
-OVERLAYS: Final = ("shadow", "extender", "own-loops", "gpu", "webhook", "local")
+OVERLAYS: Final = ("shadow", "extender", "own-loops", "extender-and-own-loops", "gpu", "webhook", "local")
 NAMESPACE: Final = "forecast-scheduler"
 SETTINGS: Final = "/etc/forecast-scheduler/settings.yaml"
 DNS: Final = {53, 5353}

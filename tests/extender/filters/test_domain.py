@@ -1,8 +1,11 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from extender.filters.domain import Domain
+from forecast.service_key import Owner
 from tests.extender.views import Verdict, node_named, passing, pod_with, verdicts, view_of
 
 KEY = "forecast-scheduler.io/domain"
@@ -35,6 +38,16 @@ def test_every_node_is_in_one_domain(domain: str, own: set[str]) -> None:
 )
 def test_domains_that_are_shared(domain: str, shared: tuple[str, ...], passing_nodes: set[str]) -> None:
     assert passing(Domain(domain, shared), pod_with(), VIEW) == passing_nodes
+
+
+@pytest.mark.parametrize(
+    ("owner", "scheduler", "passes"),
+    [("DaemonSet", "daemons", True), ("DaemonSet", "default-scheduler", False), ("ReplicaSet", "daemons", False)],
+)
+def test_pods_of_daemon_sets_pass_where_their_scheduler_is_named(owner: str, scheduler: str, passes: bool) -> None:
+    pod = replace(pod_with(), owner=Owner(owner, "net"), scheduler_name=scheduler)
+    everywhere = {"plain", "empty", "gpu", "job"}
+    assert passing(Domain("", daemons=["daemons"]), pod, VIEW) == (everywhere if passes else {"plain", "empty"})
 
 
 def test_it_is_unresolvable() -> None:
