@@ -7,7 +7,7 @@ evicted pods leave.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -203,13 +203,11 @@ class DryLoop:
                     queue.remove(queued.pod.uid)
         queue.returned(decisions.unfinished)
 
-    def _preempt(self, pod: PodInfo, nomination: Nomination) -> bool:
-        """In the cycle, under the lock: nominate the pod; its victims go once the cycle is over."""
-        nominated = self.tables.nominated
-        nominated.clear_lower(nomination.node, pod.priority)
-        if not nominated.nominate(pod, nomination.node, [victim.uid for victim in nomination.victims]):
+    def _preempt(self, seats: Sequence[tuple[PodInfo, Nomination]]) -> bool:
+        """In the cycle, under the lock: nominate pods; their victims go once the cycle is over."""
+        if self.tables.nominated.nominate_all(seats) is None:
             return False
-        self._nominations.append((pod, nomination))
+        self._nominations += seats
         return True
 
     def _evict(self) -> None:

@@ -7,7 +7,7 @@ The loop of `schedule`, the dry run of a cluster file and `explain` are three dr
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from extender.framework.cycle.cycle import Observe, SchedulingCycle
@@ -62,7 +62,7 @@ class PlacingCore:
         self,
         cluster: AssumingCluster,
         *,
-        preempt: Callable[[PodInfo, Nomination], bool],
+        preempt: Callable[[Sequence[tuple[PodInfo, Nomination]]], bool],
         withdraw: Callable[[PodInfo], object],
         observe: Observe = lambda stage, seconds: None,
     ) -> SchedulingCycle:
@@ -79,9 +79,15 @@ class PlacingCore:
 
     def adopt_nominations(self) -> None:
         """Count what waiting pods say in their status about room that was made for them."""
+        gangs = self.tables.gangs
         with self.scorer.reading() as cluster:
             waiting = [pod for pod in cluster.state.pods.values() if self.follower.is_to_be_placed(pod)]
-            self.tables.nominated.start_over(waiting)
+            if gangs is None:
+                self.tables.nominated.start_over(waiting)
+                return
+            # Nothing is kept for a gang that is not tried: members may have gone meanwhile.
+            tried = [pod for pod in waiting if gangs.gate(pod).is_success]
+            self.tables.nominated.start_over(tried, gangs.group_of)
 
     def try_again(self, pod: PodInfo) -> None:
         """Wake a pod whose preemption failed, or that something kept out of the queue of which no event tells."""

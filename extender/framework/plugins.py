@@ -36,6 +36,7 @@ __all__ = [
     "FlowHead",
     "FlowOrder",
     "Hint",
+    "KnowsDomains",
     "KnowsVictims",
     "NodePreference",
     "NodesOrStatus",
@@ -241,6 +242,14 @@ class CountsRoom(Protocol):
 
     def room(self, pod: PodInfo, view: ClusterView, rows: Ints) -> Ints:
         """(n_nodes,) pods like it that it lets onto each of these nodes, which it passes, one after the other."""
+
+
+@runtime_checkable
+class KnowsDomains(Protocol):
+    """A filter that lets a whole gang into one of several sets of nodes only. Preemption tries one after the other."""
+
+    def domains(self, pod: PodInfo, view: ClusterView) -> Sequence[Bools]:
+        """(n_rows,) each, the largest first; none = the pod is in no such gang, or members of it have chosen."""
 
 
 @runtime_checkable

@@ -26,7 +26,7 @@ from extender.gpu.devices.device_table import DeviceTable
 from extender.index.node_labels import ABSENT, LabelColumn
 from extender.topology.domains import Held, Kind, domain_sums_of, held_by_domain
 from extender.topology.members import FiltersOf, kinds_of, left_of_nodes, rooms_of
-from forecast.arrays import Ints
+from forecast.arrays import Bools, Ints
 from scorer.cluster.objects import PodInfo
 
 __all__ = ["GangTopology"]
@@ -55,6 +55,20 @@ class GangTopology:
         """filters_of: all filters of a pod's profile, this one among them or not."""
         self.chosen: Counter[int] = Counter()
         self._gangs, self._devices, self._filters_of = gangs, devices, filters_of
+
+    # KnowsDomains
+
+    def domains(self, pod: PodInfo, view: ClusterView) -> Sequence[Bools]:
+        """Of the level that is required, while nobody of the gang sits."""
+        group = self._gangs.group_of(pod)
+        level = "" if group is None else self._gangs.topology(group).required
+        if group is None or not level or len(self._seats(group, view)):
+            return ()
+        column = view.index.labels.column(level)
+        there = view.state.alive & (column.values != ABSENT)
+        sizes = np.bincount(column.values[there], minlength=len(column.names))
+        largest = np.argsort(-sizes, kind="stable")[: int((sizes > 0).sum())]
+        return [there & (column.values == domain) for domain in largest.tolist()]
 
     # Filter
 

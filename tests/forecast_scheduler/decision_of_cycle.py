@@ -48,7 +48,7 @@ def decision_of_cycle(
         with scorer.changing() as cluster_tables:
             level = scorer.level()[0]
             placer = Placer(tables.view, cluster_tables, level, until=cluster_tables.now + 60)
-            cycle = core.cycle(cluster_tables, preempt=lambda pod, nomination: False, withdraw=lambda pod: None)
+            cycle = core.cycle(cluster_tables, preempt=lambda seats: False, withdraw=lambda pod: None)
             pod = scorer.find_pod("shop", name)
             decisions = cycle.run(Popped("unit", False, (QueuedPod(pod, "unit", 0.0),)), placer)
         node = decisions.placed[0][1] if decisions.placed else None

@@ -4,7 +4,7 @@
 2. like pods go through filters and scores together and are assumed one after the other (placing.py)
 3. a gang whose minima are not met by then is taken back as a whole: it never holds a part
 4. Reserve plugins are told; one that says no gives the pod's node back
-5. pods without a node ask the PostFilter plugins how room can be made, but for gangs
+5. pods without a node ask the PostFilter plugins how room can be made, a gang as a whole
 
 Source: schedulingCycle in pkg/scheduler/schedule_one.go of Kubernetes.
 """
@@ -15,14 +15,19 @@ import logging
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Final, Protocol
 
 from extender.feasibility import Verdict
 from extender.filters.filter import ClusterView, Filter
 from extender.framework.cycle.decisions import Decisions, Rejected
+from extender.framework.cycle.gang_tables import CycleTables
 from extender.framework.cycle.likeness import Likeness
 from extender.framework.cycle.placing import Placer
+from extender.framework.cycle.reserving import reserved, unreserve
 from extender.framework.plugins import Nomination
+from extender.framework.preemption.gang_plan import GangPlan
+from extender.framework.preemption.gang_search import GangPostFilter, GangWish, only_requests_matter
 from extender.framework.profile import SchedulingProfile
 from extender.framework.queue.queued import Popped, QueuedPod
 from extender.framework.status import SUCCESS, Code, Status
@@ -39,6 +44,9 @@ _LONGEST_SECONDS: Final = 0.1
 
 _NO_NODES: Final = "NoNodes"
 
+_SOON_SECONDS: Final = 1.0
+"""When a gang whose victims are being evicted is looked at again, whatever happens."""
+
 Observe = Callable[[str, float], None]
 
 
@@ -54,8 +62,8 @@ class GangRules(Protocol):
     def scheduled(self, group: str, n: int) -> None:
         """Members have got a node."""
 
-    def attempt_failed(self, group: str, message: str, diagnosis: str = "") -> None:
-        """The group was taken back."""
+    def attempt_failed(self, group: str, message: str, diagnosis: str = "", *, makes_room: bool = False) -> None:
+        """The group was taken back. makes_room: victims go for it."""
 
 
 class SchedulingCycle:
@@ -68,15 +76,15 @@ class SchedulingCycle:
         profiles: Mapping[str, SchedulingProfile],
         gangs: GangRules | None,
         *,
-        preempt: Callable[[PodInfo, Nomination], bool] = lambda pod, nomination: False,
+        preempt: Callable[[Sequence[tuple[PodInfo, Nomination]]], bool] = lambda seats: False,
         withdraw: Callable[[PodInfo], object] = lambda pod: None,
         observe: Observe = lambda stage, seconds: None,
         stopwatch: Callable[[], float] = time.perf_counter,
     ) -> None:
         """
         profiles : by scheduler name
-        preempt  : begins to make room for a pod and does not wait for it. The pod is nominated on return, so that the
-                   next one reckons with it; False = it cannot
+        preempt  : begins to make room for a pod, or for the members of a gang, and does not wait for it. They are
+                   nominated on return, so that the next one reckons with it; False = it cannot
         withdraw : ends a nomination that is of no use any more
         """
         self._view, self._cluster, self._profiles, self._gangs = view, cluster, profiles, gangs
@@ -177,7 +185,7 @@ class SchedulingCycle:
                 if isinstance(answer, Nomination):
                     break
             if isinstance(answer, Nomination):
-                begun = self._preempt(queued.pod, answer)
+                begun = self._preempt([(queued.pod, answer)])
                 will = "make room" if begun else "could make room"
                 message = f"{summary}. preemption: {len(answer.victims)} pod(s) {will} on {answer.node}."
                 decisions.rejected.append(Rejected([queued], by | {plugin.name}, message))
@@ -200,6 +208,12 @@ class SchedulingCycle:
     def _place_gang(
         self, group: str, pods: Sequence[QueuedPod], placer: Placer, decisions: Decisions, gangs: GangRules
     ) -> None:
+        plugin = self._gang_post_filter(pods)
+        waits = SUCCESS if plugin is None else plugin.waits([queued.pod for queued in pods], self._view)
+        if waits.code is Code.WAIT:
+            message = f"PodGroup {group} is placed as a whole. {waits.reason}"
+            decisions.rejected.append(Rejected(pods, frozenset({waits.plugin}), message, _SOON_SECONDS))
+            return
         order = gangs.in_placing_order(group, [queued.pod for queued in pods])
         in_order = [pods[at] for at in order]
         placed: list[tuple[QueuedPod, int]] = []
@@ -225,12 +239,19 @@ class SchedulingCycle:
         seated = [queued.pod for queued, _ in placed if queued.pod.uid not in refusals]
         lacking = gangs.shortfall(group, seated)
         if lacking and in_order:
+            by, why = self._reasons_of(left, refusals)
+            answer: GangPlan | Status = waits
+            if plugin is not None and waits.is_success and left and not refusals:
+                decisions.looked_for_victims += 1
+                answer = self._room_for_gang(group, plugin, placed, left, placer, gangs)
             for queued, row in placed:
                 self._give_back(queued.pod, row)
-            by, why = self._reasons_of(left, refusals)
-            gangs.attempt_failed(group, f"{lacking} fit", why)
-            message = f"PodGroup {group} is placed as a whole or not at all: {lacking} fit"
-            decisions.rejected.append(Rejected(in_order, by, f"{message}: {why}" if why else message))
+            message = f"{lacking} fit: {why}" if why else f"{lacking} fit"
+            rejected = self._without_room(in_order, by, message, plugin, answer)
+            makes_room = plugin is not None and rejected.by == {plugin.name}
+            gangs.attempt_failed(group, rejected.message if makes_room else message, makes_room=makes_room)
+            message = f"PodGroup {group} is placed as a whole or not at all: {rejected.message}"
+            decisions.rejected.append(replace(rejected, message=message))
             return
         names = self._view.state.names
         for queued, row in placed:
@@ -241,8 +262,66 @@ class SchedulingCycle:
                 decisions.rejected.append(_refused(queued, refusal))
         gangs.scheduled(group, len(seated))
         for queued, why_not in left:
+            if queued.pod.nominated_node:
+                self._withdraw(queued.pod)  # the gang has what it needs without it
             by, why = self._reasons_of([(queued, why_not)], {})
             decisions.rejected.append(Rejected([queued], by, why))
+
+    def _gang_post_filter(self, pods: Sequence[QueuedPod]) -> GangPostFilter | None:
+        """What makes room for a gang; by its first member."""
+        plugins = self._profiles[pods[0].pod.scheduler_name].post_filters if pods else ()
+        return next((one for one in plugins if isinstance(one, GangPostFilter)), None)
+
+    def _room_for_gang(
+        self,
+        group: str,
+        plugin: GangPostFilter,
+        placed: Sequence[tuple[QueuedPod, int]],
+        left: Sequence[tuple[QueuedPod, Verdict]],
+        placer: Placer,
+        gangs: GangRules,
+    ) -> GangPlan | Status:
+        """How room can be made for the rest. placed: members that have their nodes in the tables."""
+        entered = self._stopwatch()
+        tables = CycleTables(self._view, self._cluster, self._profiles, placer)
+        wish = GangWish(
+            members=[queued.pod for queued, _ in left],
+            placed=[(queued.pod, row) for queued, row in placed],
+            is_enough=lambda members: not gangs.shortfall(group, members),
+            is_simple=only_requests_matter([(queued.pod, why_not) for queued, why_not in left]),
+            domains=() if placed else tables.domains(left[0][0].pod),
+        )
+        try:
+            return plugin.post_filter_gang(wish, self._view, tables)
+        except Exception:
+            logger.exception("a PostFilter plugin failed", extra={"group": group})
+            return Status(Code.ERROR, plugin.name, f"plugin {plugin.name} failed: the log says why")
+        finally:
+            self._observe("post_filter", self._stopwatch() - entered)
+
+    def _without_room(
+        self,
+        pods: Sequence[QueuedPod],
+        by: frozenset[str],
+        message: str,
+        plugin: GangPostFilter | None,
+        answer: GangPlan | Status,
+    ) -> Rejected:
+        """A gang that did not fit. By the plugin alone if victims go for it: it waits for these."""
+        if plugin is None or answer is SUCCESS:
+            return Rejected(pods, by, message)
+        if isinstance(answer, GangPlan):
+            begun = self._preempt(answer.seats)
+            will = "make room" if begun else "could make room"
+            nodes = len({there.node for _, there in answer.seats if there.victims})
+            message = f"{message}. preemption: {answer.n_victims} pod(s) {will} on {nodes} node(s)."
+            return Rejected(pods, frozenset({plugin.name}) if begun else by | {plugin.name}, message)
+        if answer.code is Code.UNSCHEDULABLE:
+            return Rejected(pods, frozenset({plugin.name}), f"{message}. {answer.reason}")
+        for queued in pods:
+            if queued.pod.nominated_node:
+                self._withdraw(queued.pod)
+        return Rejected(pods, by | {plugin.name}, f"{message}. {answer.reason}", answer.wait_seconds)
 
     def _reasons_of(
         self, left: Sequence[tuple[QueuedPod, Verdict]], refusals: Mapping[str, Status]
@@ -258,15 +337,14 @@ class SchedulingCycle:
         """What Reserve plugins refused, by UID."""
         refusals = {}
         for queued, row in placed:
-            status = _reserved(queued.pod, self._view.state.names[row], self._profiles[queued.pod.scheduler_name])
+            status = reserved(queued.pod, self._view.state.names[row], self._profiles[queued.pod.scheduler_name])
             if not status.is_success:
                 refusals[queued.pod.uid] = status
         return refusals
 
     def _give_back(self, pod: PodInfo, row: int) -> None:
         """Undo of assume and Reserve; the latter may be undone twice."""
-        for plugin in reversed(self._profiles[pod.scheduler_name].binding.reserve):
-            plugin.unreserve(pod, self._view.state.names[row])
+        unreserve(pod, self._view.state.names[row], self._profiles[pod.scheduler_name])
         self._cluster.forget(pod.uid)
 
     # Reserve
@@ -276,7 +354,7 @@ class SchedulingCycle:
     ) -> None:
         names, plugins = self._view.state.names, profile.binding.reserve
         for queued, row in placed:
-            refusal = _reserved(queued.pod, names[row], profile) if plugins else SUCCESS
+            refusal = reserved(queued.pod, names[row], profile) if plugins else SUCCESS
             if refusal.is_success:
                 decisions.placed.append((queued, names[row]))
             else:
@@ -292,19 +370,3 @@ def _rejected_by(why_not: Verdict) -> frozenset[str]:
 def _refused(queued: QueuedPod, refusal: Status) -> Rejected:
     by = frozenset() if refusal.code is Code.ERROR else frozenset({refusal.plugin})
     return Rejected([queued], by, refusal.reason)
-
-
-def _reserved(pod: PodInfo, node: str, profile: SchedulingProfile) -> Status:
-    """The first no of the Reserve plugins, after which all have undone what they did."""
-    plugins = profile.binding.reserve
-    for plugin in plugins:
-        try:
-            status = plugin.reserve(pod, node)
-        except Exception:
-            logger.exception("a Reserve plugin failed", extra={"pod": pod.name, "plugin": plugin.name})
-            status = Status(Code.ERROR, plugin.name, f"plugin {plugin.name} failed: the log says why")
-        if not status.is_success:
-            for other in reversed(plugins):
-                other.unreserve(pod, node)
-            return status
-    return SUCCESS

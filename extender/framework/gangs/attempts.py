@@ -16,23 +16,29 @@ __all__ = ["UNTRIED", "Attempts"]
 
 @dataclass(frozen=True, slots=True)
 class Attempts:
-    """first_failed: unix seconds, None = no attempt failed; message: of the last; paused_at: unix seconds."""
+    """
+    first_failed : unix seconds, None = no attempt failed
+    message      : of the last
+    paused_at    : unix seconds
+    makes_room   : victims go for the group: it does not become late, and does not pause, while it waits for them
+    """
 
     first_failed: float | None = None
     message: str = ""
     is_late: bool = False
     paused_at: float | None = None
+    makes_room: bool = False
 
-    def failed(self, now: float, message: str, *, timeout: float) -> Attempts:
+    def failed(self, now: float, message: str, *, timeout: float, makes_room: bool = False) -> Attempts:
         """One more."""
         # A clock that was set back begins anew.
         first = now if self.first_failed is None else min(self.first_failed, now)
-        is_late = self.is_late or now - first >= timeout
-        return replace(self, first_failed=first, message=message, is_late=is_late, paused_at=now if is_late else None)
+        is_late = not makes_room and (self.is_late or now - first >= timeout)
+        return Attempts(first, message, is_late, now if is_late else None, makes_room)
 
     def after(self, now: float, *, timeout: float) -> Attempts:
         """The attempts as they are at `now` if none was added: past the timeout, the group is late and pauses."""
-        if self.first_failed is None or self.is_late:
+        if self.first_failed is None or self.is_late or self.makes_room:
             return self
         if now < self.first_failed:
             return replace(self, first_failed=now)  # the clock was set back

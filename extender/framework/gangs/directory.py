@@ -155,13 +155,11 @@ class GangDirectory(NodesAndPodsOnly):
             gang.attempts = UNTRIED
         self._settle([group])
 
-    def attempt_failed(self, group: str, message: str, diagnosis: str = "") -> None:
+    def attempt_failed(self, group: str, message: str, diagnosis: str = "", *, makes_room: bool = False) -> None:
         """The group could not be placed as a whole.
 
-        message   : how far it came: "8 of 16 members fit"
-        diagnosis : why no further: "0/100 nodes are available: ..."
-
-        Nothing, where only members beyond the minimum did not fit.
+        message    : how far it came: "8 of 16 members fit"; diagnosis: why no further: "0/100 nodes are available: ..."
+        makes_room : victims go for it
         """
         with self._lock:
             gang = self._gangs.get(group)
@@ -169,7 +167,8 @@ class GangDirectory(NodesAndPodsOnly):
                 return
             text = ": ".join(filter(None, (message, diagnosis)))
             now = self._clock()
-            gang.attempts = gang.attempts.failed(now, text, timeout=timeout_of(gang.info, self._options))
+            timeout = timeout_of(gang.info, self._options)
+            gang.attempts = gang.attempts.failed(now, text, timeout=timeout, makes_room=makes_room)
         self._settle([group])
 
     # The queue

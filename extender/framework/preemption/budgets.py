@@ -9,7 +9,9 @@ deletion against budgets, only an eviction: preemption minds them as far as it c
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -115,6 +117,7 @@ class DisruptionBudgets:
         self._free: list[int] = []
         self._of_namespace: dict[str, dict[int, DisruptionBudget]] = {}
         self._remembered: dict[_Labels, tuple[int, ...]] = {}
+        self._taken: Counter[int] = Counter()  # disruptions that nobody has written yet
         self.selected = 0
 
     def replace(self, objects: Sequence[DisruptionBudget]) -> None:
@@ -167,7 +170,14 @@ class DisruptionBudgets:
     def allowed(self) -> list[int]:
         """Disruptions allowed now, by number of the budget."""
         with self._lock:
-            return [0 if one is None else one.allowed for one in self._budgets]
+            return [0 if one is None else one.allowed - self._taken[n] for n, one in enumerate(self._budgets)]
+
+    def after(self, gone: Iterable[PodInfo]) -> DisruptionBudgets:
+        """The same budgets once these pods are disrupted, to be read and thrown away."""
+        after = copy(self)
+        with self._lock:
+            after._taken = self._taken + Counter(number for pod in gone for number in self._counting(pod))
+        return after
 
     def disrupted(self) -> list[tuple[int, str, str]]:
         """Pods whose eviction is under way: number of the budget, namespace and name of the pod."""
@@ -197,13 +207,17 @@ class DisruptionBudgets:
 
     def _disrupt(self, pod: PodInfo, left: dict[int, int]) -> bool:
         is_violated = False
-        for number in self.numbers_of(pod):
-            budget = self._budgets[number]
-            if budget is None or pod.name in budget.disrupted:
-                continue
+        for number in self._counting(pod):
             left[number] -= 1
             is_violated = is_violated or left[number] < 0
         return is_violated
+
+    def _counting(self, pod: PodInfo) -> Iterator[int]:
+        """Numbers of the budgets that do not reckon with the pod's eviction yet."""
+        for number in self.numbers_of(pod):
+            budget = self._budgets[number]
+            if budget is not None and pod.name not in budget.disrupted:
+                yield number
 
     def _drop(self, key: tuple[str, str]) -> None:
         number = self._number.pop(key, None)

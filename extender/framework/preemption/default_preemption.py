@@ -6,6 +6,8 @@
        |
     Nomination: node and victims; executor.py carries it out
 
+A gang asks as a whole (gang_search.py): a nomination for each member that is needed, or none for any.
+
 Source: PostFilter, PodEligibleToPreemptOthers of plugins/defaultpreemption/default_preemption.go, Preempt of
 framework/preemption/preemption.go. What differs is in docs/preemption.md.
 """
@@ -19,15 +21,20 @@ from extender.filters.filter import ClusterView, Filter, Rejection
 from extender.framework.events import ClusterEvent, EventKind
 from extender.framework.plugins import Hint, Nomination
 from extender.framework.preemption.budgets import DisruptionBudgets
+from extender.framework.preemption.gang_plan import GangPlan
+from extender.framework.preemption.gang_search import GangSearch, GangTables, GangWish
 from extender.framework.preemption.gangs import Gangs
 from extender.framework.preemption.nominated import NominatedPods
 from extender.framework.preemption.options import PreemptionOptions
 from extender.framework.preemption.search import Found, Search
 from extender.framework.preemption.sitting_pods import SittingPods
-from extender.framework.status import Code, Status
+from extender.framework.status import SUCCESS, Code, Status
 from scorer.cluster.objects import PodInfo
 
 __all__ = ["Assumed", "DefaultPreemption"]
+
+
+_ABOUT_PODS: Final = frozenset({EventKind.POD_LEFT, EventKind.POD_CHANGED})
 
 
 class Assumed(Protocol):
@@ -72,37 +79,80 @@ class DefaultPreemption:
         """
         self._may_preempt = may_preempt
         self._nominated, self._sitting, self._assumed, self._clock = nominated, sitting, assumed, clock
-        self._search = Search(sitting, budgets, nominated, gangs, options or PreemptionOptions())
+        options = options or PreemptionOptions()
+        self._search = Search(sitting, budgets, nominated, gangs, options)
+        self._gang_search = GangSearch(
+            self._search, sitting, budgets, nominated, gangs, most_domains=options.least_candidates
+        )
 
     def post_filter(
         self, pod: PodInfo, view: ClusterView, filters: Sequence[Filter], rejections: Sequence[Rejection]
     ) -> Nomination | Status:
         """rejections: of all nodes by these filters, all of which were run."""
-        why_not = self._ineligible(pod, view, rejections)
+        why_not = self._forbidden(pod) or self._awaited(pod, view, rejections)
         if why_not:
             return self._status(Code.UNSCHEDULABLE, f"not eligible due to {why_not}")
-        untouchable = () if self._assumed is None else self._assumed.uids()
-        found = self._search.find(pod, view, filters, rejections, now=self._clock(), untouchable=untouchable)
+        found = self._search.find(pod, view, filters, rejections, now=self._clock(), untouchable=self._untouchable())
         if found.victims is None:
             self._nominated.clear(pod.uid)
             return self._status(Code.UNRESOLVABLE, _in_words(found, view), found.wait_seconds)
         return Nomination(view.state.names[found.victims.cost.row], found.victims.pods)
 
+    # Gangs
+
+    def waits(self, members: Sequence[PodInfo], view: ClusterView) -> Status:
+        """See GangPostFilter. While evictions are being sent, an attempt would look to the executor as if the members
+        needed no room any more."""
+        why_not = next((why for pod in members if (why := self._awaited(pod, view, ()))), "")
+        if not why_not:
+            return SUCCESS
+        is_evicting = not self._nominated.evicting.isdisjoint(pod.uid for pod in members)
+        return self._status(Code.WAIT if is_evicting else Code.UNSCHEDULABLE, f"not eligible due to {why_not}")
+
+    def post_filter_gang(self, wish: GangWish, view: ClusterView, tables: GangTables) -> GangPlan | Status:
+        """See GangPostFilter. Members that may not preempt have free room or none."""
+        forbidden = [self._forbidden(pod) for pod in wish.members]
+        if all(forbidden):
+            return self._status(Code.UNRESOLVABLE, f"not eligible due to {forbidden[0]}")
+        self._nominated.forget(pod.uid for pod in (*wish.members, *(one for one, _ in wish.placed)))
+        plan = self._gang_search.find(
+            wish,
+            view,
+            tables,
+            now=self._clock(),
+            may_preempt=lambda pod: not self._forbidden(pod),
+            untouchable=self._untouchable,
+        )
+        if plan is None:
+            why = "no victims found that would make room for the whole gang."
+            return self._status(Code.UNRESOLVABLE, why, self._gang_search.wait_seconds)
+        return plan
+
     def hint(self, pod: PodInfo, event: ClusterEvent) -> Hint:
-        """A pod that waits for its victims is woken by those that leave its node; any other by whoever leaves."""
+        """A pod that waits for its victims is woken by those that leave its node, a gang by the last of them; any other
+        pod by whoever leaves."""
         if event.kind not in self.woken_by:
             return Hint.SKIP
         nominated = self._nominated.of(pod.uid)
+        if nominated is not None and nominated.together and event.kind in _ABOUT_PODS:
+            return Hint.SKIP if self._nominated.is_waiting_for_victims(nominated.together) else Hint.QUEUE
         if event.kind is EventKind.POD_LEFT and nominated is not None and event.pod is not None:
             return Hint.QUEUE if event.pod.node == nominated.node else Hint.SKIP
         return Hint.QUEUE
 
-    def _ineligible(self, pod: PodInfo, view: ClusterView, rejections: Sequence[Rejection]) -> str:
-        """Why it may not preempt now; '' = it may."""
+    # Inside
+
+    def _untouchable(self) -> Collection[str]:
+        return () if self._assumed is None else self._assumed.uids()
+
+    def _forbidden(self, pod: PodInfo) -> str:
+        """Why it may never preempt; '' = it may."""
         if not pod.may_preempt:
             return "preemptionPolicy=Never."
-        if not self._may_preempt(pod):
-            return "what it is: such pods take what is left over."
+        return "" if self._may_preempt(pod) else "what it is: such pods take what is left over."
+
+    def _awaited(self, pod: PodInfo, view: ClusterView, rejections: Sequence[Rejection]) -> str:
+        """Who is on the way out for it already; '' = nobody."""
         nominated = self._nominated.of(pod.uid)
         node = pod.nominated_node if nominated is None else nominated.node
         row = view.state.row_of.get(node)
@@ -111,16 +161,12 @@ class DefaultPreemption:
         if any(one.nodes[row] and not one.preemptible for one in rejections):
             return ""  # whoever goes there now, it is of no use any more
         # Those that go for others there, too: until the API server has taken their deletion nothing else tells of it.
-        if any(self._sits_on(uid, row, view) for one in self._nominated.on(row) for uid in one.victims):
+        if any(self._nominated.sits_on(uid, row) for one in self._nominated.on(row) for uid in one.victims):
             return "a victim that has not left the nominated node yet."
         self._sitting.settle()
         if any(other.terminating and other.priority < pod.priority for other in self._sitting.on(row)):
             return "a terminating pod on the nominated node."
         return ""
-
-    def _sits_on(self, uid: str, row: int, view: ClusterView) -> bool:
-        seat = view.state.seat_of.get(uid)
-        return seat is not None and seat.node == row
 
     def _status(self, code: Code, why: str, wait_seconds: float = 0.0) -> Status:
         return Status(code, self.name, f"preemption: {why}", wait_seconds)

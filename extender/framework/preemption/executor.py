@@ -1,7 +1,7 @@
-"""Carries a nomination out: the pod is nominated, its victims are told to go.
+"""Carries nominations out: a pod, or the members of a gang together, are nominated, and their victims are evicted.
 
-    in memory    pods of lower priority lose their nomination to the node; the pod is nominated
-    API server   status.nominatedNodeName --pod is gone--> nothing is evicted
+    in memory    pods of lower priority lose their nomination to the node; the pods are nominated
+    API server   status.nominatedNodeName of all of them --one is gone--> nothing is evicted
                      |
                  each victim: condition DisruptionTarget, delete, event Preempted
                      |                 |                        |
@@ -9,7 +9,7 @@
                                      ends, the pod tries again  nomination lasts
 
 A nomination that ended because one victim's answer was lost would have the pod evict others in addition to those that
-go already.
+go already. The nominations of a gang end together: then no further victim of any member is evicted.
 
 Needs patch on pods/status and delete on pods. A replica that may not write evicts nobody.
 """
@@ -19,10 +19,10 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Sequence
 from concurrent.futures import Future
 from contextlib import AbstractContextManager
-from typing import Any, Final, Protocol
+from typing import Any, Final, Protocol, TypeVar
 
 import orjson
 
@@ -43,6 +43,8 @@ from scorer.cluster.objects import PodInfo
 __all__ = ["PreemptionExecutor", "Session", "Tell"]
 
 logger = logging.getLogger(__name__)
+
+T = TypeVar("T")
 
 _AT_ONCE: Final = 16
 _AGAIN_SECONDS: Final = 1.0
@@ -88,34 +90,38 @@ class PreemptionExecutor:
         self._session, self._nominated, self._locked = session, nominated, locked
         self._tell, self._failed, self._count = tell, failed, evicted
         self._may_write, self._clock = may_write, clock
-        self._running: set[str] = set()
+        self._running = nominated.evicting
+        nominated.withdrawn = self.withdraw
         self.failures = 0
 
     def is_running(self, uid: str) -> bool:
         """Whether victims of this pod are being told to go at this moment."""
         return uid in self._running
 
-    def carry_out(self, pod: PodInfo, nomination: Nomination) -> bool:
-        """Nominate the pod and evict its victims soon; returns whether that was begun."""
-        if pod.uid in self._running or not self._may_write():
+    def carry_out(self, seats: Sequence[tuple[PodInfo, Nomination]]) -> bool:
+        """Nominate a pod, or members of a gang, and evict their victims soon; returns whether that was begun."""
+        uids = [pod.uid for pod, _ in seats]
+        if not self._running.isdisjoint(uids) or not self._may_write():
             return False
-        lower = self._nominated.clear_lower(nomination.node, pod.priority)
-        if not self._nominated.nominate(pod, nomination.node, [victim.uid for victim in nomination.victims]):
+        lower = self._nominated.nominate_all(seats)
+        if lower is None:
             return False
-        self._running.add(pod.uid)
-        work = self._carry_out(pod, nomination, [one.pod for one in lower if one.pod.uid != pod.uid])
+        self._running.update(uids)
+        work = self._carry_out(seats, [one.pod for one in lower if one.pod.uid not in uids])
         try:
             self._session.submit(work)
         except RuntimeError:
             work.close()
-            self._running.discard(pod.uid)
-            self._nominated.clear(pod.uid)
+            self._running.difference_update(uids)
+            self._nominated.forget(uids)
             return False
         return True
 
     def withdraw(self, pod: PodInfo) -> None:
         """No room is made for the pod any more: take the nomination out of its status."""
         self._nominated.clear(pod.uid)
+        if not self._may_write():
+            return
         work = self._clear(pod)
         try:
             self._session.submit(work)
@@ -124,38 +130,34 @@ class PreemptionExecutor:
 
     # In the loop of the session
 
-    async def _carry_out(self, pod: PodInfo, nomination: Nomination, lower: Sequence[PodInfo]) -> None:
+    async def _carry_out(self, seats: Sequence[tuple[PodInfo, Nomination]], lower: Sequence[PodInfo]) -> None:
+        pods = [pod for pod, _ in seats]
         try:
-            await self._nominate(pod, nomination.node)
+            gate = asyncio.Semaphore(_AT_ONCE)
+            await _all(self._nominate(pod, there.node, gate) for pod, there in seats)
             for one in lower:
                 await self._clear(one)
-            gate = asyncio.Semaphore(_AT_ONCE)
-            ends = await asyncio.gather(
-                *(self._evict(victim, pod, nomination.node, gate) for victim in nomination.victims),
-                return_exceptions=True,
-            )
-            for end in ends:
-                if isinstance(end, BaseException):
-                    raise end
+            ends = await _all(self._evict(victim, pod, seats, gate) for pod, there in seats for victim in there.victims)
             if not all(ends):
-                self._running.discard(pod.uid)
-                await asyncio.to_thread(self._failed, pod)  # it may have been refused another nomination meanwhile
+                self._running.difference_update(pod.uid for pod in pods)
+                await asyncio.to_thread(self._failed, pods[0])  # may have been refused another nomination meanwhile
         except _Failed as error:
             self.failures += 1
             logger.warning(
                 "preemption failed, the pod will be tried again",
-                extra={"pod": f"{pod.namespace}/{pod.name}", "node": nomination.node, "why": str(error)},
+                extra={"pod": f"{pods[0].namespace}/{pods[0].name}", "pods": len(pods), "why": str(error)},
             )
-            await self._give_up(pod)
+            await self._give_up(pods)
         except Exception:
             self.failures += 1
-            logger.exception("preemption failed", extra={"pod": f"{pod.namespace}/{pod.name}"})
-            await self._give_up(pod)
+            logger.exception("preemption failed", extra={"pod": f"{pods[0].namespace}/{pods[0].name}"})
+            await self._give_up(pods)
         finally:
-            self._running.discard(pod.uid)
+            self._running.difference_update(pod.uid for pod in pods)
 
-    async def _nominate(self, pod: PodInfo, node: str) -> None:
-        answer = await self._send("PATCH", pod_path(pod) + "/status", nomination_body(pod, node), MERGE)
+    async def _nominate(self, pod: PodInfo, node: str, gate: asyncio.Semaphore) -> None:
+        async with gate:
+            answer = await self._send("PATCH", pod_path(pod) + "/status", nomination_body(pod, node), MERGE)
         if is_gone(answer):
             raise _Failed(f"the pod is gone: {answer.text}")
         _require(answer, "it cannot be nominated (grant patch on pods/status)")
@@ -164,45 +166,54 @@ class PreemptionExecutor:
         """Best effort: the next nomination replaces it, and other schedulers only lose a hint."""
         await self._send("PATCH", pod_path(pod) + "/status", nomination_body(pod, ""), MERGE)
 
-    async def _evict(self, victim: PodInfo, preemptor: PodInfo, node: str, gate: asyncio.Semaphore) -> bool:
-        """Evict one pod; returns whether the room is still wanted."""
+    async def _evict(
+        self,
+        victim: PodInfo,
+        preemptor: PodInfo,
+        seats: Sequence[tuple[PodInfo, Nomination]],
+        gate: asyncio.Semaphore,
+    ) -> bool:
+        """Evict one pod; returns whether the room is still wanted. seats: of the preemptor and its gang."""
         if victim.terminating:
             return True  # it has been told already
         async with gate:
+            if not self._is_wanted(seats):
+                return False
             body = condition_body(victim, preemptor, self._clock())
-            answer = await self._insist(preemptor, node, "PATCH", pod_path(victim) + "/status", body, STRATEGIC_MERGE)
-            if not self._is_wanted(preemptor, node):
+            answer = await self._insist(seats, "PATCH", pod_path(victim) + "/status", body, STRATEGIC_MERGE)
+            if not self._is_wanted(seats):
                 return False
             if not is_gone(answer):  # whether it is gone the deletion will tell
                 _require(answer, f"{victim.namespace}/{victim.name} cannot be told why (grant patch on pods/status)")
                 if _is_terminating(answer):
                     return True  # it goes for another pod, too
             path, body = pod_path(victim), delete_body(victim)
-            answer = await self._insist(preemptor, node, "DELETE", path, body, "application/json")
+            answer = await self._insist(seats, "DELETE", path, body, "application/json")
         if is_gone(answer):
             return True
-        if not answer.is_success and not self._is_wanted(preemptor, node):
+        if not answer.is_success and not self._is_wanted(seats):
             return False
         _require(answer, f"{victim.namespace}/{victim.name} cannot be evicted (grant delete on pods)")
         self._count()
         # Names of other namespaces are nobody's business (kube-scheduler names the UID for that reason).
         is_near = victim.namespace == preemptor.namespace
         who = f"{preemptor.name} ({preemptor.uid})" if is_near else preemptor.uid
+        node = next(there.node for pod, there in seats if pod.uid == preemptor.uid)
         self._tell(victim, "Preempted", f"Preempted by pod {who} on node {node}")
         return True
 
-    def _is_wanted(self, preemptor: PodInfo, node: str) -> bool:
-        """Whether the pod still waits for room on that node."""
-        one = self._nominated.of(preemptor.uid)
-        return one is not None and one.node == node
+    def _is_wanted(self, seats: Sequence[tuple[PodInfo, Nomination]]) -> bool:
+        """Whether all these pods still wait for room on their nodes."""
+        found = ((self._nominated.of(pod.uid), there.node) for pod, there in seats)
+        return all(one is not None and one.node == node for one, node in found)
 
     async def _insist(
-        self, preemptor: PodInfo, node: str, method: str, path: str, body: bytes, content_type: str
+        self, seats: Sequence[tuple[PodInfo, Nomination]], method: str, path: str, body: bytes, content_type: str
     ) -> Answer:
         """The first answer that settles the request; any answer once the room is not wanted any more."""
         while True:
-            answer = await self._send(method, path, body, content_type, wanted=lambda: self._is_wanted(preemptor, node))
-            if not is_passing_or_conflict(answer) or not self._is_wanted(preemptor, node):
+            answer = await self._send(method, path, body, content_type, wanted=lambda: self._is_wanted(seats))
+            if not is_passing_or_conflict(answer) or not self._is_wanted(seats):
                 return answer
             await asyncio.sleep(_AGAIN_SECONDS)
 
@@ -220,15 +231,26 @@ class PreemptionExecutor:
             still_wanted=wanted,
         )
 
-    async def _give_up(self, pod: PodInfo) -> None:
-        await asyncio.to_thread(self._end_nomination, pod)  # the loop must not wait for the lock
-        await self._clear(pod)
+    async def _give_up(self, pods: Sequence[PodInfo]) -> None:
+        await asyncio.to_thread(self._end_nominations, pods)  # the loop must not wait for the lock
+        for pod in pods:
+            await self._clear(pod)
 
-    def _end_nomination(self, pod: PodInfo) -> None:
+    def _end_nominations(self, pods: Sequence[PodInfo]) -> None:
+        uids = [pod.uid for pod in pods]
         with self._locked():
-            self._nominated.clear(pod.uid)
-        self._running.discard(pod.uid)
-        self._failed(pod)
+            self._nominated.forget(uids)
+        self._running.difference_update(uids)
+        self._failed(pods[0])  # with a member its gang is tried again
+
+
+async def _all(works: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
+    """Results once all have ended; raises what one of them has raised."""
+    ends = await asyncio.gather(*works, return_exceptions=True)
+    for end in ends:
+        if isinstance(end, BaseException):
+            raise end
+    return [end for end in ends if not isinstance(end, BaseException)]
 
 
 def _require(answer: Answer, what: str) -> None:

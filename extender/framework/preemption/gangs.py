@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
 from typing import Protocol
 
 from extender.framework.preemption.importance import Standing, importance, priority_of
 from scorer.cluster.objects import PodInfo
 
-__all__ = ["Gangs", "broken_gangs", "others_of_broken_gangs"]
+__all__ = ["Gangs", "GangsAfter", "broken_gangs", "others_of_broken_gangs"]
 
 
 class Gangs(Protocol):
@@ -22,6 +23,26 @@ class Gangs(Protocol):
 
     def breaks_without(self, group: str, uids: Collection[str]) -> bool:
         """Whether its members that sit, but for these, are fewer than it needs."""
+
+
+@dataclass(frozen=True, slots=True)
+class GangsAfter:
+    """Gangs as they are once some pods are evicted."""
+
+    before: Gangs
+    gone: frozenset[str]
+
+    def group_of(self, pod: PodInfo) -> str | None:
+        """See Gangs."""
+        return self.before.group_of(pod)
+
+    def sitting(self, group: str) -> Sequence[PodInfo]:
+        """See Gangs."""
+        return [pod for pod in self.before.sitting(group) if pod.uid not in self.gone]
+
+    def breaks_without(self, group: str, uids: Collection[str]) -> bool:
+        """See Gangs."""
+        return self.before.breaks_without(group, self.gone.union(uids))
 
 
 def broken_gangs(victims: Iterable[PodInfo], gangs: Gangs) -> list[str]:

@@ -5,6 +5,9 @@
 
 Until its victims are gone they are counted on the node, and so is the nominated pod, by this filter: whoever comes
 later and is no more important finds no room there, and preempts further pods if need be.
+
+Members of a gang are nominated together: what is kept for one of them, the others may take, and if the nomination of
+one ends before it sits, all of them end.
 Source: RunFilterPluginsWithNominatedPods of pkg/scheduler/framework/runtime/framework.go. There nominated pods are
 added for all filters; here their requests count, not their labels, ports or volumes.
 """
@@ -22,7 +25,7 @@ from extender.filters.filter import ClusterView, Rejection
 from extender.filters.found import found
 from extender.filters.node_resources_fit import NodeResourcesFit
 from extender.framework.events import ClusterEvent, EventKind
-from extender.framework.plugins import Hint
+from extender.framework.plugins import Hint, Nomination
 from extender.framework.preemption.wanted import NOMINATED_REASON, wanted_units
 from forecast.arrays import Bools, Ints
 from scorer.cluster.changes import Change, NodeAdded, NodeChanged, NodeRemoved, PodChange, one_by_one
@@ -42,13 +45,17 @@ _PRIORITIES: Final = 16
 
 @dataclass(frozen=True, slots=True)
 class Nominated:
-    """victims: UIDs of those that were told to go for it, as far as is known."""
+    """
+    victims  : UIDs of those that were told to go for it, as far as is known
+    together : UIDs of the members of its gang that were nominated with it, itself among them; none = it is alone
+    """
 
     pod: PodInfo
     node: str
     row: int
     units: Mapping[str, int]
     victims: frozenset[str] = frozenset()
+    together: frozenset[str] = frozenset()
 
 
 @dataclass(slots=True)
@@ -70,7 +77,9 @@ class _Sums:
 class NominatedPods(NodesAndPodsOnly):
     """Filter "NominatedPods", and a Follower of the tables. Everything is called under their lock.
 
-    version : a number that is another one after each change
+    version    : a number that is another one after each change
+    evicting   : UIDs of pods for which victims are being evicted at this moment; kept by the executor
+    withdrawn  : called with each pod whose nomination ended because that of another member of its gang did
     """
 
     name = "NominatedPods"
@@ -96,6 +105,8 @@ class NominatedPods(NodesAndPodsOnly):
         self._sums: OrderedDict[int, _Sums] = OrderedDict()
         self._seated: OrderedDict[str, Nominated] = OrderedDict()  # assumed there, which may be taken back
         self.version = 0
+        self.evicting: set[str] = set()
+        self.withdrawn: Callable[[PodInfo], object] = lambda pod: None
 
     def __len__(self) -> int:
         """Nominated pods."""
@@ -103,28 +114,55 @@ class NominatedPods(NodesAndPodsOnly):
 
     # Nominations
 
-    def nominate(self, pod: PodInfo, node: str, victims: Collection[str] = ()) -> bool:
+    def nominate(self, pod: PodInfo, node: str, victims: Collection[str] = (), together: Collection[str] = ()) -> bool:
         """Keep room for a pod, there and nowhere else; nothing happens if there is no such node, or the pod sits.
 
-        victims : UIDs of those that go for it
+        victims, together : see Nominated
         """
         row = self._state.row_of.get(node)
         known = self._state.pods.get(pod.uid)
         if row is None or self._state.nodes[row] is None or (known is not None and not waits(known)):
             return False
         self._remove(pod.uid)
-        one = Nominated(pod, node, row, wanted_units(pod, self._fit), frozenset(victims))
+        one = Nominated(pod, node, row, wanted_units(pod, self._fit), frozenset(victims), frozenset(together))
         self._by_uid[pod.uid] = one
         self._on.setdefault(row, {})[pod.uid] = one
         self._count(one, 1)
         return True
 
+    def nominate_all(self, seats: Sequence[tuple[PodInfo, Nomination]]) -> list[Nominated] | None:
+        """Nominate one pod, or members of a gang together, all or none; None = not possible.
+
+        Returns pods of lower priority that were nominated to these nodes and no longer are.
+        """
+        together = [pod.uid for pod, _ in seats] if len(seats) > 1 else ()
+        for pod, _ in seats:
+            self._remove(pod.uid)
+        lower = [one for pod, there in seats for one in self.clear_lower(there.node, pod.priority)]
+        for pod, there in seats:
+            if not self.nominate(pod, there.node, [victim.uid for victim in there.victims], together):
+                self.forget(pod.uid for pod, _ in seats)
+                return None
+        return lower
+
     def clear(self, uid: str) -> Nominated | None:
-        """The pod is not nominated any more. Returns what it was."""
+        """The pod is not nominated any more, nor are those nominated together with it. Returns what it was."""
         one = self._remove(uid)
         if one is not None:
             self._ended(one.pod, one.node)
+            for other in self._with(one):
+                self._remove(other.pod.uid)
+                self._ended(other.pod, other.node)
+                self.withdrawn(other.pod)
         return one
+
+    def forget(self, uids: Iterable[str]) -> None:
+        """These pods are looked at anew: nothing is kept for them, also once an assumption of theirs is taken back."""
+        for uid in uids:
+            self._seated.pop(uid, None)
+            one = self._remove(uid)
+            if one is not None:
+                self._ended(one.pod, one.node)
 
     def clear_lower(self, node: str, priority: int) -> list[Nominated]:
         """Somebody of this priority takes the node: pods of lower priority are no longer nominated there."""
@@ -134,17 +172,31 @@ class NominatedPods(NodesAndPodsOnly):
             self.clear(one.pod.uid)
         return lower
 
-    def start_over(self, pods: Iterable[PodInfo]) -> None:
+    def start_over(self, pods: Iterable[PodInfo], gang_of: Callable[[PodInfo], str | None] = lambda pod: None) -> None:
         """Another process may have made room since this one last did: forget all, and adopt what pods say."""
-        for uid in list(self._by_uid):
-            self.clear(uid)
-        self.adopt(pods)
+        self.forget(list(self._by_uid))
+        self.adopt(pods, gang_of)
 
-    def adopt(self, pods: Iterable[PodInfo]) -> None:
-        """After a start: waiting pods of ours that say in their status where room was made for them."""
+    def adopt(self, pods: Iterable[PodInfo], gang_of: Callable[[PodInfo], str | None] = lambda pod: None) -> None:
+        """After a start: waiting pods of ours that say in their status where room was made for them, gang by gang."""
+        gangs: dict[str, list[PodInfo]] = {}
         for pod in pods:
             if pod.nominated_node and pod.uid not in self._by_uid and waits(pod):
-                self.nominate(pod, pod.nominated_node)
+                gangs.setdefault(gang_of(pod) or f"/{pod.uid}", []).append(pod)
+        for members in gangs.values():
+            together = [pod.uid for pod in members] if gang_of(members[0]) else ()
+            for pod in members:
+                self.nominate(pod, pod.nominated_node, together=together)
+
+    def is_waiting_for_victims(self, uids: Iterable[str]) -> bool:
+        """Whether a victim of one of these pods still sits on the node that the pod is nominated to."""
+        ours = [one for uid in uids if (one := self._by_uid.get(uid)) is not None]
+        return any(self.sits_on(uid, one.row) for one in ours for uid in one.victims)
+
+    def sits_on(self, uid: str, row: int) -> bool:
+        """Whether a pod sits on the node of a row."""
+        seat = self._state.seat_of.get(uid)
+        return seat is not None and seat.node == row
 
     def of(self, uid: str) -> Nominated | None:
         """Where room is made for a pod; None = nowhere."""
@@ -158,6 +210,10 @@ class NominatedPods(NodesAndPodsOnly):
         """Nominated pods of a node."""
         return list(self._on.get(row, {}).values())
 
+    def kept_from(self, pod: PodInfo, row: int) -> list[Nominated]:
+        """Nominated pods of a node of equal or higher priority; neither the pod itself nor its gang."""
+        return [one for one in self.on(row) if one.pod.priority >= pod.priority and not self._is_own(one, pod)]
+
     # Room that is kept
 
     def is_idle(self, pod: PodInfo, view: ClusterView) -> bool:
@@ -166,7 +222,7 @@ class NominatedPods(NodesAndPodsOnly):
         return not self._by_uid or not self._sums_from(pod.priority).pods.any()
 
     def kept(self, pod: PodInfo, n_rows: int) -> tuple[Ints, dict[str, Ints]]:
-        """What nominated pods of equal or higher priority, the pod itself apart, will take of each node.
+        """What nominated pods of equal or higher priority, the pod itself and its gang apart, will take of each node.
 
         Returns (n_rows,) pods and, by resource name, (n_rows,) whole units; resources that none requests are missing.
         """
@@ -174,10 +230,11 @@ class NominatedPods(NodesAndPodsOnly):
         pods = _fitted(sums.pods, n_rows)
         units = {kind: _fitted(column, n_rows) for kind, column in sums.units.items()}
         own = self._by_uid.get(pod.uid)
-        if own is not None and own.pod.priority >= pod.priority and own.row < n_rows:
-            pods[own.row] -= 1
-            for kind, amount in own.units.items():
-                units[kind][own.row] -= amount
+        for one in () if own is None else (own, *self._with(own)):
+            if one.pod.priority >= pod.priority and one.row < n_rows:
+                pods[one.row] -= 1
+                for kind, amount in one.units.items():
+                    units[kind][one.row] -= amount
         return pods, units
 
     def filter(self, pod: PodInfo, view: ClusterView) -> Sequence[Rejection]:
@@ -247,16 +304,17 @@ class NominatedPods(NodesAndPodsOnly):
             self._seat_changed(pod, sat, sits)
         elif sits:
             self._remove(pod.uid)  # counted where it sits from now on
-            if pod.node == one.node:
+            # A gang that is tried in vain is taken back, and still has the room that is being made for it.
+            if pod.node == one.node or one.together:
                 self._seated[pod.uid] = one
                 if len(self._seated) > _MOST_SEATED:
                     self._seated.popitem(last=False)
-            else:
+            if pod.node != one.node:
                 self._ended(one.pod, one.node)
         elif pod.uid not in self._state.pods or not waits(pod):
             self.clear(pod.uid)
         elif not sat and (pod.priority, pod.requests) != (one.pod.priority, one.pod.requests):
-            self.nominate(pod, one.node, one.victims)
+            self.nominate(pod, one.node, one.victims, one.together)
 
     def _seat_changed(self, pod: PodInfo, sat: bool, sits: bool) -> None:
         """Of a pod that came to sit where it was nominated: if that is taken back, its room is kept for it again."""
@@ -266,13 +324,23 @@ class NominatedPods(NodesAndPodsOnly):
         del self._seated[pod.uid]
         known = self._state.pods.get(pod.uid)
         if known is not None and waits(known):
-            self.nominate(known, one.node)  # without victims: it fitted there, whoever of them had not gone
+            # Without victims: it fitted there, whoever of them had not gone. Those of a gang have all been evicted by
+            # the time it is tried, and the others of it may need them gone.
+            self.nominate(known, one.node, one.victims if one.together else (), one.together)
 
     def _node_changed(self, row: int) -> None:
         there = self._on.get(row)
         if there and self._state.nodes[row] is None:
             for uid in list(there):
                 self.clear(uid)
+
+    def _with(self, one: Nominated) -> list[Nominated]:
+        """Others that were nominated together with it and are still."""
+        found = (self._by_uid.get(uid) for uid in one.together if uid != one.pod.uid)
+        return [other for other in found if other is not None and other.together == one.together]
+
+    def _is_own(self, one: Nominated, pod: PodInfo) -> bool:
+        return one.pod.uid == pod.uid or pod.uid in one.together
 
     def _remove(self, uid: str) -> Nominated | None:
         one = self._by_uid.pop(uid, None)

@@ -11,6 +11,7 @@ is higher can be better: it is not looked at.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass
 from typing import Final
 
@@ -20,7 +21,7 @@ from extender.filters.filter import ClusterView, Filter, Rejection, rejected
 from extender.filters.own_terms import as_read
 from extender.framework.preemption.budgets import DisruptionBudgets
 from extender.framework.preemption.cumulated import CumulatedByPriority
-from extender.framework.preemption.gangs import Gangs, broken_gangs
+from extender.framework.preemption.gangs import Gangs, GangsAfter, broken_gangs
 from extender.framework.preemption.grid import Costs, Grid
 from extender.framework.preemption.importance import Cost, Victims, cost_of, nothing
 from extender.framework.preemption.nodes import Nodes
@@ -68,6 +69,17 @@ class Search:
         self._sitting, self._budgets, self._nominated = sitting, budgets, nominated
         self._gangs, self._options = gangs, options
         self._cumulated = CumulatedByPriority(sitting)
+        self._gone: Sequence[PodInfo] = ()
+
+    def after(self, gone: Sequence[PodInfo]) -> Search:
+        """The same search once these pods are evicted; they have been taken out of the tables (what_if.py)."""
+        if not gone:
+            return self
+        after = copy(self)
+        after._gone = gone
+        after._budgets = self._budgets.after(gone) if len(self._budgets) else self._budgets
+        after._gangs = None if self._gangs is None else GangsAfter(self._gangs, frozenset(pod.uid for pod in gone))
+        return after
 
     def find(
         self,
@@ -136,6 +148,8 @@ class Search:
             is_kept = np.zeros(sitting.n_gangs, dtype=bool)
             is_kept[gang[(gang != NONE) & ~may_go]] = True
             may_go &= (gang == NONE) | ~is_kept[gang]
+        if self._gone:
+            may_go[sitting.slots_of(pod.uid for pod in self._gone)] = False
         return may_go, wait_seconds
 
     # Only requests in the way

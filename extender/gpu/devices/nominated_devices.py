@@ -65,8 +65,7 @@ class NominatedDevices:
 
     def _kept(self, row: int, pod: PodInfo) -> list[GpuDemand]:
         """What nominated pods want there that are as important, the most important first."""
-        there = [one for one in self._nominated.on(row) if one.pod.uid != pod.uid and one.pod.priority >= pod.priority]
-        there.sort(key=lambda one: (-one.pod.priority, one.pod.uid))
+        there = sorted(self._nominated.kept_from(pod, row), key=lambda one: (-one.pod.priority, one.pod.uid))
         demands = (gpu_demand(one.pod, self._devices.options) for one in there)
         return [demand for demand in demands if demand is not None]
 

@@ -97,8 +97,8 @@ class World:
             self.view, cluster, {"forecast-scheduler": self.profile}, self.gangs, preempt=self._preempt
         )
 
-    def _preempt(self, pod: PodInfo, nomination: Nomination) -> bool:
-        self.preempted.append(pod.name)
+    def _preempt(self, seats: Sequence[tuple[PodInfo, Nomination]]) -> bool:
+        self.preempted += [pod.name for pod, _ in seats]
         return True
 
     def run(self, *, gang: str = "", uids: Sequence[str] = ()) -> Decisions:

@@ -47,7 +47,7 @@ class Told:
 
     def scheduled(self, group: str, n: int) -> None: ...
 
-    def attempt_failed(self, group: str, message: str, diagnosis: str = "") -> None: ...
+    def attempt_failed(self, group: str, message: str, diagnosis: str = "", *, makes_room: bool = False) -> None: ...
 
 
 def run(told: Told, *, shared: bool = False) -> Any:
@@ -58,7 +58,11 @@ def run(told: Told, *, shared: bool = False) -> Any:
     ]
     policies = SimpleNamespace(choose=lambda pod: SimpleNamespace(policy=SimpleNamespace(name="")), count=print)
     profile: Any = SimpleNamespace(
-        policies=policies, filters=(), filters_for=lambda policy: (), binding=SimpleNamespace(reserve=(told,))
+        policies=policies,
+        filters=(),
+        post_filters=(),
+        filters_for=lambda policy: (),
+        binding=SimpleNamespace(reserve=(told,)),
     )
     state = SimpleNamespace(pods={pod.uid: pod for pod in pods}, names=["a"])
     view: Any = SimpleNamespace(state=state)

@@ -30,6 +30,8 @@ from extender.framework.cycle.cycle import SchedulingCycle
 from extender.framework.events import ClusterEvent, EventKind
 from extender.framework.filter_hints import FILTER_HINTS
 from extender.framework.following import ClusterFollower
+from extender.framework.gangs.directory import GangDirectory
+from extender.framework.gangs.pod_group import PodGroupInfo
 from extender.framework.metrics import SchedulingMetrics
 from extender.framework.preemption import executor
 from extender.framework.preemption.budgets import DisruptionBudgets
@@ -42,10 +44,8 @@ from extender.framework.profile import SchedulingProfile
 from extender.framework.queue.options import QueueOptions
 from extender.framework.queue.scheduling_queue import SchedulingQueue
 from extender.framework.queue.sorting import PrioritySort
-from extender.framework.queue.unit import UnitOf, unit_by_owner
 from extender.framework.scheduler import Scheduler
 from extender.framework.settling import Settling
-from extender.framework.status import SUCCESS
 from extender.index.index import INDEXED_KINDS, PlacementIndex
 from extender.policies.policy import OnePolicy, Policy
 from scorer.cluster.decoding import Kind
@@ -83,11 +83,6 @@ class _Told:
     def forget(self, uid: str) -> None: ...
 
 
-class _Units:
-    def unit_of(self, pod: PodInfo) -> UnitOf:
-        return unit_by_owner(pod)
-
-
 class DelayedCluster:
     """Nodes full of pods, and preemptors that come at once.
 
@@ -98,8 +93,17 @@ class DelayedCluster:
     """
 
     def __init__(
-        self, nodes: Sequence[NodeInfo], pods: Sequence[PodInfo], *, seed: int, fails: float = 0.0, lost: float = 0.0
+        self,
+        nodes: Sequence[NodeInfo],
+        pods: Sequence[PodInfo],
+        *,
+        seed: int,
+        fails: float = 0.0,
+        lost: float = 0.0,
+        groups: Sequence[PodGroupInfo] = (),
+        restless: bool = False,
     ) -> None:
+        self.restless, self._nodes = restless, nodes
         self.random, self.now, self.fails, self.lost = random.Random(seed), NOW, fails, lost
         self.pods = {one.uid: one for one in pods}
         self.evicted: list[str] = []
@@ -111,15 +115,20 @@ class DelayedCluster:
             self.cluster = cluster
             view = ClusterView(cluster, PlacementIndex(cluster.state))
             budgets = DisruptionBudgets()
-            self.sitting = SittingPods(cluster.state, budgets)
+            gangs = GangDirectory(
+                cluster.state, is_ours=lambda pod: pod.scheduler_name == _SCHEDULER,
+                is_assumed=cluster.assumed.__contains__, clock=lambda: self.now,
+            )  # fmt: skip
+            self.gangs = gangs
+            self.sitting = SittingPods(cluster.state, budgets, gangs)
             self.nominated = NominatedPods(cluster.state, ended=self._nomination_ended)
             preemption = DefaultPreemption(
-                self.sitting, budgets, self.nominated, clock=lambda: self.now, assumed=cluster.assumed,
+                self.sitting, budgets, self.nominated, clock=lambda: self.now, assumed=cluster.assumed, gangs=gangs,
                 options=PreemptionOptions(protect_started_seconds=0.0),
             )  # fmt: skip
             hints = {**FILTER_HINTS, preemption.name: preemption, self.nominated.name: self.nominated}
             self.queue = SchedulingQueue(
-                sort=PrioritySort(), gate=lambda pod: SUCCESS, hints=lambda pod: hints, units=_Units(),
+                sort=PrioritySort(), gate=gangs.gate, hints=lambda pod: hints, units=gangs,
                 options=QueueOptions(), clock=lambda: self.now,
             )  # fmt: skip
             follower = ClusterFollower(cluster, view.index, self.queue, [_SCHEDULER])
@@ -134,7 +143,7 @@ class DelayedCluster:
                 self, self.nominated, locked=self.scorer.reading, failed=self._try_again, clock=lambda: self.now
             )
             cycle = SchedulingCycle(
-                view, cluster, {_SCHEDULER: profile}, None, preempt=preempting.carry_out, withdraw=preempting.withdraw
+                view, cluster, {_SCHEDULER: profile}, gangs, preempt=preempting.carry_out, withdraw=preempting.withdraw
             )
             metrics, told = SchedulingMetrics(), _Told()
             settling = Settling(
@@ -145,11 +154,14 @@ class DelayedCluster:
                 self.scorer, view, self.queue, follower, cycle, settling,
                 telling=told, may_schedule=lambda: True, metrics=metrics, clock=lambda: self.now,
             )  # fmt: skip
-            for table in (view.index, self.sitting, self.nominated, settling):
+            gangs.listeners.append(self._group_changed)
+            for table in (view.index, gangs, self.sitting, self.nominated, settling):
                 self.scorer.attach((), table)
             self.scorer.attach(INDEXED_KINDS, follower)
         self.scorer.replace(Kind.NODES, nodes)
         self.scorer.replace(Kind.PODS, pods)
+        with self.scorer.reading():
+            gangs.replace_groups(groups)
 
     # What the executor and the settling are given
 
@@ -198,27 +210,45 @@ class DelayedCluster:
         for one in pods:
             self._change(one)
 
-    def run(self) -> None:
-        """Until every pod of ours has a node; everything happens in an order of its own, and without pauses."""
+    def restart(self) -> None:
+        """Another process takes over: it knows what pods say in their status, and nothing else."""
+        while self._watch:
+            self._show()
+        with self.scorer.reading() as cluster:
+            waiting = [one for one in cluster.state.pods.values() if not one.node and one.scheduler_name == _SCHEDULER]
+            self.nominated.start_over(waiting, self.gangs.group_of)
+
+    @property
+    def is_asking(self) -> bool:
+        """Whether requests of the executor are under way."""
+        return bool(self._tasks)
+
+    def run(self, *, steps: int = 0, until: Callable[[], bool] | None = None) -> None:
+        """Until every pod of ours has a node; everything happens in an order of its own, and without pauses.
+
+        steps : so many and no more; 0 = as many as it takes
+        until : ends earlier, when this is so
+        """
         with pytest.MonkeyPatch.context() as quick:
             quick.setattr(trying, "_PAUSE_SECONDS", 0.0)
             quick.setattr(executor, "_AGAIN_SECONDS", 0.0)
             quick.setattr(asyncio, "to_thread", _at_once)
-            asyncio.run(self._run())
+            asyncio.run(self._run(steps, until or (lambda: not self.waiting and not self._tasks)))
 
     @property
     def waiting(self) -> list[str]:
         return [uid for uid, one in self.pods.items() if not one.node]
 
-    async def _run(self) -> None:
-        weights = [10 ** self.random.uniform(-1.3, 0.7) for _ in range(5)]
-        actions = (self._show, self._round, self._end_one, self._bind, self._let_time_pass)
-        for _ in range(_AT_MOST_STEPS):
-            if not self.waiting and not self._tasks:
+    async def _run(self, steps: int, is_done: Callable[[], bool]) -> None:
+        weights = [10 ** self.random.uniform(-1.3, 0.7) for _ in range(6)]
+        actions = (self._show, self._round, self._end_one, self._bind, self._let_time_pass, self._change_a_node)
+        for _ in range(steps or _AT_MOST_STEPS):
+            if is_done():
                 return
             self.random.choices(actions, weights)[0]()
             await asyncio.sleep(0)
-        raise AssertionError(f"still waiting: {self.waiting} {self.queue.waiting()}")
+        if not steps:
+            raise AssertionError(f"still waiting: {self.waiting} {self.queue.waiting()}")
 
     def _change(self, now: PodInfo) -> None:
         self.pods[now.uid] = now
@@ -252,13 +282,26 @@ class DelayedCluster:
         self._change(replace(self.pods[reserved.pod.uid], node=reserved.node))
         done(reserved, Outcome(Ending.BOUND))
 
+    def _change_a_node(self) -> None:
+        """In nothing that matters, which the queue cannot know."""
+        if self.restless:
+            name = self.random.choice([one.name for one in self._nodes])
+            node = next(one for one in self._nodes if one.name == name)
+            self.scorer.put(Kind.NODES, replace(node, labels={**node.labels, "seen": str(self.random.random())}))
+
     def _let_time_pass(self) -> None:
         self.now += self.random.uniform(0.1, 3.0)
         self.scorer.tick()
         self.loop.tick()
+        with self.scorer.reading():
+            self.gangs.tick()
 
     def _nomination_ended(self, pod: PodInfo, node: str) -> None:
         self.queue.happened(ClusterEvent(EventKind.POD_LEFT, pod=replace(pod, node=node)))
+
+    def _group_changed(self, group: str) -> None:
+        self.queue.happened(ClusterEvent(EventKind.GROUP_CHANGED, group=group))
+        self.queue.wake_units([group])
 
     def _try_again(self, pod: PodInfo) -> None:
         with self.scorer.reading():

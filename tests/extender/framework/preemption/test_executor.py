@@ -110,7 +110,7 @@ def is_going(one: Manifest | None) -> bool:
 def test_the_pod_is_nominated_and_its_victims_go_with_a_reason(harness: Harness) -> None:
     preemptor, victims = harness.create("x"), [harness.create("v1", on="n"), harness.create("v2", on="n")]
     bystander = harness.create("b", on="n")
-    assert harness.executor.carry_out(preemptor, Nomination("n", tuple(victims)))
+    assert harness.executor.carry_out([(preemptor, Nomination("n", tuple(victims)))])
     assert harness.nominated.of("x") is None and harness.nominated.of(preemptor.uid) is not None
     harness.wait(preemptor.uid)
     assert harness.found("x")["status"]["nominatedNodeName"] == "n"  # type: ignore[index]
@@ -132,7 +132,7 @@ def test_a_pod_of_the_same_name_as_a_victim_that_went_stays(harness: Harness) ->
     harness.writer.delete(pod("v"))
     later = harness.create("v", on="n")
     assert later.uid != victim.uid
-    assert harness.executor.carry_out(preemptor, Nomination("n", (victim,)))
+    assert harness.executor.carry_out([(preemptor, Nomination("n", (victim,)))])
     harness.wait(preemptor.uid)
     assert not is_going(harness.found("v")) and not harness.failed
     assert harness.evicted == 0 and harness.nominated.of(preemptor.uid) is not None
@@ -141,7 +141,7 @@ def test_a_pod_of_the_same_name_as_a_victim_that_went_stays(harness: Harness) ->
 def test_a_victim_that_is_gone_is_as_good_as_evicted(harness: Harness) -> None:
     preemptor, victim = harness.create("x"), harness.create("v", on="n")
     harness.writer.delete(pod("v"))
-    assert harness.executor.carry_out(preemptor, Nomination("n", (victim,)))
+    assert harness.executor.carry_out([(preemptor, Nomination("n", (victim,)))])
     harness.wait(preemptor.uid)
     assert not harness.failed and harness.nominated.of(preemptor.uid) is not None
 
@@ -149,7 +149,7 @@ def test_a_victim_that_is_gone_is_as_good_as_evicted(harness: Harness) -> None:
 def test_nobody_is_evicted_for_a_pod_that_is_gone(harness: Harness) -> None:
     preemptor, victim = harness.create("x"), harness.create("v", on="n")
     harness.writer.delete(pod("x"))
-    assert harness.executor.carry_out(preemptor, Nomination("n", (victim,)))
+    assert harness.executor.carry_out([(preemptor, Nomination("n", (victim,)))])
     harness.wait(preemptor.uid)
     assert not is_going(harness.found("v"))
     until(lambda: harness.failed == ["x"])
@@ -169,7 +169,7 @@ def test_a_conflict_does_not_mean_that_the_pod_is_gone(harness: Harness, monkeyp
         return await real(method, path, body, **more)
 
     monkeypatch.setattr(harness.session, "request", request)
-    assert harness.executor.carry_out(preemptor, Nomination("n", (victim,)))
+    assert harness.executor.carry_out([(preemptor, Nomination("n", (victim,)))])
     harness.wait(preemptor.uid)
     assert asked == [one for one in ("PATCH x/status", "PATCH v/status", "DELETE v") for _ in range(2)]
     assert is_going(harness.found("v")) and harness.evicted == 1 and not harness.failed
@@ -181,7 +181,7 @@ def test_a_nomination_that_is_refused_says_why(harness: Harness, caplog: pytest.
     preemptor = replace(preemptor, node="")  # which the watch does not show yet
     harness.state.put_pod(preemptor)
     with caplog.at_level(logging.WARNING):
-        assert harness.executor.carry_out(preemptor, Nomination("n", (victim,)))
+        assert harness.executor.carry_out([(preemptor, Nomination("n", (victim,)))])
         until(lambda: harness.failed == ["x"])
     (record,) = [one for one in caplog.records if "preemption failed" in one.message]
     why = record.__dict__["why"]
@@ -192,7 +192,7 @@ def test_a_nomination_that_is_refused_says_why(harness: Harness, caplog: pytest.
 def test_a_replica_that_does_not_lead_evicts_nobody(harness: Harness) -> None:
     preemptor, victim = harness.create("x"), harness.create("v", on="n")
     harness.leads = False
-    assert harness.executor.carry_out(preemptor, Nomination("n", (victim,)))
+    assert harness.executor.carry_out([(preemptor, Nomination("n", (victim,)))])
     until(lambda: harness.failed == ["x"])
     assert not is_going(harness.found("v")) and harness.nominated.of(preemptor.uid) is None
     assert "nominatedNodeName" not in harness.found("x")["status"]  # type: ignore[index]
@@ -200,11 +200,11 @@ def test_a_replica_that_does_not_lead_evicts_nobody(harness: Harness) -> None:
 
 def test_lower_nominations_to_the_node_end_and_a_nomination_can_be_withdrawn(harness: Harness) -> None:
     lower, preemptor, victim = harness.create("low"), harness.create("x"), harness.create("v", on="n")
-    assert harness.executor.carry_out(lower, Nomination("n", ()))
+    assert harness.executor.carry_out([(lower, Nomination("n", ()))])
     harness.wait(lower.uid)
     assert harness.found("low")["status"]["nominatedNodeName"] == "n"  # type: ignore[index]
     higher = decoded_with_priority(preemptor, 5)
-    assert harness.executor.carry_out(higher, Nomination("n", (victim,)))
+    assert harness.executor.carry_out([(higher, Nomination("n", (victim,)))])
     harness.wait(higher.uid)
     assert harness.ended == ["low"] and harness.nominated.of(lower.uid) is None
     assert "nominatedNodeName" not in harness.found("low")["status"]  # type: ignore[index]

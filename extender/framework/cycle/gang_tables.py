@@ -1,0 +1,98 @@
+"""The tables as a search for victims of a gang changes them: members are assumed and reserved as in the cycle itself,
+and taken back."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from extender.feasibility import Verdict
+from extender.filters.filter import ClusterView, Filter, Rejection
+from extender.filters.found import every_node, found
+from extender.framework.cycle.placing import Placer
+from extender.framework.cycle.reserving import reserved, unreserve
+from extender.framework.plugins import KnowsDomains
+from extender.framework.preemption.gang_search import Refused
+from extender.framework.profile import SchedulingProfile
+from forecast.arrays import Bools
+from scorer.assuming import AssumingCluster
+from scorer.cluster.objects import PodInfo
+
+__all__ = ["CycleTables"]
+
+
+@dataclass(frozen=True, slots=True)
+class _Within:
+    """Filter: these nodes and no others, in place of a filter that knows domains."""
+
+    name: str
+    nodes: Bools
+
+    def filter(self, pod: PodInfo, view: ClusterView) -> Sequence[Rejection]:
+        """Others are of no use to this attempt."""
+        return found(view.state.alive & ~self.nodes, view, "node(s) were in another domain", preemptible=False)
+
+
+class CycleTables:
+    """Implements GangTables, for one attempt."""
+
+    def __init__(
+        self,
+        view: ClusterView,
+        cluster: AssumingCluster,
+        profiles: Mapping[str, SchedulingProfile],
+        placer: Placer,
+    ) -> None:
+        self._view, self._cluster, self._profiles, self._placer = view, cluster, profiles, placer
+        self.within: Bools | None = None
+
+    def domains(self, pod: PodInfo) -> Sequence[Bools]:
+        """See GangWish."""
+        knowing = (one for one in self.filters_of(pod) if isinstance(one, KnowsDomains))
+        return next((domains for one in knowing if (domains := one.domains(pod, self._view))), ())
+
+    def filters_of(self, pod: PodInfo) -> Sequence[Filter]:
+        """See GangTables."""
+        profile = self._profiles[pod.scheduler_name]
+        filters = profile.filters_for(profile.policies.choose(pod).policy)
+        within = self.within
+        if within is None:
+            return filters
+        return [_Within(one.name, within) if isinstance(one, KnowsDomains) else one for one in filters]
+
+    def place(self, pod: PodInfo) -> int | Refused:
+        """See GangTables."""
+        profile, filters = self._profiles[pod.scheduler_name], self.filters_of(pod)
+        self._placer.use(profile)
+        placed = self._placer.place([pod], filters, profile.policies.choose(pod).policy)
+        if placed.why_not is not None:
+            return Refused(filters, placed.why_not)
+        row = placed.rows[0]
+        refusal = reserved(pod, self._view.state.names[row], profile)
+        if refusal.is_success:
+            return row
+        self._cluster.forget(pod.uid)
+        nowhere = [(refusal.plugin, one) for one in every_node(self._view, refusal.reason)]
+        return Refused(filters, Verdict(~self._view.state.alive, tuple(nowhere)))
+
+    def put(self, pod: PodInfo, row: int) -> bool:
+        """See GangTables."""
+        node = self._view.state.names[row]
+        self._cluster.assume(pod, node, self._placer.until)
+        if reserved(pod, node, self._profiles[pod.scheduler_name]).is_success:
+            return True
+        self._cluster.forget(pod.uid)
+        return False
+
+    def take_back(self, pod: PodInfo, row: int) -> None:
+        """See GangTables."""
+        unreserve(pod, self._view.state.names[row], self._profiles[pod.scheduler_name])
+        self._cluster.forget(pod.uid)
+
+    def fits(self, pod: PodInfo, row: int) -> bool:
+        """See GangTables. What is reserved for it stays reserved."""
+        self._cluster.forget(pod.uid)
+        answers = (rejection for one in self.filters_of(pod) for rejection in one.filter(pod, self._view))
+        is_fitting = not any(rejection.nodes[row] for rejection in answers)
+        self._cluster.assume(pod, self._view.state.names[row], self._placer.until)
+        return is_fitting
