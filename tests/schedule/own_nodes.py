@@ -76,10 +76,10 @@ def group(name: str, *, members: int, roles: Mapping[str, int] | None = None, ti
     }
 
 
-def member(of: str, number: int, *, role: str = "", cpu: str = "1") -> Manifest:
+def member(of: str, number: int, *, role: str = "", cpu: str = "1", priority: int | None = None) -> Manifest:
     """A pod of a PodGroup."""
     labels = {GROUP_LABEL: of} | ({ROLE: role} if role else {})
-    return our_pod(f"{of}-{role or 'member'}-{number}", cpu=cpu, labels=labels)
+    return our_pod(f"{of}-{role or 'member'}-{number}", cpu=cpu, labels=labels, priority=priority)
 
 
 class _Groups:

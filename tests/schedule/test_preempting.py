@@ -11,10 +11,14 @@ from tests.schedule.own_nodes import (
     bound,
     condition,
     end_terminating,
+    group,
+    groups,
+    member,
     our_node,
     our_pod,
 )
 from tests.servers.cluster_objects import ClusterWriter, Manifest, running
+from tests.servers.control_plane.control_plane import ControlPlane
 
 PREEMPTION = {"protect_started": "0s"}
 
@@ -68,6 +72,47 @@ def test_many_at_once_take_what_they_need_and_no_more(writer: ClusterWriter, sta
     nodes = assert_settled(writer, [process])
     # 80 in all, two for each of the 20.
     assert sum(name.startswith("low") for name in nodes) == n_nodes * per_node - 40
+
+
+def test_a_gang_evicts_what_the_whole_of_it_needs_or_nobody(
+    plane: ControlPlane, writer: ClusterWriter, start: Started
+) -> None:
+    writer.create_many(our_node(name, cpu=4) for name in ("guarded", "left", "right"))
+    writer.create(_budget("guarded", app="guarded"))
+    low = [our_pod(f"guarded-{i}", cpu="1", priority=10, labels={"app": "guarded"}) for i in range(4)]
+    low += [our_pod(f"plain-{i}", cpu="1", priority=10) for i in range(4)]
+    low += [member("batch", i, cpu="2", priority=10) for i in range(2)]
+    where = ["guarded"] * 4 + ["left", "right"] * 3
+    with groups(plane) as those:
+        for name, members in (("batch", 2), ("high", 4), ("never", 13)):
+            those.create(group(name, members=members))
+        writer.create_many(
+            made | {"spec": made["spec"] | {"nodeName": node}, "status": running()}
+            for made, node in zip(low, where, strict=True)
+        )
+        process = start(preemption=PREEMPTION)
+        # One more than there is room for if everybody goes.
+        writer.create_many(member("never", i, cpu="1", priority=100) for i in range(13))
+        why = "no victims found that would make room for the whole gang"
+        assert eventually(lambda: why in condition(_pod(writer, "never-member-0"))[1], LONG), process.log
+        assert _going(writer) == set()
+        writer.delete_many(one for one in writer.list_all("pods") if one["metadata"]["name"].startswith("never"))
+        writer.create_many(member("high", i, cpu="2", priority=100) for i in range(4))
+        gone = {"batch-member-0", "batch-member-1", *(f"plain-{i}" for i in range(4))}
+        assert eventually(lambda: _going(writer) == gone, LONG), (_going(writer), process.log)
+        nominated = [_pod(writer, f"high-member-{i}")["status"].get("nominatedNodeName") for i in range(4)]
+        assert sorted(nominated) == ["left", "left", "right", "right"]
+        assert bound(writer, "high") == 0
+        process.terminate()
+        process = start(preemption=PREEMPTION)  # it reads where room is being made
+        writer.create_many(our_pod(f"late-{i}", cpu="1", priority=100) for i in range(2))
+        assert eventually(lambda: len(_going(writer)) == 8, LONG), (_going(writer), process.log)
+        assert sum(name.startswith("guarded") for name in _going(writer)) == 2, "room for the gang is kept for it"
+        end_terminating(writer)
+        assert eventually(lambda: bound(writer, "high") == 4 and bound(writer, "late") == 2, LONG), process.log
+        nodes = assert_settled(writer, [process])
+    assert {node for name, node in nodes.items() if name.startswith("high")} == {"left", "right"}
+    assert sum(name.startswith("guarded") for name in nodes) == 2 and not _going(writer)
 
 
 def _pod(writer: ClusterWriter, name: str) -> Manifest:
