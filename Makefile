@@ -95,6 +95,7 @@ bench: $(VENV)/.installed-bench  ## the figures in the README
 	$(BIN)/python -m benchmarks.schedule_throughput
 	$(BIN)/python -m benchmarks.schedule_gangs
 	$(BIN)/python -m benchmarks.schedule_preemption
+	$(BIN)/python -m benchmarks.schedule_gang_preemption
 	$(BIN)/python -m benchmarks.schedule_memory
 	$(BIN)/python -m benchmarks.service_memory
 	$(BIN)/python -m benchmarks.job_storm

@@ -31,6 +31,7 @@ from extender.framework.gangs.labels import GROUP_LABEL
 from tests.processes.scorer_process import eventually
 from tests.processes.shipped_schedule import shipped
 from tests.processes.webhook_process import Api, Refused
+from tests.servers.control_plane.control_plane import ControlPlane
 
 _GANGS, _SINGLE = "gangs", "single"
 _GROUPS: Final = "/apis/scheduling.x-k8s.io/v1alpha1/namespaces/{}/podgroups"
@@ -100,9 +101,9 @@ class Setting:
         assert all(n == self.n_members for group, n in bound.items() if group is not None), bound
 
 
-def install_groups(cluster: LoadedCluster) -> None:
+def install_groups(plane: ControlPlane) -> None:
     """The definition of PodGroups, served."""
-    with Api(cluster.plane) as api:
+    with Api(plane) as api:
         for path, manifest in shipped("crds/podgroups/podgroups.yaml"):
             api.request("POST", path, manifest)
 
@@ -132,7 +133,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         LoadedCluster(asked.nodes, int(asked.sitting * asked.nodes), asked.groups, Path(scratch)) as cluster,
     ):
         prepare(cluster.plane)
-        install_groups(cluster)
+        install_groups(cluster.plane)
         setting = Setting(cluster, Path(scratch), asked.groups, asked.members)
         for number in range(asked.rounds):
             for kind in found if number % 2 == 0 else reversed(found):

@@ -18,7 +18,7 @@ import argparse
 import os
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -93,19 +93,7 @@ class FullCluster:
 
     def storm(self, scheduler: str, name: str, n_pods: int) -> Stormed:
         """Schedule so many pods of high priority; then everything is as before."""
-        made = self.writer.create_many(
-            _of_priority(
-                "high",
-                pod(
-                    f"{name}-{i:05d}",
-                    owner=self._urgent,
-                    cpu=_WANTED,
-                    labels={BATCH_LABEL: name},
-                    scheduler_name=OUR_NAME if scheduler == _OURS else "default-scheduler",
-                ),
-            )
-            for i in range(n_pods)
-        )
+        made = self.create_high(name, n_pods, OUR_NAME if scheduler == _OURS else "default-scheduler")
         with (
             Bindings(self.plane, name) as bindings,
             self._scheduler(scheduler, self._directory / name) as (release, end_of_log),
@@ -113,12 +101,35 @@ class FullCluster:
             release()
             began = time.perf_counter()
             times = bindings.times(n_pods, _LONGEST, end_of_log)
+        victims = self.restore(made)
+        of_low = sum(one["spec"]["priorityClassName"] == "low" for one in victims)
+        return Stormed(measured(times, {}).rate, times[-1] - began, len(victims), of_low)
+
+    def create_high(
+        self, name: str, n_pods: int, scheduler_name: str, labels: Mapping[str, str] | None = None
+    ) -> list[Manifest]:
+        """Pods of high priority that fit nowhere."""
+        return self.writer.create_many(
+            _of_priority(
+                "high",
+                pod(
+                    f"{name}-{i:05d}",
+                    owner=self._urgent,
+                    cpu=_WANTED,
+                    labels={BATCH_LABEL: name, **(labels or {})},
+                    scheduler_name=scheduler_name,
+                ),
+            )
+            for i in range(n_pods)
+        )
+
+    def restore(self, made: Sequence[Manifest]) -> list[Manifest]:
+        """Delete these pods, and make again whoever was evicted for them; returns those."""
         left = {one["metadata"]["name"] for one in self.writer.list_all("pods")}
         victims = [manifest for name, manifest in self._sitting.items() if name not in left]
         self.writer.delete_many(made)
         self.writer.create_many(victims)
-        of_low = sum(one["spec"]["priorityClassName"] == "low" for one in victims)
-        return Stormed(measured(times, {}).rate, times[-1] - began, len(victims), of_low)
+        return victims
 
     @contextmanager
     def _scheduler(self, scheduler: str, directory: Path) -> Iterator[tuple[Callable[[], None], Callable[[], str]]]:
