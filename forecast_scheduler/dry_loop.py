@@ -50,6 +50,7 @@ class Planned:
     evicts      : pods that would be evicted for it
     waits_until : unix seconds of its planned start, None = it waits for no time of its own
     group       : its PodGroup, "" = none
+    queue       : `queue/owner` that it waits in, "" = it goes by priority and age
     peak_share  : predicted peak of the node's fullest resource once all pods are where they would go; None = not known
     """
 
@@ -62,6 +63,7 @@ class Planned:
     waits_until: float | None = None
     group: str = ""
     peak_share: float | None = None
+    queue: str = ""
 
 
 class DryLoop:
@@ -246,7 +248,9 @@ class DryLoop:
         waits_until: float | None = None,
     ) -> Planned:
         profile = self.profiles[pod.scheduler_name].name
-        return Planned(pod, profile, node, message, rejected_by, evicts, waits_until, group_of(pod) or "")
+        queues = self.tables.queues
+        queue = "" if queues is None else queues.name_of(pod)
+        return Planned(pod, profile, node, message, rejected_by, evicts, waits_until, group_of(pod) or "", queue=queue)
 
     def _share(self, one: Planned) -> float | None:
         return self._scorer.peak_share(one.pod, one.node) if one.node else None

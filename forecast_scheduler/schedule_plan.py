@@ -65,6 +65,9 @@ def plan_lines(plan: Plan, scheduler_names: Iterable[str]) -> Iterator[str]:
     for group in sorted(groups):
         members = [one for one in planned if one.group == group]
         yield f"PodGroup {group}: {sum(bool(one.node) for one in members)} of {len(members)} waiting members"
+    for queue in sorted({one.queue for one in planned if one.queue}):
+        waiting = [one for one in planned if one.queue == queue]
+        yield f"queue {queue}: {sum(bool(one.node) for one in waiting)} of {len(waiting)} waiting pods"
     for pool, stacks in sorted(plan.stacks.items()):
         yield f"water level of pool {pool}: scores that follow it {_leaning(stacks)}"
     for storm in plan.storms:
@@ -103,6 +106,7 @@ def plan_json(plan: Plan) -> dict[str, Any]:
                 "evicts": [_name(victim) for victim in one.evicts],
                 "waits_until": None if one.waits_until is None else _utc(one.waits_until),
                 "pod_group": one.group or None,
+                "queue": one.queue or None,
                 "peak_share": one.peak_share,
             }
             for one in plan.planned

@@ -259,6 +259,7 @@ def test_jobs_of_two_owners_take_turns_as_in_the_queue(tmp_path: Path, capfd: py
     pods = [*(of("first", i, i) for i in range(4)), *(of("second", i, 10 + i) for i in range(4))]
     cluster = cluster_file(tmp_path, made_node("node-a", cpu="4"), *pods)
     report = plan(capfd, cluster, "--profile", "online,job", "--config", str(config))
+    assert {pod["queue"] for pod in report["pods"]} == {"batch/first", "batch/second"}
     placed = [pod["name"].partition("-")[0] for pod in report["pods"] if pod["node"]]
     assert sorted(placed) == ["first", "first", "second", "second"]  # not the four that are older
 
