@@ -34,6 +34,7 @@ __all__ = [
     "container_fits",
     "masks",
     "pods_until_known",
+    "sets_for",
     "walk",
 ]
 
@@ -97,6 +98,11 @@ class ZonesLeft:
                 wanted[column] = amount
         return wanted
 
+    def of(self, nodes: Ints) -> ZonesLeft:
+        """Only these nodes."""
+        units, there, total = self.units[nodes], self.there[nodes], self.total[nodes]
+        return ZonesLeft(units, there, self.kinds, total, self.pending[nodes], self.socket[nodes])
+
     def reports(self, column: int) -> Bools:
         """(n_nodes,) whether a zone reports the resource."""
         return np.asarray(self.units[:, 0, column] < NOWHERE // 2)
@@ -108,36 +114,68 @@ class Walked:
     is_aligned : (n_nodes,) every request found a set of zones that all its resources prefer
     extra      : (n_nodes,) zones that the requests take beyond the fewest that can hold them
     units      : as of ZonesLeft, afterwards
+    zones      : (n_nodes, n_zones) 1 = the last request is there
     """
 
     is_aligned: Bools
     extra: Ints
     units: Ints
+    zones: Ints
 
 
-def walk(requests: Sequence[Units], left: ZonesLeft, sets: Masks) -> Walked:
-    """The requests one after the other, each from the set of zones that the kubelet takes."""
+def sets_for(asked: Units, left: ZonesLeft) -> Masks:
+    """Sets of at most as many zones as the request needs on any of the nodes while they are empty: those that can be
+    preferred."""
+    n_zones, together = left.there.shape[1], _together(left.row(asked), left.kinds)
+    if (left.socket >= 0).any() or any(len(columns) > 1 for columns in together):
+        return masks(n_zones, n_zones)
+    most = 1
+    for (column,) in together:
+        known = left.there & left.reports(column)[:, None]
+        largest = -np.sort(-np.where(known, left.total[:, :, column], 0), axis=1)
+        holds = largest.cumsum(axis=1) >= left.row(asked)[column]  # (n_nodes, n_zones) so many of the largest zones
+        most = max(most, int(np.where(holds.any(axis=1), holds.argmax(axis=1), 0).max(initial=0)) + 1)
+    return masks(n_zones, most)
+
+
+def walk(requests: Sequence[Units], left: ZonesLeft, sets: Masks, held: Ints | None = None) -> Walked:
+    """The requests one after the other, each from the set of zones that the kubelet takes.
+
+    held : (n_nodes, n_zones) 1 = the first request for CPUs has to take this zone too; None = any
+    """
     n_nodes = len(left.there)
     is_aligned, extra = np.ones(n_nodes, dtype=bool), np.zeros(n_nodes, dtype=np.int64)
+    zones = np.zeros(left.there.shape, dtype=np.int64)
     now = ZonesLeft(left.units.copy(), left.there, left.kinds, left.total, left.pending, left.socket)
     for one in requests:
         wanted = left.row(one)
         preferred, enough, least = _hinted(wanted, now, sets)
+        if held is not None and "cpu" in one:
+            has_all = (held @ (1 - sets.zones.T)) == 0  # (n_nodes, n_masks)
+            preferred, enough, held = preferred * has_all, enough * has_all, None
         is_preferred = (preferred > 0).any(axis=1)
         chosen = np.where(is_preferred, (preferred > 0).argmax(axis=1), (enough > 0).argmax(axis=1))
         is_aligned &= is_preferred
         beyond = np.where((enough > 0).any(axis=1), sets.size[chosen] - least, left.there.sum(axis=1))
         extra += np.where(is_preferred, 0, np.maximum(beyond, 0))
-        _take(wanted, now, sets.zones[chosen])
-    return Walked(is_aligned, extra, now.units)
+        zones = sets.zones[chosen]
+        _take(wanted, now, zones)
+    return Walked(is_aligned, extra, now.units, zones)
 
 
 def container_fits(needs: AlignedNeeds, left: ZonesLeft, sets: Masks) -> Bools:
-    """(n_nodes,) scope container: init containers leave what they had to the rest."""
-    fits = walk(needs.running, left, sets).is_aligned
+    """(n_nodes,) scope container: init containers leave what they had to the rest.
+
+    Their CPUs stay with the pod. So the next container has to take their zones (reusableCPUs in
+    generateCPUTopologyHints); of those after the first one that runs this is not known.
+    """
+    fits, held = np.ones(len(left.there), dtype=bool), np.zeros(left.there.shape, dtype=np.int64)
     for one in needs.starting:
-        fits = fits & walk((one,), left, sets).is_aligned
-    return fits
+        found = walk((one,), left, sets, held)
+        fits &= found.is_aligned
+        if "cpu" in one:
+            held |= found.zones
+    return np.asarray(fits & walk(needs.running, left, sets, held).is_aligned)
 
 
 def pods_until_known(needs: AlignedNeeds, left: ZonesLeft, sets: Masks) -> Ints:

@@ -25,6 +25,7 @@ from extender.topology.alignment import (
     container_fits,
     masks,
     pods_until_known,
+    sets_for,
     walk,
 )
 from extender.topology.physical_cores import is_multiple, pods_in_full_cores
@@ -80,7 +81,7 @@ class NodeResourceTopologyMatch:
         needs = aligned_needs(pod) if len(concerned) else None
         if needs is None:
             return room
-        for at, sets, left in self._by_policy(rows):
+        for at, sets, left in self._by_policy(needs, rows):
             pods = pods_until_known(needs, left, sets)
             if not needs.is_one:
                 pods = np.where(zones.is_pod_scope[rows[at]], pods, 1)
@@ -102,7 +103,7 @@ class NodeResourceTopologyMatch:
     def _unfit(self, needs: AlignedNeeds, rows: Ints) -> Iterator[tuple[Ints, Bools, str]]:
         """Nodes, which of them would turn the pod away, and why; rows: of those that may turn pods away."""
         zones = self._zones
-        for at, sets, left in self._by_policy(rows):
+        for at, sets, left in self._by_policy(needs, rows):
             of_nodes, is_pod_scope = rows[at], zones.is_pod_scope[rows[at]]
             if needs.is_one:
                 fits = as_pod = walk((needs.pod,), left, sets).is_aligned
@@ -118,15 +119,14 @@ class NodeResourceTopologyMatch:
             has_room = pods_in_full_cores(needs, zones.left(full), threads) > 0
             yield full, is_whole & ~has_room, "node(s) had too few whole physical cores"
 
-    def _by_policy(self, rows: Ints) -> Iterator[tuple[Ints, Masks, ZonesLeft]]:
-        """Positions in `rows` of nodes with one policy, the sets of zones that it allows, and what is left there."""
+    def _by_policy(self, needs: AlignedNeeds, rows: Ints) -> Iterator[tuple[Ints, Masks, ZonesLeft]]:
+        """Positions in `rows` of nodes with one policy, the sets of zones that it may allow, and what is left there."""
         zones = self._zones
         for is_of, is_single in ((zones.is_single, True), (zones.is_restricted, False)):
             at = np.flatnonzero(is_of[rows])
             if len(at):
                 left = zones.left(rows[at], most_zones=None if is_single else MOST_ZONES)
-                n_zones = left.there.shape[1]
-                yield at, masks(n_zones, 1 if is_single else n_zones), left
+                yield at, masks(left.there.shape[1], 1) if is_single else sets_for(needs.pod, left), left
 
     def hint(self, pod: PodInfo, event: ClusterEvent) -> Hint:
         """See EnqueueExtensions."""

@@ -9,14 +9,14 @@ probably put them, in the first zone with room.
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 
 import numpy as np
 
 from extender.filters.filter import ClusterView
 from extender.framework.plugins import Preferred
-from extender.topology.aligned_needs import MILLI, AlignedNeeds, aligned_needs
-from extender.topology.alignment import MOST_ZONES, masks, pods_until_known, walk
+from extender.topology.aligned_needs import MILLI, AlignedNeeds, Units, aligned_needs
+from extender.topology.alignment import MOST_ZONES, ZonesLeft, masks, pods_until_known, sets_for, walk
 from extender.topology.physical_cores import loose_threads
 from extender.topology.zone_table import ZoneTable
 from forecast.arrays import Bools, Ints
@@ -61,14 +61,11 @@ class WholeCores:
         less before."""
         zones = self._zones
         left = zones.left(rows, expected=True, most_zones=MOST_ZONES)
-        sets = masks(left.there.shape[1], left.there.shape[1])
-        as_pod = walk((needs.pod,), left, sets)
-        extra, units = as_pod.extra, as_pod.units
+        extra, units = _walked((needs.pod,), needs.pod, left)
         if not needs.is_one:
-            by_container = walk(needs.running, left, sets)
-            is_pod_scope = zones.is_pod_scope[rows]
-            extra = np.where(is_pod_scope, extra, by_container.extra)
-            units = np.where(is_pod_scope[:, None, None], units, by_container.units)
+            by_container, is_pod_scope = _walked(needs.running, needs.pod, left), zones.is_pod_scope[rows]
+            extra = np.where(is_pod_scope, extra, by_container[0])
+            units = np.where(is_pod_scope[:, None, None], units, by_container[1])
         threads = np.maximum(zones.threads[rows], 1)
         broken = loose_threads(units, left, threads) - loose_threads(left.units, left, threads)
         return np.stack(
@@ -94,3 +91,15 @@ class WholeCores:
         threads = np.maximum(self._zones.threads[rows], 1)
         asked = np.asarray([one.get("cpu", 0) // MILLI for one in (needs.pod, *needs.running)])
         return self._zones.fills_cores[rows] & (asked % threads[:, None] > 0).any(axis=1)
+
+
+def _walked(requests: Sequence[Units], together: Units, left: ZonesLeft) -> tuple[Ints, Ints]:
+    """Zones that requests take beyond the fewest, and what is left then (see Walked); together: of all requests."""
+    first = walk(requests, left, sets_for(together, left))
+    split = np.flatnonzero(~first.is_aligned)
+    if not len(split):
+        return first.extra, first.units
+    n_zones, extra, units = left.there.shape[1], first.extra.copy(), first.units.copy()
+    rest = walk(requests, left.of(split), masks(n_zones, n_zones))
+    extra[split], units[split] = rest.extra, rest.units
+    return extra, units

@@ -18,6 +18,7 @@ from extender.topology.alignment import (
     container_fits,
     masks,
     pods_until_known,
+    sets_for,
     walk,
 )
 from extender.topology.node_zones import Policy, Scope
@@ -227,9 +228,9 @@ def on(machine: Machine, asked: Asked) -> Asked:
     return asked if any(machine.cards[: machine.n_zones]) else [{**one, GPU: 0} for one in asked]
 
 
-def is_admitted(kubelet: SlowKubelet, asked: Asked) -> bool:
+def is_admitted(kubelet: SlowKubelet, asked: Asked, starting: Asked = ()) -> bool:
     try:
-        kubelet.admit((), asked)
+        kubelet.admit(starting, asked)
     except Rejected:
         return False
     return True
@@ -251,6 +252,21 @@ def test_single_zones_are_those_that_the_kubelet_admits(
     assert bool(fits[0]) == is_admitted(kubelet, asked)
 
 
+starters = st.lists(st.fixed_dictionaries({"cpu": st.integers(1, 6)}), max_size=2)
+
+
+@settings(max_examples=200, deadline=None)
+@given(machines, some_pods, st.lists(st.integers(0, 31), max_size=4), starters, containers)
+@example(Machine(2, 4, 1, (0, 0, 0, 0)), [[{"cpu": 2}]], [], [{"cpu": 1}], {"cpu": 4, GPU: 0})
+def test_init_containers_bind_the_next_one_to_their_zone(
+    machine: Machine, history: Sequence[Asked], gone: list[int], starting: Asked, asked: Mapping[str, int]
+) -> None:
+    kubelet = lived(machine.kubelet(Policy.SINGLE_NUMA_NODE, Scope.CONTAINER), history, gone)
+    of, running = machine.left(kubelet), on(machine, [asked])
+    wanted = needs(*units(running), starting=units(starting))
+    assert bool(container_fits(wanted, of, single(of))[0]) == is_admitted(kubelet, running, starting)
+
+
 @settings(max_examples=200, deadline=None)
 @given(machines, st.booleans(), some_pods, st.lists(st.integers(0, 31), max_size=4), containers)
 @example(Machine(4, 2, 2, (0, 0, 0, 0)), True, [[{"cpu": 3}], [{"cpu": 3}]], [], {"cpu": 4, GPU: 0})
@@ -261,7 +277,8 @@ def test_restricted_is_what_the_kubelet_admits(
     kubelet = lived(machine.kubelet(Policy.RESTRICTED, Scope.POD), history, gone)
     of, (one,) = machine.left(kubelet), units(on(machine, [asked]))
     if one:
-        assert bool(walk((one,), of, every(of)).is_aligned[0]) == is_admitted(kubelet, on(machine, [asked]))
+        by_all, by_few = (walk((one,), of, sets).is_aligned[0] for sets in (every(of), sets_for(one, of)))
+        assert by_all == by_few == is_admitted(kubelet, on(machine, [asked]))
 
 
 @settings(max_examples=150, deadline=None)
