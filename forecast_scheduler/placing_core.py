@@ -25,6 +25,7 @@ from extender.index.index import INDEXED_KINDS
 from forecast_scheduler.schedule_tables import ScheduleTables
 from scorer.assuming import AssumingCluster
 from scorer.cluster.objects import PodInfo
+from scorer.cluster.seating import waits
 from scorer.scorer import Scorer
 
 __all__ = ["PlacingCore", "placing_core"]
@@ -78,15 +79,15 @@ class PlacingCore:
         )
 
     def adopt_nominations(self) -> None:
-        """Count what waiting pods say in their status about room that was made for them."""
-        gangs = self.tables.gangs
+        """Count what waiting pods, those of other schedulers included, say in their status about room for them."""
+        gangs, is_ours = self.tables.gangs, self.follower.is_ours
         with self.scorer.reading() as cluster:
-            waiting = [pod for pod in cluster.state.pods.values() if self.follower.is_to_be_placed(pod)]
+            waiting = [pod for pod in cluster.state.pods.values() if pod.nominated_node and not pod.terminating]
             if gangs is None:
                 self.tables.nominated.start_over(waiting)
                 return
             # Nothing is kept for a gang that is not tried: members may have gone meanwhile.
-            tried = [pod for pod in waiting if gangs.gate(pod).is_success]
+            tried = [pod for pod in waiting if not is_ours(pod) or (waits(pod) and gangs.gate(pod).is_success)]
             self.tables.nominated.start_over(tried, gangs.group_of)
 
     def try_again(self, pod: PodInfo) -> None:

@@ -14,6 +14,7 @@ from extender.framework.cache.assumptions import Assumptions
 from extender.framework.judging import ProfileJudge
 from extender.framework.leading.takeover import Takeover
 from extender.framework.preemption.executor import PreemptionExecutor
+from extender.framework.preemption.expected_node import ExpectedNode
 from extender.framework.scheduler import LoopOptions, Scheduler
 from extender.framework.settling import Settling
 from extender.framework.volumes.volume_binding import VolumeBinding
@@ -54,6 +55,7 @@ class ScheduleLoop:
                 parts.session,
                 lambda pod: profiles[pod.scheduler_name].binding,
                 limit=self._limit,
+                announcing=ExpectedNode(parts.session, may_write=parts.may_write),
                 observe=parts.metrics.observe_stage,
             )
             assumptions = Assumptions(

@@ -126,7 +126,9 @@ def schedule_tables(
         gpus = None
         if GPU in settings.profiles:
             gpus = gpu_tables(scorer, settings, rules, index, gangs, colocation, session, class_resources)
-        nominated = NominatedPods(cluster.state, fit=fit, ended=tell_ended)
+        nominated = NominatedPods(
+            cluster.state, fit=fit, is_ours=lambda pod: pod.scheduler_name in ours, ended=tell_ended
+        )
         standing_of = priority_of if gpus is None else gpus.offline.standing
         sitting = SittingPods(cluster.state, budgets, gangs, standing_of=standing_of)
         for follower in (nominated, sitting):

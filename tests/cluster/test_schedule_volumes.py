@@ -82,6 +82,10 @@ class Controllers:
         """Of a pod."""
         return str(self.find("pods", name)["spec"].get("nodeName", ""))
 
+    def nominated(self, name: str) -> str:
+        """Where the status of a pod says that it will go."""
+        return str(self.find("pods", name)["status"].get("nominatedNodeName", ""))
+
     def bind(self, name: str, volume_name: str) -> None:
         """Volume and claim become each other's."""
         one = self._writer.patch(
@@ -149,8 +153,10 @@ def test_a_pod_is_bound_once_its_claim_is(
     writer.create(pod("plain", scheduler_name="forecast-scheduler"))
     sees(process, lambda: controllers.node_of("plain") != "")
     assert controllers.node_of("first") == ""
+    sees(process, lambda: controllers.nominated("first") == chosen)  # so that no autoscaler deletes the node
     controllers.provision("data", chosen)
     sees(process, lambda: controllers.node_of("first") == chosen)
+    assert controllers.nominated("first") == "" == controllers.nominated("plain")
 
 
 def test_where_the_provisioner_gives_up_another_node_is_tried(
@@ -159,10 +165,12 @@ def test_where_the_provisioner_gives_up_another_node_is_tried(
     writer.create_many([claim("hard", "made"), using("second", "hard")])
     sees(process, lambda: controllers.selected("hard") != "")
     chosen = controllers.selected("hard")
+    sees(process, lambda: controllers.nominated("second") == chosen)
     writer.patch(controllers.find("persistentvolumeclaims", "hard"), {"metadata": {"annotations": {SELECTED: None}}})
     sees(process, lambda: controllers.selected("hard") not in ("", chosen))
     other = controllers.selected("hard")
     assert {chosen, other} == {"a", "b"} and controllers.node_of("second") == ""
+    sees(process, lambda: controllers.nominated("second") == other)
     controllers.provision("hard", other)
     sees(process, lambda: controllers.node_of("second") == other)
 
@@ -193,3 +201,24 @@ def test_a_pod_that_is_deleted_meanwhile_is_forgotten(
     sees(process, lambda: waits_ended(process) == before + 1)
     sees(process, lambda: process.metric("forecast_assumed_pods") == 0)
     sees(process, lambda: process.get("/v1/queue")["pods"] == [])
+
+
+def test_room_is_kept_for_a_pod_that_another_scheduler_nominated(
+    process: ScorerProcess, writer: ClusterWriter, controllers: Controllers
+) -> None:
+    """As kube-scheduler does while it binds the volumes of that pod."""
+    writer.create(node("small", cpu="4", labels={"size": "small"}))
+    theirs = writer.create(pod("theirs", cpu="3", scheduler_name="another"))
+    writer.patch_status(theirs, {"nominatedNodeName": "small"})
+    ours = pod("ours", cpu="2", scheduler_name="forecast-scheduler")
+    ours["spec"]["nodeSelector"] = {"size": "small"}
+    writer.create(ours)
+
+    def why() -> str:
+        conditions = controllers.find("pods", "ours")["status"].get("conditions", ())
+        return " ".join(str(one.get("message", "")) for one in conditions)
+
+    sees(process, lambda: "nominated" in why())
+    assert controllers.node_of("ours") == ""
+    writer.patch_status(theirs, {"nominatedNodeName": None})
+    sees(process, lambda: controllers.node_of("ours") == "small")

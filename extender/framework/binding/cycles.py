@@ -22,7 +22,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Final, Protocol, runtime_checkable
+from typing import Any, Final, Protocol, runtime_checkable
 
 from extender.decisions.outbox import Outbox
 from extender.framework.binding.binding_plugins import (
@@ -57,6 +57,16 @@ _PRE_BIND_THREADS: Final = 16
 _STOPPED: Final = Outcome(Ending.UNKNOWN, "the scheduler is being stopped")
 
 
+class Announcing(Protocol):
+    """extender.framework.preemption.expected_node.ExpectedNode."""
+
+    async def announce(self, pod: PodInfo, node: str, work: asyncio.Future[Any]) -> bool:
+        """Say where the pod will go if the work takes long; returns whether that was written."""
+
+    async def withdraw(self, pod: PodInfo) -> None:
+        """It will not go there after all."""
+
+
 @runtime_checkable
 class _CanLook(Protocol):
     async def look(self, pod: PodInfo, node: str) -> Status: ...
@@ -65,9 +75,10 @@ class _CanLook(Protocol):
 @dataclass(slots=True, eq=False)
 class _Job:
     """
-    since       : when its present stage began
-    is_question : look what became of it, bind nothing
-    has_ended   : its outcome is known, and on its way to `done`
+    since        : when its present stage began
+    is_question  : look what became of it, bind nothing
+    has_ended    : its outcome is known, and on its way to `done`
+    is_announced : its status says which node it will get
     """
 
     reserved: Reserved
@@ -76,6 +87,7 @@ class _Job:
     since: float
     is_question: bool = False
     has_ended: bool = False
+    is_announced: bool = False
     timers: list[asyncio.TimerHandle] = field(default_factory=list)
 
 
@@ -84,6 +96,7 @@ class BindingCycles:
 
     plugins_of : the plugins of the profile that a pod belongs to
     limit      : how many are under way at once
+    announcing : says where pods will go that wait for others; None = nobody does
     clock      : seconds, monotonic
     """
 
@@ -93,10 +106,12 @@ class BindingCycles:
         plugins_of: Callable[[PodInfo], BindingPlugins],
         *,
         limit: InFlightLimit | None = None,
+        announcing: Announcing | None = None,
         observe: Observe = lambda stage, seconds: None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._session, self._plugins_of, self._observe, self._clock = session, plugins_of, observe, clock
+        self._announcing = announcing
         self._limit = limit or InFlightLimit(128, clock=clock)
         self.waiting: Final = WaitingPods()
         self._lock = threading.Lock()
@@ -255,19 +270,38 @@ class BindingCycles:
 
     async def _await(self, job: _Job, plugins: Sequence[AwaitedPreBind]) -> None:
         try:
-            status = await await_pre_bind(plugins, job.reserved)
+            status = await self._awaited(job, plugins)
         except asyncio.CancelledError:
             self._finish(job, _STOPPED)
             raise
         self._pass_stage(job, "pre_bind")
         if not status.is_success:
             is_gone = outcome_of_binding(status).is_gone
-            self._finish(job, Outcome(Ending.FAILED, status.reason, status.plugin, is_gone=is_gone))
+            outcome = Outcome(Ending.FAILED, status.reason, status.plugin, is_gone=is_gone)
+            await self._withdraw(job, outcome)
+            self._finish(job, outcome)
         elif self._is_over:
             self._finish(job, _STOPPED)
         else:
             self._queue.append(job)
             self._pump()
+
+    async def _awaited(self, job: _Job, plugins: Sequence[AwaitedPreBind]) -> Status:
+        if self._announcing is None:
+            return await await_pre_bind(plugins, job.reserved)
+        work = asyncio.ensure_future(await_pre_bind(plugins, job.reserved))
+        try:
+            job.is_announced = await self._announcing.announce(job.reserved.pod, job.reserved.node, work)
+            return await work
+        finally:
+            if not work.done():  # this was cancelled
+                work.cancel()
+                await asyncio.gather(work, return_exceptions=True)
+
+    async def _withdraw(self, job: _Job, outcome: Outcome) -> None:
+        """Before the outcome is told: the pod may be nominated elsewhere after that."""
+        if self._announcing is not None and job.is_announced and not outcome.is_gone:
+            await self._announcing.withdraw(job.reserved.pod)
 
     def _pump(self) -> None:
         while self._queue and len(self._tasks) < self._limit.now:
@@ -291,6 +325,8 @@ class BindingCycles:
         except Exception as error:
             logger.exception("a binding failed", extra={"uid": job.reserved.pod.uid})
             outcome = Outcome(Ending.UNKNOWN, f"an error inside the scheduler: {type(error).__name__}")
+        if outcome.ending is Ending.FAILED:
+            await self._withdraw(job, outcome)
         self._finish(job, outcome)
 
     async def _bind(self, job: _Job) -> Outcome:

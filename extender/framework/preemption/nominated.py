@@ -5,6 +5,8 @@
 
 Until its victims are gone they are counted on the node, and so is the nominated pod, by this filter: whoever comes
 later and is no more important finds no room there, and preempts further pods if need be.
+Pods of other schedulers count by what their status says (KEP-5278): their volumes may still be bound, or their room
+made. Where our pods are nominated only this process decides; their status is read once, at the start.
 
 Members of a gang are nominated together: what is kept for one of them, the others may take, and if the nomination of
 one ends before it sits, all of them end.
@@ -92,17 +94,21 @@ class NominatedPods(NodesAndPodsOnly):
         state: ClusterState,
         *,
         fit: NodeResourcesFit | None = None,
+        is_ours: Callable[[PodInfo], bool] = lambda pod: True,
         ended: Callable[[PodInfo, str], None] = lambda pod, node: None,
     ) -> None:
         """
-        fit   : what of the requests counts
-        ended : told of each nomination that ends without the pod having come to sit there, with its node: others may
-                have that room
+        fit     : what of the requests counts
+        is_ours : whether this process places the pod; others' nominations are theirs to make and to end
+        ended   : told of each nomination that ends without the pod having come to sit there, with its node: others may
+                  have that room
         """
         self._state, self._fit, self._ended = state, fit or NodeResourcesFit(), ended
+        self._is_ours = is_ours
         self._by_uid: dict[str, Nominated] = {}
         self._on: dict[int, dict[str, Nominated]] = {}
         self._sums: OrderedDict[int, _Sums] = OrderedDict()
+        self._unplaced: dict[str, PodInfo] = {}  # of others, nominated to a node that is not known
         self._seated: OrderedDict[str, Nominated] = OrderedDict()  # assumed there, which may be taken back
         self.version = 0
         self.evicting: set[str] = set()
@@ -165,9 +171,10 @@ class NominatedPods(NodesAndPodsOnly):
                 self._ended(one.pod, one.node)
 
     def clear_lower(self, node: str, priority: int) -> list[Nominated]:
-        """Somebody of this priority takes the node: pods of lower priority are no longer nominated there."""
+        """Somebody of this priority takes the node: our pods of lower priority are no longer nominated there."""
         row = self._state.row_of.get(node)
-        lower = [] if row is None else [one for one in self._on.get(row, {}).values() if one.pod.priority < priority]
+        there = () if row is None else self._on.get(row, {}).values()
+        lower = [one for one in there if one.pod.priority < priority and self._is_ours(one.pod)]
         for one in lower:
             self.clear(one.pod.uid)
         return lower
@@ -175,14 +182,19 @@ class NominatedPods(NodesAndPodsOnly):
     def start_over(self, pods: Iterable[PodInfo], gang_of: Callable[[PodInfo], str | None] = lambda pod: None) -> None:
         """Another process may have made room since this one last did: forget all, and adopt what pods say."""
         self.forget(list(self._by_uid))
+        self._unplaced.clear()
         self.adopt(pods, gang_of)
 
     def adopt(self, pods: Iterable[PodInfo], gang_of: Callable[[PodInfo], str | None] = lambda pod: None) -> None:
-        """After a start: waiting pods of ours that say in their status where room was made for them, gang by gang."""
+        """After a start: waiting pods that say in their status where room was made for them, our gangs as a whole."""
         gangs: dict[str, list[PodInfo]] = {}
         for pod in pods:
-            if pod.nominated_node and pod.uid not in self._by_uid and waits(pod):
+            if not pod.nominated_node or pod.uid in self._by_uid or not waits(pod):
+                continue
+            if self._is_ours(pod):
                 gangs.setdefault(gang_of(pod) or f"/{pod.uid}", []).append(pod)
+            elif not self.nominate(pod, pod.nominated_node):
+                self._unplaced[pod.uid] = pod
         for members in gangs.values():
             together = [pod.uid for pod in members] if gang_of(members[0]) else ()
             for pod in members:
@@ -277,7 +289,7 @@ class NominatedPods(NodesAndPodsOnly):
 
     def apply(self, changes: Sequence[Change]) -> None:
         """Nominations end when the pod comes to sit, goes, or its node goes."""
-        if not self._by_uid and not self._seated:
+        if not (self._by_uid or self._seated or self._unplaced or any(map(_says_a_node, changes))):
             return
         for change in one_by_one(changes):
             match change:
@@ -300,7 +312,9 @@ class NominatedPods(NodesAndPodsOnly):
 
     def _pod_changed(self, pod: PodInfo, sat: bool, sits: bool) -> None:
         one = self._by_uid.get(pod.uid)
-        if one is None:
+        if not self._is_ours(pod):
+            self._others_changed(pod, one, sits)
+        elif one is None:
             self._seat_changed(pod, sat, sits)
         elif sits:
             self._remove(pod.uid)  # counted where it sits from now on
@@ -316,6 +330,21 @@ class NominatedPods(NodesAndPodsOnly):
         elif not sat and (pod.priority, pod.requests) != (one.pod.priority, one.pod.requests):
             self.nominate(pod, one.node, one.victims, one.together)
 
+    def _others_changed(self, pod: PodInfo, one: Nominated | None, sits: bool) -> None:
+        """Of another scheduler: its status says where, and it may say another node at any time."""
+        self._unplaced.pop(pod.uid, None)
+        if sits or not pod.nominated_node or pod.uid not in self._state.pods or not waits(pod):
+            if one is not None:
+                self._remove(pod.uid)
+                if not sits or pod.node != one.node:
+                    self._ended(one.pod, one.node)
+            return
+        if one is not None:
+            if (one.node, one.pod.priority, one.pod.requests) == (pod.nominated_node, pod.priority, pod.requests):
+                return
+            self.clear(pod.uid)
+        self.adopt([pod])
+
     def _seat_changed(self, pod: PodInfo, sat: bool, sits: bool) -> None:
         """Of a pod that came to sit where it was nominated: if that is taken back, its room is kept for it again."""
         one = self._seated.get(pod.uid)
@@ -330,9 +359,17 @@ class NominatedPods(NodesAndPodsOnly):
 
     def _node_changed(self, row: int) -> None:
         there = self._on.get(row)
-        if there and self._state.nodes[row] is None:
+        if self._state.nodes[row] is not None:
+            if self._unplaced:
+                name = self._state.names[row]
+                self.adopt(
+                    [self._unplaced.pop(uid) for uid, pod in [*self._unplaced.items()] if pod.nominated_node == name]
+                )
+        elif there:
             for uid in list(there):
-                self.clear(uid)
+                one = self.clear(uid)
+                if one is not None and not self._is_ours(one.pod):
+                    self._unplaced[uid] = one.pod
 
     def _with(self, one: Nominated) -> list[Nominated]:
         """Others that were nominated together with it and are still."""
@@ -371,6 +408,10 @@ class NominatedPods(NodesAndPodsOnly):
                 self._sums.popitem(last=False)
         self._sums.move_to_end(priority)
         return sums
+
+
+def _says_a_node(change: Change) -> bool:
+    return isinstance(change, PodChange) and bool(change.pod.nominated_node)
 
 
 def _fitted(column: Ints, n_rows: int) -> Ints:

@@ -6,6 +6,7 @@ import asyncio
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import Any
 
 import pytest
 
@@ -144,3 +145,60 @@ def test_who_only_asks_does_not_wait(cycles: BindingCycles, plugin: Awaited, don
     cycles.ask(reserved("slow"), done)
     done.wait(1)
     assert done.only("uid-slow").ending is Ending.UNKNOWN and plugin.waiting == {}
+
+
+@dataclass
+class Announcements:
+    """What is written of pods, and how long their work may take before it is. waits: for the work to be over first"""
+
+    said: list[str] = field(default_factory=list)
+    waits: bool = False
+
+    async def announce(self, pod: PodInfo, node: str, work: asyncio.Future[Any]) -> bool:
+        if self.waits:
+            await asyncio.wait([work])
+            return False
+        self.said.append(f"{pod.name} goes to {node}")
+        return True
+
+    async def withdraw(self, pod: PodInfo) -> None:
+        self.said.append(f"{pod.name} stays")
+
+
+@pytest.mark.parametrize(
+    ("status", "waits", "said"),
+    [
+        (SUCCESS, False, ["slow goes to node-1"]),
+        (NO, False, ["slow goes to node-1", "slow stays"]),
+        (bind_status("Awaited", BindingResult(Verdict.GONE, "it is gone")), False, ["slow goes to node-1"]),
+        (NO, True, []),
+    ],
+)
+def test_where_a_pod_will_go_is_said_while_it_waits(
+    session: ApiSession, plugin: Awaited, done: Done, status: Status, waits: bool, said: list[str]
+) -> None:
+    announcements = Announcements(waits=waits)
+    plugins = BindingPlugins((plugin,), awaited=(plugin,))
+    cycles = BindingCycles(session, lambda pod: plugins, announcing=announcements)
+    cycles.start([reserved("slow"), reserved("quick")], done)
+    assert eventually(lambda: "slow" in plugin.waiting and len(announcements.said) == (not waits))
+    plugin.tell(session, "slow", status)
+    done.wait(2)
+    assert announcements.said == said
+    cycles.stop(0.0)
+
+
+def test_a_pod_whose_binding_fails_after_the_wait_goes_nowhere(session: ApiSession, done: Done) -> None:
+    class Refusing(Awaited):
+        async def bind(self, pod: PodInfo, node: str) -> Status:
+            return Status(Code.UNSCHEDULABLE, "", "it was bound elsewhere")
+
+    plugin, announcements = Refusing(), Announcements()
+    plugins = BindingPlugins((plugin,), awaited=(plugin,))
+    cycles = BindingCycles(session, lambda pod: plugins, announcing=announcements)
+    cycles.start([reserved("slow")], done)
+    assert eventually(lambda: bool(announcements.said))
+    plugin.tell(session, "slow")
+    done.wait(1)
+    assert announcements.said[1:] == ["slow stays"]
+    cycles.stop(0.0)

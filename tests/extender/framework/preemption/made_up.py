@@ -115,6 +115,7 @@ class World:
         further_filters: Sequence[Filter] = (),
         standing_of: Standing = priority_of,
         may_preempt: Callable[[PodInfo], bool] = lambda pod: True,
+        is_ours: Callable[[PodInfo], bool] = lambda pod: True,
     ) -> None:
         self.view: ClusterView = view_of(nodes, pods)
         self.budgets = DisruptionBudgets()
@@ -124,7 +125,9 @@ class World:
         self.ended: list[tuple[str, str]] = []
         state = self.view.state
         self.sitting = SittingPods(state, self.budgets, gangs, standing_of=standing_of)
-        self.nominated = NominatedPods(state, ended=lambda pod, node: self.ended.append((pod.uid, node)))
+        self.nominated = NominatedPods(
+            state, is_ours=is_ours, ended=lambda pod, node: self.ended.append((pod.uid, node))
+        )
         self.assumed = AssumedPods()
         self.now = NOW
         self.preemption = DefaultPreemption(

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from extender.framework.plugins import TellsApart
-from scorer.cluster.objects import Phase
+from scorer.cluster.objects import Phase, PodInfo
 from tests.extender.framework.preemption.made_up import World, node, pod
 
 
@@ -187,3 +187,65 @@ def test_what_is_kept_is_the_sum_over_the_nominated_pods(
                 assert kept_pods[row] == len(here)
                 cores = kept["cpu"][row] if "cpu" in kept else 0
                 assert cores == sum(n.units["cpu"] for n in here)
+
+
+def others(name: str, node: str = "a", *, priority: int = 5, cpu: float = 3) -> PodInfo:
+    """A pod of another scheduler that nominated it."""
+    return replace(pod(name, cpu=cpu, priority=priority, nominated_node=node), scheduler_name="other")
+
+
+def shared_world() -> World:
+    return World([node("a", cpu=4), node("b", cpu=4)], [], is_ours=lambda pod: pod.scheduler_name != "other")
+
+
+def test_room_is_kept_for_pods_that_another_scheduler_nominated() -> None:
+    world = shared_world()
+    world.put(others("x"))
+    assert world.feasible(pod("p", cpu=2, priority=5)) == {"b"}
+    assert world.feasible(pod("p", cpu=2, priority=6)) == {"a", "b"}
+    world.put(others("x", "b"))
+    assert world.feasible(pod("p", cpu=2, priority=5)) == {"a"} and world.ended == [("x", "a")]
+    world.put(others("x", "b", cpu=1))
+    assert world.feasible(pod("p", cpu=2, priority=5)) == {"a", "b"}
+
+
+def test_room_for_others_ends_as_they_say() -> None:
+    world = shared_world()
+    for is_deleted in (False, True):
+        world.put(others("x"))
+        assert world.nominated.of("x") is not None
+        if is_deleted:
+            world.delete("x")
+        else:
+            world.put(others("x", ""))
+        assert world.nominated.of("x") is None
+    world.put(others("x"))
+    world.put(replace(others("x"), node="a"))  # counted where it sits from now on
+    assert world.ended == [("x", "a"), ("x", "a")] and len(world.nominated) == 0
+    assert world.feasible(pod("p", cpu=2, priority=5)) == {"b"}
+
+
+def test_the_node_of_others_may_be_known_later_than_the_nomination() -> None:
+    world = shared_world()
+    world.put(others("x", "c"))
+    world.view.cluster.apply(world.view.state.put_node(node("c", cpu=4)))
+    assert world.feasible(pod("p", cpu=2)) == {"a", "b"}
+    world.view.cluster.apply(world.view.state.delete_node("c"))
+    world.view.cluster.apply(world.view.state.put_node(node("c", cpu=4)))
+    assert world.feasible(pod("p", cpu=2)) == {"a", "b"}
+
+
+def test_others_keep_their_nominations_when_more_important_pods_take_the_node() -> None:
+    world = shared_world()
+    world.put(others("x", priority=1))
+    world.nominated.nominate(pod("ours", priority=1), "a")
+    assert [one.pod.uid for one in world.nominated.clear_lower("a", 5)] == ["ours"]
+    assert world.nominated.of("x") is not None
+
+
+def test_our_own_status_is_not_followed() -> None:
+    world = shared_world()
+    world.put(pod("ours", nominated_node="a"))
+    assert len(world.nominated) == 0
+    world.nominated.start_over(world.view.state.pods.values())
+    assert world.nominated.of("ours") is not None
