@@ -26,7 +26,8 @@ from extender.decisions.recorder import DecisionRecorder
 from extender.expected_choice import expected_choice
 from extender.filters.filter import ClusterView, Rejection
 from extender.index.index import INDEXED_KINDS, PlacementIndex
-from extender.lost_points import lost_in_protocol
+from extender.node_order import order_points
+from extender.node_rules import node_rules
 from extender.options import ExtenderOptions
 from extender.points import points_of, shortened
 from extender.policies.policy import Chosen, OnePolicy, Policies, Policy, shortened_name
@@ -82,7 +83,10 @@ class _Judged:
 
 
 class Extender:
-    """For any thread. Made before the scorer reads its cluster, so that its tables follow from the start."""
+    """For any thread. Made before the scorer reads its cluster, so that its tables follow from the start.
+
+    rules : about nodes; `look` under the lock of the tables, every second
+    """
 
     def __init__(
         self,
@@ -112,8 +116,12 @@ class Extender:
         self._scoring, self._settling = threading.Lock(), threading.Lock()
         with scorer.reading() as cluster:
             self._tables = cluster
-            self._view = ClusterView(cluster, PlacementIndex(cluster.state))
+            self.rules = node_rules(cluster, self.options.rules, None, clock=clock)
+            self.rules.choose_by(self._policies)
+            self._view = ClusterView(cluster, PlacementIndex(cluster.state), self.rules.tables)
             scorer.attach(INDEXED_KINDS, self._view.index)
+            for follower in self.rules.followers():
+                scorer.attach((), follower)
             cluster.listeners.append(self._notice_bindings)
 
     def filter(self, pod: PodInfo, nodes: Sequence[str]) -> Filtered:
@@ -124,7 +132,7 @@ class Extender:
         self._settle(_PATIENCE_SECONDS)  # the pod before this one counts
         with self._scorer.reading():
             self._scorer.forget(pod.uid)  # asked about again, it was not bound: it must not count against itself
-            rejections = [found for one in filters for found in one.filter(pod, self._view)]
+            rejections = [found for one in self.rules.in_place_of(filters) for found in one.filter(pod, self._view)]
             if not rejections:
                 return Filtered(nodes)
             reasons = _reasons(rejections, self._rows(nodes))
@@ -147,9 +155,9 @@ class Extender:
             scored = self._prepared_for(pod, nodes, policy) or self._scores.score(pod, nodes, policy.scoring)
         known = _known(nodes, scored.unknown_nodes)
         ranking = scored.ranking
-        if policy.avoided is not None or policy.pools is not None:
-            ranking = ranking - self._lost(pod, nodes, policy) * self.options.score_per_point
-        points = points_of(ranking, known, self.options.score_per_point)
+        order = self._order(pod, nodes, policy)
+        points = points_of(ranking, known, self.options.score_per_point) + order
+        ranking = ranking + order * self.options.score_per_point
         named = shortened(points, self.options.longest_reply)
         reply = dict(zip([nodes[i] for i in named.tolist()], points[named].tolist(), strict=True))
         now = self._stopwatch()
@@ -261,12 +269,11 @@ class Extender:
         if row is not None:
             self._tables.believe(uid, row)
 
-    def _lost(self, pod: PodInfo, nodes: Sequence[str], policy: Policy) -> Ints:
-        """Points that nodes lose by the policy: (n_nodes,)."""
+    def _order(self, pod: PodInfo, nodes: Sequence[str], policy: Policy) -> Ints:
+        """(n_nodes,) points by which nodes come before others, whatever they score."""
         with self._scorer.reading():
-            rows = self._rows(nodes)
-            lost = lost_in_protocol(pod, self._view, policy)
-            return np.zeros(len(rows), dtype=np.int64) if lost is None else _at(lost, rows)
+            preferences = self.rules.order_beside(policy.filters)
+            return order_points(pod, self._view, self._rows(nodes), policy, preferences)
 
     def _rows(self, nodes: Sequence[str]) -> Ints:
         """(n_nodes,) rows of nodes, -1 = not known."""

@@ -12,7 +12,7 @@ same order. What is of one profile only is not here: what a pod costs the cards,
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -29,6 +29,7 @@ from extender.gpu.devices.filter import GpuDevices
 from extender.gpu.devices.options import DeviceOptions
 from extender.machine_groups.options import GroupOptions
 from extender.machine_groups.plugins import GroupPlugins, group_plugins
+from extender.policies.policy import Policies
 from extender.topology.decoding import node_resource_topologies
 from extender.topology.options import TopologyOptions
 from extender.topology.plugins import TopologyPlugins, topology_plugins
@@ -106,6 +107,21 @@ class NodeRules:
             self.devices.choose = choose
         else:
             self.topology.cards.otherwise = choose
+
+    def in_place_of(self, filters: Iterable[Filter]) -> tuple[Filter, ...]:
+        """The filters of a policy, those with tables in the place of those without."""
+        ours = {one.name: one for one in self.filters}
+        return tuple(ours.get(one.name, one) for one in filters)
+
+    def order_beside(self, filters: Iterable[Filter]) -> tuple[NodePreference, ...]:
+        """What comes first by the rules of which a policy runs the filter, in the extender."""
+        names = {one.name for one in filters}
+        order = ((self.groups.filter, self.groups.order), (self.cards.types, self.cards.types))
+        return tuple(preference for of_rule, preference in order if of_rule.name in names)
+
+    def choose_by(self, policies: Policies) -> None:
+        """Take what a policy says of cards from these."""
+        self.cards.types.rule_of = lambda pod: policies.choose(pod).policy.cards
 
     # Of the process
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
-from extender.card_types.rare_devices import RareDevices
+from extender.card_types.listed_cards import ListedCards
 from extender.filters.filter import Filter
+from extender.node_rules import NodeRuleOptions
 from extender.policies.policy import Policy
 from scorer.policy import ScoringPolicy
 
@@ -15,10 +16,10 @@ __all__ = ["ExtenderOptions"]
 @dataclass(frozen=True, slots=True)
 class ExtenderOptions:
     """
-    filters         : run on /filter, in this order; kube-scheduler has run its own already. These and what nodes with
-                      rare devices lose are the settings' policy; others may say otherwise (policies/)
-    avoided         : nodes with rare devices get fewer points for pods that do not ask for them; None = they do not
-    avoided_points  : so many fewer
+    filters         : run on /filter, in this order; kube-scheduler has run its own already. These and `cards` are the
+                      settings' policy; others may say otherwise (policies/)
+    cards           : what nodes with cards, and rare ones, are to pods
+    rules           : about nodes
     score_per_point : see points.py
     weight          : of the extender in the KubeSchedulerConfiguration, to tell which node will be taken
     longest_reply   : nodes named in a reply to /prioritize; 0 = all that do not get 0 points
@@ -27,8 +28,8 @@ class ExtenderOptions:
     """
 
     filters: tuple[Filter, ...] = ()
-    avoided: RareDevices | None = None
-    avoided_points: int = 50
+    cards: ListedCards = field(default_factory=ListedCards)
+    rules: NodeRuleOptions = field(default_factory=NodeRuleOptions)
     score_per_point: float = 0.2
     weight: int = 1
     longest_reply: int = 500
@@ -37,4 +38,4 @@ class ExtenderOptions:
 
     def policy(self, scoring: ScoringPolicy) -> Policy:
         """That of the settings: of all pods for which nothing else chooses one."""
-        return Policy(scoring, self.filters, self.avoided, self.avoided_points)
+        return Policy(scoring, self.filters, self.cards)

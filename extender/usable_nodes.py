@@ -13,7 +13,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from extender.card_types.rare_devices import RareDevices
+from extender.card_types.listed_cards import ListedCards
+from extender.card_types.wishes import GPU_TYPE_PREFERRED
 from extender.filters.annotations import GPU_TYPE, comes_with_node, names_in
 from extender.filters.catalogue import standard_filters
 from extender.filters.domain import Domain
@@ -22,6 +23,7 @@ from extender.filters.node_affinity import NodeAffinity
 from extender.filters.node_resources_fit import NodeResourcesFit, is_extended
 from extender.filters.node_unschedulable import NodeUnschedulable
 from extender.filters.taint_toleration import TaintToleration
+from extender.framework.gangs.labels import group_of
 from extender.index.index import PlacementIndex
 from extender.job.serverless.virtual_nodes import VirtualNodes
 from extender.machine_groups.machine_group import MachineGroup
@@ -161,9 +163,9 @@ class UsableNodes(NodesAndPodsOnly):
         for one in self._filters(placer, policy):
             for rejection in _lasting(one, bare, self._view):
                 nodes &= ~rejection.nodes
-        if policy.avoided is None or opts_out(pod):
+        if opts_out(pod):
             return nodes
-        rather = nodes & ~policy.avoided.reserved_for_others(bare, self._view)
+        rather = nodes & ~policy.cards.last(bare, self._view)
         return rather if rather.any() else nodes
 
     def _pool(self, placer: Placer, device: str) -> Bools:
@@ -206,7 +208,7 @@ class UsableNodes(NodesAndPodsOnly):
                 self._masks.clear()
             instead = {one.name: one for one in placer.instead}
             standard = (instead.get(one.name, one) for one in standard_filters(_STANDARD))
-            ours = (one for one in policy.filters if isinstance(one, Domain | MachineGroup | RareDevices))
+            ours = (one for one in policy.filters if isinstance(one, Domain | MachineGroup | ListedCards))
             # The policy is kept, too: its id names it in the keys of masks.
             known = self._filters_of[key] = (policy, (*standard, *ours, *placer.further))
         return known[1]
@@ -224,7 +226,8 @@ def _lasting(one: Filter, pod: PodInfo, view: ClusterView) -> Iterator[Rejection
 
 def _key(pod: PodInfo, placer: Placer, policy: Policy) -> _Key:
     """All that the filters read of a pod."""
-    said, groups = pod.constraints, [one.membership for one in policy.filters if isinstance(one, MachineGroup)]
+    said, cards = pod.constraints, policy.cards
+    groups = [one.membership for one in (*policy.filters, *placer.further) if isinstance(one, MachineGroup)]
     return (
         placer.name,
         id(policy),
@@ -236,6 +239,8 @@ def _key(pod: PodInfo, placer: Placer, policy: Policy) -> _Key:
         comes_with_node(pod),
         opts_out(pod),
         names_in(pod, GPU_TYPE),
+        names_in(pod, GPU_TYPE_PREFERRED),
+        (cards.is_kept_off(pod), cards.may_use_all(pod), group_of(pod) is None),
         tuple((of.named_by(pod), of.owned_by(pod), asks_to_borrow(pod) and pod.priority) for of in groups),
     )
 

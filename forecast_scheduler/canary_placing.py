@@ -35,7 +35,7 @@ class ExpectedPlacing(Placing):
     def __init__(self, scorer: Scorer, settings: Settings, choose: Choose | None = None) -> None:
         """choose: None = all pods are placed by the settings' policy."""
         super().__init__(scorer, settings)
-        options = extender_options(settings.extender)
+        options = extender_options(settings)
         self._weight, self._choose = options.weight, choose
         self._settings_policy = options.policy(scoring_policy(scorer.options))
 

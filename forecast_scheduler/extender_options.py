@@ -2,32 +2,42 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+from extender.node_rules import NodeRuleOptions
 from extender.options import ExtenderOptions
 from extender.policies.compiling import PolicyDefaults
 from extender.policies.filter_choice import (
     FilterOptions,
-    RareDeviceMode,
-    RareDeviceOptions,
-    avoided_devices,
+    card_rule,
     chosen_filters,
 )
 from extender.remote_scores import RemoteScorer
 from extender.service.options import ServiceOptions
+from extender.topology.options import TopologyOptions
 from forecast_scheduler.extender_settings import ExtenderSettings
+from forecast_scheduler.node_rule_options import node_rule_options
 from forecast_scheduler.scorer_options import scorer_options
 from forecast_scheduler.scorer_settings import ScorerSettings
 from forecast_scheduler.settings import Settings
 
-__all__ = ["extender_options", "extender_service_options", "filter_options", "policy_defaults", "remote_scorer"]
+__all__ = [
+    "extender_options",
+    "extender_rules",
+    "extender_service_options",
+    "filter_options",
+    "policy_defaults",
+    "remote_scorer",
+]
 
 
-def extender_options(settings: ExtenderSettings) -> ExtenderOptions:
+def extender_options(whole: Settings) -> ExtenderOptions:
     """What the extender does. Raises InputError where filters or resources are misnamed."""
-    options = filter_options(settings)
+    settings, options = whole.extender, filter_options(whole)
     return ExtenderOptions(
         filters=chosen_filters(options),
-        avoided=avoided_devices(options.rare_devices),
-        avoided_points=options.rare_devices.points,
+        cards=card_rule(options),
+        rules=extender_rules(whole),
         score_per_point=settings.score_per_point,
         weight=settings.weight,
         longest_reply=settings.longest_reply,
@@ -36,18 +46,24 @@ def extender_options(settings: ExtenderSettings) -> ExtenderOptions:
     )
 
 
-def filter_options(settings: ExtenderSettings) -> FilterOptions:
+def extender_rules(whole: Settings) -> NodeRuleOptions:
+    """The rules about nodes, but for topology: gangs and zones are not the extender's."""
+    without = TopologyOptions(gangs=False, node_topologies=False)
+    return replace(node_rule_options(whole.node_rules), topology=without)
+
+
+def filter_options(whole: Settings) -> FilterOptions:
     """What the filters go by; policies may say otherwise."""
-    rare = settings.rare_devices
+    settings, rules = whole.extender, node_rule_options(whole.node_rules)
     return FilterOptions(
         domain=settings.domain,
         daemons=tuple(settings.daemon_schedulers),
-        rare_devices=RareDeviceOptions(
-            RareDeviceMode(rare.mode), tuple(rare.resources), tuple(rare.types), tuple(rare.type_labels), rare.points
-        ),
         highest_peaks=settings.highest_peaks,
         standard=tuple(settings.standard_filters),
         predicts=settings.scorer.url is None,
+        groups=rules.groups,
+        cards=rules.cards,
+        devices=rules.devices,
     )
 
 
@@ -55,7 +71,7 @@ def policy_defaults(settings: Settings) -> PolicyDefaults:
     """What policies leave out, they have from here."""
     scorer, extender = scorer_options(settings), settings.extender
     longest = None if extender.scorer.url is None else extender.deadline
-    return PolicyDefaults(scorer.weights, scorer.parameters, filter_options(extender), longest)
+    return PolicyDefaults(scorer.weights, scorer.parameters, filter_options(settings), longest)
 
 
 def extender_service_options(settings: ExtenderSettings, scorer: ScorerSettings) -> ServiceOptions:

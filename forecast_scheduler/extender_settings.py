@@ -3,35 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, ClassVar
 
 from pydantic import Field
 
 from forecast_scheduler.serving_settings import ServingSettings
 from forecast_scheduler.setting_group import Duration, SettingGroup
 
-__all__ = ["DecisionSettings", "ExtenderSettings", "RareDeviceSettings", "RemoteScorerSettings"]
+__all__ = ["DecisionSettings", "ExtenderSettings", "RemoteScorerSettings"]
 
 Share = Annotated[float, Field(gt=0, le=10)]
-
-
-class RareDeviceSettings(SettingGroup):
-    """Nodes with rare devices, kept free for the pods that ask for them (docs/extender.md)."""
-
-    mode: Literal["off", "hard", "soft"] = "off"
-    """hard: other pods are filtered out; soft: such nodes get fewer points for them."""
-
-    resources: list[str] = Field(default_factory=lambda: ["nvidia.com/gpu", "amd.com/gpu", "gpu.intel.com/i915"])
-    """Extended resources that are rare."""
-
-    types: list[str] = Field(default_factory=list)
-    """Types of cards that are rare among them, for instance [H100]: their nodes are for pods that name the type."""
-
-    type_labels: list[str] = Field(default_factory=lambda: ["nvidia.com/gpu.product", "amd.com/gpu.product-name"])
-    """Node labels that name the card type; pods choose by the annotation forecast-scheduler.io/gpu-type."""
-
-    points: int = Field(default=50, ge=0, le=1000)
-    """soft: so many points fewer."""
 
 
 class RemoteScorerSettings(SettingGroup):
@@ -122,6 +103,5 @@ class ExtenderSettings(ServingSettings):
     highest_peaks: dict[str, Share] = Field(default_factory=dict)
     """By resource: share of capacity that a node's predicted peak must not pass, for instance {cpu: 0.9}."""
 
-    rare_devices: RareDeviceSettings = RareDeviceSettings()
     scorer: RemoteScorerSettings = RemoteScorerSettings()
     decisions: DecisionSettings = DecisionSettings()

@@ -32,6 +32,7 @@ from forecast_scheduler.extender_options import extender_options, remote_scorer
 from forecast_scheduler.extender_settings import DecisionSettings
 from forecast_scheduler.live_policies import open_policies
 from forecast_scheduler.live_scorer import Inputs, open_scorer
+from forecast_scheduler.node_rule_care import NodeRuleCare
 from forecast_scheduler.settings import Settings
 from scorer.background import Background
 from scorer.cluster.decoding import Kind
@@ -63,7 +64,7 @@ def open_extender(settings: Settings, inputs: Inputs) -> Iterator[LiveExtender]:
     Raises InputError, see open_scorer.
     """
     ours = settings.extender
-    options, remote = extender_options(ours), remote_scorer(ours)
+    options, remote = extender_options(settings), remote_scorer(ours)
     kubeconfig = inputs.kubeconfig or settings.scorer.kubeconfig
     if inputs.cluster is not None and ours.bind:
         raise InputError("--bind needs an API server, --cluster names a file: leave one of them out")
@@ -92,11 +93,16 @@ def open_extender(settings: Settings, inputs: Inputs) -> Iterator[LiveExtender]:
             )
             unread.start()
             stack.callback(unread.stop)
+        care = NodeRuleCare(made[0].rules, scorer, after=lambda: scorer.synced)
+        for job in care.jobs:
+            job.start()
+            stack.callback(job.stop)
         binder = ApiServerBinder(api_client(kubeconfig, connections=_BINDINGS_AT_ONCE)) if ours.bind else None
         collectors: list[Collector] = [
             DecisionCollector(recorder, log, events, is_shadow=options.is_shadow),
             ChargeCollector(made[0]),
             EffectCollector(scorer, shaped_pods(scorer)),
+            *care.collectors,
         ]
         if policies is not None:
             collectors.append(policies.collector)

@@ -16,7 +16,8 @@ from extender.filters.filter import ClusterView, Filter
 from extender.framework.cycle.totals import sum_of
 from extender.framework.judging import sum_parts
 from extender.index.index import INDEXED_KINDS, PlacementIndex
-from extender.lost_points import lost_in_protocol
+from extender.node_order import order_points
+from extender.node_rules import node_rules
 from extender.points import points_of, shortened
 from extender.policies.policy import Chosen, Policy
 from extender.policies.provider import PolicyProvider
@@ -29,6 +30,7 @@ from scorer.background import Background
 from scorer.cluster.decoding import Kind
 from scorer.cluster.objects import PodInfo
 from scorer.judgement import Judgement
+from scorer.policy import scoring_policy
 from scorer.scorer import Scorer
 
 __all__ = ["BestNode", "Placing", "open_placing"]
@@ -59,18 +61,21 @@ class Placing:
 
     def __init__(self, scorer: Scorer, settings: Settings) -> None:
         self._scorer = scorer
-        options = extender_options(settings.extender)
+        options = extender_options(settings)
         self._standard = standard_filters()
         self.filters = (*self._standard, *(one for one in options.filters if one.name not in STANDARD_FILTERS))
-        self._options = options
+        self._options, self._policy = options, options.policy(scoring_policy(scorer.options))
         with scorer.reading() as cluster:
-            self._view = ClusterView(cluster, PlacementIndex(cluster.state))
+            self.rules = node_rules(cluster, options.rules, None, clock=scorer.clock)
+            self._view = ClusterView(cluster, PlacementIndex(cluster.state), self.rules.tables)
             scorer.attach(INDEXED_KINDS, self._view.index)
+            for follower in self.rules.followers():
+                scorer.attach((), follower)
 
     def feasibility(self, pod: PodInfo, policy: Policy | None = None) -> Feasibility:
         """Where the pod could go if it had to be placed now. policy: None = that of the settings."""
         with self.unbound(pod) as waiting:
-            return feasibility(waiting, self._view, self.filters if policy is None else self._filters_of(policy))
+            return feasibility(waiting, self._view, self._filters_of(policy or self._policy))
 
     def judge(self, pod: PodInfo, chosen: Chosen, component: str) -> Judgement:
         """What kube-scheduler and the extender make of the nodes for a pod that waits, in tables where it sits nowhere.
@@ -137,17 +142,20 @@ class Placing:
 
     def _filters_of(self, policy: Policy) -> tuple[Filter, ...]:
         # kube-scheduler runs all of its own whatever a policy says.
-        return (*self._standard, *(one for one in policy.filters if one.name not in STANDARD_FILTERS))
+        self.rules.cards.types.rule_of = lambda pod: policy.cards
+        self.rules.look()
+        ours = (one for one in policy.filters if one.name not in STANDARD_FILTERS)
+        return (*self._standard, *self.rules.in_place_of(ours))
 
     def _points(self, pod: PodInfo, nodes: Collection[str], policy: Policy) -> dict[str, int]:
         """As the extender gives them."""
         names = list(nodes)
         ranking = self._scorer.score(pod, names, policy=policy.scoring).ranking
-        if (lost := lost_in_protocol(pod, self._view, policy)) is not None:
-            rows = [self._view.state.row_of[name] for name in names]
-            ranking = ranking - lost[rows] * self._options.score_per_point
-        known = np.ones(len(names), dtype=bool)
-        return dict(zip(names, points_of(ranking, known, self._options.score_per_point).tolist(), strict=True))
+        rows = np.array([self._view.state.row_of[name] for name in names], dtype=np.int64)
+        with self._scorer.reading():
+            order = order_points(pod, self._view, rows, policy, self.rules.order_beside(policy.filters))
+        points = points_of(ranking, np.ones(len(names), dtype=bool), self._options.score_per_point) + order
+        return dict(zip(names, points.tolist(), strict=True))
 
 
 @contextmanager

@@ -36,9 +36,11 @@ class NodeRuleCare:
     routers: Sequence[APIRouter] = ()
     bodies: Sequence[type] = ()
 
-    def __init__(self, rules: NodeRules, scorer: Scorer, *, api: ApiClient, after: Callable[[], bool]) -> None:
+    def __init__(
+        self, rules: NodeRules, scorer: Scorer, *, api: ApiClient | None = None, after: Callable[[], bool]
+    ) -> None:
         """
-        api   : for lists and watches
+        api   : for lists and watches; None = the rules read nothing beyond nodes and pods
         after : whether the cluster was read
         """
 
@@ -47,7 +49,7 @@ class NodeRuleCare:
                 rules.look()
 
         self.jobs: Sequence[_Background] = [
-            *rules.sources(api),
+            *(() if api is None else rules.sources(api)),
             Every("node-rules", _LOOK_SECONDS, look, after=after),
         ]
         self.collectors: Sequence[Collector] = [

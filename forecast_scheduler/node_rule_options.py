@@ -40,7 +40,7 @@ def card_options(settings: NodeRuleSettings) -> CardOptions:
         rare_from=ours.rare_from,
         band=ours.band,
         half_life_seconds=ours.half_life,
-        without_cards=ours.without_cards,
+        without_cards=Protection(ours.without_cards),
         even=Even(ours.even),
         pressure_band=ours.pressure_band,
     )

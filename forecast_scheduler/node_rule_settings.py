@@ -3,9 +3,9 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import BeforeValidator, Field
 
 from extender.gpu.devices.options import MODEL_LABELS
 from forecast_scheduler.setting_group import Duration, SettingGroup
@@ -20,6 +20,14 @@ __all__ = [
 ]
 
 Share = Annotated[float, Field(ge=0, le=1)]
+
+
+def _off(value: Any) -> Any:
+    """YAML 1.1 reads `off`, unquoted, as the truth value false."""
+    return "off" if value is False else value
+
+
+Protect = Annotated[Literal["off", "soft", "hard"], BeforeValidator(_off)]
 
 
 class GpuDeviceSettings(SettingGroup):
@@ -44,7 +52,7 @@ class GpuDeviceSettings(SettingGroup):
 class CardSettings(SettingGroup):
     """What is kept for whom among types of cards (docs/card-types.md)."""
 
-    protection: Literal["off", "soft", "hard"] = "soft"
+    protection: Protect = "soft"
     """Of scarce cards from pods that name no type: less scarce ones come first, or scarce ones are not for them."""
 
     rare_types: list[str] = Field(default_factory=list)
@@ -59,8 +67,8 @@ class CardSettings(SettingGroup):
     half_life: Duration = Field(default=21_600, gt=0)
     """After it what was wanted once, and no longer is, counts half."""
 
-    without_cards: bool = True
-    """Pods that ask for no card are kept off scarce ones, too."""
+    without_cards: Protect = "soft"
+    """Of nodes with cards from pods that ask for none: other nodes come first, or these are not for them."""
 
     even: Literal["off", "named", "all"] = "named"
     """For which pods the pressure of types is kept even: those that name several types, or all."""

@@ -10,7 +10,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Final
 
-from extender.card_types.rare_devices import RareDevices
+from extender.card_types.listed_cards import ListedCards
+from extender.card_types.options import CardOptions, Protection
 from extender.filters.filter import ClusterView, Rejection
 from extender.gpu.idle_cpu.offline import OfflinePods
 from extender.gpu.idle_cpu.options import PlainPods
@@ -22,8 +23,11 @@ from extender.job.serverless.serverless import ByTerms
 from extender.job.serverless.tolerating import ProviderToleration
 from extender.job.serverless.virtual_nodes import VirtualNodes
 from extender.job.terms import terms_of
+from extender.machine_groups.machine_group import MachineGroup
+from extender.machine_groups.membership import Membership
 from extender.online.profile import ONLINE
 from extender.policies.compiling import PolicyDefaults, settings_policy
+from extender.policies.filter_choice import card_rule
 from extender.policies.policy import OnePolicy, Policies
 from extender.policies.provider import PolicyProvider
 from extender.policies.under_defaults import UnderDefaults
@@ -73,11 +77,15 @@ def _placers(settings: Settings, provider: PolicyProvider | None, virtual: Virtu
     placed = {name: profile for profile, name in {**names, **ours.scheduler_names}.items()}
     for name, profile in placed.items():
         if profile == GPU:
-            yield _gpu_placer(settings, name, of_loops)
+            placer = _gpu_placer(settings, name, of_loops)
         elif profile == JOB:
-            yield _job_placer(settings, name, of_loops, virtual)
+            placer = _job_placer(settings, name, of_loops, virtual)
         else:
-            yield Placer(profile, name, of_loops)
+            placer = Placer(profile, name, of_loops)
+        # These two rules hold whatever filters a policy names.
+        filters = schedule_policy_defaults(settings).filters
+        rules = (MachineGroup(Membership(filters.groups)), card_rule(filters))
+        yield replace(placer, further=(*rules, *placer.further))
 
 
 def _job_placer(settings: Settings, name: str, policies: Policies, virtual: VirtualNodes) -> Placer:
@@ -97,15 +105,12 @@ def _gpu_placer(settings: Settings, name: str, policies: Policies) -> Placer:
     devices = device_options(settings.node_rules)
     offline = offline_pods(ours, devices)
     plain = idle_cpu_options(ours, dry_run=True).plain_pods
-    cards = [name for name in (*devices.resources, devices.shared_memory_resource) if name]
+    cards = ListedCards(CardOptions(without_cards=Protection.HARD), devices)
     return Placer(
         GPU,
         name,
         policies,
-        further=(
-            RareDevices((), type_labels=devices.model_labels, hard=False),
-            _PlainPodsApart(offline, plain, RareDevices(cards)),
-        ),
+        further=(_PlainPodsApart(offline, plain, cards),),
         tells_apart=lambda pod: offline.is_kept_apart(pod, plain),
     )
 
@@ -115,7 +120,7 @@ class _PlainPodsApart:
 
     name = "IdleCpu"
 
-    def __init__(self, offline: OfflinePods, plain: PlainPods, cards: RareDevices) -> None:
+    def __init__(self, offline: OfflinePods, plain: PlainPods, cards: ListedCards) -> None:
         self._offline, self._plain, self._cards = offline, plain, cards
 
     def filter(self, pod: PodInfo, view: ClusterView) -> Sequence[Rejection]:

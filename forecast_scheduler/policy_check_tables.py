@@ -196,7 +196,7 @@ def _conditions(rule: RuleSpec) -> str:
 def _differences(spec: PolicySpec) -> list[str]:
     """Keys that the policy sets, from the top: filters, scores.weights."""
     given = spec.model_dump(exclude={"description"}, exclude_none=True)
-    nested = {"scores", "rare_devices"}
+    nested = {"scores", "cards"}
     return [
         name
         for key, value in given.items()

@@ -11,10 +11,11 @@ from extender.framework.queue.options import QueueOptions
 from extender.framework.sharing.sharing import SharingOptions
 from extender.online.colocation import GapOptions
 from extender.policies.compiling import PolicyDefaults, settings_policy
-from extender.policies.filter_choice import FilterOptions, RareDeviceMode, RareDeviceOptions
+from extender.policies.filter_choice import FilterOptions
 from extender.policies.policy import Policy
 from forecast.errors import InputError
-from forecast_scheduler.node_rule_options import group_options
+from forecast_scheduler.gpu_options import offline_pods
+from forecast_scheduler.node_rule_options import node_rule_options
 from forecast_scheduler.schedule_settings import ScheduleSettings
 from forecast_scheduler.scorer_options import scorer_options
 from forecast_scheduler.settings import Settings
@@ -61,15 +62,15 @@ def _there_is() -> str:
 def schedule_policy_defaults(settings: Settings) -> PolicyDefaults:
     """What policies leave out, they have from here."""
     scorer, ours = scorer_options(settings), settings.schedule
-    rare = ours.rare_devices
+    rules = node_rule_options(settings.node_rules)
     options = FilterOptions(
         domain=ours.domain,
         shared=tuple(ours.share_nodes),
-        rare_devices=RareDeviceOptions(
-            RareDeviceMode(rare.mode), tuple(rare.resources), tuple(rare.types), tuple(rare.type_labels), rare.points
-        ),
         highest_peaks=ours.highest_peaks,
-        groups=group_options(settings.node_rules),
+        groups=rules.groups,
+        cards=rules.cards,
+        devices=rules.devices,
+        is_offline=offline_pods(ours.gpu, rules.devices).is_offline,
     )
     return PolicyDefaults(scorer.weights, scorer.parameters, options)
 

@@ -92,6 +92,7 @@ def profiles_of(
         for name, own in _own(settings, jobs, gpus)
     }
     rules.profile_filters.profiles = profiles
+    rules.choose_by(policies)
     return profiles
 
 

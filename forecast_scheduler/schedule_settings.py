@@ -8,7 +8,6 @@ from pydantic import Field, field_validator, model_validator
 
 from extender.framework.leading.election import LeaseTiming
 from forecast.errors import InputError
-from forecast_scheduler.extender_settings import RareDeviceSettings
 from forecast_scheduler.gpu_settings import GpuSettings
 from forecast_scheduler.job_settings import JobSettings
 from forecast_scheduler.queue_settings import QueueSettings
@@ -192,7 +191,6 @@ class ScheduleSettings(ServingSettings):
     lease: LeaseSettings = LeaseSettings()
     colocation: ColocationSettings = ColocationSettings()
     repair: RepairSettings = RepairSettings()
-    rare_devices: RareDeviceSettings = RareDeviceSettings()
     job: JobSettings = JobSettings()
     gpu: GpuSettings = GpuSettings()
 

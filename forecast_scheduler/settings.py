@@ -37,6 +37,8 @@ _MOVED: Final = {
     "schedule.gpu.cards": "node_rules.cards",
     "schedule.gpu.groups": "node_rules.machine_groups",
     "schedule.gpu.topology": "node_rules.topology",
+    "schedule.rare_devices": "node_rules.cards",
+    "extender.rare_devices": "node_rules.cards",
 }
 """Keys that have another name since, and that."""
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from extender.card_types.card_names import of_any_type
 from extender.card_types.demand import CardDemand
-from extender.card_types.options import CardOptions, Protection
+from extender.card_types.options import CardOptions
 from extender.card_types.scarcity import classes, exclusive_demand, rare, scarcities
 from extender.card_types.wishes import accepted
 from extender.gpu.devices.demand import WHOLE
@@ -35,7 +35,7 @@ class Scarcity:
     models   : as the labels of nodes name them
     scarcity : 0..1
     band     : class of scarcity; 0 = not scarce
-    is_rare  : their nodes are for pods that name them
+    is_rare  : with protection HARD their nodes are for pods that name them
     supply, free : of cards
     wanted   : by pods that cannot do with every model, parted among those that they can do with
     waiting  : of that, by pods that have no node
@@ -95,10 +95,8 @@ class CardScarcity:
         n_new = len(models) - len(self.latest.models)  # a model keeps its place for good
         band = classes(scarcity, np.append(self.latest.band, np.full(n_new, -1)), options.band)
         was_rare = np.append(self.latest.is_rare, np.zeros(n_new, dtype=bool))
-        is_rare = np.zeros(len(models), dtype=bool)
-        if options.protection is Protection.HARD:
-            least = min(scarcity[supply > 0].tolist(), default=0.0)
-            is_rare = rare(scarcity, was_rare, options.rare_from, least) | listed
+        least = min(scarcity[supply > 0].tolist(), default=0.0)
+        is_rare = rare(scarcity, was_rare, options.rare_from, least) | listed
         return Scarcity(models, scarcity, band, is_rare, supply, free, wanted, waiting)
 
     def _exclusive(self, models: tuple[str, ...], supply: Floats) -> tuple[Floats, Floats, Floats]:

@@ -3,43 +3,43 @@
 Filter           types that a pod requires; nodes of rare types for pods that do not name them (Protection.HARD)
 NodePreference   of the nodes that passed those that come first by
                    1. what the pod prefers, in its order
-                   2. the class of scarcity, for pods that name no type: the least scarce first
-                   3. the pressure on the types, for pods that accept several: the lowest, and what is nearly as low
+                   2. nodes without cards, for pods that ask for none
+                   3. the class of scarcity, for pods that name no type: the least scarce first
+                   4. the pressure on the types, for pods that accept several: the lowest, and what is nearly as low
 queueing hints   who is woken by what
 
-Pods without cards go by 2 as well: nodes without cards are not scarce at all.
+Pods without cards go by 3 as well: nodes without cards are not scarce at all.
 """
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
-from typing import Final
+from collections.abc import Callable, Hashable, Sequence
 
 import numpy as np
 
 from extender.card_types.card_scarcity import CardScarcity, model_sums
+from extender.card_types.listed_cards import RARE, ListedCards, asks_for_cards
 from extender.card_types.options import Even, Protection
-from extender.card_types.rare_devices import RareDevices
 from extender.card_types.scarcity import pressures
 from extender.card_types.wishes import Wish, accepted, ranks, wish_of
 from extender.filters.annotations import comes_with_node
-from extender.filters.filter import ClusterView, Rejection
+from extender.filters.filter import ClusterView, Rejection, rejected
 from extender.filters.found import found
 from extender.framework.events import ClusterEvent, EventKind
 from extender.framework.plugins import Hint, Preferred
-from extender.gpu.devices.demand import gpu_demand
 from extender.gpu.devices.device_table import DeviceTable
 from forecast.arrays import Bools, Ints
 from scorer.cluster.objects import PodInfo
 
 __all__ = ["CardTypes"]
 
-_RARE: Final = "node(s) had rare cards that the pod does not name"
-
 
 class CardTypes:
     """Filter, NodePreference and EnqueueExtensions. `CardScarcity.on_change` is to be told to the queue as
-    FORECAST_CHANGED."""
+    FORECAST_CHANGED.
+
+    rule_of : the rule by the policy of a pod
+    """
 
     name = "CardTypes"
     woken_by = frozenset(
@@ -54,28 +54,23 @@ class CardTypes:
 
     def __init__(self, devices: DeviceTable, scarcity: CardScarcity) -> None:
         self._devices, self._scarcity, self._options = devices, scarcity, scarcity.options
-        self._required = RareDevices((), type_labels=devices.options.model_labels, hard=False)
+        rule = ListedCards(scarcity.options, devices.options)
+        self.rule_of: Callable[[PodInfo], ListedCards] = lambda pod: rule
 
     # Filter
 
     def filter(self, pod: PodInfo, view: ClusterView) -> Sequence[Rejection]:
         """Unresolvable: no node gets another card because a pod is evicted there."""
-        rejections = list(self._required.filter(pod, view))
-        if self._options.protection is not Protection.HARD or comes_with_node(pod) or self._may_use_all(pod):
+        rule = self.rule_of(pod)
+        rejections = rule.filter(pod, view)
+        if rule.options.protection is not Protection.HARD or comes_with_node(pod) or rule.may_use_all(pod):
             return rejections
         rare = self._scarcity.latest.is_rare
         if not rare.any():
             return rejections
         wish = wish_of(pod, self._devices.options.model_labels)
-        kept = rare & ~self._named(wish)[: len(rare)]
-        return [*rejections, *found(_by_model(kept, self._devices.model) > 0, view, _RARE, preemptible=False)]
-
-    def _may_use_all(self, pod: PodInfo) -> bool:
-        return not (self._options.without_cards or self._asks(pod))
-
-    def _asks(self, pod: PodInfo) -> bool:
-        """Whether it asks for cards; what claims ask for is not known here, and taken for cards."""
-        return bool(pod.resource_claims) or gpu_demand(pod, self._devices.options) is not None
+        kept = _by_model(rare & ~self._named(wish)[: len(rare)], self._devices.model) > 0
+        return [*rejections, *found(kept & ~rejected(rejections, view.n_rows), view, RARE, preemptible=False)]
 
     def _named(self, wish: Wish) -> Bools:
         """(n_models,) models that the pod asks for by name. One that chooses nodes by label knows what it asks for:
@@ -90,17 +85,21 @@ class CardTypes:
 
     def prefer(self, pod: PodInfo, n_pods: int, view: ClusterView, rows: Ints) -> Preferred:
         """One after the other where pressure decides: each pod that lands adds to it."""
-        if comes_with_node(pod):
+        if not self._devices.has_any or comes_with_node(pod):
             return Preferred(rows, n_pods)
-        model = self._devices.model[rows]
-        if (model == model[0]).all():
+        model, cards = self._devices.model[rows], self._devices.n_devices[rows] > 0
+        if (model == model[0]).all() and (cards == cards[0]).all():
             return Preferred(rows, n_pods)
-        wish, asks = wish_of(pod, self._devices.options.model_labels), self._asks(pod)
+        rule, wish = self.rule_of(pod), wish_of(pod, self._devices.options.model_labels)
         if wish.preferred:
             rank = _by_model(ranks(wish, tuple(self._devices.models)), model, otherwise=len(wish.preferred))
             rows, model = _lowest(rank, rows, model)
-        if self._is_kept_off(wish, asks=asks):
+        if rule.is_kept_off(pod):
+            rows, model = _lowest((self._devices.n_devices[rows] > 0).astype(np.int64), rows, model)
+        protects = rule.options.protection is not Protection.OFF
+        if protects and not wish.is_choosy and not rule.may_use_all(pod):
             rows, model = _lowest(_by_model(self._scarcity.latest.band, model), rows, model)
+        asks = asks_for_cards(pod, self._devices.options)
         if asks and self._is_evened(wish) and not (model == model[0]).all():
             return Preferred(rows[self._least_pressed(model)], 1)
         return Preferred(rows, n_pods)
@@ -108,11 +107,6 @@ class CardTypes:
     def tells_apart(self, pod: PodInfo) -> Hashable:
         """Nothing that like pods do not have in common."""
         return None
-
-    def _is_kept_off(self, wish: Wish, *, asks: bool) -> bool:
-        """Whether scarce cards come last for it."""
-        is_protected = self._options.protection is not Protection.OFF
-        return is_protected and not wish.is_choosy and (asks or self._options.without_cards)
 
     def _is_evened(self, wish: Wish) -> bool:
         even = self._options.even
@@ -133,7 +127,7 @@ class CardTypes:
         """Labels and devices of nodes, and which types are rare."""
         if event.kind not in self.woken_by:
             return Hint.SKIP
-        if event.kind is EventKind.FORECAST_CHANGED and self._options.protection is not Protection.HARD:
+        if event.kind is EventKind.FORECAST_CHANGED and self.rule_of(pod).options.protection is not Protection.HARD:
             return Hint.SKIP
         node, before = event.node, event.before
         if node is not None and before is not None:

@@ -35,7 +35,7 @@ class CardCollector(Collector):
                 latest.band,
             ),
             "forecast_gpu_card_rare": (
-                "1 = nodes with this model are only for pods that name it.",
+                "1 = the model is rare: with protection hard its nodes are only for pods that name it.",
                 latest.is_rare,
             ),
             "forecast_gpu_card_wanted_thousandths": (

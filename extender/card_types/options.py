@@ -12,11 +12,11 @@ __all__ = ["CardOptions", "Even", "Protection"]
 
 
 class Protection(Enum):
-    """What scarce cards mean to pods that do not ask for them."""
+    """What nodes are kept for whom by."""
 
     OFF = "off"
-    SOFT = "soft"  # less scarce ones come first
-    HARD = "hard"  # soft, and the nodes of those that are rare are not for them
+    SOFT = "soft"  # other nodes come first
+    HARD = "hard"  # the nodes are not for others
 
 
 class Even(Enum):
@@ -36,7 +36,7 @@ class CardOptions:
     band              : width of a class of scarcity, 0..1: types of one class are the same to pods that name none.
                         Wide, so that there are two: among few nodes fragmentation has little choice
     half_life_seconds : after this time what was wanted once, and no longer is, counts half
-    without_cards     : whether pods that ask for no card are kept off scarce ones, too
+    without_cards     : of nodes with cards from pods that ask for none: they come last, or are not for them
     even              : for which pods the pressure of types is kept even
     pressure_band     : so much more of its supply may be wanted of one type than of another before that one comes first
 
@@ -48,7 +48,7 @@ class CardOptions:
     rare_from: float = 0.8
     band: float = 0.8
     half_life_seconds: float = 6 * 3600.0
-    without_cards: bool = True
+    without_cards: Protection = Protection.SOFT
     even: Even = Even.NAMED
     pressure_band: float = 0.2
 

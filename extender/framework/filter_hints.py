@@ -105,7 +105,6 @@ _HINTS: Final = (
     FilterHint("NodeAffinity", _NODES, _is_another_node),
     FilterHint("Domain", _NODES, _is_another_node),
     FilterHint("MachineGroup", _NODES | _LEFT | _FORECAST | {EventKind.POD_BOUND}, _may_join),
-    FilterHint("RareDevices", _NODES, _always),
     FilterHint("NoResourceClaims", _NODES, _always),  # a pod's claims never change, what a device plugin offers may
     FilterHint("NodePorts", _NODES | _LEFT, _frees_a_port),
     FilterHint("NodeResourcesFit", _NODES | _LEFT | _CHANGED, _room_grew),

@@ -6,15 +6,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from extender.card_types.rare_devices import RareDevices
+from extender.card_types.listed_cards import ListedCards
+from extender.card_types.options import CardOptions, Protection
 from extender.filters.filter import Filter
 from extender.filters.predicted_peak import PredictedPeak
-from extender.policies.document import PolicyDocument, PolicySpec, RareDevicesSpec, RuleSpec, ScoresSpec, SelectorSpec
+from extender.policies.document import CardsSpec, PolicyDocument, PolicySpec, RuleSpec, ScoresSpec, SelectorSpec
 from extender.policies.filter_choice import (
     FilterOptions,
-    RareDeviceMode,
-    RareDeviceOptions,
-    avoided_devices,
+    card_rule,
     check_filter,
     chosen_filters,
 )
@@ -60,8 +59,7 @@ def settings_policy(defaults: PolicyDefaults) -> Policy:
     return Policy(
         ScoringPolicy(SETTINGS_POLICY, dict(defaults.weights), registered),
         chosen_filters(options),
-        avoided_devices(options.rare_devices),
-        options.rare_devices.points,
+        card_rule(options),
     )
 
 
@@ -113,8 +111,7 @@ def _policy(name: str, spec: PolicySpec, settings: Policy, defaults: PolicyDefau
     return Policy(
         _scoring(name, spec, settings, defaults, place),
         settings.filters if _says_nothing_of_filters(spec) else _filters(spec, options, place),
-        settings.avoided if spec.rare_devices is None else avoided_devices(options.rare_devices),
-        options.rare_devices.points,
+        card_rule(options),
         _deadline(spec.deadline, defaults.longest_deadline_seconds, f"{place}.deadline"),
         _plugin_weights(spec.scores, f"{place}.scores"),
         _pool_order(spec.pools),
@@ -137,7 +134,7 @@ def _deadline(seconds: float | None, longest: float | None, place: str) -> float
 
 
 def _says_nothing_of_filters(spec: PolicySpec) -> bool:
-    return spec.filters is None and spec.highest_peaks is None and spec.rare_devices is None
+    return spec.filters is None and spec.highest_peaks is None and spec.cards is None
 
 
 def _filter_options(spec: PolicySpec, options: FilterOptions, place: str) -> FilterOptions:
@@ -146,17 +143,15 @@ def _filter_options(spec: PolicySpec, options: FilterOptions, place: str) -> Fil
         peaks = spec.highest_peaks
         for resource in peaks:
             _check_resource(resource, f"{place}.highest_peaks.{resource}")
-    rare = options.rare_devices if spec.rare_devices is None else _rare_devices(spec.rare_devices, options.rare_devices)
-    return replace(options, highest_peaks=dict(peaks), rare_devices=rare)
+    cards = options.cards if spec.cards is None else _cards(spec.cards, options.cards)
+    return replace(options, highest_peaks=dict(peaks), cards=cards)
 
 
-def _rare_devices(spec: RareDevicesSpec, options: RareDeviceOptions) -> RareDeviceOptions:
-    return RareDeviceOptions(
-        mode=options.mode if spec.mode is None else RareDeviceMode(spec.mode),
-        resources=options.resources if spec.resources is None else tuple(spec.resources),
-        types=options.types if spec.types is None else tuple(spec.types),
-        type_labels=options.type_labels if spec.type_labels is None else tuple(spec.type_labels),
-        points=options.points if spec.points is None else spec.points,
+def _cards(spec: CardsSpec, options: CardOptions) -> CardOptions:
+    return replace(
+        options,
+        protection=options.protection if spec.protection is None else Protection(spec.protection),
+        without_cards=options.without_cards if spec.without_cards is None else Protection(spec.without_cards),
     )
 
 
@@ -166,10 +161,11 @@ def _filters(spec: PolicySpec, options: FilterOptions, place: str) -> tuple[Filt
             check_filter(name)
     if spec.filters is not None:
         # What a policy sets for a filter that it does not run is a slip, and would go unnoticed.
-        hard = spec.rare_devices is not None and options.rare_devices.mode is RareDeviceMode.HARD
+        cards = options.cards
+        hard = spec.cards is not None and Protection.HARD in (cards.protection, cards.without_cards)
         for name, is_set, key in (
             (PredictedPeak.name, bool(spec.highest_peaks), "highest_peaks"),
-            (RareDevices.name, hard, "rare_devices"),
+            (ListedCards.name, hard, "cards"),
         ):
             if is_set and name not in spec.filters:
                 raise DocumentMistake(f"{place}.{key}", f"filters leave {name} out: add it there, or leave this out")

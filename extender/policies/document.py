@@ -19,9 +19,9 @@ from forecast.durations import duration_seconds
 __all__ = [
     "MAX_POLICIES",
     "MAX_RULES",
+    "CardsSpec",
     "PolicyDocument",
     "PolicySpec",
-    "RareDevicesSpec",
     "RuleSpec",
     "ScoresSpec",
     "SelectorSpec",
@@ -122,14 +122,11 @@ class SelectorSpec(_Part):
     match_expressions: Few[ExpressionSpec] | None = Field(None, alias="matchExpressions")
 
 
-class RareDevicesSpec(_Part):
-    """As extender.rare_devices of the settings."""
+class CardsSpec(_Part):
+    """As node_rules.cards of the settings; which types are rare is a matter of the cluster."""
 
-    mode: Annotated[Literal["off", "hard", "soft"], BeforeValidator(_off)] | None = None
-    resources: Few[str] | None = None
-    types: Few[str] | None = None
-    type_labels: Few[LabelKey] | None = None
-    points: Annotated[int, Field(ge=0, le=1000)] | None = None
+    protection: Annotated[Literal["off", "soft", "hard"], BeforeValidator(_off)] | None = None
+    without_cards: Annotated[Literal["off", "soft", "hard"], BeforeValidator(_off)] | None = None
 
 
 class ScoresSpec(_Part):
@@ -152,7 +149,7 @@ class PolicySpec(_Part):
     description: Description | None = None
     filters: Few[str] | None = None
     highest_peaks: dict[str, Share] | None = None
-    rare_devices: RareDevicesSpec | None = None
+    cards: CardsSpec | None = None
     pools: Annotated[list[SelectorSpec], Field(min_length=1, max_length=20)] | None = None
     scores: ScoresSpec | None = None
     resources: Weights | None = None

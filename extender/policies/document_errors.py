@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, get_args
 
 from pydantic import BaseModel, ValidationError
@@ -12,6 +12,10 @@ from extender.policies.mistakes import DocumentMistake, way_out
 __all__ = ["first_mistake"]
 
 _LONGEST_VALUE = 80
+
+_FORMER: Mapping[int | str, str] = {
+    "rare_devices": "write cards: {protection: soft} or hard; which types are rare is node_rules.cards.rare_types",
+}
 
 _MUST_BE = {
     "string_type": "text",
@@ -36,6 +40,8 @@ def first_mistake(error: ValidationError, values: Any, document: type[BaseModel]
 
 
 def _what(kind: str, message: str, value: Any, keys: Sequence[str], path: Sequence[int | str]) -> str:
+    if kind == "extra_forbidden" and path[-1] in _FORMER:
+        return f"this key is gone: {_FORMER[path[-1]]}"
     if kind == "extra_forbidden":
         return f"there is no such key: {way_out(str(path[-1]), keys)}"
     if kind == "missing":

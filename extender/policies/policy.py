@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Final, Protocol
 
-from extender.card_types.rare_devices import RareDevices
+from extender.card_types.listed_cards import ListedCards
 from extender.filters.filter import Filter
 from extender.policies.pool_order import PoolOrder
 from extender.scores.plugin_weights import PLUGIN_WEIGHTS, PluginWeights
@@ -32,8 +32,7 @@ class Policy:
 
     scoring          : which scores count, with which weights and parameters; its name is the policy's
     filters          : run in this order
-    avoided          : nodes with rare devices get fewer points for pods that do not ask for them; None = they do not
-    avoided_points   : so many fewer
+    cards            : what nodes with cards, and rare ones, are to its pods
     deadline_seconds : an answer about such a pod is neutral past it; None = the service's own deadline
     pools            : which nodes come first; None = no pool does
     plugin_weights   : by which a scheduling loop of our own adds scores up, of every plugin that has a default weight
@@ -41,8 +40,7 @@ class Policy:
 
     scoring: ScoringPolicy
     filters: tuple[Filter, ...] = ()
-    avoided: RareDevices | None = None
-    avoided_points: int = 50
+    cards: ListedCards = field(default_factory=ListedCards)
     deadline_seconds: float | None = None
     plugin_weights: PluginWeights = field(default_factory=lambda: PLUGIN_WEIGHTS)
     pools: PoolOrder | None = None

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from extender.answers import Victims
-from extender.card_types.rare_devices import RareDevices
+from extender.card_types.listed_cards import ListedCards
 from extender.decisions.advice import Advice
 from extender.decisions.recorder import DecisionRecorder
 from extender.extender import Extender
@@ -20,6 +20,7 @@ from extender.filters.filter import ClusterView, Rejection
 from extender.filters.node_ports import NodePorts
 from extender.filters.node_resources_fit import NodeResourcesFit
 from extender.index.pod_groups import PodGroups
+from extender.node_order import ORDER_POINTS
 from extender.options import ExtenderOptions
 from extender.policies.policy import OnePolicy
 from extender.policies.pool_order import PoolOrder
@@ -210,14 +211,15 @@ def test_filters_follow_the_nodes() -> None:
     assert made.filter(pod_of(0, "new"), NODES).nodes == NODES
 
 
-def test_rare_devices_cost_points_where_the_rule_is_soft() -> None:
+def test_nodes_with_cards_come_last_by_points_for_pods_that_ask_for_none() -> None:
     tested = LiveScorer()
     amounts = {"cpu": 40.0, "memory": 40.0, "pods": 110.0, "nvidia.com/gpu": 8.0}
     tested.scorer.put(Kind.NODES, replace(node("node-2"), allocatable=amounts, capacity=amounts))
-    made, said = extender_of(tested, avoided=RareDevices(["nvidia.com/gpu"], hard=False), avoided_points=20)
-    assert made.prioritize(pod_of(0, "new"), NODES) == {"node-2": -20}
+    made, said = extender_of(tested, filters=(ListedCards(),))
+    others = [name for name in NODES if name != "node-2"]
+    assert made.prioritize(pod_of(0, "new"), NODES) == dict.fromkeys(others, ORDER_POINTS)
     asks = replace(pod_of(0, "gpu"), requests={"cpu": 1.0, "nvidia.com/gpu": 1.0})
-    assert "node-2" not in made.prioritize(asks, NODES)
+    assert max(made.prioritize(asks, NODES).values(), default=0) < ORDER_POINTS
     assert said.advice[0].best != "node-2"
 
 
@@ -367,9 +369,7 @@ def test_asking_about_pods_that_do_not_exist_leaves_the_tables_as_they_are() -> 
     tested.later(3)
     assert tested.scorer.self_check().sound
     made.prioritize(pod_of(0, "x"), [])
-    empty, _ = extender_of(
-        LiveScorer(sizes=()), avoided=RareDevices(["nvidia.com/gpu"], hard=False), filters=(Domain(),)
-    )
+    empty, _ = extender_of(LiveScorer(sizes=()), filters=(Domain(),))
     assert empty.prioritize(pod_of(0, "x"), NODES) == {}
     assert empty.filter(pod_of(0, "x"), NODES).nodes == NODES
 

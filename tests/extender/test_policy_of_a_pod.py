@@ -7,9 +7,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from extender.answers import Victims
-from extender.card_types.rare_devices import RareDevices
+from extender.card_types.listed_cards import ListedCards
+from extender.card_types.options import CardOptions, Protection
 from extender.extender import Extender
 from extender.filters.domain import DOMAIN_LABEL, Domain
+from extender.node_order import ORDER_POINTS
 from extender.options import ExtenderOptions
 from extender.policies.policy import Chosen, Policy
 from extender.score_source import LocalScores
@@ -118,17 +120,22 @@ def test_scores_made_ahead_by_another_policy_are_not_used() -> None:
     assert points["node-0"] == max(points.values()) > 0
 
 
-def test_rare_devices_are_kept_free_as_the_policy_says() -> None:
-    devices = RareDevices(["nvidia.com/gpu"], hard=False)
-    avoids = Policy(scoring_policy(ScorerOptions()), avoided=devices, avoided_points=7)
+def test_nodes_with_cards_come_last_as_the_policy_says() -> None:
+    free_to_go = ListedCards(CardOptions(without_cards=Protection.OFF))
+    scoring = scoring_policy(ScorerOptions())
+    policies = {
+        "last": Policy(scoring, (ListedCards(),)),
+        "anywhere": Policy(scoring, (free_to_go,), cards=free_to_go),
+    }
     points = []
-    for name in ("other", "soft"):
+    for name in policies:
         tested = LiveScorer()
         gpus = {**node("node-1").allocatable, "nvidia.com/gpu": 8.0}
         tested.scorer.put(Kind.NODES, replace(node("node-1"), allocatable=gpus))
-        made, _ = extender_of(tested, Table({"soft": avoids}))
-        points.append(made.prioritize(pod_of(0, name), NODES).get("node-1", 0))
-    assert points[1] == points[0] - 7
+        made, _ = extender_of(tested, Table(policies))
+        points.append(made.prioritize(pod_of(0, name), NODES))
+    assert points[0] == dict.fromkeys([name for name in NODES if name != "node-1"], ORDER_POINTS)
+    assert points[1] == {}
 
 
 def test_its_deadline_is_told() -> None:

@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from extender.card_types.rare_devices import RareDevices
+from extender.card_types.listed_cards import ListedCards
+from extender.card_types.options import CardOptions, Protection
 from extender.feasibility import verdict
 from extender.filters.annotations import GPU_TYPE, MACHINE_GROUP
 from extender.filters.catalogue import standard_filters
@@ -35,23 +36,22 @@ from tests.extender.views import node_named, pod_with
 GPU = "nvidia.com/gpu"
 GPUS = {"cpu": 4.0, "memory": 2.0**34, "pods": 110.0, GPU: 8.0}
 SCORING = scoring_policy(ScorerOptions())
-RARE = RareDevices([GPU])
+HARD = ListedCards(CardOptions(without_cards=Protection.HARD))
+SOFT = ListedCards()
 
 
-def placer(name: str, scheduler_name: str, domain: str, avoided: RareDevices | None = None) -> Placer:
-    filters = (Domain(domain), MachineGroup(), *(() if avoided else (RARE,)))
-    return Placer(name, scheduler_name, OnePolicy(Policy(SCORING, filters, avoided)))
+def placer(name: str, scheduler_name: str, domain: str, cards: ListedCards = HARD) -> Placer:
+    filters = (Domain(domain), MachineGroup(), cards)
+    return Placer(name, scheduler_name, OnePolicy(Policy(SCORING, filters, cards)))
 
 
 class LiveCluster:
     """A cluster with kube-scheduler on nodes without a domain, and a loop of ours on those of domain `ours`."""
 
-    def __init__(
-        self, nodes: Sequence[NodeInfo], pods: Sequence[PodInfo] = (), *, avoided: RareDevices | None = None
-    ) -> None:
+    def __init__(self, nodes: Sequence[NodeInfo], pods: Sequence[PodInfo] = (), *, cards: ListedCards = HARD) -> None:
         self.cluster = TrackedCluster(ScorerOptions(), now=0.0)
         virtual = VirtualNodes(self.cluster.state, Claims(ServerlessOptions()))
-        placers = [placer("kube-scheduler", "", "", avoided), placer("online", "ours", "ours", avoided)]
+        placers = [placer("kube-scheduler", "", "", cards), placer("online", "ours", "ours", cards)]
         self.usable = UsableNodes(self.cluster, placers, virtual)
         self.cluster.listeners += [virtual.apply, self.usable.apply]
         for node in nodes:
@@ -133,8 +133,8 @@ def test_what_sits_on_a_node_does_not_matter() -> None:
 
 
 def test_nodes_that_a_policy_rather_keeps_for_others_are_used_if_there_is_no_other() -> None:
-    assert LiveCluster(CLUSTER, avoided=RARE).by(pod_with()) == "plain ssd"
-    assert LiveCluster(CLUSTER[5:6], avoided=RARE).by(pod_with()) == "gpu"
+    assert LiveCluster(CLUSTER, cards=SOFT).by(pod_with()) == "plain ssd"
+    assert LiveCluster(CLUSTER[5:6], cards=SOFT).by(pod_with()) == "gpu"
 
 
 def test_pods_with_equal_constraints_share_a_mask_until_nodes_change() -> None:
@@ -169,12 +169,10 @@ def test_the_pool_of_a_profile_has_the_nodes_for_its_ordinary_pods() -> None:
     assert tested.pool(pod_with({"schedulerName": "ours", **requesting(GPU)})) == ""
 
 
-@pytest.mark.parametrize("avoided", [None, RARE])
-def test_pods_with_devices_have_the_pool_of_the_nodes_that_offer_them(avoided: RareDevices | None) -> None:
+@pytest.mark.parametrize("cards", [HARD, SOFT])
+def test_pods_with_devices_have_the_pool_of_the_nodes_that_offer_them(cards: ListedCards) -> None:
     tainted = node_named("tainted-gpu", allocatable=GPUS, taints=[Taint(GPU, "present", "NoSchedule")])
-    tested = LiveCluster(
-        [*CLUSTER, tainted, node_named("old-gpu", allocatable=GPUS, unschedulable=True)], avoided=avoided
-    )
+    tested = LiveCluster([*CLUSTER, tainted, node_named("old-gpu", allocatable=GPUS, unschedulable=True)], cards=cards)
     assert tested.pool(pod_with(requesting(GPU))) == "gpu tainted-gpu"
     assert tested.pool(pod_with()) == "plain ssd"
     assert tested.pool(pod_with(requesting("example.com/nowhere"))) == "plain ssd"
@@ -186,7 +184,7 @@ def test_a_ready_node_that_passes_all_filters_is_always_usable(seed: int) -> Non
     nodes = [decode_object(Kind.NODES, json.dumps(node).encode())[0] for node in cluster.nodes]
     sitting = [replace(decode_pod(pod), uid=pod["metadata"]["name"]) for pod in cluster.sitting]
     tested = LiveCluster([node for node in nodes if isinstance(node, NodeInfo)], sitting)
-    filters = (*standard_filters(), Domain(), MachineGroup(), RARE)
+    filters = (*standard_filters(), Domain(), MachineGroup(), HARD)
     view = ClusterView(tested.cluster, PlacementIndex(tested.cluster.state))
     probes = [decode_pod(pod) for pod in cluster.probes]
     masks, mask_of = tested.usable.usable_by(probes)

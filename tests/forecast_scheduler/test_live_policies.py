@@ -72,7 +72,11 @@ def test_a_start_with_nothing_good_has_the_settings(tmp_path: Path, text: str | 
     with open_policies(settings, has_api_server=False) as live:
         assert live is not None and live.provider.status.refusal is not None
         policy = live.provider.choose(pod()).policy
-        assert policy.name == "settings" and [one.name for one in policy.filters] == ["Domain", "MachineGroup"]
+        assert policy.name == "settings" and [one.name for one in policy.filters] == [
+            "Domain",
+            "MachineGroup",
+            "CardTypes",
+        ]
 
 
 def test_what_policies_leave_out_is_as_in_the_settings(tmp_path: Path) -> None:
@@ -80,14 +84,15 @@ def test_what_policies_leave_out_is_as_in_the_settings(tmp_path: Path) -> None:
     path.write_text("policies: {a: {}}\ndefault: a")
     groups = {
         "scorer": {"scores": {"weights": {"balance": 3}}},
-        "extender": {"rare_devices": {"mode": "soft", "points": 9}, "highest_peaks": {"cpu": 0.5}},
+        "extender": {"highest_peaks": {"cpu": 0.5}},
+        "node_rules": {"cards": {"rare_types": ["H100"]}},
     }
     with open_policies(settings_with(str(path), **groups), has_api_server=False) as live:
         assert live is not None
         policy = live.provider.choose(pod()).policy
     assert policy.name == "a" and policy.scoring.weights == {"balance": 3.0}
-    assert policy.avoided is not None and policy.avoided_points == 9
-    assert [one.name for one in policy.filters] == ["Domain", "MachineGroup", "RareDevices", "PredictedPeak"]
+    assert policy.cards.options.rare_types == ("H100",)
+    assert [one.name for one in policy.filters] == ["Domain", "MachineGroup", "CardTypes", "PredictedPeak"]
 
 
 def test_settings_that_are_wrong_are_refused_at_once(tmp_path: Path) -> None:

@@ -94,8 +94,7 @@ OTHERS = [
     node("gpu", gpu="8"),
     node("foreign", labels={"forecast-scheduler.io/domain": "somebody-else"}),
 ]
-RARE = {"rare_devices": {"mode": "hard"}}
-SETTINGS = with_options(Settings(), {"extender": RARE, "schedule": RARE})
+SETTINGS = with_options(Settings(), {"node_rules": {"cards": {"without_cards": "hard"}}})
 
 Opened = AbstractContextManager[tuple[Scorer, Background]]
 Open = Callable[[Settings, Inputs], Opened]
@@ -241,8 +240,10 @@ def test_a_policy_document_is_read_by_the_settings_of_the_component_that_places(
     clusters: Clusters, tmp_path: Path, opened: Open
 ) -> None:
     document = tmp_path / "policies.yaml"
-    document.write_text("default: kept\npolicies:\n  kept:\n    rare_devices: {mode: soft}\n")
-    settings = with_options(Settings(), {"policies": {"file": str(document)}})
+    document.write_text("default: kept\npolicies:\n  kept:\n    cards: {without_cards: soft}\n")
+    settings = with_options(
+        Settings(), {"policies": {"file": str(document)}, "node_rules": {"cards": {"without_cards": "off"}}}
+    )
     nodes = [*PLAIN, node("gpu", gpu="8"), node("private", labels=DOMAIN), node("private-gpu", labels=DOMAIN, gpu="8")]
     for scheduler, expected in (("", {"node-0", "node-1", "node-2", "node-3"}), (OURS, {"private"})):
         pods = [pod("p0", "node-0", scheduler=scheduler), pod("p1", "node-1", scheduler=scheduler)]

@@ -100,10 +100,10 @@ def test_the_weight_of_a_score_decides_and_zero_drops_it(
 
 
 def test_whatever_a_policy_says_of_filters_the_standard_ones_and_those_of_the_profiles_run() -> None:
-    """`filters` decides about PredictedPeak and RareDevices, in our loops, and about nothing else."""
+    """`filters` decides about PredictedPeak, in our loops, and about nothing else."""
     document = read_document(
-        "policies: {none: {filters: []}, plain: {}, both: {filters: [PredictedPeak, RareDevices], "
-        "highest_peaks: {cpu: 0.9}, rare_devices: {mode: hard, types: [H100]}}}"
+        "policies: {none: {filters: []}, plain: {}, both: {filters: [PredictedPeak, CardTypes], "
+        "highest_peaks: {cpu: 0.9}, cards: {protection: hard}}}"
     )
     by_policy = compile_document(document, schedule_policy_defaults(Settings())).policies
     _, profiles = made(*NAMES)
@@ -111,9 +111,9 @@ def test_whatever_a_policy_says_of_filters_the_standard_ones_and_those_of_the_pr
         none, plain, both = (
             {one.name for one in profile.filters_for(by_policy[name])} for name in ("none", "plain", "both")
         )
-        assert none >= {"Domain", "MachineGroup", *STANDARD_FILTERS}
+        assert none >= {"Domain", "MachineGroup", "CardTypes", *STANDARD_FILTERS}
         assert none == plain, profile.name
-        assert both - none == {"PredictedPeak", "RareDevices"}
+        assert both - none == {"PredictedPeak"}
 
 
 def test_weights_of_plugins_are_noted_where_kube_scheduler_places_the_pod(

@@ -169,7 +169,7 @@ def test_the_policies_in_place_are_what_it_is_compared_with(
 ) -> None:
     path = written(tmp_path, DOCUMENT)
     # Other names and descriptions touch nobody.
-    same = {"default": "piled-up", "policies": {"piled-up": STACK | {"description": "as before", "rare_devices": None}}}
+    same = {"default": "piled-up", "policies": {"piled-up": STACK | {"description": "as before", "cards": None}}}
     in_place = written(tmp_path, same, "in-place.yaml")
     figures = checked(capfd, path, *evening.options(), "--against", in_place)
     assert (figures["against"], figures["cluster"]["touched"]) == (in_place, [])

@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from extender.card_types.rare_devices import RareDevices
+from extender.card_types.listed_cards import ListedCards
+from extender.card_types.options import CardOptions, Protection
 from extender.machine_groups.machine_group import MachineGroup
 from extender.policies.policy import Policy
 from forecast_scheduler.live_placing import Placing, open_placing
@@ -104,7 +105,8 @@ def test_afterwards_the_tables_are_as_they_were(cluster: tuple[Scorer, Placing])
 def test_the_filters_of_a_policy_join_those_of_kube_scheduler(cluster: tuple[Scorer, Placing]) -> None:
     scorer, placing = cluster
     large = scorer.find_pod("default", "large")
-    kept_free = Policy(PLAIN.scoring, (MachineGroup(), RareDevices([CARD])))
+    hard = ListedCards(CardOptions(without_cards=Protection.HARD))
+    kept_free = Policy(PLAIN.scoring, (MachineGroup(), hard), hard)
     assert placing.best_node(large, PLAIN, rather="b").node == "b"  # nothing else tells them apart
     best = placing.best_node(large, kept_free, rather="b")
     assert (best.node, best.feasible) == ("a", 1)
@@ -112,16 +114,16 @@ def test_the_filters_of_a_policy_join_those_of_kube_scheduler(cluster: tuple[Sco
         found.apply(found.state.delete_node("a"))
     nowhere = placing.best_node(large, kept_free)
     assert (nowhere.node, nowhere.peak_share, nowhere.feasible) == (None, None, 0)
-    assert nowhere.why_not == "0/1 nodes are available: 1 node(s) were kept free for pods that ask for their devices"
+    assert nowhere.why_not == "0/1 nodes are available: 1 node(s) had cards, and the pod asks for none"
 
 
-def test_scores_and_avoided_devices_decide(cluster: tuple[Scorer, Placing]) -> None:
+def test_scores_and_nodes_with_cards_decide(cluster: tuple[Scorer, Placing]) -> None:
     scorer, placing = cluster
     large = scorer.find_pod("default", "large")  # without it, a and b have one pod of a core each
     small = scorer.find_pod("default", "small")
     assert placing.best_node(small, policy(least_allocated=1)).node == "b"
     assert placing.best_node(small, policy(most_allocated=1)).node == "a"
-    soft = Policy(policy(least_allocated=1).scoring, avoided=RareDevices([CARD], hard=False), avoided_points=1000)
+    soft = Policy(policy(least_allocated=1).scoring, (ListedCards(),))
     assert placing.best_node(small, soft).node == "a"
     for rather in ("a", "b"):
         assert placing.best_node(large, PLAIN, rather=rather).node == rather

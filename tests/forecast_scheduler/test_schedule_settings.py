@@ -107,10 +107,10 @@ def test_all_of_kube_schedulers_filters_run_and_ours_as_switched_on() -> None:
         return [one.name for one in profile.filters_for(policy)]
 
     names = filters(_settings())
-    assert names[-2:] == ["Domain", "MachineGroup"]
+    assert names[-3:] == ["Domain", "MachineGroup", "CardTypes"]
     assert {"NodeResourcesFit", "InterPodAffinity", "VolumeBinding", "TaintToleration"} <= set(names)
-    more = _settings(highest_peaks={"cpu": 0.9}, rare_devices={"mode": "hard"})
-    assert set(filters(more)) - set(names) == {"PredictedPeak", "RareDevices"}
+    more = _settings(highest_peaks={"cpu": 0.9})
+    assert set(filters(more)) - set(names) == {"PredictedPeak"}
 
 
 def test_profiles_are_named_with_commas() -> None:

@@ -39,10 +39,16 @@ Extending = Callable[..., ScorerProcess]
 
 @pytest.fixture
 def extending(start: Started, prometheus: PrometheusServer) -> Extending:
-    """start, for the other command; settings: of its group. The deadline is long, as the machine may be busy."""
+    """start, for the other command. The deadline is long, as the machine may be busy.
 
-    def start_extender(*arguments: str | Path, settings: dict[str, Any] | None = None, **rest: Any) -> ScorerProcess:
+    settings : of its group; cards: of node_rules
+    """
+
+    def start_extender(
+        *arguments: str | Path, settings: dict[str, Any] | None = None, cards: dict[str, Any] | None = None, **rest: Any
+    ) -> ScorerProcess:
         groups = {
+            "node_rules": {"cards": cards or {}},
             "scorer": {"usage_every": "1s", "model_every": "1s"},
             "extender": {"deadline": "9s", "weight": WEIGHT} | (settings or {}),
         }
@@ -161,7 +167,7 @@ def test_a_shadow_changes_nothing_and_writes_down_what_it_would_have_advised(
 ) -> None:
     log = tmp_path / "decisions.jsonl"
     # A domain to which no node belongs: were it not for the shadow, no pod would be placed.
-    live = extending("--shadow", "--decisions", log, settings={"domain": "of-nobody", "rare_devices": {"mode": "hard"}})
+    live = extending("--shadow", "--decisions", log, settings={"domain": "of-nobody"}, cards={"without_cards": "hard"})
     question = {"Pod": cluster.pod("asked"), "NodeNames": cluster.nodes}
     assert live.http.post("/prioritize", json=question).json() == []
     assert live.post("/filter", question)["NodeNames"] == cluster.nodes
@@ -192,7 +198,7 @@ def test_decisions_are_logged_told_as_events_and_counted_and_soft_reservations_h
     tmp_path: Path,
 ) -> None:
     log = tmp_path / "decisions.jsonl"
-    soft = {"rare_devices": {"mode": "soft", "points": 1000}, "decisions": {"events_per_second": 100}}
+    soft = {"decisions": {"events_per_second": 100}}
     live = extending("--decisions", log, settings=soft)
     placing.make(
         node("soft-0", cpu="64", labels={POOL: "soft"}, extended={CARD: "8"}),
@@ -242,7 +248,7 @@ def test_decisions_are_logged_told_as_events_and_counted_and_soft_reservations_h
 def test_our_filters_keep_pods_pending_with_a_reason_until_the_obstacle_is_gone(
     plane: ControlPlane, cluster: Scenery, writer: ClusterWriter, extending: Extending, placing: Placing
 ) -> None:
-    live = extending(settings={"highest_peaks": {"cpu": 0.9}, "rare_devices": {"mode": "hard"}})
+    live = extending(settings={"highest_peaks": {"cpu": 0.9}}, cards={"without_cards": "hard"})
     group = OURS + "machine-group"
     peaks = cluster.truth.model.usage_day_type[:, 0].reshape(len(cluster.truth.model.services), -1).max(axis=1)
     largest, size = int(peaks.argmax()), f"{max(float(peaks.max()) / 2, 0.25):.3f}"  # its peak is twice the small node
@@ -266,7 +272,7 @@ def test_our_filters_keep_pods_pending_with_a_reason_until_the_obstacle_is_gone(
         "domain": "1 node(s) belonged to another scheduling domain",
         "group": "1 node(s) belonged to a machine group that the pod does not name",
         "no-group": "1 node(s) belonged to no machine group, the pod names one",
-        "card": "1 node(s) were kept free for pods that ask for their devices",
+        "card": "1 node(s) had cards, and the pod asks for none",
         "peak": "1 predicted peak of cpu would pass 90 % of capacity",
     }
     with KubeScheduler(plane, [extender(live.url, ignorable=True, **VERBS)], settings=QUICK):

@@ -29,12 +29,12 @@ SOON = 2.0
 
 IN_GROUP, WITH_CARD = ("x-0", "x-1"), ("y-0", "y-1")
 FITS_BOTH = {OURS + "machine-group": "x", OURS + "gpu-type": "H100"}
-"""Annotations of every pod here: the filter MachineGroup lets it go to IN_GROUP only, RareDevices to WITH_CARD only."""
+"""Annotations of every pod here: the filter MachineGroup lets it go to IN_GROUP only, CardTypes to WITH_CARD only."""
 
 BY_GROUP = {"default": "by-group", "policies": {"by-group": {"filters": ["MachineGroup"]}}}
 BY_CARD = {
     "default": "by-card",
-    "policies": {"by-card": {"filters": ["RareDevices"], "rare_devices": {"mode": "hard"}}},
+    "policies": {"by-card": {"filters": ["CardTypes"]}},
 }
 BOTH = {"default": "by-card", "policies": BY_GROUP["policies"] | BY_CARD["policies"]}  # type: ignore[operator]
 BROKEN = {"policies": {"by-card": {"scores": {"weights": {"predicted_peek": 1}}}}}

@@ -21,7 +21,7 @@ from extender.filters.filter import ClusterView, Filter
 from extender.framework.cycle.allocation_levels import AllocationLevels
 from extender.framework.cycle.ranked_by_kind import RankedByKind
 from extender.framework.cycle.room import room_for
-from extender.framework.cycle.totals import factor_of_ours, lost_points
+from extender.framework.cycle.totals import factor_of_ours
 from extender.policies.policy import Policy
 from extender.scores.default_scores import parts_beside_allocation
 from extender.scores.plugin_weights import SPREAD
@@ -70,7 +70,6 @@ class BatchPlan:
         self._pod, self._view, self._rows = pod, view, rows
         self._weights, self._ranking = policy.plugin_weights, ranking
         self._factor = factor_of_ours(policy, score_per_point)
-        self._lost = lost_points(pod, view, rows, policy)
         self._spread_weight = int(self._weights[SPREAD])
         self._landed: dict[int, int] = {}
         self._out: set[int] = set()
@@ -161,7 +160,7 @@ class BatchPlan:
         for part in parts_beside_allocation(self._pod, self._view, self._rows[at], self._weights, spread=False):
             self._others_differ |= bool(np.ptp(part.points))
             total = np.asarray(total + part.points, dtype=np.int64)
-        return total if self._lost is None else total - self._lost[at]
+        return total
 
     def _rank(self, standard: Floats, ours: Floats, kind: Ints) -> RankedByKind:
         """All nodes that are in; those on the short list are judged there."""

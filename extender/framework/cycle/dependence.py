@@ -80,7 +80,6 @@ _UNMOVED: Final[Mapping[str, _Rule]] = MappingProxyType(
         "NodeAffinity": _unmoved,
         "Domain": _unmoved,
         "MachineGroup": _says_so,
-        "RareDevices": _unmoved,
         "CardTypes": _unmoved,  # what is rare is looked at every few seconds, not when pods land
         "NodeResourcesFit": _counts_room,
         "NodePorts": _without_ports,

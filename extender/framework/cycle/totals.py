@@ -2,7 +2,6 @@
 
     total = sum of kube-scheduler's scores, by their default weights        0..1,200
           + 10 * ranking / score_per_point                                  10 for each point of the extender
-          - 10 * points of devices that are kept for others
 
 so that a cluster may go from kube-scheduler with the extender to our own loops and back without another trade-off.
 Points of the extender are whole numbers around the median of a request; here they are neither rounded nor shifted.
@@ -15,13 +14,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from functools import reduce
 from operator import add
-from typing import Final
 
 import numpy as np
 
 from extender.expected_choice import POINT_VALUE
 from extender.filters.filter import ClusterView
-from extender.lost_points import lost_for_devices
 from extender.policies.policy import Policy
 from extender.scores.default_scores import default_parts
 from extender.scores.plugin_weights import OURS, ScorePart
@@ -33,9 +30,7 @@ from scorer.opt_out import opts_out
 from scorer.scores.predicted_peak import MEMORY_LIMIT
 from scorer.scoring import score_pod
 
-__all__ = ["candidates", "factor_of_ours", "lost_points", "node_parts", "sum_of"]
-
-_RARE_DEVICES: Final = "RareDevices"
+__all__ = ["candidates", "factor_of_ours", "node_parts", "sum_of"]
 
 
 def candidates(passes: Bools, pod: PodInfo, view: ClusterView, level: Level) -> Ints:
@@ -57,12 +52,6 @@ def factor_of_ours(policy: Policy, score_per_point: float) -> float:
     return policy.plugin_weights[OURS] * POINT_VALUE / score_per_point
 
 
-def lost_points(pod: PodInfo, view: ClusterView, rows: Ints, policy: Policy) -> Ints | None:
-    """(n_nodes,) what the sum of nodes loses because their devices are kept for others; None = nothing."""
-    lost = lost_for_devices(pod, view, policy)
-    return None if lost is None else POINT_VALUE * lost[rows]
-
-
 def node_parts(
     pod: PodInfo,
     view: ClusterView,
@@ -77,8 +66,6 @@ def node_parts(
     further : whole numbers, of Score plugins of a profile
     """
     parts = [*default_parts(pod, view, rows, policy.plugin_weights), *further]
-    if (lost := lost_points(pod, view, rows, policy)) is not None:
-        parts.append(ScorePart(_RARE_DEVICES, 1, -lost))
     if weight := policy.plugin_weights[OURS]:
         level = Level.NEUTRAL if opts_out(pod) else level
         ranking = score_pod(view.cluster, pod, rows, policy.scoring, level).ranking

@@ -69,6 +69,11 @@ class DeviceTable(DeviceColumns, NodesAndPodsOnly):
 
     # What is read, beside the columns
 
+    @property
+    def has_any(self) -> bool:
+        """Whether some node has devices, or some pod."""
+        return bool(self._nodes)
+
     def devices_of(self, uid: str) -> tuple[int, ...]:
         """Indices of the devices that a pod has, ascending; none = it has none, as far as is known."""
         row = self._row_of.get(uid)

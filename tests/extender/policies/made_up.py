@@ -24,7 +24,7 @@ policies:
     resources: {cpu: 1, memory: 0.25}
     deadline: 100ms
   batch:
-    rare_devices: {mode: hard, resources: [nvidia.com/gpu]}
+    cards: {protection: hard}
     scores: {weights: {most_allocated: 1}, request_weights: {cpu: 2}, shape: {0: 10, 100: 0}}
 rules:
   - policy: latency-critical

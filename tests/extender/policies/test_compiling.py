@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from extender.card_types.rare_devices import RareDevices
+from extender.card_types.listed_cards import ListedCards
+from extender.card_types.options import CardOptions, Protection
 from extender.filters.catalogue import STANDARD_FILTERS
 from extender.filters.domain import Domain
 from extender.filters.predicted_peak import PredictedPeak
+from extender.gpu.devices.options import DeviceOptions
 from extender.policies.compiling import PolicyDefaults, compile_document, settings_policy
 from extender.policies.document import read_document
-from extender.policies.filter_choice import FILTER_NAMES, FilterOptions, RareDeviceMode, RareDeviceOptions
+from extender.policies.filter_choice import FILTER_NAMES, FilterOptions
 from extender.policies.mistakes import DocumentMistake
 from extender.policies.policy import Policy
 from extender.policies.policy_set import PolicySet
@@ -24,7 +26,8 @@ DEFAULTS = PolicyDefaults(
     parameters=ScoreParameters(usage_weights={"cpu": 3.0}),
     filters=FilterOptions(
         domain="blue",
-        rare_devices=RareDeviceOptions(RareDeviceMode.SOFT, ("amd.com/gpu",), ("H100",), ("card",), 7),
+        cards=CardOptions(rare_types=("H100",)),
+        devices=DeviceOptions(resources=("amd.com/gpu",), model_labels=("card",)),
         highest_peaks={"memory": 0.7},
         standard=("TaintToleration", "NodeName"),
     ),
@@ -46,11 +49,11 @@ def names(policy: Policy) -> list[str]:
 def test_a_policy_that_says_nothing_is_the_settings_by_another_name() -> None:
     settings, policy = settings_policy(DEFAULTS), one("")
     assert settings.name == "settings" and policy.name == "a"
-    assert names(settings) == ["Domain", "MachineGroup", "RareDevices", "PredictedPeak", "NodeName", "TaintToleration"]
+    assert names(settings) == ["Domain", "MachineGroup", "CardTypes", "PredictedPeak", "NodeName", "TaintToleration"]
     assert names(policy) == names(settings)
     assert policy.scoring.weights == settings.scoring.weights == DEFAULTS.weights
     assert policy.scoring.resource_weights is None and policy.deadline_seconds is None
-    assert policy.avoided is not None and policy.avoided.types == ("H100",) and policy.avoided_points == 7
+    assert (policy.cards.options, policy.cards.devices) == (DEFAULTS.filters.cards, DEFAULTS.filters.devices)
 
 
 def test_policies_that_say_nothing_of_filters_share_those_of_the_settings() -> None:
@@ -83,14 +86,12 @@ def test_a_parameter_of_a_filter_takes_the_place_of_that_of_the_settings() -> No
     (peak,) = (f for f in one("highest_peaks: {cpu: 0.8}").filters if isinstance(f, PredictedPeak))
     assert peak.thresholds == {"cpu": 0.8}
     assert "PredictedPeak" not in names(one("highest_peaks: {}"))
-    hard = one("rare_devices: {mode: hard}")
-    (devices,) = (f for f in hard.filters if isinstance(f, RareDevices))
-    assert devices.hard and devices.resources == ("amd.com/gpu",) and devices.type_labels == ("card",)
-    assert hard.avoided is None
-    off = one("rare_devices: {mode: off}")
-    assert "RareDevices" not in names(off) and off.avoided is None
-    soft = one("rare_devices: {points: 3, resources: [a/b]}")
-    assert soft.avoided is not None and soft.avoided.resources == ("a/b",) and soft.avoided_points == 3
+    hard = one("cards: {protection: hard}")
+    (cards,) = (f for f in hard.filters if isinstance(f, ListedCards))
+    assert cards.options == hard.cards.options == CardOptions(Protection.HARD, ("H100",))
+    assert cards.devices == DEFAULTS.filters.devices
+    off = one("cards: {protection: off, without_cards: off}").cards.options
+    assert (off.protection, off.without_cards) == (Protection.OFF, Protection.OFF)
 
 
 def test_scores_have_the_policys_weights_and_parameters() -> None:
@@ -139,9 +140,9 @@ def test_resources_that_are_not_named_count_nothing() -> None:
             "filters leave PredictedPeak out",
         ),
         (
-            "policies: {a: {filters: [NodeName], rare_devices: {mode: hard}}}",
-            "policies.a.rare_devices",
-            "filters leave RareDevices out",
+            "policies: {a: {filters: [NodeName], cards: {protection: hard}}}",
+            "policies.a.cards",
+            "filters leave CardTypes out",
         ),
         (
             "policies: {a: {filters: [PredictedPeak], highest_peaks: {}}}",
@@ -149,9 +150,9 @@ def test_resources_that_are_not_named_count_nothing() -> None:
             "PredictedPeak is named without highest_peaks",
         ),
         (
-            "policies: {a: {filters: [RareDevices], rare_devices: {mode: off}}}",
-            "policies.a.filters",
-            "rare_devices.mode is off",
+            "policies: {a: {filters: [RareDevices]}}",
+            "policies.a.filters.1",
+            "filter RareDevices is CardTypes now: name that",
         ),
         (
             "policies: {batch: {scores: {weights: {predicted_peek: 1}}}}",

@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from extender.policies.compiling import PolicyDefaults, compile_document
-from extender.policies.document import PolicySpec, RareDevicesSpec, RuleSpec, ScoresSpec, read_document
-from extender.policies.filter_choice import FilterOptions, RareDeviceOptions
+from extender.policies.document import CardsSpec, PolicySpec, RuleSpec, ScoresSpec, read_document
 from extender.policies.metrics import PolicyCollector
 from extender.policies.mistakes import DocumentMistake
 from extender.policies.policy_set import BY_ANNOTATION, BY_DEFAULT, BY_NOTHING
@@ -17,7 +16,7 @@ from extender.policies.provider import PolicyProvider
 
 PAGE = (Path(__file__).parents[3] / "docs/policies.md").read_text()
 EXAMPLE = PAGE.partition("```yaml\n")[2].partition("```")[0]
-DEFAULTS = PolicyDefaults(filters=FilterOptions(rare_devices=RareDeviceOptions(resources=("nvidia.com/gpu",))))
+DEFAULTS = PolicyDefaults()
 
 
 def test_the_example_takes_effect() -> None:
@@ -41,7 +40,7 @@ def test_its_mistakes_are_those_that_are_shown(before: str, after: str) -> None:
 
 
 def test_every_key_and_every_series_is_explained() -> None:
-    for spec in (PolicySpec, RareDevicesSpec, ScoresSpec, RuleSpec):
+    for spec in (PolicySpec, CardsSpec, ScoresSpec, RuleSpec):
         for key in spec.model_fields:
             assert f"`{key}`" in PAGE, key
     for because in (BY_ANNOTATION, BY_DEFAULT, BY_NOTHING):

@@ -26,7 +26,7 @@ def test_a_document_is_read_as_it_is_written() -> None:
     assert list(document.policies) == ["balanced", "latency-critical", "batch"]
     critical = document.policies["latency-critical"]
     assert critical.deadline == pytest.approx(0.1)
-    assert critical.highest_peaks == {"cpu": 0.8} and critical.rare_devices is None
+    assert critical.highest_peaks == {"cpu": 0.8} and critical.cards is None
     assert document.rules is not None and [rule.policy for rule in document.rules] == [
         "latency-critical",
         "batch",
@@ -60,8 +60,8 @@ def test_aliases_and_merge_keys_are_written_out() -> None:
 
 
 def test_off_is_a_mode_although_yaml_takes_it_for_a_truth_value() -> None:
-    rare = read_document("policies: {a: {rare_devices: {mode: off}}}").policies["a"].rare_devices
-    assert rare is not None and rare.mode == "off"
+    cards = read_document("policies: {a: {cards: {protection: off}}}").policies["a"].cards
+    assert cards is not None and cards.protection == "off"
 
 
 IN_A = "policies: {{a: {{{}}}}}"
@@ -105,8 +105,8 @@ IN_RULE = "rules: [{{policy: a, {}}}]"
         (IN_A.format("scores: {wieghts: {x: 1}}"), "policies.a.scores.wieghts", "did you mean weights?"),
         (IN_A.format("scores: {water_levels: {}}"), "policies.a.scores.water_levels", "no such key"),
         (IN_A.format("scores: {shape: [0, 1]}"), "policies.a.scores.shape", "must be a map"),
-        (IN_A.format("rare_devices: {mode: of}"), "policies.a.rare_devices.mode", "'hard' or 'soft', found 'of'"),
-        (IN_A.format("rare_devices: {points: 2.5}"), "policies.a.rare_devices.points", "must be a whole number"),
+        (IN_A.format("cards: {protection: of}"), "policies.a.cards.protection", "'soft' or 'hard', found 'of'"),
+        (IN_A.format("rare_devices: {mode: hard}"), "policies.a.rare_devices", "this key is gone: write cards:"),
         ("rules: {a: b}", "rules", "must be a list"),
         ("rules: [{namespaces: [a]}]", "rules.1.policy", "this is missing"),
         ("rules: [{policy: a, namespaces: [b]}, {policy: a}]", "rules.2", "would choose for every pod"),

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from extender.card_types.rare_devices import RareDevices
 from extender.framework.cycle.placing import Looked, Placer
 from extender.framework.plugins import Score
 from extender.policies.policy import Policy
@@ -60,13 +59,6 @@ def test_a_batch_is_placed_as_one_by_one_whatever_the_weights(given: Mapping[str
 @pytest.mark.parametrize("seed", range(20))
 def test_on_many_clusters(seed: int, given: Mapping[str, float]) -> None:
     assert_same(seed, plugin_weights=weighed(given), pools=PoolOrder([SSD]) if seed % 2 else None)
-
-
-def test_devices_kept_for_others_cost_points_whatever_ours_weigh() -> None:
-    kept = RareDevices((), types=("ssd",), type_labels=("disk",), hard=False)
-    for seed, given in ((1, {}), (1, {OURS: 0})):
-        with_them = assert_same(seed, avoided=kept, plugin_weights=weighed(given))
-        assert with_them != assert_same(seed, plugin_weights=weighed(given))
 
 
 @pytest.mark.parametrize("pools", [[SSD], [FIRST_ZONE, SSD]])
