@@ -8,6 +8,7 @@ from typing import Final
 
 from kubernetes.client import ApiClient
 
+from scorer.cluster.known_fields import OPENAPI_PATH, unknown_fields
 from scorer.cluster.kubernetes_client import send
 from scorer.cluster.kubernetes_version import COMPARED, NEWEST, KubernetesVersion, decode_version
 
@@ -47,16 +48,26 @@ class ApiServerVersion:
                 )
             found = self._known or NEWEST
         if found != self._known:
-            _report(found)
+            self._report(found)
             self._known = found
             self._on_change(found)
         return found
 
+    def _report(self, version: KubernetesVersion) -> None:
+        if version in COMPARED:
+            logger.info("the API server is Kubernetes %s", version)
+            return
+        _warn_of(version)
+        if version > NEWEST:
+            answer = send(self._api, "GET", OPENAPI_PATH, seconds=_SECONDS)
+            unknown = unknown_fields(answer.data) if answer.status == 200 else None
+            if unknown is None:
+                logger.warning("the API server does not say its fields (%d): new ones are not heeded", answer.status)
+            for name in unknown or ():
+                logger.warning("placement does not heed the field %s, which Kubernetes %s has not", name, NEWEST)
 
-def _report(version: KubernetesVersion) -> None:
-    if version in COMPARED:
-        logger.info("the API server is Kubernetes %s", version)
-        return
+
+def _warn_of(version: KubernetesVersion) -> None:
     nearest = COMPARED[0] if version < COMPARED[0] else NEWEST
     logger.warning(
         "the API server is Kubernetes %s, but the filters are compared with kube-scheduler of %s: the rules of %s "

@@ -12,14 +12,18 @@ import pytest
 
 from forecast.errors import InputError
 from forecast.service_key import Owner
+from scorer.cluster.api_server_version import ApiServerVersion
 from scorer.cluster.decoding import Kind
 from scorer.cluster.jobs import JobInfo
-from scorer.cluster.kubernetes_client import api_client, check_access
+from scorer.cluster.known_fields import OPENAPI_PATH, unknown_fields
+from scorer.cluster.kubernetes_client import api_client, check_access, send
 from scorer.cluster.kubernetes_source import KubernetesSource, Sink, Timing
 from scorer.cluster.kubernetes_steps import Backoff
+from scorer.cluster.kubernetes_version import KubernetesVersion
 from scorer.cluster.objects import NodeInfo, PodInfo, ReplicaSetInfo
 from tests.cluster.stored_objects import StoredObjects, eventually
 from tests.servers.cluster_objects import ClusterWriter, Manifest, job, node, pod, replica_set, running
+from tests.servers.control_plane.binaries import kubernetes_version
 from tests.servers.control_plane.control_plane import ControlPlane
 
 QUICK = Timing(backoff=Backoff(longest=0.5))
@@ -211,3 +215,10 @@ def test_stopping_ends_all_threads_and_silences_the_sink(plane: ControlPlane, wr
     with started(plane, StoredObjects()) as second:
         assert second.wait_synced(10)
     assert "too-late" not in sink.names(Kind.PODS)
+
+
+def test_the_server_says_its_version_and_has_no_field_that_is_not_known(plane: ControlPlane) -> None:
+    api, said = api_client(plane.kubeconfig), list[KubernetesVersion]()
+    version = ApiServerVersion(api, said.append).read()
+    assert said == [version] and str(version) == kubernetes_version()
+    assert unknown_fields(send(api, "GET", OPENAPI_PATH, seconds=30.0).data) == []

@@ -31,6 +31,11 @@ def said(major: str, minor: str) -> Answer:
     return Answer(chunks=[json.dumps({"major": major, "minor": minor, "gitVersion": "v1"}).encode()])
 
 
+def openapi(**schemas: list[str]) -> bytes:
+    of = {f"io.k8s.api.core.v1.{kind}": {"properties": dict.fromkeys(names, 0)} for kind, names in schemas.items()}
+    return json.dumps({"openapi": "3.0.0", "components": {"schemas": of}}).encode()
+
+
 @pytest.mark.parametrize(
     ("body", "version"),
     [
@@ -61,16 +66,39 @@ def test_versions_that_are_compared_give_no_warning(tmp_path: Path, caplog: pyte
     assert not [one for one in caplog.records if one.levelno >= logging.WARNING]
 
 
-@pytest.mark.parametrize(("minor", "rules"), [("99", "the rules of 1.37 hold"), ("30", "the rules of 1.36 hold")])
-def test_another_version_gives_one_warning(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture, minor: str, rules: str
+def warnings_of(caplog: pytest.LogCaptureFixture) -> list[str]:
+    return [one.getMessage() for one in caplog.records if one.levelno >= logging.WARNING]
+
+
+def test_an_older_version_gives_one_warning(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    found, changes = read([said("1", "30")] * 3, tmp_path)
+    assert (found, changes) == ([(1, 30)] * 3, [(1, 30)])
+    (warning,) = warnings_of(caplog)
+    assert "is Kubernetes 1.30" in warning and "the rules of 1.36 hold" in warning
+
+
+@pytest.mark.parametrize(
+    ("fields", "said_of_fields"),
+    [
+        (
+            Answer(chunks=[openapi(PodSpec=["containers", "teleport"], NodeStatus=["warp"], Unread=["other"])]),
+            ["NodeStatus.warp, which Kubernetes 1.37 has not", "PodSpec.teleport, which Kubernetes 1.37 has not"],
+        ),
+        (Answer(chunks=[openapi(PodSpec=["containers"])]), []),
+        (Answer(status=403), ["does not say its fields (403)"]),
+    ],
+)
+def test_a_newer_version_gives_one_warning_and_one_for_each_field(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, fields: Answer, said_of_fields: list[str]
 ) -> None:
-    found, changes = read([said("1", minor)] * 3, tmp_path)
-    assert found == [(1, int(minor))] * 3
-    assert changes == [(1, int(minor))]
-    warnings = [one.getMessage() for one in caplog.records if one.levelno >= logging.WARNING]
-    assert len(warnings) == 1
-    assert f"is Kubernetes 1.{minor}" in warnings[0] and rules in warnings[0]
+    answers = [said("1", "99"), fields, said("1", "99"), said("1", "99")]
+    with ScriptedServer(lambda number, query: answers[number]) as server:
+        versions = ApiServerVersion(api_client(server.kubeconfig(tmp_path)), lambda version: None)
+        assert [versions.read() for _ in range(3)] == [(1, 99)] * 3
+    first, *others = warnings_of(caplog)
+    assert "is Kubernetes 1.99" in first and "the rules of 1.37 hold" in first
+    assert len(others) == len(said_of_fields)
+    assert all(expected in warning for expected, warning in zip(said_of_fields, others, strict=True))
 
 
 def test_a_version_beyond_those_compared_has_the_rules_of_the_newest() -> None:

@@ -17,7 +17,7 @@ from tests.servers.go_build import built_once, cache_directory, run_go
 
 __all__ = ["DEFAULT_VERSION", "VERSIONS", "binary", "kubernetes_version"]
 
-DEFAULT_VERSION: Final = "1.36"
+DEFAULT_VERSION: Final = "1.37"
 _MODULES: Final = Path(__file__).with_name("go")
 VERSIONS: Final = tuple(sorted(one.name for one in _MODULES.iterdir()))
 """Minor versions of Kubernetes that a control plane can be built of."""
