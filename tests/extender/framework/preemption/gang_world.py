@@ -28,6 +28,7 @@ from extender.framework.preemption.options import PreemptionOptions
 from extender.framework.preemption.sitting_pods import SittingPods
 from extender.framework.profile import SchedulingProfile
 from extender.framework.queue.queued import Popped, QueuedPod
+from extender.gpu.devices.device_table import DeviceTable
 from extender.index.index import INDEXED_KINDS, PlacementIndex
 from extender.policies.policy import OnePolicy, Policy
 from scorer.cluster.decoding import Kind
@@ -71,7 +72,8 @@ class GangWorld:
         self.nominations: dict[str, Nomination] = {}
         with self.scorer.reading() as cluster:
             self.cluster = cluster
-            self.view = ClusterView(cluster, PlacementIndex(cluster.state))
+            self.devices = DeviceTable(cluster.state, is_assumed=cluster.assumed.__contains__)
+            self.view = ClusterView(cluster, PlacementIndex(cluster.state), (self.devices,))
             self.gangs = GangDirectory(
                 cluster.state,
                 is_ours=lambda pod: pod.scheduler_name == SCHEDULER,
@@ -86,7 +88,7 @@ class GangWorld:
                 self.sitting, self.budgets, self.nominated, clock=lambda: NOW, gangs=self.gangs,
                 assumed=cluster.assumed, options=PreemptionOptions(protect_started_seconds=60.0),
             )  # fmt: skip
-            for follower in (self.view.index, self.gangs, self.nominated, self.sitting):
+            for follower in (self.view.index, self.devices, self.gangs, self.nominated, self.sitting):
                 self.scorer.attach(INDEXED_KINDS if follower is self.view.index else (), follower)
             self.profile = SchedulingProfile(
                 "online", SCHEDULER, OnePolicy(Policy(scoring_policy(self.scorer.options))), BindingPlugins(bind=()),

@@ -10,12 +10,14 @@ import pytest
 
 from extender.filters.filter import Filter
 from extender.framework.preemption.gangs import others_of_broken_gangs
-from extender.gpu.devices.device_table import DeviceTable
+from extender.gpu.devices.filter import GpuDevices
+from extender.gpu.devices.nominated_devices import NominatedDevices
 from extender.topology.gang_topology import GangTopology
 from scorer.cluster.decoding import Kind
 from scorer.cluster.objects import PodInfo
 from tests.extender.framework.preemption.gang_world import GangWorld, gang, least_cost, low, of_gang
 from tests.extender.framework.preemption.made_up import NOW, budget, node, pod
+from tests.extender.gpu.preempting import gpu_node, share
 
 
 def high(n: int, *, cpu: float = 1.0, **facts: object) -> list[PodInfo]:
@@ -197,9 +199,7 @@ def test_room_is_kept_for_a_gang_against_others_and_ends_with_one_of_its_members
 @pytest.mark.parametrize("near", ["rack", ""])
 def test_a_gang_that_must_be_near_each_other_empties_one_domain(near: str) -> None:
     def racks(world: GangWorld) -> Sequence[Filter]:
-        devices = DeviceTable(world.view.state)
-        world.scorer.attach((), devices)
-        return (GangTopology(world.gangs, devices, lambda pod: world.profile.filters),)
+        return (GangTopology(world.gangs, world.devices, lambda pod: world.profile.filters),)
 
     members = high(4)
     nodes = [replace(node(f"n{row}"), labels={"rack": f"r{row % 2}"}) for row in range(4)]
@@ -215,6 +215,30 @@ def test_a_gang_that_must_be_near_each_other_empties_one_domain(near: str) -> No
         world.scorer.delete(Kind.PODS, world.cluster.state.pods[victim])
     placed = world.run(*members).placed
     assert sorted(on for _, on in placed) == sorted(there.node for there in world.nominations.values())
+
+
+def test_members_with_shares_of_devices_get_those_of_the_cheapest_pods() -> None:
+    def cards(world: GangWorld) -> Sequence[Filter]:
+        return GpuDevices(world.devices), NominatedDevices(world.devices, world.nominated)
+
+    members = [of_gang(share(f"high-{i}", 600, priority=10), "high") for i in range(3)]
+    # Each node has two devices with a pod on each. One of the four is too important.
+    there = [share(f"s{i}", 700, f"n{i // 2}", i % 2, priority=20 if i == 3 else i) for i in range(4)]
+    nodes = [gpu_node(f"n{row}") for row in range(2)]
+    world = GangWorld(nodes, [*there, *members], [gang("high", 3)], further=cards)
+    before = world.devices.free_milli.copy()
+    world.run(*members)
+    assert sorted(world.victims) == ["s0", "s1", "s2"]
+    assert sorted(one.node for one in world.nominations.values()) == ["n0", "n0", "n1"]
+    assert (world.devices.free_milli == before).all()
+    for victim in world.victims:
+        world.scorer.delete(Kind.PODS, world.cluster.state.pods[victim])
+    # The room is the gang's: a pod as important that comes first finds none.
+    late = share("late", 600, priority=10)
+    late = replace(late, scheduler_name=members[0].scheduler_name)
+    world.scorer.put(Kind.PODS, late)
+    assert not world.run(late, group="").placed
+    assert len(world.run(*members).placed) == 3
 
 
 def _is_best(seed: int) -> bool | None:
