@@ -7,8 +7,8 @@ made, then all victims back that need not go.
     reprieve             victims go back one by one, the most important first, as long as all members still fit
 
 Which node costs least for one member need not be the best for many: the search is repeated with room for two, four,
-... like members at once, and the better plan counts. The first way is that of single pods, so a gang never has more to
-evict than they. All of it happens in the tables, under their lock, and is taken back.
+... like members at once, and the better plan counts. The first way is that of single pods, but for what victims before
+do to budgets and gangs. All of it happens in the tables, under their lock, and is taken back.
 """
 
 from __future__ import annotations
@@ -115,12 +115,14 @@ class _Way:
 
     sizes     : for how many like members room is made at once, beside that for one
     highest   : standing of a victim that must go anyhow: up to it victims are as good as any
+    counts_budgets : budgets are used up by the victims of members before; for single pods they are not
     is_same   : no size is better than one: another way would find the same
     wait_seconds : see search.Found
     """
 
     sizes: Sequence[int] = ()
     highest: int = LEAST_STANDING
+    counts_budgets: bool = True
     is_same: bool = False
     wait_seconds: float = 0.0
 
@@ -191,6 +193,10 @@ class GangSearch:
         best = self._look(way, fixed)
         if way.wait_seconds:
             self.wait_seconds = min(way.wait_seconds, self.wait_seconds or way.wait_seconds)
+        if best is not None and best.cost.violations:
+            # Where budgets are violated anyhow, minding them member by member may cost more in all.
+            other = self._look(_Way(counts_budgets=False), fixed)
+            best = other if other is not None and other.cost < best.cost else best
         most = _n_alike(fixed.wish.members)
         if best is None or best.cost.n_victims < 2 or most < 2 or not fixed.wish.is_simple:
             return best
@@ -249,7 +255,7 @@ class GangSearch:
         self, pod: PodInfo, n_alike: int, way: _Way, refused: Refused, gone: Sequence[PodInfo], fixed: _Now
     ) -> Victims | None:
         """For one member, or for several like it at once where that costs less for each."""
-        search, untouchable = self._search.after(gone), fixed.untouchable()
+        search, untouchable = self._search.after(gone, counts_budgets=way.counts_budgets), fixed.untouchable()
         rejections = [rejection for _, rejection in refused.why_not.rejections]
 
         def find(of: PodInfo) -> Victims | None:

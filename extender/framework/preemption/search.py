@@ -71,13 +71,16 @@ class Search:
         self._cumulated = CumulatedByPriority(sitting)
         self._gone: Sequence[PodInfo] = ()
 
-    def after(self, gone: Sequence[PodInfo]) -> Search:
-        """The same search once these pods are evicted; they have been taken out of the tables (what_if.py)."""
+    def after(self, gone: Sequence[PodInfo], *, counts_budgets: bool = True) -> Search:
+        """The same search once these pods are evicted; they have been taken out of the tables (what_if.py).
+
+        counts_budgets : whether budgets know of it, too
+        """
         if not gone:
             return self
         after = copy(self)
         after._gone = gone
-        after._budgets = self._budgets.after(gone) if len(self._budgets) else self._budgets
+        after._budgets = self._budgets.after(gone) if counts_budgets and len(self._budgets) else self._budgets
         after._gangs = None if self._gangs is None else GangsAfter(self._gangs, frozenset(pod.uid for pod in gone))
         return after
 
