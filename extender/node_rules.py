@@ -12,7 +12,7 @@ same order. What is of one profile only is not here: what a pod costs the cards,
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -168,17 +168,19 @@ def node_rules(
     gangs: GangDirectory | None,
     *,
     clock: Callable[[], float],
+    class_resources: Container[str] = frozenset(),
 ) -> NodeRules:
     """Under the lock of the tables; nothing is attached yet.
 
-    gangs : None = PodGroups are not heeded
-    clock : unix seconds
+    gangs           : None = PodGroups are not heeded
+    clock           : unix seconds
+    class_resources : extended resources that a DeviceClass offers; may change
     """
     state, profile_filters = cluster.state, ProfileFilters()
     devices = DeviceTable(state, options.devices, is_assumed=cluster.assumed.__contains__, clock=clock)
     return NodeRules(
         devices=devices,
-        device_filter=GpuDevices(devices),
+        device_filter=GpuDevices(devices, class_resources),
         cards=card_plugins(state, devices, options.cards, clock=clock),
         groups=group_plugins(state, options.groups, devices, clock=clock),
         topology=topology_plugins(state, devices, gangs, profile_filters, options.topology, clock=clock),

@@ -119,7 +119,8 @@ def schedule_tables(
                 clock=scorer.clock,
             )
             scorer.attach((), gangs)
-        rules = node_rules(cluster, node_rule_options(rule_settings), gangs, clock=scorer.clock)
+        options = node_rule_options(rule_settings)
+        rules = node_rules(cluster, options, gangs, clock=scorer.clock, class_resources=class_resources)
         for follower in rules.followers():
             scorer.attach((), follower)
         colocation = schedule_colocation(scorer, settings)

@@ -238,6 +238,29 @@ def test_claims_are_allocated_from_the_slices_of_the_file(tmp_path: Path, capfd:
     assert "ResourceClaims" not in gaps(report)
 
 
+def test_cards_by_name_come_from_a_class_where_no_device_plugin_offers_them(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    def asking(name: str, scheduler: str = "gpu-scheduler") -> dict[str, Any]:
+        card = {"requests": {"cpu": "1", "nvidia.com/gpu": "1"}, "limits": {"nvidia.com/gpu": "1"}}
+        return made_pod(name, scheduler=scheduler, containers=[{"name": "main", "resources": card}])
+
+    cluster = cluster_file(
+        tmp_path,
+        made_node("node-a"),
+        made_node("node-b"),
+        device_class(extendedResourceName="nvidia.com/gpu"),
+        resource_slice("slice-b", {"name": "card-0"}, {"name": "card-1"}, node="node-b"),
+        asking("online", "forecast-scheduler"),
+        seated(asking("sits"), "node-a"),
+        *(asking(name) for name in ("one", "two", "three")),
+    )
+    found = by_name(plan(capfd, cluster, "--profile", "gpu,online"))
+    assert (found["one"]["node"], found["two"]["node"]) == ("node-b", "node-b"), found["one"]["message"]
+    assert found["three"]["node"] is None and "cannot allocate all claims" in found["three"]["message"]
+    assert found["online"]["node"] is None and "placed by the gpu profile" in found["online"]["message"]
+
+
 def test_with_a_forecast_and_measured_usage_neither_is_missing(
     evening: Evening, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
