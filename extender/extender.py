@@ -272,6 +272,8 @@ class Extender:
     def _order(self, pod: PodInfo, nodes: Sequence[str], policy: Policy) -> Ints:
         """(n_nodes,) points by which nodes come before others, whatever they score."""
         with self._scorer.reading():
+            if policy.pools is None and not self.rules.has_order(self._view):
+                return np.zeros(len(nodes), dtype=np.int64)
             preferences = self.rules.order_beside(policy.filters)
             return order_points(pod, self._view, self._rows(nodes), policy, preferences)
 

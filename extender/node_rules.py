@@ -20,7 +20,8 @@ from kubernetes.client import ApiClient
 
 from extender.card_types.options import CardOptions
 from extender.card_types.plugins import CardPlugins, card_plugins
-from extender.filters.filter import Filter
+from extender.filters.annotations import MACHINE_GROUP
+from extender.filters.filter import ClusterView, Filter
 from extender.framework.gangs.directory import GangDirectory
 from extender.framework.plugins import NodePreference
 from extender.framework.profile import SchedulingProfile
@@ -112,6 +113,10 @@ class NodeRules:
         """The filters of a policy, those with tables in the place of those without."""
         ours = {one.name: one for one in self.filters}
         return tuple(ours.get(one.name, one) for one in filters)
+
+    def has_order(self, view: ClusterView) -> bool:
+        """Whether some node may come before another: there are cards, or machine groups."""
+        return self.devices.has_any or bool(view.index.labels.column(MACHINE_GROUP).names)
 
     def order_beside(self, filters: Iterable[Filter]) -> tuple[NodePreference, ...]:
         """What comes first by the rules of which a policy runs the filter, in the extender."""
