@@ -27,3 +27,18 @@ def test_a_pod_of_a_higher_priority_gets_the_room_of_a_lower_one(where: str, tmp
     cheap = seated(pod("cheap", cpu="4", priority=1), "node")
     found = World(tmp_path, where).place([card_node("node", cpu="4")], [cheap, pod("dear", cpu="4", priority=100)])
     assert found["dear"].node == "node"
+
+
+@cells("gang preemption", *OUR_PROFILES)
+def test_a_gang_gets_the_room_of_lower_pods_if_all_of_it_then_fits(where: str, tmp_path: Path) -> None:
+    group = made_object("PodGroup", "train", "scheduling.x-k8s.io/v1alpha1", spec={"minMember": 2})
+    label = {"labels": {"scheduling.x-k8s.io/pod-group": "train"}}
+    members = [pod(f"m-{i}", cpu="4", priority=100, metadata=label) for i in range(2)]
+
+    def placed(*priorities: int) -> list[str]:
+        nodes = [group, *(card_node(f"n-{i}", cpu="4") for i in range(2))]
+        there = [seated(pod(f"p-{i}", cpu="4", priority=one), f"n-{i}") for i, one in enumerate(priorities)]
+        return sorted(World(tmp_path, where).nodes_of(nodes, [*there, *members]))
+
+    assert placed(1, 1) == ["n-0", "n-1"]
+    assert placed(1, 200) == ["", ""]
