@@ -17,8 +17,7 @@ added for all filters; here their requests count, not their labels, ports or vol
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Final
 
 import numpy as np
@@ -28,6 +27,7 @@ from extender.filters.found import found
 from extender.filters.node_resources_fit import NodeResourcesFit
 from extender.framework.events import ClusterEvent, EventKind
 from extender.framework.plugins import Hint, Nomination
+from extender.framework.preemption.nominated_sums import Nominated, NominatedSums, fitted
 from extender.framework.preemption.wanted import NOMINATED_REASON, wanted_units
 from forecast.arrays import Bools, Ints
 from scorer.cluster.changes import Change, NodeAdded, NodeChanged, NodeRemoved, PodChange, one_by_one
@@ -35,7 +35,6 @@ from scorer.cluster.objects import PodInfo
 from scorer.cluster.seating import waits
 from scorer.cluster.state import ClusterState
 from scorer.follower import NodesAndPodsOnly
-from scorer.predicted.growing import grown
 
 __all__ = ["Nominated", "NominatedPods"]
 
@@ -43,37 +42,6 @@ _MOST_SEATED: Final = 4096
 
 _PRIORITIES: Final = 16
 """Priorities for which sums are kept; those of others are made when asked for."""
-
-
-@dataclass(frozen=True, slots=True)
-class Nominated:
-    """
-    victims  : UIDs of those that were told to go for it, as far as is known
-    together : UIDs of the members of its gang that were nominated with it, itself among them; none = it is alone
-    """
-
-    pod: PodInfo
-    node: str
-    row: int
-    units: Mapping[str, int]
-    victims: frozenset[str] = frozenset()
-    together: frozenset[str] = frozenset()
-
-
-@dataclass(slots=True)
-class _Sums:
-    """Nominated pods of at least some priority: how many and what they request, (n_rows,) or fewer."""
-
-    pods: Ints = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
-    units: dict[str, Ints] = field(default_factory=dict)
-
-    def count(self, one: Nominated, sign: int) -> None:
-        self.pods = grown(self.pods, one.row + 1)
-        self.pods[one.row] += sign
-        for kind, amount in one.units.items():
-            column = grown(self.units.get(kind, np.zeros(0, dtype=np.int64)), one.row + 1)
-            column[one.row] += sign * amount
-            self.units[kind] = column
 
 
 class NominatedPods(NodesAndPodsOnly):
@@ -107,7 +75,7 @@ class NominatedPods(NodesAndPodsOnly):
         self._is_ours = is_ours
         self._by_uid: dict[str, Nominated] = {}
         self._on: dict[int, dict[str, Nominated]] = {}
-        self._sums: OrderedDict[int, _Sums] = OrderedDict()
+        self._sums: OrderedDict[int, NominatedSums] = OrderedDict()
         self._unplaced: dict[str, PodInfo] = {}  # of others, nominated to a node that is not known
         self._seated: OrderedDict[str, Nominated] = OrderedDict()  # assumed there, which may be taken back
         self.version = 0
@@ -239,8 +207,8 @@ class NominatedPods(NodesAndPodsOnly):
         Returns (n_rows,) pods and, by resource name, (n_rows,) whole units; resources that none requests are missing.
         """
         sums = self._sums_from(pod.priority)
-        pods = _fitted(sums.pods, n_rows)
-        units = {kind: _fitted(column, n_rows) for kind, column in sums.units.items()}
+        pods = fitted(sums.pods, n_rows)
+        units = {kind: fitted(column, n_rows) for kind, column in sums.units.items()}
         own = self._by_uid.get(pod.uid)
         for one in () if own is None else (own, *self._with(own)):
             if one.pod.priority >= pod.priority and one.row < n_rows:
@@ -397,10 +365,10 @@ class NominatedPods(NodesAndPodsOnly):
             if one.pod.priority >= priority:
                 sums.count(one, sign)
 
-    def _sums_from(self, priority: int) -> _Sums:
+    def _sums_from(self, priority: int) -> NominatedSums:
         sums = self._sums.get(priority)
         if sums is None:
-            sums = self._sums[priority] = _Sums()
+            sums = self._sums[priority] = NominatedSums()
             for one in self._by_uid.values():
                 if one.pod.priority >= priority:
                     sums.count(one, 1)
@@ -412,8 +380,3 @@ class NominatedPods(NodesAndPodsOnly):
 
 def _says_a_node(change: Change) -> bool:
     return isinstance(change, PodChange) and bool(change.pod.nominated_node)
-
-
-def _fitted(column: Ints, n_rows: int) -> Ints:
-    """A copy of the first `n_rows`, 0 where there are fewer."""
-    return grown(column, n_rows)[:n_rows].copy()
