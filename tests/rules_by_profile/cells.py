@@ -22,7 +22,6 @@ TESTED: Final[dict[tuple[str, str], str]] = {}
 _PROFILES: Final = ("online", "gpu", "job")
 _HERE: Final = "tests/forecast_scheduler/"
 _POLICIES: Final = "test_policies_in_every_profile.py"
-_FEATURES: Final = "tests/extender/filters/test_node_declared_features.py::test_a_node_has_to_declare_all_of_it"
 
 ELSEWHERE: Final[dict[tuple[str, str], str]] = {
     **{
@@ -43,7 +42,6 @@ ELSEWHERE: Final[dict[tuple[str, str], str]] = {
         )
         for column in _PROFILES
     },
-    **{("NodeDeclaredFeatures", column): _FEATURES for column in _PROFILES},
     ("filters by policy", "extender"): "tests/extender/test_policy_of_a_pod.py::test_filters_are_those_of_the_policy",
     ("order of pools by policy", "extender"): (
         "tests/extender/test_extender.py::test_pools_come_in_their_order_by_points_as_far_as_nodes_are_asked_for"
