@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from extender.lost_points import POOL_POINTS
+from extender.node_order import ORDER_POINTS
 from tests.servers.cluster_objects import ClusterWriter, node, pod
 from tests.servers.control_plane.control_plane import ControlPlane
 from tests.servers.control_plane.kube_scheduler import KubeScheduler
@@ -59,7 +59,7 @@ def test_points_beyond_the_nominal_ten_count_in_full(chooser: Chooser) -> None:
 
 
 def test_points_that_put_pools_in_order_count_in_full(chooser: Chooser) -> None:
-    assert chooser.chosen({"roomy": -20 * POOL_POINTS, "busy": -19 * POOL_POINTS}) == "busy"
+    assert chooser.chosen({"roomy": -20 * ORDER_POINTS, "busy": -19 * ORDER_POINTS}) == "busy"
 
 
 def test_less_than_the_default_plugins_differ_by_changes_nothing(chooser: Chooser) -> None:
