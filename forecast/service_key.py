@@ -31,6 +31,7 @@ __all__ = [
     "ServiceKey",
     "owner_from_labels",
     "owner_from_references",
+    "owner_of_replica_set",
     "service_of_pod",
 ]
 
@@ -135,7 +136,7 @@ def service_of_pod(
         if owner_of_owner is not None:
             return ServiceKey(namespace, owner_of_owner.kind, owner_of_owner.name)
     if owner.kind == "ReplicaSet":
-        owner = _owner_of_replica_set(owner, pod_labels)
+        owner = owner_of_replica_set(owner, pod_labels)
     elif owner.kind == "Job":
         owner = _owner_of_job(owner)
     return ServiceKey(namespace, owner.kind, owner.name)
@@ -167,7 +168,7 @@ def owner_from_references(references: Iterable[Mapping[str, Any]] | None) -> Own
     return NO_OWNER
 
 
-def _owner_of_replica_set(replica_set: Owner, pod_labels: Mapping[str, str] | None) -> Owner:
+def owner_of_replica_set(replica_set: Owner, pod_labels: Mapping[str, str] | None) -> Owner:
     """Deployment or Rollout of a ReplicaSet named <deployment>-<hash>; itself if it does not look owned."""
     if pod_labels is not None:
         # Both controllers put the hash into the name and on the pod, so the labels settle it either way.

@@ -14,6 +14,7 @@ from typing import Final
 from extender.framework.cycle.decisions import Decisions
 from extender.framework.cycle.placing import Looked, Placer
 from extender.framework.dry_run import DryRun
+from extender.framework.gangs.group_creator import suppose_groups
 from extender.framework.gangs.labels import group_of
 from extender.framework.plugins import Nomination
 from extender.framework.queue.options import QueueOptions
@@ -105,6 +106,7 @@ class DryLoop:
             tables.sitting.settle()
             tables.rules.look()
         if tables.gangs is not None:
+            suppose_groups(tables.gangs)
             tables.gangs.tick()
         if tables.jobs is not None:
             tables.jobs.storms.keep_up()

@@ -10,8 +10,8 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from extender.framework.gangs.decoding import POD_GROUPS
 from extender.framework.gangs.labels import group_of
+from extender.framework.gangs.native_decoding import WATCHED_GROUPS
 from extender.framework.preemption.budgets import WATCHED_BUDGETS
 from extender.gpu.devices.demand import gpu_demand
 from extender.gpu.dra.decoding import WATCHED_CLAIMS, WATCHED_SLICES
@@ -140,7 +140,8 @@ def _gangs(pods: Sequence[PodInfo], objects: ClusterObjects, tables: ScheduleTab
                 "gangs", f"schedule.gangs.enabled is false: pods of {_named(sorted(named))} are placed one by one"
             )
         return
-    missing = sorted(named - {one.key for one in objects.of(POD_GROUPS)})
+    there = {one.key for watched in WATCHED_GROUPS.values() for one in objects.of(watched)}
+    missing = sorted(named - there - {group.key for _, group in tables.gangs.stated() if group is not None})
     if missing:
         yield Gap("gangs", f"PodGroups {_named(missing)} are not in the file: their pods wait")
 

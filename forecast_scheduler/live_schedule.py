@@ -6,6 +6,7 @@ import socket
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Final, Protocol
 
@@ -17,6 +18,7 @@ from extender.decisions.capacity_events import CapacityEvents
 from extender.decisions.event_posting import api_server_post
 from extender.framework.binding.session import ApiSession
 from extender.framework.figures import SchedulingFigures
+from extender.framework.gangs.group_creator import GroupCreator, suppose_groups
 from extender.framework.gangs.group_events import GroupEvents
 from extender.framework.gangs.status_writer import GroupStatusWriter
 from extender.framework.leading.lease import Lease
@@ -219,7 +221,7 @@ def open_schedule(
         )
         # At the end the loop is the first to stop; then what tells of it, the Lease, and the session last.
         jobs: list[_Background] = [session, *([] if lease is None else [lease]), source, parts.reports]
-        jobs += [*_gang_jobs(tables, session, may_write, instance), tables.colocation, sharing]
+        jobs += [*_gang_jobs(tables, session, may_write, instance, ours.dry_run), tables.colocation, sharing]
         if not ours.dry_run:
             post = api_server_post(api)
             jobs.append(CapacityEvents(scorer, post, controller=CONTROLLER, instance=instance, may_write=may_write))
@@ -266,16 +268,20 @@ def _may_write(settings: ScheduleSettings, lease: Lease | None) -> Callable[[], 
 
 
 def _gang_jobs(
-    tables: ScheduleTables, session: ApiSession, may_write: Callable[[], bool], instance: str
+    tables: ScheduleTables, session: ApiSession, may_write: Callable[[], bool], instance: str, is_dry_run: bool
 ) -> list[_Background]:
-    """What tells of PodGroups, and lets their time pass."""
+    """What creates PodGroups by annotation, writes statuses of groups, and lets their time pass."""
     if tables.gangs is None:
         return []
+    gangs = tables.gangs
     events = GroupEvents(session_post(session), instance=instance)
+    creator = GroupCreator(session, gangs, may_write=may_write)
+    create = partial(suppose_groups, gangs) if is_dry_run else creator.step
     writer = GroupStatusWriter(session, tables.gangs, tell=events.tell, may_write=may_write)
     return [
         events,
         Every("pod-groups", _UPKEEP_SECONDS, tables.gangs.tick),
+        Every("pod-groups-by-annotation", _UPKEEP_SECONDS, create),
         Every("pod-group-statuses", _UPKEEP_SECONDS, writer.step),
     ]
 
@@ -341,14 +347,14 @@ def _scheduling(
     lease: Lease | None,
     waits_for: Callable[[], str],
 ) -> LiveScheduling:
-    phases, queues = tables.phases, tables.queues
+    queues = tables.queues
     scheduling = LiveScheduling(
         profiles=settings.scheduler_names,
         queue=loop.queue,
         bindings=loop.bindings,
         since_cycle=loop.since_cycle,
         assumed=tables.n_assumed,
-        gangs=dict if phases is None else phases.counts,
+        gangs=tables.groups_by_phase,
         gang_wait=tables.longest_gang_wait,
         lease=None if lease is None else lease.status,
         waits_for=waits_for,

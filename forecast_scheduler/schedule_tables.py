@@ -3,7 +3,8 @@ from the start, and the sources of what only they read."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from itertools import chain
 from typing import Any
@@ -13,8 +14,9 @@ from kubernetes.client import ApiClient
 from extender.filters.filter import ClusterView
 from extender.filters.node_resources_fit import NodeResourcesFit
 from extender.framework.binding.session import ApiSession
-from extender.framework.gangs.decoding import POD_GROUPS
 from extender.framework.gangs.directory import GangDirectory
+from extender.framework.gangs.group_apis import APIS, GroupApi
+from extender.framework.gangs.native_decoding import WATCHED_GROUPS
 from extender.framework.gangs.sink import PodGroupSink
 from extender.framework.group_phases import GroupPhases
 from extender.framework.preemption.budgets import WATCHED_BUDGETS, DisruptionBudgets
@@ -47,6 +49,7 @@ class ScheduleTables:
     """
     rules : about nodes, for every profile
     gangs : None = PodGroups are not heeded
+    phases : of PodGroups; empty, where they are not heeded
     ended : who is told of nominations that ended, see NominatedPods
     queues: None = all pods go by priority and age
     jobs  : of the job profile; None = it does not run here
@@ -58,7 +61,7 @@ class ScheduleTables:
     assumed: AssumedPods
     fit: NodeResourcesFit
     gangs: GangDirectory | None
-    phases: GroupPhases | None
+    phases: Mapping[GroupApi, GroupPhases]
     budgets: DisruptionBudgets
     nominated: NominatedPods
     sitting: SittingPods
@@ -71,6 +74,10 @@ class ScheduleTables:
     def n_assumed(self) -> int:
         """Pods that are assumed to be bound; without the lock of the tables."""
         return len(self.assumed)
+
+    def groups_by_phase(self) -> Mapping[str, int]:
+        """PodGroups of both APIs; without the lock of the tables."""
+        return sum((Counter(phases.counts()) for phases in self.phases.values()), Counter[str]())
 
     def longest_gang_wait(self) -> float:
         """Seconds that a complete gang has been tried in vain; 0 = none is. Without the lock of the tables."""
@@ -87,7 +94,7 @@ class ScheduleTables:
 
     def _awaited(self) -> tuple[Subscription[Any], ...]:
         budgets = Subscription(WATCHED_BUDGETS, self.budgets)
-        return (budgets,) if self.phases is None else (budgets, Subscription(POD_GROUPS, self.phases))
+        return (budgets, *(Subscription(WATCHED_GROUPS[api], phases) for api, phases in self.phases.items()))
 
 
 def schedule_tables(
@@ -143,7 +150,7 @@ def schedule_tables(
         assumed=cluster.assumed,
         fit=fit,
         gangs=gangs,
-        phases=None if gangs is None else GroupPhases(PodGroupSink(gangs, scorer.reading)),
+        phases={} if gangs is None else {api: GroupPhases(PodGroupSink(gangs, scorer.reading, api)) for api in APIS},
         budgets=budgets,
         nominated=nominated,
         sitting=sitting,

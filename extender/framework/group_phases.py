@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from extender.framework.gangs.pod_group import PodGroupInfo
-from scorer.cluster.kubernetes_contract import ResourceSink
+from scorer.cluster.kubernetes_contract import OptionalSink
 
 __all__ = ["GroupPhases"]
 
@@ -15,9 +15,9 @@ _NEW = "Pending"
 
 
 class GroupPhases:
-    """Implements ResourceSink; passes everything on. Counts may be asked for by any thread."""
+    """Implements OptionalSink, for one API's groups; passes everything on. Counts may be asked for by any thread."""
 
-    def __init__(self, sink: ResourceSink[PodGroupInfo]) -> None:
+    def __init__(self, sink: OptionalSink[PodGroupInfo]) -> None:
         self._sink = sink
         self._phases: dict[str, str] = {}
 
@@ -29,6 +29,11 @@ class GroupPhases:
         """These are all."""
         self._phases = {group.key: group.status.phase or _NEW for group in objects}
         self._sink.replace(objects)
+
+    def absent(self) -> None:
+        """There are none: the API server does not serve them."""
+        self._phases = {}
+        self._sink.absent()
 
     def put(self, obj: PodGroupInfo) -> None:
         """One is new or has changed."""

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Generic, Protocol, TypeVar
+from typing import Generic, Protocol, TypeVar, runtime_checkable
 
 from scorer.cluster.decoding import ApiObject, Kind
 from scorer.cluster.kubernetes_steps import Backoff
 from scorer.cluster.watched import Watched
 
-__all__ = ["ResourceSink", "Sink", "Subscription", "Timing", "WatchStatus"]
+__all__ = ["OptionalSink", "ResourceSink", "Sink", "Subscription", "Timing", "WatchStatus"]
 
 T_contra = TypeVar("T_contra", contravariant=True)
 
@@ -26,6 +26,14 @@ class ResourceSink(Protocol[T_contra]):
 
     def delete(self, obj: T_contra) -> None:
         """An object is gone; this was its last state."""
+
+
+@runtime_checkable
+class OptionalSink(ResourceSink[T_contra], Protocol[T_contra]):
+    """One that tells a resource that is not installed from one of which there is no object."""
+
+    def absent(self) -> None:
+        """The API server does not serve the resource; instead of `replace` with nothing."""
 
 
 T = TypeVar("T")

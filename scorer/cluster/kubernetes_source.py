@@ -66,8 +66,12 @@ class ResourceSource:
         return lambda: all(one() for one in done)
 
     def statuses(self) -> dict[str, WatchStatus]:
-        """How the watch of each resource is doing, by plural name."""
-        return {watcher.watched.plural: watcher.status() for watcher in self._watchers}
+        """How the watch of each resource is doing, by plural name; of a second one of that name with its API group."""
+        found: dict[str, WatchStatus] = {}
+        for watcher in self._watchers:
+            plural, group = watcher.watched.plural, watcher.watched.group
+            found[plural if plural not in found else f"{plural}.{group}"] = watcher.status()
+        return found
 
 
 def source_of(api: ApiClient, subscriptions: Iterable[Subscription[Any]]) -> ResourceSource:

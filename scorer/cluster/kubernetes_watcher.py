@@ -17,7 +17,7 @@ import urllib3
 from kubernetes.client import ApiClient
 
 from scorer.cluster.kubernetes_client import open_request
-from scorer.cluster.kubernetes_contract import ResourceSink, Timing, WatchStatus
+from scorer.cluster.kubernetes_contract import OptionalSink, ResourceSink, Timing, WatchStatus
 from scorer.cluster.kubernetes_lines import LineSplitter
 from scorer.cluster.kubernetes_requests import Request, list_request, watch_request
 from scorer.cluster.kubernetes_steps import Action, Outcome, Result, Step, next_step, result_of_status
@@ -155,7 +155,10 @@ class ResourceWatcher(Generic[T]):
                         if paths_left > 0:
                             paths_left -= 1
                             continue
-                        self._sink.replace([])
+                        if isinstance(self._sink, OptionalSink):
+                            self._sink.absent()
+                        else:
+                            self._sink.replace([])
                         self._lists_answered = asked
                         self.synced.set()
                         return self._not_installed(result)

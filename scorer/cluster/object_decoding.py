@@ -116,6 +116,7 @@ def pod_info(pod: wire.PodJson, version: KubernetesVersion = NEWEST) -> PodInfo:
         containers=effective.containers,
         device_asks=device_asks(spec) if any(map(may_be_of_class, effective.requests)) else (),
         needed_features=needed_features(spec),
+        scheduling_group=sys.intern(spec.scheduling_group.pod_group_name or "") if spec.scheduling_group else "",
     )
 
 

@@ -151,6 +151,7 @@ class PodInfo:
     containers       : None = it has one container, and that requests all that the pod does
     device_asks      : what its containers request of extended resources
     needed_features  : what a node must declare to run it
+    scheduling_group : spec.schedulingGroup.podGroupName, a PodGroup of scheduling.k8s.io; '' = it names none
     """
 
     uid: str
@@ -187,6 +188,7 @@ class PodInfo:
     containers: ContainerRequests | None = None
     device_asks: tuple[DeviceAsk, ...] = ()
     needed_features: tuple[str, ...] = ()
+    scheduling_group: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -151,6 +151,12 @@ class PodClaimJson(Wire):
     resource_claim_name: Text | None = None
 
 
+class SchedulingGroupJson(Wire):
+    """schedulingGroup."""
+
+    pod_group_name: Text | None = None
+
+
 class PodSpec(Wire):
     """spec of a pod."""
 
@@ -174,6 +180,7 @@ class PodSpec(Wire):
     overhead: Raw = NOTHING
     resources: Raw = NOTHING
     resource_claims: list[PodClaimJson] | None = None
+    scheduling_group: SchedulingGroupJson | None = None
 
 
 class Started(Wire):

@@ -1,16 +1,19 @@
 """JSON of a PodGroup -> pod_group.py. What can be listed and watched, and how it is decoded.
 
 The definition in deploy/crds/podgroups and that of kubernetes-sigs/scheduler-plugins (apis/scheduling/v1alpha1) are
-read alike. One whose spec or annotation is mistaken is a group with a problem: its members wait, and are told why.
+read alike; native_decoding.py reads those of Kubernetes itself. One whose spec or annotation is mistaken is a group
+with a problem: its members wait, and say why.
 """
 
 from __future__ import annotations
 
-from typing import Annotated, Final
+from typing import Annotated, Any, Final
 
 import msgspec
 from msgspec import Meta, Raw
 
+from extender.framework.gangs.by_annotation import CREATED_FOR
+from extender.framework.gangs.group_apis import OURS, GroupApi
 from extender.framework.gangs.group_topology import ANYWHERE, group_topology
 from extender.framework.gangs.minima import Minima
 from extender.framework.gangs.pod_group import PodGroupInfo, PodGroupStatus
@@ -21,9 +24,7 @@ from scorer.cluster.shared_pieces import own_annotations
 from scorer.cluster.watched import REFUSED, Watched
 from scorer.cluster.wire_base import NOTHING, Int32, Wire
 
-__all__ = ["PATH", "POD_GROUPS"]
-
-PATH: Final = "/apis/scheduling.x-k8s.io/v1alpha1"
+__all__ = ["POD_GROUPS", "PodGroupJson", "identified"]
 
 
 class MetadataJson(wire.Metadata):
@@ -52,19 +53,9 @@ _SPEC: Final = msgspec.json.Decoder(SpecJson | None)
 _STATUS: Final = msgspec.json.Decoder(PodGroupStatus | None)
 
 
-def _decode(body: bytes | Raw) -> tuple[PodGroupInfo, str]:
-    decoded = _OBJECT.decode(body)
+def identified(decoded: PodGroupJson, api: GroupApi, **facts: Any) -> tuple[PodGroupInfo, str]:
+    """The group with its identity and these facts, and its resourceVersion."""
     metadata = decoded.metadata
-    minima, timeout, problem, topology = Minima(), None, "", ANYWHERE
-    try:
-        spec = _SPEC.decode(decoded.spec) or SpecJson()
-        annotations = own_annotations(metadata.annotations)
-        minima = Minima(max(1, spec.min_member or 0), of_annotations(annotations))
-        topology = group_topology(annotations)
-        if spec.schedule_timeout_seconds is not None:
-            timeout = float(max(0, spec.schedule_timeout_seconds))
-    except REFUSED as error:
-        problem = str(error) if isinstance(error, InputError) else f"spec: {error}"
     namespace = metadata.namespace or "default"
     made = PodGroupInfo(
         namespace=namespace,
@@ -72,14 +63,36 @@ def _decode(body: bytes | Raw) -> tuple[PodGroupInfo, str]:
         uid=metadata.uid or f"{namespace}/{metadata.name}",
         generation=metadata.generation or 0,
         created=metadata.creation_timestamp.timestamp() if metadata.creation_timestamp else 0.0,
+        version=metadata.resource_version or "",
+        api=api,
+        **facts,
+    )
+    return made, made.version
+
+
+def _decode(body: bytes | Raw) -> tuple[PodGroupInfo, str]:
+    decoded = _OBJECT.decode(body)
+    minima, timeout, problem, topology, is_by_annotation = Minima(), None, "", ANYWHERE, False
+    try:
+        annotations = own_annotations(decoded.metadata.annotations)
+        is_by_annotation = CREATED_FOR in annotations
+        spec = _SPEC.decode(decoded.spec) or SpecJson()
+        minima = Minima(max(1, spec.min_member or 0), of_annotations(annotations))
+        topology = group_topology(annotations)
+        if spec.schedule_timeout_seconds is not None:
+            timeout = float(max(0, spec.schedule_timeout_seconds))
+    except REFUSED as error:
+        problem = str(error) if isinstance(error, InputError) else f"spec: {error}"
+    return identified(
+        decoded,
+        OURS,
         minima=minima,
         timeout_seconds=timeout,
         problem=problem[:1024],
         status=_status(decoded.status),
-        version=metadata.resource_version or "",
         topology=topology,
+        is_by_annotation=is_by_annotation,
     )
-    return made, made.version
 
 
 def _status(body: Raw) -> PodGroupStatus:
@@ -90,4 +103,4 @@ def _status(body: Raw) -> PodGroupStatus:
         return PodGroupStatus()
 
 
-POD_GROUPS: Final = Watched("podgroups", "PodGroup", f"{PATH}/podgroups", _decode, optional=True)
+POD_GROUPS: Final = Watched("podgroups", "PodGroup", f"{OURS.path}/podgroups", _decode, optional=True)

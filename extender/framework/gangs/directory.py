@@ -19,17 +19,20 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Final
 
 from extender.framework.gangs.attempts import UNTRIED
+from extender.framework.gangs.group_apis import APIS, OURS, ApiState, GroupApi, api_of
 from extender.framework.gangs.group_topology import ANYWHERE, GroupTopology
 from extender.framework.gangs.known_gang import KnownGang
 from extender.framework.gangs.labels import group_of, role_of
-from extender.framework.gangs.members import Member, Members, Standing, sizes_of, standing_of
+from extender.framework.gangs.members import Standing, sizes_of
 from extender.framework.gangs.minima import Count, are_met, placing_order, shortfall
 from extender.framework.gangs.options import GangOptions
 from extender.framework.gangs.pod_group import PodGroupInfo
 from extender.framework.gangs.report import Report, report_on
+from extender.framework.gangs.roster import Roster
 from extender.framework.gangs.verdict import (
     Reason,
     Verdict,
+    misfit,
     passes,
     reason_of,
     timeout_of,
@@ -76,11 +79,10 @@ class GangDirectory(NodesAndPodsOnly):
         self.listeners: list[Callable[[str], None]] = []
         self.late_listeners: list[Callable[[str], None]] = []
         self._state, self._options, self._clock = state, options or GangOptions(), clock
-        self._is_ours, self._is_assumed = is_ours, is_assumed
         self._lock = threading.Lock()
-        self._gangs: dict[str, KnownGang] = {}
-        self._member_of: dict[str, tuple[str, Member]] = {}  # pod UID -> its group, and as what it was counted
-        self._synced = False
+        self._roster = Roster(state, is_ours, is_assumed)
+        self._gangs = self._roster.gangs
+        self._apis = dict.fromkeys(APIS, ApiState.NOT_READ)
         self._later: set[str] = set()  # told an older message, or paused
         self._changed: set[str] = set()  # since `take_changed`
         self.rebuild()
@@ -99,27 +101,26 @@ class GangDirectory(NodesAndPodsOnly):
     def rebuild(self) -> None:
         """Count all pods anew."""
         with self._lock:
-            for gang in self._gangs.values():
-                gang.members = Members()
             touched = dict.fromkeys(self._gangs)
-            self._member_of.clear()
+            self._roster.forget_pods()
             for uid in self._state.pods:
-                touched.update(dict.fromkeys(self._count(uid)))
+                touched.update(dict.fromkeys(self._roster.count(uid)))
         self._settle(touched)
 
-    def replace_groups(self, groups: Sequence[PodGroupInfo]) -> None:
-        """These are all PodGroups."""
+    def replace_groups(self, groups: Sequence[PodGroupInfo], api: GroupApi = OURS, *, is_served: bool = True) -> None:
+        """These are all PodGroups of the API; none, where the API server does not serve it."""
+        state = ApiState.READ if is_served else ApiState.ABSENT
         with self._lock:
-            there = {group.key for group in groups}
-            touched = dict.fromkeys(key for key, gang in self._gangs.items() if gang.info and key not in there)
+            there, known = {group.key for group in groups}, [key for key in self._gangs if api_of(key) is api]
+            touched = dict.fromkeys(key for key in known if self._gangs[key].info and key not in there)
             for key in touched:
                 self._set_info(key, None)
             for group in groups:
                 if self._set_info(group.key, group):
                     touched[group.key] = None
-            if not self._synced:
-                self._synced = True
-                touched.update(dict.fromkeys(self._gangs))
+            if self._apis[api] is not state:
+                self._apis[api] = state
+                touched.update(dict.fromkeys(known))
         self._settle(touched)
 
     def put_group(self, group: PodGroupInfo) -> None:
@@ -193,9 +194,11 @@ class GangDirectory(NodesAndPodsOnly):
             return SUCCESS
         with self._lock:
             gang = self._gangs.get(group)
-            if gang is not None:
-                return self._answer(group, gang)
-            return Status(Code.UNRESOLVABLE, GATE, verdict_without_group(group, synced=self._synced).message)
+            if gang is None:
+                return Status(Code.UNRESOLVABLE, GATE, self._without_group(group).message)
+            if gang.info is not None and (why := misfit(pod, gang.info)):
+                return Status(Code.UNRESOLVABLE, GATE, why)
+            return self._answer(group, gang)
 
     # The cycle
 
@@ -212,7 +215,7 @@ class GangDirectory(NodesAndPodsOnly):
         with self._lock:
             gang = self._gangs.get(group)
             if gang is None or gang.info is None:
-                return verdict_without_group(group, synced=self._synced).message
+                return self._without_group(group).message
             if gang.info.problem:
                 return self._verdict(group, gang).message
             sitting = gang.members.sitting
@@ -248,16 +251,29 @@ class GangDirectory(NodesAndPodsOnly):
             return 0 if gang is None or gang.info is None or gang.info.problem else gang.info.minima.needed
 
     def breaks_without(self, group: str, uids: Collection[str]) -> bool:
-        """Whether what is left of the group without these members is less than it needs; no, if none of them sits."""
+        """Whether all others have to go with these members (Disruption); no, if none of these sits."""
         with self._lock:
             gang = self._gangs.get(group)
-            if gang is None or gang.info is None or gang.info.problem:
+            if gang is None:
                 return False
             gone = [uid for uid in dict.fromkeys(uids) if uid in gang.members.sitting]
-            if not gone:
-                return False
-            minima = gang.info.minima
-            return bool(shortfall(minima, gang.members.without([self._member_of[uid][1].role for uid in gone], minima)))
+            return gang.breaks_without(self._roster.roles(gone))
+
+    # Groups by annotation
+
+    def stated(self) -> list[tuple[PodInfo, PodGroupInfo | None]]:
+        """As Roster.stated; nothing while PodGroups are not read, or not installed."""
+        with self._lock:
+            return self._roster.stated() if self._apis[OURS] is ApiState.READ else []
+
+    def explain_missing(self, group: str, why: str) -> None:
+        """Why it has not been created, for its pods; '' = it will be soon."""
+        with self._lock:
+            gang = self._gangs.get(group)
+            if gang is None or gang.why_missing == why:
+                return
+            gang.why_missing = why
+        self._settle([group])
 
     # Status
 
@@ -288,35 +304,17 @@ class GangDirectory(NodesAndPodsOnly):
     # Inside
 
     def _concerns(self, pod: PodInfo) -> bool:
-        return pod.uid in self._member_of or group_of(pod) is not None
+        return pod.uid in self._roster.member_of or group_of(pod) is not None
 
     def _follow(self, uid: str) -> list[str]:
         """Count a pod that has changed. With one more member another part of the group may fit."""
-        before = self._member_of.get(uid)
-        touched = self._count(uid)
-        now = self._member_of.get(uid)
+        before = self._roster.member_of.get(uid)
+        touched = self._roster.count(uid)
+        now = self._roster.member_of.get(uid)
         if now is not None and now[1].standing is Standing.WAITS:
             has_come = before is None or before[0] != now[0] or before[1].standing not in _COUNTED
             if has_come:
                 self._gangs[now[0]].attempts = UNTRIED
-        return touched
-
-    def _count(self, uid: str) -> list[str]:
-        """Count a pod as it is now, or no longer; the groups whose members have changed by that."""
-        touched = []
-        before = self._member_of.pop(uid, None)
-        if before is not None:
-            key, member = before
-            self._gangs[key].members.remove(member)
-            touched.append(key)
-        pod = self._state.pods.get(uid)
-        group = None if pod is None else group_of(pod)
-        if pod is not None and group is not None:
-            standing = standing_of(pod, sits=uid in self._state.seat_of, is_ours=self._is_ours(pod))
-            member = Member(pod, role_of(pod), standing, self._is_assumed(uid))
-            self._gangs.setdefault(group, KnownGang()).members.add(member)
-            self._member_of[uid] = (group, member)
-            touched.append(group)
         return touched
 
     def _set_info(self, key: str, info: PodGroupInfo | None) -> bool:
@@ -347,9 +345,9 @@ class GangDirectory(NodesAndPodsOnly):
                     continue
                 self._changed.add(key)
                 if gang.info is None and not len(gang.members):
-                    del self._gangs[key]
+                    self._roster.forget_group(key)
                     continue
-                self._look(gang)
+                self._look(key, gang)
                 kind = None if self._passes(gang) else gang.reason
                 is_new = kind is not gang.told_kind
                 if is_new or (with_words and self._answer(key, gang).reason != gang.told_words):
@@ -363,11 +361,11 @@ class GangDirectory(NodesAndPodsOnly):
             for listener in self.listeners:
                 listener(key)
 
-    def _look(self, gang: KnownGang) -> None:
+    def _look(self, key: str, gang: KnownGang) -> None:
         """After each change. Attempts are those of a complete group that does not sit yet."""
         gang.closed, info = None, gang.info
         if info is None:
-            gang.reason = Reason.MISSING if self._synced else Reason.NOT_READ
+            gang.reason = Reason.NOT_READ if self._apis[api_of(key)] is ApiState.NOT_READ else Reason.MISSING
             return
         is_seated = are_met(info.minima, self._seated(gang))
         is_complete = is_seated or are_met(info.minima, gang.members.present(info.minima))
@@ -390,8 +388,12 @@ class GangDirectory(NodesAndPodsOnly):
 
     def _verdict(self, key: str, gang: KnownGang) -> Verdict:
         if gang.info is None:
-            return verdict_without_group(key, synced=self._synced)
+            return self._without_group(key)
         return verdict_on(gang.reason, gang.info, gang.members, gang.attempts, self._options, self._clock())
+
+    def _without_group(self, key: str) -> Verdict:
+        gang = self._gangs.get(key)
+        return verdict_without_group(key, self._apis[api_of(key)], "" if gang is None else gang.why_missing)
 
     @staticmethod
     def _seated(gang: KnownGang) -> Count:

@@ -14,7 +14,7 @@ from extender.decisions.events import EventFigures
 from extender.decisions.token_bucket import TokenBucket
 from extender.framework.gangs.pod_group import PodGroupInfo
 from extender.framework.gangs.verdict import Reason
-from extender.framework.gangs.wanted_status import CONDITION, Wanted
+from extender.framework.gangs.wanted_status import Wanted
 
 __all__ = ["GroupEvents", "Turns", "event_reason"]
 
@@ -71,7 +71,7 @@ class Turns:
 def _told_before(group: PodGroupInfo) -> str:
     """What the status says has been told, by this process before it started anew, or by another replica."""
     for condition in group.status.conditions:
-        if condition.type == CONDITION:
+        if condition.type == group.api.condition:
             reason = next((one for one in Reason if one.value == condition.reason), None)
             return "" if reason is None else event_reason(reason)
     return ""
@@ -119,7 +119,7 @@ class GroupEvents:
     def _describe(self, told: _Told) -> dict[str, Any]:
         group = told.group
         regarding = {
-            "apiVersion": "scheduling.x-k8s.io/v1alpha1",
+            "apiVersion": group.api.version,
             "kind": "PodGroup",
             "namespace": group.namespace,
             "name": group.name,

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from extender.framework.gangs.attempts import UNTRIED, Attempts
 from extender.framework.gangs.members import Members
+from extender.framework.gangs.minima import are_met
 from extender.framework.gangs.options import GangOptions
-from extender.framework.gangs.pod_group import PodGroupInfo
+from extender.framework.gangs.pod_group import Disruption, PodGroupInfo
 from extender.framework.gangs.verdict import Reason, timeout_of
 from extender.framework.status import Status
+from scorer.cluster.objects import PodInfo
 
 __all__ = ["KnownGang"]
 
@@ -18,11 +22,12 @@ class KnownGang:
     info           : None = pods name it, and there is no such PodGroup
     complete_since : unix seconds, None = never was
     reason         : what is so, as of `_look`; closed: what the gate says by that, None = not put into words yet
+    why_missing    : why the group that its pods ask for by annotation is not created
     told_kind      : why the gate was closed when listeners were last told, None = it was not; told_words: what it said
     """
 
     __slots__ = (
-        "attempts", "closed", "complete_since", "info", "members", "reason", "told_kind", "told_words",
+        "attempts", "closed", "complete_since", "info", "members", "reason", "told_kind", "told_words", "why_missing",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -33,7 +38,7 @@ class KnownGang:
         self.reason = Reason.MISSING
         self.closed: Status | None = None
         self.told_kind: Reason | None = None
-        self.told_words = ""
+        self.told_words = self.why_missing = ""
 
     def has_become_late(self, now: float, options: GangOptions) -> bool:
         """Whether the timeout has passed since the last attempt; the gang pauses from then on."""
@@ -41,3 +46,17 @@ class KnownGang:
             return False
         self.attempts = self.attempts.after(now, timeout=timeout_of(self.info, options))
         return self.attempts.is_late
+
+    def breaks_without(self, roles: Sequence[str]) -> bool:
+        """Whether all other members have to go with those of these roles, which sit."""
+        info = self.info
+        if info is None or info.problem or not roles or info.disruption is Disruption.SINGLE:
+            return False
+        if info.disruption is Disruption.ALL:
+            return True
+        return not are_met(info.minima, self.members.without(roles, info.minima))
+
+    def newest_with(self, annotation: str) -> PodInfo | None:
+        """The member that waits and came last of those with the annotation."""
+        waiting = reversed(self.members.waiting.values())
+        return next((pod for pod in waiting if annotation in pod.annotations), None)

@@ -66,12 +66,14 @@ def sizes_of(pods: Sequence[PodInfo]) -> list[float]:
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """A pod as it was counted. is_assumed: it sits, and the watch has not said so yet."""
+    """A pod as it was counted. is_assumed: it sits, and the watch has not said so yet; is_ours: it names us as its
+    scheduler."""
 
     pod: PodInfo
     role: str
     standing: Standing
     is_assumed: bool = False
+    is_ours: bool = True
 
 
 class Members:
@@ -79,6 +81,7 @@ class Members:
 
     sitting : by UID
     waiting : by UID, those that may be placed by us
+    ours    : how many name us as their scheduler
     """
 
     def __init__(self) -> None:
@@ -86,7 +89,7 @@ class Members:
         self.waiting: dict[str, PodInfo] = {}
         self._members: Counter[Standing] = Counter()
         self._by_role: Counter[tuple[Standing, str]] = Counter()
-        self._running = 0
+        self._running = self.ours = 0
         self._assumed: Counter[str] = Counter()  # of those that sit, by role
         # A pod that has succeeded counts while a living one of its controller is there: the same run, in which a
         # member that failed is made again. What an earlier run left behind does not.
@@ -158,6 +161,7 @@ class Members:
     def _count(self, member: Member, sign: int) -> None:
         standing, role, owner = member.standing, member.role, member.pod.owner_uid
         _add(self._members, standing, sign)
+        self.ours += sign * member.is_ours
         if role:
             _add(self._by_role, (standing, role), sign)
         if standing is Standing.SITS and member.pod.phase is Phase.RUNNING:

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from enum import Enum, auto
 
 from msgspec import Struct
 
+from extender.framework.gangs.group_apis import OURS, GroupApi, group_key
 from extender.framework.gangs.group_topology import ANYWHERE, GroupTopology
-from extender.framework.gangs.labels import group_key
 from extender.framework.gangs.minima import Minima
 from extender.webhook.stored import Condition
 
-__all__ = ["PodGroupInfo", "PodGroupStatus"]
+__all__ = ["Disruption", "PodGroupInfo", "PodGroupStatus"]
 
 
 class PodGroupStatus(Struct, rename="camel", frozen=True):
@@ -28,6 +29,19 @@ class PodGroupStatus(Struct, rename="camel", frozen=True):
     conditions: tuple[Condition, ...] = ()
 
 
+class Disruption(Enum):
+    """What the loss of members that have a node means to the others.
+
+    BY_MINIMA : nothing until less is left than the group needs, then all go; groups of ours
+    SINGLE    : nothing, each may be evicted alone; native groups unless they say `all`
+    ALL       : one goes, all go
+    """
+
+    BY_MINIMA = auto()
+    SINGLE = auto()
+    ALL = auto()
+
+
 @dataclass(frozen=True, slots=True)
 class PodGroupInfo:
     """A PodGroup.
@@ -37,6 +51,10 @@ class PodGroupInfo:
     timeout_seconds  : scheduleTimeoutSeconds, None = the scheduler's own
     problem          : why it cannot be used, '' = it can; minima and topology mean nothing then
     topology         : how close together its members are to be
+    api              : that it is of
+    priority         : that its pods must have; None = whatever they have
+    may_preempt      : that its pods must say as well; None = whatever they say
+    is_by_annotation : created for the owner of its pods (by_annotation.py)
     """
 
     namespace: str
@@ -50,11 +68,16 @@ class PodGroupInfo:
     status: PodGroupStatus = field(default_factory=PodGroupStatus)
     version: str = ""
     topology: GroupTopology = ANYWHERE
+    api: GroupApi = OURS
+    disruption: Disruption = Disruption.BY_MINIMA
+    priority: int | None = None
+    may_preempt: bool | None = None
+    is_by_annotation: bool = False
 
     @property
     def key(self) -> str:
         """As of `group_of` a pod."""
-        return group_key(self.namespace, self.name)
+        return group_key(self.namespace, self.name, self.api)
 
     def says_the_same(self, other: PodGroupInfo | None) -> bool:
         """Whether it is the same object that asks for the same; the status may differ."""
@@ -62,5 +85,6 @@ class PodGroupInfo:
             other is not None
             and (self.key, self.uid, self.problem) == (other.key, other.uid, other.problem)
             and (self.minima, self.timeout_seconds) == (other.minima, other.timeout_seconds)
-            and self.topology == other.topology
+            and (self.topology, self.disruption) == (other.topology, other.disruption)
+            and (self.priority, self.may_preempt) == (other.priority, other.may_preempt)
         )

@@ -22,9 +22,10 @@ class Report:
     scheduled           : members that have a node, or are assumed to
     running             : of those, the ones whose phase is Running
     waiting             : members without a node, whatever holds them back
-    total               : pods with the label, whatever they are up to
+    total               : pods of the group, whatever they are up to
     complete_since      : unix seconds when all that are needed were first there, None = never
     owners              : controllers of members that sit, "namespace/name", sorted
+    ours                : pods of any standing that name us as their scheduler
     """
 
     group: PodGroupInfo
@@ -37,6 +38,7 @@ class Report:
     total: int
     complete_since: float | None
     owners: tuple[str, ...]
+    ours: int = 1
 
 
 def report_on(group: PodGroupInfo, members: Members, verdict: Verdict, *, complete_since: float | None) -> Report:
@@ -52,6 +54,7 @@ def report_on(group: PodGroupInfo, members: Members, verdict: Verdict, *, comple
         total=len(members),
         complete_since=complete_since,
         owners=_owners(members.sitting.values()),
+        ours=members.ours,
     )
 
 

@@ -1,4 +1,4 @@
-"""PodGroups from the watch into the directory, under the lock of the tables."""
+"""PodGroups of one API from the watch into the directory, under the lock of the tables."""
 
 from __future__ import annotations
 
@@ -6,21 +6,29 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 
 from extender.framework.gangs.directory import GangDirectory
+from extender.framework.gangs.group_apis import OURS, GroupApi
 from extender.framework.gangs.pod_group import PodGroupInfo
 
 __all__ = ["PodGroupSink"]
 
 
 class PodGroupSink:
-    """Implements ResourceSink. reading: takes the lock of the tables, as LiveTables.reading."""
+    """Implements OptionalSink. reading: takes the lock of the tables, as LiveTables.reading."""
 
-    def __init__(self, directory: GangDirectory, reading: Callable[[], AbstractContextManager[object]]) -> None:
-        self._directory, self._reading = directory, reading
+    def __init__(
+        self, directory: GangDirectory, reading: Callable[[], AbstractContextManager[object]], api: GroupApi = OURS
+    ) -> None:
+        self._directory, self._reading, self._api = directory, reading, api
 
     def replace(self, objects: Sequence[PodGroupInfo]) -> None:
         """These are all."""
         with self._reading():
-            self._directory.replace_groups(objects)
+            self._directory.replace_groups(objects, self._api)
+
+    def absent(self) -> None:
+        """The API server does not serve the API."""
+        with self._reading():
+            self._directory.replace_groups([], self._api, is_served=False)
 
     def put(self, obj: PodGroupInfo) -> None:
         """One is new or has changed."""

@@ -1,6 +1,6 @@
 """Writes statuses of PodGroups, and has events posted: what has changed, each group every two seconds at most.
 
-Needs `patch` on podgroups/status of scheduling.x-k8s.io (docs/gangs.md). An API server that is away, or forbids it,
+Needs `patch` on podgroups/status of both APIs (docs/gangs.md). An API server that is away, or forbids it,
 costs statuses only.
 """
 
@@ -17,9 +17,10 @@ from urllib.parse import quote
 import msgspec
 
 from extender.api_answer import NO_ANSWER, NOT_SENT, Answer
-from extender.framework.gangs.decoding import PATH
 from extender.framework.gangs.directory import GangDirectory
+from extender.framework.gangs.group_apis import NATIVE, api_of, pod_groups_path
 from extender.framework.gangs.group_events import Turns
+from extender.framework.gangs.native_status import change_of_native
 from extender.framework.gangs.pod_group import PodGroupInfo
 from extender.framework.gangs.report import Report
 from extender.framework.gangs.wanted_status import UNDEFINED_UPSTREAM, Wanted, change_of, wanted_status
@@ -36,7 +37,7 @@ _AT_ONCE: Final = 100
 
 _WRITE_SECONDS: Final = 5.0
 
-_HOPELESS: Final = frozenset({NO_ANSWER, NOT_SENT, 401, 403, 429})
+_HOPELESS: Final = frozenset({NO_ANSWER, NOT_SENT, 401, 429})
 """What the next patch would meet as well."""
 
 Tell = Callable[[PodGroupInfo, str, str, float], None]
@@ -112,7 +113,7 @@ class GroupStatusWriter:
             if len(due) == _AT_ONCE:
                 break
             report = self._directory.report(key)
-            if report is None:
+            if report is None or (report.group.api is NATIVE and not report.ours):
                 self._forget(key)
             elif (one := self._look(key, report, now)) is not None:
                 due.append(one)
@@ -133,7 +134,10 @@ class GroupStatusWriter:
         reason, again = self._turns.due(group, wanted, now)
         if reason:
             self._tell(group, reason, wanted.message, now)
-        change = change_of(wanted, group.status, now, dropped=self._dropped)
+        if group.api is NATIVE:
+            change = change_of_native(wanted, group.status, now)
+        else:
+            change = change_of(wanted, group.status, now, dropped=self._dropped)
         if change is None:
             if not again:
                 del self._dirty[key]
@@ -147,17 +151,22 @@ class GroupStatusWriter:
         # What was read is what is changed, or nothing (409): others may have conditions in the same list, and the group
         # may have been made anew. The UID would not do, the server passes over it here.
         body = msgspec.json.encode({"metadata": {"resourceVersion": group.version}, "status": change})
-        path = f"{PATH}/namespaces/{quote(group.namespace, safe='')}/podgroups/{quote(group.name, safe='')}/status"
+        path = f"{pod_groups_path(group.namespace, group.api)}/{quote(group.name, safe='')}/status"
         return _Due(key, path, body, change)
 
     async def _write(self, due: list[_Due]) -> None:
         """In the session's loop, one after the other."""
+        forbidden = None  # the other API may be granted
         for one in due:
+            if api_of(one.key) is forbidden:
+                continue
             answer = await self._session.request(
                 "PATCH", one.path, one.body, content_type="application/merge-patch+json", seconds=_WRITE_SECONDS
             )
             self._answers[one.key] = answer
-            if answer.status in _HOPELESS or answer.status >= 500:
+            if answer.status == 403:
+                forbidden = api_of(one.key)
+            elif answer.status in _HOPELESS or answer.status >= 500:
                 return
 
     def _take_answers(self) -> None:
@@ -197,7 +206,7 @@ class GroupStatusWriter:
             self._failing = True
             why = f"{one.path}: {answer.text}"
             if answer.status == 403:
-                why = "the API server forbids it (403): grant patch on podgroups/status of scheduling.x-k8s.io"
+                why = f"the API server forbids it (403): grant patch on podgroups/status of {api_of(one.key).group}"
             logger.warning("statuses of PodGroups are not written", extra={"why": why[:500]})
 
     def _forget(self, key: str) -> None:

@@ -6,12 +6,14 @@ from dataclasses import dataclass
 from enum import Enum
 
 from extender.framework.gangs.attempts import Attempts
+from extender.framework.gangs.group_apis import ApiState, api_of
 from extender.framework.gangs.members import Members, Standing
 from extender.framework.gangs.minima import Minima, shortfall
 from extender.framework.gangs.options import GangOptions
 from extender.framework.gangs.pod_group import PodGroupInfo
+from scorer.cluster.objects import PodInfo
 
-__all__ = ["Reason", "Verdict", "passes", "reason_of", "timeout_of", "verdict_on", "verdict_without_group"]
+__all__ = ["Reason", "Verdict", "misfit", "passes", "reason_of", "timeout_of", "verdict_on", "verdict_without_group"]
 
 
 class Reason(Enum):
@@ -36,11 +38,26 @@ class Verdict:
     message: str
 
 
-def verdict_without_group(key: str, *, synced: bool) -> Verdict:
-    """synced: whether all PodGroups have been listed."""
-    if not synced:
+def verdict_without_group(key: str, state: ApiState, why: str = "") -> Verdict:
+    """state: of the group's API; why: what keeps it from being created, '' = nothing is known to."""
+    if state is ApiState.NOT_READ:
         return Verdict(Reason.NOT_READ, False, f"waits until PodGroup {key} has been read")
-    return Verdict(Reason.MISSING, False, f"PodGroup {key} does not exist")
+    if state is ApiState.ABSENT:
+        api = api_of(key)
+        why = f"the API server does not serve podgroups of {api.version}: {api.where_missing}"
+    return Verdict(Reason.MISSING, False, f"PodGroup {key} does not exist{f': {why}' if why else ''}")
+
+
+def misfit(pod: PodInfo, group: PodGroupInfo) -> str:
+    """Why the pod cannot be a member although it names the group, '' = it can; kube-scheduler refuses the same."""
+    if group.priority is not None and pod.priority != group.priority:
+        return (
+            f"the pod has priority {pod.priority}, its PodGroup {group.name} {group.priority}: give both the same "
+            "priorityClassName"
+        )
+    if group.may_preempt is not None and pod.may_preempt != group.may_preempt:
+        return f"the preemptionPolicy of the pod is not that of its PodGroup {group.name}: give both the same"
+    return ""
 
 
 def reason_of(group: PodGroupInfo, attempts: Attempts, *, is_seated: bool, is_complete: bool) -> Reason:

@@ -1,4 +1,4 @@
-"""What the status of a PodGroup should say, and what to change so that it does. No I/O.
+"""What the status of a PodGroup of ours should say (native_status.py: of a native one), and what to change. No I/O.
 
 Phases have the names of scheduler-plugins (apis/scheduling/v1alpha1/types.go and, before, its KEP 42); a group
 goes back as its members do:
@@ -21,14 +21,13 @@ from typing import Any, Final
 
 import msgspec
 
+from extender.framework.gangs.group_apis import OURS
 from extender.framework.gangs.pod_group import PodGroupStatus
 from extender.framework.gangs.report import Report
 from extender.framework.gangs.verdict import Reason
 from extender.webhook.stored import Condition
 
-__all__ = ["CONDITION", "UNDEFINED_UPSTREAM", "Wanted", "change_of", "wanted_status"]
-
-CONDITION: Final = "Scheduled"
+__all__ = ["UNDEFINED_UPSTREAM", "Wanted", "change_of", "moment", "wanted_status"]
 
 UNDEFINED_UPSTREAM: Final = ("scheduled", "conditions")
 """Fields of ours that scheduler-plugins' definition does not have: it drops them."""
@@ -117,7 +116,7 @@ def change_of(
     now     : unix seconds
     dropped : fields that the server is known not to keep
     """
-    before = next((one for one in current.conditions if one.type == CONDITION), None)
+    before = next((one for one in current.conditions if one.type == OURS.condition), None)
     if before is not None and (before.observed_generation or 0) > wanted.generation:
         return None  # another replica knows a later version
     if wanted.is_empty and current.phase in _FINAL:
@@ -135,7 +134,7 @@ def change_of(
         change["scheduleStartTime"] = wanted.start
     condition = _condition(wanted, before, now)
     if condition != before:
-        others = [one for one in current.conditions if one.type != CONDITION]
+        others = [one for one in current.conditions if one.type != OURS.condition]
         change["conditions"] = msgspec.to_builtins([*others, condition])
     for name in dropped:
         change.pop(name, None)
@@ -146,5 +145,5 @@ def _condition(wanted: Wanted, before: Condition | None, now: float) -> Conditio
     is_same = before is not None and before.status == wanted.status
     since = before.last_transition_time if is_same and before is not None else ""
     return Condition(
-        CONDITION, wanted.status, wanted.reason.value, wanted.message, since or moment(now), wanted.generation
+        OURS.condition, wanted.status, wanted.reason.value, wanted.message, since or moment(now), wanted.generation
     )

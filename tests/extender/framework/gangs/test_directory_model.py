@@ -222,7 +222,7 @@ class Directory(RuleBasedStateMachine):
     def nothing_is_kept_of_what_is_gone(self) -> None:
         named: set[Any] = {name for name in NAMES if self.model.members(name)}
         assert len(self.directory) == len(named | self.infos.keys())
-        assert len(self.directory._member_of) == sum(len(self.model.members(name)) for name in NAMES)
+        assert len(self.directory._roster.member_of) == sum(len(self.model.members(name)) for name in NAMES)
 
 
 Directory.TestCase.settings = settings(stateful_step_count=40)

@@ -1,0 +1,79 @@
+"""The APIs that have PodGroups: ours (of scheduler-plugins) and that of Kubernetes itself. One machinery serves both.
+
+A pod is in a native group by `spec.schedulingGroup.podGroupName`, in one of ours by its label (labels.py). Groups of
+one name in one namespace never mix, since the key of a native group names its API.
+
+https://github.com/kubernetes/enhancements/tree/master/keps/sig-scheduling/4671-gang-scheduling
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import Final
+from urllib.parse import quote
+
+__all__ = ["APIS", "NATIVE", "OURS", "ApiState", "GroupApi", "api_of", "group_key", "pod_groups_path"]
+
+
+@dataclass(frozen=True, slots=True)
+class GroupApi:
+    """
+    version       : group and version of the API
+    suffix        : of the keys of its groups; no name in Kubernetes has a space
+    condition     : type of the condition that says whether a group is placed
+    where_missing : how a cluster gets this API
+    """
+
+    version: str
+    suffix: str
+    condition: str
+    where_missing: str
+
+    @property
+    def path(self) -> str:
+        """Below which its resources are."""
+        return f"/apis/{self.version}"
+
+    @property
+    def group(self) -> str:
+        """Name of the API group."""
+        return self.version.partition("/")[0]
+
+
+OURS: Final = GroupApi(
+    "scheduling.x-k8s.io/v1alpha1",
+    "",
+    "Scheduled",
+    "install its definition with kubectl apply --server-side -k deploy/crds/podgroups",
+)
+NATIVE: Final = GroupApi(
+    "scheduling.k8s.io/v1beta1",
+    " of scheduling.k8s.io",
+    "PodGroupInitiallyScheduled",
+    "Kubernetes 1.37 does with the feature gate GenericWorkload and --runtime-config=scheduling.k8s.io/v1beta1=true",
+)
+APIS: Final = (OURS, NATIVE)
+
+
+def group_key(namespace: str, name: str, api: GroupApi = OURS) -> str:
+    """ "namespace/name", of native groups with the API after it."""
+    return f"{namespace}/{name}{api.suffix}"
+
+
+def api_of(key: str) -> GroupApi:
+    """Which API the group of this key is of."""
+    return NATIVE if key.endswith(NATIVE.suffix) else OURS
+
+
+def pod_groups_path(namespace: str, api: GroupApi = OURS) -> str:
+    """Of the PodGroups of a namespace."""
+    return f"{api.path}/namespaces/{quote(namespace, safe='')}/podgroups"
+
+
+class ApiState(Enum):
+    """What the watch of an API has found. ABSENT: the API server does not serve it."""
+
+    NOT_READ = "not read"
+    ABSENT = "absent"
+    READ = "read"

@@ -1,0 +1,140 @@
+"""PodGroups of scheduling.k8s.io on a real API server of Kubernetes 1.37, with its feature gates on.
+
+Kubernetes 1.36 serves an older API (v1alpha2) that we do not read: there these tests are skipped, and say so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+import pytest
+
+from tests.processes.scorer_process import eventually
+from tests.processes.shipped_schedule import shipped
+from tests.processes.webhook_process import Api
+from tests.schedule.conftest import Started
+from tests.schedule.own_nodes import LONG, assert_settled, bound, condition, group, groups, member, our_node, our_pod
+from tests.servers.cluster_objects import ClusterWriter, Manifest, node, pod
+from tests.servers.control_plane.binaries import kubernetes_version
+from tests.servers.control_plane.control_plane import ControlPlane
+from tests.servers.control_plane.kube_scheduler import KubeScheduler
+
+GATES: Final = ("--feature-gates=GenericWorkload=true", "--runtime-config=scheduling.k8s.io/v1beta1=true")
+GROUPS: Final = "/apis/scheduling.k8s.io/v1beta1/namespaces/default/podgroups"
+
+
+@pytest.fixture(scope="module")
+def module_plane() -> Iterator[ControlPlane]:
+    if kubernetes_version() == "1.36":
+        pytest.skip("Kubernetes 1.36 does not serve scheduling.k8s.io/v1beta1: run with KUBERNETES_VERSION=1.37")
+    with ControlPlane(api_server_arguments=GATES) as running, Api(running) as api:
+        for path, manifest in shipped("crds/podgroups/podgroups.yaml"):
+            api.request("POST", path, manifest)
+        yield running
+
+
+@pytest.fixture
+def native(plane: ControlPlane) -> Iterator[Api]:
+    with Api(plane) as api:
+        yield api
+        for one in api.request("GET", GROUPS)["items"]:
+            api.request("DELETE", f"{GROUPS}/{one['metadata']['name']}")
+
+
+def native_group(name: str, *, members: int, **spec: Any) -> Manifest:
+    policy = {"gang": {"minCount": members}} if members else {"basic": {}}
+    return {
+        "apiVersion": "scheduling.k8s.io/v1beta1",
+        "kind": "PodGroup",
+        "metadata": {"name": name, "namespace": "default"},
+        "spec": {"schedulingPolicy": policy, **spec},
+    }
+
+
+def of_group(made: Manifest, name: str) -> Manifest:
+    """The pod as a member of a native group."""
+    made["spec"]["schedulingGroup"] = {"podGroupName": name}
+    return made
+
+
+def native_member(of: str, number: int, *, cpu: str = "1") -> Manifest:
+    return of_group(our_pod(f"{of}-native-{number}", cpu=cpu), of)
+
+
+def said(api: Api, name: str) -> tuple[str, str, str]:
+    """Status, reason and message of its condition."""
+    for one in api.request("GET", f"{GROUPS}/{name}").get("status", {}).get("conditions", []):
+        if one["type"] == "PodGroupInitiallyScheduled":
+            return one["status"], one["reason"], one["message"]
+    return "", "", ""
+
+
+def test_whole_or_not_at_all_and_apart_from_our_own_group_of_that_name(
+    plane: ControlPlane, writer: ClusterWriter, native: Api, start: Started
+) -> None:
+    writer.create(our_node("small", cpu=3))
+    process = start()
+    native.request("POST", GROUPS, native_group("train", members=4))
+    with groups(plane) as those:
+        those.create(group("train", members=2))
+        writer.create_many(native_member("train", number) for number in range(4))
+        assert eventually(lambda: said(native, "train")[:2] == ("False", "Unschedulable"), LONG), process.log[-3000:]
+        assert "3 of 4 members" in said(native, "train")[2]
+        assert bound(writer) == 0, "a part of the group has a node"
+        (message,) = {condition(one)[1] for one in writer.list_all("pods")}
+        assert "placed as a whole or not at all" in message and "of scheduling.k8s.io" in message
+        writer.create_many(member("train", number) for number in range(2))
+        assert eventually(lambda: bound(writer, "train-member") == 2, LONG), process.log[-3000:]
+        assert bound(writer, "train-native") == 0
+        writer.create(our_node("large", cpu=4))
+        assert eventually(lambda: bound(writer, "train-native") == 4, LONG), process.log[-3000:]
+        assert_settled(writer, [process])
+        assert eventually(lambda: said(native, "train")[:2] == ("True", "Scheduled"), LONG), said(native, "train")
+        assert those.status("train")["scheduled"] == 2
+
+
+def test_a_group_that_is_missing_or_asks_for_what_we_do_not_do(
+    writer: ClusterWriter, native: Api, start: Started
+) -> None:
+    writer.create(our_node("roomy", cpu=8))
+    process = start()
+    writer.create(native_member("late", 0))
+    writer.create(native_member("free", 0))
+    missing = "PodGroup default/late of scheduling.k8s.io does not exist"
+    assert eventually(lambda: _why(writer, "late-native-0") == missing, LONG), process.log[-3000:]
+    native.request("POST", GROUPS, native_group("late", members=2))
+    words = "waits for members: 1 of 2 pods of PodGroup late exist"
+    assert eventually(lambda: _why(writer, "late-native-0") == words, LONG), _why(writer, "late-native-0")
+    assert said(native, "late") == ("", "", ""), "kube-scheduler writes nothing before the first attempt"
+    native.request("POST", GROUPS, native_group("free", members=0))
+    assert eventually(lambda: bound(writer, "free") == 1, LONG), process.log[-3000:]
+
+
+def test_kube_scheduler_keeps_the_groups_of_its_own_pods(
+    plane: ControlPlane, writer: ClusterWriter, native: Api, start: Started
+) -> None:
+    writer.create(our_node("ours", cpu=2))
+    writer.create(node("theirs", cpu="2", reserved_cpu="0m", labels={"whose": "theirs"}))
+    with KubeScheduler(plane, arguments=GATES[:1]) as theirs:
+        process = start()
+        for name in ("mine", "other"):
+            native.request("POST", GROUPS, native_group(name, members=2))
+        for number in range(2):
+            other = pod(f"other-{number}", cpu="1")
+            other["spec"]["nodeSelector"] = {"whose": "theirs"}
+            writer.create(of_group(other, "other"))
+            writer.create(native_member("mine", number))
+        assert eventually(lambda: bound(writer) == 4, LONG), (process.log[-2000:], theirs.end_of_log())
+        assert eventually(lambda: said(native, "mine")[0] == said(native, "other")[0] == "True", LONG)
+        fields = [
+            one["manager"]
+            for one in native.request("GET", f"{GROUPS}/other")["metadata"]["managedFields"]
+            if one.get("subresource") == "status"
+        ]
+        assert fields == ["kube-scheduler"], "only kube-scheduler writes the status of its groups"
+
+
+def _why(writer: ClusterWriter, name: str) -> str:
+    found = {one["metadata"]["name"]: condition(one)[1] for one in writer.list_all("pods")}
+    return found[name]
