@@ -94,7 +94,8 @@ def test_whole_or_not_at_all_and_apart_from_our_own_group_of_that_name(
         assert those.status("train")["scheduled"] == 2
 
 
-def test_a_group_that_is_missing_or_asks_for_what_we_do_not_do(
+@pytest.mark.long
+def test_pods_that_come_before_their_group_say_so_and_then_follow_it(
     writer: ClusterWriter, native: Api, start: Started
 ) -> None:
     writer.create(our_node("roomy", cpu=8))

@@ -49,6 +49,7 @@ OTHERWISE: dict[str, Any] = {
     "device_asks": (DeviceAsk("main", 0, "example.com/card", 0, 1, False),),
     "needed_features": ("VolumeBindMountOptions",),
     "containers": ContainerRequests((), ({"cpu": 1.0}, {"cpu": 1.0})),
+    "scheduling_group": "train",
 }
 
 

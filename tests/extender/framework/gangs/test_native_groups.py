@@ -37,7 +37,8 @@ def native(uid: str, *, of: str = "train", **changes: Any) -> PodInfo:
 
 
 def native_group(members: int = 2, **changes: Any) -> PodGroupInfo:
-    return group(members, **({"api": NATIVE, "disruption": Disruption.SINGLE} | changes))
+    facts: dict[str, Any] = {"api": NATIVE, "disruption": Disruption.SINGLE}
+    return group(members, **(facts | changes))
 
 
 def scene(*groups: PodGroupInfo) -> Scene:
