@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
 from tests.processes.scorer_process import eventually
+from tests.processes.shipped_schedule import shipped
 from tests.processes.webhook_process import Api
 from tests.schedule.conftest import Started
-from tests.schedule.own_nodes import LONG, assert_settled, bound, condition, groups, our_node, our_pod
+from tests.schedule.own_nodes import LONG, assert_settled, bound, condition, groups, our_node
 from tests.servers.cluster_objects import ClusterWriter, Manifest
 from tests.servers.control_plane.control_plane import ControlPlane
 
@@ -18,17 +17,10 @@ GROUPS = "/apis/scheduling.x-k8s.io/v1alpha1/namespaces/default/podgroups"
 
 
 def job(api: Api, name: str, *, minimum: str) -> Manifest:
-    """A Job whose pods state a minimum. Its controller does not run here: `pods_of` makes them."""
-    template: dict[str, Any] = {
-        "metadata": {"annotations": {MIN_MEMBER: minimum}},
-        "spec": our_pod(name, cpu="1")["spec"] | {"restartPolicy": "Never"},
-    }
-    manifest = {
-        "apiVersion": "batch/v1",
-        "kind": "Job",
-        "metadata": {"name": name, "namespace": "default"},
-        "spec": {"parallelism": 4, "completions": 4, "template": template},
-    }
+    """The Job of docs/gangs.md. Its controller does not run here: `pods_of` makes its pods."""
+    ((_, manifest),) = shipped("crds/podgroups/examples/by-annotation.yaml")
+    manifest["metadata"]["name"] = name
+    manifest["spec"]["template"]["metadata"]["annotations"][MIN_MEMBER] = minimum
     return dict(api.request("POST", "/apis/batch/v1/namespaces/default/jobs", manifest))
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from extender.framework.gangs.by_annotation import MIN_MEMBER
 from extender.framework.gangs.labels import GROUP_LABEL, OLDER_GROUP_LABEL, ROLE
 from extender.framework.gangs.options import GangOptions
 from extender.framework.gangs.role_minima import MIN_PER_ROLE, role_minima
@@ -24,11 +25,12 @@ WITHOUT_STATUS = {Reason.NOT_READ, Reason.MISSING}
 
 
 def test_the_example_is_the_one_that_is_shipped() -> None:
-    assert (HERE / "deploy/crds/podgroups/examples/training.yaml").read_text() in PAGE
+    for name in ("training", "by-annotation"):
+        assert (HERE / f"deploy/crds/podgroups/examples/{name}.yaml").read_text() in PAGE
 
 
 def test_names_are_those_that_are_read() -> None:
-    for name in (GROUP_LABEL, OLDER_GROUP_LABEL, ROLE, MIN_PER_ROLE):
+    for name in (GROUP_LABEL, OLDER_GROUP_LABEL, ROLE, MIN_PER_ROLE, MIN_MEMBER):
         assert f"`{name}`" in PAGE
 
 
