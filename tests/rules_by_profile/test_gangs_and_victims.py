@@ -22,6 +22,35 @@ def test_a_gang_is_placed_whole_or_not_at_all(where: str, tmp_path: Path) -> Non
     assert sorted(placed("4", "2")) == ["n-0", "n-0", "n-1"]
 
 
+@cells("native gangs", *OUR_PROFILES)
+def test_a_native_gang_is_placed_whole_or_not_at_all(where: str, tmp_path: Path) -> None:
+    spec = {"schedulingPolicy": {"gang": {"minCount": 3}}}
+    group = made_object("PodGroup", "train", "scheduling.k8s.io/v1beta1", spec=spec)
+
+    def placed(*sizes: str) -> list[str]:
+        nodes = [group, *(card_node(f"n-{i}", cpu=size) for i, size in enumerate(sizes))]
+        members = [pod(f"m-{i}", cpu="2", schedulingGroup={"podGroupName": "train"}) for i in range(3)]
+        return World(tmp_path, where).nodes_of(nodes, members)
+
+    assert placed("4") == [""] * 3
+    assert sorted(placed("4", "2")) == ["n-0", "n-0", "n-1"]
+
+
+@cells("PodGroups by annotation", *OUR_PROFILES)
+def test_pods_whose_owner_states_a_minimum_are_placed_whole_or_not_at_all(where: str, tmp_path: Path) -> None:
+    job = {"apiVersion": "batch/v1", "kind": "Job", "name": "train", "uid": "uid-of-train", "controller": True}
+
+    def placed(*sizes: str) -> list[str]:
+        nodes = [card_node(f"n-{i}", cpu=size) for i, size in enumerate(sizes)]
+        members = [pod(f"m-{i}", cpu="2", says={"min-member": "3"}) for i in range(3)]
+        for one in members:
+            one["metadata"]["ownerReferences"] = [job]
+        return World(tmp_path, where).nodes_of(nodes, members)
+
+    assert placed("4") == [""] * 3
+    assert sorted(placed("4", "2")) == ["n-0", "n-0", "n-1"]
+
+
 @cells("preemption", *OUR_PROFILES)
 def test_a_pod_of_a_higher_priority_gets_the_room_of_a_lower_one(where: str, tmp_path: Path) -> None:
     cheap = seated(pod("cheap", cpu="4", priority=1), "node")
