@@ -34,7 +34,7 @@ def order_points(
 ) -> Ints:
     """(n_nodes,) points beside those of scores. A pod that opts out is placed by kube-scheduler's scores alone.
 
-    rows        : (n_nodes,) of nodes that passed all filters; -1 = not known, which comes after all others
+    rows        : (n_nodes,) of nodes that passed all filters; -1 = not known, which gets no points
     preferences : of the rules about nodes, in their order; the pools of the policy come before them
     """
     rest, places = np.unique(rows[rows >= 0]), list[Ints]()

@@ -208,7 +208,9 @@ class UsableNodes(NodesAndPodsOnly):
                 self._masks.clear()
             instead = {one.name: one for one in placer.instead}
             standard = (instead.get(one.name, one) for one in standard_filters(_STANDARD))
-            ours = (one for one in policy.filters if isinstance(one, Domain | MachineGroup | ListedCards))
+            ours = [one for one in policy.filters if isinstance(one, Domain | MachineGroup | ListedCards)]
+            if placer.scheduler_name:  # our own loops run CardTypes by the policy's rule, named or not
+                ours.append(policy.cards)
             # The policy is kept, too: its id names it in the keys of masks.
             known = self._filters_of[key] = (policy, (*standard, *ours, *placer.further))
         return known[1]

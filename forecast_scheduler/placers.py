@@ -27,7 +27,6 @@ from extender.machine_groups.machine_group import MachineGroup
 from extender.machine_groups.membership import Membership
 from extender.online.profile import ONLINE
 from extender.policies.compiling import PolicyDefaults, settings_policy
-from extender.policies.filter_choice import card_rule
 from extender.policies.policy import OnePolicy, Policies
 from extender.policies.provider import PolicyProvider
 from extender.policies.under_defaults import UnderDefaults
@@ -82,10 +81,9 @@ def _placers(settings: Settings, provider: PolicyProvider | None, virtual: Virtu
             placer = _job_placer(settings, name, of_loops, virtual)
         else:
             placer = Placer(profile, name, of_loops)
-        # These two rules hold whatever filters a policy names.
-        filters = schedule_policy_defaults(settings).filters
-        rules = (MachineGroup(Membership(filters.groups)), card_rule(filters))
-        yield replace(placer, further=(*rules, *placer.further))
+        # Machine groups hold whatever filters a policy names. So do types of cards, by the rule of the policy.
+        groups = MachineGroup(Membership(schedule_policy_defaults(settings).filters.groups))
+        yield replace(placer, further=(groups, *placer.further))
 
 
 def _job_placer(settings: Settings, name: str, policies: Policies, virtual: VirtualNodes) -> Placer:

@@ -40,18 +40,27 @@ HARD = ListedCards(CardOptions(without_cards=Protection.HARD))
 SOFT = ListedCards()
 
 
-def placer(name: str, scheduler_name: str, domain: str, cards: ListedCards = HARD) -> Placer:
-    filters = (Domain(domain), MachineGroup(), cards)
+def placer(name: str, scheduler_name: str, domain: str, cards: ListedCards, *, names_cards: bool) -> Placer:
+    filters = (Domain(domain), MachineGroup(), *((cards,) if names_cards else ()))
     return Placer(name, scheduler_name, OnePolicy(Policy(SCORING, filters, cards)))
 
 
 class LiveCluster:
     """A cluster with kube-scheduler on nodes without a domain, and a loop of ours on those of domain `ours`."""
 
-    def __init__(self, nodes: Sequence[NodeInfo], pods: Sequence[PodInfo] = (), *, cards: ListedCards = HARD) -> None:
+    def __init__(
+        self,
+        nodes: Sequence[NodeInfo],
+        pods: Sequence[PodInfo] = (),
+        *,
+        cards: ListedCards = HARD,
+        names_cards: bool = True,
+    ) -> None:
+        """names_cards: whether the policy names the filter CardTypes."""
         self.cluster = TrackedCluster(ScorerOptions(), now=0.0)
         virtual = VirtualNodes(self.cluster.state, Claims(ServerlessOptions()))
-        placers = [placer("kube-scheduler", "", "", cards), placer("online", "ours", "ours", cards)]
+        names = (("kube-scheduler", "", ""), ("online", "ours", "ours"))
+        placers = [placer(*one, cards, names_cards=names_cards) for one in names]
         self.usable = UsableNodes(self.cluster, placers, virtual)
         self.cluster.listeners += [virtual.apply, self.usable.apply]
         for node in nodes:
@@ -135,6 +144,13 @@ def test_what_sits_on_a_node_does_not_matter() -> None:
 def test_nodes_that_a_policy_rather_keeps_for_others_are_used_if_there_is_no_other() -> None:
     assert LiveCluster(CLUSTER, cards=SOFT).by(pod_with()) == "plain ssd"
     assert LiveCluster(CLUSTER[5:6], cards=SOFT).by(pod_with()) == "gpu"
+
+
+def test_our_own_loops_run_the_policys_rule_of_cards_even_if_its_filters_leave_it_out() -> None:
+    own = node_named("own", allocatable=GPUS, labels={DOMAIN_LABEL: "ours"})
+    tested = LiveCluster([CLUSTER[5], own], names_cards=False)
+    assert tested.by(pod_with({"schedulerName": "ours"})) == ""
+    assert tested.by(pod_with()) == "gpu"
 
 
 def test_pods_with_equal_constraints_share_a_mask_until_nodes_change() -> None:

@@ -251,3 +251,23 @@ def test_a_policy_document_is_read_by_the_settings_of_the_component_that_places(
             masks, (mask,) = cluster.usable_nodes.usable_by([cluster.state.pods["p0"]])
             names = cluster.state.names
             assert {names[row] for row in masks[mask].nonzero()[0].tolist()} == expected
+
+
+@pytest.mark.parametrize(
+    ("of_settings", "of_policy", "usable"), [("hard", "off", "gpu plain"), ("off", "hard", "plain")]
+)
+def test_the_rule_of_cards_of_a_policy_takes_the_place_of_that_of_the_settings(
+    clusters: Clusters, tmp_path: Path, of_settings: str, of_policy: str, usable: str
+) -> None:
+    document = tmp_path / "policies.yaml"
+    document.write_text(f"default: own\npolicies:\n  own:\n    cards: {{without_cards: {of_policy}}}\n")
+    rules = {"cards": {"without_cards": of_settings}}
+    settings = with_options(Settings(), {"policies": {"file": str(document)}, "node_rules": rules})
+    nodes = [node("plain", labels=DOMAIN), node("gpu", labels=DOMAIN, gpu="8")]
+    with (
+        clusters.open(nodes, [pod("p", "plain", scheduler=OURS)], as_explain, settings) as scorer,
+        scorer.reading() as cluster,
+    ):
+        masks, (mask,) = cluster.usable_nodes.usable_by([cluster.state.pods["p"]])
+        names = cluster.state.names
+    assert " ".join(sorted(names[row] for row in masks[mask].nonzero()[0].tolist())) == usable
