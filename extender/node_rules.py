@@ -115,8 +115,9 @@ class NodeRules:
         return tuple(ours.get(one.name, one) for one in filters)
 
     def has_order(self, view: ClusterView) -> bool:
-        """Whether some node may come before another: there are cards, or machine groups."""
-        return self.devices.has_any or bool(view.index.labels.column(MACHINE_GROUP).names)
+        """Whether some node may come before another: there are cards, listed types of cards, or machine groups."""
+        lists_types = bool(self.cards.scarcity.options.rare_types)
+        return self.devices.has_any or lists_types or bool(view.index.labels.column(MACHINE_GROUP).names)
 
     def order_beside(self, filters: Iterable[Filter]) -> tuple[NodePreference, ...]:
         """What comes first by the rules of which a policy runs the filter, in the extender."""

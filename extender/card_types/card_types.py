@@ -85,20 +85,27 @@ class CardTypes:
 
     def prefer(self, pod: PodInfo, n_pods: int, view: ClusterView, rows: Ints) -> Preferred:
         """One after the other where pressure decides: each pod that lands adds to it."""
-        if not self._devices.has_any or comes_with_node(pod):
+        lists_types = bool(self._options.rare_types)
+        if comes_with_node(pod) or not (self._devices.has_any or lists_types):
             return Preferred(rows, n_pods)
         model, cards = self._devices.model[rows], self._devices.n_devices[rows] > 0
-        if (model == model[0]).all() and (cards == cards[0]).all():
+        if not lists_types and (model == model[0]).all() and (cards == cards[0]).all():
             return Preferred(rows, n_pods)
         rule, wish = self.rule_of(pod), wish_of(pod, self._devices.options.model_labels)
         if wish.preferred:
             rank = _by_model(ranks(wish, tuple(self._devices.models)), model, otherwise=len(wish.preferred))
             rows, model = _lowest(rank, rows, model)
+        protects = rule.options.protection is not Protection.OFF and not rule.may_use_all(pod)
+        by_label = np.zeros(view.n_rows, dtype=bool)
+        if protects and lists_types and (model < 0).any():  # cards that no device plugin offers
+            by_label = rule.rare(pod, view)
         if rule.is_kept_off(pod):
-            rows, model = _lowest((self._devices.n_devices[rows] > 0).astype(np.int64), rows, model)
-        protects = rule.options.protection is not Protection.OFF
-        if protects and not wish.is_choosy and not rule.may_use_all(pod):
-            rows, model = _lowest(_by_model(self._scarcity.latest.band, model), rows, model)
+            has_cards = (self._devices.n_devices[rows] > 0) | by_label[rows]
+            rows, model = _lowest(has_cards.astype(np.int64), rows, model)
+        if protects and not wish.is_choosy:
+            band = _by_model(self._scarcity.latest.band, model)
+            band[by_label[rows]] = max(1, band.max())
+            rows, model = _lowest(band, rows, model)
         asks = asks_for_cards(pod, self._devices.options)
         if asks and self._is_evened(wish) and not (model == model[0]).all():
             return Preferred(rows[self._least_pressed(model)], 1)

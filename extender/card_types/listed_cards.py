@@ -61,7 +61,7 @@ class ListedCards:
             reason = f"node(s) didn't have a card of type {listed(named)}"
             rejections = found(~self._of_type(named, view), view, reason, preemptible=False)
         if self.options.protection is Protection.HARD and self.options.rare_types and not self.may_use_all(pod):
-            rejections += found(self._rare(pod, view), view, RARE, preemptible=False)
+            rejections += found(self.rare(pod, view), view, RARE, preemptible=False)
         if self.options.without_cards is Protection.HARD and self.is_kept_off(pod) and group_of(pod) is None:
             rejections += found(self._with_cards(view), view, _WITHOUT, preemptible=False)
         return rejections
@@ -74,7 +74,7 @@ class ListedCards:
         if self.is_kept_off(pod):
             nodes |= self._with_cards(view)
         if self.options.protection is not Protection.OFF and self.options.rare_types and not self.may_use_all(pod):
-            nodes |= self._rare(pod, view)
+            nodes |= self.rare(pod, view)
         return nodes
 
     def is_kept_off(self, pod: PodInfo) -> bool:
@@ -90,7 +90,7 @@ class ListedCards:
         """Whether rare cards are no matter to it."""
         return self.options.without_cards is Protection.OFF and not asks_for_cards(pod, self.devices)
 
-    def _rare(self, pod: PodInfo, view: ClusterView) -> Bools:
+    def rare(self, pod: PodInfo, view: ClusterView) -> Bools:
         """(n_rows,) nodes of listed types that the pod does not name. One that chooses nodes by label knows what it
         asks for: which ones is NodeAffinity's to say."""
         wish = wish_of(pod, self.devices.model_labels)

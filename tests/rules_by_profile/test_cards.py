@@ -6,6 +6,8 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from tests.rules_by_profile.cells import cells
 from tests.rules_by_profile.worlds import EXTENDER, PLACES, World, card_node, pod
 
@@ -53,6 +55,18 @@ def test_rare_cards_are_only_for_pods_that_name_them(where: str, tmp_path: Path)
     assert found["named"].node == "h100"
     assert "h100" not in {one.node for name, one in found.items() if name != "named"}
     assert found["any-8"].node == "" and "rare cards that the pod does not name" in found["any-8"].why_not
+
+
+@pytest.mark.parametrize("where", PLACES)
+def test_listed_types_come_last_where_the_label_alone_says_the_type(where: str, tmp_path: Path) -> None:
+    by_label, plain = card_node("dra", model=H100, cpu="64"), card_node("plain", cpu="2")
+    pods = [pod(f"p-{i}") for i in range(3)]
+    assert World(tmp_path, where, rare("soft")).nodes_of([by_label, plain], pods) == ["plain"] * 2 + ["dra"]
+    with_cards = [by_label, plain, card_node("t4", 4, model=T4, cpu="8")]
+    asking = [pod("named", says={"gpu-type": "H100"}), pod("any", cards=1)]
+    assert World(tmp_path, where, rare("soft")).nodes_of(with_cards, asking) == ["dra", "t4"]
+    if where != "gpu":  # there pods without cards never go to GPU nodes
+        assert World(tmp_path, where, rare("soft")).nodes_of(with_cards[::2], pods) == ["t4"] * 3
 
 
 @cells("policies choose the protection", *PLACES)
