@@ -27,7 +27,7 @@ class _Background(Protocol):
 
 
 class NodeRuleCare:
-    """Whoever leads: a replica that takes over knows what is scarce.
+    """Runs in every replica, leader or not: one that takes over knows what is scarce.
 
     jobs       : start in this order, and stop in reverse
     collectors : for /metrics

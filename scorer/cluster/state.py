@@ -59,7 +59,7 @@ class ClusterState:
     """The tables. All that is public is to be read only.
 
     now          : unix seconds; only `expire` moves it
-    version      : of Kubernetes, whose rules hold; the one attribute that is to be set
+    version      : of Kubernetes, whose rules hold; the one attribute that others set
     names        : node names by row, '' = a free row; rows of nodes that went are used again
     row_of       : row by node name; nodes that pods name before they are seen have one, too
     nodes        : Node objects by row, None = not (yet, any more) there

@@ -96,7 +96,7 @@ class BindingCycles:
 
     plugins_of : the plugins of the profile that a pod belongs to
     limit      : how many are under way at once
-    announcing : says where pods will go that wait for others; None = nobody does
+    announcing : says where pods will go that wait for others; None = none is announced
     clock      : seconds, monotonic
     """
 
@@ -299,7 +299,7 @@ class BindingCycles:
                 await asyncio.gather(work, return_exceptions=True)
 
     async def _withdraw(self, job: _Job, outcome: Outcome) -> None:
-        """Before the outcome is told: the pod may be nominated elsewhere after that."""
+        """Before the outcome is reported: the pod may be nominated elsewhere after that."""
         if self._announcing is not None and job.is_announced and not outcome.is_gone:
             await self._announcing.withdraw(job.reserved.pod)
 

@@ -97,7 +97,7 @@ class GroupCreator:
     # Inside
 
     def _look(self, pod: PodInfo, group: PodGroupInfo | None) -> _Due | None:
-        """What is to be written for the group of this pod now, if anything."""
+        """The write that the group of this pod needs now; None = it needs none."""
         key = group_of(pod) or ""
         if group is not None and not group.is_by_annotation:
             return None  # somebody else's group of that name: what it says is what holds

@@ -1,4 +1,4 @@
-"""What the API server is told of a pod with claims, and what is taken back: the requests of plugin.py in turn.
+"""What the API server learns of a pod with claims, and what is taken back: the requests of plugin.py in turn.
 
 Coroutines run in the loop of the session; what takes something back goes on by itself until it is done.
 """
@@ -113,7 +113,7 @@ class ClaimWrites:
         self._submit(self._give_back(claim, pod))
 
     def deallocate(self, claim: ClaimInfo, pod: PodInfo) -> bool:
-        """An allocation that nobody but the pod may use. False = that is under way."""
+        """An allocation that no other pod may use. False = that is under way."""
         return self._once(claim.key, lambda: self._deallocate(claim, pod))
 
     def remove(self, key: ClaimKey, pod: PodInfo) -> bool:

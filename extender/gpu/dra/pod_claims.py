@@ -51,7 +51,7 @@ def asks_for_devices(pod: PodInfo, table: DraTable) -> bool:
 def open_claims(
     claims: PodClaims, pod: PodInfo, table: DraTable, view: ClusterView
 ) -> Iterator[tuple[Bools, tuple[ClaimInfo, ...], ExtendedClaim | None]]:
-    """(n_rows,) nodes, what is to be allocated there, and the last of that if it is for extended resources."""
+    """(n_rows,) nodes, the claims to allocate there, and the last of that if it is for extended resources."""
     for nodes, extended in extended_claims(pod, table.class_resources, view):
         yield nodes, claims.open if extended is None else (*claims.open, extended.claim), extended
 
