@@ -203,25 +203,35 @@ def _gpu_tables(
     tide = TideTable(
         state,
         pod_gpus=gpus_of,
-        node_gpus=node_gpus(options),
+        node_gpus=node_gpus(options, lambda node: slice_cards.of(node).for_names),
         pool_of=pool_of(options, ours.tide.pool_label, is_our_node),
         gangs=gangs,
     )
     view = ClusterView(cluster, index, (*rules.tables, tide))
+    claims = DynamicResources(
+        session,
+        view,
+        DraTable(state, scorer.reading, class_resources),
+        dra_options(ours),
+        keep=cluster.keep,
+        is_assumed=cluster.assumed.__contains__,
+        clock=clock,
+    )
+    slice_cards = claims.slice_cards(options.resources)
+    devices.offered = slice_cards.offered
+
+    def cards_changed(node: str) -> None:
+        if (row := state.row_of.get(node)) is not None:
+            devices.offer_changed(row)
+            tide.node_changed(row)
+
+    slice_cards.on_change.append(cards_changed)
     return GpuTables(
         rules=rules,
         view=view,
         live_mix=live_mix,
         fragmentation=fragmentation,
-        claims=DynamicResources(
-            session,
-            view,
-            DraTable(state, scorer.reading, class_resources),
-            dra_options(ours),
-            keep=cluster.keep,
-            is_assumed=cluster.assumed.__contains__,
-            clock=clock,
-        ),
+        claims=claims,
         offline=offline,
         node_pods=node_pods,
         idle_cpu=IdleCpu(idle_options, offline, node_pods, devices, colocation.gap(gap_of(idle_options))),

@@ -15,7 +15,7 @@ from forecast_scheduler.schedule_tables import schedule_tables
 from forecast_scheduler.settings import Settings
 from scorer.cluster.decoding import WATCHED
 from scorer.scorer import Scorer
-from tests.extender.gpu.dra.manifests import claim, device_class, resource_slice
+from tests.extender.gpu.dra.manifests import DRIVER, claim, device_class, resource_slice
 from tests.forecast_scheduler.made_cluster import DOMAIN, cluster_file, made_node, made_object, made_pod, seated
 from tests.forecast_scheduler.recorded_evening import Evening, recorded_evening
 
@@ -259,6 +259,29 @@ def test_cards_by_name_come_from_a_class_where_no_device_plugin_offers_them(
     assert (found["one"]["node"], found["two"]["node"]) == ("node-b", "node-b"), found["one"]["message"]
     assert found["three"]["node"] is None and "cannot allocate all claims" in found["three"]["message"]
     assert found["online"]["node"] is None and "placed by the gpu profile" in found["online"]["message"]
+
+
+@pytest.mark.parametrize("broken", ["node-a", "node-b"])
+def test_cards_of_slices_are_not_broken_up_for_a_pod_with_few(
+    broken: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    def asking(name: str, cards: str) -> dict[str, Any]:
+        card = {"requests": {"cpu": "100m", "nvidia.com/gpu": cards}, "limits": {"nvidia.com/gpu": cards}}
+        return made_pod(name, scheduler="gpu-scheduler", containers=[{"name": "main", "resources": card}])
+
+    result = {"request": "r", "driver": DRIVER, "pool": broken, "device": "card-0"}
+    cards = [{"name": f"card-{i}"} for i in range(4)]
+    cluster = cluster_file(
+        tmp_path,
+        *(made_node(name) for name in ("node-a", "node-b")),
+        *(resource_slice(f"slice-{name}", *cards, node=name) for name in ("node-a", "node-b")),
+        device_class(extendedResourceName="nvidia.com/gpu"),
+        claim("lent", status={"allocation": {"devices": {"results": [result]}}}),
+        asking("few", "1"),
+        asking("many", "4"),
+    )
+    found = by_name(plan(capfd, cluster, "--profile", "gpu"))
+    assert found["few"]["node"] == broken and found["many"]["node"] is not None
 
 
 def test_with_a_forecast_and_measured_usage_neither_is_missing(

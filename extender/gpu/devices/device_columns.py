@@ -43,6 +43,8 @@ class DeviceColumns:
         self._by_index = np.zeros(0, dtype=np.int64)
         self._by_name = np.zeros(0, dtype=np.int64)
         self._changed_at = np.zeros(0, dtype=np.int64)
+        self._has_offers = False  # some node ever had
+        self._offered = np.zeros((0, 3), dtype=np.int64)  # by slices: cards, free ones, 1 + index of the model
 
     # What is read
 
@@ -97,6 +99,26 @@ class DeviceColumns:
         """(n_rows,) pods that request whole devices by name."""
         return self._by_name[: self._ensured()]
 
+    @property
+    def n_cards(self) -> Ints:
+        """(n_rows,) devices, and whole cards of nodes that offer them by slices alone."""
+        n_rows = self._ensured()
+        return self._n_devices[:n_rows] + self._offered[:n_rows, 0]
+
+    def cards_on(self, rows: Ints) -> tuple[Ints, Ints, Ints]:
+        """As `free_milli`, `model` and `n_devices` of the rows, with the cards that slices offer. Those stand in no
+        order: free ones come first."""
+        n_rows = self._ensured()
+        free, model, n = self._free[:n_rows][rows], self._model[:n_rows][rows], self._n_devices[:n_rows][rows]
+        if not self._has_offers or not len(free):
+            return free, model, n
+        offered = self._offered[:n_rows][rows]
+        n_more = max(0, int(offered[:, 0].max()) - free.shape[1])
+        free = np.pad(free, ((0, 0), (0, n_more)), constant_values=-1)
+        place = np.arange(free.shape[1])
+        cards = np.where(place < offered[:, 1:2], WHOLE, np.where(place < offered[:, :1], 0, -1))
+        return np.maximum(free, cards), np.maximum(model, offered[:, 2] - 1), n + offered[:, 0]
+
     def milli_on(self, demand: GpuDemand) -> Ints:
         """(n_rows,) thousandths of each device that it takes on a node, rounded down; more than 1000 = no device there
         is large enough."""
@@ -134,6 +156,7 @@ class DeviceColumns:
         for column in (self._n_devices, self._memory, self._free_whole, self._most_free, self._most_free_memory):
             column[:] = 0
         self._by_index[:] = self._by_name[:] = 0
+        self._offered[:] = 0
 
     def _write_cards(self, row: int, cards: NodeCards) -> None:
         """What a node has."""
@@ -158,6 +181,16 @@ class DeviceColumns:
         self._by_index[row] = node.by_index
         self._by_name[row] = len(node.holders) - node.by_index
 
+    def _has_offer(self, row: int) -> bool:
+        return self._has_offers and row < len(self._offered) and bool(self._offered[row, 0])
+
+    def _write_offered(self, row: int, n: int, free: int, model: str) -> None:
+        """What slices offer there, beside no devices."""
+        offered = (n, free, self._index_of(model) + 1 if n else 0)
+        if tuple(self._offered[row]) != offered:
+            self._offered[row], self._has_offers = offered, True
+            self._touch(row)
+
     def _touch(self, row: int) -> None:
         self._changed_at[row] = self.version
 
@@ -181,4 +214,5 @@ class DeviceColumns:
             self._free_whole, self._most_free = grown(self._free_whole, n), grown(self._most_free, n)
             self._by_index, self._by_name = grown(self._by_index, n), grown(self._by_name, n)
             self._changed_at = grown(self._changed_at, n)
+            self._offered = grown(self._offered, n)
         return self._state.n_rows

@@ -21,7 +21,7 @@ from extender.gpu.devices.annotations import card_memory, index_annotation, indi
 from extender.gpu.devices.choices import Choice, Choices
 from extender.gpu.devices.demand import WHOLE, GpuDemand, asks_by_name, gpu_demand
 from extender.gpu.devices.device_columns import DeviceColumns
-from extender.gpu.devices.node_cards import cards_of
+from extender.gpu.devices.node_cards import cards_of, model_of
 from extender.gpu.devices.node_devices import Holder, NodeDevices
 from extender.gpu.devices.options import DeviceOptions
 from scorer.cluster.changes import Change, NodeAdded, NodeChanged, NodeRemoved, PodChange, Seat, one_by_one
@@ -30,7 +30,7 @@ from scorer.cluster.objects import PodInfo
 from scorer.cluster.state import ClusterState
 from scorer.follower import NodesAndPodsOnly
 
-__all__ = ["Choose", "DeviceTable"]
+__all__ = ["Choose", "DeviceTable", "Offered"]
 
 logger = logging.getLogger(__name__)
 
@@ -38,11 +38,15 @@ Choose = Callable[[int, GpuDemand, PodInfo], tuple[int, ...] | None]
 """Which devices of the node of a row a pod gets, of what `free_milli` says is left; None = there is no room. The demand
 has the thousandths that hold on that node."""
 
+Offered = Callable[[str], tuple[int, int]]
+"""Whole cards that slices offer on a node by name, and how many of them are free."""
+
 
 class DeviceTable(DeviceColumns, NodesAndPodsOnly):
     """Implements Follower. All that is public is to be read only, but `choose`.
 
-    choose : who chooses the devices of pods that are assumed; best fit to begin with
+    choose  : who chooses the devices of pods that are assumed; best fit to begin with
+    offered : what slices offer; counts where a node has no devices of its own, for `n_cards` and `cards_on` alone
     """
 
     def __init__(
@@ -61,6 +65,7 @@ class DeviceTable(DeviceColumns, NodesAndPodsOnly):
         super().__init__(state)
         self.options: Final = options or DeviceOptions()
         self.choose: Choose = self.best_fit
+        self.offered: Offered | None = None
         self._is_assumed, self._clock = is_assumed, clock
         self._nodes: dict[int, NodeDevices] = {}  # by row, those with devices or pods that have some
         self._row_of: dict[str, int] = {}  # by UID of a pod that has devices
@@ -112,7 +117,17 @@ class DeviceTable(DeviceColumns, NodesAndPodsOnly):
     def conflicts(self) -> int:
         """Devices of which more is held than there is, of nodes that are there."""
         alive = self._state.nodes
-        return sum(node.conflicts for row, node in list(self._nodes.items()) if alive[row] is not None)
+        # Devices that slices offer are in no list of ours: who has which the allocator knows.
+        return sum(
+            node.conflicts
+            for row, node in list(self._nodes.items())
+            if alive[row] is not None and not self._has_offer(row)
+        )
+
+    def offer_changed(self, row: int) -> None:
+        """Slices offer others on the node of a row. Under the lock."""
+        self.version += 1
+        self._offer(row)
 
     # Implements Follower
 
@@ -151,6 +166,7 @@ class DeviceTable(DeviceColumns, NodesAndPodsOnly):
         nodes = self._state.nodes
         cards = cards_of(nodes[row] if row < len(nodes) else None, self.options)
         node = self._nodes.get(row)
+        self._offer(row)
         if node is None:
             if not cards.n:
                 return
@@ -162,6 +178,16 @@ class DeviceTable(DeviceColumns, NodesAndPodsOnly):
             self._write_held(row, node)
             self._drop_if_empty(row, node)
 
+    def _offer(self, row: int) -> None:
+        if self.offered is None:
+            return
+        nodes = self._state.nodes
+        node = nodes[row] if row < len(nodes) else None
+        n, free = (0, 0) if node is None or cards_of(node, self.options).n else self.offered(node.name)
+        self._write_offered(row, n, free, "" if node is None else model_of(node, self.options))
+        if n:
+            self._touch(row)  # its CPU and memory may be others
+
     def _drop_if_empty(self, row: int, node: NodeDevices) -> None:
         if not node.holders and not node.cards.n:
             del self._nodes[row]
@@ -172,7 +198,7 @@ class DeviceTable(DeviceColumns, NodesAndPodsOnly):
         uid = pod.uid
         held_on = self._row_of.get(uid)
         for seat in (before, after):
-            if seat is not None and seat.node in self._nodes:
+            if seat is not None and (seat.node in self._nodes or self._has_offer(seat.node)):
                 self._touch(seat.node)
         demand = None if after is None else gpu_demand(pod, self.options)
         if held_on is not None:

@@ -11,7 +11,7 @@ from extender.gpu.devices.options import DeviceOptions
 from scorer.cluster.columns import whole_units
 from scorer.cluster.objects import NodeInfo
 
-__all__ = ["NO_CARDS", "NodeCards", "cards_of"]
+__all__ = ["NO_CARDS", "NodeCards", "cards_of", "model_of"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,8 +43,12 @@ def cards_of(node: NodeInfo | None, options: DeviceOptions) -> NodeCards:
         return NO_CARDS
     memory = _units(node.capacity, options.shared_memory_resource)
     cards = _units(node.capacity, options.count_resource) or n
-    model = next((node.labels[label] for label in options.model_labels if node.labels.get(label)), "")
-    return NodeCards(n, memory // cards, model)
+    return NodeCards(n, memory // cards, model_of(node, options))
+
+
+def model_of(node: NodeInfo, options: DeviceOptions) -> str:
+    """The card model that the first of the labels says; '' = none does."""
+    return next((node.labels[label] for label in options.model_labels if node.labels.get(label)), "")
 
 
 def _units(amounts: Mapping[str, float], kind: str) -> int:

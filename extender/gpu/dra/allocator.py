@@ -32,7 +32,7 @@ from extender.gpu.dra.refusals import MOST_DEVICES
 from extender.gpu.dra.selectors.expressions import SelectorError
 from forecast.errors import ForecastError, InputError
 
-__all__ = ["AllocationFailed", "Chosen", "ChosenDevices", "NodeUnusable", "Supply", "allocate"]
+__all__ = ["AllocationFailed", "Chosen", "ChosenDevices", "NodeUnusable", "Supply", "allocate", "takeable"]
 
 _NANO: Final = 9
 
@@ -92,6 +92,14 @@ def allocate(
     return None
 
 
+def takeable(claim: ClaimInfo, pools: Sequence[NodePool], supply: Supply, *, most_steps: int) -> Sequence[DeviceId]:
+    """Whole devices that the one request of a claim could have, taken one after the other.
+
+    Raises AllocationFailed, NodeUnusable.
+    """
+    return list(_Search((claim,), pools, supply, most_steps).takeable())
+
+
 @dataclass(slots=True)
 class _Search:
     """chosen: for each claim, the last one added is removed first."""
@@ -129,6 +137,16 @@ class _Search:
         if wanted > MOST_DEVICES:
             raise AllocationFailed(f"the claims ask for {wanted} devices together, {MOST_DEVICES} are allowed")
         return self._from_request(0, 0)
+
+    def takeable(self) -> Iterator[DeviceId]:
+        """See above."""
+        request = self.claims[0].spec.requests[0]
+        wish = request.wishes[0]
+        for pool, device in self._devices:
+            if device.lacks or device.is_shareable or not self._is_free(0, wish, device.id):
+                continue
+            if self._selects(0, wish, device) and self._add(0, request, wish, pool, device):
+                yield device.id
 
     # One level per request and per device
 

@@ -30,6 +30,7 @@ __all__ = [
     "created_key",
     "creation",
     "extended_claims",
+    "is_in_memory",
     "mapping_status",
 ]
 
@@ -89,6 +90,11 @@ def created_key(pod: PodInfo) -> ClaimKey:
     """The claim in the API server: always the same for a pod, so that a second try makes no second claim."""
     suffix = f"-extended-resources-{hashlib.sha256(pod.uid.encode()).hexdigest()[:5]}"
     return pod.namespace, pod.name[: _LONGEST_NAME - len(suffix)].rstrip("-.") + suffix
+
+
+def is_in_memory(key: ClaimKey) -> bool:
+    """Whether a claim for extended resources is not in the API server yet."""
+    return key[1].startswith(_IN_MEMORY)
 
 
 def creation(pod: PodInfo, claim: ClaimInfo) -> Json:

@@ -44,6 +44,7 @@ from extender.gpu.dra.pod_claims import (
 )
 from extender.gpu.dra.refusals import refusal_of
 from extender.gpu.dra.results import made_allocation
+from extender.gpu.dra.slice_cards import SliceCardTable
 from extender.gpu.dra.table import DraTable
 from extender.scores.normalize import default_normalize
 from forecast.arrays import Bools, Ints
@@ -91,6 +92,11 @@ class DynamicResources:
         self.writer: Final = self._writes.writer
         self._held: dict[str, Held] = {}  # by UID, changed under the lock of the tables
         table.on_pod.append(self._seen)
+
+    def slice_cards(self, resources: Sequence[str]) -> SliceCardTable:
+        """Counts cards by the same selectors. resources: of which one is a card."""
+        matches, most_steps = self.feasibility.expressions.matches, self._options.most_steps
+        return SliceCardTable(self.table, resources, matches, most_steps=most_steps)
 
     # Queue
 

@@ -45,18 +45,19 @@ class NodePool:
 class Inventory:
     """All slices, put together. Under the lock of the tables.
 
-    pools : those that have a slice
+    pools     : those that have a slice
+    own_pools : by name of a node, those with anything that is of that node alone
     """
 
     pools: dict[PoolId, Pool] = field(default_factory=dict)
+    own_pools: dict[str, dict[PoolId, None]] = field(default_factory=dict)
     _slices: dict[str, SliceInfo] = field(default_factory=dict)
     _names: dict[PoolId, set[str]] = field(default_factory=dict)
-    _local: dict[str, dict[PoolId, None]] = field(default_factory=dict)  # pools that name a node
     _wide: dict[PoolId, None] = field(default_factory=dict)  # pools with anything that is not of one node
 
     def replace(self, slices: Iterable[SliceInfo]) -> None:
         """These are all."""
-        self.pools, self._slices, self._names, self._local, self._wide = {}, {}, {}, {}, {}
+        self.pools, self._slices, self._names, self.own_pools, self._wide = {}, {}, {}, {}, {}
         for one in slices:
             self._add(one)
         for pool in self._names:
@@ -98,7 +99,7 @@ class Inventory:
     def of_node(self, node: str, matches: Callable[[WhereUsable], bool]) -> list[NodePool]:
         """What a node can use, pools and slices by name. matches: whether the node is one of those meant."""
         found = []
-        for pool_id in sorted({**self._local.get(node, {}), **self._wide}):
+        for pool_id in sorted({**self.own_pools.get(node, {}), **self._wide}):
             pool = self.pools[pool_id]
             devices = tuple(
                 device
@@ -120,11 +121,11 @@ class Inventory:
 
     def _build(self, pool_id: PoolId) -> None:
         for node in self._nodes_of(pool_id) or ():
-            of_node = self._local.get(node, {})
+            of_node = self.own_pools.get(node, {})
             of_node.pop(pool_id, None)
             if not of_node:
-                self._local.pop(node, None)
-        for of_node in self._local.values() if pool_id in self._wide else ():
+                self.own_pools.pop(node, None)
+        for of_node in self.own_pools.values() if pool_id in self._wide else ():
             of_node.pop(pool_id, None)
         self._wide.pop(pool_id, None)
         self.pools.pop(pool_id, None)
@@ -134,7 +135,7 @@ class Inventory:
         self.pools[pool_id] = _pool(pool_id, named)
         for where in _places(self.pools[pool_id]):
             if where.node:
-                self._local.setdefault(where.node, {})[pool_id] = None
+                self.own_pools.setdefault(where.node, {})[pool_id] = None
             else:
                 self._wide[pool_id] = None
 

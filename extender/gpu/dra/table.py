@@ -10,7 +10,7 @@ of one claim the state with the highest resourceVersion counts, which is a numbe
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Final, Generic, TypeVar
@@ -62,6 +62,7 @@ class DraTable(NodesAndPodsOnly):
     on_claim   : told of a pod whose claim has come into being; under the lock
     on_room    : told that claims which could not be allocated may be now: one was given back, a class or slice has
                  changed; under the lock, only if somebody was rejected since it was last told
+    on_devices : notified of the names of nodes, None = all, whose devices, or who has them, changed; under the lock
     on_pod     : told of each pod with claims that has changed, or is gone; under the lock
     read_again : begins to read claims anew; what it returns tells whether that is done
     """
@@ -80,6 +81,7 @@ class DraTable(NodesAndPodsOnly):
         self.on_claim: list[Callable[[PodInfo], None]] = []
         self.on_room: list[Callable[[], None]] = []
         self.on_pod: list[Callable[[PodInfo], None]] = []
+        self.on_devices: list[Callable[[Collection[str] | None], None]] = []
         self.read_again: Callable[[], Callable[[], bool]] = lambda: lambda: True
         self.inventory = Inventory()
         self.class_of: dict[str, ClassInfo] = {}
@@ -351,6 +353,8 @@ class DraTable(NodesAndPodsOnly):
             versions[:] = self.version
         else:
             versions[[row for row in map(self.state.row_of.get, nodes) if row is not None]] = self.version
+        for listener in self.on_devices:
+            listener(nodes)
 
     def _room(self) -> None:
         if self._somebody_waits:

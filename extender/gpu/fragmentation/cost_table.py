@@ -93,12 +93,13 @@ def states_of_rows(state: ClusterState, devices: DeviceTable, rows: Ints) -> Nod
     """The nodes of these rows as they are now."""
     cpu, memory = state.kinds["cpu"], state.kinds["memory"]
     allocatable, requested = state.allocatable_units, state.requested_units
+    free_milli, model, n_devices = devices.cards_on(rows)
     return NodeStates(
         cpu_free=(allocatable[rows, cpu] - requested[rows, cpu]).astype(np.float64),
         memory_free=(allocatable[rows, memory] - requested[rows, memory]) / _MIB,
-        free_milli=devices.free_milli[rows],
-        model=devices.model[rows],
+        free_milli=free_milli,
+        model=model,
         cpu_total=allocatable[rows, cpu].astype(np.float64),
         memory_total=allocatable[rows, memory] / _MIB,
-        n_devices=devices.n_devices[rows],
+        n_devices=n_devices,
     )

@@ -58,7 +58,7 @@ class FragmentationGauges(Collector):
         """By model, and thousandths of all cards."""
         with self._locked():
             mix, devices = self._live_mix.mix(), self._devices
-            rows = np.flatnonzero(devices.n_devices[: self._state.n_rows])
+            rows = np.flatnonzero(devices.n_cards)
             models = list(devices.models)
             if mix is None or not len(rows):
                 return {}, 0.0

@@ -63,7 +63,7 @@ class Fragmentation:
         if not np.isfinite(least):  # another filter knows better why it fits
             return Preferred(rows, n_pods)
         chosen = rows[cost <= least + self.slack]
-        is_moved = bool(self.devices.n_devices[chosen].any())
+        is_moved = bool(self.devices.n_cards[chosen].any())
         return Preferred(chosen, 1 if is_moved else n_pods)
 
     def tells_apart(self, pod: PodInfo) -> Hashable:
@@ -96,8 +96,8 @@ class Fragmentation:
         mix = self.live_mix.mix()
         if mix is None:
             return False
-        devices = self.devices
-        of_nodes = len(devices.models), len(devices.n_devices), int(devices.n_devices.sum())
+        devices, n_cards = self.devices, self.devices.n_cards
+        of_nodes = len(devices.models), len(n_cards), int(n_cards.sum())
         if self.judge is None or self._made_for is not mix:
             self._made_for = mix
             self.judge = self.make_judge(mix, devices.models, self._all_nodes())

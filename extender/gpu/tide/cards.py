@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from extender.gpu.devices.demand import WHOLE, gpu_demand
-from extender.gpu.devices.node_cards import cards_of
+from extender.gpu.devices.node_cards import cards_of, model_of
 from extender.gpu.devices.options import DeviceOptions
 from extender.gpu.tide.table import NodeGpus, PodGpus, PoolOf
 from scorer.cluster.objects import NodeInfo, PodInfo
@@ -30,9 +30,9 @@ def pod_gpus(options: DeviceOptions) -> PodGpus:
     return gpus
 
 
-def node_gpus(options: DeviceOptions) -> NodeGpus:
-    """As many as there are."""
-    return lambda node: float(cards_of(node, options).n)
+def node_gpus(options: DeviceOptions, offered: Callable[[str], int] = lambda node: 0) -> NodeGpus:
+    """As many as there are. offered: by slices on a node by name, where no device plugin offers any."""
+    return lambda node: float(cards_of(node, options).n or offered(node.name))
 
 
 def pool_of(options: DeviceOptions, pool_label: str, is_ours: Callable[[NodeInfo], bool]) -> PoolOf:
@@ -41,7 +41,7 @@ def pool_of(options: DeviceOptions, pool_label: str, is_ours: Callable[[NodeInfo
     def pool(node: NodeInfo) -> str | None:
         if not is_ours(node):
             return None
-        model = cards_of(node, options).model or UNKNOWN_MODEL
+        model = model_of(node, options) or UNKNOWN_MODEL
         part = node.labels.get(pool_label, "") if pool_label else ""
         return f"{model}/{part}" if part else model
 

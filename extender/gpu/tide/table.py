@@ -124,6 +124,10 @@ class TideTable(NodesAndPodsOnly):
         """(n_pools,) GPUs that everybody else holds."""
         return self._summed(self._others)
 
+    def node_changed(self, row: int) -> None:
+        """The node of a row has others GPUs than before."""
+        self._set_node(row)
+
     # Implements Follower
 
     def apply(self, changes: Sequence[Change]) -> None:

@@ -41,7 +41,7 @@ def test_a_pool_is_complete_with_all_slices_of_its_generation() -> None:
     assert not made.pools[pool].is_complete and devices(made, "n") == ["a0"]
     made.delete(slice_of(resource_slice("b", node="n", pool="p")))
     made.delete(slice_of(resource_slice("a", node="n", pool="p")))
-    assert not made.pools and devices(made, "n") == [] and not made._local
+    assert not made.pools and devices(made, "n") == [] and not made.own_pools
 
 
 def test_a_newer_generation_elsewhere_ends_the_older_one() -> None:
