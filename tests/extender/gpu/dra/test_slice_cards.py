@@ -144,6 +144,11 @@ def test_fragmentation_and_tide_count_them() -> None:
     scorer.put(Kind.PODS, sits)
     with scorer.reading():
         assert gpus.tide.others().tolist() == [1] and gpus.rules.devices.conflicts() == 0
+        version = gpus.rules.devices.version
+    scorer.put(Kind.PODS, card_pod("cores", node="broken"))
+    with scorer.reading():
+        changed = gpus.rules.devices.changed_since(version)
+        assert changed is not None and rows[0] in changed, "fewer cores beside the cards: the costs are others"
     scorer.delete(Kind.NODES, nodes[1])
     with scorer.reading():
         assert gpus.tide.capacity().tolist() == [3 + 2] and gpus.rules.devices.n_cards.sum() == 4 + 2
