@@ -77,7 +77,7 @@ class DefaultPreemption:
         assumed : pods that are no victims because they are being bound; None = nobody is
         may_preempt : whether nobody but its own preemptionPolicy keeps a pod from it
         """
-        self._may_preempt = may_preempt
+        self._may_preempt, self._gangs = may_preempt, gangs
         self._nominated, self._sitting, self._assumed, self._clock = nominated, sitting, assumed, clock
         options = options or PreemptionOptions()
         self._search = Search(sitting, budgets, nominated, gangs, options)
@@ -110,18 +110,20 @@ class DefaultPreemption:
         return self._status(Code.WAIT if is_evicting else Code.UNSCHEDULABLE, f"not eligible due to {why_not}")
 
     def post_filter_gang(self, wish: GangWish, view: ClusterView, tables: GangTables) -> GangPlan | Status:
-        """See GangPostFilter. Members that may not preempt have free room or none."""
+        """See GangPostFilter. Members that may not preempt have free room or none; members that sit are no victims."""
         forbidden = [self._forbidden(pod) for pod in wish.members]
         if all(forbidden):
             return self._status(Code.UNRESOLVABLE, f"not eligible due to {forbidden[0]}")
         self._nominated.forget(pod.uid for pod in (*wish.members, *(one for one, _ in wish.placed)))
+        group = None if self._gangs is None else self._gangs.group_of(wish.members[0])
+        own = frozenset(pod.uid for pod in self._gangs.sitting(group)) if self._gangs and group else frozenset()
         plan = self._gang_search.find(
             wish,
             view,
             tables,
             now=self._clock(),
             may_preempt=lambda pod: not self._forbidden(pod),
-            untouchable=self._untouchable,
+            untouchable=lambda: own.union(self._untouchable()),
         )
         if plan is None:
             why = "no victims found that would make room for the whole gang."

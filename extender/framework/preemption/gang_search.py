@@ -5,6 +5,7 @@ made, then all victims back that need not go.
     each further one     free room, if earlier victims leave some --none--> search.py, with those victims gone
     all that are needed  placed? --no--> nothing is evicted
     reprieve             victims go back one by one, the most important first, as long as all members still fit
+    affinity, spread     do all members still fit without the victims of the others? --no--> nothing is evicted
 
 Which node costs least for one member need not be the best for many: the search is repeated with room for two, four,
 ... like members at once, and the better plan counts. The first way is that of single pods, but for what victims before
@@ -239,6 +240,8 @@ class GangSearch:
             leaving = [pod for pod in gone if pod.uid in going or pod.terminating]
             may_stay = [pod for pod in gone if pod.uid not in going and not pod.terminating]
             must_go = self._must_go(may_stay, everybody, what_if, fixed)
+            if _need_others(everybody) and not _all_fit(tables, everybody):
+                return None  # a victim of one member is a pod that another one must be near
         state = fixed.view.state
         return gang_plan(
             everybody,
@@ -291,9 +294,9 @@ class GangSearch:
             self._gangs,
             fit_filter(tables.filters_of(seats[0][0])),
         )
-        if fixed.wish.is_simple:
+        if fixed.wish.is_simple and not _need_others(seats):
             return reprieve.victims(gone, seats, what_if)
-        return reprieve.victims(gone, seats, what_if, lambda: all(tables.fits(pod, row) for pod, row in seats))
+        return reprieve.victims(gone, seats, what_if, lambda: _all_fit(tables, seats))
 
     def _going(self) -> frozenset[str]:
         """UIDs of those that go already for other pods."""
@@ -310,6 +313,15 @@ def _taken_back(tables: GangTables) -> Iterator[list[Seat]]:
     finally:
         for pod, row in reversed(seats):
             tables.take_back(pod, row)
+
+
+def _need_others(seats: Sequence[Seat]) -> bool:
+    """Whether a member may fit on its node no more because another pod is evicted."""
+    return any(pod.constraints.affinity or pod.constraints.spread for pod, _ in seats)
+
+
+def _all_fit(tables: GangTables, seats: Sequence[Seat]) -> bool:
+    return all(tables.fits(pod, row) for pod, row in seats)
 
 
 def _n_alike(members: Sequence[PodInfo]) -> int:
