@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from tests.cluster.test_node_topologies import DEFINITION as NODE_TOPOLOGIES
 from tests.deploy.parts_at_work import PARTS, clear
 from tests.deploy.rights import DELEGATED, NAMESPACE, Installed, account_of, granted
 from tests.processes.scorer_process import ScorerProcess, eventually
@@ -35,6 +36,7 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Installed]:
     directory = tmp_path_factory.mktemp("rights")
     audit = Audit(directory, [account_of(part) for part in PARTS])
     with ControlPlane(api_server_arguments=audit.arguments) as plane, Applier(plane) as applier:
+        applier.apply(NODE_TOPOLOGIES)  # as an exporter installs it: the loops watch what exists
         yield Installed(plane, applier, audit, _manifests(directory / "all"))
 
 
