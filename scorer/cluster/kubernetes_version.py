@@ -61,14 +61,14 @@ class _VersionJson(msgspec.Struct):
 
 
 _decoder = msgspec.json.Decoder(_VersionJson)
-_LEADING_NUMBER: Final = re.compile(r"\d+")
+_LEADING_NUMBER: Final = re.compile(r"\d{1,9}(?!\d)")
 
 
 def decode_version(body: bytes) -> KubernetesVersion | None:
     """What GET /version answers; None = it is no version. Some providers write the minor as "37+"."""
     try:
         found = _decoder.decode(body)
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, UnicodeDecodeError):
         return None
     numbers = [_LEADING_NUMBER.match(text) for text in (found.major, found.minor)]
     major, minor = (int(one[0]) if one else None for one in numbers)

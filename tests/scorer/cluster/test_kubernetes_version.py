@@ -45,6 +45,8 @@ def openapi(**schemas: list[str]) -> bytes:
         (b'{"major": "", "minor": ""}', None),
         (b'{"kind": "Status"}', None),
         (b"not found", None),
+        (b'{"major": "\xff", "minor": "37"}', None),
+        (b'{"major": "1", "minor": "' + b"9" * 5000 + b'"}', None),
     ],
 )
 def test_what_an_api_server_says(body: bytes, version: KubernetesVersion | None) -> None:
