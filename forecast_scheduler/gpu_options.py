@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from extender.gpu.devices.demand import demand_mistake, gpu_demand
+from extender.card_types.listed_cards import asks_for_cards
 from extender.gpu.devices.options import DeviceOptions
 from extender.gpu.dra.options import DraOptions
 from extender.gpu.fragmentation.balanced import Balanced, BalanceWeights
@@ -19,7 +19,6 @@ from extender.gpu.idle_cpu.offline import OfflinePods
 from extender.gpu.idle_cpu.options import IdleCpuOptions, PlainPods
 from extender.gpu.tide.options import TideOptions
 from forecast_scheduler.gpu_settings import GpuSettings
-from scorer.cluster.objects import PodInfo
 
 __all__ = [
     "dra_options",
@@ -81,13 +80,8 @@ def idle_cpu_options(settings: GpuSettings, *, dry_run: bool) -> IdleCpuOptions:
 def offline_pods(settings: GpuSettings, options: DeviceOptions) -> OfflinePods:
     """Which pods may use idle cores of GPU nodes. options: how pods ask for cards."""
 
-    def asks_for_gpus(pod: PodInfo) -> bool:
-        if pod.resource_claims or gpu_demand(pod, options) is not None:
-            return True
-        return bool(demand_mistake(pod, options))  # it meant to
-
     return OfflinePods(
-        asks_for_gpus,
+        lambda pod: asks_for_cards(pod, options),
         settings.scheduler_name,
         settings.idle_cpu.priority_below,
     )

@@ -23,6 +23,7 @@ from extender.framework.gangs.labels import group_of
 from extender.gpu.devices.demand import demand_mistake, gpu_demand
 from extender.gpu.devices.options import DeviceOptions
 from forecast.arrays import Bools
+from scorer.cluster.device_asks import CLASS_PREFIX
 from scorer.cluster.objects import PodInfo
 
 __all__ = ["RARE", "ListedCards", "asks_for_cards"]
@@ -118,5 +119,8 @@ class ListedCards:
 
 
 def asks_for_cards(pod: PodInfo, devices: DeviceOptions) -> bool:
-    """Whether it asks for cards, or means to. What claims ask for is not known here, and taken for cards."""
-    return bool(pod.resource_claims) or gpu_demand(pod, devices) is not None or bool(demand_mistake(pod, devices))
+    """Whether it asks for cards, or means to. What claims and DeviceClasses offer is not known here, and taken for
+    cards."""
+    by_class = any(ask.resource.startswith(CLASS_PREFIX) for ask in pod.device_asks)
+    by_dra = bool(pod.resource_claims) or by_class
+    return by_dra or gpu_demand(pod, devices) is not None or bool(demand_mistake(pod, devices))

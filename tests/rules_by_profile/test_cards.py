@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from tests.forecast_scheduler.made_cluster import made_object
 from tests.rules_by_profile.cells import cells
 from tests.rules_by_profile.worlds import EXTENDER, PLACES, World, card_node, pod
 
@@ -67,6 +68,19 @@ def test_listed_types_come_last_where_the_label_alone_says_the_type(where: str, 
     assert World(tmp_path, where, rare("soft")).nodes_of(with_cards, asking) == ["dra", "t4"]
     if where != "gpu":  # there pods without cards never go to GPU nodes
         assert World(tmp_path, where, rare("soft")).nodes_of(with_cards[::2], pods) == ["t4"] * 3
+
+
+def test_a_pod_that_names_a_device_class_asks_for_cards_where_plugins_offer_others(tmp_path: Path) -> None:
+    """Without the rule it waits: pods without cards stay off GPU nodes."""
+    dra = "resource.k8s.io/v1"
+    pool = {"name": "mixed", "generation": 1, "resourceSliceCount": 1}
+    devices = {"driver": "d.example.com", "nodeName": "mixed", "pool": pool, "devices": [{"name": "g0"}]}
+    objects = [made_object("DeviceClass", "c", dra, spec={}), made_object("ResourceSlice", "s", dra, spec=devices)]
+    needy = pod("p")
+    resources = needy["spec"]["containers"][0]["resources"]
+    resources["limits"] = {"deviceclass.resource.kubernetes.io/c": "1"}
+    resources["requests"] |= resources["limits"]
+    assert World(tmp_path, "gpu").nodes_of([card_node("mixed", 1, model=T4), *objects], [needy]) == ["mixed"]
 
 
 @cells("policies choose the protection", *PLACES)
