@@ -14,16 +14,20 @@ from typing import Any, Final
 import httpx
 import yaml
 
+from extender.framework.gangs.by_annotation import CREATED_FOR, MIN_MEMBER
 from tests.cluster.test_schedule_volumes import claim, storage_class, using, volume
 from tests.deploy.rights import NAMESPACE, Installed
 from tests.processes.scorer_process import ScorerProcess, eventually, settings_of
 from tests.processes.webhook_process import manifests
 from tests.schedule.own_nodes import QUICK_LEASE, group, member, our_node, our_pod, settings_of_schedule
+from tests.schedule.test_native_gangs import GROUPS as NATIVE_GROUPS
+from tests.schedule.test_native_gangs import native_group, native_member
 from tests.servers.applying import NotApplied
 from tests.servers.cluster_objects import ClusterWriter, Manifest, node, pod, replica_set, running
+from tests.servers.control_plane.binaries import kubernetes_version
 from tests.servers.kustomize import DEPLOY
 
-__all__ = ["PARTS", "Part", "clear"]
+__all__ = ["PARTS", "SERVES_NATIVE_GROUPS", "Part", "clear"]
 
 _LITTLE: Final = 5.0
 """Seconds until what one step of the work needs of an earlier one is there, where the rights for it are."""
@@ -90,6 +94,7 @@ def _work_of_schedule(installed: Installed, writer: ClusterWriter, process: Scor
     with_group = group("gang", members=2)
     installed.applier.send("POST", _GROUPS, with_group, kind="application/json")
     writer.create_many(member("gang", i, cpu="100m") for i in range(2))
+    _have_groups_written(installed, writer, owner)
     writer.create_many(
         [storage_class("made", "example.com/made"), storage_class("local", "kubernetes.io/no-provisioner")]
     )
@@ -97,6 +102,17 @@ def _work_of_schedule(installed: Installed, writer: ClusterWriter, process: Scor
     writer.create_many([claim("made", "made"), claim("local", "local")])
     writer.create_many([using("waits-for-made", "made"), using("waits-for-local", "local")])
     _ask_with_a_token(installed, process)
+
+
+def _have_groups_written(installed: Installed, writer: ClusterWriter, owner: Manifest) -> None:
+    """One PodGroup to create, for a Deployment; one that asks for more than its owner does; a native one."""
+    installed.applier.send("POST", _GROUPS, _STALE, kind="application/json")
+    states = {"owner": owner, "cpu": "100m", "annotations": {MIN_MEMBER: "1"}}
+    writer.create_many([our_pod("of-web", labels={"pod-template-hash": "1"}, **states), our_pod("of-web-1", **states)])
+    if SERVES_NATIVE_GROUPS:
+        native = native_group("native", members=1)
+        installed.applier.send("POST", NATIVE_GROUPS, native, kind="application/json")
+        writer.create(native_member("native", 0, cpu="100m"))
 
 
 def _work_of_webhook(installed: Installed, writer: ClusterWriter, process: ScorerProcess) -> None:
@@ -117,6 +133,10 @@ def _work_of_webhook(installed: Installed, writer: ClusterWriter, process: Score
     eventually(break_it, _LITTLE)
 
 
+SERVES_NATIVE_GROUPS: Final = kubernetes_version() != "1.36"
+"""Version v1beta1 of scheduling.k8s.io, which we read."""
+_STALE: Final = group("web-1.replicaset", members=7)
+_STALE["metadata"]["annotations"] = {CREATED_FOR: "ReplicaSet/web-1"}
 _GROUPS: Final = "/apis/scheduling.x-k8s.io/v1alpha1/namespaces/default/podgroups"
 _SECRET: Final = f"/api/v1/namespaces/{NAMESPACE}/secrets/forecast-scheduler-webhook-certificates"
 _TEMPLATES: Final = ("NodeSchedulerConfig", "PodSchedulerConfig", "SchedulerConfigBinding")
@@ -165,7 +185,10 @@ def clear(installed: Installed, writer: ClusterWriter) -> None:
                 plural, "v1"
             )
             installed.applier.delete(one | {"apiVersion": version})
-    installed.applier.delete(group("gang", members=2))
+    for one in (group("gang", members=2), group("web.deployment", members=1), _STALE):
+        installed.applier.delete(one)
+    if SERVES_NATIVE_GROUPS:
+        installed.applier.delete(native_group("native", members=1))
     installed.applier.delete(_NO_ANSWERS)
     for one in (*_templates(), _configuration()):
         installed.applier.delete(one)

@@ -12,10 +12,11 @@ from typing import Any
 import pytest
 
 from tests.cluster.test_node_topologies import DEFINITION as NODE_TOPOLOGIES
-from tests.deploy.parts_at_work import PARTS, clear
+from tests.deploy.parts_at_work import PARTS, SERVES_NATIVE_GROUPS, clear
 from tests.deploy.rights import DELEGATED, NAMESPACE, Installed, account_of, granted
 from tests.processes.scorer_process import ScorerProcess, eventually
 from tests.processes.webhook_process import manifests
+from tests.schedule.test_native_gangs import GATES as NATIVE_GROUPS
 from tests.servers.applying import Applier
 from tests.servers.audit import Audit, Right
 from tests.servers.cluster_objects import ClusterWriter
@@ -35,7 +36,8 @@ def _manifests(place: Path) -> list[dict[str, Any]]:
 def installed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Installed]:
     directory = tmp_path_factory.mktemp("rights")
     audit = Audit(directory, [account_of(part) for part in PARTS])
-    with ControlPlane(api_server_arguments=audit.arguments) as plane, Applier(plane) as applier:
+    gates = NATIVE_GROUPS if SERVES_NATIVE_GROUPS else ()
+    with ControlPlane(api_server_arguments=(*audit.arguments, *gates)) as plane, Applier(plane) as applier:
         applier.apply(NODE_TOPOLOGIES)  # as an exporter installs it: the loops watch what exists
         yield Installed(plane, applier, audit, _manifests(directory / "all"))
 
@@ -53,7 +55,8 @@ def writer(installed: Installed) -> Iterator[ClusterWriter]:
 def test_a_part_uses_what_it_is_granted_and_is_refused_nothing(
     name: str, installed: Installed, writer: ClusterWriter, tmp_path: Path
 ) -> None:
-    part, account, rights = PARTS[name], account_of(name), granted(installed.manifests, name)
+    part, account = PARTS[name], account_of(name)
+    rights = _usable(granted(installed.manifests, name))
     assert rights
     with part.process(installed, tmp_path) as process:
         part.work(installed, writer, process)
@@ -95,7 +98,14 @@ def test_nothing_is_granted_wholesale(tmp_path: Path) -> None:
 def _each_right() -> list[tuple[str, Right]]:
     """Those that every API server grants to whoever is bound to a role of its own left out."""
     files = {name: sorted((DEPLOY / "base" / name).glob("rbac*.yaml")) for name in PARTS}
-    return [(name, right) for name in PARTS for right in sorted(granted(manifests(*files[name]), name) - DELEGATED)]
+    return [
+        (name, right) for name in PARTS for right in sorted(_usable(granted(manifests(*files[name]), name)) - DELEGATED)
+    ]
+
+
+def _usable(rights: set[Right]) -> set[Right]:
+    """Without those on native PodGroups, where the API server has none."""
+    return {right for right in rights if SERVES_NATIVE_GROUPS or right[1] != "scheduling.k8s.io"}
 
 
 @pytest.mark.long
