@@ -94,16 +94,29 @@ def words_of(verdict: RealVerdict) -> Counter[str] | None:
     found = [_COUNTED.fullmatch(reason) for reason in _BETWEEN.split(text["reasons"])]
     if not all(found):
         return None
-    return Counter({one["reason"]: int(one["count"]) for one in found if one})
+    counted: Counter[str] = Counter()
+    for one in filter(None, found):
+        counted[_without_driver(one["reason"])] += int(one["count"])
+    return counted
 
 
 def our_words(verdict: OurVerdict) -> Counter[str]:
     """The same of ours: of each node the reasons of the first filter that rejects it."""
-    return Counter(reason for why in verdict.reasons.values() for name, reason in why if name == why[0][0])
+    return Counter(
+        reason
+        for why in verdict.reasons.values()
+        for reason in {_without_driver(reason) for name, reason in why if name == why[0][0]}
+    )
+
+
+def _without_driver(reason: str) -> str:
+    """Of several drivers that a node lacks kube-scheduler names any one: they are in a map of Go."""
+    return _LACKING.sub("CSI driver", reason)
 
 
 _MESSAGE: Final = re.compile(
     r"0/\d+ nodes are available: (?P<reasons>.*?)\.( no new claims to deallocate,)?( preemption: .*)?", re.DOTALL
 )
+_LACKING: Final = re.compile(r"^\S+ CSI driver(?= is not installed)")
 _BETWEEN: Final = re.compile(r", (?=\d+ )")
 _COUNTED: Final = re.compile(r"(?P<count>\d+) (?P<reason>.+)", re.DOTALL)
