@@ -31,9 +31,10 @@ READ = {
     *((verb, "", kind) for kind in ("nodes", "pods", "namespaces") for verb in ("list", "watch")),
     *((verb, "", kind) for kind in ("persistentvolumes", "persistentvolumeclaims") for verb in ("list", "watch")),
     *((verb, "policy", "poddisruptionbudgets") for verb in ("list", "watch")),
-    *((verb, "scheduling.x-k8s.io", "podgroups") for verb in ("list", "watch")),
+    *((verb, f"scheduling.{group}", "podgroups") for group in ("x-k8s.io", "k8s.io") for verb in ("list", "watch")),
+    *((verb, "topology.node.k8s.io", "noderesourcetopologies") for verb in ("list", "watch")),
     ("watch", "storage.k8s.io", "csistoragecapacities"),
-    ("watch", "apps", "replicasets"),
+    *((verb, "apps", "replicasets") for verb in ("get", "watch")),
     *((verb, "batch", kind) for kind in ("jobs", "cronjobs") for verb in ("list", "watch")),
     ("get", "", "pods"),
 }
@@ -44,7 +45,8 @@ WRITE = {
     ("patch", "", "pods/status"),
     ("patch", "", "persistentvolumes"),
     ("patch", "", "persistentvolumeclaims"),
-    ("patch", "scheduling.x-k8s.io", "podgroups/status"),
+    *((verb, "scheduling.x-k8s.io", "podgroups") for verb in ("create", "patch")),
+    *(("patch", f"scheduling.{group}", "podgroups/status") for group in ("x-k8s.io", "k8s.io")),
     ("create", "events.k8s.io", "events"),
 }
 NEVER = {
@@ -57,7 +59,8 @@ NEVER = {
     ("create", "batch", "jobs"),
     ("patch", "", "nodes/status"),
     ("deletecollection", "", "pods"),
-    ("patch", "scheduling.x-k8s.io", "podgroups"),
+    ("patch", "scheduling.k8s.io", "podgroups"),
+    ("delete", "scheduling.x-k8s.io", "podgroups"),
     ("patch", "", "persistentvolumes/status"),
     ("create", "", "persistentvolumeclaims"),
     ("delete", "", "persistentvolumes"),
@@ -67,11 +70,11 @@ NEVER = {
 
 
 GPU_RIGHTS = {
-    *((verb, "resource.k8s.io", kind) for kind in ("resourceclaims", "resourceslices", "deviceclasses")
+    *((verb, "resource.k8s.io", kind)
+      for kind in ("resourceclaims", "resourceslices", "deviceclasses", "devicetaintrules")
       for verb in ("list", "watch")),
-    *((verb, "resource.k8s.io", "resourceclaims") for verb in ("get", "patch")),
+    *((verb, "resource.k8s.io", "resourceclaims") for verb in ("get", "patch", "create", "delete")),
     *(("patch", "resource.k8s.io", f"resourceclaims/{sub}") for sub in ("status", "binding")),
-    *((verb, "topology.node.k8s.io", "noderesourcetopologies") for verb in ("list", "watch")),
     *((verb, "apps", kind) for kind in ("deployments", "statefulsets", "replicasets")
       for verb in ("get", "list", "patch")),
     *((verb, "apps", f"{kind}/scale") for kind in ("deployments", "statefulsets", "replicasets")

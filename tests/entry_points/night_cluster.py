@@ -105,7 +105,9 @@ def night_cluster(folder: Path) -> NightCluster:
     _write(cluster, objects)
     settings = folder / "settings.yaml"
     # The loops place on the same nodes as kube-scheduler here: those without a domain.
-    settings.write_text(json.dumps({"schedule": {"domain": "", "profiles": ["online", "job"]}}))
+    # The scorer and the replay rank by the forecast alone, so no rule about nodes comes before it.
+    loops = {"domain": "", "profiles": ["online", "job"]}
+    settings.write_text(json.dumps({"schedule": loops, "node_rules": {"cards": {"without_cards": "off"}}}))
     return NightCluster(folder, cluster, history, folder / "recorded", models, settings, objects, questions)
 
 

@@ -240,14 +240,14 @@ def test_a_broken_or_deleted_document_leaves_the_last_good_one_in_effect(
         assert eventually(lambda: not is_valid() and "broken" in events(plane, "PolicyGone"))
         assert set(placing.place(pods("deleted", 4)).values()) <= set(WITH_CARD)
 
-    # A start with nothing good to begin with: the policy of the settings, whose filters are those of machine groups.
+    # A start with nothing good to begin with: the policy of the settings, which runs both filters.
     placing.make(config_map("broken", BROKEN))
     live.close()
     again = extending("broken")  # which is ready all the same
     assert again.metric("forecast_policy_document_valid") == 0
     assert any("predicted_peek" in line for line in again.complaints), again.log
     with scheduler(plane, again):
-        assert set(placing.place(pods("restarted", 4)).values()) <= set(IN_GROUP)
+        assert set(placing.place(pods("restarted", 4, {OURS + "gpu-type": ""})).values()) <= set(IN_GROUP)
     assert counter(again, "forecast_policy_pods_total", policy="settings") >= 4
     for process in (live, again):
         assert "Traceback" not in process.log, process.log.partition("Traceback")[2][:4000]
