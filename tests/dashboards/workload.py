@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Final
+from typing import Any, Final
 
 from forecast.resources import CPU, MEMORY, RESOURCES
 from scorer.predicted.capacity import CAPACITY_ANNOTATION
@@ -29,7 +29,7 @@ LAB: Final = "lab"
 PROVIDER: Final = "alpha"
 _OURS: Final = "forecast-scheduler.io/"
 
-SCHEDULE: Final = {
+SCHEDULE: Final[dict[str, Any]] = {
     "profiles": ["online", "job", "gpu"],
     "job": {
         "storm": {"threshold": 5, "lead": "40m"},

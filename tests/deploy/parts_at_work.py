@@ -107,7 +107,7 @@ def _work_of_schedule(installed: Installed, writer: ClusterWriter, process: Scor
 def _have_groups_written(installed: Installed, writer: ClusterWriter, owner: Manifest) -> None:
     """One PodGroup to create, for a Deployment; one that asks for more than its owner does; a native one."""
     installed.applier.send("POST", _GROUPS, _STALE, kind="application/json")
-    states = {"owner": owner, "cpu": "100m", "annotations": {MIN_MEMBER: "1"}}
+    states: dict[str, Any] = {"owner": owner, "cpu": "100m", "annotations": {MIN_MEMBER: "1"}}
     writer.create_many([our_pod("of-web", labels={"pod-template-hash": "1"}, **states), our_pod("of-web-1", **states)])
     if SERVES_NATIVE_GROUPS:
         native = native_group("native", members=1)

@@ -19,6 +19,9 @@ class _Sink:
     def delete(self, obj: PodGroupInfo) -> None:
         self.told.append(("delete", obj.name))
 
+    def absent(self) -> None:
+        self.told.append("absent")
+
 
 def _group(name: str, phase: str = "") -> PodGroupInfo:
     return PodGroupInfo("jobs", name, f"uid-{name}", 1, 0.0, status=PodGroupStatus(phase=phase))
@@ -39,3 +42,5 @@ def test_groups_are_counted_by_phase_and_passed_on() -> None:
     assert sink.told == [["a", "b"], ("put", "a"), ("put", "c"), ("delete", "b"), ("delete", "never-seen")]
     phases.replace([])
     assert phases.counts() == {}
+    phases.absent()
+    assert sink.told[-1] == "absent"
