@@ -87,7 +87,7 @@ def _group(name: str, members: int) -> dict[str, object]:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Print a table."""
+    """Measure gangs and single pods that preempt, and print a table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--nodes", type=int, default=1000)
     parser.add_argument("--members", type=int, default=16)

@@ -124,7 +124,7 @@ class FullCluster:
         )
 
     def restore(self, made: Sequence[Manifest]) -> list[Manifest]:
-        """Delete these pods, and make again whoever was evicted for them; returns those."""
+        """Delete these pods, and make the pods again that were evicted for them; returns the latter."""
         left = {one["metadata"]["name"] for one in self.writer.list_all("pods")}
         victims = [manifest for name, manifest in self._sitting.items() if name not in left]
         self.writer.delete_many(made)

@@ -36,7 +36,7 @@ _AT_ONCE: Final = 50
 """Groups per step: they are created one after the other, beside bindings that matter more."""
 
 _SECONDS: Final = 5.0
-"""For one request."""
+"""Time limit of one request to the API server."""
 
 _AGAIN_SECONDS: Final = 10.0
 """Until the same is tried again, whatever the answer was: what succeeded comes back by the watch long before."""

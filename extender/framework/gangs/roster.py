@@ -52,7 +52,7 @@ class Roster:
         return touched
 
     def forget_pods(self) -> None:
-        """Count none."""
+        """Drop all pods, before they are listed again; groups stay."""
         for gang in self.gangs.values():
             gang.members = Members()
         self.member_of.clear()
@@ -63,7 +63,7 @@ class Roster:
         self._annotated.discard(key)
 
     def roles(self, uids: Sequence[str]) -> list[str]:
-        """Of members."""
+        """Role of each of these members, in the order of the UIDs."""
         return [self.member_of[uid][1].role for uid in uids]
 
     def stated(self) -> list[tuple[PodInfo, PodGroupInfo | None]]:

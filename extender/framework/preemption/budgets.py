@@ -117,7 +117,7 @@ class DisruptionBudgets:
         self._free: list[int] = []
         self._of_namespace: dict[str, dict[int, DisruptionBudget]] = {}
         self._remembered: dict[_Labels, tuple[int, ...]] = {}
-        self._taken: Counter[int] = Counter()  # disruptions that nobody has written yet
+        self._taken: Counter[int] = Counter()  # disruptions that no status shows yet
         self.selected = 0
 
     def replace(self, objects: Sequence[DisruptionBudget]) -> None:

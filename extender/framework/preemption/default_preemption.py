@@ -132,7 +132,7 @@ class DefaultPreemption:
 
     def hint(self, pod: PodInfo, event: ClusterEvent) -> Hint:
         """A pod that waits for its victims is woken by those that leave its node, a gang by the last of them; any other
-        pod by whoever leaves."""
+        pod by any pod that leaves."""
         if event.kind not in self.woken_by:
             return Hint.SKIP
         nominated = self._nominated.of(pod.uid)
@@ -154,7 +154,7 @@ class DefaultPreemption:
         return "" if self._may_preempt(pod) else "what it is: such pods take what is left over."
 
     def _awaited(self, pod: PodInfo, view: ClusterView, rejections: Sequence[Rejection]) -> str:
-        """Who is on the way out for it already; '' = nobody."""
+        """Who is on the way out for it already; '' = no pod."""
         nominated = self._nominated.of(pod.uid)
         node = pod.nominated_node if nominated is None else nominated.node
         row = view.state.row_of.get(node)

@@ -37,7 +37,7 @@ class GangPlan:
 
     @property
     def n_victims(self) -> int:
-        """Pods that go."""
+        """Number of pods that the plan evicts."""
         return sum(len(there.victims) for _, there in self.seats)
 
 

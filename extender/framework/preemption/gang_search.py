@@ -66,7 +66,7 @@ class GangTables(Protocol):
         """Give the member a node where it fits; False = a Reserve plugin refuses."""
 
     def take_back(self, pod: PodInfo, row: int) -> None:
-        """Undo both."""
+        """Take the member and what was reserved for it back from the node."""
 
     def fits(self, pod: PodInfo, row: int) -> bool:
         """Whether all filters let the member, which has this node, onto it."""
@@ -98,8 +98,8 @@ class GangPostFilter(Protocol):
         """Of the plugin."""
 
     def waits(self, members: Sequence[PodInfo], view: ClusterView) -> Status:
-        """SUCCESS = nobody is on the way out for these members, which have no node; WAIT = they are not to be tried
-        yet, UNSCHEDULABLE = but nobody else is to go for them."""
+        """SUCCESS = no pod is on the way out for these members, which have no node; WAIT = they are not to be tried
+        yet, UNSCHEDULABLE = but no other pod may be evicted for them."""
 
     def post_filter_gang(self, wish: GangWish, view: ClusterView, tables: GangTables) -> GangPlan | Status:
         """How room can be made, or why it cannot."""
