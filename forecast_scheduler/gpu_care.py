@@ -24,6 +24,7 @@ from extender.gpu.tide.service.routes import tide_router
 from extender.gpu.tide.workloads import WorkloadState
 from extender.online.colocating import Colocation
 from forecast_scheduler.gpu_tables import GpuTables
+from scorer.every import Every
 from scorer.scorer import Scorer
 
 __all__ = ["GpuCare", "planned_tide"]
@@ -115,6 +116,7 @@ class GpuCare:
         jobs: list[_Background] = [
             *tables.sources(api),
             self._events,
+            Every("device-searches", 1.0, tables.claims.tick),
             idle_cpu,
         ]
         collectors: list[Collector] = [

@@ -19,7 +19,7 @@ from tests.servers.control_plane.tcp_proxy import TcpProxy
 
 Started = Callable[..., ScorerProcess]
 
-_LEFT = ("jobs", "pods", "nodes", "replicasets", "poddisruptionbudgets")
+_LEFT = ("jobs", "pods", "nodes", "replicasets", "poddisruptionbudgets", "resourceclaims", "resourceslices")
 
 
 @pytest.fixture(scope="module")

@@ -78,6 +78,16 @@ class DraCollector(Collector):
             "CEL expressions evaluated for a device, answers that were kept left out.",
             value=float(self._feasibility.expressions.evaluations),
         )
+        yield CounterMetricFamily(
+            "forecast_gpu_dra_selector_refusals",
+            "CEL expressions that were not evaluated, or not to the end: they cost too much, or had no time left.",
+            value=float(self._feasibility.expressions.refused),
+        )
+        yield CounterMetricFamily(
+            "forecast_gpu_dra_search_seconds",
+            "Seconds of evaluating CEL expressions, and of searches that took longer than usual.",
+            value=self._feasibility.time.spent,
+        )
 
     def _counted(self) -> tuple[Counter[str], Counter[str], Counter[str], Counter[str]]:
         """Claims by state, devices and used devices by driver, pools by state."""

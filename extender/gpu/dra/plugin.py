@@ -98,6 +98,12 @@ class DynamicResources:
         matches, most_steps = self.feasibility.expressions.matches, self._options.most_steps
         return SliceCardTable(self.table, resources, matches, most_steps=most_steps)
 
+    def tick(self) -> None:
+        """Every second or so: searches that were interrupted go on."""
+        with self.table.locked():
+            if self.feasibility.time.may_go_on():
+                self.table.room()
+
     # Queue
 
     def pre_enqueue(self, pod: PodInfo) -> Status:

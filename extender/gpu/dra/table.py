@@ -147,7 +147,7 @@ class DraTable(NodesAndPodsOnly):
         if flight is None:
             return
         self._use(key, flight.made.allocation, -1)
-        self._room()
+        self.room()
 
     def created(self, key: ClaimKey, claim: ClaimInfo) -> None:
         """The API server has a claim, not allocated yet, that was reckoned with under another key."""
@@ -237,7 +237,7 @@ class DraTable(NodesAndPodsOnly):
         if was_given_back:
             self.made.discard(now.uid)
         if was_given_back or (before is not None and len(now.consumers) < len(before.consumers)):
-            self._room()
+            self.room()
         for pod in self._awaited.pop(now.key, {}).values():
             for listener in self.on_claim:
                 listener(pod)
@@ -255,7 +255,7 @@ class DraTable(NodesAndPodsOnly):
         if held is not None:
             self._use(one.key, held, -1)
         if held is not None or before.extended_for:
-            self._room()
+            self.room()
 
     def _use(self, key: ClaimKey, allocation: Allocation, sign: int) -> None:
         """Others' devices, and those for administrators, are nobody's."""
@@ -289,7 +289,7 @@ class DraTable(NodesAndPodsOnly):
     def _replace_slices(self, objects: Sequence[SliceInfo]) -> None:
         self.inventory.replace(self._tainted.replace_slices(objects))
         self._touch(None)
-        self._room()
+        self.room()
 
     def _put_slice(self, one: SliceInfo) -> None:
         self._put_slices([self._tainted.put_slice(one)])
@@ -298,7 +298,7 @@ class DraTable(NodesAndPodsOnly):
         for one in slices:
             self._touch(self.inventory.put(one))
         if slices:
-            self._room()
+            self.room()
 
     def _replace_rules(self, objects: Sequence[TaintRule]) -> None:
         self._put_slices(self._tainted.replace_rules(objects))
@@ -312,7 +312,7 @@ class DraTable(NodesAndPodsOnly):
     def _delete_slice(self, one: SliceInfo) -> None:
         self._tainted.delete_slice(one)
         self._touch(self.inventory.delete(one))
-        self._room()
+        self.room()
 
     def _replace_classes(self, objects: Sequence[ClassInfo]) -> None:
         self.class_of = {one.name: one for one in objects}
@@ -332,7 +332,7 @@ class DraTable(NodesAndPodsOnly):
         self.class_resources.clear()
         self.class_resources.update(now)
         self._touch(None)
-        self._room()
+        self.room()
         new = now.keys() - before.keys()
         waiting = [
             pod
@@ -356,7 +356,8 @@ class DraTable(NodesAndPodsOnly):
         for listener in self.on_devices:
             listener(nodes)
 
-    def _room(self) -> None:
+    def room(self) -> None:
+        """What was rejected may fit now."""
         if self._somebody_waits:
             self._somebody_waits = False
             for listener in self.on_room:

@@ -4,22 +4,26 @@
     device.attributes["gpu.example.com"].model == "a100"
     device.capacity["gpu.example.com"].memory.compareTo(quantity("40Gi")) >= 0
 
-Source: staging/src/k8s.io/dynamic-resource-allocation/cel/compile.go. The API server has checked types and bounded the
-cost of what it stores; what is not understood here nevertheless is an error, never a match.
+    short, calls nothing that costs much --> evaluated here: at most 1 KiB of it, in a millisecond
+    every other one ----------------------> in another process, with a limit of time and memory (apart.py)
+
+Source: staging/src/k8s.io/dynamic-resource-allocation/cel/compile.go. The API server has checked types; what is not
+understood here nevertheless is an error, never a match.
 """
 
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Hashable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from cel import Context, Program, compile, stdlib
-
 from extender.gpu.dra.objects import Device, Version
+from extender.gpu.dra.search_time import SearchTime
+from extender.gpu.dra.selectors.apart import Apart, NoAnswer, TooCostly, shared_evaluator
 from extender.gpu.dra.selectors.library import FUNCTIONS, Value, quantity_of, version_of
-from extender.gpu.dra.selectors.rewriting import Lookups, lookups, spelled_out
+from extender.gpu.dra.selectors.programs import Programs
+from extender.gpu.dra.selectors.rewriting import LOOPS, Lookups, calls, lookups, spelled_out
 from forecast.errors import InputError
 
 __all__ = ["LONGEST_EXPRESSION", "Expressions", "SelectorError"]
@@ -27,12 +31,21 @@ __all__ = ["LONGEST_EXPRESSION", "Expressions", "SelectorError"]
 LONGEST_EXPRESSION: Final = 10 * 1024
 """CELSelectorExpressionMaxLength of the API."""
 _MOST_LOOPS: Final = 8
-_MOST_COMPILED: Final = 4096
-_MOST_KNOWN: Final = 1024  # answers kept with a device
-_LOOPS: Final = (".all(", ".exists(", ".exists_one(", ".map(", ".filter(")
+_MOST_COMPILED: Final = 512
+_MOST_CHARACTERS: Final = 64 * 1024
+_MOST_KNOWN: Final = 32  # answers kept with a device
+_MOST_ANSWERS: Final = 1024  # kept with an expression
+_MOST_COSTLY: Final = 1024
+_COSTLY_SECONDS: Final = 60.0
+"""An expression that took too long or too much is not tried again before."""
+_LONGEST_HERE: Final = 1024
+_CHEAP: Final = frozenset(
+    {"has", "size", "startsWith", "endsWith", "contains", "lowerAscii", "upperAscii", "trim", "int", "string", "in"}
+    | FUNCTIONS.keys()
+)
+"""What takes no longer than the text is long."""
 # What the library counts or matches in other units than cel-go where there is more than ASCII: bytes, not characters;
 # \d and \w of all scripts.
-_MOST_ANSWERS: Final = 4096  # kept with an expression
 _OF_TEXT: Final = frozenset({"size", "matches", "substring", "charAt", "indexOf", "lastIndexOf"})
 
 
@@ -41,29 +54,40 @@ class SelectorError(InputError):
 
 
 @dataclass(frozen=True, slots=True)
-class _Compiled:
-    program: Program
+class _Expression:
+    """is_costly: evaluated in another process."""
+
+    source: str
     lookups: Lookups
     looks_into_text: bool
+    is_costly: bool
     answers: dict[Hashable, bool] = field(default_factory=dict)
 
 
 class Expressions:
-    """Under the lock of the tables."""
+    """Under the lock of the tables.
 
-    def __init__(self) -> None:
-        self._compiled: OrderedDict[str, _Compiled | str] = OrderedDict()
-        self._context = Context()
-        stdlib.add_stdlib_to_context(self._context)
-        for name, function in FUNCTIONS.items():
-            self._context.add_function(name, function)
+    evaluations : so far
+    refused     : so far, because there was no time left, or an expression costs too much
+    """
+
+    def __init__(self, time: SearchTime | None = None, apart: Callable[[], Apart] = shared_evaluator) -> None:
+        """apart: evaluates what may take long."""
+        self._time, self._apart = time or SearchTime(), apart
+        self._read: OrderedDict[str, _Expression | str] = OrderedDict()
+        self._programs = Programs(_MOST_CHARACTERS)
+        self._costly: OrderedDict[str, tuple[float, str]] = OrderedDict()  # until when, and why
         self.evaluations = 0
+        self.refused = 0
 
-    def matches(self, expression: str, device: Device) -> bool:
-        """Raises SelectorError, which says what is wrong."""
+    def matches(self, expression: str, device: Device, payer: str = "") -> bool:
+        """Raises SelectorError, which says what is wrong.
+
+        payer : namespace on whose behalf it is asked; '' = the cluster itself, whose time has no limit
+        """
         known = device.known.get(expression)
         if known is None:
-            known = self._evaluated(expression, device)
+            known = self._evaluated(expression, device, payer)
             if len(device.known) >= _MOST_KNOWN:
                 device.known.clear()
             device.known[expression] = known
@@ -71,59 +95,73 @@ class Expressions:
             raise SelectorError(known)
         return known
 
-    def _evaluated(self, expression: str, device: Device) -> bool | str:
-        compiled = self._compile(expression)
-        if isinstance(compiled, str):
-            return compiled
-        key = _what_is_read(device, compiled.lookups)
-        if key is not None and key in compiled.answers:
-            return compiled.answers[key]
-        self.evaluations += 1
+    def _evaluated(self, expression: str, device: Device, payer: str) -> bool | str:
+        read = self._of(expression)
+        if isinstance(read, str):
+            return read
+        key = _what_is_read(device, read.lookups)
+        if key is not None and key in read.answers:
+            return read.answers[key]
         name = f"device {'/'.join(device.id)}"
+        if read.looks_into_text and not _is_ascii(device):
+            return f"CEL runtime error: {name} has text beyond ASCII, which cannot be looked into"
         try:
-            value = _device(device, compiled.lookups)
-            if compiled.looks_into_text and not _is_ascii(device):
-                return f"CEL runtime error: {name} has text beyond ASCII, which cannot be looked into"
-            self._context.add_variable("device", value)
-            result = compiled.program.execute(self._context)
-        except (KeyboardInterrupt, SystemExit):
-            raise
-        except BaseException as error:  # a panic of the library is no Exception
-            return f"CEL runtime error for {name}: {_one_line(error)}"
-        if not isinstance(result, bool):
-            return f"CEL runtime error for {name}: the result is a {type(result).__name__}, no bool"
-        if key is not None:
-            if len(compiled.answers) >= _MOST_ANSWERS:
-                compiled.answers.clear()
-            compiled.answers[key] = result
+            value = _device(device, read.lookups)
+        except InputError as error:
+            return f"CEL runtime error for {name}: {error}"
+        self.evaluations += 1
+        result = self._answer(read, value, name, payer)
+        if key is not None and isinstance(result, bool):
+            if len(read.answers) >= _MOST_ANSWERS:
+                read.answers.clear()
+            read.answers[key] = result
         return result
 
-    def _compile(self, expression: str) -> _Compiled | str:
-        known = self._compiled.get(expression)
+    def _answer(self, read: _Expression, value: dict[str, Any], name: str, payer: str) -> bool | str:
+        """Raises SelectorError where another time may bring another answer."""
+        now = self._time.clock()
+        until, why = self._costly.get(read.source, (0.0, ""))
+        if now < until:
+            self.refused += 1
+            raise SelectorError(why)
+        if not self._time.is_left(payer):
+            self.refused += 1
+            raise SelectorError(self._time.refuse(payer))
+        try:
+            return (self._apart() if read.is_costly else self._programs).answer(read.source, value, name)
+        except (TooCostly, NoAnswer) as error:
+            self.refused += 1
+            if isinstance(error, TooCostly):
+                self._costly[read.source] = (now + _COSTLY_SECONDS, str(error))
+                if len(self._costly) > _MOST_COSTLY:
+                    self._costly.popitem(last=False)
+            raise SelectorError(str(error)) from error
+        finally:
+            self._time.spend(payer, self._time.clock() - now)
+
+    def _of(self, expression: str) -> _Expression | str:
+        known = self._read.get(expression)
         if known is None:
-            known = _compiled(expression)
-            self._compiled[expression] = known
-            if len(self._compiled) > _MOST_COMPILED:
-                self._compiled.popitem(last=False)
+            known = self._read[expression] = _read(expression)
+            if len(self._read) > _MOST_COMPILED:
+                self._read.popitem(last=False)
         else:
-            self._compiled.move_to_end(expression)
+            self._read.move_to_end(expression)
         return known
 
 
-def _compiled(expression: str) -> _Compiled | str:
+def _read(expression: str) -> _Expression | str:
     if len(expression) > LONGEST_EXPRESSION:
         return f"CEL compile error: {len(expression)} characters, {LONGEST_EXPRESSION} are allowed"
     try:
         source = spelled_out(expression)
-        if (n_loops := sum(map(expression.count, _LOOPS))) > _MOST_LOOPS:
-            return f"CEL compile error: {n_loops} comprehensions, {_MOST_LOOPS} are allowed"
-        program = compile(source)
-        functions = frozenset(program.functions())
-    except (KeyboardInterrupt, SystemExit):
-        raise
-    except BaseException as error:
-        return f"CEL compile error: {_one_line(error)}"
-    return _Compiled(program, lookups(source), bool(functions & _OF_TEXT))
+    except InputError as error:
+        return f"CEL compile error: {error}"
+    called = calls(expression)
+    if (n_loops := sum(called[name] for name in LOOPS)) > _MOST_LOOPS:
+        return f"CEL compile error: {n_loops} comprehensions, {_MOST_LOOPS} are allowed"
+    is_costly = len(expression) > _LONGEST_HERE or not called.keys() <= _CHEAP
+    return _Expression(source, lookups(source), not _OF_TEXT.isdisjoint(called), is_costly)
 
 
 def _device(device: Device, wanted: Lookups) -> dict[str, Any]:
@@ -178,7 +216,3 @@ def _split(name: str, default_domain: str) -> tuple[str, str]:
 def _is_ascii(device: Device) -> bool:
     values: Mapping[str, object] = device.attributes
     return all(value.isascii() for value in values.values() if isinstance(value, str))
-
-
-def _one_line(error: BaseException) -> str:
-    return " ".join(f"{type(error).__name__}: {error}".split())[:300]

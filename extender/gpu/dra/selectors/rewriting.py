@@ -9,13 +9,18 @@ differs: INIT is evaluated even where BODY does not need it, so an error there i
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Final
 
 from forecast.errors import InputError
 
-__all__ = ["Lookups", "lookups", "spelled_out"]
+__all__ = ["LOOPS", "Lookups", "calls", "lookups", "spelled_out"]
+
+LOOPS: Final = ("all", "exists", "exists_one", "map", "filter")
+"""Macros that go through a list or map."""
 
 # Literals first: what looks like code inside of them is none. Raw ones have no escapes.
 _TOKEN: Final = re.compile(
@@ -58,6 +63,12 @@ def spelled_out(source: str) -> str:
     if "bind" not in source:
         return source
     return "".join(_without_bind(_tokens(source), 0))
+
+
+def calls(source: str) -> Counter[str]:
+    """How often each name stands before a parenthesis: functions, methods and macros."""
+    tokens = [token for token in _tokens(source) if not _is_space(token)]
+    return Counter(name for name, then in pairwise(tokens) if then == "(" and name.isidentifier())
 
 
 def lookups(source: str) -> Lookups:

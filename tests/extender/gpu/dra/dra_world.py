@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import threading
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import Callable, Coroutine, Iterable, Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -99,7 +99,7 @@ class World:
         self,
         *claims: Manifest,
         slices: tuple[Manifest, ...] | None = None,
-        nodes: str = "ab",
+        nodes: Iterable[str] = "ab",
         dry_run: bool = False,
     ) -> None:
         self.server = ClaimServer()
