@@ -146,12 +146,12 @@ def assembled_profiles(
     of_devices = NominatedDevices(tables.rules.devices, tables.nominated)
 
     def binding_of(profile: str) -> BindingPlugins:
-        binding = BindingPlugins(bind=(guard, bind), reserve=of_volumes, awaited=of_volumes)
+        binding = BindingPlugins(bind=(guard, bind), reserve=(guard, *of_volumes), awaited=of_volumes)
         if profile != GPU or gpus is None:
             return binding
         return replace(
             binding,
-            reserve=(*of_volumes, gpus.claims),
+            reserve=(guard, *of_volumes, gpus.claims),
             awaited=(*of_volumes, *gpus.awaited),
             post_bind=(gpus.claims,),
         )

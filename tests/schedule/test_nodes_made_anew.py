@@ -1,0 +1,141 @@
+"""A node goes while pods are on their way to it, and another one of its name comes: smaller, elsewhere, tainted, or
+without cards. The API server binds to any name, so what is still to be bound must not be."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.processes.scorer_process import eventually
+from tests.schedule.conftest import Started
+from tests.schedule.gpu_nodes import GPUS, gpu_node, gpu_pod, overlapping
+from tests.schedule.own_nodes import (
+    LONG,
+    assert_settled,
+    bound,
+    group,
+    groups,
+    member,
+    our_node,
+    our_pod,
+    overcommitted,
+)
+from tests.servers.cluster_objects import ClusterWriter, Manifest
+from tests.servers.control_plane.control_plane import ControlPlane
+from tests.servers.control_plane.tcp_proxy import TcpProxy
+
+IN_FLIGHT = 2
+SLOWLY = {"bindings_in_flight": IN_FLIGHT}
+TAINT = {"key": "new", "value": "", "effect": "NoSchedule"}
+
+
+def smaller() -> Manifest:
+    return our_node("node", cpu=1)
+
+
+def tainted() -> Manifest:
+    made = our_node("node", cpu=8)
+    return made | {"spec": {"taints": [TAINT]}}
+
+
+def elsewhere() -> Manifest:
+    return our_node("node", cpu=8, labels={"zone": "b"})
+
+
+def of_others() -> Manifest:
+    made = our_node("node", cpu=8)
+    made["metadata"]["labels"]["forecast-scheduler.io/domain"] = "others"
+    return made
+
+
+LONGER = [pytest.param(anew, marks=pytest.mark.long) for anew in (tainted, elsewhere, of_others)]
+
+
+@pytest.mark.parametrize("anew", [smaller, *LONGER])
+def test_pods_on_their_way_are_not_bound_to_another_node_of_the_name(
+    writer: ClusterWriter, start: Started, proxy: TcpProxy, anew: Any
+) -> None:
+    n_pods = 40
+    writer.create(our_node("node", cpu=8, labels={"zone": "a"}))
+    process = start(url=proxy.url, **SLOWLY)
+    proxy.lag_new_connections(0.1)
+    for number in range(n_pods):
+        made = our_pod(f"move-{number}", cpu="200m")
+        made["spec"]["nodeSelector"] = {"zone": "a"} if anew is elsewhere else {}
+        writer.create(made)
+    assert eventually(lambda: process.metric("forecast_assumed_pods") > n_pods / 2, LONG), process.log
+    _replace(writer, anew())
+    at_once = {one["metadata"]["name"] for one in _there(writer)}
+    writer.create(our_node("stays", cpu=8, labels={"zone": "a"}))
+    n_left = len(writer.list_all("pods"))
+    assert eventually(lambda: bound(writer) == n_left, LONG), process.log[-3000:]
+    there = _there(writer)
+    wrongly = [one for one in there if one["metadata"]["name"] not in at_once]
+    if anew is smaller:
+        assert sum(200 for _ in there) <= 1000 + 200 * IN_FLIGHT
+    else:
+        assert len(wrongly) <= IN_FLIGHT, "only what had been sent may arrive"
+    writer.delete_many(there if anew is not smaller else there[5:])  # as its kubelet refuses them
+    assert all(assert_settled(writer, [process]).values())
+
+
+@pytest.mark.long
+def test_a_gang_is_whole_although_a_node_is_made_anew(
+    plane: ControlPlane, writer: ClusterWriter, start: Started, proxy: TcpProxy
+) -> None:
+    n_members = 16
+    writer.create_many((our_node("node", cpu=8), our_node("near", cpu=8)))
+    with groups(plane) as those:
+        those.create(group("train", members=n_members))
+        process = start(url=proxy.url, **SLOWLY)
+        proxy.lag_new_connections(0.1)
+        writer.create_many(member("train", number, cpu="1") for number in range(n_members))
+        assert eventually(lambda: process.metric("forecast_assumed_pods") > n_members / 2, LONG), process.log
+        gone = _replace(writer, smaller())
+        proxy.lag_new_connections(0.001)
+        writer.create(our_node("stays", cpu=16))
+        # Their controller makes those that had been bound there anew.
+        writer.create_many(member("train", n_members + number, cpu="1") for number in range(gone))
+        assert eventually(lambda: bound(writer) == n_members, LONG), process.log[-3000:]
+        over = overcommitted(writer.list_all("pods"), writer.list_all("nodes"))
+        assert set(over) <= {"node"} and len(_there(writer)) <= 1 + IN_FLIGHT
+        writer.delete_many(_there(writer))
+        assert all(assert_settled(writer, [process]).values())
+
+
+@pytest.mark.long
+def test_cards_of_a_node_made_anew_are_given_out_once(writer: ClusterWriter, start: Started, proxy: TcpProxy) -> None:
+    n_pods = 16
+    writer.create(gpu_node("node", 4))
+    proxy.lag_new_connections(0.3)  # the watch of nodes, too
+    process = start(url=proxy.url, profiles=["gpu"], **SLOWLY)
+    writer.create_many(gpu_pod(f"share-{number}", milli=250) for number in range(n_pods))
+    assert eventually(lambda: process.metric("forecast_assumed_pods") > n_pods / 4, LONG), process.log
+    _replace(writer, gpu_node("node", 1))
+    proxy.lag_new_connections(0.001)
+    writer.create(gpu_node("stays", 8))
+    n_left = len(writer.list_all("pods"))
+    assert eventually(lambda: bound(writer) == n_left, LONG), process.log[-3000:]
+    there = _there(writer)
+    assert len(there) <= 4 + 3 * IN_FLIGHT
+    cards = [one["metadata"]["annotations"]["forecast-scheduler.io/gpu-index"] for one in there]
+    writer.delete_many(one for one, card in zip(there, cards, strict=True) if card != "0")
+    assert all(assert_settled(writer, [process], scheduler=GPUS).values())
+    assert overlapping(writer.list_all("pods"), writer.list_all("nodes")) == []
+    writer.create_many(gpu_pod(f"more-{number}", milli=250) for number in range(8))
+    assert eventually(lambda: bound(writer, "more") == 8, LONG), process.log[-3000:]
+    assert overlapping(writer.list_all("pods"), writer.list_all("nodes")) == []
+
+
+def _there(writer: ClusterWriter) -> list[Manifest]:
+    return writer.list_all("pods", field_selector="spec.nodeName=node")
+
+
+def _replace(writer: ClusterWriter, anew: Manifest) -> int:
+    """Another node of the name, and none of the pods of the first one; returns how many of these there were."""
+    writer.delete(next(one for one in writer.list_all("nodes") if one["metadata"]["name"] == "node"))
+    gone = _there(writer)
+    writer.delete_many(gone)
+    writer.create(anew)
+    return len(gone)
