@@ -209,7 +209,7 @@ class DryLoop:
 
     def _preempt(self, seats: Sequence[tuple[PodInfo, Nomination]]) -> bool:
         """In the cycle, under the lock: nominate pods; their victims go once the cycle is over."""
-        if self.tables.nominated.nominate_all(seats) is None:
+        if not self.tables.nominated.nominate_all(seats):
             return False
         self._nominations += seats
         return True

@@ -71,6 +71,7 @@ class ScheduleLoop:
                 locked=parts.scorer.reading,
                 failed=core.try_again,
                 evicted=parts.metrics.evicted,
+                violations=lambda victims: sum(tables.budgets.violated_by(victims)),
                 tell=lambda pod, reason, note: parts.reports.preempted(pod, note),
                 may_write=parts.may_write,
             )

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Final, Protocol
@@ -193,9 +193,7 @@ class SchedulingCycle:
             asked = by | ({answer.plugin} if answer.plugin else frozenset())
             message = f"{summary}. {answer.reason}" if answer.reason else summary
             if answer.code is Code.UNRESOLVABLE:
-                for other in pods[at:]:
-                    if other.pod.nominated_node:
-                        self._withdraw(other.pod)
+                self._withdraw_all(pods[at:])
             if answer.code is Code.UNRESOLVABLE or not profile.post_filters:
                 # What does not help one does not help another like it.
                 decisions.rejected.append(Rejected(pods[at:], asked, message, answer.wait_seconds))
@@ -313,15 +311,20 @@ class SchedulingCycle:
         if isinstance(answer, GangPlan):
             begun = self._preempt(answer.seats)
             will = "make room" if begun else "could make room"
+            seated = {pod.uid for pod, _ in answer.seats}
+            self._withdraw_all(queued for queued in pods if queued.pod.uid not in seated)
             nodes = len({there.node for _, there in answer.seats if there.victims})
             message = f"{message}. preemption: {answer.n_victims} pod(s) {will} on {nodes} node(s)."
             return Rejected(pods, frozenset({plugin.name}) if begun else by | {plugin.name}, message)
         if answer.code is Code.UNSCHEDULABLE:
             return Rejected(pods, frozenset({plugin.name}), f"{message}. {answer.reason}")
+        self._withdraw_all(pods)
+        return Rejected(pods, by | {plugin.name}, f"{message}. {answer.reason}", answer.wait_seconds)
+
+    def _withdraw_all(self, pods: Iterable[QueuedPod]) -> None:
         for queued in pods:
             if queued.pod.nominated_node:
                 self._withdraw(queued.pod)
-        return Rejected(pods, by | {plugin.name}, f"{message}. {answer.reason}", answer.wait_seconds)
 
     def _reasons_of(
         self, left: Sequence[tuple[QueuedPod, Verdict]], refusals: Mapping[str, Status]

@@ -145,7 +145,9 @@ class DefaultPreemption:
     # Inside
 
     def _untouchable(self) -> Collection[str]:
-        return () if self._assumed is None else self._assumed.uids()
+        refusing = self._nominated.refusing(self._clock())
+        assumed = () if self._assumed is None else self._assumed.uids()
+        return {*assumed, *refusing} if refusing else assumed
 
     def _forbidden(self, pod: PodInfo) -> str:
         """Why it may never preempt; '' = it may."""

@@ -1,6 +1,6 @@
 """Carries nominations out: a pod, or the members of a gang together, are nominated, and their victims are evicted.
 
-    in memory    pods of lower priority lose their nomination to the node; the pods are nominated
+    in memory    pods of lower priority lose their nomination to the node, and it is withdrawn; the pods are nominated
     API server   status.nominatedNodeName of all of them --one is gone--> nothing is evicted
                      |
                  each victim: condition DisruptionTarget, delete, event Preempted
@@ -23,6 +23,7 @@ from collections.abc import Callable, Coroutine, Iterable, Sequence
 from concurrent.futures import Future
 from contextlib import AbstractContextManager
 from typing import Any, Final, Protocol, TypeVar
+from weakref import WeakValueDictionary
 
 import orjson
 
@@ -49,6 +50,11 @@ T = TypeVar("T")
 _AT_ONCE: Final = 16
 _AGAIN_SECONDS: Final = 1.0
 """Between two rounds of tries."""
+
+_REFUSED_SECONDS: Final = 300.0
+"""A pod that the API server does not delete, because of a policy perhaps, is no victim for so long."""
+
+_REFUSALS: Final = 400
 
 Tell = Callable[[PodInfo, str, str], None]
 """Posts an event soon, and never waits: the pod it is about, its reason, its note."""
@@ -77,10 +83,12 @@ class PreemptionExecutor:
         tell: Tell = lambda pod, reason, note: None,
         failed: Callable[[PodInfo], None] = lambda pod: None,
         evicted: Callable[[], object] = lambda: None,
+        violations: Callable[[Sequence[PodInfo]], int] = lambda victims: 0,
         may_write: Callable[[], bool] = lambda: True,
         clock: Callable[[], float] = time.time,
     ) -> None:
         """
+        violations : how many of these victims violate a budget as it is now
         locked    : takes the lock of the tables
         failed    : told of a pod whose preemption failed, without the lock: it is to be tried again
         evicted   : told of each victim whose eviction the API server took; quick
@@ -88,9 +96,10 @@ class PreemptionExecutor:
         clock     : unix seconds
         """
         self._session, self._nominated, self._locked = session, nominated, locked
-        self._tell, self._failed, self._count = tell, failed, evicted
+        self._tell, self._failed, self._count, self._violations = tell, failed, evicted, violations
         self._may_write, self._clock = may_write, clock
         self._running = nominated.evicting
+        self._writing = WeakValueDictionary[str, asyncio.Lock]()  # by UID, of the loop
         nominated.withdrawn = self.withdraw
         self.failures = 0
 
@@ -103,11 +112,13 @@ class PreemptionExecutor:
         uids = [pod.uid for pod, _ in seats]
         if not self._running.isdisjoint(uids) or not self._may_write():
             return False
-        lower = self._nominated.nominate_all(seats)
-        if lower is None:
+        if not self._nominated.nominate_all(seats):
+            for pod, _ in seats:
+                if pod.nominated_node:
+                    self.withdraw(pod)
             return False
         self._running.update(uids)
-        work = self._carry_out(seats, [one.pod for one in lower if one.pod.uid not in uids])
+        work = self._carry_out(seats, self._violations(_victims(seats)))
         try:
             self._session.submit(work)
         except RuntimeError:
@@ -130,16 +141,17 @@ class PreemptionExecutor:
 
     # In the loop of the session
 
-    async def _carry_out(self, seats: Sequence[tuple[PodInfo, Nomination]], lower: Sequence[PodInfo]) -> None:
+    async def _carry_out(self, seats: Sequence[tuple[PodInfo, Nomination]], violations: int) -> None:
+        """violations: of budgets, as the plan has it."""
         pods = [pod for pod, _ in seats]
         try:
             gate = asyncio.Semaphore(_AT_ONCE)
             await _all(self._nominate(pod, there.node, gate) for pod, there in seats)
-            for one in lower:
-                await self._clear(one)
+            if self._violations(_victims(seats)) > violations:  # the nominations took their time
+                raise _Failed("a PodDisruptionBudget allows less than when the victims were chosen")
             ends = await _all(self._evict(victim, pod, seats, gate) for pod, there in seats for victim in there.victims)
+            self._running.difference_update(pod.uid for pod in pods)
             if not all(ends):
-                self._running.difference_update(pod.uid for pod in pods)
                 await asyncio.to_thread(self._failed, pods[0])  # may have been refused another nomination meanwhile
         except _Failed as error:
             self.failures += 1
@@ -152,19 +164,23 @@ class PreemptionExecutor:
             self.failures += 1
             logger.exception("preemption failed", extra={"pod": f"{pods[0].namespace}/{pods[0].name}"})
             await self._give_up(pods)
-        finally:
-            self._running.difference_update(pod.uid for pod in pods)
 
     async def _nominate(self, pod: PodInfo, node: str, gate: asyncio.Semaphore) -> None:
-        async with gate:
+        async with gate, self._status_of(pod):
             answer = await self._send("PATCH", pod_path(pod) + "/status", nomination_body(pod, node), MERGE)
         if is_gone(answer):
             raise _Failed(f"the pod is gone: {answer.text}")
         _require(answer, "it cannot be nominated (grant patch on pods/status)")
 
     async def _clear(self, pod: PodInfo) -> None:
-        """Best effort: the next nomination replaces it, and other schedulers only lose a hint."""
-        await self._send("PATCH", pod_path(pod) + "/status", nomination_body(pod, ""), MERGE)
+        """Unless the pod is nominated anew by then. Best effort: other schedulers only lose a hint."""
+        async with self._status_of(pod):
+            path, body = pod_path(pod) + "/status", nomination_body(pod, "")
+            await self._send("PATCH", path, body, MERGE, wanted=lambda: self._nominated.of(pod.uid) is None)
+
+    def _status_of(self, pod: PodInfo) -> asyncio.Lock:
+        """One request at a time says where the pod is nominated: the last one counts."""
+        return self._writing.setdefault(pod.uid, asyncio.Lock())
 
     async def _evict(
         self,
@@ -184,7 +200,7 @@ class PreemptionExecutor:
             if not self._is_wanted(seats):
                 return False
             if not is_gone(answer):  # whether it is gone the deletion will tell
-                _require(answer, f"{victim.namespace}/{victim.name} cannot be told why (grant patch on pods/status)")
+                self._require_of(victim, answer, "cannot be told why (grant patch on pods/status)")
                 if _is_terminating(answer):
                     return True  # it goes for another pod, too
             path, body = pod_path(victim), delete_body(victim)
@@ -193,7 +209,7 @@ class PreemptionExecutor:
             return True
         if not answer.is_success and not self._is_wanted(seats):
             return False
-        _require(answer, f"{victim.namespace}/{victim.name} cannot be evicted (grant delete on pods)")
+        self._require_of(victim, answer, "cannot be evicted (grant delete on pods)")
         self._count()
         # Names of other namespaces are nobody's business (kube-scheduler names the UID for that reason).
         is_near = victim.namespace == preemptor.namespace
@@ -201,6 +217,11 @@ class PreemptionExecutor:
         node = next(there.node for pod, there in seats if pod.uid == preemptor.uid)
         self._tell(victim, "Preempted", f"Preempted by pod {who} on node {node}")
         return True
+
+    def _require_of(self, victim: PodInfo, answer: Answer, what: str) -> None:
+        if answer.status >= _REFUSALS and not is_passing_or_conflict(answer):
+            self._nominated.refuses(victim.uid, self._clock() + _REFUSED_SECONDS)
+        _require(answer, f"{victim.namespace}/{victim.name} {what}")
 
     def _is_wanted(self, seats: Sequence[tuple[PodInfo, Nomination]]) -> bool:
         """Whether all these pods still wait for room on their nodes."""
@@ -251,6 +272,10 @@ async def _all(works: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
         if isinstance(end, BaseException):
             raise end
     return [end for end in ends if not isinstance(end, BaseException)]
+
+
+def _victims(seats: Sequence[tuple[PodInfo, Nomination]]) -> list[PodInfo]:
+    return [victim for _, there in seats for victim in there.victims]
 
 
 def _require(answer: Answer, what: str) -> None:

@@ -49,7 +49,8 @@ class NominatedPods(NodesAndPodsOnly):
 
     version    : a number that is another one after each change
     evicting   : UIDs of pods for which victims are being evicted at this moment; kept by the executor
-    withdrawn  : called with each pod whose nomination ended because that of another member of its gang did
+    withdrawn  : called with each of our pods whose nomination ended for a reason outside of the pod itself: its node
+                 went, a pod of higher priority took it, or the nomination of another member of its gang ended
     """
 
     name = "NominatedPods"
@@ -80,6 +81,7 @@ class NominatedPods(NodesAndPodsOnly):
         self._seated: OrderedDict[str, Nominated] = OrderedDict()  # assumed there, which may be taken back
         self.version = 0
         self.evicting: set[str] = set()
+        self._refusing: dict[str, float] = {}  # until when, by UID
         self.withdrawn: Callable[[PodInfo], object] = lambda pod: None
 
     def __len__(self) -> int:
@@ -104,20 +106,21 @@ class NominatedPods(NodesAndPodsOnly):
         self._count(one, 1)
         return True
 
-    def nominate_all(self, seats: Sequence[tuple[PodInfo, Nomination]]) -> list[Nominated] | None:
-        """Nominate one pod, or members of a gang together, all or none; None = not possible.
+    def nominate_all(self, seats: Sequence[tuple[PodInfo, Nomination]]) -> bool:
+        """Nominate one pod, or members of a gang together, all or none; returns whether that was possible.
 
-        Returns pods of lower priority that were nominated to these nodes and no longer are.
+        Pods of lower priority are no longer nominated to these nodes.
         """
         together = [pod.uid for pod, _ in seats] if len(seats) > 1 else ()
         for pod, _ in seats:
             self._remove(pod.uid)
-        lower = [one for pod, there in seats for one in self.clear_lower(there.node, pod.priority)]
+        for pod, there in seats:
+            self.clear_lower(there.node, pod.priority)
         for pod, there in seats:
             if not self.nominate(pod, there.node, [victim.uid for victim in there.victims], together):
                 self.forget(pod.uid for pod, _ in seats)
-                return None
-        return lower
+                return False
+        return True
 
     def clear(self, uid: str) -> Nominated | None:
         """The pod is not nominated any more, nor are those nominated together with it. Returns what it was."""
@@ -138,14 +141,14 @@ class NominatedPods(NodesAndPodsOnly):
             if one is not None:
                 self._ended(one.pod, one.node)
 
-    def clear_lower(self, node: str, priority: int) -> list[Nominated]:
+    def clear_lower(self, node: str, priority: int) -> None:
         """Somebody of this priority takes the node: our pods of lower priority are no longer nominated there."""
         row = self._state.row_of.get(node)
         there = () if row is None else self._on.get(row, {}).values()
         lower = [one for one in there if one.pod.priority < priority and self._is_ours(one.pod)]
         for one in lower:
             self.clear(one.pod.uid)
-        return lower
+            self.withdrawn(one.pod)
 
     def start_over(self, pods: Iterable[PodInfo], gang_of: Callable[[PodInfo], str | None] = lambda pod: None) -> None:
         """Another process may have made room since this one last did: forget all, and adopt what pods say."""
@@ -167,6 +170,16 @@ class NominatedPods(NodesAndPodsOnly):
             together = [pod.uid for pod in members] if gang_of(members[0]) else ()
             for pod in members:
                 self.nominate(pod, pod.nominated_node, together=together)
+
+    def refuses(self, uid: str, until: float) -> None:
+        """The API server did not delete a victim: it is none until then (unix seconds). For any thread."""
+        self._refusing = {**self._refusing, uid: until}
+
+    def refusing(self, now: float) -> Collection[str]:
+        """UIDs of those."""
+        if self._refusing:
+            self._refusing = {uid: until for uid, until in self._refusing.items() if until > now}
+        return self._refusing.keys()
 
     def is_waiting_for_victims(self, uids: Iterable[str]) -> bool:
         """Whether a victim of one of these pods still sits on the node that the pod is nominated to."""
@@ -336,7 +349,9 @@ class NominatedPods(NodesAndPodsOnly):
         elif there:
             for uid in list(there):
                 one = self.clear(uid)
-                if one is not None and not self._is_ours(one.pod):
+                if one is not None and self._is_ours(one.pod):
+                    self.withdrawn(one.pod)
+                elif one is not None:
                     self._unplaced[uid] = one.pod
 
     def _with(self, one: Nominated) -> list[Nominated]:

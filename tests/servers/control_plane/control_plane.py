@@ -153,6 +153,14 @@ class ApiServer:
         """End it now, as a crash would."""
         self._process.kill()
 
+    def pause(self) -> None:
+        """See ServerProcess."""
+        self._process.pause()
+
+    def resume(self) -> None:
+        """See ServerProcess."""
+        self._process.resume()
+
     def _answers(self, path: str) -> bool:
         request = urllib.request.Request(self.url + path, headers={"Authorization": f"Bearer {self._token}"})
         try:

@@ -55,6 +55,18 @@ class ServerProcess:
                 self._process.wait(seconds)
         self.kill()
 
+    def pause(self) -> None:
+        """Let it do nothing until `resume`: connections stay open, and nothing answers."""
+        self._signal(signal.SIGSTOP)
+
+    def resume(self) -> None:
+        """Let it go on."""
+        self._signal(signal.SIGCONT)
+
+    def _signal(self, number: int) -> None:
+        if self._process is not None:
+            os.killpg(self._process.pid, number)
+
     def kill(self) -> None:
         """End it now, as a crash would; harmless if it does not run."""
         if self._process is None:

@@ -105,7 +105,7 @@ class GangWorld:
 
     def _preempt(self, seats: Sequence[tuple[PodInfo, Nomination]]) -> bool:
         self.nominations |= {pod.name: there for pod, there in seats}
-        return self.nominated.nominate_all(seats) is not None
+        return self.nominated.nominate_all(seats)
 
     def run(self, *members: PodInfo, group: str = "shop/high") -> Decisions:
         """One cycle of these pods as a gang; group '' = each by itself."""

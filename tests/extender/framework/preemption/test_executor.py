@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import logging
 import threading
@@ -207,10 +208,83 @@ def test_lower_nominations_to_the_node_end_and_a_nomination_can_be_withdrawn(har
     assert harness.executor.carry_out([(higher, Nomination("n", (victim,)))])
     harness.wait(higher.uid)
     assert harness.ended == ["low"] and harness.nominated.of(lower.uid) is None
-    assert "nominatedNodeName" not in harness.found("low")["status"]  # type: ignore[index]
+    until(lambda: "nominatedNodeName" not in harness.found("low")["status"])  # type: ignore[index]
     harness.executor.withdraw(higher)
     until(lambda: "nominatedNodeName" not in (harness.found("x") or {"status": {"nominatedNodeName": ""}})["status"])
     assert len(harness.nominated) == 0
+
+
+def test_a_pod_that_lost_its_nomination_does_not_keep_it_in_its_status_where_the_other_pod_is_gone(
+    harness: Harness,
+) -> None:
+    lower, preemptor = harness.create("low"), harness.create("x")
+    assert harness.executor.carry_out([(lower, Nomination("n", ()))])
+    harness.wait(lower.uid)
+    harness.writer.delete_many([harness.found("x") or {}])
+    higher = decoded_with_priority(preemptor, 5)
+    assert harness.executor.carry_out([(higher, Nomination("n", ()))])
+    harness.wait(higher.uid)
+    assert harness.nominated.of(lower.uid) is None and harness.nominated.of(higher.uid) is None
+    until(lambda: "nominatedNodeName" not in harness.found("low")["status"])  # type: ignore[index]
+
+
+def test_a_pod_that_is_nominated_anew_when_its_preemption_fails_stays_nominated(
+    harness: Harness, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The loop tries it again at once, before its first nomination is taken out of its status."""
+    preemptor, victim = harness.create("x"), harness.create("v", on="n")
+    passed_on = harness.session.request
+    seats = [(preemptor, Nomination("n", ()))]
+    sent: list[str] = []
+
+    async def refuse_to_delete(method: str, path: str, body: bytes | None, **options: Any) -> Answer:
+        if method == "DELETE":
+            return answered(403, b'{"message": "no"}')
+        if method == "PATCH" and path.endswith("/x/status"):
+            sent.append((body or b"").decode())
+            if b"null" in (body or b""):
+                await asyncio.sleep(0.3)  # others are faster
+        return await passed_on(method, path, body, **options)
+
+    monkeypatch.setattr(harness.session, "request", refuse_to_delete)
+    monkeypatch.setattr(harness.executor, "_failed", lambda pod: harness.executor.carry_out(seats))
+    assert harness.executor.carry_out([(preemptor, Nomination("n", (victim,)))])
+    until(lambda: len(sent) >= 2)
+    harness.wait(preemptor.uid)
+    time.sleep(0.7)  # what would take it out comes afterwards
+    assert harness.found("x")["status"].get("nominatedNodeName") == "n"  # type: ignore[index]
+    assert harness.nominated.of(preemptor.uid) is not None
+
+
+def test_nobody_is_evicted_where_budgets_allow_less_than_when_the_victims_were_chosen(
+    harness: Harness, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    preemptor, victim = harness.create("x"), harness.create("v", on="n")
+    violated = iter((0, 1))
+    monkeypatch.setattr(harness.executor, "_violations", lambda victims: next(violated))
+    assert harness.executor.carry_out([(preemptor, Nomination("n", (victim,)))])
+    until(lambda: harness.failed == ["x"])
+    assert not is_going(harness.found("v")) and harness.nominated.of(preemptor.uid) is None
+    assert not harness.nominated.refusing(time.time())
+
+
+@pytest.mark.parametrize(("status", "refuses"), [(403, True), (404, False)])
+def test_a_victim_that_is_not_deleted_is_none_for_a_while(
+    harness: Harness, monkeypatch: pytest.MonkeyPatch, status: int, refuses: bool
+) -> None:
+    preemptor, victim = harness.create("x"), harness.create("v", on="n")
+    passed_on = harness.session.request
+
+    async def refuse_to_delete(method: str, path: str, body: bytes | None, **options: Any) -> Answer:
+        if method == "DELETE":
+            return answered(status, b'{"message": "no"}')
+        return await passed_on(method, path, body, **options)
+
+    monkeypatch.setattr(harness.session, "request", refuse_to_delete)
+    assert harness.executor.carry_out([(preemptor, Nomination("n", (victim,)))])
+    harness.wait(preemptor.uid)
+    assert (set(harness.nominated.refusing(time.time())) == {victim.uid}) is refuses
+    assert not harness.nominated.refusing(time.time() + 301)
 
 
 def decoded_with_priority(pod: PodInfo, priority: int) -> PodInfo:

@@ -129,9 +129,22 @@ def test_lower_nominations_give_way() -> None:
     world = World([node("a"), node("b")], [])
     for name, on, priority in (("low", "a", 1), ("same", "a", 5), ("elsewhere", "b", 1)):
         world.nominated.nominate(pod(name, priority=priority), on)
-    assert [one.pod.uid for one in world.nominated.clear_lower("a", 5)] == ["low"]
-    assert world.ended == [("low", "a")] and len(world.nominated) == 2
-    assert world.nominated.clear_lower("nowhere", 5) == []
+    withdrawn: list[str] = []
+    world.nominated.withdrawn = lambda pod: withdrawn.append(pod.uid)
+    for on in ("a", "nowhere"):
+        world.nominated.clear_lower(on, 5)
+    assert world.ended == [("low", "a")] and withdrawn == ["low"] and len(world.nominated) == 2
+
+
+def test_who_was_nominated_to_a_node_that_goes_is_nominated_no_more() -> None:
+    world = World([node("a"), node("b")], [])
+    withdrawn: list[str] = []
+    world.nominated.withdrawn = lambda pod: withdrawn.append(pod.uid)
+    for name, on in (("x", "a"), ("y", "b")):
+        world.put(pod(name))
+        world.nominated.nominate(pod(name), on)
+    world.view.cluster.apply(world.view.state.delete_node("a"))
+    assert withdrawn == ["x"] and world.nominated.of("y") is not None
 
 
 def test_after_a_restart_nominations_are_read_from_pods_that_wait() -> None:
@@ -239,8 +252,8 @@ def test_others_keep_their_nominations_when_more_important_pods_take_the_node() 
     world = shared_world()
     world.put(others("x", priority=1))
     world.nominated.nominate(pod("ours", priority=1), "a")
-    assert [one.pod.uid for one in world.nominated.clear_lower("a", 5)] == ["ours"]
-    assert world.nominated.of("x") is not None
+    world.nominated.clear_lower("a", 5)
+    assert world.nominated.of("ours") is None and world.nominated.of("x") is not None
 
 
 def test_our_own_status_is_not_followed() -> None:
