@@ -14,7 +14,6 @@ makes a pod unschedulable, whether or not the extender is configured as ignorabl
 from __future__ import annotations
 
 import logging
-import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
@@ -29,13 +28,11 @@ from extender.service.metrics import ServiceMetrics
 from extender.service.options import ServiceOptions
 from extender.service.workers import Deadline, Late, Workers
 from forecast.errors import ForecastError
+from scorer.service.quiet_log import QuietLog
 
 __all__ = ["NotReady", "Service", "error_response", "json_bytes", "service_of"]
 
 logger = logging.getLogger(__name__)
-
-# Something that fails or is late does so for every pod, hundreds of times a second: the metrics count, the log tells.
-_QUIET_SECONDS = 10.0
 
 
 class NotReady(ForecastError):
@@ -58,7 +55,7 @@ class Service:
     renderers: Workers
     draining: bool = False
     _was_ready: bool = False
-    _said: dict[str, float] = field(default_factory=dict)
+    _log: QuietLog = field(default_factory=lambda: QuietLog(logger))
 
     def require_ready(self) -> None:
         """Once ready, always ready: stale tables are the degradation ladder's matter. Raises NotReady."""
@@ -112,10 +109,7 @@ class Service:
         self._say(logging.ERROR, f"/{verb} failed, kube-scheduler got a neutral answer or an error", verb, error)
 
     def _say(self, level: int, message: str, verb: str, error: Exception | None = None) -> None:
-        now, about = time.monotonic(), f"{verb} {level}"
-        if now - self._said.get(about, -_QUIET_SECONDS) >= _QUIET_SECONDS:
-            self._said[about] = now
-            logger.log(level, message, extra={"verb": verb}, exc_info=error)
+        self._log.log(level, "%s", message, kind=verb, error=error, extra={"verb": verb})
 
 
 def service_of(request: Request) -> Service:

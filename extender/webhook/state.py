@@ -7,7 +7,6 @@ part of what whoever creates it reads where that is Fail.
 from __future__ import annotations
 
 import logging
-import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
@@ -19,12 +18,11 @@ from extender.templates.template_set import TemplateSet
 from extender.webhook.admission import Answer
 from extender.webhook.metrics import WebhookMetrics
 from extender.webhook.protocol import error_reply
+from scorer.service.quiet_log import QuietLog
 
 __all__ = ["InEffect", "WebhookService", "error_response", "json_bytes", "service_of"]
 
 logger = logging.getLogger(__name__)
-
-_QUIET_SECONDS = 10.0
 
 
 class InEffect(Protocol):
@@ -45,14 +43,12 @@ class WebhookService:
     store: InEffect
     metrics: WebhookMetrics
     draining: bool = False
-    _said: float = field(default=-_QUIET_SECONDS)
+    _log: QuietLog = field(default_factory=lambda: QuietLog(logger))
 
     def say_failure(self, error: Exception) -> None:
         """Log an exception that nobody expected: what fails does so for every pod, the metrics count."""
-        now = time.monotonic()
-        if now - self._said >= _QUIET_SECONDS:
-            self._said = now
-            logger.error("a pod could not be reviewed, failurePolicy decides what becomes of it", exc_info=error)
+        message = "a pod could not be reviewed, failurePolicy decides what becomes of it"
+        self._log.log(logging.ERROR, message, error=error)
 
 
 def service_of(request: Request) -> WebhookService:

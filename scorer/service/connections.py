@@ -9,15 +9,20 @@ Who has a request at work is never cut off, unless it does not read its answers:
 from __future__ import annotations
 
 import asyncio
+import logging
+from collections import deque
 from collections.abc import Sized
 from itertools import chain
 
 from uvicorn.protocols.http.flow_control import FlowControl
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
+from scorer.service.quiet_log import QuietLog
 from scorer.service.security import OPEN_PATHS
 
 __all__ = ["limited_protocol"]
+
+logger = logging.getLogger(__name__)
 
 _MOST_BESIDE_BODY = 512 * 1024
 """Bytes of header and trailers. Several times what is read at once, which may hold a whole request."""
@@ -34,13 +39,14 @@ is written whole: its request is over, and no longer among those that limits.py 
 def limited_protocol(header_seconds: float, unread_seconds: float, connections: int) -> type[HttpToolsProtocol]:
     """For one server. uvicorn itself waits for ever for a header and for answers to be read, takes headers of any size
     and requests in any number, and answers 503 to everybody, probes too, where idle connections are too many."""
-    kept = _Kept(connections)
+    kept, quiet = _Kept(connections), QuietLog(logger)
 
     class Limited(HttpToolsProtocol):
         _patience: asyncio.TimerHandle | None = None  # until a header is whole
         _unread: asyncio.TimerHandle | None = None  # until answers are read on
         _received = _body = 0  # bytes of the request
         _stranger = True
+        _unanswered: deque[RequestResponseCycle]  # the one at work first
 
         def data_received(self, data: bytes) -> None:
             super().data_received(data)
@@ -56,6 +62,7 @@ def limited_protocol(header_seconds: float, unread_seconds: float, connections: 
         def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
             super().connection_made(transport)
             self.flow = _OneByOne(transport, self.pipeline)
+            self._unanswered = deque()
             self._patience = self.loop.call_later(header_seconds, transport.close)
             kept.add(self)
 
@@ -72,9 +79,11 @@ def limited_protocol(header_seconds: float, unread_seconds: float, connections: 
             self._calm()
             kept.at_work(self)
             super().on_headers_complete()
+            self._unanswered.append(self.cycle)
 
         def on_response_complete(self) -> None:
             more = bool(self.pipeline)
+            self._unanswered.popleft()
             super().on_response_complete()
             if not more:
                 self._stranger = self._stranger and self.cycle.scope["path"] in OPEN_PATHS
@@ -108,7 +117,17 @@ def limited_protocol(header_seconds: float, unread_seconds: float, connections: 
             self._calm()
             self._read_on()
             kept.discard(self)
+            self._end_unanswered()
             super().connection_lost(exc)
+
+        def _end_unanswered(self) -> None:
+            # uvicorn's own lets only the last request know. The others would write to a transport that is closed.
+            if self._unanswered:
+                quiet.log(logging.INFO, "a client was gone before its answer")
+            self.pipeline.clear()
+            for cycle in self._unanswered:
+                cycle.disconnected = True
+                cycle.message_event.set()
 
         def _calm(self) -> None:
             if self._patience is not None:

@@ -44,6 +44,7 @@ from scorer.service.kubernetes_reviews import (
     token_review,
     user_of,
 )
+from scorer.service.quiet_log import Quiet, QuietLog
 from scorer.service.timed_cache import TimedCache
 
 __all__ = ["OUTAGE_PATHS", "AccessLimits", "KubernetesAccess", "Verdict"]
@@ -135,7 +136,7 @@ class KubernetesAccess:
         # Tokens are not kept, nor anything by which a token could be recognized elsewhere.
         self._salt = secrets.token_bytes(32)
         self._queues = {False: _Queue(limits.at_once), True: _Queue(limits.familiar_at_once)}
-        self._said = -_QUIET_SECONDS
+        self._log = QuietLog(logger, Quiet(_QUIET_SECONDS, clock))
 
     async def verdict(self, token: bytes, verb: str, path: str, address: str = "") -> Verdict:
         """Whether whoever shows this token may. verb: HTTP method in lower case; address: where the request is from."""
@@ -224,10 +225,7 @@ class KubernetesAccess:
         return await anyio.to_thread.run_sync(self._ask, path, body, limiter=queue.limiter)
 
     def _say(self, error: ReviewFailed) -> None:
-        now = self._clock()
-        if now - self._said >= _QUIET_SECONDS:
-            self._said = now
-            logger.warning("nobody can be let in who is not known yet: %s", error)
+        self._log.log(logging.WARNING, "nobody can be let in who is not known yet: %s", error)
 
 
 class _Queue:

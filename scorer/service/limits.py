@@ -16,11 +16,15 @@ from collections.abc import Callable
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from scorer.service.errors import ErrorAnswer, error_response
+from scorer.service.quiet_log import QuietLog
 from scorer.service.security import OPEN_PATHS
 
 __all__ = ["BodyLimit", "Busy", "Deadline", "Guard"]
 
 logger = logging.getLogger(__name__)
+
+_SHOWN = 200
+"""Characters of a path in the log: a client may send 512 KiB."""
 
 Observe = Callable[[str, str, int, float], None]
 """(method, route, status, seconds)"""
@@ -31,6 +35,7 @@ class Guard:
 
     def __init__(self, app: ASGIApp, observe: Observe, answer: ErrorAnswer = error_response) -> None:
         self._app, self._observe, self._answer = app, observe, answer
+        self._log = QuietLog(logger)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Run the rest of the application."""
@@ -47,8 +52,8 @@ class Guard:
 
         try:
             await self._app(scope, receive, watched_send)
-        except Exception:
-            logger.exception("%s %s failed", scope["method"], scope["path"])
+        except Exception as error:
+            self._log.log(logging.ERROR, "%s %r failed", scope["method"], scope["path"][:_SHOWN], error=error)
             if status == 0:
                 response = self._answer(500, "an error inside the service: its log says more; please report it")
                 await response(scope, receive, watched_send)

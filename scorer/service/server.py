@@ -27,6 +27,7 @@ from fastapi import FastAPI
 from forecast.errors import InputError
 from scorer.service.certificates import CertificateFiles, ReloadedCertificates
 from scorer.service.connections import limited_protocol
+from scorer.service.quiet_log import quiet_libraries
 
 __all__ = ["ScorerServer", "ServerOptions", "only_this_machine", "serve"]
 
@@ -106,7 +107,8 @@ class ScorerServer:
         # Requests share the interpreter with threads that make tables; each hand-over takes so long at most. Python's
         # 5 ms, several times a request, are felt.
         sys.setswitchinterval(_SWITCH_SECONDS)
-        self._uvicorn.run(sockets=[self._socket])
+        with quiet_libraries():
+            self._uvicorn.run(sockets=[self._socket])
 
     def stop(self) -> None:
         """Drain and end, see above; the second call does not wait."""

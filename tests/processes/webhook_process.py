@@ -129,14 +129,19 @@ class WebhookProcess(ScorerProcess):
     """Context manager around one process, with a certificate of its own for 127.0.0.1. ca: who signed it."""
 
     def __init__(
-        self, directory: Path, kubeconfig: Path, *arguments: str | Path, settings: Mapping[str, Any] | None = None
+        self,
+        directory: Path,
+        kubeconfig: Path,
+        *arguments: str | Path,
+        settings: Mapping[str, Any] | None = None,
+        code: Path = ROOT,
     ) -> None:
         directory.mkdir(parents=True, exist_ok=True)
         authority = Authority(directory, "authority")
         self.ca = authority.ca
         certificate, key = authority.issue("webhook")
         usual = ("--kubeconfig", kubeconfig, "--tls-cert", certificate, "--tls-key", key)
-        super().__init__(directory, *usual, *arguments, settings=settings or {}, command="webhook")
+        super().__init__(directory, *usual, *arguments, settings=settings or {}, command="webhook", code=code)
         self.http.close()
         self.http = httpx.Client(timeout=20, verify=ssl.create_default_context(cafile=str(self.ca)))
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Coroutine
 from typing import Any, Self
 
+import pytest
 import uvicorn
 from starlette.types import Receive, Scope, Send
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
@@ -101,6 +103,25 @@ def test_nothing_is_read_while_a_request_waits_for_the_one_before() -> None:
             assert transport.written.count(b"200 OK") == 3 and not transport.aborted
 
     _run(steps())
+
+
+def test_whoever_hangs_up_is_answered_nothing_and_costs_one_line(caplog: pytest.LogCaptureFixture) -> None:
+    async def steps() -> None:
+        async with Server() as server:
+            connected = [server.connect() for _ in range(20)]
+            for protocol, _ in connected:
+                protocol.data_received(ASK * 5)
+            await _settle()
+            for protocol, _ in connected:
+                protocol.connection_lost(None)
+            for _ in range(100):
+                server.answer.release()
+            await _settle()
+            assert server.asked == 20 and not any(transport.written for _, transport in connected)
+
+    with caplog.at_level(logging.INFO):
+        _run(steps())
+    assert [record.getMessage() for record in caplog.records] == ["a client was gone before its answer"]
 
 
 def test_who_reads_no_answer_is_hung_up_on() -> None:
