@@ -19,6 +19,7 @@ from forecast_scheduler.extender_settings import ExtenderSettings
 from forecast_scheduler.node_rule_options import node_rule_options
 from forecast_scheduler.scorer_options import scorer_options
 from forecast_scheduler.scorer_settings import ScorerSettings
+from forecast_scheduler.serving_access import hosts_of
 from forecast_scheduler.settings import Settings
 
 __all__ = [
@@ -81,6 +82,7 @@ def extender_service_options(settings: ExtenderSettings, scorer: ScorerSettings)
         metrics_open=settings.metrics_open,
         max_body_bytes=settings.max_body_bytes,
         max_concurrent=settings.max_concurrent,
+        hosts=hosts_of(settings),
         deadline_seconds=settings.deadline,
         node_metrics=scorer.node_metrics,
         service_metrics=scorer.service_metrics,

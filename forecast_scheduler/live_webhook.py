@@ -25,7 +25,7 @@ from extender.webhook.store import WEBHOOK_TIMING, TemplateStore, watchers
 from forecast.errors import InputError
 from forecast_scheduler.certificate_settings import certificate_options
 from forecast_scheduler.scorer_options import server_options
-from forecast_scheduler.serving_access import check_exposed, kubernetes_access
+from forecast_scheduler.serving_access import check_exposed, hosts_of, kubernetes_access
 from forecast_scheduler.webhook_settings import WebhookSettings
 from scorer.cluster.decoding import Kind
 from scorer.cluster.kubernetes_client import api_client, check_access
@@ -75,6 +75,7 @@ def open_webhook(settings: WebhookSettings, kubeconfig: Path | None = None) -> I
             metrics_open=settings.metrics_open,
             max_body_bytes=settings.max_body_bytes,
             max_concurrent=settings.max_concurrent,
+            hosts=hosts_of(settings),
         )
         reviewer = Reviewer(store, errors)
         access = kubernetes_access(settings, kubeconfig or settings.kubeconfig)

@@ -18,6 +18,7 @@ from forecast_scheduler.gpu_options import offline_pods
 from forecast_scheduler.node_rule_options import node_rule_options
 from forecast_scheduler.schedule_settings import ScheduleSettings
 from forecast_scheduler.scorer_options import scorer_options
+from forecast_scheduler.serving_access import hosts_of
 from forecast_scheduler.settings import Settings
 from scorer.service.options import ServiceOptions
 
@@ -131,6 +132,7 @@ def schedule_service_options(settings: Settings) -> ServiceOptions:
         metrics_open=ours.metrics_open,
         max_body_bytes=ours.max_body_bytes,
         max_concurrent=ours.max_concurrent,
+        hosts=hosts_of(ours),
         deadline_seconds=scorer.deadline,
         node_metrics=scorer.node_metrics,
         service_metrics=scorer.service_metrics,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from forecast_scheduler.scorer_settings import ScorerSettings
-from forecast_scheduler.serving_access import check_exposed
+from forecast_scheduler.serving_access import check_exposed, hosts_of
 from forecast_scheduler.serving_settings import ServingSettings
 from forecast_scheduler.settings import Settings
 from scorer.degradation import Ladder
@@ -60,6 +60,7 @@ def service_options(settings: ScorerSettings) -> ServiceOptions:
         metrics_open=settings.metrics_open,
         max_body_bytes=settings.max_body_bytes,
         max_concurrent=settings.max_concurrent,
+        hosts=hosts_of(settings),
         deadline_seconds=settings.deadline,
         node_metrics=settings.node_metrics,
         service_metrics=settings.service_metrics,

@@ -8,11 +8,12 @@ from typing import Final
 from forecast.errors import InputError
 from forecast_scheduler.serving_settings import ServingSettings
 from scorer.cluster.kubernetes_client import api_client
+from scorer.service.hosts import Hosts
 from scorer.service.kubernetes_access import AccessLimits, KubernetesAccess
 from scorer.service.kubernetes_reviews import api_server_ask, check_delegation
 from scorer.service.server import only_this_machine
 
-__all__ = ["check_exposed", "kubernetes_access"]
+__all__ = ["check_exposed", "hosts_of", "kubernetes_access"]
 
 _REVIEW_SECONDS: Final = 3.0
 """An answer of the API server comes within, or whoever asks us is told to come back."""
@@ -29,6 +30,18 @@ def check_exposed(settings: ServingSettings) -> None:
         f"{group}.kubernetes_auth: true, {group}.token_files (--token-file) or {group}.client_ca (--client-ca), "
         f"or {group}.anonymous: true if anybody may (docs/security.md)"
     )
+
+
+def hosts_of(settings: ServingSettings) -> Hosts:
+    """Under which names clients may ask. Raises InputError: a name with port, path or scheme."""
+    for name in settings.allowed_hosts:
+        if not name or set(name) & set("/:*@ "):
+            raise InputError(
+                f"{settings.group}.allowed_hosts names {name!r}: write the host name alone, for instance "
+                "forecast.example.com"
+            )
+    names = frozenset(name.lower().removesuffix(".") for name in settings.allowed_hosts)
+    return Hosts(names, loopback=only_this_machine(settings.host))
 
 
 def kubernetes_access(settings: ServingSettings, kubeconfig: Path | None) -> KubernetesAccess | None:

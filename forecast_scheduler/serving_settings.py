@@ -38,6 +38,10 @@ class ServingSettings(SettingGroup):
     metrics_open: bool = False
     """Whether /metrics needs no token."""
 
+    allowed_hosts: list[str] = Field(default_factory=list)
+    """Host names, without port, under which clients ask: of an ingress, for instance. None: any; on a loopback address
+    localhost only (docs/security.md)."""
+
     tls_cert: Path | None = None
     """PEM file with the server's certificate; None: plain HTTP."""
 

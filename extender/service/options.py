@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from forecast.errors import InputError
+from scorer.service.hosts import ANY_HOST, Hosts
 
 __all__ = ["ServiceOptions"]
 
@@ -26,6 +27,7 @@ class ServiceOptions:
     bind_threads     : bindings under way at once; kube-scheduler binds many pods at a time
     node_metrics     : export the series of each node; 55 per node with five resources
     service_metrics  : export the series of each service; 10 per service with five resources
+    hosts            : names under which it is asked (scorer/service/hosts.py)
     """
 
     token_files: tuple[Path, ...] = ()
@@ -39,6 +41,7 @@ class ServiceOptions:
     bind_threads: int = 32
     node_metrics: bool = True
     service_metrics: bool = True
+    hosts: Hosts = ANY_HOST
 
     def __post_init__(self) -> None:
         for name in (

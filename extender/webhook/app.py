@@ -15,6 +15,7 @@ from extender.webhook.options import WebhookOptions
 from extender.webhook.state import InEffect, WebhookService, error_response
 from scorer.service.documents import bare_app, serve_document
 from scorer.service.errors import add_error_handlers
+from scorer.service.hosts import HostCheck
 from scorer.service.kubernetes_access import KubernetesAccess
 from scorer.service.limits import BodyLimit, Busy, Guard
 from scorer.service.security import SecurityHeaders, add_authentication
@@ -53,6 +54,7 @@ def create_app(
     with_tokens = add_authentication(
         app, options.token_files, access, metrics_open=options.metrics_open, answer=error_response
     )
+    app.add_middleware(HostCheck, hosts=options.hosts, answer=error_response)
     app.add_middleware(Guard, observe=metrics.observe_request, answer=error_response)
     app.add_middleware(SecurityHeaders)
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from forecast.errors import InputError
+from scorer.service.hosts import ANY_HOST, Hosts
 
 __all__ = ["WebhookOptions"]
 
@@ -20,6 +21,7 @@ class WebhookOptions:
     max_body_bytes  : of a request; the API server takes objects up to 3 MiB
     max_concurrent  : requests at work at once; more are turned away with 503, and failurePolicy decides
     receive_seconds : by then a body must have arrived
+    hosts           : names under which it is asked (scorer/service/hosts.py)
     """
 
     token_files: tuple[Path, ...] = ()
@@ -27,6 +29,7 @@ class WebhookOptions:
     max_body_bytes: int = 8 * 2**20
     max_concurrent: int = 256
     receive_seconds: float = 5.0
+    hosts: Hosts = ANY_HOST
 
     def __post_init__(self) -> None:
         for name in ("max_body_bytes", "max_concurrent", "receive_seconds"):

@@ -11,7 +11,7 @@ from extender.webhook.metrics import MUTATE
 from extender.webhook.openapi import body, plain_answer, review_answer, state_answer
 from extender.webhook.protocol import Malformed
 from extender.webhook.state import error_response, json_bytes, service_of
-from scorer.service.errors import Refusal
+from scorer.service.requests import json_body
 
 __all__ = ["router"]
 
@@ -28,10 +28,7 @@ async def mutate(request: Request) -> Response:
     Everything else passes as it is. The answer to the same question is the same; a dry run only leaves no traces here.
     """
     service = service_of(request)
-    kind = request.headers.get("content-type", "")
-    if not kind.startswith("application/json"):
-        raise Refusal(415, f"the content type is {kind[:60]!r}: send application/json")
-    content = await request.body()
+    content = await json_body(request)
     if not service.store.ready:
         service.metrics.count(Outcome.NOT_READY)
         return error_response(503, _NOT_READY)

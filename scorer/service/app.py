@@ -11,6 +11,7 @@ from prometheus_client.registry import Collector
 from scorer.answers import ScorerApi
 from scorer.service.documents import bare_app, serve_document
 from scorer.service.errors import add_error_handlers
+from scorer.service.hosts import HostCheck
 from scorer.service.kubernetes_access import KubernetesAccess
 from scorer.service.limits import BodyLimit, Busy, Deadline, Guard
 from scorer.service.metrics import ServiceMetrics
@@ -73,6 +74,7 @@ def assembled(
     app.add_middleware(BodyLimit, max_bytes=options.max_body_bytes, seconds=options.deadline_seconds)
     app.add_middleware(Busy, max_concurrent=options.max_concurrent)
     with_tokens = add_authentication(app, options.token_files, access, metrics_open=options.metrics_open)
+    app.add_middleware(HostCheck, hosts=options.hosts)
     app.add_middleware(Guard, observe=metrics.observe_request)
     app.add_middleware(SecurityHeaders)
 

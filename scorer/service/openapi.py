@@ -35,11 +35,12 @@ _EXAMPLES: dict[str, dict[str, Any]] = {
 _ERRORS = {
     400: "The body is not JSON.",
     401: "No token, or a wrong one (only where tokens are configured).",
-    403: "The token is valid, and its user may not do this (only where the API server is asked).",
+    403: "The token's user may not do this, or Host or Origin is foreign (docs/security.md).",
     404: "No such node or service, or no report.",
     405: "Another method is meant.",
     408: "The body came too slowly.",
     413: "The body is too large.",
+    415: "The body is not announced as application/json.",
     422: "Understood, but not usable: a wrong type, a name that is not known, too many nodes.",
     500: "An error of ours; the log says more.",
     503: "Not ready, too busy, or the deadline passed: ask again after Retry-After seconds.",

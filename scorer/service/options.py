@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from forecast.errors import InputError
+from scorer.service.hosts import ANY_HOST, Hosts
 
 __all__ = ["ServiceOptions"]
 
@@ -22,6 +23,7 @@ class ServiceOptions:
     max_nodes           : node names in one request
     node_metrics        : export the series of each node; 55 per node with five resources
     service_metrics     : export the series of each service; 10 per service with five resources
+    hosts               : names under which it is asked (hosts.py)
     report              : page that is offered at /report; None = none
     """
 
@@ -34,6 +36,7 @@ class ServiceOptions:
     node_metrics: bool = True
     service_metrics: bool = True
     report: Path | None = None
+    hosts: Hosts = ANY_HOST
 
     def __post_init__(self) -> None:
         for name in ("max_body_bytes", "max_concurrent", "deadline_seconds", "max_nodes"):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TypeVar
 
 import msgspec
+from fastapi import Request
 
 from scorer.answers import ScorerApi
 from scorer.cluster.decoding import decode_pod
@@ -12,7 +13,7 @@ from scorer.cluster.objects import PodInfo
 from scorer.service.bodies import ChargeRequest, ExplainRequest, PodReference, ScoresRequest
 from scorer.service.errors import Refusal
 
-__all__ = ["decode_charge", "decode_explain", "decode_scores", "pod_of"]
+__all__ = ["decode_charge", "decode_explain", "decode_scores", "json_body", "pod_of"]
 
 Body = TypeVar("Body", ScoresRequest, ChargeRequest, ExplainRequest, PodReference)
 
@@ -20,6 +21,15 @@ _SCORES = msgspec.json.Decoder(ScoresRequest)
 _CHARGE = msgspec.json.Decoder(ChargeRequest)
 _EXPLAIN = msgspec.json.Decoder(ExplainRequest)
 _POD = msgspec.json.Decoder(PodReference)
+
+
+async def json_body(request: Request) -> bytes:
+    """The body. Raises Refusal for another content type: a page of another origin in a browser may send other types
+    without asking first, JSON it may not."""
+    kind = request.headers.get("content-type", "")
+    if kind.partition(";")[0].strip().lower() != "application/json":
+        raise Refusal(415, f"the content type is {kind[:60]!r}: send application/json")
+    return await request.body()
 
 
 def decode_scores(body: bytes, max_nodes: int) -> ScoresRequest:
@@ -73,10 +83,10 @@ def _too_deep() -> Refusal:
     return Refusal(400, "the body is nested too deeply to be a Pod: send the object as kubectl prints it")
 
 
-Request = TypeVar("Request", ScoresRequest, ExplainRequest)
+Asked = TypeVar("Asked", ScoresRequest, ExplainRequest)
 
 
-def _checked(request: Request, max_nodes: int) -> Request:
+def _checked(request: Asked, max_nodes: int) -> Asked:
     if request.nodes is not None and len(request.nodes) > max_nodes:
         raise Refusal(
             422,

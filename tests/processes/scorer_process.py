@@ -36,6 +36,7 @@ class ScorerProcess:
     directory : where its settings and its log go
     ready     : wait until it is
     command   : which service it is; `scorer` or `extender`
+    code      : directory of the code that runs
     """
 
     def __init__(
@@ -45,17 +46,19 @@ class ScorerProcess:
         settings: Mapping[str, Any] | None = None,
         ready: bool = True,
         command: str = "scorer",
+        code: Path = ROOT,
     ) -> None:
         directory.mkdir(parents=True, exist_ok=True)
         config = directory / "settings.yaml"
         config.write_text(yaml.safe_dump(dict(settings_of() if settings is None else settings)))
+        self._code = code
         self._command = [sys.executable, "-m", "forecast_scheduler", command, "--port", "0", "--config", str(config)]
         self._command += map(str, arguments)
         self._says = f"{command}: http".encode()
         self._out, self._err, self._ready = directory / "stdout", directory / "log", ready
         self.process: subprocess.Popen[bytes] | None = None
         self.url = ""
-        self.http = httpx.Client(timeout=20)
+        self.http = httpx.Client(timeout=20, headers={"Content-Type": "application/json"})
 
     def __enter__(self) -> Self:
         try:
@@ -87,7 +90,7 @@ class ScorerProcess:
         self._out.write_bytes(b"")
         with self._out.open("ab") as out, self._err.open("ab") as err:
             self.process = subprocess.Popen(
-                self._command, cwd=ROOT, stdin=subprocess.DEVNULL, stdout=out, stderr=err,
+                self._command, cwd=self._code, stdin=subprocess.DEVNULL, stdout=out, stderr=err,
                 env=os.environ | {"OMP_NUM_THREADS": "1"},
             )  # fmt: skip
         if not eventually(lambda: self._listens() or self.process_ended(), _START_SECONDS) or not self._listens():

@@ -25,6 +25,7 @@ from extender.service.state import Service, error_response, json_bytes, service_
 from extender.service.workers import Deadline, Late
 from scorer.cluster.objects import PodInfo
 from scorer.service.errors import Refusal
+from scorer.service.requests import json_body
 
 __all__ = ["router"]
 
@@ -45,7 +46,7 @@ async def filter_nodes(request: Request) -> Response:
     Nodes that we do not know pass. With `nodeCacheCapable: true` names are exchanged; whole nodes are understood, too.
     """
     service = service_of(request)
-    content = await _content(request)
+    content = await json_body(request)
     deadline = Deadline(service.options.deadline_seconds)
     try:
         asked = _decoded(service, "filter", decode_asked, content)
@@ -77,7 +78,7 @@ async def filter_nodes(request: Request) -> Response:
 async def prioritize(request: Request) -> Response:
     """Points by node, positive for better ones, negative for worse. Nodes that are missing have 0, which is neutral."""
     service = service_of(request)
-    content = await _content(request)
+    content = await json_body(request)
     deadline = Deadline(service.options.deadline_seconds)
     try:
         asked = _decoded(service, "prioritize", decode_asked, content)
@@ -101,7 +102,7 @@ async def prioritize(request: Request) -> Response:
 async def preempt(request: Request) -> Response:
     """The nodes among those with victims where our filters would let the pod in once the victims are gone."""
     service = service_of(request)
-    content = await _content(request)
+    content = await json_body(request)
     deadline = Deadline(service.options.deadline_seconds)
     try:
         asked = _decoded(service, "preempt", decode_preemption, content)
@@ -122,7 +123,7 @@ async def preempt(request: Request) -> Response:
 async def bind(request: Request) -> Response:
     """Bind a pod to a node, where that is switched on. An empty Error: the pod is bound to that node."""
     service = service_of(request)
-    content = await _content(request)
+    content = await json_body(request)
     try:
         error = await _bind(service, _decoded(service, "bind", decode_binding, content))
     except Unusable as unusable:
@@ -165,14 +166,6 @@ def _pod(service: Service, pod: Raw, deadline: Deadline) -> PodInfo:
     if seconds is not None:
         deadline.move(seconds)
     return read
-
-
-async def _content(request: Request) -> bytes:
-    """The body. A page in a browser may send other types to us without asking first, JSON it may not."""
-    kind = request.headers.get("content-type", "")
-    if not kind.startswith("application/json"):
-        raise Refusal(415, f"the content type is {kind[:60]!r}: send application/json")
-    return await request.body()
 
 
 def _decoded(service: Service, verb: str, decode: Callable[[bytes], T], content: bytes) -> T:

@@ -8,7 +8,7 @@ from starlette.responses import Response
 from scorer.service.bodies import ChargeBody
 from scorer.service.errors import json_response
 from scorer.service.openapi import answer, body
-from scorer.service.requests import decode_charge, decode_explain, decode_scores, pod_of
+from scorer.service.requests import decode_charge, decode_explain, decode_scores, json_body, pod_of
 from scorer.service.state import ReadyService
 from scorer.service.translation import explanation_body, scores_body
 
@@ -21,7 +21,7 @@ explaining = APIRouter(prefix="/v1", tags=["placement"])
 """Changes nothing."""
 
 
-@router.post("/scores", responses=answer("ScoresBody", 400, 408, 413, 422), openapi_extra=body("ScoresRequest"))
+@router.post("/scores", responses=answer("ScoresBody", 400, 408, 413, 415, 422), openapi_extra=body("ScoresRequest"))
 async def scores(request: Request, service: ReadyService) -> Response:
     """Score nodes for a pod: 0 worst, 100 best.
 
@@ -32,7 +32,7 @@ async def scores(request: Request, service: ReadyService) -> Response:
     """
     # Straight on the event loop: scoring takes a fraction of a millisecond, a hop to a thread as long again.
     with service.metrics.stage("decode"):
-        asked = decode_scores(await request.body(), service.options.max_nodes)
+        asked = decode_scores(await json_body(request), service.options.max_nodes)
         pod = pod_of(asked.pod, service.scorer)
     with service.metrics.stage("score"):
         scored = service.scorer.score(pod, asked.nodes, asked.weights)
@@ -40,20 +40,20 @@ async def scores(request: Request, service: ReadyService) -> Response:
         return json_response(scores_body(scored, ranking=asked.ranking))
 
 
-@router.post("/charges", responses=answer("ChargeBody", 400, 408, 413, 422), openapi_extra=body("ChargeRequest"))
+@router.post("/charges", responses=answer("ChargeBody", 400, 408, 413, 415, 422), openapi_extra=body("ChargeRequest"))
 async def charges(request: Request, service: ReadyService) -> Response:
     """Reckon with a pod on a node before its binding is seen, for `seconds` at most.
 
     For an extender elsewhere, which is not told kube-scheduler's decision: without this, pods that follow each other
     quickly are all sent to the same node. A node that is not known is not charged.
     """
-    asked = decode_charge(await request.body())
+    asked = decode_charge(await json_body(request))
     charged = service.scorer.charge_provisionally(pod_of(asked.pod, service.scorer), asked.node, asked.seconds)
     return json_response(ChargeBody(charged))
 
 
 @explaining.post(
-    "/explain", responses=answer("ExplanationBody", 400, 408, 413, 422), openapi_extra=body("ExplainRequest")
+    "/explain", responses=answer("ExplanationBody", 400, 408, 413, 415, 422), openapi_extra=body("ExplainRequest")
 )
 async def explain(request: Request, service: ReadyService) -> Response:
     """Score nodes for a pod and say why, for the best `top` of them.
@@ -62,7 +62,7 @@ async def explain(request: Request, service: ReadyService) -> Response:
     bounding resource. Overall: runner-up and margin, model version, age of the data, degradation level.
     """
     with service.metrics.stage("decode"):
-        asked = decode_explain(await request.body(), service.options.max_nodes)
+        asked = decode_explain(await json_body(request), service.options.max_nodes)
         pod = pod_of(asked.pod, service.scorer)
     with service.metrics.stage("explain"):
         explanation = await service.in_thread(

@@ -19,7 +19,8 @@ class AppClient:
         self.app = app
         self._runner = asyncio.Runner()
         transport = httpx.ASGITransport(app, raise_app_exceptions=False)
-        self._client = httpx.AsyncClient(transport=transport, base_url="http://scorer")
+        headers = {"Content-Type": "application/json"}
+        self._client = httpx.AsyncClient(transport=transport, base_url="http://scorer", headers=headers)
 
     def __enter__(self) -> Self:
         return self

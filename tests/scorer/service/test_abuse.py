@@ -15,6 +15,7 @@ from tests.scorer.service.served import process
 
 REQUEST = b"POST /v1/scores HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n%s"
 REQUEST_HEALTH = b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n"
+JSON_TYPE = {"Content-Type": "application/json"}
 LIMIT = 2**20  # of serve_fake_scorer
 
 
@@ -42,7 +43,7 @@ def _send(url: str, data: bytes, *, half_close: bool = False) -> bytes:
 
 
 def _alive(url: str) -> bool:
-    scored = httpx.post(f"{url}/v1/scores", content=BODY).json()["scores"]
+    scored = httpx.post(f"{url}/v1/scores", content=BODY, headers=JSON_TYPE).json()["scores"]
     return set(scored) == {"node-01", "node-02"}
 
 
@@ -90,7 +91,7 @@ def test_many_connections_that_say_nothing_do_not_keep_others_out(url: str) -> N
 
 def _mutate(url: str, count: int) -> None:
     rng, seen = random.Random(4), set()
-    with httpx.Client() as client:
+    with httpx.Client(headers=JSON_TYPE) as client:
         for number in range(count):
             body = mutated(rng)
             answer = client.post(f"{url}/v1/{rng.choice(['scores', 'explain'])}", content=body)

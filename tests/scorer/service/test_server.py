@@ -261,7 +261,8 @@ def _send(connection: socket.socket, content: bytes) -> None:
 
 
 def test_a_body_in_chunks_of_one_byte_is_read(scorer: FakeScorer) -> None:
-    request = b"POST /v1/scores HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n"
+    request = b"POST /v1/scores HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
+    request += b"Transfer-Encoding: chunked\r\n\r\n"
     request += b"1\r\n \r\n" * 120_000 + b"0\r\n\r\n"
     with served(create_app(scorer)) as url, socket.create_connection(_address(url), timeout=20) as slow:
         slow.sendall(request)
