@@ -20,6 +20,10 @@ _ERRORS: Final = (OSError, ssl.SSLError, asyncio.IncompleteReadError, TimeoutErr
 _PIPELINED: Final = 40
 
 
+_TRUSTING: Final = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+_TRUSTING.check_hostname, _TRUSTING.verify_mode = False, ssl.CERT_NONE
+
+
 @dataclass(frozen=True, slots=True)
 class Target:
     """post: a path that takes bodies, of body_bytes at most; get: one with a large answer."""
@@ -33,11 +37,7 @@ class Target:
 
     async def connect(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
         """Trusts any certificate."""
-        context = None
-        if self.tls:
-            context = ssl.create_default_context()
-            context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
-        return await asyncio.open_connection(self.host, self.port, ssl=context)
+        return await asyncio.open_connection(self.host, self.port, ssl=_TRUSTING if self.tls else None)
 
     def head(self, length: int) -> bytes:
         """Of a POST with a body of this length."""
