@@ -16,14 +16,13 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Collection, Iterable, Sequence
-from typing import Final
 
 from extender.framework.gangs.attempts import UNTRIED
 from extender.framework.gangs.group_apis import APIS, OURS, ApiState, GroupApi, api_of
 from extender.framework.gangs.group_topology import ANYWHERE, GroupTopology
 from extender.framework.gangs.known_gang import KnownGang
 from extender.framework.gangs.labels import group_of, role_of
-from extender.framework.gangs.members import Standing, sizes_of
+from extender.framework.gangs.members import sizes_of
 from extender.framework.gangs.minima import Count, are_met, placing_order, shortfall
 from extender.framework.gangs.options import GangOptions
 from extender.framework.gangs.pod_group import PodGroupInfo
@@ -50,8 +49,6 @@ __all__ = ["GATE", "GangDirectory"]
 
 GATE = "Gang"
 """Name of the plugin."""
-
-_COUNTED: Final = frozenset({Standing.SITS, Standing.WAITS})
 
 
 class GangDirectory(NodesAndPodsOnly):
@@ -95,7 +92,7 @@ class GangDirectory(NodesAndPodsOnly):
         uids = [pod.uid for pod in pods if self._concerns(pod)]
         if uids:
             with self._lock:
-                touched = dict.fromkeys(key for uid in uids for key in self._follow(uid))
+                touched = self._roster.count(uids)
             self._settle(touched)
 
     def rebuild(self) -> None:
@@ -103,8 +100,7 @@ class GangDirectory(NodesAndPodsOnly):
         with self._lock:
             touched = dict.fromkeys(self._gangs)
             self._roster.forget_pods()
-            for uid in self._state.pods:
-                touched.update(dict.fromkeys(self._roster.count(uid)))
+            touched.update(dict.fromkeys(self._roster.count(self._state.pods, is_rebuild=True)))
         self._settle(touched)
 
     def replace_groups(self, groups: Sequence[PodGroupInfo], api: GroupApi = OURS, *, is_served: bool = True) -> None:
@@ -306,17 +302,6 @@ class GangDirectory(NodesAndPodsOnly):
     def _concerns(self, pod: PodInfo) -> bool:
         return pod.uid in self._roster.member_of or group_of(pod) is not None
 
-    def _follow(self, uid: str) -> list[str]:
-        """Count a pod that has changed. With one more member another part of the group may fit."""
-        before = self._roster.member_of.get(uid)
-        touched = self._roster.count(uid)
-        now = self._roster.member_of.get(uid)
-        if now is not None and now[1].standing is Standing.WAITS:
-            has_come = before is None or before[0] != now[0] or before[1].standing not in _COUNTED
-            if has_come:
-                self._gangs[now[0]].attempts = UNTRIED
-        return touched
-
     def _set_info(self, key: str, info: PodGroupInfo | None) -> bool:
         """Whether it asks for something else than before."""
         if info is None and key not in self._gangs:
@@ -369,8 +354,11 @@ class GangDirectory(NodesAndPodsOnly):
             return
         is_seated = are_met(info.minima, self._seated(gang))
         is_complete = is_seated or are_met(info.minima, gang.members.present(info.minima))
-        if not is_complete or (is_seated and are_met(info.minima, gang.members.confirmed(info.minima))):
-            gang.attempts = UNTRIED  # those that are assumed may be given back before anybody has bound them
+        if gang.attempts is not UNTRIED:
+            # Those that are assumed may be given back before anybody has bound them.
+            is_bound = is_seated and are_met(info.minima, gang.members.confirmed(info.minima))
+            if is_bound or not is_complete:
+                gang.attempts = UNTRIED
         if is_complete and gang.complete_since is None and not info.problem:
             gang.complete_since = self._clock()
         gang.reason = reason_of(info, gang.attempts, is_seated=is_seated, is_complete=is_complete)

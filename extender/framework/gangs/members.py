@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
-from enum import Enum, auto
-from typing import TypeVar
+from enum import IntEnum, auto
+from typing import NamedTuple, TypeVar
 
 from extender.framework.gangs.minima import Count, Minima
 from scorer.cluster.objects import Phase, PodInfo
@@ -16,8 +15,8 @@ __all__ = ["Member", "Members", "Standing", "sizes_of", "standing_of"]
 K = TypeVar("K", bound=Hashable)
 
 
-class Standing(Enum):
-    """What a member is to its group.
+class Standing(IntEnum):
+    """What a member is to its group. A number, since those are hashed at once: sums have it as their key.
 
     SITS      : has a node, or is assumed to; the group can count on it
     WAITS     : may be placed by us
@@ -64,16 +63,25 @@ def sizes_of(pods: Sequence[PodInfo]) -> list[float]:
     return [sum(amount / most[kind] for kind, amount in pod.requests.items() if most[kind] > 0) for pod in pods]
 
 
-@dataclass(frozen=True, slots=True)
-class Member:
-    """A pod as it was counted. is_assumed: it sits, and the watch has not said so yet; is_ours: it names us as its
-    scheduler."""
+class Member(NamedTuple):
+    """As what a pod is counted. Pods that are alike in this are counted together.
 
-    pod: PodInfo
+    is_assumed : it sits, and the watch has not said so yet
+    is_ours    : it names us as its scheduler
+    owner      : UID of its controller, '' = none
+    is_running : its phase is Running
+    """
+
     role: str
     standing: Standing
     is_assumed: bool = False
     is_ours: bool = True
+    owner: str = ""
+    is_running: bool = False
+
+    def is_confirmed_by(self, now: Member) -> bool:
+        """Whether nothing has changed but that the watch shows the pod on its node."""
+        return self.is_assumed and not now.is_assumed and self == now._replace(is_assumed=True)
 
 
 class Members:
@@ -100,19 +108,20 @@ class Members:
         """Pods, whatever they are up to."""
         return self._members.total()
 
-    def add(self, member: Member) -> None:
-        """A pod is in the group."""
-        if member.standing is Standing.SITS:
-            self.sitting[member.pod.uid] = member.pod
-        elif member.standing is Standing.WAITS:
-            self.waiting[member.pod.uid] = member.pod
-        self._count(member, 1)
+    def put(self, pod: PodInfo, standing: Standing) -> None:
+        """Note a pod as it is now; `count` counts it."""
+        uid = pod.uid
+        self.sitting.pop(uid, None)
+        self.waiting.pop(uid, None)
+        if standing is Standing.SITS:
+            self.sitting[uid] = pod
+        elif standing is Standing.WAITS:
+            self.waiting[uid] = pod
 
-    def remove(self, member: Member) -> None:
-        """Undo `add` of the very same."""
-        self.sitting.pop(member.pod.uid, None)
-        self.waiting.pop(member.pod.uid, None)
-        self._count(member, -1)
+    def drop(self, uid: str) -> None:
+        """Note that a pod is in the group no longer."""
+        self.sitting.pop(uid, None)
+        self.waiting.pop(uid, None)
 
     def number(self, standing: Standing) -> int:
         """Of members."""
@@ -158,29 +167,32 @@ class Members:
                     by_role[role] += succeeded[role]
         return Count(members, by_role)
 
-    def _count(self, member: Member, sign: int) -> None:
-        standing, role, owner = member.standing, member.role, member.pod.owner_uid
-        _add(self._members, standing, sign)
-        self.ours += sign * member.is_ours
+    def count(self, member: Member, number: int) -> None:
+        """Count so many pods more of this kind, or fewer."""
+        standing, role, owner = member.standing, member.role, member.owner
+        _add(self._members, standing, number)
+        self.ours += number * member.is_ours
         if role:
-            _add(self._by_role, (standing, role), sign)
-        if standing is Standing.SITS and member.pod.phase is Phase.RUNNING:
-            self._running += sign
-        if standing is Standing.SITS and member.is_assumed:
-            _add(self._assumed, role, sign)
+            _add(self._by_role, (standing, role), number)
+        if standing is Standing.SITS:
+            self._running += number * member.is_running
+            if member.is_assumed:
+                _add(self._assumed, role, number)
         if not owner:
             return
         if standing in _LIVING:
-            _add(self._living, owner, sign)
+            _add(self._living, owner, number)
         elif standing is Standing.SUCCEEDED:
             succeeded = self._succeeded.setdefault(owner, Counter())
-            _add(succeeded, role, sign)
+            _add(succeeded, role, number)
             if not succeeded:
                 del self._succeeded[owner]
 
 
-def _add(counter: Counter[K], key: K, sign: int) -> None:
+def _add(counter: Counter[K], key: K, number: int) -> None:
     """Without keys of nothing: roles and owners are whatever people write."""
-    counter[key] += sign
-    if not counter[key]:
-        del counter[key]
+    now = counter.get(key, 0) + number
+    if now:
+        counter[key] = now
+    else:
+        counter.pop(key, None)

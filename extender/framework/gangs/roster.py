@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from typing import Final
 
+from extender.framework.gangs.attempts import UNTRIED
 from extender.framework.gangs.by_annotation import MIN_MEMBER
 from extender.framework.gangs.known_gang import KnownGang
 from extender.framework.gangs.labels import group_of, role_of
-from extender.framework.gangs.members import Member, Members, standing_of
+from extender.framework.gangs.members import Member, Members, Standing, standing_of
 from extender.framework.gangs.pod_group import PodGroupInfo
-from scorer.cluster.objects import PodInfo
+from scorer.cluster.objects import Phase, PodInfo
 from scorer.cluster.state import ClusterState
 
 __all__ = ["Roster"]
+
+_COUNTED: Final = frozenset({Standing.SITS, Standing.WAITS})
 
 
 class Roster:
     """
     gangs     : by key, groups that exist or that pods name
-    member_of : by UID of the pod, its group, and as what it was counted
+    member_of : by UID of the pod, its group, and as what it is counted
     """
 
     def __init__(
@@ -30,26 +34,56 @@ class Roster:
         self._annotated: set[str] = set()  # groups of pods that state a minimum by annotation
         self._state, self._is_ours, self._is_assumed = state, is_ours, is_assumed
 
-    def count(self, uid: str) -> list[str]:
-        """Count a pod as it is now, or no longer; the groups whose members have changed by that."""
-        touched = []
-        before = self.member_of.pop(uid, None)
-        if before is not None:
-            key, member = before
-            self.gangs[key].members.remove(member)
-            touched.append(key)
-        pod = self._state.pods.get(uid)
-        group = None if pod is None else group_of(pod)
-        if pod is not None and group is not None:
-            is_ours = self._is_ours(pod)
-            standing = standing_of(pod, sits=uid in self._state.seat_of, is_ours=is_ours)
-            member = Member(pod, role_of(pod), standing, self._is_assumed(uid), is_ours)
-            self.gangs.setdefault(group, KnownGang()).members.add(member)
-            self.member_of[uid] = (group, member)
-            if is_ours and MIN_MEMBER in pod.annotations:
+    def count(self, uids: Iterable[str], *, is_rebuild: bool = False) -> list[str]:
+        """Count pods as they are now, or no longer; returns the groups of which there may be something else to say.
+
+        Members that changed alike are added up first. If a member comes, another part of its group may fit: attempts
+        at the group begin anew. is_rebuild: none has come, all are only counted again.
+        """
+        pods, changes, touched = self._state.pods, dict[tuple[str, Member], int](), dict[str, None]()
+        for uid in uids:
+            pod, before = pods.get(uid), self.member_of.get(uid)
+            now = None if pod is None else self._look(pod)
+            if before is not None and (now is None or now[0] != before[0]):
+                touched[before[0]] = None
+                self.gangs[before[0]].members.drop(uid)
+                del self.member_of[uid]
+                changes[before] = changes.get(before, 0) - 1
+                before = None
+            if pod is None or now is None:
+                continue
+            group, member = now
+            gang = self.gangs.get(group)
+            if gang is None:
+                gang = self.gangs[group] = KnownGang()
+            gang.members.put(pod, member.standing)
+            if member.is_ours and MIN_MEMBER in pod.annotations:
                 self._annotated.add(group)
-            touched.append(group)
-        return touched
+            if now == before:
+                continue
+            was = None if before is None else before[1]
+            if was is None or gang.attempts is not UNTRIED or not was.is_confirmed_by(member):
+                touched[group] = None
+            if member.standing is Standing.WAITS and not is_rebuild and (was is None or was.standing not in _COUNTED):
+                gang.attempts = UNTRIED
+            if before is not None:
+                changes[before] = changes.get(before, 0) - 1
+            changes[now] = changes.get(now, 0) + 1
+            self.member_of[uid] = now
+        for (group, member), number in changes.items():
+            if number:
+                self.gangs[group].members.count(member, number)
+        return list(touched)
+
+    def _look(self, pod: PodInfo) -> tuple[str, Member] | None:
+        """Group of a pod that is there, and as what it counts; None = it is in no group."""
+        group = group_of(pod)
+        if group is None:
+            return None
+        uid, is_ours = pod.uid, self._is_ours(pod)
+        standing = standing_of(pod, sits=uid in self._state.seat_of, is_ours=is_ours)
+        is_running = pod.phase is Phase.RUNNING
+        return group, Member(role_of(pod), standing, self._is_assumed(uid), is_ours, pod.owner_uid, is_running)
 
     def forget_pods(self) -> None:
         """Drop all pods, before they are listed again; groups stay."""

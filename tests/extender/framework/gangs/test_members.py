@@ -54,26 +54,36 @@ def test_group_and_role(labels: dict[str, str], annotations: dict[str, str], gro
 
 def test_one_that_succeeded_counts_while_its_controller_has_living_ones() -> None:
     members, minima = Members(), Minima(3, {"worker": 2})
-    done = Member(member("a", owner="job", phase=Phase.SUCCEEDED), "worker", S.SUCCEEDED)
-    stray = Member(member("b", phase=Phase.SUCCEEDED), "worker", S.SUCCEEDED)
-    other = Member(member("c", owner="earlier", phase=Phase.SUCCEEDED), "worker", S.SUCCEEDED)
-    runs = Member(member("d", owner="job", node="n1", phase=Phase.RUNNING), "worker", S.SITS)
+    done = Member("worker", S.SUCCEEDED, owner="job")
+    stray = Member("worker", S.SUCCEEDED)
+    other = Member("worker", S.SUCCEEDED, owner="earlier")
+    runs = Member("worker", S.SITS, owner="job", is_running=True)
     for one in (done, stray, other):
-        members.add(one)
+        members.count(one, 1)
     assert members.seated(minima) == Count(0, {"worker": 0})
-    members.add(runs)
+    members.count(runs, 1)
     assert members.seated(minima) == members.present(minima) == Count(2, {"worker": 2})
-    assert members.running == 1 and list(members.sitting) == ["d"]
-    members.remove(runs)
+    assert members.running == 1
+    members.count(runs, -1)
     assert members.seated(minima) == Count(0, {"worker": 0}) and members.running == 0
+
+
+def test_a_pod_is_in_the_list_of_its_standing_alone() -> None:
+    members, pod = Members(), member("a")
+    for standing, sitting, waiting in ((S.WAITS, [], ["a"]), (S.SITS, ["a"], []), (S.FAILED, [], [])):
+        members.put(pod, standing)
+        assert (list(members.sitting), list(members.waiting)) == (sitting, waiting)
+    members.put(pod, S.SITS)
+    members.drop("a")
+    assert not members.sitting and not members.waiting
 
 
 def test_nothing_is_kept_of_roles_and_owners_that_are_gone() -> None:
     members = Members()
     for n in range(100):
         for standing in Standing:
-            one = Member(member(f"{n}", owner=f"owner-{n}"), f"role-{n}", standing)
-            members.add(one)
-            members.remove(one)
-    assert len(members) == 0
-    assert not any((members.sitting, members._members, members._by_role, members._living, members._succeeded))
+            one = Member(f"role-{n}", standing, owner=f"owner-{n}", is_assumed=n % 2 == 0)
+            for number in (3, -1, -2):
+                members.count(one, number)
+    assert len(members) == members.ours == 0
+    assert not any((members._members, members._by_role, members._assumed, members._living, members._succeeded))
