@@ -47,12 +47,12 @@ class CycleTables:
         self.within: Bools | None = None
 
     def domains(self, pod: PodInfo) -> Sequence[Bools]:
-        """See GangWish."""
+        """Sets of nodes of which a gang may use one, by the first filter that knows any; empty = all nodes."""
         knowing = (one for one in self.filters_of(pod) if isinstance(one, KnowsDomains))
         return next((domains for one in knowing if (domains := one.domains(pod, self._view))), ())
 
     def filters_of(self, pod: PodInfo) -> Sequence[Filter]:
-        """See GangTables."""
+        """Filters of the pod's profile and policy; with `within`, those that know domains allow these nodes alone."""
         profile = self._profiles[pod.scheduler_name]
         filters = profile.filters_for(profile.policies.choose(pod).policy)
         within = self.within
@@ -61,7 +61,7 @@ class CycleTables:
         return [_Within(one.name, within) if isinstance(one, KnowsDomains) else one for one in filters]
 
     def place(self, pod: PodInfo) -> int | Refused:
-        """See GangTables."""
+        """Assume and reserve the pod on the best node; returns its row, or why there is none."""
         profile, filters = self._profiles[pod.scheduler_name], self.filters_of(pod)
         self._placer.use(profile)
         placed = self._placer.place([pod], filters, profile.policies.choose(pod).policy)
@@ -76,7 +76,7 @@ class CycleTables:
         return Refused(filters, Verdict(~self._view.state.alive, tuple(nowhere)))
 
     def put(self, pod: PodInfo, row: int) -> bool:
-        """See GangTables."""
+        """Assume and reserve the pod on this node; False = a Reserve plugin refuses, and nothing has changed."""
         node = self._view.state.names[row]
         self._cluster.assume(pod, node, self._placer.until)
         if reserved(pod, node, self._profiles[pod.scheduler_name]).is_success:
@@ -85,12 +85,12 @@ class CycleTables:
         return False
 
     def take_back(self, pod: PodInfo, row: int) -> None:
-        """See GangTables."""
+        """Undo `place` or `put`."""
         unreserve(pod, self._view.state.names[row], self._profiles[pod.scheduler_name])
         self._cluster.forget(pod.uid)
 
     def fits(self, pod: PodInfo, row: int) -> bool:
-        """See GangTables. What is reserved for it stays reserved."""
+        """Whether the pod, which sits there, passes all filters for its node. Its reservations stay."""
         self._cluster.forget(pod.uid)
         answers = (rejection for one in self.filters_of(pod) for rejection in one.filter(pod, self._view))
         is_fitting = not any(rejection.nodes[row] for rejection in answers)
