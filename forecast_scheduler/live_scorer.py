@@ -10,6 +10,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from extender.framework.leading.lease import running_time
 from extender.policies.provider import PolicyProvider
 from forecast.calendar import Calendar
 from forecast.errors import ForecastError, InputError
@@ -103,7 +104,9 @@ def open_scorer(
             calendar = _calendar_in_use(registry)
     clock = clock_from(inputs.at, calendar)
     options = scorer_options(settings)
-    scorer = Scorer(options, usage=usage(clock) if predicts else None, policies=policies, clock=clock)
+    scorer = Scorer(
+        options, usage=usage(clock) if predicts else None, policies=policies, clock=clock, steady=running_time
+    )
     models = ModelWatch(registry) if registry is not None else None
     background = Background(scorer, models, clock=clock)
     attach_usable_nodes(scorer, settings, policies)

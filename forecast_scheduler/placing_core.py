@@ -116,9 +116,10 @@ def placing_core(
     options: QueueOptions,
     *,
     clock: Callable[[], float],
+    steady: Callable[[], float] | None = None,
 ) -> PlacingCore:
     """Made under the lock of the tables, before the cluster is read. profiles: by scheduler name; clock: unix
-    seconds."""
+    seconds; steady: see SchedulingQueue."""
     queues, units = tables.queues, _Owners() if tables.gangs is None else tables.gangs  # an empty one is false
     hints_of = {name: _hints_of(profile) for name, profile in profiles.items()}
 
@@ -140,6 +141,7 @@ def placing_core(
         flows=None if queues is None else queues.flows,
         options=options,
         clock=clock,
+        steady=steady,
     )
     with scorer.reading() as cluster:
         follower = ClusterFollower(cluster, tables.view.index, queue, profiles)

@@ -12,6 +12,7 @@ from extender.framework.binding.in_flight_limit import InFlightLimit
 from extender.framework.binding.outcome import Reserved
 from extender.framework.cache.assumptions import Assumptions
 from extender.framework.judging import ProfileJudge
+from extender.framework.leading.lease import running_time
 from extender.framework.leading.takeover import Takeover
 from extender.framework.preemption.executor import PreemptionExecutor
 from extender.framework.preemption.expected_node import ExpectedNode
@@ -49,7 +50,9 @@ class ScheduleLoop:
                     parts.session, tables.view, locked=parts.scorer.reading, keep=cluster.keep
                 )
             profiles = live_profiles(parts, self._limit, self._volumes)
-            self._core = core = placing_core(parts.scorer, tables, profiles, queue_options(settings), clock=time.time)
+            self._core = core = placing_core(
+                parts.scorer, tables, profiles, queue_options(settings), clock=time.time, steady=running_time
+            )
             self.queue = core.queue
             self.bindings = BindingCycles(
                 parts.session,

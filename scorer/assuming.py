@@ -14,6 +14,7 @@ from scorer.cluster.objects import NodeInfo, PodInfo, ReplicaSetInfo
 from scorer.cluster.pod_shape import on_node, shape_of
 from scorer.cluster.seating import waits
 from scorer.options import ScorerOptions
+from scorer.own_time import OwnTime
 from scorer.tracking import TrackedCluster
 
 __all__ = ["AssumingCluster"]
@@ -42,15 +43,16 @@ class AssumingCluster(TrackedCluster):
                  each is to be kept or forgotten. Under the lock, by any thread. None = they are forgotten
     """
 
-    def __init__(self, options: ScorerOptions, *, now: float) -> None:
+    def __init__(self, options: ScorerOptions, *, now: float, time: OwnTime | None = None) -> None:
+        """time: by which assumptions end; None = by `now`, as it is set."""
         super().__init__(options, now=now)
-        self.assumed = AssumedPods()
+        self.assumed, self._time = AssumedPods(), time
         self.on_overdue: Callable[[Sequence[str]], None] | None = None
 
     def tick(self, now: float) -> None:
         """Time has passed (or was set back)."""
         super().tick(now)
-        overdue = self.assumed.over(now)
+        overdue = self.assumed.over(self._own_now())
         if self.on_overdue is None:
             self.forget_all(overdue)
         elif overdue:
@@ -120,7 +122,8 @@ class AssumingCluster(TrackedCluster):
         namesake = self.state.find_pod(pod.namespace, pod.name)
         if namesake is not None and namesake.uid != pod.uid:
             return  # whoever asks must not drive out a pod that is there
-        assumed = self.assumed.assume(pod, self.state.pods.get(pod.uid), node, until, now=self.now)
+        known, own = self.state.pods.get(pod.uid), self._own(until)
+        assumed = self.assumed.assume(pod, known, node, own, now=self._own_now())
         if assumed is not None:
             self.apply(self.state.put_pod(self._without_new_kinds(assumed)))
 
@@ -151,7 +154,7 @@ class AssumingCluster(TrackedCluster):
 
     def keep(self, uid: str, until: float) -> None:
         """What was assumed is to last until then (unix seconds); nothing if it was not."""
-        self.assumed.keep(uid, until, now=self.now)
+        self.assumed.keep(uid, self._own(until), now=self._own_now())
 
     def forget_all(self, uids: Sequence[str]) -> None:
         """`forget` each."""
@@ -165,6 +168,12 @@ class AssumingCluster(TrackedCluster):
             self.apply(self.state.delete_pod(uid) if pod is None else self.state.put_pod(pod))
 
     # Inside
+
+    def _own(self, unix: float) -> float:
+        return unix if self._time is None else self._time.own(unix)
+
+    def _own_now(self) -> float:
+        return self.now if self._time is None else self._time.now()
 
     def _kind(self, pod: PodInfo, service: int) -> tuple[int, bool] | None:
         """What pods must have in common, beside being alike, to be placed at once: profile, and whether they come with
@@ -180,7 +189,11 @@ class AssumingCluster(TrackedCluster):
             return
         pods, names = list(run.pods.values()), self.state.names
         assumed = self.assumed.assume_all(
-            self._without_new_kinds(pods[0]), pods, [names[row] for row in run.rows], until, now=self.now
+            self._without_new_kinds(pods[0]),
+            pods,
+            [names[row] for row in run.rows],
+            self._own(until),
+            now=self._own_now(),
         )
         self.apply([self.state.seat_all(assumed, run.rows)])
 

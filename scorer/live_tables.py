@@ -33,6 +33,7 @@ from scorer.live.usage import UsageSource
 from scorer.model_watch import LoadedModel
 from scorer.options import ScorerOptions
 from scorer.overview import Overview, OverviewBuilder
+from scorer.own_time import OwnTime
 from scorer.predicted.capacity import KnownCapacities
 from scorer.predicted.horizon import Horizon
 from scorer.predicted.node_curves import gather, node_curves
@@ -69,15 +70,18 @@ class LiveTables:
         *,
         usage: UsageSource | None = None,
         clock: Callable[[], float] = time.time,
+        steady: Callable[[], float] | None = None,
     ) -> None:
         """
-        usage : None = nobody measures
-        clock : unix seconds
+        usage  : None = nobody measures
+        clock  : unix seconds
+        steady : seconds that pass evenly however the clock jumps, by which charges end; None = those of `clock`
         """
         self.options = options or ScorerOptions()
         self._clock, self._usage_source = clock, usage
         self._lock = threading.RLock()
-        self._cluster = AssumingCluster(self.options, now=clock())
+        own_time = None if steady is None else OwnTime(clock, steady)
+        self._cluster = AssumingCluster(self.options, now=clock(), time=own_time)
         self._model: ModelInUse | None = None
         self._refused: str | None = None
         self._model_awaited = False
@@ -397,7 +401,7 @@ class LiveTables:
     def _metrics_age(self) -> float | None:
         """Age of the newest measurement."""
         sampled = self._cluster.sampled
-        return float(self._clock() - np.nanmax(sampled)) if np.isfinite(sampled).any() else None
+        return max(0.0, float(self._clock() - np.nanmax(sampled))) if np.isfinite(sampled).any() else None
 
     def _widen(self, horizon: Horizon) -> float:
         """Factor on the bounds: twice as wide after a week, as the replay measures old models."""

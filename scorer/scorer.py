@@ -49,13 +49,14 @@ class Scorer(Figures):
         usage: UsageSource | None = None,
         policies: ScoringPolicies | None = None,
         clock: Callable[[], float] = time.time,
+        steady: Callable[[], float] | None = None,
     ) -> None:
         """
-        usage    : None = nobody measures
-        policies : which pod is scored how; None = all as the options say
-        clock    : unix seconds
+        usage         : None = nobody measures
+        policies      : which pod is scored how; None = all as the options say
+        clock, steady : see LiveTables
         """
-        super().__init__(options, usage=usage, clock=clock)
+        super().__init__(options, usage=usage, clock=clock, steady=steady)
         self._policies = policies or OnePolicy(scoring_policy(self.options))
         self.judge: Judge = lambda pod: None
         """Set by the component that places pods in this process: explanations name the node that it would choose."""

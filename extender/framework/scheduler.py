@@ -94,7 +94,7 @@ class Scheduler:
         self._clock, self._stopwatch = clock, stopwatch
         self._scan_from = 0
         self._popped_at = -math.inf  # by the stopwatch
-        self._again: list[tuple[float, str]] = []  # pods to be looked at again at a time, a heap
+        self._again: list[tuple[float, str]] = []  # pods to be looked at again at a time of the queue, a heap
         self._forecast: object = None
         self._policies_seen = policies()
         self._looked_around = clock()
@@ -131,7 +131,7 @@ class Scheduler:
             if (policies := self._policies()) is not self._policies_seen:
                 self._policies_seen = policies
                 self._queue.happened(ClusterEvent(EventKind.TIMEOUT))  # whatever rejected them may be gone
-            while self._again and self._again[0][0] <= now:
+            while self._again and self._again[0][0] <= self._queue.now():
                 pod = cluster.state.pods.get(heapq.heappop(self._again)[1])
                 if pod is not None:
                     self._queue.happened(ClusterEvent(EventKind.UNSCHEDULED_POD_CHANGED, pod=pod))
@@ -233,7 +233,7 @@ class Scheduler:
             message = queued.message if GATE in queued.rejected_by else rejected.message
             self._telling.failed(queued.pod, message, reason="SchedulerError" if is_error else "Unschedulable")
             if rejected.retry_seconds > 0:
-                heapq.heappush(self._again, (self._clock() + rejected.retry_seconds, queued.pod.uid))
+                heapq.heappush(self._again, (self._queue.now() + rejected.retry_seconds, queued.pod.uid))
 
     def _look_around(self, now: float) -> None:
         """Tell pods that are kept out of the queue why, and find those that were lost."""

@@ -33,10 +33,11 @@ def settings_of(**scorer: Any) -> dict[str, Any]:
 class ScorerProcess:
     """Context manager around one process. `url` is where it listens, `http` a client for it.
 
-    directory : where its settings and its log go
-    ready     : wait until it is
-    command   : which service it is; `scorer` or `extender`
-    code      : directory of the code that runs
+    directory   : where its settings and its log go
+    ready       : wait until it is
+    command     : which service it is; `scorer` or `extender`
+    code        : directory of the code that runs
+    environment : variables beyond those of the tests
     """
 
     def __init__(
@@ -47,6 +48,7 @@ class ScorerProcess:
         ready: bool = True,
         command: str = "scorer",
         code: Path = ROOT,
+        environment: Mapping[str, str] | None = None,
     ) -> None:
         directory.mkdir(parents=True, exist_ok=True)
         config = directory / "settings.yaml"
@@ -54,6 +56,7 @@ class ScorerProcess:
         self._code = code
         self._command = [sys.executable, "-m", "forecast_scheduler", command, "--port", "0", "--config", str(config)]
         self._command += map(str, arguments)
+        self._environment = os.environ | {"OMP_NUM_THREADS": "1"} | dict(environment or {})
         self._says = f"{command}: http".encode()
         self._out, self._err, self._ready = directory / "stdout", directory / "log", ready
         self.process: subprocess.Popen[bytes] | None = None
@@ -91,7 +94,7 @@ class ScorerProcess:
         with self._out.open("ab") as out, self._err.open("ab") as err:
             self.process = subprocess.Popen(
                 self._command, cwd=self._code, stdin=subprocess.DEVNULL, stdout=out, stderr=err,
-                env=os.environ | {"OMP_NUM_THREADS": "1"},
+                env=self._environment,
             )  # fmt: skip
         if not eventually(lambda: self._listens() or self.process_ended(), _START_SECONDS) or not self._listens():
             raise RuntimeError(f"the scorer did not start: {self.log[-3000:]}")

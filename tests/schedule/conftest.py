@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -66,7 +66,13 @@ def start(plane: ControlPlane, tmp_path: Path) -> Iterator[Started]:
     with ExitStack() as running:
         number = iter(range(100))
 
-        def start(url: str = "", kubeconfig: Path | None = None, ready: bool = True, **schedule: Any) -> ScorerProcess:
+        def start(
+            url: str = "",
+            kubeconfig: Path | None = None,
+            ready: bool = True,
+            environment: Mapping[str, str] | None = None,
+            **schedule: Any,
+        ) -> ScorerProcess:
             kubeconfig = kubeconfig or plane.write_kubeconfig("admin", plane.token, url=url)
             process = ScorerProcess(
                 tmp_path / f"schedule-{next(number)}",
@@ -75,6 +81,7 @@ def start(plane: ControlPlane, tmp_path: Path) -> Iterator[Started]:
                 settings=settings_of_schedule(**schedule),
                 ready=ready,
                 command="schedule",
+                environment=environment,
             )
             return running.enter_context(process)
 

@@ -63,9 +63,10 @@ class LiveScorer:
         options: ScorerOptions | None = None,
         policies: ScoringPolicies | None = None,
         sizes: Sequence[float] = (40.0, 40.0, 40.0, 40.0),
+        steady: Clock | None = None,
     ) -> None:
         self.clock, self.usage = Clock(at(hour)), SetUsage()
-        self.scorer = Scorer(options, usage=self.usage, policies=policies, clock=self.clock)
+        self.scorer = Scorer(options, usage=self.usage, policies=policies, clock=self.clock, steady=steady)
         self.contact: float | None = self.clock.now
         self.scorer.follow(lambda: (True, self.contact, {}))
         self.scorer.replace(Kind.NODES, [node(f"node-{i}", size) for i, size in enumerate(sizes)])

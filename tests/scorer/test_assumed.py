@@ -13,7 +13,7 @@ from scorer.cluster.changes import Change, PodChange
 from scorer.cluster.decoding import Kind
 from scorer.cluster.objects import PodInfo
 from tests.scorer.live_cluster import loaded, pod_of
-from tests.scorer.scorer_at import LiveScorer, shares
+from tests.scorer.scorer_at import Clock, LiveScorer, shares
 
 WAITING = pod_of(3, "waiting", cpu=2.0)
 
@@ -115,6 +115,22 @@ def test_a_new_model_and_a_clock_that_is_set_back_leave_the_tables_sound() -> No
     tested.later(-7200)
     assert requested(tested) == [0, 0, 0, 0]
     assert tested.scorer.self_check().sound
+
+
+@pytest.mark.parametrize("jump", [3600.0, -3600.0, 86_400.0, -1.7e9, 2.3e9])
+def test_a_charge_lasts_its_seconds_however_the_clock_jumps(jump: float) -> None:
+    """Failed before: a jump either way ended it."""
+    steady = Clock(500.0)
+    tested = LiveScorer(steady=steady)
+    tested.put(WAITING)
+    tested.scorer.charge_provisionally(WAITING, "node-1", 60.0)
+    steady.now += 59.0
+    tested.clock.now += jump
+    tested.scorer.tick()
+    assert requested(tested) == [0, 2.0, 0, 0]
+    steady.now += 1.1
+    tested.scorer.tick()
+    assert requested(tested) == [0, 0, 0, 0]
 
 
 def test_those_who_follow_are_told_of_a_binding_even_where_nothing_else_changes() -> None:

@@ -40,7 +40,7 @@ class QueuedPod:
 
     pod         : as it is now
     unit        : key of its unit
-    arrived     : unix seconds, when it was first seen
+    arrived     : when it was first seen, in the queue's own time (scorer/own_time.py)
     attempts    : how often it was popped
     rejected_by : plugins that said no last, or the one that keeps it out
     message     : why, for people
@@ -52,7 +52,7 @@ class QueuedPod:
     attempts: int = 0
     rejected_by: frozenset[str] = frozenset()
     message: str = ""
-    # Times below are the queue's own (own_time.py).
+    # Times below are the queue's own (scorer/own_time.py).
     number: int = field(default=0, repr=False)  # how many pods were seen before it
     home: Unit = field(default=None, repr=False)  # type: ignore[assignment] # the queue knows none without
     part: Part = field(default=Part.NOWHERE, repr=False)
@@ -77,8 +77,11 @@ class Popped:
 
 @dataclass(frozen=True, slots=True)
 class WaitingPod:
-    """A pod in the queue at one moment. since: unix seconds, in its part; is_paused: its gate only asked it to wait, so
-    that it would be let in by itself; the rest as in QueuedPod."""
+    """A pod in the queue at one moment. The rest is as in QueuedPod.
+
+    arrived, since : unix seconds, in the queue and in its part
+    is_paused      : its gate only asked it to wait, so that it would be let in by itself
+    """
 
     pod: PodInfo
     unit: str
@@ -91,17 +94,17 @@ class WaitingPod:
     is_paused: bool = False
 
     @classmethod
-    def of(cls, queued: QueuedPod, since: float) -> WaitingPod:
-        """As it is now."""
+    def of(cls, queued: QueuedPod, ahead: float) -> WaitingPod:
+        """As it is now. ahead: seconds from the queue's own time to unix seconds."""
         return cls(
             pod=queued.pod,
             unit=queued.unit,
             part=queued.part,
-            arrived=queued.arrived,
+            arrived=queued.arrived + ahead,
             attempts=queued.attempts,
             rejected_by=queued.rejected_by,
             message=queued.message,
-            since=since,
+            since=queued.entered + ahead,
             is_paused=queued.part is Part.GATED and queued.timer is not None,
         )
 

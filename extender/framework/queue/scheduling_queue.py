@@ -35,13 +35,13 @@ from extender.framework.queue.asking import Asking
 from extender.framework.queue.backoff import backoff_seconds
 from extender.framework.queue.likeness import likeness, matters
 from extender.framework.queue.options import QueueOptions
-from extender.framework.queue.own_time import OwnTime
 from extender.framework.queue.parts import Parts
 from extender.framework.queue.queued import WAITING, Part, Popped, QueuedPod, WaitingPod
 from extender.framework.queue.unit import Unit, Units
 from extender.framework.queue.unit_table import UnitTable
 from extender.framework.status import SUCCESS, Code, Status
 from scorer.cluster.objects import PodInfo
+from scorer.own_time import OwnTime
 
 __all__ = ["SchedulingQueue"]
 
@@ -68,14 +68,16 @@ class SchedulingQueue:
         units: Units,
         options: QueueOptions,
         clock: Callable[[], float],
+        steady: Callable[[], float] | None = None,
         flows: FlowOrder | None = None,
     ) -> None:
         """
         gate  : what all PreEnqueue plugins say. WAIT with `wait_seconds` = no, but yes after that if not asked before
         hints : by name, of the plugins that may reject the pod; clock: unix seconds
+        steady: seconds that pass evenly however the clock jumps; None = those of `clock`
         flows : whose turn it is; None = all units are sorted as one flow
         """
-        self._options, self._time, self._table = options, OwnTime(clock), UnitTable(units)
+        self._options, self._time, self._table = options, OwnTime(clock, steady), UnitTable(units)
         self._asking = Asking(gate, hints)
         self._parts = Parts(sort, self._asking, options.most_events, flows)
         self._pods: dict[str, QueuedPod] = {}
@@ -94,7 +96,7 @@ class SchedulingQueue:
                 return
             now = self._time.now()
             self._n_seen += 1
-            queued = QueuedPod(pod, "", self._time.unix(now), number=self._n_seen)
+            queued = QueuedPod(pod, "", now, number=self._n_seen)
             self._table.join(queued)
             self._pods[pod.uid] = queued
             self._admit(queued, _ADDED, now)
@@ -235,8 +237,13 @@ class SchedulingQueue:
     def waiting(self) -> list[WaitingPod]:
         """All pods as they are now, in flight too, in the order in which they arrived."""
         with self._changed:
-            self._time.now()  # so that it knows of a clock that was set back
-            return [WaitingPod.of(queued, self._time.unix(queued.entered)) for queued in self._pods.values()]
+            ahead = self._time.unix(0.0)
+            return [WaitingPod.of(queued, ahead) for queued in self._pods.values()]
+
+    def now(self) -> float:
+        """The queue's own time (scorer/own_time.py), which a wall clock that jumps does not change."""
+        with self._changed:
+            return self._time.now()
 
     # towards active
 
