@@ -13,7 +13,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import fsspec
 from fsspec.core import url_to_fs
@@ -24,6 +24,8 @@ from forecast.redaction import redacted
 __all__ = ["FsspecStore", "LocalStore", "ObjectStore", "open_store"]
 
 _TEMPORARY = ".tmp-"
+_ONE_REQUEST: Final = 5 * 2**30
+"""Bytes of the largest object that S3 takes in one request."""
 
 
 class ObjectStore(ABC):
@@ -95,10 +97,11 @@ class LocalStore(ObjectStore):
             return stream.read(-1 if at_most is None else min(size, at_most) + 1)
 
     def exists(self, name: str) -> bool:
-        return (self._root / name).is_file()
+        with _translated(str(self._root / name)):
+            return (self._root / name).is_file()
 
     def put(self, name: str, content: bytes) -> None:
-        with _translated(str(self._root / name)):
+        with _translated(str(self._root / name), is_written=True):
             path = self._root / name
             path.parent.mkdir(parents=True, exist_ok=True)
             descriptor, temporary = tempfile.mkstemp(prefix=_TEMPORARY, dir=path.parent)
@@ -143,10 +146,11 @@ class LocalStore(ObjectStore):
 
     def remove_leftovers(self, older_than: float) -> None:
         with _translated(str(self._root)):
-            for path in self._root.glob(f"{_TEMPORARY}*"):
-                with suppress(FileNotFoundError):
-                    if path.stat().st_mtime < older_than:
-                        path.unlink()
+            for pattern in (f"{_TEMPORARY}*", f"*/{_TEMPORARY}*"):
+                for path in self._root.glob(pattern):
+                    with suppress(FileNotFoundError):
+                        if path.stat().st_mtime < older_than:
+                            path.unlink()
 
 
 class FsspecStore(ObjectStore):
@@ -155,6 +159,9 @@ class FsspecStore(ObjectStore):
     def __init__(self, filesystem: fsspec.AbstractFileSystem, root: str) -> None:
         self._fs: Any = filesystem
         self._root = root
+        # s3fs sends objects of 100 MiB in parts. A writer killed between two leaves parts that no listing shows.
+        protocols = filesystem.protocol if isinstance(filesystem.protocol, tuple) else (filesystem.protocol,)
+        self._in_one = {"chunksize": _ONE_REQUEST} if "s3" in protocols else {}
 
     def get(self, name: str, at_most: int | None = None) -> bytes:
         with _translated(f"{self._root}/{name}"):
@@ -177,13 +184,14 @@ class FsspecStore(ObjectStore):
 
     def exists(self, name: str) -> bool:
         with _translated(f"{self._root}/{name}"):
+            self._fs.invalidate_cache()
             return bool(self._fs.isfile(f"{self._root}/{name}"))
 
     def put(self, name: str, content: bytes) -> None:
-        with _translated(f"{self._root}/{name}"):
+        with _translated(f"{self._root}/{name}", is_written=True):
             # Nothing to do on object stores; stores with real directories (SFTP, HDFS) need them.
             self._fs.makedirs(f"{self._root}/{name}".rpartition("/")[0], exist_ok=True)
-            self._fs.pipe_file(f"{self._root}/{name}", content)
+            self._fs.pipe_file(f"{self._root}/{name}", content, **self._in_one)
             self._fs.invalidate_cache()
 
     def directories(self) -> list[str]:
@@ -222,13 +230,15 @@ class FsspecStore(ObjectStore):
 
 
 @contextmanager
-def _translated(name: str) -> Iterator[None]:
-    """A missing file stays FileNotFoundError; everything else a store can raise becomes StoreError."""
+def _translated(name: str, *, is_written: bool = False) -> Iterator[None]:
+    """A missing file stays FileNotFoundError, unless it is written; all else a store can raise becomes StoreError."""
     try:
         yield
-    except (FileNotFoundError, StoreError):
+    except StoreError:
         raise
     except Exception as error:  # drivers raise errors of their own client libraries
+        if isinstance(error, FileNotFoundError) and not is_written:
+            raise
         reason = error.strerror if isinstance(error, OSError) and error.strerror else " ".join(str(error).split())
         raise StoreError(redacted(f"{name}: {reason or type(error).__name__}")) from error
 

@@ -41,7 +41,7 @@ from forecast.artefact import (
     manifest_to_bytes,
     sha256,
 )
-from forecast.errors import PublishError, StoreError
+from forecast.errors import ForecastError, PublishError, StoreError
 from forecast.object_store import open_store
 from forecast.redaction import redacted
 
@@ -131,13 +131,14 @@ class Registry:
 
     # Writing
 
-    def publish(self, artefact: Artefact) -> str:
+    def publish(self, artefact: Artefact, *, before_use: Callable[[], None] = lambda: None) -> str:
         """Store a model as a new version and put it to use; returns the version.
 
+        before_use : raises where this process must not publish any more; uploading may have taken long
         Raises PublishError if the store cannot be written; the model in use before is then still in use.
         """
         try:
-            return self._publish(artefact)
+            return self._publish(artefact, before_use)
         except StoreError as error:
             raise PublishError(
                 f"the model could not be published to {self.shown} ({error}); the model in use before stays in use: "
@@ -175,11 +176,12 @@ class Registry:
         latest = self._latest_or_none()
         complete = self.versions()
         protected = {*complete[-self._keep :], *(v for v, _ in (latest.history[-self._keep :] if latest else ()))}
-        oldest = self._clock() - self._leftover_age
+        now = self._clock()
+        oldest, newest = now - self._leftover_age, now + self._leftover_age  # beyond that, the clock was wrong
         doomed = [
             version
             for version in self._directories()
-            if version not in protected and (version in complete or _time_of(version) < oldest)
+            if version not in protected and (version in complete or not oldest <= _time_of(version) <= newest)
         ]
         for version in doomed:
             # The manifest first: a version that is half deleted must not look complete.
@@ -189,7 +191,7 @@ class Registry:
 
     # Inside
 
-    def _publish(self, artefact: Artefact) -> str:
+    def _publish(self, artefact: Artefact, before_use: Callable[[], None]) -> str:
         if self._public_key is not None and self._private_key is None:
             raise UnsignedArtefact(
                 "a public key is configured but no private key to sign with: configure both to publish"
@@ -215,10 +217,11 @@ class Registry:
             self._store.put(f"{version}/{MANIFEST}", manifest_bytes)
             # Read back what readers will read: a store that lost bytes is found out before anybody depends on it.
             self._read(version, sha256(manifest_bytes))
+            before_use()
             before = self._latest_or_none()
             history = (*(before.history if before else ()), (version, sha256(manifest_bytes)))
             self._store.put(LATEST, _latest_to_bytes(_Latest(history[-self._keep :])))
-        except (StoreError, CorruptArtefact, NoModel, UnsignedArtefact) as error:
+        except ForecastError as error:
             if self._abandon(version):
                 if isinstance(error, CorruptArtefact | NoModel):
                     raise StoreError(f"what was written reads back differently: {error}") from error
@@ -255,7 +258,8 @@ class Registry:
 
     def _read(self, version: str, manifest_sha256: str | None) -> Artefact:
         """Load and check one version; `manifest_sha256` is what latest.json says about it."""
-        if not _VERSION.match(version) or MANIFEST not in self._store.files(version):
+        # Not by a listing: some stores list what is new only later.
+        if not _VERSION.match(version) or not self._store.exists(f"{version}/{MANIFEST}"):
             complete = self.versions()[-5:]
             raise NoModel(f"{self.shown} has no model version {version!r}; complete versions are {complete}")
         try:

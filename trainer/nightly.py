@@ -86,7 +86,8 @@ def train_and_publish(
     now            : aware datetime that the manifest records
     live           : the history was just read from a server: it must be recent, and a night's second run does nothing
     backtest       : figures to publish with the model
-    before_publish : raises where the run must not publish any more, for instance because its lease was lost
+    before_publish : raises where the run must not publish any more, for instance because its lease was lost; asked
+                     before anything is written, and again before the new version is put to use
     Raises InputError if there is not enough to learn from, PublishError if the store cannot be written.
     """
     options, gate, stages = options or FitOptions(), gate or GateOptions(), stages or Stages()
@@ -112,7 +113,8 @@ def train_and_publish(
     model = replace(model, data_digest=digest, info={**model.info, **facts})
     with stages.stage("publish"):
         before_publish()
-        version = registry.publish(artefact_of(model, now, dict(backtest) if backtest is not None else None))
+        artefact = artefact_of(model, now, dict(backtest) if backtest is not None else None)
+        version = registry.publish(artefact, before_use=before_publish)
         _keep_forecasts(registry, model, version)
     return Night(version, True, model, previous, report, readiness, stages.seconds)
 

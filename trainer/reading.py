@@ -65,6 +65,7 @@ def read_new_days(
     that it does not keep later days out.
     """
     before_write()
+    own.remove_leftovers(now)
     damaged = own.set_damaged_aside()
     today = now.astimezone(UTC).date()
     wanted = own.to_read(source.days_with_data(today - timedelta(days=min(days, keep_days)), now))

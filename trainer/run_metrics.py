@@ -7,7 +7,7 @@ that cannot be reached is a warning: the model is published already.
 from __future__ import annotations
 
 import logging
-import os
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from http.client import HTTPException
@@ -17,7 +17,8 @@ from prometheus_client import CollectorRegistry, Gauge
 from prometheus_client.exposition import generate_latest, push_to_gateway
 
 from forecast.backtest import Score
-from forecast.errors import InputError
+from forecast.errors import InputError, StoreError
+from forecast.object_store import LocalStore
 from trainer.gate.verdict import GateReport, Verdict
 
 __all__ = ["PUSH_JOB", "RunFigures", "push", "registry_of", "write_textfile"]
@@ -25,6 +26,7 @@ __all__ = ["PUSH_JOB", "RunFigures", "push", "registry_of", "write_textfile"]
 logger = logging.getLogger(__name__)
 
 PUSH_JOB = "forecast_scheduler_train"
+_LEFTOVER_SECONDS = 86400.0  # of age: temporary files of runs that were killed
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,16 +157,13 @@ def write_textfile(path: Path | str, figures: RunFigures) -> None:
     https://github.com/prometheus/node_exporter#textfile-collector. Raises InputError if it cannot be written.
     """
     path = Path(path)
-    temporary = path.with_name(f".{path.name}.{os.getpid()}")  # not *.prom: never read by the collector
+    store = LocalStore(path.parent)  # its temporary files are not *.prom: the collector never reads them
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        temporary.write_bytes(generate_latest(registry_of(figures)))
-        temporary.chmod(0o644)  # the exporter often runs as another user
-        temporary.replace(path)
-    except OSError as error:
-        temporary.unlink(missing_ok=True)
+        store.put(path.name, generate_latest(registry_of(figures)))
+        store.remove_leftovers(time.time() - _LEFTOVER_SECONDS)
+    except StoreError as error:
         raise InputError(
-            f"the metrics file {path} cannot be written ({error.strerror}): give a path in a directory that is writable"
+            f"the metrics file {path} cannot be written ({error}): give a path in a directory that is writable"
         ) from error
 
 

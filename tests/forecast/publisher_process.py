@@ -94,13 +94,18 @@ def report(directory: str, **facts: Any) -> int:
 
 def die_at_call(at: int) -> None:
     """Make this process kill itself before the at-th call to one of _CALLS."""
+    act_at_call(at, lambda: os.kill(os.getpid(), signal.SIGKILL))
+
+
+def act_at_call(at: int, act: Callable[[], None]) -> None:
+    """Do something before the at-th call of this process to one of _CALLS."""
     left = at
 
     def counted(call: Callable[..., Any]) -> Callable[..., Any]:
         def wrapper(*args: Any, **kwargs: Any) -> Any:
             nonlocal left
             if left == 0:
-                os.kill(os.getpid(), signal.SIGKILL)
+                act()
             left -= 1
             return call(*args, **kwargs)
 

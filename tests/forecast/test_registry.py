@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import uuid
 from collections.abc import Callable
@@ -415,6 +416,28 @@ def test_leftovers_are_removed_once_they_are_old(tmp_path: Path) -> None:
     assert young.exists(), "another publisher may be at work there"
     assert stranger.exists(), "not ours"
     assert len(registry.versions()) == 2
+
+
+def test_temporary_files_of_killed_writers_are_removed_wherever_they_lie(tmp_path: Path) -> None:
+    """Failed before: those beside the forecasts issued stayed for ever."""
+    registry = Registry(str(tmp_path), clock=lambda: NOW)
+    (tmp_path / "issued").mkdir()
+    old, young = tmp_path / "issued" / ".tmp-old", tmp_path / "issued" / ".tmp-young"
+    for path, age in ((old, timedelta(hours=25)), (young, timedelta(hours=23))):
+        path.write_bytes(b"half")
+        os.utime(path, times=((NOW - age).timestamp(), (NOW - age).timestamp()))
+    registry.publish(artefact_of(1))
+    assert not old.exists()
+    assert young.exists()
+
+
+def test_an_unfinished_version_of_a_clock_that_was_wrong_is_removed(tmp_path: Path) -> None:
+    """Failed before: one from the future stayed until then."""
+    future = tmp_path / "21000101T000000000000Z-0123456789abcdef"
+    future.mkdir()
+    (future / "usage.npy").write_bytes(b"half")
+    Registry(str(tmp_path), clock=lambda: NOW).publish(artefact_of(1))
+    assert not future.exists()
 
 
 def test_the_memory_store_really_is_fsspec() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import re
 import threading
 from collections.abc import Iterator
@@ -121,6 +122,15 @@ def test_a_textfile_that_cannot_be_written_is_told_and_leaves_nothing(tmp_path: 
     (tmp_path / "forecast.prom").mkdir()
     with pytest.raises(InputError, match=r"metrics file .*forecast\.prom cannot be written"):
         write_textfile(tmp_path / "forecast.prom", FIGURES)
+    assert [entry.name for entry in tmp_path.iterdir()] == ["forecast.prom"]
+
+
+def test_what_killed_runs_left_beside_the_textfile_goes(tmp_path: Path) -> None:
+    """Failed before: each kill left a file of its own name for ever."""
+    left = tmp_path / ".tmp-left"
+    left.write_text("half")
+    os.utime(left, times=(0, 0))
+    write_textfile(tmp_path / "forecast.prom", FIGURES)
     assert [entry.name for entry in tmp_path.iterdir()] == ["forecast.prom"]
 
 

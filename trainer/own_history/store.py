@@ -97,6 +97,10 @@ class OwnHistory:
                     "another directory, or leave --prometheus out to train on it as it is"
                 )
 
+    def remove_leftovers(self, now: datetime) -> None:
+        """Delete what writers that were killed have left, once it is a day old."""
+        self._store.remove_leftovers((now - timedelta(days=1)).timestamp())
+
     def set_damaged_aside(self) -> list[str]:
         """Rename files of a local directory that are no Parquet files to *.damaged; returns their names.
 

@@ -45,6 +45,18 @@ def killed_after(n_writes: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "replace", dies)
 
 
+def test_temporary_files_of_killed_runs_are_removed_after_a_day(tmp_path: Path) -> None:
+    """Failed before: they stayed beside the days for ever."""
+    own = filled(str(tmp_path))
+    left = tmp_path / "usage.parquet" / ".tmp-left"
+    left.write_bytes(b"half")
+    own.remove_leftovers(midnight(DAY, 24))
+    assert left.exists()
+    os.utime(left, times=(0, 0))
+    own.remove_leftovers(midnight(DAY, 24))
+    assert not left.exists()
+
+
 def test_days_read_late_enough_are_not_read_again(tmp_path: Path) -> None:
     own = filled(str(tmp_path))
     tomorrow = DAYS[-1] + timedelta(days=1)

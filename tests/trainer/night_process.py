@@ -1,0 +1,153 @@
+"""The writing half of a nightly run, killed or refused at every step; started by test_night_crash.
+
+    python -m tests.trainer.night_process kill DIR              night k is killed before its k-th call into the disk
+    python -m tests.trainer.night_process ERRNO DIR             its k-th call fails so, ENOSPC for instance
+    python -m tests.trainer.night_process kill-at-request URL CONTROL
+                                                                an S3 store kills night k at its k-th request
+
+A night takes the lease, publishes a model, keeps what it forecasts, grows the history and leaves its metrics. After
+each, another night is left alone. Prints a line of JSON for each: what the first came to, what was in use after it, and
+after the second. Nights are forked: hundreds of kills are cheap by that.
+"""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import sys
+import urllib.request
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+from forecast.errors import ForecastError
+from forecast.fit import fit
+from forecast.model import PeakModel
+from forecast.object_store import open_store
+from forecast.registry import Registry
+from tests.forecast.artefacts import artefact_of, value_of
+from tests.forecast.publisher_process import act_at_call, die_at_call
+from tests.synthetic import synthetic_history
+from trainer.issued import load_issued, store_issued
+from trainer.lease import hold_lease
+from trainer.run_metrics import RunFigures, write_textfile
+
+FINISHED, FAILED, MISTAKE, FORGIVEN = 0, 3, 4, 5
+"""Exit statuses of a night: done and left alone, an error of ours, any other exception, done although a call failed."""
+
+
+def main(mode: str, place: str, control: str = "") -> None:
+    model = fit(synthetic_history(n_days=14, n_services=2))
+    if control:
+        at_requests(model, place, control)
+    elif mode == "kill":
+        at_calls(model, place, die_at_call)
+    else:
+        at_calls(model, place, lambda at: act_at_call(at, lambda: _refuse(mode)))
+
+
+def at_calls(model: PeakModel, directory: str, prepare: Callable[[int], None]) -> None:
+    def disturbed() -> None:
+        prepare(at)
+        night(model, directory, 2 * at + 1)
+
+    for at in range(1000):
+        status = _forked(disturbed)
+        _report(model, directory, at, status)
+        if status == FINISHED:
+            return
+
+
+def at_requests(model: PeakModel, url: str, control: str) -> None:
+    """control: URL that learns the number of each process before its night begins."""
+    import s3fs  # noqa: F401 - once for all that are forked; it starts no thread
+
+    def armed() -> None:
+        _ready(control, os.getpid())
+        night(model, url, 2 * at + 1)
+        _ready(control, 0)
+
+    for at in range(1000):
+        status = _forked(armed)
+        _report(model, url, at, status)
+        if status == FINISHED:
+            return
+
+
+def _ready(control: str, pid: int) -> None:
+    with urllib.request.urlopen(f"{control}?pid={pid}") as answer:
+        answer.read()
+
+
+def night(model: PeakModel, place: str, value: int) -> None:
+    """value: of all numbers of the model that is published. Its forecasts are those of `model`."""
+    with hold_lease(place, sleep=lambda seconds: None) as lease:
+        registry = _registry(place)
+        version = registry.publish(artefact_of(value), before_use=lease.check)
+        first_day = model.first_day + timedelta(days=value % 5)
+        store_issued(open_store(place), replace(model, first_day=first_day), version)
+    if "://" not in place:
+        write_textfile(Path(place) / "metrics" / "night.prom", RunFigures(finished=datetime.now(UTC).timestamp()))
+
+
+def _registry(place: str) -> Registry:
+    return Registry(place, keep=2, leftover_age=timedelta(0))
+
+
+def _report(model: PeakModel, place: str, at: int, status: int) -> None:
+    used = _forked_value(place)
+    again = _forked(lambda: night(model, place, 2 * at + 2))
+    print(json.dumps({"at": at, "status": status, "used": used, "again": again, "then": _forked_value(place)}))
+    sys.stdout.flush()
+
+
+def _forked(work: Callable[[], object]) -> int:
+    """Exit status; negative = the signal that ended it."""
+    child = os.fork()
+    if child == 0:
+        status = MISTAKE
+        try:
+            work()
+            status = FORGIVEN if _refused else FINISHED
+        except ForecastError as error:
+            print(error, file=sys.stderr, flush=True)
+            status = FAILED
+        except BaseException as error:
+            print("MISTAKE", repr(error), file=sys.stderr, flush=True)
+        finally:
+            os._exit(status)
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+
+
+def _forked_value(place: str) -> int | None:
+    """What readers find: the model in use, and that all there is of issued forecasts is readable; None = no model."""
+    reading, writing = os.pipe()
+
+    def read() -> None:
+        registry = _registry(place)
+        found = None if registry.latest() is None else value_of(registry.load())
+        for version in registry.versions():
+            value_of(registry.load(version))
+        load_issued(open_store(place), [datetime(2026, 1, 1).date()])
+        os.write(writing, json.dumps(found).encode())
+
+    assert _forked(read) == FINISHED
+    os.close(writing)
+    with os.fdopen(reading) as stream:
+        found: int | None = json.loads(stream.read())
+    return found
+
+
+_refused: list[str] = []
+
+
+def _refuse(name: str) -> None:
+    _refused.append(name)
+    number = getattr(errno, name)
+    raise OSError(number, os.strerror(number))
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
