@@ -216,7 +216,7 @@ class Settling(NodesAndPodsOnly):
         self._queue.done(reserved.pod.uid)
         self._telling.scheduled(reserved.pod, reserved.node)
         if queued is not None:
-            self._metrics.bound(self._queue.now() - queued.arrived, reserved.pod.scheduler_name)
+            self._metrics.bound(self._queue.now() - queued.first_seen, reserved.pod.scheduler_name)
             self._metrics.attempt(AttemptResult.SCHEDULED, reserved.pod.scheduler_name)
 
     def _not_bound(self, reserved: Reserved, outcome: Outcome, queued: QueuedPod | None) -> None:

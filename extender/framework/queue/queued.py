@@ -40,7 +40,7 @@ class QueuedPod:
 
     pod         : as it is now
     unit        : key of its unit
-    arrived     : when it was first seen, in the queue's own time (scorer/own_time.py)
+    arrived     : unix seconds, when it was first seen; what it is sorted by
     attempts    : how often it was popped
     rejected_by : plugins that said no last, or the one that keeps it out
     message     : why, for people
@@ -53,6 +53,7 @@ class QueuedPod:
     rejected_by: frozenset[str] = frozenset()
     message: str = ""
     # Times below are the queue's own (scorer/own_time.py).
+    first_seen: float = field(default=0.0, repr=False)  # when it arrived
     number: int = field(default=0, repr=False)  # how many pods were seen before it
     home: Unit = field(default=None, repr=False)  # type: ignore[assignment] # the queue knows none without
     part: Part = field(default=Part.NOWHERE, repr=False)
@@ -100,7 +101,7 @@ class WaitingPod:
             pod=queued.pod,
             unit=queued.unit,
             part=queued.part,
-            arrived=queued.arrived + ahead,
+            arrived=queued.first_seen + ahead,
             attempts=queued.attempts,
             rejected_by=queued.rejected_by,
             message=queued.message,

@@ -96,7 +96,7 @@ class SchedulingQueue:
                 return
             now = self._time.now()
             self._n_seen += 1
-            queued = QueuedPod(pod, "", now, number=self._n_seen)
+            queued = QueuedPod(pod, "", self._time.unix(now), first_seen=now, number=self._n_seen)
             self._table.join(queued)
             self._pods[pod.uid] = queued
             self._admit(queued, _ADDED, now)
