@@ -1,0 +1,192 @@
+"""What attacks on the four HTTP services cost: memory, probes, log, and the answers that others get meanwhile.
+
+    python -m benchmarks.attacks [--service NAME]... [--only ATTACK]... [--seconds 5] [--settle 60] [--code-before PATH]
+
+Each service runs as a process of its own on a real API server. It takes no tokens, so every request reaches its
+routes. The attacker is another process (tests/processes/attacks.py). Meanwhile /healthz is asked on new connections,
+and an honest client asks one question again and again, ten times a second each. After each attack, the service has
+`--settle` seconds to return to its memory before. --code-before runs the services of another checkout. Ends with
+status 1 where a figure misses its limit.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import os
+import ssl
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Final
+
+import httpx
+
+from benchmarks.attacked_services import SERVICES, Attacked, started
+from benchmarks.process_figures import resident_bytes
+from tests.processes.attacks import ATTACKS, Target
+from tests.processes.scorer_process import ROOT
+
+_HEALTH_SECONDS: Final = 0.5
+_BACK: Final = 1.1
+_LOG_BYTES: Final = 10_000
+_EVERY: Final = 0.1
+_PATIENCE: Final = 20.0
+_CALM_SECONDS: Final = 3.0
+_MIB: Final = 2**20
+_HEADINGS: Final = (
+    "service", "attack", "before", "most", "limit", "after", "p50", "p99", "most", "bytes", "calm", "p50", "p99",
+    "wrong", "errors", "missed",
+)  # fmt: skip
+_WIDTHS: Final = ("9", "12", *(">6",) * 7, ">8", *(">6",) * 5, "")
+
+
+@dataclass(slots=True)
+class _Seen:
+    """By the watchers: resident bytes; seconds of /healthz and of honest answers; wrong answers and errors."""
+
+    resident: list[int] = field(default_factory=list)
+    health: list[float] = field(default_factory=list)
+    honest: list[float] = field(default_factory=list)
+    wrong: int = 0
+    errors: list[str] = field(default_factory=list)
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Print a row for each service and attack."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--service", action="append", choices=SERVICES)
+    parser.add_argument("--only", action="append", choices=list(ATTACKS), metavar="ATTACK", help=", ".join(ATTACKS))
+    parser.add_argument("--seconds", type=float, default=5.0, help="of each attack")
+    parser.add_argument("--settle", type=float, default=60.0, help="seconds to return to the memory before")
+    parser.add_argument("--code-before", type=Path, default=ROOT, metavar="PATH", help="checkout to run instead")
+    parser.add_argument("--be", nargs=2, metavar=("ATTACK", "TARGET"), help=argparse.SUPPRESS)
+    asked = parser.parse_args(arguments)
+    if asked.be:
+        name, target = asked.be
+        asyncio.run(ATTACKS[name](Target(**json.loads(target)), asked.seconds))
+        return
+    print(" " * 22 + f"{'RSS in MiB':^27} {'/healthz in ms':^21} {'log':>8} {'honest client, ms':^20}")
+    print(_row(_HEADINGS), flush=True)
+    missed = 0
+    names, code = tuple(asked.service or SERVICES), asked.code_before.resolve()
+    with tempfile.TemporaryDirectory() as scratch, started(names, code, Path(scratch)) as services:
+        for one in services:
+            calm = _watched(one, lambda: time.sleep(_CALM_SECONDS))
+            for name in asked.only or ATTACKS:
+                missed += bool(_attacked(one, name, asked.seconds, asked.settle, calm))
+    print(f"load of the machine now {os.getloadavg()[0]:.1f}; {missed} rows missed a limit")
+    sys.exit(1 if missed else 0)
+
+
+def _attacked(one: Attacked, name: str, seconds: float, settle: float, calm: _Seen) -> list[str]:
+    """Attack, print the row, and return what missed its limit."""
+    before, logged = resident_bytes(one.pid), len(one.process.log)
+    command = [sys.executable, "-m", "benchmarks.attacks", "--seconds", str(seconds)]
+    command += ["--be", name, json.dumps(asdict(one.target))]
+
+    def attack() -> None:
+        subprocess.run(command, cwd=ROOT, check=True, timeout=seconds + 60)
+
+    seen = _watched(one, attack)
+    log, most = len(one.process.log) - logged, max(seen.resident)
+    deadline = time.monotonic() + settle
+    while (after := resident_bytes(one.pid)) > _BACK * before and time.monotonic() < deadline:
+        time.sleep(0.5)
+    p99 = _quantile(seen.health, 0.99)
+    checks = {
+        "memory": most > one.limit,
+        "return": after > _BACK * before,
+        "healthz": p99 > _HEALTH_SECONDS,
+        "log": log > _LOG_BYTES,
+        "answers": bool(seen.wrong or seen.errors),
+    }
+    missed = [what for what, misses in checks.items() if misses]
+    memory = [f"{value / _MIB:.0f}" for value in (before, most, one.limit, after)]
+    times = [f"{1000 * value:.0f}" for value in (_quantile(seen.health, 0.5), p99, max(seen.health))]
+    answers = [
+        f"{1000 * _quantile(*asked):.0f}" for asked in ((calm.honest, 0.5), (seen.honest, 0.5), (seen.honest, 0.99))
+    ]
+    said = "; ".join([", ".join(missed), *(error[:70] for error in seen.errors[:1])])
+    print(_row([one.name, name, *memory, *times, log, *answers, seen.wrong, len(seen.errors), said]), flush=True)
+    return missed
+
+
+def _watched(one: Attacked, act: Callable[[], None]) -> _Seen:
+    """What is seen of the service while `act` runs."""
+    seen = _Seen()
+    with _asking(one) as (health, honest):
+        first = honest()
+        over = threading.Event()
+
+        def watch(look: Callable[[], None]) -> None:
+            while not over.wait(_EVERY):
+                look()
+
+        def asked() -> None:
+            began = time.perf_counter()
+            try:
+                answer = honest()
+            except httpx.HTTPError as error:
+                seen.errors.append(repr(error))
+            else:
+                seen.wrong += not one.right(answer, first)
+            seen.honest.append(time.perf_counter() - began)
+
+        def probed() -> None:
+            began = time.perf_counter()
+            try:
+                health()
+            except httpx.HTTPError as error:
+                seen.errors.append(f"/healthz {error!r}")
+            seen.health.append(time.perf_counter() - began)
+
+        looks = (asked, probed, lambda: seen.resident.append(resident_bytes(one.pid)))
+        threads = [threading.Thread(target=watch, args=(look,)) for look in looks]
+        for thread in threads:
+            thread.start()
+        try:
+            act()
+        finally:
+            over.set()
+            for thread in threads:
+                thread.join()
+    return seen
+
+
+@contextmanager
+def _asking(one: Attacked) -> Iterator[tuple[Callable[[], None], Callable[[], bytes]]]:
+    """One probe, on a connection of its own, and one honest question."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    path, body = one.question
+    with httpx.Client(base_url=one.process.url, timeout=_PATIENCE, verify=context) as client:
+
+        def health() -> None:
+            with httpx.Client(timeout=_PATIENCE, verify=context) as fresh:
+                fresh.get(f"{one.process.url}/healthz").raise_for_status()
+
+        def honest() -> bytes:
+            headers = {"Content-Type": "application/json"}
+            return client.post(path, content=body, headers=headers).raise_for_status().content
+
+        yield health, honest
+
+
+def _row(values: Sequence[object]) -> str:
+    return " ".join(f"{value!s:{width}}" for value, width in zip(values, _WIDTHS, strict=True))
+
+
+def _quantile(values: Sequence[float], share: float) -> float:
+    return sorted(values)[min(len(values) - 1, int(share * len(values)))]
+
+
+if __name__ == "__main__":
+    main()
