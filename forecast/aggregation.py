@@ -20,6 +20,7 @@ from forecast.job_runs import SampleTimes, collect_runs
 from forecast.resources import RESOURCES
 from forecast.sample_grid import Ints32
 from forecast.service_key import ServiceKey
+from forecast.usage_limits import CutSeries, Excess, fleet_limits, fold, services_beyond
 
 __all__ = ["HistoryBuilder", "NodeTable", "PodTable", "PodWindow"]
 
@@ -94,17 +95,33 @@ class HistoryBuilder:
         self._runs: list[Ints] = []  # each (4, n_runs): pod, node, first, end
         self._is_job_owner = np.array([service.runs_to_completion for service in pods.services], dtype=np.bool_)
         self._job_pods: list[tuple[Ints, SampleTimes]] = []  # rows of the pod table, and when they were sampled
+        self._limits: tuple[Floats, Floats] | None = None  # from `fleet_limits`
+        self._excess: list[Excess] = []
 
     def add_pods(self, window: PodWindow) -> None:
-        """Reduce one window. Windows must not overlap and must come in the order of time."""
+        """Reduce one window. Windows must not overlap and must come in the order of time, after all nodes.
+
+        Usage that the nodes' own cannot hold is cut (`forecast.usage_limits`); see `cut`.
+        """
         service = self._pods.service[window.pod]
+        if self._limits is None:
+            self._limits = fleet_limits(self._node_usage, self._nodes.capacity)
+            with np.errstate(invalid="ignore"):
+                self._node_usage[self._node_usage > self._limits[0][:, :, None, None]] = np.nan
+        limit, floor = self._limits
         for offset in range(window.any_data.shape[0]):
             day = window.first_day + offset
             usage = window.usage[:, :, offset].astype(np.float64)  # (n_here, n_resources, 48)
             present = window.present[:, offset].astype(np.float64)  # (n_here, 48)
             any_data = window.any_data[offset]
+            node, own = window.node[:, offset].astype(np.int64), self._node_usage[:, :, day]
+            cut, excess = services_beyond(usage, present, node, service, own, floor, limit)
+            if len(excess.service):
+                self._excess.append(excess)
+                usage = np.where(cut, np.nan, usage)
             self._reduce_services(day, service, usage, present, any_data)
-            self._reduce_nodes(day, window.node[:, offset], usage, present, any_data)
+            self._reduce_nodes(day, node, usage, present, any_data)
+            self._node_pod_usage[excess.node, excess.resource, day, excess.slot] = np.nan
             self._reduce_requests(day, window.pod[(present > 0).any(axis=1)])
         begin, n_slots = window.first_day * SLOTS_PER_DAY, window.any_data.size
         self._any_data[begin : begin + n_slots] = window.any_data.ravel()
@@ -117,6 +134,11 @@ class HistoryBuilder:
     def add_nodes(self, first_day: int, usage: Floats32) -> None:
         """Whole-node usage of some days: (n_nodes, n_resources, n_days, 48), NaN = not measured."""
         self._node_usage[:, :, first_day : first_day + usage.shape[2]] = usage
+
+    @property
+    def cut(self) -> tuple[CutSeries, ...]:
+        """What was cut of the windows so far."""
+        return fold(self._excess)
 
     def finish(self) -> History:
         """The history of everything added; days without a window stay "no data"."""
@@ -164,7 +186,7 @@ class HistoryBuilder:
             squares = np.where(counted, (usage - centre[group]) ** 2, 0)
             self._variance[here, :, day] = np.where(n >= 2, np.add.reduceat(squares, starts) / (n - 1), np.nan)
 
-    def _reduce_nodes(self, day: int, node: Ints32, usage: Floats, present: Floats, any_data: Bools) -> None:
+    def _reduce_nodes(self, day: int, node: Ints, usage: Floats, present: Floats, any_data: Bools) -> None:
         """Sum of the measured pods of each node on one day; NaN where it has pods and none of them was measured."""
         n_nodes = len(self._nodes.nodes)
         pod, slot = np.nonzero((node >= 0) & (present > 0))

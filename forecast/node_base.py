@@ -61,7 +61,8 @@ def fit_node_base(node_usage: AnyFloats, node_pod_usage: AnyFloats, capacity: An
         std = np.nanstd(base, axis=2)
         share = np.nanmedian(profile / capacity[:, :, None, None], axis=0)  # (n_resources, 4, 48)
     lent = np.nan_to_num(share[None] * capacity[:, :, None, None])
+    profile = smooth_slots(np.where(np.isfinite(profile), profile, lent))
     return NodeBase(
-        profile=smooth_slots(np.where(np.isfinite(profile), profile, lent)),
+        profile=np.fmin(profile, capacity[:, :, None, None]),  # NaN is no limit
         std=smooth_slots(np.nan_to_num(std)),
     )

@@ -115,6 +115,7 @@ def train_night(
             issued=_issued(registry.url, known.days[-_ISSUED_DAYS_REPORTED:], live=prometheus is not None),
             gate=night.gate,
             cleaning=CleaningReport(counts),
+            cut=files.cut,
             recorded_share=reading.recorded_share if reading and reading.days else None,
             stage_seconds=stages.seconds,
         )

@@ -42,6 +42,7 @@ class RunFigures:
     identified_load_share : resource -> share of the load that is of services whose peak weight is identified
     gap_slots             : resource -> service half hours of the last day that were not measured
     expected_slots        : resource -> service half hours of the last day with running pods, of which these are some
+    cut_series            : resource -> series of a service on a node cut because the node cannot have used as much
     peaks_report          : whether the page of predicted against actual peaks was written; None = none is wanted
     """
 
@@ -55,6 +56,7 @@ class RunFigures:
     identified_load_share: Mapping[str, float] = field(default_factory=dict)
     gap_slots: Mapping[str, int] = field(default_factory=dict)
     expected_slots: Mapping[str, int] = field(default_factory=dict)
+    cut_series: Mapping[str, int] = field(default_factory=dict)
     peaks_report: bool | None = None
 
 
@@ -121,6 +123,12 @@ def registry_of(figures: RunFigures) -> CollectorRegistry:
         "forecast_train_data_expected_slots",
         "Half hours of services with running pods on the last day of the history, measured or not.",
         by_resource(dict(figures.expected_slots)),
+        "resource",
+    )
+    gauge(
+        "forecast_train_cut_series",
+        "Series of a service on a node of which half hours were cut: they claim more than the node itself used.",
+        by_resource(dict(figures.cut_series)),
         "resource",
     )
     if figures.peaks_report is not None:

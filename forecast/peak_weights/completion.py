@@ -64,7 +64,8 @@ def complete_history(history: History, weights: PeakWeights) -> History:
 def pods_felt_by_nodes(history: History, weights: PeakWeights) -> Floats32:
     """What the nodes feel of their pods: measured sums, corrected, and the cost of each pod on top.
 
-    (n_nodes, n_resources, n_days, 48); the very sums of the history where nothing is corrected.
+    (n_nodes, n_resources, n_days, 48); the very sums of the history where nothing is corrected. At least 0: a
+    correction takes off a share of the service's mean. Pods of it on this node may use less, or went unmeasured.
     """
     corrected = np.flatnonzero((weights.correction != 1).any(axis=0) | (weights.per_pod_cost > 0).any(axis=(1, 2)))
     if not len(corrected):
@@ -74,7 +75,8 @@ def pods_felt_by_nodes(history: History, weights: PeakWeights) -> Floats32:
         kind = history.describe_days().day_type[day]
         for r in corrected:
             usage, cost = history.usage_per_pod[:, r, day], weights.per_pod_cost[r, kind]
-            out[:, r, day] += felt_beyond(counts, usage, weights.correction[:, r], cost)
+            beyond = felt_beyond(counts, usage, weights.correction[:, r], cost)
+            out[:, r, day] = np.maximum(out[:, r, day] + beyond, 0.0)  # NaN stays
     return out
 
 

@@ -7,6 +7,7 @@ and reported in one line; input that cannot be mended raises InputError where it
     not finite            NaN, infinity: not measured
     negative              not measured
     above capacity        more than CAPACITY_TOLERANCE x capacity of the node: not measured
+    beyond node           more than the node itself used (forecast.usage_limits): not measured
     duplicate             same pod or node at the same time: the last row counts
     no time               no timestamp, or one outside 2000..2099: row left out
     stray time            far from all other rows (a wrong clock): row left out
@@ -44,6 +45,7 @@ class Cause(Enum):
     NOT_FINITE = "values are NaN or infinite: taken as not measured"
     NEGATIVE = "values are negative: taken as not measured"
     ABOVE_CAPACITY = f"values exceed {CAPACITY_TOLERANCE:g} x the node's capacity: taken as not measured"
+    BEYOND_NODE = "half hours of services exceed what their node used: taken as not measured"
     DUPLICATE = "rows repeat a series and time: the last row counts"
     NO_TIME = "rows have no timestamp between 2000 and 2099: left out"
     STRAY_TIME = "rows lie far from all other times: left out"

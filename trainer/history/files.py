@@ -25,6 +25,7 @@ from forecast.history import History, PodUsage
 from forecast.progress import Progress, silent
 from forecast.resources import RESOURCES
 from forecast.sample_grid import MAX_STEP_SECONDS, SampleGrid, sample_times, slot_last, slot_means, slot_shares
+from forecast.usage_limits import CutSeries
 from trainer.history.cleaning import Cause, CleaningReport, Tally
 from trainer.history.layout import Layout, LayoutFile, read_settings
 from trainer.history.series_file import ABSENT, QUARTER_SECONDS, Ints32, Inventory, SeriesFile, Window
@@ -58,7 +59,10 @@ class _Source:
 
 @dataclass(frozen=True, slots=True)
 class HistoryFiles:
-    """An opened history directory. `days` are its whole local days, `pods` and `nodes` everything that occurs in it."""
+    """An opened history directory. `days` are its whole local days, `pods` and `nodes` everything that occurs in it.
+
+    cut : series that `history` cut, since their nodes cannot have used as much
+    """
 
     directory: Path
     calendar: Calendar
@@ -68,6 +72,7 @@ class HistoryFiles:
     _usage: _Source = field(repr=False)
     _node_usage: _Source = field(repr=False)
     _tally: Tally = field(repr=False)
+    cut: list[CutSeries] = field(default_factory=list, repr=False)
 
     @classmethod
     def open(
@@ -136,6 +141,8 @@ class HistoryFiles:
             builder.add_nodes(first, self._node_slots(first, n_days, progress))
         for window in self._pod_windows(0, len(self.days), self._tally, progress):
             builder.add_pods(window)
+        self.cut[:] = builder.cut
+        self._tally.set(Layout.usage, Cause.BEYOND_NODE, sum(series.slots for series in self.cut))
         return builder.finish()
 
     def pod_usage(self, first_day: date, last_day: date, *, progress: Progress = silent) -> PodUsage:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
 from typing import Any
@@ -12,6 +12,7 @@ from forecast.arrays import Floats
 from forecast.history import History
 from forecast.model import PeakModel
 from forecast.resources import RESOURCES
+from forecast.usage_limits import CutSeries
 from trainer.gate.verdict import GateReport
 from trainer.history.cleaning import CleaningReport
 from trainer.issued import IssuedForecasts
@@ -35,6 +36,8 @@ class RunReport:
     recorded_share : share of the samples read tonight that came from recording rules; None = none was read
     stage_seconds  : stage -> seconds
     measured       : (n_resources, n_days) share of the services' half hours that was measured; NaN = no pods at all
+    cut            : series cut because their nodes cannot have used as much
+    names          : services and nodes of the history, which `cut` counts by
     changes        : None = there was no model before
     """
 
@@ -50,6 +53,8 @@ class RunReport:
     gap_slots: Mapping[str, int]
     expected_slots: Mapping[str, int]
     cleaning: tuple[str, ...]
+    cut: tuple[CutSeries, ...]
+    names: tuple[tuple[str, ...], tuple[str, ...]]
     services: tuple[LearnedService, ...]
     identified_load_share: Mapping[str, float]
     regression: Mapping[str, RegressionCondition]
@@ -80,6 +85,16 @@ class RunReport:
                 "job_owners_with_runs": self.job_owners[1],
                 "recorded_share": self.recorded_share,
                 "cleaning": list(self.cleaning),
+                "cut": [
+                    {
+                        "service": self.names[0][one.service],
+                        "node": self.names[1][one.node],
+                        "resource": RESOURCES[one.resource].name,
+                        "half_hours": one.slots,
+                        "largest_ratio": round(one.ratio, 1) if math.isfinite(one.ratio) else None,
+                    }
+                    for one in self.cut
+                ],
                 "measured_share": {
                     resource.name: {
                         day.isoformat(): None if math.isnan(share) else round(float(share), 4)
@@ -115,6 +130,7 @@ class RunReport:
             identified_load_share=self.identified_load_share,
             gap_slots=self.gap_slots,
             expected_slots=self.expected_slots,
+            cut_series={r.name: sum(one.resource == i for one in self.cut) for i, r in enumerate(RESOURCES)},
         )
 
 
@@ -128,6 +144,7 @@ def run_report(
     issued: IssuedForecasts,
     gate: GateReport,
     cleaning: CleaningReport = CleaningReport(),  # noqa: B008 - frozen
+    cut: Sequence[CutSeries] = (),
     recorded_share: float | None = None,
     stage_seconds: Mapping[str, float] | None = None,
 ) -> RunReport:
@@ -148,6 +165,8 @@ def run_report(
         gap_slots=gap_slots(history),
         expected_slots=expected_slots(history),
         cleaning=tuple(cleaning.lines()),
+        cut=tuple(cut),
+        names=(tuple(str(service) for service in history.services), history.nodes),
         services=learned_services(model, history),
         identified_load_share=identified_load_share(model),
         regression=regression_conditions(model),

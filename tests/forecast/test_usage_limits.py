@@ -1,0 +1,111 @@
+"""Pods that claim more than their node used: what is cut, and that no claim lifts the base of a node."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from forecast.fit import fit
+from forecast.node_base import fit_node_base
+from forecast.peak_weights import fit_peak_weights, pods_felt_by_nodes
+from forecast.peak_weights.composition import day_counts
+from forecast.resources import CPU, MEMORY
+from forecast.usage_limits import FLEET_FACTOR, fleet_limits, services_beyond
+from tests.forecast.peak_weights.constructed import constructed
+from tests.trainer.history.histories import COLUMNS, Tables, tables
+from trainer.history.cleaning import Cause
+from trainer.history.files import HistoryFiles
+
+LIAR = 5
+
+
+def test_the_largest_service_is_cut_and_the_others_stay() -> None:
+    usage = np.ones((3, 5, 48))
+    usage[2, :, 7] = 100.0  # beyond every tolerance
+    node = np.zeros((3, 48), dtype=np.int64)
+    own = np.full((1, 5, 48), 3.0, dtype=np.float32)
+    cut, excess = services_beyond(
+        usage, np.ones((3, 48)), node, np.array([0, 0, 1]), own, np.zeros((1, 5)), np.full((1, 5), np.inf)
+    )
+    assert cut[2, :, 7].all() and cut.sum() == 5
+    assert set(excess.service.tolist()) == {1} and set(excess.slot.tolist()) == {7}
+    np.testing.assert_allclose(excess.ratio, 100 / 3)
+
+
+def test_a_node_without_measurement_is_bound_by_the_fleet_alone() -> None:
+    own = np.full((2, 5, 1, 48), np.nan, dtype=np.float32)
+    own[0] = 2.0
+    limit, floor = fleet_limits(own, np.full((2, 5), np.nan))
+    usage = np.ones((2, 5, 48))
+    usage[0], usage[1] = FLEET_FACTOR * 1.9, FLEET_FACTOR * 2.1
+    for pod, beyond in ((0, False), (1, True)):
+        cut, _ = services_beyond(
+            usage[[pod]], np.ones((1, 48)), np.ones((1, 48), dtype=np.int64), np.zeros(1, dtype=np.int64),
+            own[:, :, 0], floor, limit,
+        )  # fmt: skip
+        assert cut.all() == cut.any() == beyond
+
+
+def lying(factor: float, *, capacity: float) -> Tables:
+    found = tables(services={"cart": 4, "db": 2, "liar": 2}, days=4)
+    mine = found.usage["service"] == "Deployment/liar"
+    found.usage.loc[mine, COLUMNS] *= factor
+    found.capacity[COLUMNS] = capacity
+    return found
+
+
+@pytest.mark.parametrize("factor", [30.0, 1e6])
+def test_a_lying_service_is_cut_named_and_counted(factor: float, tmp_path: Path) -> None:
+    honest = HistoryFiles.open(lying(1.0, capacity=np.nan).write(tmp_path / "honest"))
+    known = honest.history()
+    assert honest.cut == []
+    files = HistoryFiles.open(lying(factor, capacity=np.nan).write(tmp_path / "lying"))
+    history = files.history()
+    liar = [service.name for service in history.services].index("liar")
+    of_liar = [one for one in files.cut if one.service == liar]
+    assert {one.resource for one in of_liar} == set(range(5))
+    # Where the lie is smaller than an honest service, the latter is cut: nothing says which of both lies.
+    assert sum(one.slots for one in of_liar) >= 0.95 * sum(one.slots for one in files.cut)
+    assert files.report.total(Cause.BEYOND_NODE) == sum(one.slots for one in files.cut) > 0
+    others = [row for row in range(len(history.services)) if row != liar]
+    assert (history.usage_per_pod[others] == known.usage_per_pod[others]).mean() > 0.98
+    left = np.nan_to_num(history.node_pod_usage / history.node_usage)
+    assert left.max() <= 10.5  # ten times, and the floor
+
+
+def test_pods_exported_at_30_times_lift_no_base() -> None:
+    """A factor of 1/30 for all, and pods of one node that went unmeasured: their sum, corrected, fell below 0."""
+    history, _ = constructed(n_services=60, n_nodes=30, n_days=14)
+    before = fit_node_base(history.node_usage, history.node_pod_usage, history.capacity, history.describe_days())
+    usage, pods = history.usage_per_pod.copy(), history.node_pod_usage.copy()
+    spared = int(np.bincount(history.placements.node[history.placements.service == LIAR], minlength=30).argmax())
+    for day in range(history.n_days):
+        runs = history.placements.between(day * 48, day * 48 + 48)
+        counts = day_counts(runs, len(history.services), len(history.nodes))
+        for resource in (CPU, MEMORY):
+            lie = np.zeros((len(history.services), 48), dtype=np.float32)
+            lie[LIAR] = 29 * np.nan_to_num(usage[LIAR, resource, day])
+            added = (counts @ lie.T.ravel()).reshape(48, -1).T
+            added[spared] = 0.0
+            pods[:, resource, day] += added
+    usage[LIAR, [CPU, MEMORY]] *= 30
+    poisoned = replace(history, usage_per_pod=usage, node_pod_usage=pods)
+    weights = fit_peak_weights(poisoned)
+    assert weights.correction[LIAR, CPU] < 0.1
+    felt = pods_felt_by_nodes(poisoned, weights)
+    assert np.nanmin(felt) >= 0
+    base = fit_node_base(poisoned.node_usage, felt, poisoned.capacity, poisoned.describe_days())
+    mean = (poisoned.node_usage.max(axis=(2, 3)))[:, :, None, None]
+    assert (base.profile <= 1.001 * mean).all()
+    assert (base.profile <= poisoned.capacity[:, :, None, None]).all()
+    assert base.profile[spared, MEMORY].mean() < 1.5 * before.profile[spared, MEMORY].mean()
+
+
+def test_no_base_exceeds_the_capacity() -> None:
+    history, _ = constructed(n_services=20, n_nodes=10, n_days=8)
+    loud = replace(history, node_usage=history.node_usage * np.float32(100))
+    model = fit(loud)
+    assert (model.node_base <= 1.0001 * history.capacity[:, :, None, None]).all()
