@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from datetime import timedelta
 
 import pytest
@@ -60,10 +61,10 @@ def test_a_store_that_fails_in_the_middle_keeps_the_old_model(
 ) -> None:
     before = store.objects
     store.arm(lambda request: fault if request.method == "PUT" and request.key.endswith(name) else None)
-    with pytest.raises(PublishError, match="stays in use"):
+    # What hangs is written all the same, after the client has given up: then the publish may have succeeded.
+    with pytest.raises(PublishError, match="stays in use") if fault.status else suppress(PublishError):
         registry.publish(artefact_of(2))
     store.arm()
-    # What hangs is written late by the server, as requests are that a client has given up.
     assert value_of(registry.load()) in ({1} if fault.status else {1, 2})
     if fault.status:
         assert store.objects == before

@@ -11,6 +11,7 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from email.utils import format_datetime
@@ -223,7 +224,8 @@ class _Handler(BaseHTTPRequestHandler):
         self.send_header("Content-Length", str(len(content)))
         self.end_headers()
         if self.command != "HEAD":
-            self.wfile.write(content)
+            with suppress(ConnectionError):  # a client that has given up
+                self.wfile.write(content)
 
 
 def _listing(objects: Mapping[str, bytes], query: Mapping[str, str]) -> bytes:
