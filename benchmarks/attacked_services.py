@@ -25,6 +25,11 @@ from tests.servers.control_plane.control_plane import ControlPlane
 __all__ = ["SERVICES", "Attacked", "started"]
 
 SERVICES: Final = ("webhook", "extender", "scorer", "schedule")
+_FRAMES: Final = {
+    "webhook": '{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","request":{"uid":"u","kind":{"group":"",'
+    '"version":"v1","kind":"Pod"},"namespace":"default","operation":"CREATE","object":%s}}',
+    "extender": '{"Pod":%s,"NodeNames":[]}',
+}
 _MOST_POINTS: Final = 20.0
 """A score may move by so much when a half hour begins."""
 
@@ -76,7 +81,13 @@ def _started(
     path, question, right = _honest(name, cluster)
     port = int(process.url.rpartition(":")[2])
     target = Target(
-        "127.0.0.1", port, path, "/openapi.json" if name == "webhook" else "/metrics", body, tls=name == "webhook"
+        "127.0.0.1",
+        port,
+        path,
+        "/openapi.json" if name == "webhook" else "/metrics",
+        body,
+        tls=name == "webhook",
+        frame=_FRAMES.get(name, '{"pod":%s}'),
     )
     return Attacked(name, process, target, _memory_limit(name), (path, question), right)
 

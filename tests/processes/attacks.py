@@ -26,7 +26,7 @@ _TRUSTING.check_hostname, _TRUSTING.verify_mode = False, ssl.CERT_NONE
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """post: a path that takes bodies, of body_bytes at most; get: one with a large answer."""
+    """post: a path that takes bodies, of body_bytes at most; get: one with a large answer; frame: body around a pod."""
 
     host: str
     port: int
@@ -34,6 +34,7 @@ class Target:
     get: str
     body_bytes: int
     tls: bool = False
+    frame: str = '{"pod":%s}'
 
     async def connect(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
         """Trusts any certificate."""
@@ -103,10 +104,11 @@ async def _answered(reader: asyncio.StreamReader) -> None:
 
 
 async def large_60(target: Target, seconds: float) -> None:
-    """60 whole bodies of the largest size at once, again and again: JSON with many node names."""
-    names = b",".join(b'"node-%06d.cluster.example"' % number for number in range(target.body_bytes // 29 - 100))
-    body = b'{"pod":{"metadata":{"name":"a"}},"nodes":[%s]}' % names
-    body += b" " * (target.body_bytes - len(body))
+    """60 whole bodies of the largest size at once, again and again: pods of many containers."""
+    container = '{"name":"c","resources":{"requests":{"cpu":"1m"}}}'
+    pod = '{"metadata":{"name":"a","namespace":"default"},"spec":{"containers":[%s]}}'
+    many = (target.body_bytes - len(pod) - len(target.frame)) // (len(container) + 1)
+    body = (target.frame % (pod % ",".join([container] * many))).encode()
 
     async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         writer.write(target.head(len(body)) + body)
