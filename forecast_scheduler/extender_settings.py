@@ -61,8 +61,8 @@ class ExtenderSettings(ServingSettings):
     port: int = Field(default=8888, ge=0, le=65_535)
     """0: any free one, which is printed."""
 
-    max_body_bytes: int = Field(default=16 * 2**20, gt=0)
-    """Of a request."""
+    max_body_bytes: int = Field(default=4 * 2**20, gt=0)
+    """Of a request. All bodies together get 8 times as much memory."""
 
     max_concurrent: int = Field(default=512, gt=0)
     """Requests at work at once; more are turned away with 503. Bindings wait for the API server, many at a time."""

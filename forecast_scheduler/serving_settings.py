@@ -51,8 +51,8 @@ class ServingSettings(SettingGroup):
     client_ca: Path | None = None
     """Clients must show a certificate signed by one of these (mTLS)."""
 
-    max_body_bytes: int = Field(default=8 * 2**20, gt=0)
-    """Of a request."""
+    max_body_bytes: int = Field(default=3 * 2**20, gt=0)
+    """Of a request. All bodies together get 8 times as much memory."""
 
     max_concurrent: int = Field(default=64, gt=0)
     """Requests at work at once; more are turned away with 503."""

@@ -18,7 +18,8 @@ class ServiceOptions:
     token_files      : files with bearer tokens, one per line. kube-scheduler can send none: for it, use client
                        certificates. None = anybody may ask
     metrics_open     : /metrics needs no token
-    max_body_bytes   : of a request; 5,000 node names of 60 characters are 0.3 MB, 5,000 whole nodes tens of MB
+    max_body_bytes   : of a request; 5,000 node names of 60 characters are 0.3 MB, 5,000 whole nodes tens of MB.
+                       All bodies together get 8 times as much memory (scorer/service/body_budget.py)
     max_concurrent   : requests at work at once; more are turned away with 503
     receive_seconds  : by then a body must have arrived
     deadline_seconds : /filter, /prioritize and /preempt are answered by then, if only with a neutral answer
@@ -32,7 +33,7 @@ class ServiceOptions:
 
     token_files: tuple[Path, ...] = ()
     metrics_open: bool = False
-    max_body_bytes: int = 16 * 2**20
+    max_body_bytes: int = 4 * 2**20
     max_concurrent: int = 512
     receive_seconds: float = 5.0
     deadline_seconds: float = 0.2

@@ -18,7 +18,8 @@ class WebhookOptions:
     token_files     : files with bearer tokens, one per line (docs/webhook.md says how an API server sends one).
                       None = anybody may ask
     metrics_open    : /metrics needs no token
-    max_body_bytes  : of a request; the API server takes objects up to 3 MiB
+    max_body_bytes  : of a request; the API server takes requests up to 3 MiB. All bodies together
+                      get 8 times as much memory (scorer/service/body_budget.py)
     max_concurrent  : requests at work at once; more are turned away with 503, and failurePolicy decides
     receive_seconds : by then a body must have arrived
     hosts           : names under which it is asked (scorer/service/hosts.py)
@@ -26,7 +27,7 @@ class WebhookOptions:
 
     token_files: tuple[Path, ...] = ()
     metrics_open: bool = False
-    max_body_bytes: int = 8 * 2**20
+    max_body_bytes: int = 3 * 2**20
     max_concurrent: int = 256
     receive_seconds: float = 5.0
     hosts: Hosts = ANY_HOST

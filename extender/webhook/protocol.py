@@ -18,7 +18,9 @@ from forecast.errors import ForecastError
 __all__ = ["Malformed", "allowed", "canary_point", "decode_review", "error_reply", "patch_of", "pod_of", "shortened"]
 
 _REVIEW: Final = msgspec.json.Decoder(wire.AdmissionReview)
-_OBJECT: Final = msgspec.json.Decoder(dict[str, Any])
+_POD: Final = msgspec.json.Decoder(wire.PodJson)
+_METADATA: Final = msgspec.json.Decoder(wire.PodMetadata)
+_SPEC: Final = msgspec.json.Decoder(wire.PodSpec)
 _ENCODE: Final = msgspec.json.Encoder().encode
 
 _LONGEST_WARNING: Final = 120
@@ -40,11 +42,23 @@ def decode_review(body: bytes) -> wire.AdmissionRequest:
 
 
 def pod_of(request: wire.AdmissionRequest) -> dict[str, Any]:
-    """The pod that is to be created. Raises Malformed."""
+    """The pod that is to be created, as far as templates look at it. Raises Malformed.
+
+    Containers are not decoded: they are most of a pod. A metadata or spec that is no object is None.
+    """
     try:
-        return _OBJECT.decode(request.object)
+        pod = _POD.decode(request.object)
+        metadata, spec = pod.get("metadata", wire.NOTHING), pod.get("spec", wire.NOTHING)
+        return {"metadata": _object(_METADATA, metadata), "spec": _object(_SPEC, spec)}
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise Malformed(f"the object of the AdmissionReview is no pod: {_why(error)}") from error
+
+
+def _object(decoder: msgspec.json.Decoder[Any], content: msgspec.Raw) -> Any:
+    try:
+        return decoder.decode(content)
+    except msgspec.ValidationError:
+        return None
 
 
 def allowed(uid: str, patch: bytes | None = None, warnings: Iterable[str] = ()) -> bytes:

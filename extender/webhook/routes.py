@@ -11,6 +11,7 @@ from extender.webhook.metrics import MUTATE
 from extender.webhook.openapi import body, plain_answer, review_answer, state_answer
 from extender.webhook.protocol import Malformed
 from extender.webhook.state import error_response, json_bytes, service_of
+from scorer.service.body_budget import off_loop
 from scorer.service.requests import json_body
 
 __all__ = ["router"]
@@ -32,9 +33,8 @@ async def mutate(request: Request) -> Response:
     if not service.store.ready:
         service.metrics.count(Outcome.NOT_READY)
         return error_response(503, _NOT_READY)
-    # On the event loop: a review takes a fraction of a millisecond, and handing it to a thread costs as much again.
     try:
-        answer = service.review(content)
+        answer = await off_loop(len(content), lambda: service.review(content))
     except Malformed as error:
         service.metrics.count(Outcome.MALFORMED)
         return error_response(400, str(error))

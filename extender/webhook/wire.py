@@ -5,7 +5,7 @@ Only what is read is named; other fields are skipped. The object stays JSON unti
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypedDict
 
 from msgspec import UNSET, Meta, Raw, Struct, UnsetType, field
 
@@ -18,6 +18,9 @@ __all__ = [
     "AdmissionReviewAnswer",
     "ErrorBody",
     "GroupVersionKind",
+    "PodJson",
+    "PodMetadata",
+    "PodSpec",
     "Remove",
 ]
 
@@ -56,6 +59,31 @@ class AdmissionReview(Struct, rename="camel", gc=False):
     api_version: Literal["admission.k8s.io/v1"]
     kind: Literal["AdmissionReview"]
     request: AdmissionRequest
+
+
+class PodJson(TypedDict, total=False):
+    """An object that should be a pod."""
+
+    metadata: Raw
+    spec: Raw
+
+
+class PodMetadata(TypedDict, total=False):
+    """What templates look at. Nothing is refused here: a pod that cannot be understood stays as it is."""
+
+    name: Any
+    generateName: Any
+    labels: Any
+    annotations: Any
+    ownerReferences: Any
+
+
+class PodSpec(TypedDict, total=False):
+    """What templates look at or change."""
+
+    nodeName: Any
+    nodeSelector: Any
+    affinity: Any
 
 
 class AddOrReplace(Struct, tag_field="op", tag="add", gc=False):

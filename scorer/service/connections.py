@@ -17,10 +17,11 @@ from itertools import chain
 from uvicorn.protocols.http.flow_control import FlowControl
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
+from scorer.service.heap_trim import HeapTrim
 from scorer.service.quiet_log import QuietLog
 from scorer.service.security import OPEN_PATHS
 
-__all__ = ["limited_protocol"]
+__all__ = ["MOST_UNREAD", "limited_protocol"]
 
 logger = logging.getLogger(__name__)
 
@@ -28,10 +29,12 @@ _MOST_BESIDE_BODY = 512 * 1024
 """Bytes of header and trailers. Several times what is read at once, which may hold a whole request."""
 _FRAMING = 8
 """Bytes that a chunked body of one byte per chunk takes for each, and two more."""
+_BUFFERS = 64 * 1024
+"""Bytes that a connection takes before it says anything; with TLS more."""
 _MOST_WAITING = 32
 """Requests of a client that wait for the answer to the one before. Most clients never send one ahead; what is read at
 once (256 KiB) may hold thousands, and nobody else is served while they are parsed."""
-_MOST_UNREAD = 128 * 1024 * 1024
+MOST_UNREAD = 128 * 1024 * 1024
 """Bytes of answers that all clients together have not read yet: three of /metrics at 5,000 nodes, unzipped. An answer
 is written whole: its request is over, and no longer among those that limits.py counts, while it waits here."""
 
@@ -39,7 +42,7 @@ is written whole: its request is over, and no longer among those that limits.py 
 def limited_protocol(header_seconds: float, unread_seconds: float, connections: int) -> type[HttpToolsProtocol]:
     """For one server. uvicorn itself waits for ever for a header and for answers to be read, takes headers of any size
     and requests in any number, and answers 503 to everybody, probes too, where idle connections are too many."""
-    kept, quiet = _Kept(connections), QuietLog(logger)
+    kept, quiet, heap = _Kept(connections), QuietLog(logger), HeapTrim()
 
     class Limited(HttpToolsProtocol):
         _patience: asyncio.TimerHandle | None = None  # until a header is whole
@@ -51,6 +54,7 @@ def limited_protocol(header_seconds: float, unread_seconds: float, connections: 
         def data_received(self, data: bytes) -> None:
             super().data_received(data)
             self._received += len(data)
+            heap.note(len(data))
             # The parser keeps headers and trailers whole, however long; bodies are limits.py's matter.
             if self._received > _MOST_BESIDE_BODY + _FRAMING * self._body:
                 self.transport.close()
@@ -65,6 +69,7 @@ def limited_protocol(header_seconds: float, unread_seconds: float, connections: 
             self._unanswered = deque()
             self._patience = self.loop.call_later(header_seconds, transport.close)
             kept.add(self)
+            heap.note(_BUFFERS)
 
         def on_message_begin(self) -> None:
             if len(self.pipeline) >= _MOST_WAITING:
@@ -194,7 +199,7 @@ class _Kept:
     def unread(self, new: HttpToolsProtocol) -> None:
         """Its answers wait to be read. Where all that wait are too many, those that have waited for the longest go."""
         self._unread[new] = None
-        while len(self._unread) > 1 and self._bytes_unread() > _MOST_UNREAD:
+        while len(self._unread) > 1 and self._bytes_unread() > MOST_UNREAD:
             self._hang_up(next(iter(self._unread)))
 
     def read(self, one: HttpToolsProtocol) -> None:

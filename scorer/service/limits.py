@@ -2,19 +2,21 @@
 
 Guard      nothing that goes wrong inside leaves the process or shows its internals; requests are counted
 Busy       so many requests at once, more are turned away
-BodyLimit  the body is read whole, up to a limit, whether or not its length was announced
+BodyLimit  the body is read whole, up to a limit, whether or not its length was announced, and while there is room
 Deadline   an answer within so many seconds of that
 """
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import time
 from collections.abc import Callable
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from scorer.service.body_budget import BYTES_OF_A_VALUE, LARGE_BODY, BodyBudget, Dropped, HeldBody, json_values
 from scorer.service.errors import ErrorAnswer, error_response
 from scorer.service.quiet_log import QuietLog
 from scorer.service.security import OPEN_PATHS
@@ -25,6 +27,7 @@ logger = logging.getLogger(__name__)
 
 _SHOWN = 200
 """Characters of a path in the log: a client may send 512 KiB."""
+_HANG_UP = {"Connection": "close"}
 
 Observe = Callable[[str, str, int, float], None]
 """(method, route, status, seconds)"""
@@ -119,53 +122,91 @@ class Deadline:
 
 
 class BodyLimit:
-    """Reads the body before the routes see it: at most `max_bytes`, within `seconds`. Open paths take none and wait for
-    none: what is sent to them is thrown away."""
+    """Reads the body before the routes see it: at most `max_bytes`, within `seconds`, and as far as there is room.
+
+    body_budget.py says what room there is beside the bodies of others. Open paths take no body and wait for none: what
+    is sent to them is thrown away.
+    """
 
     def __init__(self, app: ASGIApp, max_bytes: int, seconds: float, answer: ErrorAnswer = error_response) -> None:
         self._app, self._max, self._seconds, self._answer = app, max_bytes, seconds, answer
+        self._budget = BodyBudget(max_bytes)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass on with the whole body, or answer 413 or 408."""
+        """Pass on with the whole body, or answer 413, 408 or 503."""
         if scope["type"] != "http" or scope["path"] in OPEN_PATHS:
             await self._app(scope, receive, send)
             return
+        loop = asyncio.get_running_loop()
+        timeout = asyncio.timeout(self._seconds)
+        peer = scope["client"][0] if scope.get("client") else ""
+
+        def give_up() -> None:
+            with contextlib.suppress(RuntimeError):  # it has run out by itself
+                timeout.reschedule(loop.time())
+
+        held = self._budget.open(peer, give_up)
+        whole = False
         try:
-            async with asyncio.timeout(self._seconds):
-                body = await self._read(scope, receive)
-        except TimeoutError:
-            message = f"the body did not arrive within {self._seconds:g} s: send it in one go"
-            await self._answer(408, message, {"Connection": "close"})(scope, receive, send)
-            return
+            async with timeout:
+                body = await self._read(scope, receive, held)
+                whole = True
+                too_large = self._why_too_large(body)
+                if not too_large:
+                    await self._budget.turn(held)
+            if body is None or too_large:
+                self._budget.release(held)
+                await self._answer(413, too_large, _HANG_UP)(scope, receive, send)
+            else:
+                parts = [body]
+                del body
+                await self._app(scope, _replay(parts, receive), send)
+        except (TimeoutError, Dropped):
+            if held.at_work:
+                raise
+            if held.dropped or whole:
+                message = "too many large bodies are at work: ask again after Retry-After seconds, or send less"
+                await self._answer(503, message, _HANG_UP)(scope, receive, send)
+            else:
+                message = f"the body did not arrive within {self._seconds:g} s: send it in one go"
+                await self._answer(408, message, _HANG_UP)(scope, receive, send)
+        finally:
+            self._budget.release(held)
+
+    def _why_too_large(self, body: bytes | None) -> str:
+        """Empty: it is not. body: None if it has too many bytes."""
         if body is None:
-            message = f"the body is larger than {self._max} bytes: name fewer nodes, or raise the limit"
-            await self._answer(413, message, {"Connection": "close"})(scope, receive, send)
-            return
-        sent = False
+            return f"the body is larger than {self._max} bytes: name fewer nodes, or raise the limit"
+        most = self._max // BYTES_OF_A_VALUE
+        if len(body) > LARGE_BODY and json_values(body) > most:
+            return f"the body has more than {most} values: no pod has as many, so name fewer nodes, or raise the limit"
+        return ""
 
-        async def replay() -> Message:
-            nonlocal sent
-            if sent:
-                return await receive()
-            sent = True
-            return {"type": "http.request", "body": body, "more_body": False}
-
-        await self._app(scope, replay, send)
-
-    async def _read(self, scope: Scope, receive: Receive) -> bytes | None:
-        """The body; None if it is too large. What was announced as too large is not read at all."""
+    async def _read(self, scope: Scope, receive: Receive, held: HeldBody) -> bytes | None:
+        """The body; None if it is too large. What was announced as too large is not read at all. Raises Dropped."""
         announced = next((value for name, value in scope["headers"] if name == b"content-length"), b"0")
         if announced.isdigit() and (len(announced) > 18 or int(announced) > self._max):
             return None
-        parts, size, more = [], 0, True
+        parts, more = [], True
         while more:
             message = await receive()
             if message["type"] == "http.disconnect":
                 return b""
             part = message.get("body", b"")
-            size += len(part)
-            if size > self._max:
+            if held.size + len(part) > self._max:
                 return None
+            self._budget.grow(held, len(part))
             parts.append(part)
             more = message.get("more_body", False)
         return b"".join(parts)
+
+
+def _replay(parts: list[bytes], receive: Receive) -> Receive:
+    """The body once more. It is handed over rather than kept: the routes have it as long as they need it."""
+
+    async def replay() -> Message:
+        if not parts:
+            return await receive()
+        return {"type": "http.request", "body": parts.pop(), "more_body": False}
+
+    return replay

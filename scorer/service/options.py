@@ -17,7 +17,8 @@ class ServiceOptions:
 
     token_files         : files with bearer tokens, one per line; read again when they change. None = anybody may ask
     metrics_open        : /metrics needs no token
-    max_body_bytes      : of a request; 5,000 node names of 60 characters are 0.3 MB
+    max_body_bytes      : of a request; 50,000 node names of 60 characters are 3 MB. All bodies together get 8 times as
+                          much memory (body_budget.py)
     max_concurrent      : requests at work at once; more are turned away with 503 rather than queued past their deadline
     deadline_seconds    : a request is answered by then, if only with 503
     max_nodes           : node names in one request
@@ -29,7 +30,7 @@ class ServiceOptions:
 
     token_files: tuple[Path, ...] = ()
     metrics_open: bool = False
-    max_body_bytes: int = 8 * 2**20
+    max_body_bytes: int = 3 * 2**20
     max_concurrent: int = 64
     deadline_seconds: float = 10.0
     max_nodes: int = 50_000

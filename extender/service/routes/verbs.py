@@ -24,6 +24,7 @@ from extender.service.openapi import body, verb_answer
 from extender.service.state import Service, error_response, json_bytes, service_of
 from extender.service.workers import Deadline, Late
 from scorer.cluster.objects import PodInfo
+from scorer.service.body_budget import off_loop
 from scorer.service.errors import Refusal
 from scorer.service.requests import json_body
 
@@ -49,7 +50,7 @@ async def filter_nodes(request: Request) -> Response:
     content = await json_body(request)
     deadline = Deadline(service.options.deadline_seconds)
     try:
-        asked = _decoded(service, "filter", decode_asked, content)
+        asked = await _decoded(service, "filter", decode_asked, content)
     except Unusable as error:
         return _refused_filter(str(error))
 
@@ -81,7 +82,7 @@ async def prioritize(request: Request) -> Response:
     content = await json_body(request)
     deadline = Deadline(service.options.deadline_seconds)
     try:
-        asked = _decoded(service, "prioritize", decode_asked, content)
+        asked = await _decoded(service, "prioritize", decode_asked, content)
     except Unusable as error:
         return _refused(str(error))
 
@@ -105,7 +106,7 @@ async def preempt(request: Request) -> Response:
     content = await json_body(request)
     deadline = Deadline(service.options.deadline_seconds)
     try:
-        asked = _decoded(service, "preempt", decode_preemption, content)
+        asked = await _decoded(service, "preempt", decode_preemption, content)
     except Unusable as error:
         return _refused(str(error))
 
@@ -125,7 +126,7 @@ async def bind(request: Request) -> Response:
     service = service_of(request)
     content = await json_body(request)
     try:
-        error = await _bind(service, _decoded(service, "bind", decode_binding, content))
+        error = await _bind(service, await _decoded(service, "bind", decode_binding, content))
     except Unusable as unusable:
         error = str(unusable)
     return json_bytes(replies.binding_reply(error))
@@ -168,11 +169,11 @@ def _pod(service: Service, pod: Raw, deadline: Deadline) -> PodInfo:
     return read
 
 
-def _decoded(service: Service, verb: str, decode: Callable[[bytes], T], content: bytes) -> T:
+async def _decoded(service: Service, verb: str, decode: Callable[[bytes], T], content: bytes) -> T:
     """Raises Refusal for what is malformed, Unusable."""
     try:
         with service.metrics.stage("decode"):
-            return decode(content)
+            return await off_loop(len(content), lambda: decode(content))
     except Malformed as error:
         service.metrics.count(verb, "malformed")
         raise Refusal(400, str(error)) from error

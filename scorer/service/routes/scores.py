@@ -6,6 +6,7 @@ from fastapi import APIRouter, Request
 from starlette.responses import Response
 
 from scorer.service.bodies import ChargeBody
+from scorer.service.body_budget import off_loop
 from scorer.service.errors import json_response
 from scorer.service.openapi import answer, body
 from scorer.service.requests import decode_charge, decode_explain, decode_scores, json_body, pod_of
@@ -30,14 +31,18 @@ async def scores(request: Request, service: ReadyService) -> Response:
     does not know get a neutral score and are named in `unknown_nodes`. With `ranking` the answer has the scores once
     more without the limits 0 and 100, which tells overloaded nodes apart.
     """
-    # Straight on the event loop: scoring takes a fraction of a millisecond, a hop to a thread as long again.
-    with service.metrics.stage("decode"):
-        asked = decode_scores(await json_body(request), service.options.max_nodes)
-        pod = pod_of(asked.pod, service.scorer)
-    with service.metrics.stage("score"):
-        scored = service.scorer.score(pod, asked.nodes, asked.weights)
-    with service.metrics.stage("encode"):
-        return json_response(scores_body(scored, ranking=asked.ranking))
+    content = await json_body(request)
+
+    def scored() -> Response:
+        with service.metrics.stage("decode"):
+            asked = decode_scores(content, service.options.max_nodes)
+            pod = pod_of(asked.pod, service.scorer)
+        with service.metrics.stage("score"):
+            found = service.scorer.score(pod, asked.nodes, asked.weights)
+        with service.metrics.stage("encode"):
+            return json_response(scores_body(found, ranking=asked.ranking))
+
+    return await off_loop(len(content), scored)
 
 
 @router.post("/charges", responses=answer("ChargeBody", 400, 408, 413, 415, 422), openapi_extra=body("ChargeRequest"))
@@ -47,9 +52,14 @@ async def charges(request: Request, service: ReadyService) -> Response:
     For an extender elsewhere, which is not told kube-scheduler's decision: without this, pods that follow each other
     quickly are all sent to the same node. A node that is not known is not charged.
     """
-    asked = decode_charge(await json_body(request))
-    charged = service.scorer.charge_provisionally(pod_of(asked.pod, service.scorer), asked.node, asked.seconds)
-    return json_response(ChargeBody(charged))
+    content = await json_body(request)
+
+    def charged() -> Response:
+        asked = decode_charge(content)
+        pod = pod_of(asked.pod, service.scorer)
+        return json_response(ChargeBody(service.scorer.charge_provisionally(pod, asked.node, asked.seconds)))
+
+    return await off_loop(len(content), charged)
 
 
 @explaining.post(
@@ -61,11 +71,14 @@ async def explain(request: Request, service: ReadyService) -> Response:
     Per node: what each score contributes, the predicted peak before and with the pod in real units with its hour and
     bounding resource. Overall: runner-up and margin, model version, age of the data, degradation level.
     """
-    with service.metrics.stage("decode"):
-        asked = decode_explain(await json_body(request), service.options.max_nodes)
-        pod = pod_of(asked.pod, service.scorer)
-    with service.metrics.stage("explain"):
-        explanation = await service.in_thread(
-            lambda: service.scorer.explain(pod, asked.nodes, asked.weights, top=asked.top)
-        )
-    return json_response(explanation_body(explanation))
+    content = await json_body(request)
+
+    def explained() -> Response:
+        with service.metrics.stage("decode"):
+            asked = decode_explain(content, service.options.max_nodes)
+            pod = pod_of(asked.pod, service.scorer)
+        with service.metrics.stage("explain"):
+            explanation = service.scorer.explain(pod, asked.nodes, asked.weights, top=asked.top)
+        return json_response(explanation_body(explanation))
+
+    return await service.in_thread(explained)

@@ -29,12 +29,13 @@ def test_a_body_that_is_too_large_is_refused(extender: SimpleExtender) -> None:
         assert client.post("/filter", content=b" " * 100, headers=JSON_TYPE).status_code == 400
 
 
-def test_a_body_of_thousands_of_whole_nodes_is_answered(client: AppClient) -> None:
-    """Nobody should configure it so, but nothing breaks: 15 MB."""
+def test_a_body_of_thousands_of_whole_nodes_is_answered_where_the_limit_is_raised(extender: SimpleExtender) -> None:
+    """kube-scheduler sends 15 MB where nodeCacheCapable is false."""
     labels = {f"example.org/label-{i}": "x" * 40 for i in range(45)}
     items = [{"metadata": {"name": f"node-{i}", "labels": labels}} for i in range(4500)]
     question = nodes_question() | {"NodeNames": None, "Nodes": {"items": items}}
-    answer = client.post("/filter", json=question)
+    with AppClient(create_app(extender, ServiceOptions(max_body_bytes=16 * 2**20, deadline_seconds=10))) as client:
+        answer = client.post("/filter", json=question)
     assert answer.status_code == 200 and len(answer.json()["Nodes"]["items"]) == 4500
     assert answer.json()["Nodes"]["items"][7] == items[7]
 

@@ -1,0 +1,96 @@
+"""Bodies that would fill the memory of each service, or keep its event loop busy: it stays within its limit in deploy/,
+answers probes and honest clients meanwhile, and has its memory back afterwards."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.processes.conftest import Started
+from tests.processes.floods import MIB, Watch, flood, memory_limit, rss
+from tests.processes.scenery import Scenery
+from tests.processes.scorer_process import ScorerProcess, eventually
+from tests.processes.webhook_process import Api, Refused, WebhookProcess, plain_pod
+from tests.servers.control_plane.control_plane import ControlPlane
+
+SERVICES = ("scorer", "extender", "schedule", "webhook")
+PATHS = {"scorer": "/v1/scores", "extender": "/filter", "schedule": "/v1/explain", "webhook": "/mutate"}
+LARGEST = {"scorer": 3 * MIB, "extender": 4 * MIB, "schedule": 3 * MIB, "webhook": 3 * MIB}
+
+
+@pytest.fixture
+def webhook(plane: ControlPlane, tmp_path: Path) -> Iterator[WebhookProcess]:
+    with Api(plane) as api:
+        if not api.crds_are_served():
+            api.install_crds()
+    with WebhookProcess(tmp_path / "webhook", plane.kubeconfig) as running:
+        yield running
+
+
+@pytest.fixture
+def service(request: pytest.FixtureRequest, start: Started) -> ScorerProcess:
+    if request.param == "webhook":
+        return request.getfixturevalue("webhook")  # type: ignore[no-any-return]
+    if request.param == "extender":
+        return start(settings={"extender": {"deadline": "10s"}}, command="extender")
+    if request.param == "schedule":
+        with Api(request.getfixturevalue("plane")) as api, suppress(Refused):
+            namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "forecast-scheduler"}}
+            api.create(namespace)
+    return start(command=request.param, settings={})
+
+
+def _question(part: str, pod: Mapping[str, Any], nodes: list[str]) -> dict[str, Any]:
+    match part:
+        case "extender":
+            return {"Pod": pod, "NodeNames": nodes}
+        case "webhook":
+            kind = {"group": "", "version": "v1", "kind": "Pod"}
+            request = {"uid": "u", "kind": kind, "operation": "CREATE", "namespace": "default", "object": pod}
+            return {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": request}
+        case _:
+            return {"pod": pod, "nodes": nodes}
+
+
+def _large(part: str, pod: Mapping[str, Any], size: int) -> bytes:
+    """An honest question but for a pod with very many containers."""
+    few = len(json.dumps(_question(part, pod, [])))
+    one = {"name": "main", "image": "x" * 150, "resources": {"requests": {"cpu": "1m", "memory": "1Mi"}}}
+    many = [one] * ((size - few) // (len(json.dumps(one)) + 2) - 2)
+    body = json.dumps(_question(part, dict(pod) | {"spec": {"containers": many}}, []))
+    return body.encode().ljust(size)
+
+
+def _holds(service: ScorerProcess, part: str, watch: Watch) -> None:
+    assert watch.highest < memory_limit(part), f"{watch.highest / MIB:.0f} MiB"
+    assert not watch.wrong, (len(watch.wrong), watch.wrong[:3])
+    assert watch.answers > 5
+    assert "Traceback" not in service.log, service.log.partition("Traceback")[2][:4000]
+
+
+@pytest.mark.parametrize(("service", "part"), [(one, one) for one in SERVICES], indirect=["service"])
+def test_bodies_that_stop_before_their_end_and_floods_of_whole_ones(
+    service: ScorerProcess, part: str, cluster: Scenery
+) -> None:
+    pod = plain_pod("any", "any") if part == "webhook" else cluster.pod("any")
+    question, path = _question(part, pod, cluster.nodes[:5]), PATHS[part]
+    large = _large(part, pod, LARGEST[part])
+    expected = service.post(path, question)
+    before = rss(service)
+    with Watch(service, path, question) as slow:
+        flood(service.url, path, large, clients=200, unsent=1, seconds=3)
+    with Watch(service, path, question) as whole:
+        flood(service.url, path, large, clients=60, unsent=0, seconds=3)
+    print(
+        f"{part}: {before / MIB:.0f} MiB, 200 slow {slow.highest / MIB:.0f} p99 {slow.p99:.2f} s, "
+        f"60 whole {whole.highest / MIB:.0f} p99 {whole.p99:.2f} s max {max(whole.slow):.2f}"
+    )
+    _holds(service, part, slow)
+    _holds(service, part, whole)
+    assert eventually(lambda: rss(service) < 1.1 * before, 60), f"{before / MIB:.0f}, {rss(service) / MIB:.0f} MiB"
+    assert service.post(path, question).keys() == expected.keys()
