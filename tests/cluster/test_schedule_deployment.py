@@ -75,10 +75,9 @@ GPU_RIGHTS = {
       for verb in ("list", "watch")),
     *((verb, "resource.k8s.io", "resourceclaims") for verb in ("get", "patch", "create", "delete")),
     *(("patch", "resource.k8s.io", f"resourceclaims/{sub}") for sub in ("status", "binding")),
-    *((verb, "apps", kind) for kind in ("deployments", "statefulsets", "replicasets")
-      for verb in ("get", "list", "patch")),
-    *((verb, "apps", f"{kind}/scale") for kind in ("deployments", "statefulsets", "replicasets")
-      for verb in ("get", "patch")),
+    *((verb, "apps", kind) for kind in ("deployments", "statefulsets") for verb in ("get", "list", "patch")),
+    *((verb, "apps", "replicasets") for verb in ("get", "patch")),
+    *(("patch", "apps", f"{kind}/scale") for kind in ("deployments", "statefulsets", "replicasets")),
     *((verb, "batch", "jobs") for verb in ("get", "list", "patch")),
 }  # fmt: skip
 """Of deploy/components/gpu/rbac.yaml, beside the others."""

@@ -54,6 +54,8 @@ class Installed:
             *_ROLES,
             "RoleBinding",
             "ClusterRoleBinding",
+            "ValidatingAdmissionPolicy",
+            "ValidatingAdmissionPolicyBinding",
         )
         applier.apply_all(one for one in manifests if one["kind"] in kinds)
 

@@ -10,7 +10,7 @@ import yaml
 __all__ = ["documents", "shipped"]
 
 _DEPLOY = Path(__file__).parents[2] / "deploy"
-_PLURALS = {"PriorityClass": "priorityclasses"}
+_PLURALS = {"PriorityClass": "priorityclasses", "ValidatingAdmissionPolicy": "validatingadmissionpolicies"}
 _NAMESPACED = (
     "ServiceAccount", "ConfigMap", "Service", "PodDisruptionBudget", "Deployment", "Role", "RoleBinding",
     "CronJob", "Job", "StatefulSet",

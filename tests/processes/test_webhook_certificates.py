@@ -39,6 +39,7 @@ from tests.processes.certificate_replicas import (
     replicas,
 )
 from tests.processes.scorer_process import ROOT, ScorerProcess, eventually
+from tests.processes.shipped_schedule import shipped
 from tests.processes.webhook_process import Api, Refused, manifests, plain_pod
 from tests.scorer.service.authority import Authority
 from tests.servers.control_plane.control_plane import ControlPlane
@@ -65,6 +66,10 @@ def api(plane: ControlPlane) -> Iterator[Api]:
             namespace = manifest["metadata"].get("namespace")
             scope = f"/namespaces/{namespace}" if namespace else ""
             api.request("POST", f"{_RBAC}{scope}/{manifest['kind'].lower()}s", manifest)
+        for path, manifest in shipped("base/webhook/policy-certificates.yaml"):
+            for condition in manifest["spec"].get("matchConditions", ()):
+                condition["expression"] = "request.userInfo.username == 'nobody'"
+            api.request("POST", path, manifest)
         assert api.warnings == []
         api.install_crds()
         yield api

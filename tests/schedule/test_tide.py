@@ -9,12 +9,14 @@ import json
 from collections.abc import Callable, Coroutine, Iterator
 from concurrent.futures import Future
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from extender.api_answer import Answer
 from extender.framework.binding.session import ApiSession
+from extender.framework.preemption.requests import MERGE
 from extender.gpu.tide.record import MOVES
 from extender.gpu.tide.terms import TIDE
 from extender.gpu.tide.workloads import BUILT_IN, WorkloadKind, object_path
@@ -24,6 +26,7 @@ from scorer.cluster.objects import PodInfo
 from tests.extender.gpu.tide.tide_api import workload
 from tests.extender.gpu.tide.tide_world import World, inference, trainer
 from tests.processes.scorer_process import eventually
+from tests.processes.shipped_schedule import shipped
 from tests.processes.webhook_process import Api, Refused
 from tests.servers.control_plane.control_plane import ControlPlane
 
@@ -62,12 +65,32 @@ def api(module_plane: ControlPlane) -> Iterator[Api]:
         yield api
 
 
+@pytest.fixture(scope="module")
+def kubeconfig(module_plane: ControlPlane, api: Api) -> Path:
+    """Of the shipped service account, with the shipped rights and the shipped policy."""
+    for path, manifest in shipped("base/schedule/rbac.yaml", "components/gpu/rbac.yaml", "components/gpu/policy.yaml"):
+        api.request("POST", path, manifest)
+    account = "/api/v1/namespaces/forecast-scheduler/serviceaccounts/forecast-scheduler-schedule/token"
+    token = api.request("POST", account, {"spec": {"expirationSeconds": 3600}})["status"]["token"]
+    return module_plane.write_kubeconfig("schedule", token)
+
+
 @pytest.fixture
-def session(module_plane: ControlPlane) -> Iterator[Between]:
-    made = ApiSession(api_client(module_plane.kubeconfig))
+def session(api: Api, kubeconfig: Path) -> Iterator[Between]:
+    made = ApiSession(api_client(kubeconfig))
     made.start()
+    created(api, "Deployment", "probe", 1)
+    assert eventually(lambda: _is_confined(made), 30)
     yield Between(made)
     made.stop()
+
+
+def _is_confined(session: ApiSession) -> bool:
+    """A policy counts a moment after it was made."""
+    path = object_path(BUILT_IN["Deployment"], ServiceKey("lab", "Deployment", "probe"))
+    body = b'{"spec": {"replicas": 2}}'
+    asked = session.request("PATCH", f"{path}?dryRun=All", body, content_type=MERGE, seconds=5)
+    return "ValidatingAdmissionPolicy" in session.submit(asked).result().text
 
 
 @pytest.fixture(autouse=True)
@@ -173,6 +196,7 @@ def test_killed_in_between_the_move_is_made_and_counted_once(api: Api, session: 
 
 def test_a_custom_resource_with_a_scale_subresource(api: Api, session: Between) -> None:
     api.request("POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", _definition())
+    _grant(api, {"": ["get", "patch"], "/scale": ["get", "patch"]})
     path = object_path(CUSTOM, ServiceKey("lab", CUSTOM.kind, "train"))
     made = {
         "apiVersion": "ml.example.com/v1",
@@ -187,6 +211,16 @@ def test_a_custom_resource_with_a_scale_subresource(api: Api, session: Between) 
     world.tide.step()
     now = api.request("GET", path)
     assert now["spec"]["workers"] == 3 and MOVES in now["metadata"]["annotations"], world.tide.report.failures
+
+
+def _grant(api: Api, verbs: dict[str, list[str]]) -> None:
+    """The verbs on the custom resource and its subresources to the account of the loops."""
+    root, name = "/apis/rbac.authorization.k8s.io/v1", {"metadata": {"name": "trainjobs"}}
+    rules = [{"apiGroups": [CUSTOM.group], "resources": [CUSTOM.plural + sub], "verbs": verbs[sub]} for sub in verbs]
+    api.request("POST", f"{root}/clusterroles", name | {"rules": rules})
+    role = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "trainjobs"}
+    account = {"kind": "ServiceAccount", "namespace": "forecast-scheduler", "name": "forecast-scheduler-schedule"}
+    api.request("POST", f"{root}/clusterrolebindings", name | {"roleRef": role, "subjects": [account]})
 
 
 def _is_created(api: Api, path: str, made: dict[str, Any]) -> bool:

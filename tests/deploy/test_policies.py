@@ -1,0 +1,224 @@
+"""What RBAC cannot refuse the shipped policies do, on a real API server with the tokens of the accounts: pod templates,
+whom the API server calls, tokens of other accounts. What the parts themselves write passes."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+import yaml
+
+from tests.deploy.rights import NAMESPACE, Installed
+from tests.processes.scorer_process import eventually
+from tests.scorer.service.authority import Authority
+from tests.servers.applying import Applier, NotApplied
+from tests.servers.audit import Audit
+from tests.servers.control_plane.control_plane import ControlPlane
+from tests.servers.kustomize import DEPLOY, built_from
+
+MERGE: Final = "application/merge-patch+json"
+JSON: Final = "application/json-patch+json"
+APPLY: Final = "application/apply-patch+yaml"
+WORKLOADS: Final = {
+    "deployments": ("apps", "Deployment"),
+    "statefulsets": ("apps", "StatefulSet"),
+    "replicasets": ("apps", "ReplicaSet"),
+    "jobs": ("batch", "Job"),
+}
+CONFIGURATION: Final = "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations/forecast-scheduler"
+SECRETS: Final = f"/api/v1/namespaces/{NAMESPACE}/secrets"
+SECRET: Final = "forecast-scheduler-webhook-certificates"
+STOLEN: Final = {"kubernetes.io/service-account.name": "forecast-scheduler-trainer"}
+
+
+@dataclass(frozen=True)
+class _Account:
+    """Plane as Applier takes it, with the token of an account."""
+
+    url: str
+    token: str
+    ca_file: Path
+
+
+@dataclass(frozen=True)
+class World:
+    """admin may everything, the others what is shipped."""
+
+    admin: Applier
+    loops: Applier
+    webhook: Applier
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+    place = tmp_path_factory.mktemp("policies")
+    manifests = built_from(place / "all", resources=["overlays/gpu", "base/webhook"])
+    with ControlPlane() as plane, Applier(plane) as admin:
+        installed = Installed(plane, admin, Audit(place, []), manifests)
+        tokens = [installed.token(f"forecast-scheduler-{part}") for part in ("schedule", "webhook")]
+        loops, webhook = (Applier(_Account(plane.url, token, Path(plane.ca_file))) for token in tokens)
+        admin.apply(yaml.safe_load((DEPLOY / "base" / "webhook" / "configuration.yaml").read_text()))
+        for resource in WORKLOADS:
+            admin.send("POST", _path(resource).rpartition("/")[0], _workload(resource), kind="application/json")
+        admin.send("POST", SECRETS, _secret(SECRET), kind="application/json")
+        label, secret = {"metadata": {"labels": {"a": "b"}}}, _secret("another")
+        for by, path, body, method in (
+            (loops, _path("deployments"), label, "PATCH"),
+            (webhook, CONFIGURATION, label, "PATCH"),
+            (webhook, SECRETS, secret, "POST"),
+        ):  # a policy counts a moment after it was made
+            kind = MERGE if method == "PATCH" else "application/json"
+            asked = partial(_refused, by, f"{path}?dryRun=All", body, kind=kind, method=method)
+            assert eventually(asked, 30)
+        yield World(admin, loops, webhook)
+
+
+def _path(resource: str) -> str:
+    return f"/apis/{WORKLOADS[resource][0]}/v1/namespaces/default/{resource}/train"
+
+
+def _workload(resource: str) -> dict[str, Any]:
+    group, kind = WORKLOADS[resource]
+    pod = {"restartPolicy": "Never" if kind == "Job" else "Always", "containers": [{"name": "c", "image": "i"}]}
+    template = {"metadata": {"labels": {"app": "t"}}, "spec": pod}
+    spec: dict[str, Any] = {"template": template}
+    spec |= {"suspend": True} if kind == "Job" else {"replicas": 2, "selector": {"matchLabels": {"app": "t"}}}
+    metadata = {"name": "train", "finalizers": ["example.com/kept"], "annotations": {"kept": "yes"}}
+    return {"apiVersion": f"{group}/v1", "kind": kind, "metadata": metadata, "spec": spec}
+
+
+def _secret(name: str, kind: str = "kubernetes.io/tls", annotations: dict[str, str] | None = None) -> dict[str, Any]:
+    data = {"tls.crt": "", "tls.key": ""} if kind == "kubernetes.io/tls" else {}
+    metadata = {"name": name, "annotations": annotations or {}}
+    return {"apiVersion": "v1", "kind": "Secret", "metadata": metadata, "type": kind, "data": data}
+
+
+def _refused(by: Applier, path: str, body: Any, *, kind: str = MERGE, method: str = "PATCH") -> bool:
+    """Whether a policy of ours refuses it, or it is a field that no account may change; another refusal is raised."""
+    try:
+        by.send(method, path, body, kind=kind)
+    except NotApplied as error:
+        by_whom = ("ValidatingAdmissionPolicy 'forecast-scheduler-", "field is immutable")
+        if not any(one in error.message for one in by_whom):
+            raise
+        return True
+    return False
+
+
+WORKLOAD_ATTACKS: Final[dict[str, dict[str, Any]]] = {
+    "pods under another account": {"spec": {"template": {"spec": {"serviceAccountName": "admin"}}}},
+    "pods with the disks of nodes": {
+        "spec": {"template": {"spec": {"volumes": [{"name": "v", "hostPath": {"path": "/"}}]}}}
+    },
+    "annotations of pods": {"spec": {"template": {"metadata": {"annotations": {"a": "b"}}}}},
+    "replicas past the scale subresource": {"spec": {"replicas": 7}},
+    "no finalizers": {"metadata": {"finalizers": None}},
+    "an owner that is gone, for the garbage collector": {
+        "metadata": {"ownerReferences": [{"apiVersion": "v1", "kind": "Pod", "name": "gone", "uid": "gone"}]}
+    },
+    "annotations of others": {"metadata": {"annotations": {"kept": None}}},
+    "labels of others": {"metadata": {"labels": {"team": "mine"}}},
+}
+
+
+@pytest.mark.parametrize("attack", WORKLOAD_ATTACKS)
+@pytest.mark.parametrize("resource", WORKLOADS)
+def test_the_loops_cannot_change_what_pods_a_workload_makes(resource: str, attack: str, world: World) -> None:
+    body = WORKLOAD_ATTACKS[attack]
+    if resource == "jobs" and attack.startswith("replicas"):
+        body = {"spec": {"suspend": False}}
+    before = world.admin.send("GET", _path(resource))
+    assert _refused(world.loops, _path(resource), body)
+    assert world.admin.send("GET", _path(resource)) == before
+
+
+@pytest.mark.parametrize("resource", WORKLOADS)
+def test_the_loops_cannot_create_a_workload_by_applying_it(resource: str, world: World) -> None:
+    made = _workload(resource)
+    made["metadata"]["name"] = "new"
+    with pytest.raises(NotApplied, match="cannot create resource"):
+        world.loops.send("PATCH", f"{_path(resource).removesuffix('train')}new?fieldManager=loops", made, kind=APPLY)
+
+
+@pytest.mark.parametrize("resource", WORKLOADS)
+def test_the_loops_write_records_and_numbers(resource: str, world: World) -> None:
+    record: dict[str, Any] = {
+        "metadata": {
+            "annotations": {"forecast-scheduler.io/tide-moves": "{}"},
+            "labels": {"forecast-scheduler.io/tide": "training"},
+        }
+    }
+    path = _path(resource)
+    number = "parallelism" if resource == "jobs" else "replicas"
+    if resource == "jobs":
+        record["spec"] = {"parallelism": 5}
+    assert not _refused(world.loops, path, record)
+    if resource != "jobs":
+        assert not _refused(world.loops, f"{path}/scale", {"spec": {"replicas": 5}})
+    now = world.admin.send("GET", path)
+    assert now["spec"][number] == 5
+    assert now["metadata"]["annotations"]["forecast-scheduler.io/tide-moves"] == "{}"
+
+
+def test_everybody_else_changes_pods_as_before(world: World) -> None:
+    assert not _refused(world.admin, _path("deployments"), {"spec": {"template": {"metadata": {"labels": {"b": "c"}}}}})
+
+
+def _replace(path: str, value: Any) -> list[dict[str, Any]]:
+    return [{"op": "add", "path": path, "value": value}]
+
+
+_OF_SECRETS: Final = {
+    "apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE", "UPDATE"], "resources": ["secrets"],
+}  # fmt: skip
+_ELSEWHERE: Final = {"namespace": "default", "name": "mine", "path": "/", "port": 443}
+CONFIGURATION_ATTACKS: Final[dict[str, Any]] = {
+    "about secrets": _replace("/webhooks/0/rules/0", _OF_SECRETS),
+    "another service": _replace("/webhooks/0/clientConfig/service", _ELSEWHERE),
+    "a URL": _replace("/webhooks/0/clientConfig", {"url": "https://192.0.2.1/"}),
+    "another path": _replace("/webhooks/0/clientConfig/service/path", "/elsewhere"),
+    "pods of all namespaces": _replace("/webhooks/0/namespaceSelector", {}),
+    "pods of daemon sets": _replace("/webhooks/0/matchConditions", []),
+    "fail": _replace("/webhooks/0/failurePolicy", "Fail"),
+    "no webhook": _replace("/webhooks", []),
+    "two": [{"op": "copy", "from": "/webhooks/0", "path": "/webhooks/-"}, *_replace("/webhooks/1/name", "two.b.c")],
+    "another name": _replace("/webhooks/0/name", "other.example.com"),
+    "an annotation for an injector": _replace("/metadata/annotations", {"cert-manager.io/inject-ca-from": "a/b"}),
+}
+
+
+@pytest.mark.parametrize("attack", CONFIGURATION_ATTACKS)
+def test_the_webhook_cannot_have_itself_asked_about_anything_else(attack: str, world: World) -> None:
+    before = world.admin.send("GET", CONFIGURATION)
+    assert _refused(world.webhook, CONFIGURATION, CONFIGURATION_ATTACKS[attack], kind=JSON)
+    assert world.admin.send("GET", CONFIGURATION) == before
+
+
+def test_the_webhook_writes_ca_bundles(world: World, tmp_path: Path) -> None:
+    pem = base64.b64encode(Authority(tmp_path, "ca").ca.read_bytes()).decode()
+    for text in (pem, "", pem):
+        bundle = _replace("/webhooks/0/clientConfig/caBundle", text)
+        assert not _refused(world.webhook, CONFIGURATION, bundle, kind=JSON)
+    assert world.admin.send("GET", CONFIGURATION)["webhooks"][0]["clientConfig"]["caBundle"] == pem
+
+
+@pytest.mark.parametrize(
+    "secret",
+    [
+        _secret("stolen", "kubernetes.io/service-account-token", STOLEN),
+        _secret(SECRET, "kubernetes.io/service-account-token", STOLEN),
+        _secret("another"),
+    ],
+    ids=["a token of another account", "a token under its own name", "another name"],
+)
+def test_the_webhook_cannot_have_tokens_of_other_accounts_made(secret: dict[str, Any], world: World) -> None:
+    world.admin.send("DELETE", f"{SECRETS}/{SECRET}")
+    try:
+        assert _refused(world.webhook, SECRETS, secret, kind="application/json", method="POST")
+    finally:
+        assert not _refused(world.webhook, SECRETS, _secret(SECRET), kind="application/json", method="POST")
