@@ -31,7 +31,7 @@ _FRAMING = 8
 """Bytes that a chunked body of one byte per chunk takes for each, and two more."""
 _BUFFERS = 64 * 1024
 """Bytes that a connection takes before it says anything; with TLS more."""
-_MOST_WAITING = 32
+_MOST_WAITING = 8
 """Requests of a client that wait for the answer to the one before. Most clients never send one ahead; what is read at
 once (256 KiB) may hold thousands, and nobody else is served while they are parsed."""
 MOST_UNREAD = 128 * 1024 * 1024

@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
+from starlette.responses import Response
 
 __all__ = ["Document", "bare_app", "ref", "serve_document"]
 
@@ -17,15 +18,14 @@ Answers = dict[int | str, dict[str, Any]]
 
 
 def bare_app(title: str) -> FastAPI:
-    """An application without FastAPI's own /docs and /redoc, which load their scripts from elsewhere."""
-    return FastAPI(
-        title=title, version=version("forecast-scheduler"), docs_url=None, redoc_url=None, redirect_slashes=False
-    )
+    """An application without FastAPI's own documents, of which /docs and /redoc load their scripts from elsewhere."""
+    return FastAPI(title=title, version=version("forecast-scheduler"), openapi_url=None, redirect_slashes=False)
 
 
 def serve_document(app: FastAPI, make: Callable[[], dict[str, Any]]) -> None:
-    """Serve at /openapi.json what `make` returns; made when first asked for."""
+    """Serve at /openapi.json what `make` returns. It is made and encoded once: encoding takes some milliseconds."""
     document: dict[str, Any] = {}
+    encoded: list[bytes] = []
 
     def openapi() -> dict[str, Any]:
         if not document:
@@ -33,6 +33,12 @@ def serve_document(app: FastAPI, make: Callable[[], dict[str, Any]]) -> None:
         return document
 
     app.openapi = openapi  # type: ignore[method-assign]
+
+    @app.get("/openapi.json", include_in_schema=False)
+    async def served() -> Response:
+        if not encoded:
+            encoded.append(msgspec.json.encode(openapi()))
+        return Response(encoded[0], media_type="application/json")
 
 
 def ref(schema: str) -> dict[str, str]:
