@@ -184,10 +184,10 @@ async def garbage(target: Target, seconds: float) -> None:
         b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03garbage",
         b"\x00" * 4000,
         b"GET / HTTP/9.9\r\n\r\n",
-        b"GET /v1/nodes HTTP/1.1\r\nHost: x\r\nBad Name: \x01\r\n\r\n",
-        b"GET /v1/nodes HTTP/1.1\r\nHost: x\r\nConnection: upgrade\r\nUpgrade: h2c\r\n\r\n",
+        b"GET /v1/nodes HTTP/1.1\r\nHost: localhost\r\nBad Name: \x01\r\n\r\n",
+        b"GET /v1/nodes HTTP/1.1\r\nHost: localhost\r\nConnection: upgrade\r\nUpgrade: h2c\r\n\r\n",
         b"CONNECT x:1 HTTP/1.1\r\n\r\n",
-        b"GET /%ff%0aERROR%20a:%20made%20up HTTP/1.1\r\nHost: x\r\n\r\n",
+        b"GET /%ff%0aERROR%20a:%20made%20up HTTP/1.1\r\nHost: localhost\r\n\r\n",
     )
 
     plain = Target(target.host, target.port, target.post, target.get, target.body_bytes)

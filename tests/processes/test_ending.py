@@ -25,7 +25,8 @@ def _half_sent(url: str, path: str, body: bytes) -> tuple[socket.socket, bytes]:
     parsed = httpx.URL(url)
     assert parsed.port is not None
     connection = socket.create_connection((parsed.host, parsed.port), timeout=20)
-    header = f"POST {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: {len(body)}\r\n\r\n"
+    header = f"POST {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n"
+    header += f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
     connection.sendall(header.encode() + body[: len(body) // 2])
     return connection, body[len(body) // 2 :]
 

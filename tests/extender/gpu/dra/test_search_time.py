@@ -28,11 +28,11 @@ NEVER_ENDS = doubled(17, "last.map(y, y).size() > 0")
 ALL_MEMORY = doubled(30, "last.size() > 0")
 NUMBERS = ",".join("0" * 100)
 COSTLY = [
-    (NEVER_ENDS, "more than 0.25 s"),
+    (NEVER_ENDS, "more than 1 s"),
     (ALL_MEMORY, "MiB of memory"),
     (doubled(25, "last.size() > 0"), "MiB of memory"),
-    (f"[{NUMBERS}].all(x, {OURS}.model.matches('[\\\\w ]{{1000}}') || true)", "more than 0.25 s"),
-    (f"[{','.join('0' * 4000)}]" + ".map(x, x)" * 7 + ".size() > 0", "more than 0.25 s"),
+    (f"[{NUMBERS}].all(x, {OURS}.model.matches('[\\\\w ]{{1000}}') || true)", "more than 1 s"),
+    (f"[{','.join('0' * 4000)}]" + ".map(x, x)" * 7 + ".size() > 0", "more than 1 s"),
 ]
 
 
@@ -44,7 +44,7 @@ def a100() -> Device:
 
 @pytest.fixture
 def apart() -> Iterator[Apart]:
-    made = Apart(seconds=60)
+    made = Apart(cpu_seconds=1, seconds=60)  # slow machines fill the memory in that time, too
     yield made
     made.close()
 
