@@ -21,6 +21,7 @@ from tests.processes.scorer_process import ROOT, ScorerProcess
 from tests.processes.webhook_process import Api, WebhookProcess, plain_pod
 from tests.servers.cluster_objects import ClusterWriter
 from tests.servers.control_plane.control_plane import ControlPlane
+from tests.servers.prometheus import free_port
 
 __all__ = ["SERVICES", "Attacked", "started"]
 
@@ -36,7 +37,10 @@ _MOST_POINTS: Final = 20.0
 
 @dataclass(frozen=True, slots=True)
 class Attacked:
-    """question: path and body of an honest client; right: whether the answer is as good as the first"""
+    """question: path and body of an honest client; right: whether the answer is as good as the first
+
+    probes: where the kubelet asks as shipped; None where the code knows no `probe_port`
+    """
 
     name: str
     process: ScorerProcess
@@ -44,6 +48,7 @@ class Attacked:
     limit: int
     question: tuple[str, bytes]
     right: Callable[[bytes, bytes], bool]
+    probes: str | None
 
     @property
     def pid(self) -> int:
@@ -55,7 +60,7 @@ class Attacked:
 @contextmanager
 def started(names: tuple[str, ...], code: Path, directory: Path) -> Iterator[list[Attacked]]:
     """They run while the context lasts. code: directory of the code that they run."""
-    limits = _body_limits(code)
+    limits, has_probes = _defaults(code)
     with ExitStack() as stack:
         plane = stack.enter_context(ControlPlane())
         with ClusterWriter(plane) as writer:
@@ -64,19 +69,30 @@ def started(names: tuple[str, ...], code: Path, directory: Path) -> Iterator[lis
         prepare(plane)
         with Api(plane) as api:
             api.install_crds()
-        yield [_started(name, plane, cluster, code, directory, limits[name], stack) for name in names]
+        ports = {name: free_port() if has_probes else None for name in names}
+        yield [_started(name, plane, cluster, code, directory, limits[name], ports[name], stack) for name in names]
 
 
 def _started(
-    name: str, plane: ControlPlane, cluster: Scenery, code: Path, directory: Path, body: int, stack: ExitStack
+    name: str,
+    plane: ControlPlane,
+    cluster: Scenery,
+    code: Path,
+    directory: Path,
+    body: int,
+    probes: int | None,
+    stack: ExitStack,
 ) -> Attacked:
     process: ScorerProcess
+    environment = {} if probes is None else {f"FORECAST_SCHEDULER_{name.upper()}__PROBE_PORT": str(probes)}
     if name == "webhook":
-        process = WebhookProcess(directory / name, plane.kubeconfig, code=code)
+        process = WebhookProcess(directory / name, plane.kubeconfig, code=code, environment=environment)
     else:
         arguments: list[str | Path] = ["--kubeconfig", plane.kubeconfig, "--models", directory / "models"]
         arguments += ["--domain", ""] if name == "schedule" else []
-        process = ScorerProcess(directory / name, *arguments, settings={}, command=name, code=code)
+        process = ScorerProcess(
+            directory / name, *arguments, settings={}, command=name, code=code, environment=environment
+        )
     stack.enter_context(process)
     path, question, right = _honest(name, cluster)
     port = int(process.url.rpartition(":")[2])
@@ -89,7 +105,8 @@ def _started(
         tls=name == "webhook",
         frame=_FRAMES.get(name, '{"pod":%s}'),
     )
-    return Attacked(name, process, target, _memory_limit(name), (path, question), right)
+    asked = None if probes is None else f"http://127.0.0.1:{probes}/healthz"
+    return Attacked(name, process, target, _memory_limit(name), (path, question), right, asked)
 
 
 def _honest(name: str, cluster: Scenery) -> tuple[str, bytes, Callable[[bytes, bytes], bool]]:
@@ -116,13 +133,14 @@ def _as_many(answer: bytes, first: bytes) -> bool:
     return bool(now["n_nodes"] == then["n_nodes"] and len(now["nodes"]) == len(then["nodes"]))
 
 
-def _body_limits(code: Path) -> Mapping[str, int]:
-    """The largest body that each takes by default."""
+def _defaults(code: Path) -> tuple[Mapping[str, int], bool]:
+    """The largest body that each takes by default, and whether they have a port for probes."""
     asked = "import json; from forecast_scheduler.settings import load_settings; s = load_settings(None, {}); "
-    asked += f"print(json.dumps({{name: getattr(s, name).max_body_bytes for name in {SERVICES!r}}}))"
+    asked += f"limits = {{name: getattr(s, name).max_body_bytes for name in {SERVICES!r}}}; "
+    asked += "print(json.dumps([limits, hasattr(s.scorer, 'probe_port')]))"
     said = subprocess.run([sys.executable, "-c", asked], cwd=code, check=True, capture_output=True, text=True)
-    found: Mapping[str, int] = json.loads(said.stdout)
-    return found
+    limits, has_probes = json.loads(said.stdout)
+    return limits, has_probes
 
 
 def _memory_limit(name: str) -> int:

@@ -3,10 +3,11 @@
     python -m benchmarks.attacks [--service NAME]... [--only ATTACK]... [--seconds 5] [--settle 60] [--code-before PATH]
 
 Each service runs as a process of its own on a real API server. It takes no tokens, so every request reaches its
-routes. The attacker is another process (tests/processes/attacks.py). Meanwhile /healthz is asked on new connections,
-and an honest client asks one question again and again, ten times a second each. After each attack, the service has
-`--settle` seconds to return to its memory before. --code-before runs the services of another checkout. Ends with
-status 1 where a figure misses its limit.
+routes. The attacker is another process (tests/processes/attacks.py). Meanwhile /healthz is asked on new connections, on
+the port of the service and where the kubelet asks (`probe_port`), and an honest client asks one question again and
+again, ten times a second each. After each attack, the service has `--settle` seconds to return to its memory before.
+--code-before runs the services of another checkout, whose probes may have no port of their own. Ends with status 1
+where a figure misses its limit.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -42,17 +44,18 @@ _PATIENCE: Final = 20.0
 _CALM_SECONDS: Final = 3.0
 _MIB: Final = 2**20
 _HEADINGS: Final = (
-    "service", "attack", "before", "most", "limit", "after", "p50", "p99", "most", "bytes", "calm", "p50", "p99",
-    "wrong", "errors", "missed",
+    "service", "attack", "before", "most", "limit", "after", "p99", "most", "p99", "most", "bytes", "calm", "p50",
+    "p99", "wrong", "errors", "missed",
 )  # fmt: skip
-_WIDTHS: Final = ("9", "12", *(">6",) * 7, ">8", *(">6",) * 5, "")
+_WIDTHS: Final = ("9", "12", *(">6",) * 8, ">8", *(">6",) * 5, "")
 
 
 @dataclass(slots=True)
 class _Seen:
-    """By the watchers: resident bytes; seconds of /healthz and of honest answers; wrong answers and errors."""
+    """By the watchers: resident bytes; seconds of probes, /healthz and honest answers; wrong answers and errors."""
 
     resident: list[int] = field(default_factory=list)
+    probes: list[float] = field(default_factory=list)
     health: list[float] = field(default_factory=list)
     honest: list[float] = field(default_factory=list)
     wrong: int = 0
@@ -73,7 +76,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         name, target = asked.be
         asyncio.run(ATTACKS[name](Target(**json.loads(target)), asked.seconds))
         return
-    print(" " * 22 + f"{'RSS in MiB':^27} {'/healthz in ms':^21} {'log':>8} {'honest client, ms':^20}")
+    print(" " * 22 + f"{'RSS in MiB':^27} {'probe, ms':^13} {'/healthz, ms':^13} {'log':>8} {'honest client, ms':^20}")
     print(_row(_HEADINGS), flush=True)
     missed = 0
     names, code = tuple(asked.service or SERVICES), asked.code_before.resolve()
@@ -100,17 +103,16 @@ def _attacked(one: Attacked, name: str, seconds: float, settle: float, calm: _Se
     deadline = time.monotonic() + settle
     while (after := resident_bytes(one.pid)) > _BACK * before and time.monotonic() < deadline:
         time.sleep(0.5)
-    p99 = _quantile(seen.health, 0.99)
     checks = {
         "memory": most > one.limit,
         "return": after > _BACK * before,
-        "healthz": p99 > _HEALTH_SECONDS,
+        "probe": _p99(seen.probes or seen.health) > _HEALTH_SECONDS,
         "log": log > _LOG_BYTES,
         "answers": bool(seen.wrong or seen.errors),
     }
     missed = [what for what, misses in checks.items() if misses]
     memory = [f"{value / _MIB:.0f}" for value in (before, most, one.limit, after)]
-    times = [f"{1000 * value:.0f}" for value in (_quantile(seen.health, 0.5), p99, max(seen.health))]
+    times = ["" if not of else f"{1000 * value(of):.0f}" for of in (seen.probes, seen.health) for value in (_p99, max)]
     answers = [
         f"{1000 * _quantile(*asked):.0f}" for asked in ((calm.honest, 0.5), (seen.honest, 0.5), (seen.honest, 0.99))
     ]
@@ -140,15 +142,18 @@ def _watched(one: Attacked, act: Callable[[], None]) -> _Seen:
                 seen.wrong += not one.right(answer, first)
             seen.honest.append(time.perf_counter() - began)
 
-        def probed() -> None:
+        def probed(url: str, took: list[float]) -> None:
             began = time.perf_counter()
             try:
-                health()
+                health(url)
             except httpx.HTTPError as error:
                 seen.errors.append(f"/healthz {error!r}")
-            seen.health.append(time.perf_counter() - began)
+            took.append(time.perf_counter() - began)
 
-        looks = (asked, probed, lambda: seen.resident.append(resident_bytes(one.pid)))
+        looks = [asked, lambda: seen.resident.append(resident_bytes(one.pid))]
+        looks.append(partial(probed, f"{one.process.url}/healthz", seen.health))
+        if one.probes is not None:
+            looks.append(partial(probed, one.probes, seen.probes))
         threads = [threading.Thread(target=watch, args=(look,)) for look in looks]
         for thread in threads:
             thread.start()
@@ -162,16 +167,16 @@ def _watched(one: Attacked, act: Callable[[], None]) -> _Seen:
 
 
 @contextmanager
-def _asking(one: Attacked) -> Iterator[tuple[Callable[[], None], Callable[[], bytes]]]:
-    """One probe, on a connection of its own, and one honest question."""
+def _asking(one: Attacked) -> Iterator[tuple[Callable[[str], None], Callable[[], bytes]]]:
+    """One probe of a URL, on a connection of its own, and one honest question."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
     path, body = one.question
     with httpx.Client(base_url=one.process.url, timeout=_PATIENCE, verify=context) as client:
 
-        def health() -> None:
+        def health(url: str) -> None:
             with httpx.Client(timeout=_PATIENCE, verify=context) as fresh:
-                fresh.get(f"{one.process.url}/healthz").raise_for_status()
+                fresh.get(url).raise_for_status()
 
         def honest() -> bytes:
             headers = {"Content-Type": "application/json"}
@@ -186,6 +191,10 @@ def _row(values: Sequence[object]) -> str:
 
 def _quantile(values: Sequence[float], share: float) -> float:
     return sorted(values)[min(len(values) - 1, int(share * len(values)))]
+
+
+def _p99(values: Sequence[float]) -> float:
+    return _quantile(values, 0.99)
 
 
 if __name__ == "__main__":

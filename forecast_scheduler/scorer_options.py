@@ -74,6 +74,7 @@ def server_options(settings: ServingSettings) -> ServerOptions:
     return ServerOptions(
         host=settings.host,
         port=settings.port,
+        probe_port=settings.probe_port,
         tls_cert=settings.tls_cert,
         tls_key=settings.tls_key,
         client_ca=settings.client_ca,

@@ -23,6 +23,9 @@ class ServingSettings(SettingGroup):
     port: int = Field(default=8080, ge=0, le=65_535)
     """0: any free one, which is printed."""
 
+    probe_port: int | None = Field(default=None, ge=0, le=65_535)
+    """Where /healthz is answered as well, without TLS or tokens, by a thread of its own. None: on `port` only."""
+
     token_files: list[Path] = Field(default_factory=list)
     """Bearer tokens, one per line; read again when they change."""
 

@@ -27,6 +27,7 @@ from fastapi import FastAPI
 from forecast.errors import InputError
 from scorer.service.certificates import CertificateFiles, ReloadedCertificates
 from scorer.service.connections import limited_protocol
+from scorer.service.probes import Heartbeat, probe_app
 from scorer.service.quiet_log import quiet_libraries
 
 __all__ = ["ScorerServer", "ServerOptions", "only_this_machine", "serve"]
@@ -34,6 +35,7 @@ __all__ = ["ScorerServer", "ServerOptions", "only_this_machine", "serve"]
 logger = logging.getLogger(__name__)
 
 _SWITCH_SECONDS = 0.001
+_PROBES_END_SECONDS = 5.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +43,7 @@ class ServerOptions:
     """Where to listen and how to leave.
 
     port             : 0 = any free one, told to on_started
+    probe_port       : where /healthz is answered as well, without TLS (probes.py); 0 = any free one, None = nowhere
     tls_cert, tls_key: PEM files; the key may be in the certificate's file. Without them the service speaks plain HTTP
     client_ca        : clients must show a certificate signed by it (mTLS)
     drain_seconds    : how long to serve on after the signal, until load balancers have noticed
@@ -53,6 +56,7 @@ class ServerOptions:
 
     host: str = "127.0.0.1"
     port: int = 8080
+    probe_port: int | None = None
     tls_cert: Path | None = None
     tls_key: Path | None = None
     client_ca: Path | None = None
@@ -87,6 +91,11 @@ class ScorerServer:
         if options.tls_cert is not None:
             files = CertificateFiles(options.tls_cert, options.tls_key, options.client_ca)
             self._certificates = ReloadedCertificates(files)
+        self._heartbeat = Heartbeat()
+        self._probes = None
+        if options.probe_port is not None:
+            listening = ServerOptions(host=options.host, port=options.probe_port, connections=100)
+            self._probes = ScorerServer(probe_app(self._heartbeat), listening)
         self._socket = _listen(options.host, options.port)
         self._uvicorn = _Uvicorn(self._config(), options.header_seconds, self._stop_from_signal, self._started)
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -102,13 +111,31 @@ class ScorerServer:
         shown = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}.get(host, f"[{host}]" if ":" in host else host)
         return f"{'https' if self._certificates else 'http'}://{shown}:{port}"
 
+    @property
+    def probe_url(self) -> str | None:
+        """Where probes are answered as well."""
+        return None if self._probes is None else self._probes.url
+
     def run(self) -> None:
         """Serve until stopped."""
         # Requests share the interpreter with threads that make tables; each hand-over takes so long at most. Python's
         # 5 ms, several times a request, are felt.
         sys.setswitchinterval(_SWITCH_SECONDS)
-        with quiet_libraries():
+        with quiet_libraries(), self._answering_probes():
             self._uvicorn.run(sockets=[self._socket])
+
+    @contextlib.contextmanager
+    def _answering_probes(self) -> Iterator[None]:
+        if self._probes is None:
+            yield
+            return
+        thread = threading.Thread(target=self._probes.run, name="probes", daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            self._probes.stop()
+            thread.join(_PROBES_END_SECONDS)
 
     def stop(self) -> None:
         """Drain and end, see above; the second call does not wait."""
@@ -137,12 +164,19 @@ class ScorerServer:
 
     def _started(self) -> None:
         self._loop = asyncio.get_running_loop()
+        if self._probes is not None:
+            self._tasks.append(self._loop.create_task(self._beat()))
         if self._certificates is not None:
             self._tasks.append(self._loop.create_task(self._follow_certificates()))
         if self._stopping:  # a signal came before the loop was known
             self._uvicorn.should_exit = True
         elif self._on_started is not None:
             self._on_started(self.url)
+
+    async def _beat(self) -> None:
+        while True:
+            self._heartbeat.beat()
+            await asyncio.sleep(1)
 
     async def _follow_certificates(self) -> None:
         assert self._certificates is not None

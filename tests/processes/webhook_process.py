@@ -135,13 +135,17 @@ class WebhookProcess(ScorerProcess):
         *arguments: str | Path,
         settings: Mapping[str, Any] | None = None,
         code: Path = ROOT,
+        environment: Mapping[str, str] | None = None,
     ) -> None:
         directory.mkdir(parents=True, exist_ok=True)
         authority = Authority(directory, "authority")
         self.ca = authority.ca
         certificate, key = authority.issue("webhook")
         usual = ("--kubeconfig", kubeconfig, "--tls-cert", certificate, "--tls-key", key)
-        super().__init__(directory, *usual, *arguments, settings=settings or {}, command="webhook", code=code)
+        super().__init__(
+            directory, *usual, *arguments, settings=settings or {}, command="webhook", code=code,
+            environment=environment,
+        )  # fmt: skip
         self.http.close()
         self.http = httpx.Client(timeout=20, verify=ssl.create_default_context(cafile=str(self.ca)))
 
