@@ -16,6 +16,7 @@ from extender.service.routes import state, verbs
 from extender.service.state import Service, error_response
 from extender.service.workers import Workers
 from scorer.answers import ScorerApi
+from scorer.service.body_budget import BodyBudget
 from scorer.service.documents import bare_app, serve_document
 from scorer.service.errors import add_error_handlers
 from scorer.service.hosts import HostCheck
@@ -60,10 +61,15 @@ def create_app(
 
     # Starlette runs what was added last first: read this from the bottom up. The deadline is the routes' matter: it
     # counts from the moment the body is there, and ends with an answer rather than an error.
+    budget = BodyBudget(options.max_body_bytes)
     app.add_middleware(
-        BodyLimit, max_bytes=options.max_body_bytes, seconds=options.receive_seconds, answer=error_response
+        BodyLimit,
+        max_bytes=options.max_body_bytes,
+        seconds=options.receive_seconds,
+        budget=budget,
+        answer=error_response,
     )
-    app.add_middleware(Busy, max_concurrent=options.max_concurrent, answer=error_response)
+    app.add_middleware(Busy, max_concurrent=options.max_concurrent, budget=budget, answer=error_response)
     with_tokens = add_authentication(
         app, options.token_files, access, metrics_open=options.metrics_open, answer=error_response
     )

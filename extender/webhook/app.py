@@ -13,6 +13,7 @@ from extender.webhook.metrics import WebhookMetrics
 from extender.webhook.openapi import describe
 from extender.webhook.options import WebhookOptions
 from extender.webhook.state import InEffect, WebhookService, error_response
+from scorer.service.body_budget import BodyBudget
 from scorer.service.documents import bare_app, serve_document
 from scorer.service.errors import add_error_handlers
 from scorer.service.hosts import HostCheck
@@ -47,10 +48,15 @@ def create_app(
 
     # Starlette runs what was added last first: read this from the bottom up. There is no deadline: the API server has
     # one of its own (timeoutSeconds), and a review waits for nobody.
+    budget = BodyBudget(options.max_body_bytes)
     app.add_middleware(
-        BodyLimit, max_bytes=options.max_body_bytes, seconds=options.receive_seconds, answer=error_response
+        BodyLimit,
+        max_bytes=options.max_body_bytes,
+        seconds=options.receive_seconds,
+        budget=budget,
+        answer=error_response,
     )
-    app.add_middleware(Busy, max_concurrent=options.max_concurrent, answer=error_response)
+    app.add_middleware(Busy, max_concurrent=options.max_concurrent, budget=budget, answer=error_response)
     with_tokens = add_authentication(
         app, options.token_files, access, metrics_open=options.metrics_open, answer=error_response
     )

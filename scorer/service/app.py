@@ -9,6 +9,7 @@ from fastapi import APIRouter, FastAPI
 from prometheus_client.registry import Collector
 
 from scorer.answers import ScorerApi
+from scorer.service.body_budget import BodyBudget
 from scorer.service.documents import bare_app, serve_document
 from scorer.service.errors import add_error_handlers
 from scorer.service.hosts import HostCheck
@@ -71,8 +72,9 @@ def assembled(
 
     # Starlette runs what was added last first: read this from the bottom up.
     app.add_middleware(Deadline, seconds=options.deadline_seconds)
-    app.add_middleware(BodyLimit, max_bytes=options.max_body_bytes, seconds=options.deadline_seconds)
-    app.add_middleware(Busy, max_concurrent=options.max_concurrent)
+    budget = BodyBudget(options.max_body_bytes)
+    app.add_middleware(BodyLimit, max_bytes=options.max_body_bytes, seconds=options.deadline_seconds, budget=budget)
+    app.add_middleware(Busy, max_concurrent=options.max_concurrent, budget=budget)
     with_tokens = add_authentication(app, options.token_files, access, metrics_open=options.metrics_open)
     app.add_middleware(HostCheck, hosts=options.hosts)
     app.add_middleware(Guard, observe=metrics.observe_request)

@@ -6,19 +6,18 @@ A limit per request alone bounds nothing: a client may open many, and stop each 
        |                  |
        +------------------+--another body needs the room--> dropped, answered 503
 
-Bodies up to LARGE_BODY are at work at once, as far as `max_concurrent` allows. Of larger ones one is at work at a time,
-the smallest first: what a decoder makes of a body takes several times its bytes.
+Bodies up to LARGE_BODY are at work at once, as far as `max_concurrent` allows. Of larger ones one is at work at a time:
+what a decoder makes of a body takes several times its bytes. Peers take turns in the line, each with its oldest body.
 
-Where the room is used up, the peer that holds the most gives way, by its largest body that is not at work. So clients
-that hold much cannot keep out clients that hold little. Everything here runs on one event loop.
+If the room is used up, the peer that holds the most bytes gives way. If the requests are too many, the peer with the
+most incomplete bodies does. The body that has been incomplete for the longest goes first, then the largest in line.
+So a client that stops before the end keeps out no other one, even at the same address. All runs on one event loop.
 """
 
 from __future__ import annotations
 
 import asyncio
-import heapq
-import itertools
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum, auto
@@ -91,11 +90,10 @@ class BodyBudget:
 
     def __init__(self, max_body_bytes: int) -> None:
         self._most, self._most_of_a_peer = BODIES_IN_ALL * max_body_bytes, BODIES_OF_A_PEER * max_body_bytes
-        self._held: set[HeldBody] = set()
+        self._held: dict[HeldBody, None] = {}  # the oldest first
         self._by_peer: Counter[str] = Counter()
         self._total = 0
-        self._line: list[tuple[int, int, asyncio.Future[None]]] = []
-        self._order = itertools.count()
+        self._line: dict[str, deque[asyncio.Future[None]]] = {}  # of each peer; the one whose turn it is first
         self._large_at_work = False
 
     @property
@@ -106,8 +104,22 @@ class BodyBudget:
     def open(self, peer: str, give_up: Callable[[], None]) -> HeldBody:
         """A body that is about to arrive. Release it in the end, whatever happens."""
         held = HeldBody(peer, give_up)
-        self._held.add(held)
+        self._held[held] = None
         return held
+
+    @property
+    def leaving(self) -> int:
+        """Bodies that gave way and are not released yet."""
+        return sum(one.dropped for one in self._held)
+
+    def make_place(self) -> bool:
+        """Drop one incomplete body in favour of another request. False: none is incomplete."""
+        incomplete = [one for one in self._held if one.state is _State.READING and not one.dropped]
+        if not incomplete:
+            return False
+        peer = Counter(one.peer for one in incomplete).most_common(1)[0][0]
+        self._give_up(next(one for one in incomplete if one.peer == peer))
+        return True
 
     def grow(self, held: HeldBody, count: int) -> None:
         """`count` more bytes have come. Raises Dropped where `held` has to give way."""
@@ -138,7 +150,7 @@ class BodyBudget:
         if held.large:
             held.large = False
             self._next()
-        self._held.discard(held)
+        self._held.pop(held, None)
         if not held.dropped:
             self._count(held, -held.counted)
         held.state = _State.RELEASED
@@ -146,7 +158,7 @@ class BodyBudget:
     async def _in_line(self, held: HeldBody) -> None:
         turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         held.state = _State.IN_LINE
-        heapq.heappush(self._line, (held.size, next(self._order), turn))
+        self._line.setdefault(held.peer, deque()).append(turn)
         try:
             await turn
         except asyncio.CancelledError:
@@ -158,23 +170,34 @@ class BodyBudget:
 
     def _next(self) -> None:
         while self._line:
-            _, _, turn = heapq.heappop(self._line)
+            peer = next(iter(self._line))
+            turns = self._line.pop(peer)
+            turn = turns.popleft()
+            if turns:
+                self._line[peer] = turns  # behind the other peers
             if not turn.done():
                 turn.set_result(None)
                 return
         self._large_at_work = False
 
     def _drop(self, peer: str, growing: HeldBody) -> None:
-        """The largest of this peer's that is not at work, else the one that grows."""
-        waiting = [one for one in self._held if one.peer == peer and not one.at_work and not one.dropped]
-        given_up = max(waiting, key=lambda one: one.counted, default=growing)
-        if given_up.counted == 0 or given_up.dropped:
-            given_up = growing
-        self._count(given_up, -given_up.counted)
-        given_up.dropped = True
+        """One of this peer's that is not at work, else the one that grows. Raises Dropped where it is that one."""
+        waiting = [one for one in self._held if one.peer == peer and one.counted and not (one.at_work or one.dropped)]
+        incomplete = [one for one in waiting if one.state is _State.READING]
+        if incomplete and incomplete != [growing]:
+            given_up = incomplete[0]
+        else:
+            given_up = max(waiting, key=lambda one: one.counted, default=growing)
         if given_up is growing:
+            self._count(growing, -growing.counted)
+            growing.dropped = True
             raise Dropped
-        given_up.give_up()
+        self._give_up(given_up)
+
+    def _give_up(self, held: HeldBody) -> None:
+        self._count(held, -held.counted)
+        held.dropped = True
+        held.give_up()
 
     def _count(self, held: HeldBody, count: int) -> None:
         self._total += count

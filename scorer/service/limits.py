@@ -70,18 +70,21 @@ class Busy:
     """So many requests at once. More are told to come back rather than queued until nobody waits for them any more.
 
     Open paths do not count: a busy scorer is alive, and restarting it would make things worse; and whoever has no token
-    shall not take places from those who have one.
+    shall not take places from those who have one. A request whose body is incomplete gives its place to a new one.
     """
 
-    def __init__(self, app: ASGIApp, max_concurrent: int, answer: ErrorAnswer = error_response) -> None:
-        self._app, self._max, self._now, self._answer = app, max_concurrent, 0, answer
+    def __init__(
+        self, app: ASGIApp, max_concurrent: int, budget: BodyBudget, answer: ErrorAnswer = error_response
+    ) -> None:
+        self._app, self._max, self._budget, self._answer = app, max_concurrent, budget, answer
+        self._now = 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass on or answer 503."""
         if scope["type"] != "http" or scope["path"] in OPEN_PATHS:
             await self._app(scope, receive, send)
             return
-        if self._now >= self._max:
+        if self._now >= self._max and self._now - self._budget.leaving >= self._max and not self._budget.make_place():
             message = f"{self._max} requests are at work already: ask again after Retry-After seconds"
             await self._answer(503, message, {"Connection": "close"})(scope, receive, send)
             return
@@ -128,9 +131,10 @@ class BodyLimit:
     is sent to them is thrown away.
     """
 
-    def __init__(self, app: ASGIApp, max_bytes: int, seconds: float, answer: ErrorAnswer = error_response) -> None:
-        self._app, self._max, self._seconds, self._answer = app, max_bytes, seconds, answer
-        self._budget = BodyBudget(max_bytes)
+    def __init__(
+        self, app: ASGIApp, max_bytes: int, seconds: float, budget: BodyBudget, answer: ErrorAnswer = error_response
+    ) -> None:
+        self._app, self._max, self._seconds, self._budget, self._answer = app, max_bytes, seconds, budget, answer
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass on with the whole body, or answer 413, 408 or 503."""
@@ -165,7 +169,7 @@ class BodyLimit:
             if held.at_work:
                 raise
             if held.dropped or whole:
-                message = "too many large bodies are at work: ask again after Retry-After seconds, or send less"
+                message = "too many bodies arrive or are at work: ask again after Retry-After seconds, or send less"
                 await self._answer(503, message, _HANG_UP)(scope, receive, send)
             else:
                 message = f"the body did not arrive within {self._seconds:g} s: send it in one go"

@@ -44,7 +44,9 @@ def flood(url: str, path: str, body: bytes, *, clients: int, unsent: int, second
 
     Who is hung up on, or has an answer, begins again. At the end everybody hangs up.
     """
-    head = f"POST {path} HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
+    # With another Host each would be refused by its header, and hold nothing.
+    head = f"POST {path} HTTP/1.1\r\nHost: {httpx.URL(url).netloc.decode()}\r\nContent-Type: application/json\r\n"
+    head += f"Content-Length: {len(body)}\r\n\r\n"
     parts = [head.encode() + body[:_PART], *(body[at : at + _PART] for at in range(_PART, len(body), _PART))]
     parts[-1] = parts[-1][: len(parts[-1]) - unsent]
     deadline, begun = time.monotonic() + seconds, 0

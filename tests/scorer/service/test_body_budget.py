@@ -31,16 +31,42 @@ class _Peers:
         return held
 
 
-def test_a_peer_that_holds_too_much_gives_way_by_its_largest_body() -> None:
+def test_a_peer_that_holds_too_much_gives_way_by_the_body_that_is_incomplete_for_the_longest() -> None:
     async def test() -> None:
         peers = _Peers()
-        small = [peers.filled(f"small {number}", "a", MOST // 2) for number in range(3)]
-        peers.filled("large", "a", MOST)
+        for number in range(4):
+            peers.filled(f"a{number}", "a", MOST)
         peers.filled("other", "b", MOST)
-        peers.filled("one more", "a", MOST - 2)
-        peers.filled("too much", "a", MOST - 1)
-        assert peers.given_up == ["large"]
-        assert not any(one.dropped for one in small)
+        peers.filled("one more", "a", MOST)
+        assert peers.given_up == ["a0"]
+
+    _run(test())
+
+
+def test_if_no_body_is_incomplete_the_largest_in_line_gives_way() -> None:
+    async def test() -> None:
+        peers = _Peers()
+        held = [peers.filled(f"a{number}", "a", MOST - number) for number in range(4)]
+        await peers.budget.turn(held[0])
+        in_line = [asyncio.ensure_future(peers.budget.turn(one)) for one in held[1:]]
+        await asyncio.sleep(0)
+        peers.filled("one more", "a", MOST // 2)
+        assert peers.given_up == ["a1"]
+        for one in in_line:
+            one.cancel()
+
+    _run(test())
+
+
+def test_an_incomplete_body_of_the_peer_with_most_of_them_makes_place_for_a_request() -> None:
+    async def test() -> None:
+        peers = _Peers()
+        await peers.budget.turn(peers.filled("at work", "a", 1))
+        for name, peer in (("b0", "b"), ("a0", "a"), ("a1", "a")):
+            peers.filled(name, peer, 1)
+        assert peers.budget.make_place() and peers.given_up == ["a0"] and peers.budget.leaving == 1
+        assert peers.budget.make_place() and peers.budget.make_place()
+        assert not peers.budget.make_place()
 
     _run(test())
 
@@ -79,22 +105,22 @@ def test_bodies_at_work_stay_and_the_one_that_grows_gives_way() -> None:
     _run(test())
 
 
-def test_of_large_bodies_one_is_at_work_at_a_time_the_smallest_first() -> None:
+def test_of_large_bodies_one_is_at_work_at_a_time_and_peers_take_turns() -> None:
     async def test() -> None:
         budget, order = BodyBudget(MOST), []
 
-        async def work(size: int) -> None:
-            held = budget.open("a", lambda: None)
+        async def work(peer: str, size: int) -> None:
+            held = budget.open(peer, lambda: None)
             budget.grow(held, size)
             await budget.turn(held)
-            order.append(size)
+            order.append(f"{peer}{size - LARGE_BODY}")
             await asyncio.sleep(0)
             assert sum(one.at_work for one in budget._held if one.size > LARGE_BODY) == 1
             budget.release(held)
 
-        sizes = [LARGE_BODY + extra for extra in (50, 40, 10, 30, 20)]
-        await asyncio.gather(*map(work, sizes))
-        assert order == [sizes[0], *sorted(sizes[1:])]
+        asked = [("a", 1), ("a", 2), ("a", 3), ("a", 4), ("b", 900), ("b", 800), ("c", 5)]
+        await asyncio.gather(*(work(peer, LARGE_BODY + extra) for peer, extra in asked))
+        assert order == ["a1", "a2", "b900", "c5", "a3", "b800", "a4"]
 
     _run(test())
 

@@ -1,9 +1,12 @@
 from __future__ import annotations
 
+import socket
 import threading
 import time
 from collections.abc import AsyncIterator
+from contextlib import ExitStack
 
+import httpx
 import pytest
 
 from forecast.errors import InputError
@@ -12,6 +15,7 @@ from scorer.service.options import ServiceOptions
 from tests.processes.scorer_process import eventually
 from tests.scorer.service.app_client import AppClient
 from tests.scorer.service.fake_scorer import FakeScorer
+from tests.scorer.service.served import served
 
 
 async def _in_parts(*parts: bytes) -> AsyncIterator[bytes]:
@@ -81,3 +85,14 @@ def test_more_requests_than_allowed_are_turned_away_but_those_of_open_paths_are_
 def test_options_that_cannot_be_are_refused(wrong: dict[str, float]) -> None:
     with pytest.raises(InputError, match=next(iter(wrong))):
         ServiceOptions(**wrong)  # type: ignore[arg-type]
+
+
+def test_incomplete_bodies_take_no_place_from_other_requests(scorer: FakeScorer) -> None:
+    with served(create_app(scorer, ServiceOptions(max_concurrent=2))) as url, ExitStack() as stack:
+        where = httpx.URL(url)
+        head = f"POST /v1/scores HTTP/1.1\r\nHost: {where.netloc.decode()}\r\nContent-Type: application/json\r\n"
+        for _ in range(6):
+            incomplete = stack.enter_context(socket.create_connection((where.host, where.port or 80)))
+            incomplete.sendall(f"{head}Content-Length: 100\r\n\r\n{{".encode())
+        for _ in range(3):
+            assert httpx.get(f"{url}/v1/nodes").status_code == 200
