@@ -9,9 +9,9 @@ A limit per request alone bounds nothing: a client may open many, and stop each 
 Bodies up to LARGE_BODY are at work at once, as far as `max_concurrent` allows. Of larger ones one is at work at a time:
 what a decoder makes of a body takes several times its bytes. Peers take turns in the line, each with its oldest body.
 
-If the room is used up, the peer that holds the most bytes gives way. If the requests are too many, the peer with the
-most incomplete bodies does. The body that has been incomplete for the longest goes first, then the largest in line.
-So a client that stops before the end keeps out no other one, even at the same address. All runs on one event loop.
+If the room is used up, the peer that holds the most bytes gives way, by its largest body that is not at work. If the
+requests are too many, the peer with the most incomplete bodies gives way, by its oldest one.
+So clients that hold much cannot keep out clients that hold little. Everything here runs on one event loop.
 """
 
 from __future__ import annotations
@@ -183,11 +183,7 @@ class BodyBudget:
     def _drop(self, peer: str, growing: HeldBody) -> None:
         """One of this peer's that is not at work, else the one that grows. Raises Dropped where it is that one."""
         waiting = [one for one in self._held if one.peer == peer and one.counted and not (one.at_work or one.dropped)]
-        incomplete = [one for one in waiting if one.state is _State.READING]
-        if incomplete and incomplete != [growing]:
-            given_up = incomplete[0]
-        else:
-            given_up = max(waiting, key=lambda one: one.counted, default=growing)
+        given_up = max(waiting, key=lambda one: one.counted, default=growing)
         if given_up is growing:
             self._count(growing, -growing.counted)
             growing.dropped = True

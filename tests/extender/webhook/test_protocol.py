@@ -21,7 +21,7 @@ def _after(pod: Any, affinity: Any, annotations: dict[str, str | None]) -> Any:
 
 
 def test_what_is_asked_is_read() -> None:
-    affinity = {"nodeAffinity": {}}
+    affinity: dict[str, Any] = {"nodeAffinity": {}}
     pod = {"metadata": {"name": "cart", "uid": "u"}, "spec": {"containers": [], "affinity": affinity}}
     request = decode_review(review_of(pod, dryRun=True))
     assert (request.uid, request.namespace, request.operation, request.dry_run) == ("u-1", "shop", "CREATE", True)

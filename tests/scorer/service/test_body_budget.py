@@ -31,29 +31,16 @@ class _Peers:
         return held
 
 
-def test_a_peer_that_holds_too_much_gives_way_by_the_body_that_is_incomplete_for_the_longest() -> None:
+def test_a_peer_that_holds_too_much_gives_way_by_its_largest_body() -> None:
     async def test() -> None:
         peers = _Peers()
-        for number in range(4):
-            peers.filled(f"a{number}", "a", MOST)
+        small = [peers.filled(f"small {number}", "a", MOST // 2) for number in range(3)]
+        peers.filled("large", "a", MOST)
         peers.filled("other", "b", MOST)
-        peers.filled("one more", "a", MOST)
-        assert peers.given_up == ["a0"]
-
-    _run(test())
-
-
-def test_if_no_body_is_incomplete_the_largest_in_line_gives_way() -> None:
-    async def test() -> None:
-        peers = _Peers()
-        held = [peers.filled(f"a{number}", "a", MOST - number) for number in range(4)]
-        await peers.budget.turn(held[0])
-        in_line = [asyncio.ensure_future(peers.budget.turn(one)) for one in held[1:]]
-        await asyncio.sleep(0)
-        peers.filled("one more", "a", MOST // 2)
-        assert peers.given_up == ["a1"]
-        for one in in_line:
-            one.cancel()
+        peers.filled("one more", "a", MOST - 2)
+        peers.filled("too much", "a", MOST - 1)
+        assert peers.given_up == ["large"]
+        assert not any(one.dropped for one in small)
 
     _run(test())
 
