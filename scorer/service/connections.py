@@ -14,6 +14,7 @@ from collections import deque
 from collections.abc import Sized
 from itertools import chain
 
+from starlette.types import ASGIApp
 from uvicorn.protocols.http.flow_control import FlowControl
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
@@ -50,6 +51,7 @@ def limited_protocol(header_seconds: float, unread_seconds: float, connections: 
         _received = _body = 0  # bytes of the request
         _stranger = True
         _unanswered: deque[RequestResponseCycle]  # the one at work first
+        _held: tuple[RequestResponseCycle, ASGIApp] | None = None  # until the answers before it are read
 
         def data_received(self, data: bytes) -> None:
             super().data_received(data)
@@ -86,6 +88,15 @@ def limited_protocol(header_seconds: float, unread_seconds: float, connections: 
             super().on_headers_complete()
             self._unanswered.append(self.cycle)
 
+        def _start_asgi_task(self, cycle: RequestResponseCycle, app: ASGIApp) -> None:  # type: ignore[override]
+            # Its answer would wait for the client beside a place among the requests at work (limits.py).
+            if self.flow.write_paused:
+                self._held = cycle, app
+                self.flow.pause_reading()
+                self._idle()
+            else:
+                super()._start_asgi_task(cycle, app)  # type: ignore[arg-type]
+
         def on_response_complete(self) -> None:
             more = bool(self.pipeline)
             self._unanswered.popleft()
@@ -103,6 +114,11 @@ def limited_protocol(header_seconds: float, unread_seconds: float, connections: 
         def resume_writing(self) -> None:
             super().resume_writing()
             self._read_on()
+            if self._held is not None:
+                held, self._held = self._held, None
+                kept.at_work(self)
+                self.flow.resume_reading()
+                self._start_asgi_task(*held)
 
         def _idle(self) -> None:
             # A TLS connection that we close waits for the other side to agree: a stranger's matter.
@@ -130,6 +146,7 @@ def limited_protocol(header_seconds: float, unread_seconds: float, connections: 
             if self._unanswered:
                 quiet.log(logging.INFO, "a client was gone before its answer")
             self.pipeline.clear()
+            self._held = None
             for cycle in self._unanswered:
                 cycle.disconnected = True
                 cycle.message_event.set()

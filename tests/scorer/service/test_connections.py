@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from typing import Any, Self
 
 import pytest
@@ -16,6 +16,7 @@ from uvicorn.server import ServerState
 from scorer.service.connections import limited_protocol
 
 ASK = b"GET /v1/nodes HTTP/1.1\r\nHost: x\r\n\r\n"
+ANSWER = b"."
 
 
 class Transport(asyncio.Transport):
@@ -25,9 +26,12 @@ class Transport(asyncio.Transport):
         super().__init__()
         self.unread, self.read_each_time, self.looks = 100_000, 0, 0
         self.reads, self.aborted, self.written = True, False, b""
+        self.on_answer: Callable[[], None] = lambda: None
 
     def write(self, data: Any) -> None:
         self.written += data
+        if data == ANSWER:
+            self.on_answer()
 
     def get_write_buffer_size(self) -> int:
         self.looks += 1
@@ -62,8 +66,8 @@ class Server:
         await receive()
         self.asked += 1
         await self.answer.acquire()
-        await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"0")]})
-        await send({"type": "http.response.body"})
+        await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"1")]})
+        await send({"type": "http.response.body", "body": ANSWER})
 
     def connect(self) -> tuple[HttpToolsProtocol, Transport]:
         protocol, transport = self._kind(self._config, self._state, {}), Transport()
@@ -122,6 +126,47 @@ def test_whoever_hangs_up_is_answered_nothing_and_costs_one_line(caplog: pytest.
     with caplog.at_level(logging.INFO):
         _run(steps())
     assert [record.getMessage() for record in caplog.records] == ["a client was gone before its answer"]
+
+
+@pytest.mark.parametrize("ahead", [True, False], ids=["sent ahead", "sent later"])
+def test_no_request_begins_while_the_answers_before_it_are_unread(ahead: bool) -> None:
+    async def steps() -> None:
+        async with Server() as server:
+            protocol, transport = server.connect()
+            transport.on_answer = protocol.pause_writing
+            protocol.data_received(ASK * (3 if ahead else 1))
+            server.answer.release()
+            await _settle()
+            if not ahead:
+                protocol.data_received(ASK * 2)
+                await _settle()
+            assert server.asked == 1 and not transport.reads
+            for asked in (2, 3):
+                protocol.resume_writing()
+                await _settle()
+                assert server.asked == asked
+                server.answer.release()
+                await _settle()
+            assert transport.written.count(b"200 OK") == 3 and not transport.aborted
+
+    _run(steps())
+
+
+def test_a_request_behind_unread_answers_ends_with_its_connection() -> None:
+    async def steps() -> None:
+        async with Server(unread_seconds=0.01) as server:
+            protocol, transport = server.connect()
+            transport.on_answer = protocol.pause_writing
+            protocol.data_received(ASK * 2)
+            server.answer.release()
+            await asyncio.sleep(0.1)
+            assert transport.aborted
+            protocol.connection_lost(None)
+            protocol.resume_writing()
+            await _settle()
+            assert server.asked == 1
+
+    _run(steps())
 
 
 def test_who_reads_no_answer_is_hung_up_on() -> None:
