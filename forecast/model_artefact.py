@@ -8,12 +8,13 @@ from typing import Any
 import numpy as np
 
 from forecast.artefact import ArraySpec, Artefact, CorruptArtefact, ForeignArtefact, Manifest
-from forecast.calendar import SLOTS_PER_DAY, Calendar, DayType
+from forecast.calendar import SLOTS_PER_DAY, Calendar
 from forecast.composition import plausible_z
 from forecast.errors import InputError
-from forecast.model import DATED_DAYS, PEAK_QUANTILES, PeakModel, no_runs
+from forecast.model import PEAK_QUANTILES, PeakModel, no_runs
+from forecast.model_check import AXES, check_model
 from forecast.resources import RESOURCES
-from forecast.scenarios import SCENARIO_DAYS, SCENARIO_WEIGHTS
+from forecast.scenarios import SCENARIO_WEIGHTS
 from forecast.service_key import ServiceKey
 
 __all__ = ["ARRAYS", "artefact_of", "model_of"]
@@ -73,15 +74,7 @@ def artefact_of(model: PeakModel, created: datetime, backtest: dict[str, object]
         nodes=model.nodes,
         resources=tuple(resource.name for resource in RESOURCES),
         slots_per_day=SLOTS_PER_DAY,
-        axes={
-            "days": DATED_DAYS,
-            "slots": SLOTS_PER_DAY,
-            "day_types": len(DayType),
-            "quantiles": len(PEAK_QUANTILES),
-            "scenarios": len(SCENARIO_WEIGHTS),
-            "scenario_days": SCENARIO_DAYS,
-            "predictors": model.predictor_weights.shape[2],
-        },
+        axes={**AXES, "predictors": model.predictor_weights.shape[2]},
         arrays=ARRAYS,
         backtest=backtest or {},
         extra={"info": model.info, "peak_quantiles": list(PEAK_QUANTILES), "scenario_weights": list(SCENARIO_WEIGHTS)},
@@ -90,9 +83,10 @@ def artefact_of(model: PeakModel, created: datetime, backtest: dict[str, object]
     return Artefact(manifest, arrays)
 
 
-def model_of(artefact: Artefact) -> PeakModel:
+def model_of(artefact: Artefact, now: datetime) -> PeakModel:
     """The model in a loaded artefact; raises ForeignArtefact where its arrays are not the ones this program knows.
 
+    Raises CorruptArtefact where no cluster can have such a model (`forecast.model_check`); now: aware.
     `composition.plausible_z` limits its `node_z`: releases before that rule published any z.
     """
     manifest = artefact.manifest
@@ -110,7 +104,7 @@ def model_of(artefact: Artefact) -> PeakModel:
     info = manifest.extra.get("info", {})
     arrays: dict[str, Any] = {**no_runs(len(services)), **artefact.arrays}
     arrays.setdefault("node_capacity_assumed", np.zeros_like(arrays["node_capacity"]))
-    _check_runs(arrays)
+    check_model(manifest, arrays, ARRAYS, artefact.version, now)
     arrays["node_z"] = plausible_z(arrays["node_z"], PEAK_QUANTILES).astype(np.float32)
     return PeakModel(
         calendar=Calendar(manifest.time_zone, manifest.holiday_country),
@@ -123,12 +117,3 @@ def model_of(artefact: Artefact) -> PeakModel:
         **arrays,
     )
 
-
-def _check_runs(arrays: dict[str, Any]) -> None:
-    """Raise CorruptArtefact for lengths, counts or usage of runs that no fit gives."""
-    typical, long = arrays["run_seconds"].T
-    if (np.isfinite(typical) != np.isfinite(long)).any() or (long < typical).any():
-        raise CorruptArtefact("run_seconds: the 0.95 quantile must be known with the median, and must not be below it")
-    for name in (spec.name for spec in _RUNS):
-        if (arrays[name] < 0).any():
-            raise CorruptArtefact(f"array {name} holds a negative value: such a model is never published or loaded")

@@ -98,6 +98,10 @@ class Registry:
 
     # Reading
 
+    def now(self) -> datetime:
+        """What the clock says that versions are named by."""
+        return self._clock().astimezone(UTC)
+
     def load(self, version: str | None = None) -> Artefact:
         """A published model, fully checked; the one in use by default.
 
@@ -249,7 +253,7 @@ class Registry:
 
     def _next_time(self) -> datetime:
         """Now, or just after the newest version: names must sort by time even if the clock went back."""
-        now = self._clock().astimezone(UTC)
+        now = self.now()
         newest = max((_time_of(version) for version in self._directories()), default=now)
         return max(now, newest + timedelta(microseconds=1))
 

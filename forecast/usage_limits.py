@@ -17,7 +17,7 @@ from forecast.arrays import Bools, Floats, Floats32, Ints
 from forecast.calendar import SLOTS_PER_DAY
 from forecast.resources import CPU, DISK, LOG, MEMORY, NETWORK, RESOURCES
 
-__all__ = ["CutSeries", "Excess", "fleet_limits", "fold", "services_beyond"]
+__all__ = ["CutSeries", "Excess", "fleet_limits", "fold", "most_of_nodes", "services_beyond"]
 
 TOLERANCE: Final = {CPU: 1.5, MEMORY: 1.5, DISK: 3.0, NETWORK: 10.0, LOG: 3.0}
 """Factors on a node's usage. On the sample, all pods together reach 0.998 of it. Disk and log wait in caches. Traffic
@@ -69,6 +69,24 @@ def fleet_limits(node_usage: Floats32, capacity: Floats) -> tuple[Floats, Floats
     unknown = ~np.isfinite(capacity)
     limit = np.where(unknown & (typical > 0), FLEET_FACTOR * typical, np.inf)
     return limit, FLOOR * np.where(unknown, typical, capacity)
+
+
+def most_of_nodes(capacity: Floats, assumed: Bools, largest: float) -> tuple[Floats, Floats]:
+    """The most that each node, (n_nodes, n_resources), and one pod on any of them, (n_resources,), can use by physics.
+
+    capacity : (n_nodes, n_resources), NaN = unknown: such a node has `FLEET_FACTOR` x the median of the known ones
+    assumed  : (n_nodes, n_resources) learned rather than known: the node may have as much as its pods can hold
+    largest  : where no node has a known capacity
+    """
+    factor = FLOOR + np.array([TOLERANCE[r] for r in range(len(RESOURCES))])
+    node, pod = np.full(capacity.shape, largest), np.full(len(RESOURCES), largest)
+    for r in range(len(RESOURCES)):
+        known = np.isfinite(capacity[:, r])
+        if known.any():
+            typical = float(np.median(capacity[known, r]))
+            node[:, r] = np.where(known, capacity[:, r] * factor[r], FLEET_FACTOR * typical)
+            pod[r] = max(float(node[known, r].max()), 0.0 if known.all() else FLEET_FACTOR * typical)
+    return node, pod
 
 
 def services_beyond(

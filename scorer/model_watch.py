@@ -57,7 +57,7 @@ class ModelWatch:
                 self.refused = self._refused_because
                 return None
             artefact = self._registry.load(version)
-            model = model_of(artefact)
+            model = model_of(artefact, self._registry.now())
         except StoreError as error:  # it may answer again at the next look
             self._refuse(str(error))
             return None

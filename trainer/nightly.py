@@ -88,11 +88,12 @@ def train_and_publish(
     backtest       : figures to publish with the model
     before_publish : raises where the run must not publish any more, for instance because its lease was lost; asked
                      before anything is written, and again before the new version is put to use
-    Raises InputError if there is not enough to learn from, PublishError if the store cannot be written.
+    Raises InputError if there is not enough to learn from, CorruptArtefact if no loader would take what was
+    learned, PublishError if the store cannot be written.
     """
     options, gate, stages = options or FitOptions(), gate or GateOptions(), stages or Stages()
     recipe = f"{installed_version('forecast-scheduler')} {options!r}"
-    previous = load_previous(registry)
+    previous = load_previous(registry, now)
     readiness = check_ready(history, previous, live_at=now if live else None, force=gate.force)
     digest = history.digest()
     if live and not gate.force and previous is not None and _is_done(previous, history, digest, recipe):
@@ -114,18 +115,19 @@ def train_and_publish(
     with stages.stage("publish"):
         before_publish()
         artefact = artefact_of(model, now, dict(backtest) if backtest is not None else None)
+        model_of(artefact, now)  # raises where a loader would refuse it
         version = registry.publish(artefact, before_use=before_publish)
         _keep_forecasts(registry, model, version)
     return Night(version, True, model, previous, report, readiness, stages.seconds)
 
 
-def load_previous(registry: Registry) -> PeakModel | None:
+def load_previous(registry: Registry, now: datetime) -> PeakModel | None:
     """The model in use, whose choice of predictors most services keep; None if there is none that can be read.
 
     A broken model in use is no reason to stop: a new one is the cure.
     """
     try:
-        return model_of(registry.load()) if registry.latest() is not None else None
+        return model_of(registry.load(), now) if registry.latest() is not None else None
     except ForecastError as error:
         logger.warning("the model in use is not built upon", extra={"url": registry.url, "error": str(error)})
         return None

@@ -71,7 +71,7 @@ class DayForecast:
 def model_in_use(registry: Registry, history: History) -> tuple[PeakModel, str]:
     """The model that `latest.json` names, and its version. Raises InputError where it is not of this cluster."""
     artefact = registry.load()
-    model = model_of(artefact)
+    model = model_of(artefact, registry.now())
     check_same_cluster(model, history)
     return model, artefact.version or ""
 
@@ -137,7 +137,7 @@ def _better(new: Origin, old: Origin) -> bool:
 def _readable(registry: Registry, version: str, history: History) -> PeakModel | None:
     """A version that is kept, or None with a warning: an old one that cannot be used stops nothing."""
     try:
-        model = model_of(registry.load(version))
+        model = model_of(registry.load(version), registry.now())
         check_same_cluster(model, history)
     except InputError as error:
         logger.warning("a version is left out", extra={"version": version, "error": " ".join(str(error).split())})

@@ -130,7 +130,7 @@ class World:
         plane = plane_ready.result()
         writer = stack.enter_context(ClusterWriter(plane))
         written = threads.submit(sample_objects, writer, self.days, began)
-        model = model_of(Registry(str(self._directory / "models")).load())
+        model = model_of(Registry(str(self._directory / "models")).load(), datetime.now(UTC))
         series = list(history_series(self.days, model, began))
         write_blocks(series, self._directory / "blocks")
         (self._directory / "textfiles" / "recorded.prom").write_text(still_true(series))

@@ -23,7 +23,7 @@ def test_a_model_comes_back_from_the_registry_as_it_was(tmp_path) -> None:  # ty
     model = fit(synthetic_history(n_days=15))
     registry = Registry(str(tmp_path))
     registry.publish(artefact_of(model, NOW))
-    loaded = model_of(registry.load())
+    loaded = model_of(registry.load(), NOW)
     for spec in ARRAYS:
         np.testing.assert_array_equal(getattr(loaded, spec.name), getattr(model, spec.name), err_msg=spec.name)
     assert (loaded.services, loaded.nodes, loaded.first_day) == (model.services, model.nodes, model.first_day)
@@ -36,7 +36,7 @@ def test_arrays_of_another_release_are_refused() -> None:
     fewer = replace(artefact.manifest, arrays=artefact.manifest.arrays[:-1])
     arrays = {name: array for name, array in artefact.arrays.items() if name != ARRAYS[-1].name}
     with pytest.raises(ForeignArtefact, match="train again"):
-        model_of(replace(artefact, manifest=fewer, arrays=arrays))
+        model_of(replace(artefact, manifest=fewer, arrays=arrays), NOW)
 
 
 def test_a_model_of_the_release_before_runs_loads_as_one_that_knows_none() -> None:
@@ -45,7 +45,7 @@ def test_a_model_of_the_release_before_runs_loads_as_one_that_knows_none() -> No
     before = tuple(spec for spec in ARRAYS if not spec.name.startswith("run_"))
     assert len(before) == len(ARRAYS) - 4
     arrays = {spec.name: artefact.arrays[spec.name] for spec in before}
-    loaded = model_of(replace(artefact, manifest=replace(artefact.manifest, arrays=before), arrays=arrays))
+    loaded = model_of(replace(artefact, manifest=replace(artefact.manifest, arrays=before), arrays=arrays), NOW)
     assert np.isnan(loaded.run_seconds).all()
     assert loaded.run_seconds.shape == (len(model.services), 2)
     assert not loaded.run_count.any()
@@ -90,7 +90,7 @@ def test_a_model_from_before_capacities_were_assumed_loads_as_one_that_assumed_n
         arrays=tuple(spec for spec in artefact.manifest.arrays if spec.name != "node_capacity_assumed"),
     )
     arrays = {name: array for name, array in artefact.arrays.items() if name != "node_capacity_assumed"}
-    loaded = model_of(replace(artefact, manifest=manifest, arrays=arrays))
+    loaded = model_of(replace(artefact, manifest=manifest, arrays=arrays), NOW)
     assert not loaded.node_capacity_assumed.any()
     np.testing.assert_array_equal(loaded.node_capacity, artefact.arrays["node_capacity"])
 
@@ -99,7 +99,7 @@ def test_a_fit_publishes_assumed_capacities_marked_beside_the_known_ones() -> No
     history = synthetic_history(n_days=8)
     capacity = history.capacity.copy()
     capacity[:, LOG] = np.nan
-    model = model_of(artefact_of(fit(replace(history, capacity=capacity)), NOW))
+    model = model_of(artefact_of(fit(replace(history, capacity=capacity)), NOW), NOW)
     assert model.node_capacity_assumed.tolist() == [[0, 0, 0, 0, 1]] * 4
     expected = assumed_capacities(replace(history, capacity=capacity))
     np.testing.assert_allclose(model.node_capacity[:, LOG], expected[:, LOG], rtol=1e-6)

@@ -56,7 +56,7 @@ def expected(truth: Truth, tmp_path_factory: pytest.TempPathFactory) -> PeakMode
 
 
 def model_at(models: Path) -> PeakModel:
-    return model_of(Registry(str(models)).load())
+    return model_of(Registry(str(models)).load(), datetime.now(UTC))
 
 
 def train(url: str, place: Path, *more: str, models: str = "m") -> int:

@@ -57,7 +57,7 @@ def play_day(world: World, seconds: float) -> None:
 
 def _midnight(world: World) -> None:
     """The model is a day older: one that is the same but for its day takes its place."""
-    model = model_of(Registry(str(world.models)).load())
+    model = model_of(Registry(str(world.models)).load(), datetime.now(UTC))
     older = replace(model, first_day=datetime.now(UTC).date() - timedelta(days=1))
     version = Registry(str(world.models)).publish(artefact_of(older, datetime.now(UTC)))
     world.awaits(lambda: _versions(world) == dict.fromkeys(world.ours, version), lambda: (version, _versions(world)))
@@ -146,7 +146,7 @@ def _corrupt_model(world: World) -> None:
     aside = world.directory / "aside"
     shutil.rmtree(aside, ignore_errors=True)
     shutil.copytree(world.models, aside)
-    bad = Registry(str(aside)).publish(artefact_of(model_of(Registry(str(world.models)).load()), datetime.now(UTC)))
+    bad = Registry(str(aside)).publish(artefact_of(model_of(Registry(str(world.models)).load(), datetime.now(UTC)), datetime.now(UTC)))
     array = aside / bad / "usage_dated.npy"
     content = bytearray(array.read_bytes())
     content[-100] ^= 1

@@ -97,7 +97,7 @@ def test_peaks_are_plausible_whatever_the_history(
 ) -> None:
     model = fit(history_of(scale, measured, noise, node_noise, used), FitOptions(rehearsal_weeks=1))
     artefact = artefact_of(model, datetime(2026, 6, 1, tzinfo=UTC))
-    assert_plausible(seen_by_scorer(model_of(artefact)))
+    assert_plausible(seen_by_scorer(model_of(artefact, datetime(2026, 6, 1, tzinfo=UTC))))
     services = model.service_peaks(model.first_day)
     assert np.isfinite(services).all()
     assert (services >= 0).all()
@@ -126,7 +126,7 @@ def test_constant_memory_that_nodes_and_pods_report_differently_gets_no_absurd_b
 )
 def test_a_published_model_with_an_absurd_z_is_read_within_limits(z: list[float], live_error: float) -> None:
     absurd = replace(small_model(), node_z=np.tile(np.array(z, dtype=np.float32), (len(RESOURCES), 1)))
-    read = model_of(artefact_of(absurd, datetime(2026, 6, 1, tzinfo=UTC)))
+    read = model_of(artefact_of(absurd, datetime(2026, 6, 1, tzinfo=UTC)), datetime(2026, 6, 1, tzinfo=UTC))
     assert_plausible(seen_by_scorer(read, live_error))
 
 

@@ -55,7 +55,7 @@ def verdicts(report: GateReport) -> dict[str, Verdict]:
 
 def published(model: PeakModel) -> PeakModel:
     """As the next night loads it."""
-    return model_of(artefact_of(model, NOW))
+    return model_of(artefact_of(model, NOW), NOW)
 
 
 def test_the_same_recipe_passes_on_every_resource() -> None:

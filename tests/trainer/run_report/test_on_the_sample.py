@@ -46,7 +46,7 @@ def test_three_nights_on_the_sample(tmp_path: Path) -> None:
     for back, recipe in ((2, good), (1, bad), (0, good)):
         known = history.before(history.n_days - back)
         with hold_lease(str(tmp_path)) as lease:
-            before = model_of(registry.load()) if registry.latest() else None
+            before = model_of(registry.load(), NOW) if registry.latest() else None
             gate = run_gate(known, before, recipe)
             model = apply_gate(recipe(known, before), before, gate)
             lease.check()
