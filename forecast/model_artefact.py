@@ -116,4 +116,3 @@ def model_of(artefact: Artefact, now: datetime) -> PeakModel:
         info=dict(info) if isinstance(info, dict) else {},
         **arrays,
     )
-

@@ -68,7 +68,6 @@ _RANGES: Final[Mapping[str, _Range]] = {
     "cluster_std": _Range(0, FLEET_FACTOR),
     "correction": _Range(0, FLEET_FACTOR),
     "peak_weight_error": _Range(0, _LARGEST),
-    "request_ratio": _Range(0, _LARGEST),
     "node_capacity": _Range(math.ulp(0.0), _LARGEST),
     "node_z": _Range(-np.inf, np.inf),  # `composition.plausible_z` limits it, in models of older releases as well
 }
@@ -122,6 +121,8 @@ def _problems(
             low, high = np.zeros(len(RESOURCES)), pod_most
         elif spec.name == "scenario_deviation":
             low, high = -pod_most, pod_most
+        elif spec.name == "request_ratio":
+            low, high = np.zeros(len(RESOURCES)), FLEET_FACTOR * pod_most
         elif spec.name == "node_base":
             low, high = np.zeros_like(base_most), base_most
         elif spec.name == "node_base_std":

@@ -70,7 +70,7 @@ def test_runs_that_no_fit_gives_are_refused(name: str, values: list[object]) -> 
     array = artefact.arrays[name].copy()
     array[0] = np.array(values[0])
     with pytest.raises(CorruptArtefact, match=name):
-        model_of(replace(artefact, arrays={**artefact.arrays, name: array}))
+        model_of(replace(artefact, arrays={**artefact.arrays, name: array}), NOW)
 
 
 def test_a_model_of_some_services_has_every_array_of_those_services() -> None:

@@ -146,7 +146,9 @@ def _corrupt_model(world: World) -> None:
     aside = world.directory / "aside"
     shutil.rmtree(aside, ignore_errors=True)
     shutil.copytree(world.models, aside)
-    bad = Registry(str(aside)).publish(artefact_of(model_of(Registry(str(world.models)).load(), datetime.now(UTC)), datetime.now(UTC)))
+    bad = Registry(str(aside)).publish(
+        artefact_of(model_of(Registry(str(world.models)).load(), datetime.now(UTC)), datetime.now(UTC))
+    )
     array = aside / bad / "usage_dated.npy"
     content = bytearray(array.read_bytes())
     content[-100] ^= 1

@@ -73,6 +73,7 @@ def history_of(
     nodes = pods * of_nodes * np.exp(node_noise * rng.normal(size=pods.shape))
     return replace(
         history,
+        capacity=history.capacity * 3 * np.maximum(scale, 1.0),
         usage_per_pod=(history.usage_per_pod * of_resource).astype(np.float32),
         pod_variance=(history.pod_variance * of_resource**2 * (noise > 0)).astype(np.float32),
         node_pod_usage=pods.astype(np.float32),
