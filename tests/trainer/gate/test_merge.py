@@ -13,7 +13,7 @@ from forecast.calendar import Calendar
 from forecast.fit import fit
 from forecast.history import History
 from forecast.model import DATED_DAYS, PeakModel
-from forecast.model_artefact import ARRAYS, artefact_of, model_of
+from forecast.model_artefact import ARRAYS, artefact_of
 from forecast.resources import CPU, DISK, MEMORY, RESOURCES
 from forecast.service_key import ServiceKey
 from tests.forecast.test_model_artefact import NOW
