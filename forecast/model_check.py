@@ -195,7 +195,7 @@ def _of_capacity(
 
 def _of_weights(weights: Array) -> Iterator[str]:
     known = np.isfinite(weights).any(axis=2)  # (n_services, n_resources)
-    total = np.nansum(weights, axis=2, dtype=np.float64)[known]
+    total: Floats = np.asarray(np.nansum(weights, axis=2, dtype=np.float64))[known]
     if (np.abs(total - 1) > 1e-2).any():
         worst = total[np.argmax(np.abs(total - 1))]
         yield f"predictor_weights of a service add up to {worst:.6g}, allowed is 1"
@@ -216,7 +216,7 @@ def _outside(
     shape = [len(names[axis]) if axis in kept else 1 for axis in spec.axes]
     low_here, high_here = (np.broadcast_to(limit, least.shape).reshape(shape) for limit in (low, high))
     wrong: Bools = (array < low_here) | (array > high_here)
-    at = np.unravel_index(int(np.argmax(wrong)), array.shape)
+    at = tuple(map(int, np.unravel_index(int(np.argmax(wrong)), array.shape)))
     where = ", ".join(
         f"{axis.removesuffix('s')} {names[axis][i]}" for axis, i in zip(spec.axes, at, strict=True) if axis in names
     )

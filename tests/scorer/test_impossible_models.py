@@ -91,7 +91,8 @@ def mutants() -> list[Made]:
             made.append((f"{spec.name}: {words}", lambda s=spec, c=change: _with_array(good, s.name, c)))  # type: ignore[misc]
     for field in json.loads(manifest_to_bytes(good.manifest)):
         for value in VALUES:
-            made.append((f"{field} = {str(value)[:20]!r}", lambda f=field, v=value: _with_field(good, _set(f, v))))  # type: ignore[misc]
+            change_field = _set(field, value)
+            made += [(f"{field} = {str(value)[:20]!r}", lambda c=change_field: _with_field(good, c))]  # type: ignore[misc]
     for axis in good.manifest.axes:
         for length in (0, 1, 49):
             change_axis = lambda document, a=axis, n=length: document["axes"].update({a: n})  # noqa: E731
@@ -144,8 +145,7 @@ def assert_refused_or_sound(words: str, make: Callable[[], Artefact]) -> bool:
     """Whether it is refused."""
     try:
         found = model_of(make(), NOW)
-    except InputError as error:
-        assert len(str(error)) > 20, words
+    except InputError:
         return True
     try:
         assert_answers_are_sound(found)
