@@ -103,7 +103,7 @@ def _model(
         node_capacity=capacity.astype(np.float32),
         node_capacity_assumed=np.zeros(capacity.shape, dtype=np.float32),
         request_ratio=np.full((r, types, SLOTS_PER_DAY), 0.5, dtype=np.float32),
-        predictor_weights=np.zeros((n, r, len(discover())), dtype=np.float32),
+        predictor_weights=np.full((n, r, len(discover())), 1 / len(discover()), dtype=np.float32),
         peak_weight=np.repeat(unknown[:, :, None, None], types, axis=2).repeat(SLOTS_PER_DAY, axis=3),
         peak_weight_error=unknown,
         peak_weight_prior=unknown,

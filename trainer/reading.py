@@ -13,7 +13,7 @@ from forecast.errors import InputError
 from forecast.progress import Progress, silent
 from trainer.history.cleaning import Cause
 from trainer.own_history.store import OwnHistory
-from trainer.prometheus.errors import Unreachable
+from trainer.prometheus.errors import ImpossibleAnswer, Unreachable
 from trainer.prometheus.source import PrometheusSource
 
 __all__ = ["Reading", "read_new_days"]
@@ -81,7 +81,7 @@ def read_new_days(
     for done, day in enumerate(wanted, start=1):
         try:
             tables = source.read_day(day, now)
-        except Unreachable:
+        except (Unreachable, ImpossibleAnswer):
             raise
         except InputError as error:
             unreadable[day] = error

@@ -26,6 +26,7 @@ from forecast.model_artefact import ARRAYS, model_of
 from forecast.registry import Registry
 from forecast_scheduler.cli import run
 from tests.servers.bad_proxy import BadProxy
+from tests.servers.lies import LIES
 from tests.servers.prometheus import PrometheusServer, free_port
 from tests.trainer.prometheus.cluster import Truth, build_truth
 from trainer.history.files import read_history
@@ -240,6 +241,27 @@ def test_a_dead_server_is_told_in_one_line_and_the_model_stays(
     assert "cannot be reached" in said
     assert said.count("\n") == 1
     assert (files(place / "m"), files(place / "h")) == before
+
+
+@pytest.mark.parametrize(
+    ("lie", "first"), [("value null", 0), ("time 1e18", 60), ("value a number", 100), ("labels of numbers", 61)]
+)
+def test_a_server_that_lies_is_told_in_one_line_and_the_model_stays(
+    lie: str,
+    first: int,
+    first_night: tuple[Path, dict[str, object], str],
+    server: PrometheusServer,
+    tmp_path: Path,
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    shutil.copytree(first_night[0] / "m", tmp_path / "m")
+    before = files(tmp_path / "m")
+    with BadProxy(server.url, lambda number, path: lie if number >= first else "pass", lies=LIES) as proxy:
+        capfd.readouterr()
+        assert train(proxy.url, tmp_path) == 2
+    said = capfd.readouterr().err
+    assert "answers query" in said and "the query is " in said and said.count("\n") == 1, said
+    assert files(tmp_path / "m") == before
 
 
 @pytest.mark.long

@@ -7,16 +7,20 @@ import threading
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-__all__ = ["BadProxy", "Behaviour", "first", "self_signed"]
+__all__ = ["BadProxy", "Behaviour", "Lie", "first", "self_signed"]
 
 Behaviour = Callable[[int, str], str]
-"""(number of the request from 0, its path with query) -> pass, drop, text, half, slow, or an HTTP status as text."""
+"""(number of the request from 0, its path with query) -> pass, drop, text, half, slow, drip, an HTTP status as text, or
+the name of a lie."""
+
+Lie = Callable[[bytes], bytes]
+"""The body of the real server -> what is sent in its place."""
 
 _SLOW_SECONDS = 0.5
 
@@ -42,7 +46,9 @@ class BadProxy:
         authorization: str = "",
         certificate: Path | None = None,
         client_authority: Path | None = None,
+        lies: Mapping[str, Lie] | None = None,
     ) -> None:
+        self.lies = lies or {}
         self.upstream, self.behaviour, self.authorization = upstream, behaviour, authorization
         self.requests: list[str] = []
         self.headers: dict[str, str] = {}
@@ -143,9 +149,28 @@ def _handler(proxy: BadProxy) -> type[BaseHTTPRequestHandler]:
             except OSError:
                 self._answer(502, "text/plain", b"bad gateway")
                 return
+            if status == 200 and action in proxy.lies:
+                body = proxy.lies[action](body)
+            if action == "drip":
+                self._drip(kind, body)
+                return
             self._answer(status, kind, body[: len(body) // 2] if action == "half" else body)
 
         do_POST = do_GET  # noqa: N815 - the name http.server looks for
+
+        def _drip(self, kind: str, body: bytes) -> None:
+            """A byte now and then, for less than a minute."""
+            self.send_response(200)
+            self.send_header("Content-Type", kind)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            for number in range(min(len(body), 500)):
+                try:
+                    self.wfile.write(body[number : number + 1])
+                except OSError:  # the other side has had enough
+                    break
+                time.sleep(0.1)
+            self.close_connection = True
 
         def _answer(self, status: int, kind: str, body: bytes) -> None:
             self.send_response(status)

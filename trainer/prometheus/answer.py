@@ -68,6 +68,8 @@ def interpret(status: int, content_type: str, body: bytes, *, name: str, query: 
     try:
         document = _decoded(body)
         result, result_type = document["data"]["result"], document["data"]["resultType"]
+        if document["status"] != "success":
+            raise KeyError(document["status"])
     except (orjson.JSONDecodeError, KeyError, TypeError) as error:
         found = "JSON that is cut off or foreign" if "json" in kind else kind
         raise Transient(f"{url} answers with {found}, not a Prometheus API", "is the URL right?") from error

@@ -7,6 +7,7 @@ answer and decodes it with orjson (three times as fast as json on a million samp
 from __future__ import annotations
 
 import logging
+import math
 import threading
 import time
 import warnings
@@ -21,16 +22,15 @@ import requests
 from prometheus_api_client import PrometheusConnect
 from requests.auth import AuthBase
 from requests.exceptions import RequestException, SSLError
-from tenacity import Retrying, retry_if_exception_type, stop_after_delay, wait_random_exponential
+from tenacity import RetryCallState, Retrying, retry_if_exception_type, stop_after_delay, wait_random_exponential
+from urllib3.exceptions import HTTPError
 
 from forecast.errors import InputError
 from trainer.prometheus.answer import interpret
-from trainer.prometheus.errors import Transient, Unreachable
+from trainer.prometheus.errors import ImpossibleAnswer, TooManySamples, Transient, Unreachable
+from trainer.prometheus.matrix import Matrix, Series, matrix_of, vector_of
 
-__all__ = ["Connection", "ConnectionOptions", "Series"]
-
-Series = Mapping[str, Any]
-"""One element of a result: metric and values (range query) or value (instant query)."""
+__all__ = ["Connection", "ConnectionOptions"]
 
 logger = logging.getLogger(__name__)
 
@@ -38,6 +38,9 @@ logger = logging.getLogger(__name__)
 # history. Servers that do not know the parameters pass over them.
 _WHOLE_ANSWERS = {"partial_response": "false", "deny_partial_response": "1"}
 _LONGEST_URL = 4_000  # characters of a query beyond which it travels in the body of a POST
+_LARGEST_ANSWER = 2**29  # bytes; two million samples, the most asked for at a time, take some 60 MB
+_PIECE = 2**20
+_REPORT_SECONDS = 10.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +51,7 @@ class ConnectionOptions:
     bearer_token_file : read again for every request, since tokens of service accounts rotate
     headers           : for instance {"X-Scope-OrgID": "team"} for Mimir
     ca_file           : authorities that sign the server's certificate; None = those of the system
+    timeout_seconds   : for the connection, for each pause of the server, and for the whole of an answer
     patience_seconds  : how long a failing request is repeated; the first one of a run only first_patience_seconds,
                         so that a wrong URL is told at once
     compress          : let the server compress its answers. Inside a cluster that costs more than it saves: 172,800
@@ -84,6 +88,7 @@ class Connection:
             if "\n" in value or "\r" in value:
                 raise InputError(f"prometheus.headers: the value of {header} has a line break: write it in one line")
         self.options, self._sleep, self._reached = options, sleep, threading.Event()
+        self._reported = -math.inf  # monotonic seconds of the last line about a retry
         self._current = threading.local()  # name and query of the request under way in this thread
         session = _Session(options, self._current)
         if options.ca_file is not None:
@@ -109,24 +114,29 @@ class Connection:
     def url(self) -> str:
         return self.options.url
 
-    def instant(self, name: str, query: str, at: datetime | None = None) -> list[Series]:
+    def instant(self, name: str, query: str, at: datetime | None = None) -> Matrix:
         """Result of an instant query; at None = now. name: of the query in the settings."""
         params: dict[str, Any] = dict(_WHOLE_ANSWERS) if at is None else {**_WHOLE_ANSWERS, "time": at.timestamp()}
-        return self._ask(name, query, lambda: self._client.custom_query(query, params=params))
+        return self._ask(name, query, lambda: self._client.custom_query(query, params=params), vector_of)
 
-    def range(self, name: str, query: str, start: datetime, end: datetime, step_seconds: int) -> list[Series]:
-        """Result of a range query, both ends included."""
+    def range(self, name: str, query: str, start: datetime, end: datetime, step_seconds: int) -> Matrix:
+        """Result of a range query, both ends included; ticks count from `start`."""
         return self._ask(
             name,
             query,
             lambda: self._client.custom_query_range(query, start, end, str(step_seconds), params=_WHOLE_ANSWERS),
+            lambda result: matrix_of(
+                result, start=round(start.timestamp()), end=round(end.timestamp()), step_seconds=step_seconds
+            ),
         )
 
     def close(self) -> None:
         """Give back the sockets."""
         self._client.close()
 
-    def _ask(self, name: str, query: str, request: Callable[[], list[Series]]) -> list[Series]:
+    def _ask(
+        self, name: str, query: str, request: Callable[[], list[Series]], decode: Callable[[list[Series]], Matrix]
+    ) -> Matrix:
         self._current.name, self._current.query = name, query
         patience = self.options.patience_seconds
         if not self._reached.is_set():
@@ -135,6 +145,7 @@ class Connection:
             stop=stop_after_delay(patience),
             wait=wait_random_exponential(multiplier=0.5, max=min(15, patience / 4)),
             retry=retry_if_exception_type(Transient),
+            before_sleep=lambda state: self._report(name, patience, state),
             sleep=self._sleep,
             reraise=True,
         )
@@ -143,7 +154,30 @@ class Connection:
         except Transient as error:
             raise Unreachable(f"{error.found} (tried for {patience:.0f} s): {error.way_out}") from error
         self._reached.set()
-        return result
+        try:
+            return decode(result)
+        except ImpossibleAnswer as error:
+            raise ImpossibleAnswer(
+                f"{self.url} answers query {name} with {error}: no Prometheus says that, look at what is behind the "
+                f"URL; the query is {' '.join(query.split())}"
+            ) from error
+
+    def _report(self, name: str, patience: float, state: RetryCallState) -> None:
+        """A line every ten seconds, whatever the number of threads, for whoever watches a run that waits."""
+        waited, now = state.seconds_since_start or 0.0, time.monotonic()
+        if waited < _REPORT_SECONDS or now - self._reported < _REPORT_SECONDS:
+            return
+        self._reported = now
+        error = state.outcome.exception() if state.outcome is not None else None
+        logger.warning(
+            "a query is repeated",
+            extra={
+                "query": name,
+                "attempt": state.attempt_number,
+                "error": error.found if isinstance(error, Transient) else str(error),
+                "seconds_left": round(max(0.0, patience - waited)),
+            },
+        )
 
 
 class _Credentials(AuthBase):
@@ -170,14 +204,16 @@ class _Session(requests.Session):
 
     def __init__(self, options: ConnectionOptions, current: threading.local) -> None:
         super().__init__()
-        self._url, self._query = options.url, current
+        self._url, self._query, self._timeout = options.url, current, options.timeout_seconds
 
     def request(self, method: str, url: str | bytes, *args: Any, **kwargs: Any) -> requests.Response:
         params = kwargs.get("params") or {}
         if len(str(params.get("query", ""))) > _LONGEST_URL:
             method, kwargs["params"], kwargs["data"] = "POST", None, params
+        begun = time.monotonic()
         try:
-            response = super().request(method, url, *args, **kwargs)
+            response = super().request(method, url, *args, **{**kwargs, "stream": True})
+            body = self._body(response, begun)
         except SSLError as error:
             if "EOF" in str(error):
                 raise Transient(f"{self._url} broke off the TLS handshake", "is the server up?") from error
@@ -185,22 +221,38 @@ class _Session(requests.Session):
                 f"{self._url}: no secure connection ({_reason(error)}): give prometheus.ca_file the authority that "
                 "signed the server's certificate, or check cert_file and key_file"
             ) from error
-        except RequestException as error:
+        except (RequestException, HTTPError) as error:
             raise Transient(
                 f"{self._url} cannot be reached ({_reason(error)})", "is the URL right and the server up?"
             ) from error
         document = interpret(
             response.status_code,
             response.headers.get("Content-Type", ""),
-            response.content,
+            body,
             name=self._query.name,
             query=self._query.query,
             url=self._url,
         )
-        for warning in document.get("warnings") or ():
+        warnings = document.get("warnings")
+        for warning in warnings if isinstance(warnings, list) else ():
             logger.warning("the server warns", extra={"query": self._query.name, "warning": str(warning)[:200]})
         response.json = lambda **_: document  # type: ignore[method-assign]
         return response
+
+    def _body(self, response: requests.Response, begun: float) -> bytes:
+        """All of it, decompressed. An answer without end, in bytes or in time, must not hold the run for ever."""
+        body = bytearray()
+        with response:
+            # read1 returns what has come: read would wait for a whole piece, however slowly it drips.
+            while piece := response.raw.read1(_PIECE, decode_content=True):
+                body += piece
+                if len(body) > _LARGEST_ANSWER:
+                    raise TooManySamples(self._query.name, f"its answer is larger than {_LARGEST_ANSWER:,} bytes")
+                if time.monotonic() - begun > self._timeout:
+                    raise Transient(
+                        f"{self._url} did not end its answer within {self._timeout:g} s", "is the server overloaded?"
+                    )
+        return bytes(body)
 
 
 def _readable(path: Path, setting: str) -> Path:

@@ -112,7 +112,7 @@ def _log_queries(reader: DayReader, options: SourceOptions) -> LogQueries:
     for source, metric in LOG_METRICS.items():
         # Once an hour is enough to see whether a metric exists.
         for tick in (*range(last, -1, -hour * 6), 0):
-            if reader.connection.instant("log source", f"count({metric})", reader.grid.at(tick)):
+            if reader.connection.instant("log source", f"count({metric})", reader.grid.at(tick)).labels:
                 return log_queries(source)
     return LogQueries()
 

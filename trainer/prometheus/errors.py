@@ -1,19 +1,24 @@
 """What can go wrong with one request, before it is told to the user.
 
-Unreachable    patience ended, the next question would fare no better: ends the run
-Transient      may be better in a moment: retried until the patience ends, then an InputError
-TooManySamples the server refuses the size: the reader asks for less at a time
+Unreachable       patience ended, the next question would fare no better: ends the run
+ImpossibleAnswer  no Prometheus says that, so nothing else that is said there counts: ends the run
+Transient         may be better in a moment: retried until the patience ends, then an InputError
+TooManySamples    the server refuses the size: the reader asks for less at a time
 """
 
 from __future__ import annotations
 
 from forecast.errors import ForecastError, InputError
 
-__all__ = ["TooManySamples", "Transient", "Unreachable"]
+__all__ = ["ImpossibleAnswer", "TooManySamples", "Transient", "Unreachable"]
 
 
 class Unreachable(InputError):
     """The server has not answered for as long as we are willing to wait."""
+
+
+class ImpossibleAnswer(InputError):
+    """The answer holds what no Prometheus gives."""
 
 
 class Transient(ForecastError):

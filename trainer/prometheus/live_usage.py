@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import re
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -19,16 +20,17 @@ from forecast.arrays import Floats
 from forecast.calendar import SLOT_MINUTES
 from forecast.errors import ForecastError, InputError
 from forecast.resources import RESOURCES
-from trainer.prometheus.connection import Connection, Series
+from trainer.prometheus.connection import Connection
 from trainer.prometheus.labels import node_names
 from trainer.prometheus.log_source import LOG_METRICS, LogSource, log_queries
-from trainer.prometheus.matrix import matrix_of, vector_of
+from trainer.prometheus.matrix import Matrix
 from trainer.prometheus.queries import Queries, fill, on_node
 from trainer.prometheus.recorded import NODE_USAGE, POD_USAGE
 
 __all__ = ["LiveUsage", "NodesNow"]
 
 _SLOT_SECONDS = SLOT_MINUTES * 60
+_MOST_SKEW_SECONDS = 60
 _INDEX = {resource.name: index for index, resource in enumerate(RESOURCES)}
 _RECORDED_SEEN = f'max by (node) (timestamp({NODE_USAGE}{{resource="cpu"}}))'
 _RAW_SEEN = f"max by (node) ({on_node('timestamp(node_memory_MemTotal_bytes)')})"
@@ -69,8 +71,9 @@ class LiveUsage:
     def read(self) -> NodesNow:
         """Usage of all nodes now."""
         found: dict[str, list[float]] = {}
-        recorded = self._connection.instant("recorded node usage", NODE_USAGE) if self._rules else []
-        have = self._collect(found, recorded, None)
+        have: set[str] = set()
+        if self._rules:
+            have = self._collect(found, self._connection.instant("recorded node usage", NODE_USAGE), None)
         for resource in RESOURCES:
             if resource.name in have:
                 continue
@@ -116,8 +119,7 @@ class LiveUsage:
         # The mean over the half hour that ends at a tick. A second less: what was recorded at its start is of the half
         # hour before, and Prometheus 2 counts both ends of a range.
         mean = f"avg_over_time(({query})[{_SLOT_SECONDS - 1}s:{self._window}s])"
-        result = self._connection.range(name, mean, since, until, _SLOT_SECONDS)
-        matrix = matrix_of(result, origin=round(since.timestamp()), step_seconds=_SLOT_SECONDS)
+        matrix = self._connection.range(name, mean, since, until, _SLOT_SECONDS)
         for series, tick, value in zip(
             matrix.series.tolist(), matrix.tick.tolist(), matrix.values.tolist(), strict=True
         ):
@@ -130,17 +132,18 @@ class LiveUsage:
         """When each node was last sampled; nothing where the server cannot tell."""
         query = _RECORDED_SEEN if recorded else _RAW_SEEN
         try:
-            vector = vector_of(self._connection.instant("node samples", query))
+            vector = self._connection.instant("node samples", query)
         except ForecastError:
             return {}
-        return dict(zip(node_names("node samples", vector.labels, once=False), vector.values.tolist(), strict=True))
+        # A sample of the future would stay the newest for ever.
+        sampled = np.where(vector.values <= time.time() + _MOST_SKEW_SECONDS, vector.values, np.nan)
+        return dict(zip(node_names("node samples", vector.labels, once=False), sampled.tolist(), strict=True))
 
-    def _collect(self, found: dict[str, list[float]], result: Sequence[Series], resource: str | None) -> set[str]:
+    def _collect(self, found: dict[str, list[float]], vector: Matrix, resource: str | None) -> set[str]:
         """Put an answer in its place; returns the resources it has. resource: None = as labelled.
 
         Of what two Prometheus replicas recorded the larger counts.
         """
-        vector = vector_of(result)
         nodes = node_names(f"node_{resource}", vector.labels, once=resource is not None)
         have = set()
         for node, labels, value in zip(nodes, vector.labels, vector.values.tolist(), strict=True):

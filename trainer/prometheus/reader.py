@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from trainer.prometheus.connection import Connection
 from trainer.prometheus.day_grid import DayGrid
 from trainer.prometheus.errors import TooManySamples
-from trainer.prometheus.matrix import Matrix, matrix_of, vector_of
+from trainer.prometheus.matrix import Matrix
 from trainer.prometheus.plan import Chunk, chunks, halves
 from trainer.prometheus.queries import fill
 
@@ -70,13 +70,13 @@ class DayReader:
         grid = self.grid
         query = self._fill(question.template, chunk)
         try:
-            result = self.connection.range(
+            found = self.connection.range(
                 question.name, query, grid.at(chunk.first), grid.at(chunk.last), grid.step_seconds
             )
         except TooManySamples as error:
             parts = halves(chunk, error, step_seconds=grid.step_seconds, by_namespace=question.by_namespace)
             return [matrix for part in parts for matrix in self.matrices(question, part)]
-        return [matrix_of(result, origin=grid.origin, step_seconds=grid.step_seconds)]
+        return [replace(found, tick=found.tick + chunk.first)]
 
     def facts(self, name: str, template: str) -> list[Matrix]:
         """What a query answers at the end of the day, or of what there is of it."""
@@ -86,11 +86,10 @@ class DayReader:
 
     def _facts(self, name: str, template: str, chunk: Chunk) -> list[Matrix]:
         try:
-            result = self.connection.instant(name, self._fill(template, chunk), self.grid.at(chunk.last))
+            return [self.connection.instant(name, self._fill(template, chunk), self.grid.at(chunk.last))]
         except TooManySamples as error:
             parts = halves(chunk, error, step_seconds=1, by_namespace="{namespaces}" in template)
             return [matrix for part in parts for matrix in self._facts(name, template, part)]
-        return [vector_of(result)]
 
     def _fill(self, template: str, chunk: Chunk) -> str:
         return fill(

@@ -76,7 +76,8 @@ def place(
             good = (at >= 0) & (part.tick >= 0) & (part.tick < n_ticks)
             if not recorded:
                 good &= samples.raw_ticks[np.where(good, part.tick, 0)]
-            values = part.values[good].astype(np.float32)
+            with np.errstate(over="ignore"):  # beyond float32 is infinite, and counted as that
+                values = part.values[good].astype(np.float32)
             n_values += len(values)
             for cause, broken in ((Cause.NOT_FINITE, ~np.isfinite(values)), (Cause.NEGATIVE, values < 0)):
                 count = int(np.count_nonzero(broken))

@@ -9,13 +9,13 @@ How a day is read is in `day_reading`; nothing is kept between days, so memory d
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, time, timedelta
 
 from forecast.errors import InputError
 from forecast.progress import Progress, silent
-from trainer.prometheus.connection import Connection, Series
+from trainer.prometheus.connection import Connection
 from trainer.prometheus.day_grid import DayGrid
 from trainer.prometheus.day_reading import read_day
 from trainer.prometheus.day_tables import DayTables
@@ -94,8 +94,7 @@ class PrometheusSource:
         assert at is not None
         for name in (*_CHECKED, *_CHECKED_NODES):
             if template := getattr(queries, name):
-                labels = [series["metric"] for series in self._instant(name, template, at)]
-                (pod_names if name in _CHECKED else node_names)(name, labels)
+                (pod_names if name in _CHECKED else node_names)(name, self._labels(name, template, at))
         self._check_log_source(now)
         return self._remarks(at, now)
 
@@ -111,9 +110,8 @@ class PrometheusSource:
             at = start
             while at <= now:
                 end = min(now, at + timedelta(days=_DAYS_AT_ONCE) - step)
-                for series in self._count(name, template, at, end):
-                    # A value at T is about the time before T: midnight belongs to the day that ends.
-                    days.update(datetime.fromtimestamp(t - 1, UTC).date() for t, _ in series["values"])
+                # A value at T is about the time before T: midnight belongs to the day that ends.
+                days.update(datetime.fromtimestamp(t - 1, UTC).date() for t in self._counted(name, template, at, end))
                 at += timedelta(days=_DAYS_AT_ONCE)
         return tuple(sorted(days))
 
@@ -124,12 +122,12 @@ class PrometheusSource:
 
     def _check_clock(self, now: datetime) -> None:
         try:
-            result = self._connection.instant("server time", "vector(time())")
+            told = self._connection.instant("server time", "vector(time())").values
         except TooManySamples as error:
             raise InputError(f"{self.url} refuses even to tell its time ({error.found}): look at its log") from error
         try:
-            server = datetime.fromtimestamp(float(result[0]["value"][1]), UTC)
-        except (LookupError, ValueError, TypeError) as error:
+            server = datetime.fromtimestamp(told[0], UTC)
+        except (LookupError, ValueError, OverflowError) as error:
             raise InputError(f"{self.url} does not tell its time: is it a Prometheus API?") from error
         skew = abs((server - now).total_seconds())
         if skew > _MOST_SKEW_SECONDS:
@@ -182,7 +180,7 @@ class PrometheusSource:
         for query in queries:
             counted = f"count({fill(query, window_seconds=self.options.step_seconds)})"
             try:
-                if self._connection.instant(name, counted, at) or self._last_data(name, query, now):
+                if self._connection.instant(name, counted, at).labels or self._last_data(name, query, now):
                     return True
             except TooManySamples:
                 return True
@@ -190,7 +188,7 @@ class PrometheusSource:
 
     def _last_data(self, name: str, template: str, now: datetime) -> datetime | None:
         """When within the last day a query answered last, looked at hourly; None = never."""
-        times = [t for series in self._count(name, template, now - timedelta(days=1), now) for t, _ in series["values"]]
+        times = self._counted(name, template, now - timedelta(days=1), now)
         return datetime.fromtimestamp(max(times), UTC) if times else None
 
     def _explain_no_pods(self, now: datetime) -> None:
@@ -206,17 +204,18 @@ class PrometheusSource:
             "prometheus.queries.pod_info"
         )
 
-    def _instant(self, name: str, template: str, at: datetime) -> Sequence[Series]:
+    def _labels(self, name: str, template: str, at: datetime) -> Sequence[Mapping[str, str]]:
         try:
-            return self._connection.instant(name, fill(template, window_seconds=self.options.step_seconds), at)
+            return self._connection.instant(name, fill(template, window_seconds=self.options.step_seconds), at).labels
         except TooManySamples:
             return []  # read_day asks in pieces and checks the labels again
 
-    def _count(self, name: str, template: str, start: datetime, end: datetime) -> list[Series]:
-        """count(query) at hourly steps, in halves where the server finds it too much."""
+    def _counted(self, name: str, template: str, start: datetime, end: datetime) -> list[float]:
+        """Unix seconds, an hour apart, at which a query answers; in halves where the server finds it too much."""
         query = fill(template, window_seconds=self.options.step_seconds)
         try:
-            return self._connection.range(name, f"count({query})", start, end, _HOUR)
+            found = self._connection.range(name, f"count({query})", start, end, _HOUR)
+            return [start.timestamp() + _HOUR * tick for tick in found.tick.tolist()]
         except TooManySamples as error:
             hours = int((end - start).total_seconds()) // _HOUR
             if hours < 1:
@@ -226,6 +225,6 @@ class PrometheusSource:
                 ) from error
             middle = start + timedelta(hours=hours // 2)
             return [
-                *self._count(name, template, start, middle),
-                *self._count(name, template, middle + timedelta(hours=1), end),
+                *self._counted(name, template, start, middle),
+                *self._counted(name, template, middle + timedelta(hours=1), end),
             ]

@@ -34,12 +34,24 @@ def test_a_good_answer_is_decoded(result_type: str) -> None:
 @pytest.mark.parametrize(
     ("status", "body", "error", "message"),
     [
-        (200, {"data": {"resultType": "scalar", "result": [0, "1"]}}, InputError, "returns a scalar, it must return"),
-        (200, {"data": {"resultType": "string", "result": [0, "a"]}}, InputError, r"prometheus\.queries\.pod_cpu"),
+        (
+            200,
+            {"status": "success", "data": {"resultType": "scalar", "result": [0, "1"]}},
+            InputError,
+            "returns a scalar, it must return",
+        ),
+        (
+            200,
+            {"status": "success", "data": {"resultType": "string", "result": [0, "a"]}},
+            InputError,
+            r"prometheus\.queries\.pod_cpu",
+        ),
         (200, b'{"data": {"resultType": "matrix", "resu', Transient, "cut off or foreign"),
         (200, {"login": "please"}, Transient, "cut off or foreign"),
         (200, ["data"], Transient, "cut off or foreign"),
-        (200, {"data": {"resultType": "matrix", "result": "none"}}, Transient, "foreign result"),
+        (200, {"status": "success", "data": {"resultType": "matrix", "result": "none"}}, Transient, "foreign result"),
+        (200, {"status": "error", "data": {"resultType": "matrix", "result": []}}, Transient, "cut off or foreign"),
+        (200, b"[" * 100_000, Transient, "cut off or foreign"),
         (302, b"", InputError, "HTTP 302: is the URL right"),
         (400, _error("1:3: parse error"), InputError, r"pod_cpu \(1:3: parse error\): correct.*it is up"),
         (401, b"<html><b>no</b></html>", InputError, r"refuses the credentials \(HTTP 401: no\)"),

@@ -36,7 +36,7 @@ def test_a_server_that_asks_for_our_certificate_gets_it(tmp_path: Path) -> None:
         BadProxy(server.url, certificate=both, client_authority=both) as proxy,
     ):
         ours = ConnectionOptions(proxy.url, ca_file=both, cert_file=both, key_file=both)
-        assert Connection(ours).instant("pod_cpu", "vector(7)")[0]["value"][1] == "7"
+        assert Connection(ours).instant("pod_cpu", "vector(7)").values.tolist() == [7]
         without = ConnectionOptions(proxy.url, ca_file=both, first_patience_seconds=0.1)
         with pytest.raises(InputError, match=r"no secure connection|cannot be reached|broke off the TLS handshake"):
             Connection(without).instant("pod_cpu", "vector(7)")

@@ -17,9 +17,9 @@ import pytest
 
 from forecast.errors import InputError
 from tests.servers.bad_proxy import BadProxy, Behaviour, first, self_signed
-from tests.servers.openmetrics import MetricSeries, write_blocks
 from tests.servers.prometheus import PrometheusServer, free_port
-from tests.trainer.prometheus.scrapes import DAY, HOUR, Scrapes, options_day_end
+from tests.trainer.prometheus.scrapes import DAY, HOUR, options_day_end
+from tests.trainer.prometheus.small_server import small_server
 from trainer.prometheus.connection import Connection, ConnectionOptions
 from trainer.prometheus.day_tables import DayTables
 from trainer.prometheus.log_source import LogSource
@@ -29,30 +29,7 @@ from trainer.prometheus.source import PrometheusSource, SourceOptions
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PrometheusServer]:
-    """Three nodes and three namespaces: four hours on DAY, and the same shortly before now."""
-    scrapes = Scrapes()
-    for number in range(1, 4):
-        for namespace in ("shop", "pay", "data"):
-            scrapes.pod(
-                namespace, f"pod-{number}", f"n{number}", kind="StatefulSet", owner="pod", uid=f"{namespace}-{number}"
-            )
-            scrapes.cpu(namespace, f"pod-{number}", 0.5 * number)
-            where: dict[str, Any] = {"namespace": namespace, "pod": f"pod-{number}", "container": "main"}
-            scrapes.gauge("container_memory_working_set_bytes", 2e8, **where)
-        scrapes.gauge("kube_node_info", 1, node=f"n{number}", internal_ip=f"10.0.0.{number}")
-        for resource, value in (("cpu", 8.0), ("memory", 3e10)):
-            scrapes.gauge("kube_node_status_capacity", value, node=f"n{number}", resource=resource)
-        scrapes.counter("node_cpu_seconds_total", 3.0, instance=f"n{number}", cpu=0, mode="user")
-        scrapes.gauge("node_memory_MemTotal_bytes", 3e10, instance=f"n{number}")
-        scrapes.gauge("node_memory_MemAvailable_bytes", 2.8e10, instance=f"n{number}")
-    blocks = tmp_path_factory.mktemp("blocks")
-    now = int(time.time()) // 60 * 60
-    recent = [
-        MetricSeries(one.name, one.labels, one.times - int(one.times[-1]) + now - 30, one.values)
-        for one in scrapes.series
-    ]
-    write_blocks([*scrapes.series, *recent], blocks)
-    with PrometheusServer(blocks) as running:
+    with small_server(tmp_path_factory.mktemp("blocks")) as running:
         yield running
 
 
@@ -104,6 +81,37 @@ def test_everything_at_once(server: PrometheusServer, expected: DayTables) -> No
 def test_a_slow_answer_times_out_and_is_asked_again(server: PrometheusServer, expected: DayTables) -> None:
     with BadProxy(server.url, _every(5, "slow")) as proxy:
         assert _same(_source(proxy.url, timeout_seconds=0.2).read_day(DAY, options_day_end()), expected)
+
+
+def test_an_answer_that_drips_is_given_up_and_asked_again(server: PrometheusServer, expected: DayTables) -> None:
+    with BadProxy(server.url, _every(9, "drip")) as proxy:
+        assert _same(_source(proxy.url, timeout_seconds=0.4).read_day(DAY, options_day_end()), expected)
+
+
+def test_an_answer_beyond_all_bounds_is_asked_for_in_pieces(
+    server: PrometheusServer, expected: DayTables, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("trainer.prometheus.connection._LARGEST_ANSWER", 10_000)  # the largest of them has 16,000
+    assert _same(_source(server.url).read_day(DAY, options_day_end()), expected)
+
+
+def test_retries_report_their_progress(
+    server: PrometheusServer, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr("trainer.prometheus.connection._REPORT_SECONDS", 0.3)
+    dies: Behaviour = lambda number, path: "pass" if number < 1 else "503"  # noqa: E731
+    with BadProxy(server.url, dies) as proxy:
+        connection = _source(proxy.url, patience_seconds=1.4)._connection
+        connection.instant("pod_info", "up")
+        with pytest.raises(InputError, match="tried for 1 s"):
+            connection.instant("pod_cpu", "vector(1)")
+    lines = [record for record in caplog.records if record.getMessage() == "a query is repeated"]
+    assert 2 <= len(lines) <= 4, [vars(record) for record in lines]
+    for record in lines:
+        told = vars(record)
+        assert told["query"] == "pod_cpu" and "answers HTTP 503 (shutting down)" in told["error"]
+    assert [vars(record)["attempt"] for record in lines] == sorted({vars(record)["attempt"] for record in lines})
+    assert vars(lines[0])["seconds_left"] == 1
 
 
 def test_too_many_samples_are_asked_for_in_pieces(
@@ -292,8 +300,9 @@ def test_lost_labels_of_kube_state_metrics(server: PrometheusServer) -> None:
 def test_a_long_query_travels_in_the_body(server: PrometheusServer) -> None:
     query = " or ".join(["vector(1)"] * 2_000)
     with BadProxy(server.url) as proxy:
-        [series] = Connection(ConnectionOptions(proxy.url)).instant("pod_cpu", query)
-        assert series["value"][1] == "1" and proxy.requests == ["/api/v1/query"]
+        assert Connection(ConnectionOptions(proxy.url)).instant("pod_cpu", query).values.tolist() == [
+            1
+        ] and proxy.requests == ["/api/v1/query"]
 
 
 def test_never_beyond_until(server: PrometheusServer) -> None:
