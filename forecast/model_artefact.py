@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -12,12 +13,12 @@ from forecast.calendar import SLOTS_PER_DAY, Calendar
 from forecast.composition import plausible_z
 from forecast.errors import InputError
 from forecast.model import PEAK_QUANTILES, PeakModel, no_runs
-from forecast.model_check import AXES, check_model
+from forecast.model_check import AXES, check_model, clip_to_limits
 from forecast.resources import RESOURCES
 from forecast.scenarios import SCENARIO_WEIGHTS
 from forecast.service_key import ServiceKey
 
-__all__ = ["ARRAYS", "artefact_of", "model_of"]
+__all__ = ["ARRAYS", "artefact_of", "model_of", "within_limits"]
 
 _USAGE = "base units of the resource"
 
@@ -81,6 +82,12 @@ def artefact_of(model: PeakModel, created: datetime, backtest: dict[str, object]
     )
     arrays = {spec.name: np.asarray(getattr(model, spec.name), dtype=spec.dtype) for spec in ARRAYS}
     return Artefact(manifest, arrays)
+
+
+def within_limits(model: PeakModel) -> tuple[PeakModel, tuple[str, ...]]:
+    """The model with every number held to what a cluster can have, and the names of the arrays that had to be."""
+    held: dict[str, Any] = dict(clip_to_limits({spec.name: getattr(model, spec.name) for spec in ARRAYS}, ARRAYS))
+    return replace(model, **held), tuple(held)
 
 
 def model_of(artefact: Artefact, now: datetime) -> PeakModel:

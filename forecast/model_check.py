@@ -25,7 +25,7 @@ from forecast.resources import RESOURCES
 from forecast.scenarios import SCENARIO_DAYS, SCENARIO_WEIGHTS
 from forecast.usage_limits import FLEET_FACTOR, most_of_nodes
 
-__all__ = ["AXES", "check_model"]
+__all__ = ["AXES", "check_model", "clip_to_limits"]
 
 AXES: Final[Mapping[str, int]] = {
     "days": DATED_DAYS,
@@ -39,6 +39,7 @@ AXES: Final[Mapping[str, int]] = {
 
 _CLOCK_SKEW = timedelta(days=1)
 _EARLIEST = date(1970, 1, 2)
+_FLOAT32 = 1e-6
 _ROUNDING = 1.01
 """float32, and capacities that were rounded on their way."""
 
@@ -102,6 +103,21 @@ def check_model(
         raise CorruptArtefact(f"model {version or 'not published yet'} is not possible: {problem}")
 
 
+def clip_to_limits(arrays: Mapping[str, Array], specs: Sequence[ArraySpec]) -> dict[str, Array]:
+    """The arrays that leave their range, held to it. The trainer's last step before it publishes.
+
+    A forecast may pass what a node can hold, and what one service claims must not keep the forecast of all others from
+    being published. Capacities, flags and weights of predictors do not come from claims: those are left as they are.
+    """
+    held = {}
+    for spec, low, high in _limits(arrays, specs):
+        limits = _passed(spec, arrays[spec.name], low, high)
+        if limits is not None and spec.name not in (*_FLAGS, "node_capacity", "predictor_weights"):
+            inside = [limit * (1 - _FLOAT32) for limit in limits]  # whatever float32 makes of the limit
+            held[spec.name] = np.clip(arrays[spec.name], *inside).astype(arrays[spec.name].dtype)
+    return held
+
+
 def _problems(
     manifest: Manifest, arrays: Mapping[str, Array], specs: Sequence[ArraySpec], now: datetime
 ) -> Iterator[str]:
@@ -111,25 +127,8 @@ def _problems(
     yield from _of_json("extra", manifest.extra)
     names = {"services": manifest.services, "nodes": manifest.nodes, "resources": manifest.resources}
     yield from _of_capacity(arrays, specs, names)
-    capacity = arrays["node_capacity"].astype(np.float64)
-    assumed = arrays["node_capacity_assumed"] > 0
-    node_most, pod_most = most_of_nodes(capacity, assumed, _LARGEST)
-    base_most = np.where(np.isfinite(capacity) & ~assumed, _ROUNDING * capacity, node_most)
-    for spec in specs:
-        array = arrays[spec.name]
-        if spec.name in _AMOUNTS:
-            low, high = np.zeros(len(RESOURCES)), pod_most
-        elif spec.name == "scenario_deviation":
-            low, high = -pod_most, pod_most
-        elif spec.name == "request_ratio":
-            low, high = np.zeros(len(RESOURCES)), FLEET_FACTOR * pod_most
-        elif spec.name == "node_base":
-            low, high = np.zeros_like(base_most), base_most
-        elif spec.name == "node_base_std":
-            low, high = np.zeros_like(node_most), node_most
-        else:
-            low, high = (np.asarray(limit, dtype=np.float64) for limit in _RANGES[spec.name])
-        yield from _outside(spec, array, low, high, names)
+    for spec, low, high in _limits(arrays, specs):
+        yield from _outside(spec, arrays[spec.name], low, high, names)
     for name in _FLAGS:
         if not np.isin(arrays[name], (0, 1)).all():
             yield f"{name} holds a value between 0 and 1, allowed are 0 (no) and 1 (yes)"
@@ -138,6 +137,28 @@ def _problems(
         if (np.isfinite(low_quantile) != np.isfinite(high_quantile)).any() or (high_quantile < low_quantile).any():
             yield f"{name}: the 0.95 quantile must be known with the median, and must not be below it"
     yield from _of_weights(arrays["predictor_weights"])
+
+
+def _limits(arrays: Mapping[str, Array], specs: Sequence[ArraySpec]) -> Iterator[tuple[ArraySpec, Floats, Floats]]:
+    """Each array's lowest and highest value: scalar, (n_resources,) or (n_nodes, n_resources)."""
+    capacity = arrays["node_capacity"].astype(np.float64)
+    assumed = arrays["node_capacity_assumed"] > 0
+    node_most, pod_most = most_of_nodes(capacity, assumed, _LARGEST)
+    base_most = np.where(np.isfinite(capacity) & ~assumed, _ROUNDING * capacity, node_most)
+    for spec in specs:
+        if spec.name in _AMOUNTS:
+            yield spec, np.zeros(len(RESOURCES)), pod_most
+        elif spec.name == "scenario_deviation":
+            yield spec, -pod_most, pod_most
+        elif spec.name == "request_ratio":
+            yield spec, np.zeros(len(RESOURCES)), FLEET_FACTOR * pod_most
+        elif spec.name == "node_base":
+            yield spec, np.zeros_like(base_most), base_most
+        elif spec.name == "node_base_std":
+            yield spec, np.zeros_like(node_most), node_most
+        else:
+            lowest, highest = _RANGES[spec.name]
+            yield spec, np.array(lowest), np.array(highest)
 
 
 def _of_times(manifest: Manifest, now: datetime) -> Iterator[str]:
@@ -189,8 +210,8 @@ def _of_capacity(
 ) -> Iterator[str]:
     """First of all arrays: the others are compared with it."""
     spec = next(spec for spec in specs if spec.name == "node_capacity")
-    low, high = (np.asarray(limit, dtype=np.float64) for limit in _RANGES[spec.name])
-    yield from _outside(spec, arrays[spec.name], low, high, names)
+    lowest, highest = _RANGES[spec.name]
+    yield from _outside(spec, arrays[spec.name], np.array(lowest), np.array(highest), names)
 
 
 def _of_weights(weights: Array) -> Iterator[str]:
@@ -201,20 +222,27 @@ def _of_weights(weights: Array) -> Iterator[str]:
         yield f"predictor_weights of a service add up to {worst:.6g}, allowed is 1"
 
 
+def _passed(spec: ArraySpec, array: Array, low: Floats, high: Floats) -> tuple[Floats, Floats] | None:
+    """Both limits in a shape that fits the array, where a value is beyond one; else None."""
+    if not array.size:
+        return None
+    # Nodes and resources stay, all other axes are reduced; no mask as large as the array is made.
+    kept = [axis in ("nodes", "resources") and low.ndim > 0 for axis in spec.axes]
+    over = tuple(i for i, stays in enumerate(kept) if not stays)
+    least, most = np.fmin.reduce(array, axis=over), np.fmax.reduce(array, axis=over)
+    if not ((least < low) | (most > high)).any():
+        return None
+    shape = [length if stays else 1 for length, stays in zip(array.shape, kept, strict=True)]
+    return np.broadcast_to(low, least.shape).reshape(shape), np.broadcast_to(high, least.shape).reshape(shape)
+
+
 def _outside(
     spec: ArraySpec, array: Array, low: Floats, high: Floats, names: Mapping[str, Sequence[str]]
 ) -> Iterator[str]:
     """Where an array leaves its range. low, high: scalar, (n_resources,) or (n_nodes, n_resources). NaN is inside."""
-    if not array.size:
+    if (limits := _passed(spec, array, low, high)) is None:
         return
-    # Nodes and resources stay, all other axes are reduced; no mask as large as the array is made.
-    kept = [axis for axis in ("nodes", "resources") if axis in spec.axes] if low.ndim else []
-    over = tuple(i for i, axis in enumerate(spec.axes) if axis not in kept)
-    least, most = np.fmin.reduce(array, axis=over), np.fmax.reduce(array, axis=over)
-    if not ((least < low) | (most > high)).any():
-        return
-    shape = [len(names[axis]) if axis in kept else 1 for axis in spec.axes]
-    low_here, high_here = (np.broadcast_to(limit, least.shape).reshape(shape) for limit in (low, high))
+    low_here, high_here = limits
     wrong: Bools = (array < low_here) | (array > high_here)
     at = tuple(map(int, np.unravel_index(int(np.argmax(wrong)), array.shape)))
     where = ", ".join(

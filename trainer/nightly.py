@@ -18,7 +18,7 @@ from forecast.errors import ForecastError, StoreError
 from forecast.fit import FitOptions, fit
 from forecast.history import History
 from forecast.model import PeakModel
-from forecast.model_artefact import artefact_of, model_of
+from forecast.model_artefact import artefact_of, model_of, within_limits
 from forecast.object_store import open_store
 from forecast.progress import Progress, silent
 from forecast.registry import Registry
@@ -110,6 +110,9 @@ def train_and_publish(
         report = run_gate(history, previous, fit_model, gate, progress)
     with stages.stage("fit"):
         model = apply_gate(fit_model(history, previous), previous, report)
+    model, held = within_limits(model)
+    if held:
+        logger.warning("forecasts beyond what a node can hold are held to it", extra={"arrays": ", ".join(held)})
     facts = {"recipe": recipe, MEASURED_DAYS: readiness.measured_days}
     model = replace(model, data_digest=digest, info={**model.info, **facts})
     with stages.stage("publish"):
