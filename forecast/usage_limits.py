@@ -26,6 +26,14 @@ between pods of one node passes no card of the node."""
 FLOOR: Final = 0.02
 """Of the capacity, or else of the typical usage of nodes: a node at rest is measured too roughly for a factor."""
 
+_MOST_CAPACITIES: Final = 1.0
+"""Of a node that is busy, its tolerance alone would let claims of ten capacities pass."""
+
+_LYING_SHARE: Final = 0.02
+_FEWEST_LIES: Final = 4
+"""A service beyond its nodes in that share of its half hours on nodes, and so many, is not believed for the rest of the
+day. What is left of a lie between two cuts looks honest: trained on, it took a node to six times its capacity."""
+
 FLEET_FACTOR: Final = 1000.0
 """A node without a known capacity uses at most this many times what nodes typically do."""
 
@@ -108,7 +116,8 @@ def services_beyond(
     for r, tolerance in TOLERANCE.items():
         values = np.nan_to_num(usage[pod, r, slot] * present[pod, slot])
         own = node_usage[:, r].astype(np.float64)  # (n_nodes, 48)
-        most = np.where(np.isfinite(own), tolerance * own + floor[:, r, None], limit[:, r, None]).ravel()
+        by_node = np.minimum(tolerance * own, np.maximum(own, _MOST_CAPACITIES * floor[:, r, None] / FLOOR))
+        most = np.where(np.isfinite(own), by_node + floor[:, r, None], limit[:, r, None]).ravel()
         beyond = np.bincount(cell, weights=values, minlength=n_nodes * SLOTS_PER_DAY) > most
         suspect = np.flatnonzero(beyond[cell])
         if not len(suspect):
@@ -123,11 +132,21 @@ def services_beyond(
         before = np.repeat(running[begins] - total[order][begins], np.diff(begins, append=len(order)))
         too_much = np.zeros(len(group), dtype=np.bool_)
         too_much[order] = running - before > most[group[order, 0]]
-        of_pods = suspect[too_much[member]]
-        cut[pod[of_pods], r, slot[of_pods]] = True
         cells, services = group[too_much].T
+        of_cut = np.flatnonzero(np.isin(service[pod], services))
+        pairs = np.stack([cell[of_cut], service[pod[of_cut]]], axis=1)
+        group, member = np.unique(pairs, axis=0, return_inverse=True)
+        member = member.ravel()
+        total = np.bincount(member, weights=values[of_cut])
+        there, beyond_there = (np.bincount(of, minlength=service.max() + 1) for of in (group[:, 1], services))
+        liars = beyond_there >= np.maximum(_LYING_SHARE * there, _FEWEST_LIES)
+        key, cut_keys = group @ (1, n_nodes * SLOTS_PER_DAY), cells + services * n_nodes * SLOTS_PER_DAY
+        gone = liars[group[:, 1]] | np.isin(key, cut_keys)
+        of_pods = of_cut[gone[member]]
+        cut[pod[of_pods], r, slot[of_pods]] = True
+        cells, services = group[gone].T
         with np.errstate(divide="ignore", invalid="ignore"):
-            ratio = np.nan_to_num(total[too_much] / own.ravel()[cells], nan=np.inf, posinf=np.inf)
+            ratio = np.nan_to_num(total[gone] / own.ravel()[cells], nan=np.inf, posinf=np.inf)
         found.append(
             Excess(services, cells // SLOTS_PER_DAY, np.full(len(cells), r), cells % SLOTS_PER_DAY, np.asarray(ratio))
         )
