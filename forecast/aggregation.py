@@ -115,7 +115,7 @@ class HistoryBuilder:
             present = window.present[:, offset].astype(np.float64)  # (n_here, 48)
             any_data = window.any_data[offset]
             node, own = window.node[:, offset].astype(np.int64), self._node_usage[:, :, day]
-            cut, excess = services_beyond(usage, present, node, service, own, floor, limit)
+            cut, excess = services_beyond(usage, present, node, service, own, self._nodes.capacity, floor, limit)
             if len(excess.service):
                 self._excess.append(excess)
                 usage = np.where(cut, np.nan, usage)

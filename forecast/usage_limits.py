@@ -26,8 +26,8 @@ between pods of one node passes no card of the node."""
 FLOOR: Final = 0.02
 """Of the capacity, or else of the typical usage of nodes: a node at rest is measured too roughly for a factor."""
 
-_MOST_CAPACITIES: Final = 1.0
-"""Of a node that is busy, its tolerance alone would let claims of ten capacities pass."""
+_BUSY_TOLERANCE: Final = 1.5
+"""Factor on a node's usage where claims pass its capacity, if that is known: ten times a busy node is no use."""
 
 _LYING_SHARE: Final = 0.02
 _FEWEST_LIES: Final = 4
@@ -98,13 +98,21 @@ def most_of_nodes(capacity: Floats, assumed: Bools, largest: float) -> tuple[Flo
 
 
 def services_beyond(
-    usage: Floats, present: Floats, node: Ints, service: Ints, node_usage: Floats32, floor: Floats, limit: Floats
+    usage: Floats,
+    present: Floats,
+    node: Ints,
+    service: Ints,
+    node_usage: Floats32,
+    capacity: Floats,
+    floor: Floats,
+    limit: Floats,
 ) -> tuple[Bools, Excess]:
     """Which values of pods are cut on one day, (n_pods, n_resources, 48), and of which services they are.
 
     usage, present, node : of the pods, see `forecast.aggregation.PodWindow`, one day
     service              : (n_pods,)
     node_usage           : (n_nodes, n_resources, 48); NaN = not measured: then `limit` alone holds
+    capacity             : (n_nodes, n_resources), NaN = unknown
     floor, limit         : from `fleet_limits`
     """
     cut = np.zeros(usage.shape, dtype=np.bool_)
@@ -116,7 +124,7 @@ def services_beyond(
     for r, tolerance in TOLERANCE.items():
         values = np.nan_to_num(usage[pod, r, slot] * present[pod, slot])
         own = node_usage[:, r].astype(np.float64)  # (n_nodes, 48)
-        by_node = np.minimum(tolerance * own, np.maximum(own, _MOST_CAPACITIES * floor[:, r, None] / FLOOR))
+        by_node = np.fmin(tolerance * own, np.maximum(_BUSY_TOLERANCE * own, capacity[:, r, None]))  # NaN is no limit
         most = np.where(np.isfinite(own), by_node + floor[:, r, None], limit[:, r, None]).ravel()
         beyond = np.bincount(cell, weights=values, minlength=n_nodes * SLOTS_PER_DAY) > most
         suspect = np.flatnonzero(beyond[cell])

@@ -12,7 +12,7 @@ from forecast.fit import fit
 from forecast.node_base import fit_node_base
 from forecast.peak_weights import fit_peak_weights, pods_felt_by_nodes
 from forecast.peak_weights.composition import day_counts
-from forecast.resources import CPU, MEMORY
+from forecast.resources import CPU, MEMORY, NETWORK
 from forecast.usage_limits import FLEET_FACTOR, fleet_limits, services_beyond
 from tests.forecast.peak_weights.constructed import constructed
 from tests.trainer.history.histories import COLUMNS, Tables, tables
@@ -28,11 +28,43 @@ def test_the_largest_service_is_cut_and_the_others_stay() -> None:
     node = np.zeros((3, 48), dtype=np.int64)
     own = np.full((1, 5, 48), 3.0, dtype=np.float32)
     cut, excess = services_beyond(
-        usage, np.ones((3, 48)), node, np.array([0, 0, 1]), own, np.zeros((1, 5)), np.full((1, 5), np.inf)
+        usage,
+        np.ones((3, 48)),
+        node,
+        np.array([0, 0, 1]),
+        own,
+        np.full((1, 5), np.nan),
+        np.zeros((1, 5)),
+        np.full((1, 5), np.inf),
     )
     assert cut[2, :, 7].all() and cut.sum() == 5
     assert set(excess.service.tolist()) == {1} and set(excess.slot.tolist()) == {7}
     np.testing.assert_allclose(excess.ratio, 100 / 3)
+
+
+@pytest.mark.parametrize(
+    ("slots_beyond", "gone"), [(3, 3), (4, 48), (48, 48)], ids=["an accident", "two hours", "all day"]
+)
+def test_a_service_that_is_cut_often_is_cut_for_the_day(slots_beyond: int, gone: int) -> None:
+    usage = np.ones((2, 5, 48))
+    usage[1, :, :slots_beyond] = 100.0
+    cut, excess = services_beyond(
+        usage, np.ones((2, 48)), np.zeros((2, 48), dtype=np.int64), np.arange(2), np.full((1, 5, 48), 2, np.float32),
+        np.full((1, 5), np.nan), np.zeros((1, 5)), np.full((1, 5), np.inf),
+    )  # fmt: skip
+    assert not cut[0].any() and (cut[1].sum(axis=1) == gone).all()
+    assert len(excess.slot) == 5 * gone and set(excess.service.tolist()) == {1}
+
+
+@pytest.mark.parametrize(("capacity", "network_is_cut"), [(np.nan, False), (40.0, False), (12.0, True)])
+def test_claims_on_a_busy_node_end_at_its_capacity_where_that_is_known(capacity: float, network_is_cut: bool) -> None:
+    usage = np.full((1, 5, 48), 20.0)  # the node itself uses 10: within the tolerance of network, disk and log
+    cut, _ = services_beyond(
+        usage, np.ones((1, 48)), np.zeros((1, 48), dtype=np.int64), np.zeros(1, dtype=np.int64),
+        np.full((1, 5, 48), 10, np.float32), np.full((1, 5), capacity), np.zeros((1, 5)), np.full((1, 5), np.inf),
+    )  # fmt: skip
+    assert cut[0, NETWORK].all() == cut[0, NETWORK].any() == network_is_cut
+    assert cut[0, CPU].all()
 
 
 def test_a_node_without_measurement_is_bound_by_the_fleet_alone() -> None:
@@ -44,7 +76,7 @@ def test_a_node_without_measurement_is_bound_by_the_fleet_alone() -> None:
     for pod, beyond in ((0, False), (1, True)):
         cut, _ = services_beyond(
             usage[[pod]], np.ones((1, 48)), np.ones((1, 48), dtype=np.int64), np.zeros(1, dtype=np.int64),
-            own[:, :, 0], floor, limit,
+            own[:, :, 0], np.full((2, 5), np.nan), floor, limit,
         )  # fmt: skip
         assert cut.all() == cut.any() == beyond
 
