@@ -206,9 +206,28 @@ def test_the_trainer_publishes_nothing_that_would_be_refused(tmp_path: Path, mon
     registry = Registry(str(tmp_path))
 
     def fit_nonsense(known: History, *arguments: object, **options: object) -> PeakModel:
-        return _negative(model())
+        good = model()
+        return replace(good, predictor_weights=good.predictor_weights / 2)
 
     monkeypatch.setattr("trainer.nightly.fit", fit_nonsense)
-    with pytest.raises(CorruptArtefact, match="model not published yet is not possible: usage_dated is -"):
+    with pytest.raises(CorruptArtefact, match="model not published yet is not possible: predictor_weights of a serv"):
         train_and_publish(history, registry, now=NOW)
     assert registry.versions() == []
+
+
+def test_forecasts_beyond_what_a_node_can_hold_are_published_held_to_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One service must not keep the model of all others from being published."""
+
+    def fit_much(known: History, *arguments: object, **options: object) -> PeakModel:
+        usage = model().usage_dated.copy()
+        usage[0] *= np.float32(1e6)
+        return replace(model(), usage_dated=usage, correction=model().correction * np.float32(1e6))
+
+    monkeypatch.setattr("trainer.nightly.fit", fit_much)
+    night = train_and_publish(synthetic_history(n_days=15), Registry(str(tmp_path)), now=NOW)
+    published = model_of(Registry(str(tmp_path)).load(), NOW)
+    assert night.published and published.correction.max() <= 1_000
+    np.testing.assert_array_equal(published.usage_dated[1:], model().usage_dated[1:])
+    assert np.isfinite(published.usage_dated).all()

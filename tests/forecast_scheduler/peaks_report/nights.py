@@ -50,4 +50,4 @@ def registry_of(folder: Path, *, in_time: tuple[int, ...] = (), late: tuple[int,
         registry = Registry(url, clock=lambda at=at: at)  # type: ignore[misc]
         version = registry.publish(artefact_of(model_at(n_days), at))
         store_issued(open_store(url), model_at(n_days), version)
-    return Registry(url)
+    return Registry(url, clock=lambda: MADE)

@@ -115,7 +115,7 @@ def test_a_history_of_two_days_has_a_page_without_past_forecasts(tmp_path: Path)
     from forecast.model_artefact import artefact_of
 
     Registry(url).publish(artefact_of(model_at(2), MADE))
-    view = view_of(Registry(url), short, fit=rehearsal)
+    view = view_of(Registry(url, clock=lambda: MADE), short, fit=rehearsal)
     assert [forecast.origin for forecast in view.forecasts] == [Origin.NONE, Origin.NONE, Origin.ISSUED]
     assert len(view.hottest) == 3 and not view.scores and not view.service_scores
 
@@ -136,7 +136,7 @@ def test_a_model_that_does_not_go_with_the_history_is_refused(known: History, se
 
 def test_without_a_model_the_way_out_is_told(tmp_path: Path) -> None:
     with pytest.raises(NoModel, match="run forecast-scheduler train"):
-        view_of(Registry(str(tmp_path / "models")))
+        view_of(Registry(str(tmp_path / "models"), clock=lambda: MADE))
 
 
 def test_an_old_version_that_is_damaged_is_left_out(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:

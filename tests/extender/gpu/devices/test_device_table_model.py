@@ -15,7 +15,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 
 from extender.filters.node_resources_fit import NodeResourcesFit
 from extender.framework.preemption.what_if import WithoutPods
-from extender.gpu.devices.annotations import indices_of
+from extender.gpu.devices.annotations import card_memory, indices_of
 from extender.gpu.devices.demand import gpu_demand
 from extender.gpu.devices.device_table import DeviceTable
 from extender.gpu.devices.filter import GpuDevices
@@ -167,7 +167,8 @@ class AnythingGoes(RuleBasedStateMachine):
             n, memory = int(table.n_devices[seat.node]), int(table.device_memory[seat.node])
             share = Fraction(demand.milli, 1000)
             if demand.memory_units:
-                share = min(Fraction(1), max(share, Fraction(demand.memory_units, memory or 1)))
+                units = memory or card_memory(pod) or 1  # nodes that say nothing: what the annotation of the pod says
+                share = min(Fraction(1), max(share, Fraction(demand.memory_units, units)))
             used = held.setdefault(pod.node, [Fraction(0)] * n)
             for device in devices:
                 if device < n:
