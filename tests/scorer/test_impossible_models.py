@@ -207,7 +207,7 @@ def test_the_trainer_publishes_nothing_that_would_be_refused(tmp_path: Path, mon
 
     def fit_nonsense(known: History, *arguments: object, **options: object) -> PeakModel:
         good = model()
-        return replace(good, predictor_weights=good.predictor_weights / 2)
+        return replace(good, predictor_weights=good.predictor_weights / np.float32(2))
 
     monkeypatch.setattr("trainer.nightly.fit", fit_nonsense)
     with pytest.raises(CorruptArtefact, match="model not published yet is not possible: predictor_weights of a serv"):
