@@ -19,7 +19,7 @@ CLUSTER ?=
 # Tests wait for real servers most of their time: three at a time keep two cores busy. Those of one file stay together. and
 # files begin in the order of tests/conftest.py: the longest first, so that none is left over at the end.
 WORKERS ?= 3
-PYTEST := $(BIN)/python -m pytest --numprocesses $(WORKERS) --dist loadfile --no-loadscope-reorder
+PYTEST := $(BIN)/python -m tests.with_retry --durations=10 --numprocesses $(WORKERS) --dist loadfile --no-loadscope-reorder
 # Files with tests that run by themselves; collecting all others for these would take longer than some of them.
 ALONE := $(shell grep -rl --include='test_*.py' 'mark\.alone' tests)
 # $KUBERNETES_VERSION chooses the programs of a run; `make test-long` compares the filters with those of the others, too.
@@ -44,7 +44,8 @@ cluster: $(VENV)/.installed-test  ## a local control plane with the sample's clu
 
 test: lint  ## ruff, mypy and all tests but the long ones (CI)
 	@$(MAKE) --no-print-directory --jobs 2 types test-together
-	$(BIN)/python -m pytest -m "not long and alone" $(ALONE)
+	$(BIN)/python -m tests.with_retry -m "not long and alone" $(ALONE)
+	@$(BIN)/python -m tests.with_retry --flaky
 
 test-together: $(VENV)/.installed-test
 	$(PYTEST) -m "not long and not alone"
@@ -64,7 +65,7 @@ types: $(VENV)/.installed-test
 test-long: $(VENV)/.installed-test  ## the long tests too: soak runs, thousands of random cases, both versions of Kubernetes
 	$(PYTEST) --hypothesis-profile=long -m "not alone"
 	for version in $(OTHER_KUBERNETES); do KUBERNETES_VERSION=$$version $(PYTEST) tests/differential || exit 1; done
-	$(BIN)/python -m pytest -m alone $(ALONE)
+	$(BIN)/python -m tests.with_retry -m alone $(ALONE)
 
 dashboards: $(VENV)/.installed-test  ## write dashboards, rules and alerts anew from their code
 	$(BIN)/python -m dashboards
