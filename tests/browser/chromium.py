@@ -23,9 +23,10 @@ from typing import Any, Self
 
 from websockets.sync.client import connect
 
+from tests.servers.program_cache import unpacked_once
+
 __all__ = ["Browser", "Page"]
 
-_CACHE = Path.home() / ".cache" / "forecast-scheduler" / "chromium"
 _INSTALL = Path(__file__).with_name("install_chromium.sh")
 _NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 
@@ -55,16 +56,14 @@ def _binary() -> tuple[str, dict[str, str]]:
     for name in (os.environ.get("CHROMIUM"), *_NAMES):
         if name and (found := shutil.which(name)):
             return found, {}
-    binary = _CACHE / "usr/lib/chromium/chromium"
-    if not binary.exists():
-        subprocess.run([str(_INSTALL), str(_CACHE)], check=True, timeout=900)
-    usual = (_CACHE / "usr/lib").glob("*-linux-gnu*")
-    private = (_CACHE / "usr/lib").glob("*-linux-gnu*/pulseaudio")  # libpulse finds its own part by an absolute path
-    libraries = [str(path) for path in (_CACHE / "usr/lib", *usual, *private, _CACHE / "lib")]
-    return str(binary), {
+    folder = unpacked_once("chromium", _INSTALL)
+    usual = (folder / "usr/lib").glob("*-linux-gnu*")
+    private = (folder / "usr/lib").glob("*-linux-gnu*/pulseaudio")  # libpulse finds its own part by an absolute path
+    libraries = [str(path) for path in (folder / "usr/lib", *usual, *private, folder / "lib")]
+    return str(folder / "usr/lib/chromium/chromium"), {
         "LD_LIBRARY_PATH": ":".join(libraries),
-        "FONTCONFIG_PATH": str(_CACHE / "etc/fonts"),
-        "FONTCONFIG_SYSROOT": str(_CACHE),
+        "FONTCONFIG_PATH": str(folder / "etc/fonts"),
+        "FONTCONFIG_SYSROOT": str(folder),
     }
 
 

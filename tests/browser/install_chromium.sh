@@ -17,12 +17,9 @@ apt-get download $packages >/dev/null 2>&1 || for package in $packages; do
     ls "${package}"_*.deb >/dev/null 2>&1 || apt-get download "$package" >/dev/null 2>&1 || true
 done
 ls chromium_*.deb >/dev/null 2>&1 || { echo "the package chromium cannot be downloaded: $way_out" >&2; exit 1; }
-mkdir -p "$directory.part"
+mkdir -p "$directory"
 for file in *.deb; do
     # The C library belongs to the machine: a second one beside its loader does not start.
     case $file in libc6_* | libc-bin_* | libgcc-s1_*) continue ;; esac
-    dpkg -x "$file" "$directory.part"
+    dpkg -x "$file" "$directory"
 done
-# Renamed last, so that an interrupted download is done again.
-rm -rf "$directory"
-mv "$directory.part" "$directory"

@@ -16,21 +16,21 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
+from tests.servers.program_cache import unpacked_once
+
 __all__ = ["PrometheusServer", "free_port", "promtool"]
 
-_CACHE = Path.home() / ".cache" / "forecast-scheduler" / "prometheus"
 _INSTALL = Path(__file__).with_name("install_prometheus.sh")
 
 
 @cache
 def _binaries() -> Path:
     """Directory with prometheus and promtool: $PROMETHEUS_BIN, PATH, our cache, or downloaded into it."""
-    candidates = [os.environ.get("PROMETHEUS_BIN"), os.path.dirname(shutil.which("promtool") or ""), _CACHE / "usr/bin"]
+    candidates = [os.environ.get("PROMETHEUS_BIN"), os.path.dirname(shutil.which("promtool") or "")]
     for candidate in candidates:
         if candidate and all((Path(candidate) / name).exists() for name in ("prometheus", "promtool")):
             return Path(candidate)
-    subprocess.run([str(_INSTALL), str(_CACHE)], check=True)
-    return _CACHE / "usr/bin"
+    return unpacked_once("prometheus", _INSTALL) / "usr/bin"
 
 
 def promtool(*arguments: str | Path) -> subprocess.CompletedProcess[str]:

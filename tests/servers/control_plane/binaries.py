@@ -13,7 +13,7 @@ from functools import cache
 from pathlib import Path
 from typing import Final
 
-from tests.servers.go_build import built_once, cache_directory, run_go
+from tests.servers.program_cache import built_once, cache_directory, run_go
 
 __all__ = ["DEFAULT_VERSION", "VERSIONS", "binary", "kubernetes_version"]
 

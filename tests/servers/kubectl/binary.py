@@ -6,7 +6,7 @@ import hashlib
 import shutil
 from pathlib import Path
 
-from tests.servers.go_build import built_once, cache_directory, run_go
+from tests.servers.program_cache import built_once, cache_directory, run_go
 
 __all__ = ["kubectl"]
 

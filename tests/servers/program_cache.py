@@ -1,8 +1,9 @@
-"""Programs that are built with Go once per machine, in a cache outside the tree; two processes never build at once."""
+"""Programs that are built or unpacked once per machine, in a cache outside the tree, never by two processes at once."""
 
 from __future__ import annotations
 
 import fcntl
+import hashlib
 import os
 import shutil
 import subprocess
@@ -11,7 +12,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Final
 
-__all__ = ["built_once", "cache_directory", "run_go"]
+__all__ = ["built_once", "cache_directory", "run_go", "unpacked_once"]
 
 _BUILD_SECONDS: Final = 3_600
 
@@ -21,8 +22,8 @@ def cache_directory() -> Path:
     return Path.home() / ".cache" / "forecast-scheduler"
 
 
-def built_once(path: Path, build: Callable[[Path], None]) -> Path:
-    """`path`, if it is there; else what `build` writes to the path that it is given, moved there when it is whole."""
+def built_once(path: Path, build: Callable[[Path], object]) -> Path:
+    """Return `path`, a file or directory. Where it is missing, `build` writes it elsewhere, then moves it."""
     if path.exists():
         return path
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -34,8 +35,16 @@ def built_once(path: Path, build: Callable[[Path], None]) -> Path:
                 build(unfinished)
                 unfinished.replace(path)
             finally:
+                if unfinished.is_dir():
+                    shutil.rmtree(unfinished)
                 unfinished.unlink(missing_ok=True)
     return path
+
+
+def unpacked_once(name: str, script: Path) -> Path:
+    """Return the cached directory that `script DIRECTORY` filled; another script fills another directory."""
+    digest = hashlib.sha256(script.read_bytes()).hexdigest()[:8]
+    return built_once(cache_directory() / f"{name}-{digest}", lambda path: subprocess.run([script, path], check=True))
 
 
 def run_go(what: str, arguments: Sequence[str | Path], *, directory: Path, otherwise: str) -> None:
