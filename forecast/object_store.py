@@ -21,9 +21,10 @@ from fsspec.core import url_to_fs
 from forecast.errors import InputError, StoreError
 from forecast.redaction import redacted
 
-__all__ = ["FsspecStore", "LocalStore", "ObjectStore", "open_store"]
+__all__ = ["TEMPORARY", "FsspecStore", "LocalStore", "ObjectStore", "open_store"]
 
-_TEMPORARY = ".tmp-"
+TEMPORARY: Final = ".forecast-scheduler.tmp-"
+"""Start of the names of temporary files: those of other programs in the same directory are left alone."""
 _ONE_REQUEST: Final = 5 * 2**30
 """Bytes of the largest object that S3 takes in one request."""
 
@@ -104,7 +105,7 @@ class LocalStore(ObjectStore):
         with _translated(str(self._root / name), is_written=True):
             path = self._root / name
             path.parent.mkdir(parents=True, exist_ok=True)
-            descriptor, temporary = tempfile.mkstemp(prefix=_TEMPORARY, dir=path.parent)
+            descriptor, temporary = tempfile.mkstemp(prefix=TEMPORARY, dir=path.parent)
             try:
                 with os.fdopen(descriptor, "wb") as stream:
                     stream.write(content)
@@ -146,9 +147,9 @@ class LocalStore(ObjectStore):
 
     def remove_leftovers(self, older_than: float) -> None:
         with _translated(str(self._root)):
-            for pattern in (f"{_TEMPORARY}*", f"*/{_TEMPORARY}*"):
+            for pattern in (f"{TEMPORARY}*", f"*/{TEMPORARY}*"):
                 for path in self._root.glob(pattern):
-                    with suppress(FileNotFoundError):
+                    with suppress(OSError):  # gone already, or another user's: it harms nobody
                         if path.stat().st_mtime < older_than:
                             path.unlink()
 
@@ -185,7 +186,11 @@ class FsspecStore(ObjectStore):
     def exists(self, name: str) -> bool:
         with _translated(f"{self._root}/{name}"):
             self._fs.invalidate_cache()
-            return bool(self._fs.isfile(f"{self._root}/{name}"))
+            try:
+                # Not `isfile`: it says no where the store gives no answer.
+                return bool(self._fs.info(f"{self._root}/{name}")["type"] == "file")
+            except FileNotFoundError:
+                return False
 
     def put(self, name: str, content: bytes) -> None:
         with _translated(f"{self._root}/{name}", is_written=True):

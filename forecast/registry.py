@@ -42,7 +42,7 @@ from forecast.artefact import (
     sha256,
 )
 from forecast.errors import ForecastError, PublishError, StoreError
-from forecast.object_store import open_store
+from forecast.object_store import LocalStore, open_store
 from forecast.redaction import redacted
 
 __all__ = ["Registry"]
@@ -213,6 +213,7 @@ class Registry:
         )
         manifest_bytes = manifest_to_bytes(manifest)
         version = _version_of(manifest, manifest_bytes)
+        may_arrive = False
         try:
             for spec in manifest.arrays:
                 self._store.put(f"{version}/{file_name(spec)}", array_to_bytes(artefact.arrays[spec.name]))
@@ -224,9 +225,11 @@ class Registry:
             before_use()
             before = self._latest_or_none()
             history = (*(before.history if before else ()), (version, sha256(manifest_bytes)))
+            # An object store may do later what it has not answered, and the version must be there then.
+            may_arrive = not isinstance(self._store, LocalStore)
             self._store.put(LATEST, _latest_to_bytes(_Latest(history[-self._keep :])))
         except ForecastError as error:
-            if self._abandon(version):
+            if self._abandon(version, remove=not may_arrive):
                 if isinstance(error, CorruptArtefact | NoModel):
                     raise StoreError(f"what was written reads back differently: {error}") from error
                 raise
@@ -237,8 +240,9 @@ class Registry:
             logger.warning("old versions could not be removed", extra={"url": self.shown, "error": str(error)})
         return version
 
-    def _abandon(self, version: str) -> bool:
-        """Remove what a failed publish wrote; False if it is in use after all: the last write was the error."""
+    def _abandon(self, version: str, *, remove: bool) -> bool:
+        """Remove what a failed publish wrote, or leave it to a later prune; returns False if it is in use after all:
+        the last write was the error."""
         try:
             latest = self._latest()
         except (StoreError, CorruptArtefact, ForeignArtefact):
@@ -246,7 +250,8 @@ class Registry:
         if latest is not None and latest.version == version:
             return False
         try:
-            self._store.remove(version, MANIFEST)
+            if remove:
+                self._store.remove(version, MANIFEST)
         except StoreError:
             logger.warning("remains of a failed publish could not be removed", extra={"version": version})
         return True

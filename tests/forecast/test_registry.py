@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from forecast.artefact import CorruptArtefact, ForeignArtefact, NoModel, UnsignedArtefact
 from forecast.errors import ForecastError, InputError, PublishError, StoreError
-from forecast.object_store import ObjectStore
+from forecast.object_store import TEMPORARY, LocalStore, ObjectStore
 from forecast.registry import Registry
 from forecast.signature import new_key_pair
 from tests.forecast.artefacts import artefact_of, value_of
@@ -371,7 +371,9 @@ def test_a_store_that_fails_at_any_write_keeps_the_old_model(url: str, at: int, 
     with pytest.raises(PublishError, match="connection lost"):
         registry.publish(artefact_of(2))
     assert value_of(Registry(url, public_key=PUBLIC).load()) == 1
-    assert Registry(url).versions() == [old]
+    may_arrive = at == 5 and not isinstance(registry._store, LocalStore)
+    assert len(Registry(url).versions()) == (2 if may_arrive else 1)
+    assert Registry(url).versions()[0] == old
 
 
 def test_a_store_that_loses_bytes_is_found_out_before_the_model_is_used(url: str) -> None:
@@ -422,13 +424,16 @@ def test_temporary_files_of_killed_writers_are_removed_wherever_they_lie(tmp_pat
     """Failed before: those beside the forecasts issued stayed for ever."""
     registry = Registry(str(tmp_path), clock=lambda: NOW)
     (tmp_path / "issued").mkdir()
-    old, young = tmp_path / "issued" / ".tmp-old", tmp_path / "issued" / ".tmp-young"
+    old, young = tmp_path / "issued" / f"{TEMPORARY}old", tmp_path / "issued" / f"{TEMPORARY}young"
     for path, age in ((old, timedelta(hours=25)), (young, timedelta(hours=23))):
         path.write_bytes(b"half")
         os.utime(path, times=((NOW - age).timestamp(), (NOW - age).timestamp()))
+    foreign = tmp_path / "issued" / ".tmp-foreign"
+    foreign.write_bytes(b"of another program")
+    os.utime(foreign, times=(0, 0))
     registry.publish(artefact_of(1))
     assert not old.exists()
-    assert young.exists()
+    assert young.exists() and foreign.exists()
 
 
 def test_an_unfinished_version_of_a_clock_that_was_wrong_is_removed(tmp_path: Path) -> None:

@@ -5,9 +5,9 @@
     python -m tests.trainer.night_process kill-at-request URL CONTROL
                                                                 an S3 store kills night k at its k-th request
 
-A night takes the lease, publishes a model, keeps what it forecasts, grows the history and leaves its metrics. After
-each, another night is left alone. Prints a line of JSON for each: what the first came to, what was in use after it, and
-after the second. Nights are forked: hundreds of kills are cheap by that.
+A night takes the lease, publishes a model, keeps what it forecasts and leaves its metrics. After each, another night is
+left alone. Prints a line of JSON for each: what the first came to, what was in use after it, and after the second.
+Nights are forked: hundreds of kills are cheap by that.
 """
 
 from __future__ import annotations

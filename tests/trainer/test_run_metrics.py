@@ -16,6 +16,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from forecast.backtest import Score
 from forecast.errors import InputError
+from forecast.object_store import TEMPORARY
 from trainer.gate.verdict import GateReport, GateResult, Verdict
 from trainer.run_metrics import RunFigures, push, registry_of, write_textfile
 
@@ -127,7 +128,7 @@ def test_a_textfile_that_cannot_be_written_is_told_and_leaves_nothing(tmp_path: 
 
 def test_what_killed_runs_left_beside_the_textfile_goes(tmp_path: Path) -> None:
     """Failed before: each kill left a file of its own name for ever."""
-    left = tmp_path / ".tmp-left"
+    left = tmp_path / f"{TEMPORARY}left"
     left.write_text("half")
     os.utime(left, times=(0, 0))
     write_textfile(tmp_path / "forecast.prom", FIGURES)

@@ -13,6 +13,7 @@ import pytest
 from forecast.calendar import Calendar
 from forecast.errors import InputError
 from forecast.history import History
+from forecast.object_store import TEMPORARY
 from tests.trainer.own_history.days import DAY, day_tables, hours_of, midnight
 from trainer.history.files import HistoryFiles, read_history
 from trainer.own_history.store import SETTLE, OwnHistory, last_read
@@ -48,7 +49,7 @@ def killed_after(n_writes: int, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_temporary_files_of_killed_runs_are_removed_after_a_day(tmp_path: Path) -> None:
     """Failed before: they stayed beside the days for ever."""
     own = filled(str(tmp_path))
-    left = tmp_path / "usage.parquet" / ".tmp-left"
+    left = tmp_path / "usage.parquet" / f"{TEMPORARY}left"
     left.write_bytes(b"half")
     own.remove_leftovers(midnight(DAY, 24))
     assert left.exists()
