@@ -37,7 +37,8 @@ class ProvisioningFailures:
     def nodes(self, claim_uid: str) -> Collection[str]:
         """Where it failed lately."""
         now = self._clock()
-        return [node for node, until in self._of.get(claim_uid, {}).items() if until > now]
+        # A clock that was set back makes no failure count for longer.
+        return [node for node, until in self._of.get(claim_uid, {}).items() if 0 < until - now <= self._seconds]
 
     def _is_over(self, claim_uid: str) -> bool:
         return max(self._of[claim_uid].values()) <= self._clock()

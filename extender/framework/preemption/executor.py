@@ -51,9 +51,6 @@ _AT_ONCE: Final = 16
 _AGAIN_SECONDS: Final = 1.0
 """Between two rounds of tries."""
 
-_REFUSED_SECONDS: Final = 300.0
-"""A pod that the API server does not delete, because of a policy perhaps, is no victim for so long."""
-
 _REFUSALS: Final = 400
 
 Tell = Callable[[PodInfo, str, str], None]
@@ -220,7 +217,7 @@ class PreemptionExecutor:
 
     def _require_of(self, victim: PodInfo, answer: Answer, what: str) -> None:
         if answer.status >= _REFUSALS and not is_passing_or_conflict(answer):
-            self._nominated.refuses(victim.uid, self._clock() + _REFUSED_SECONDS)
+            self._nominated.refuses(victim.uid, self._clock())
         _require(answer, f"{victim.namespace}/{victim.name} {what}")
 
     def _is_wanted(self, seats: Sequence[tuple[PodInfo, Nomination]]) -> bool:

@@ -38,6 +38,8 @@ from scorer.follower import NodesAndPodsOnly
 
 __all__ = ["Nominated", "NominatedPods"]
 
+_REFUSED_SECONDS: Final = 300.0
+"""A pod that the API server does not delete, because of a policy perhaps, is no victim for so long."""
 _MOST_SEATED: Final = 4096
 
 _PRIORITIES: Final = 16
@@ -81,7 +83,7 @@ class NominatedPods(NodesAndPodsOnly):
         self._seated: OrderedDict[str, Nominated] = OrderedDict()  # assumed there, which may be taken back
         self.version = 0
         self.evicting: set[str] = set()
-        self._refusing: dict[str, float] = {}  # until when, by UID
+        self._refusing: dict[str, float] = {}  # since when, by UID
         self.withdrawn: Callable[[PodInfo], object] = lambda pod: None
 
     def __len__(self) -> int:
@@ -171,15 +173,14 @@ class NominatedPods(NodesAndPodsOnly):
             for pod in members:
                 self.nominate(pod, pod.nominated_node, together=together)
 
-    def refuses(self, uid: str, until: float) -> None:
-        """The API server did not delete a victim: it is none until then (unix seconds). For any thread."""
-        self._refusing = {**self._refusing, uid: until}
+    def refuses(self, uid: str, now: float) -> None:
+        """Spare a victim that the API server did not delete, for a while. By one thread. now: unix seconds."""
+        self._refusing = {one: self._refusing[one] for one in self.refusing(now)} | {uid: now}
 
     def refusing(self, now: float) -> Collection[str]:
-        """UIDs of those."""
-        if self._refusing:
-            self._refusing = {uid: until for uid, until in self._refusing.items() if until > now}
-        return self._refusing.keys()
+        """UIDs of those. For any thread."""
+        # A clock that was set back makes no refusal count for longer.
+        return [uid for uid, at in self._refusing.items() if 0 <= now - at < _REFUSED_SECONDS]
 
     def is_waiting_for_victims(self, uids: Iterable[str]) -> bool:
         """Whether a victim of one of these pods still sits on the node that the pod is nominated to."""

@@ -35,7 +35,8 @@ class Pauses:
 
     def left(self, key: str, now: float) -> float:
         """Seconds until it may be tried again, 0 = at once."""
-        return max(0.0, self._failures.get(key, (0, now))[1] - now)
+        left = self._failures.get(key, (0, now))[1] - now
+        return left if 0.0 < left <= max(_LONGEST_SECONDS, self._first) else 0.0  # no longer if the clock is set back
 
     def keep(self, keys: Collection[str]) -> None:
         """The others are gone."""

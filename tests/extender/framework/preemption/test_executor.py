@@ -285,6 +285,7 @@ def test_a_victim_that_is_not_deleted_is_none_for_a_while(
     harness.wait(preemptor.uid)
     assert (set(harness.nominated.refusing(time.time())) == {victim.uid}) is refuses
     assert not harness.nominated.refusing(time.time() + 301)
+    assert not harness.nominated.refusing(time.time() - 3600), "a clock that is set back prolongs nothing"
 
 
 def decoded_with_priority(pod: PodInfo, priority: int) -> PodInfo:

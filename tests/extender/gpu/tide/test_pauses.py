@@ -19,6 +19,12 @@ def test_pauses_grow_to_ten_minutes_and_begin_anew() -> None:
     assert pauses.left("a", now) == 60
 
 
+def test_a_clock_that_is_set_back_prolongs_no_pause() -> None:
+    pauses = Pauses(30.0)
+    pauses.failed("a", 1e9)
+    assert pauses.left("a", 1e9 - 3600) == 0
+
+
 def test_who_is_gone_is_forgotten() -> None:
     pauses = Pauses(30.0)
     pauses.failed("a", 0.0)
