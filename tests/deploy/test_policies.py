@@ -1,9 +1,10 @@
 """What RBAC cannot refuse the shipped policies do, on a real API server with the tokens of the accounts: pod templates,
-whom the API server calls, tokens of other accounts. What the parts themselves write passes."""
+labels of pods, whom the API server calls, tokens of other accounts. What the parts themselves write passes."""
 
 from __future__ import annotations
 
 import base64
+import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
@@ -13,6 +14,10 @@ from typing import Any, Final
 import pytest
 import yaml
 
+from extender.framework.preemption.requests import MERGE, condition_body, nomination_body
+from extender.framework.reporting.conditions import STRATEGIC_MERGE, PodNews, condition_patch
+from scorer.cluster.decoding import Kind, decode_object
+from scorer.cluster.objects import PodInfo
 from tests.deploy.rights import NAMESPACE, Installed
 from tests.processes.scorer_process import eventually
 from tests.scorer.service.authority import Authority
@@ -21,7 +26,6 @@ from tests.servers.audit import Audit
 from tests.servers.control_plane.control_plane import ControlPlane
 from tests.servers.kustomize import DEPLOY, built_from
 
-MERGE: Final = "application/merge-patch+json"
 JSON: Final = "application/json-patch+json"
 APPLY: Final = "application/apply-patch+yaml"
 WORKLOADS: Final = {
@@ -30,6 +34,7 @@ WORKLOADS: Final = {
     "replicasets": ("apps", "ReplicaSet"),
     "jobs": ("batch", "Job"),
 }
+POD: Final = "/api/v1/namespaces/default/pods/train"
 CONFIGURATION: Final = "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations/forecast-scheduler"
 SECRETS: Final = f"/api/v1/namespaces/{NAMESPACE}/secrets"
 SECRET: Final = "forecast-scheduler-webhook-certificates"
@@ -66,9 +71,11 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
         for resource in WORKLOADS:
             admin.send("POST", _path(resource).rpartition("/")[0], _workload(resource), kind="application/json")
         admin.send("POST", SECRETS, _secret(SECRET), kind="application/json")
+        admin.send("POST", POD.rpartition("/")[0], _pod("train"), kind="application/json")
         label, secret = {"metadata": {"labels": {"a": "b"}}}, _secret("another")
         for by, path, body, method in (
             (loops, _path("deployments"), label, "PATCH"),
+            (loops, f"{POD}/status", label, "PATCH"),
             (webhook, CONFIGURATION, label, "PATCH"),
             (webhook, SECRETS, secret, "POST"),
         ):  # a policy counts a moment after it was made
@@ -90,6 +97,17 @@ def _workload(resource: str) -> dict[str, Any]:
     spec |= {"suspend": True} if kind == "Job" else {"replicas": 2, "selector": {"matchLabels": {"app": "t"}}}
     metadata = {"name": "train", "finalizers": ["example.com/kept"], "annotations": {"kept": "yes"}}
     return {"apiVersion": f"{group}/v1", "kind": kind, "metadata": metadata, "spec": spec}
+
+
+def _pod(name: str) -> dict[str, Any]:
+    metadata = {
+        "name": name,
+        "labels": {"app": "t"},
+        "annotations": {"kept": "yes"},
+        "finalizers": ["example.com/kept"],
+    }
+    spec = {"containers": [{"name": "c", "image": "i"}]}
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}
 
 
 def _secret(name: str, kind: str = "kubernetes.io/tls", annotations: dict[str, str] | None = None) -> dict[str, Any]:
@@ -163,6 +181,47 @@ def test_the_loops_write_records_and_numbers(resource: str, world: World) -> Non
     now = world.admin.send("GET", path)
     assert now["spec"][number] == 5
     assert now["metadata"]["annotations"]["forecast-scheduler.io/tide-moves"] == "{}"
+
+
+POD_ATTACKS: Final[dict[str, dict[str, Any]]] = {
+    "another Service, NetworkPolicy and controller": {"labels": {"app": "others"}},
+    "no labels": {"labels": None},
+    "annotations": {"annotations": {"kept": None}},
+    "no finalizers": {"finalizers": None},
+}
+
+
+@pytest.mark.parametrize("attack", POD_ATTACKS)
+def test_the_loops_change_no_metadata_of_pods_with_their_status(attack: str, world: World) -> None:
+    """Failed before: the API server takes it along, with whatever pod of the cluster."""
+    before = world.admin.send("GET", POD)
+    assert _refused(world.loops, f"{POD}/status", {"metadata": POD_ATTACKS[attack], "status": {"message": "m"}})
+    assert world.admin.send("GET", POD) == before
+
+
+def test_the_loops_write_what_becomes_of_a_pod(world: World) -> None:
+    pod, _ = decode_object(Kind.PODS, json.dumps(world.admin.send("GET", POD)).encode())
+    assert isinstance(pod, PodInfo)
+    news = PodNews.of(pod, "Unschedulable", "no room")
+    for body, kind in (
+        (nomination_body(pod, "node"), MERGE),
+        (condition_patch(news, now=0.0, is_first=True), STRATEGIC_MERGE),
+        (condition_body(pod, pod, 0.0), STRATEGIC_MERGE),
+    ):
+        assert not _refused(world.loops, f"{POD}/status", json.loads(body), kind=kind)
+    status = world.admin.send("GET", POD)["status"]
+    assert status["nominatedNodeName"] == "node" and len(status["conditions"]) == 2
+
+
+def test_a_binding_gives_a_pod_annotations_and_labels_as_the_page_says(world: World) -> None:
+    world.admin.send("POST", POD.rpartition("/")[0], _pod("waits"), kind="application/json")
+    metadata = {"name": "waits", "annotations": {"kept": "no"}, "labels": {"team": "mine"}}
+    target = {"apiVersion": "v1", "kind": "Node", "name": "node"}
+    path = f"{POD.rpartition('/')[0]}/waits"
+    binding = {"apiVersion": "v1", "kind": "Binding", "metadata": metadata, "target": target}
+    world.loops.send("POST", f"{path}/binding", binding, kind="application/json")
+    now = world.admin.send("GET", path)["metadata"]
+    assert now["annotations"]["kept"] == "no" and now["labels"] == {"app": "t", "team": "mine"}
 
 
 def test_everybody_else_changes_pods_as_before(world: World) -> None:
