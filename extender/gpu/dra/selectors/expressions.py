@@ -135,6 +135,8 @@ class Expressions:
                 self._costly[read.source] = (now + _COSTLY_SECONDS, str(error))
                 if len(self._costly) > _MOST_COSTLY:
                     self._costly.popitem(last=False)
+            elif payer:
+                self._time.refuse(payer)  # the machine is busy: the pod is tried again once there is time
             raise SelectorError(str(error)) from error
         finally:
             self._time.spend(payer, self._time.clock() - now)

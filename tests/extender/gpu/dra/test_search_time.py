@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import replace
 
 import pytest
@@ -53,12 +54,21 @@ def apart() -> Iterator[Apart]:
 def test_a_costly_expression_ends_and_others_are_answered(
     expression: str, complaint: str, apart: Apart, a100: Device
 ) -> None:
-    asked = Expressions(apart=lambda: apart)
+    asked = Expressions(SearchTime(lambda: 0.0), apart=lambda: apart)  # a busy machine uses up the time of all
     for _ in range(2):  # the second time nothing is evaluated
         with pytest.raises(SelectorError, match=complaint):
             asked.matches(expression, a100, "shop")
     assert apart.killed == 1 and asked.refused == 2
     assert asked.matches(FINE, a100, "other") and apart.killed == 1
+
+
+def test_a_pod_whose_expression_got_no_answer_is_tried_again_soon(a100: Device) -> None:
+    """Failed before: nothing woke it for five minutes."""
+    time, busy = SearchTime(lambda: 0.0), Apart(cpu_seconds=60, seconds=0.01)
+    asked = Expressions(time, apart=lambda: busy)
+    with closing(busy), pytest.raises(SelectorError, match="did not answer"):
+        asked.matches(NEVER_ENDS, a100, "shop")
+    assert time.may_go_on()
 
 
 def test_a_costly_expression_is_tried_again_after_a_minute(apart: Apart, a100: Device) -> None:
