@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from extender.filters.filter import Filter
@@ -14,7 +15,7 @@ from extender.framework.binding.default_binder import DefaultBinder
 from extender.framework.binding.in_flight_limit import InFlightLimit
 from extender.framework.dry_run import DryRun
 from extender.framework.gangs.plugin import Gang
-from extender.framework.node_guard import NodeGuard
+from extender.framework.node_guard import NodeGuard, change_of
 from extender.framework.plugins import Bind, NodePreference, PostFilter, PreEnqueue, Score
 from extender.framework.preemption.default_preemption import DefaultPreemption
 from extender.framework.profile import SchedulingProfile
@@ -179,8 +180,13 @@ def live_profiles(
     bind: Bind = DryRun()
     if not settings.dry_run:
         # Whatever profile places it: a pod says which cards it was given.
-        annotations_of = tables.rules.annotations_of
-        bind = DefaultBinder(parts.session, limit, annotations_of=annotations_of, seconds=settings.binding_timeout)
+        bind = DefaultBinder(
+            parts.session,
+            limit,
+            annotations_of=tables.rules.annotations_of,
+            change_of=partial(change_of, tables.view.state),
+            seconds=settings.binding_timeout,
+        )
     return assembled_profiles(settings, parts.policies, tables, bind, clock=time.time, volumes=volumes)
 
 

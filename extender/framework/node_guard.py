@@ -6,13 +6,14 @@ a node that was made anew under the name may be smaller, or have other taints.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Final
 
 from extender.framework.status import SUCCESS, Code, Status
 from scorer.cluster.objects import NodeInfo, PodInfo
 from scorer.cluster.state import ClusterState
 
-__all__ = ["NodeGuard"]
+__all__ = ["NodeGuard", "change_of"]
 
 
 class NodeGuard:
@@ -26,7 +27,7 @@ class NodeGuard:
 
     def reserve(self, pod: PodInfo, node: str) -> Status:
         """See Reserve."""
-        if (seen := self._now(node)) is not None:
+        if (seen := _now(self._state, node)) is not None:
             self._decided[pod.uid] = seen
         return SUCCESS
 
@@ -37,16 +38,27 @@ class NodeGuard:
     async def bind(self, pod: PodInfo, node: str) -> Status:
         """SKIP = the node is there, and as it was. Looks at tables without their lock: what changes meanwhile, changes
         after."""
-        before, now = self._decided.pop(pod.uid, None), self._now(node)
-        if now is None:
-            return Status(Code.UNSCHEDULABLE, self.name, f"node {node} is gone")
-        if before is not None and before is not now and _what_decides(before) != _what_decides(now):
-            return Status(Code.UNSCHEDULABLE, self.name, f"node {node} has changed since it was chosen")
-        return Status(Code.SKIP, self.name)
+        why = _why_not(node, self._decided.pop(pod.uid, None), _now(self._state, node))
+        return Status(Code.UNSCHEDULABLE if why else Code.SKIP, self.name, why)
 
-    def _now(self, node: str) -> NodeInfo | None:
-        row = self._state.row_of.get(node)
-        return None if row is None or self._state.names[row] != node else self._state.nodes[row]
+
+def change_of(state: ClusterState, node: str) -> Callable[[], str]:
+    """Tells why a node is not what it was when this was called, '' = it is: for requests that are sent again."""
+    before = _now(state, node)
+    return lambda: _why_not(node, before, _now(state, node))
+
+
+def _now(state: ClusterState, node: str) -> NodeInfo | None:
+    row = state.row_of.get(node)
+    return None if row is None or state.names[row] != node else state.nodes[row]
+
+
+def _why_not(node: str, before: NodeInfo | None, now: NodeInfo | None) -> str:
+    if now is None:
+        return f"node {node} is gone"
+    if before is not None and before is not now and _what_decides(before) != _what_decides(now):
+        return f"node {node} has changed since it was chosen"
+    return ""
 
 
 def _what_decides(node: NodeInfo) -> tuple[object, ...]:

@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
+from extender.api_answer import not_sent
 from extender.binder import BindingRequest
 from extender.binding_steps import BindingResult, Pause, Steps, Verdict, binding_steps, looking_steps
 from extender.framework.binding.in_flight_limit import InFlightLimit
@@ -25,6 +26,7 @@ class DefaultBinder:
     limit           : told of 429s and of what goes well
     annotations_of  : what a pod is to say once it is bound to a node, such as its devices; called in the loop, without
                       a lock, and again for every attempt
+    change_of       : tells from then on why a node is not what it was, '' = it is: then no further request is sent
     seconds         : for one binding, retries and looks at the pod included
     attempt_seconds : for one request, so that an unanswered one can be looked after
     """
@@ -37,17 +39,18 @@ class DefaultBinder:
         limit: InFlightLimit | None = None,
         *,
         annotations_of: Callable[[PodInfo, str], Mapping[str, str]] | None = None,
+        change_of: Callable[[str], Callable[[], str]] = lambda node: lambda: "",
         seconds: float = 10.0,
         attempt_seconds: float = 3.0,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._session, self._limit, self._clock = session, limit, clock
-        self._annotations_of = annotations_of
+        self._annotations_of, self._change_of = annotations_of, change_of
         self._seconds, self._attempt_seconds = seconds, attempt_seconds
 
     async def bind(self, pod: PodInfo, node: str) -> BindStatus:
         """SUCCESS = bound, UNSCHEDULABLE = not bound, ERROR = not known."""
-        result = await self._carry_out(self._steps(binding_steps, pod, node))
+        result = await self._carry_out(self._steps(binding_steps, pod, node), self._change_of(node))
         if self._limit is not None and result.verdict is Verdict.BOUND:
             self._limit.went_well()
         return bind_status(self.name, result)
@@ -67,7 +70,7 @@ class DefaultBinder:
             return request
         return replace(request, annotations=self._annotations_of(pod, node))
 
-    async def _carry_out(self, steps: Steps) -> BindingResult:
+    async def _carry_out(self, steps: Steps, change: Callable[[], str] = lambda: "") -> BindingResult:
         request = self._session.request
         step = next(steps)
         try:
@@ -75,6 +78,9 @@ class DefaultBinder:
                 if isinstance(step, Pause):
                     await asyncio.sleep(step.seconds)
                     step = steps.send(step.because)
+                    continue
+                if step.method == "POST" and (why := change()):
+                    step = steps.send(not_sent(why))
                     continue
                 answer = await request(step.method, step.path, step.body or None, seconds=step.seconds)
                 if answer.status == _THROTTLED and self._limit is not None:

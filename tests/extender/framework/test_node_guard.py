@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import pytest
 
-from extender.framework.node_guard import NodeGuard
+from extender.api_answer import Answer
+from extender.framework.binding.default_binder import DefaultBinder
+from extender.framework.node_guard import NodeGuard, change_of
 from extender.framework.status import Code, Status
 from scorer.cluster.decoding import Kind
 from scorer.cluster.objects import Taint
@@ -66,3 +69,26 @@ def test_a_node_made_anew_under_the_name_is_another_one(change: dict[str, Any]) 
     guard.unreserve(pods[2], "a")
     guard.reserve(pods[2], "a")
     assert said(2) is Code.SKIP, "it was chosen as it is now"
+
+
+@pytest.mark.parametrize(("status", "is_known"), [(429, True), (503, False)])
+def test_a_binding_is_not_asked_for_again_once_its_node_is_another_one(status: int, is_known: bool) -> None:
+    """Failed before: it was, for ten seconds. is_known: that the first request did not bind the pod, either."""
+    scorer, asked = Scorer(clock=lambda: 0.0), list[str]()
+    scorer.replace(Kind.NODES, [node_of("a")])
+    with scorer.reading() as cluster:
+        change = partial(change_of, cluster.state)
+
+    class Session:
+        async def request(self, method: str, path: str, body: bytes | None, **options: Any) -> Answer:
+            asked.append(method)
+            if method == "GET":
+                return Answer(200, b'{"metadata": {"uid": "p"}, "spec": {}}')
+            scorer.put(Kind.NODES, replace(node_of("a"), allocatable={"cpu": 1.0}))
+            return Answer(status, text="busy")
+
+    binder = DefaultBinder(Session(), change_of=change)  # type: ignore[arg-type]
+    said = asyncio.run(binder.bind(replace(member("p", of=""), uid="p"), "a"))
+    assert asked.count("POST") == 1
+    assert "node a has changed since it was chosen" in said.reason
+    assert (said.code is Code.UNSCHEDULABLE) is is_known
