@@ -59,11 +59,11 @@ def test_pods_on_their_way_are_not_bound_to_another_node_of_the_name(
     n_pods = 40
     writer.create(our_node("node", cpu=8, labels={"zone": "a"}))
     process = start(url=proxy.url, **SLOWLY)
-    proxy.lag_new_connections(0.1)
-    for number in range(n_pods):
-        made = our_pod(f"move-{number}", cpu="200m")
-        made["spec"]["nodeSelector"] = {"zone": "a"} if anew is elsewhere else {}
-        writer.create(made)
+    proxy.lag_new_connections(0.3)  # so that a busy machine makes pods faster than it binds them
+    pods = [our_pod(f"move-{number}", cpu="200m") for number in range(n_pods)]
+    for made in pods if anew is elsewhere else ():
+        made["spec"]["nodeSelector"] = {"zone": "a"}
+    writer.create_many(pods)
     assert eventually(lambda: process.metric("forecast_assumed_pods") > n_pods / 2, LONG), process.log
     _replace(writer, anew())
     at_once = {one["metadata"]["name"] for one in _there(writer)}
