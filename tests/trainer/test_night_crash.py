@@ -24,7 +24,7 @@ def nights(*arguments: object, environment: Mapping[str, str] | None = None) -> 
     """What became of each pair of nights: one that is disturbed, and one that is left alone."""
     done = subprocess.run(
         [sys.executable, "-m", "tests.trainer.night_process", *map(str, arguments)],
-        cwd=ROOT, env={**os.environ, **(environment or {})}, capture_output=True, text=True, timeout=300,
+        cwd=ROOT, env={**os.environ, **(environment or {})}, capture_output=True, text=True, timeout=900,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr[-3000:]
     return [json.loads(line) for line in done.stdout.splitlines()]
