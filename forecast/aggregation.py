@@ -97,6 +97,7 @@ class HistoryBuilder:
         self._job_pods: list[tuple[Ints, SampleTimes]] = []  # rows of the pod table, and when they were sampled
         self._limits: tuple[Floats, Floats] | None = None  # from `fleet_limits`
         self._excess: list[Excess] = []
+        self._beyond_fleet = 0
 
     def add_pods(self, window: PodWindow) -> None:
         """Reduce one window. Windows must not overlap and must come in the order of time, after all nodes.
@@ -106,8 +107,9 @@ class HistoryBuilder:
         service = self._pods.service[window.pod]
         if self._limits is None:
             self._limits = fleet_limits(self._node_usage, self._nodes.capacity)
-            with np.errstate(invalid="ignore"):
-                self._node_usage[self._node_usage > self._limits[0][:, :, None, None]] = np.nan
+            beyond = self._node_usage > self._limits[0][:, :, None, None]
+            self._beyond_fleet = int(np.count_nonzero(beyond))
+            self._node_usage[beyond] = np.nan
         limit, floor = self._limits
         for offset in range(window.any_data.shape[0]):
             day = window.first_day + offset
@@ -139,6 +141,11 @@ class HistoryBuilder:
     def cut(self) -> tuple[CutSeries, ...]:
         """What was cut of the windows so far."""
         return fold(self._excess)
+
+    @property
+    def beyond_fleet(self) -> int:
+        """Half hours of nodes without a known capacity that are not believed, far beyond those of all others."""
+        return self._beyond_fleet
 
     def finish(self) -> History:
         """The history of everything added; days without a window stay "no data"."""

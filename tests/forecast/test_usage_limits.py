@@ -12,7 +12,7 @@ from forecast.fit import fit
 from forecast.node_base import fit_node_base
 from forecast.peak_weights import fit_peak_weights, pods_felt_by_nodes
 from forecast.peak_weights.composition import day_counts
-from forecast.resources import CPU, MEMORY, NETWORK
+from forecast.resources import CPU, DISK, MEMORY, NETWORK
 from forecast.usage_limits import FLEET_FACTOR, fleet_limits, services_beyond
 from tests.forecast.peak_weights.constructed import constructed
 from tests.trainer.history.histories import COLUMNS, Tables, tables
@@ -79,6 +79,36 @@ def test_a_node_without_measurement_is_bound_by_the_fleet_alone() -> None:
             own[:, :, 0], np.full((2, 5), np.nan), floor, limit,
         )  # fmt: skip
         assert cut.all() == cut.any() == beyond
+
+
+def test_a_node_that_measures_too_little_of_itself_convicts_no_service_elsewhere() -> None:
+    n_nodes = 10
+    node = np.tile(np.arange(n_nodes), 2)[:, None].repeat(48, axis=1)  # two services, a pod of each on every node
+    own = np.full((n_nodes, 5, 48), 2.0, dtype=np.float32)
+    own[0] *= 0.02
+    cut, excess = services_beyond(
+        np.ones((2 * n_nodes, 5, 48)), np.ones((2 * n_nodes, 48)), node, np.repeat([0, 1], n_nodes), own,
+        np.full((n_nodes, 5), np.nan), np.zeros((n_nodes, 5)), np.full((n_nodes, 5), np.inf),
+    )  # fmt: skip
+    assert set(excess.node.tolist()) == {0}
+    assert cut[node[:, 0] == 0].all() and not cut[node[:, 0] != 0].any()
+
+
+@pytest.mark.parametrize(("busiest", "half_hours_lost"), [(1e8, 0), (1e12, 4)], ids=["a backup", "a broken counter"])
+def test_a_node_far_busier_than_all_others_is_believed_up_to_a_limit(
+    busiest: float, half_hours_lost: int, tmp_path: Path
+) -> None:
+    """Most machines are idle most of the time: a real backup uses tens of thousands of times the median half hour."""
+    found = tables(services={"cart": 4}, days=4, n_nodes=10)
+    disk, nodes = COLUMNS[DISK], found.nodes
+    found.capacity[COLUMNS] = np.nan
+    at_two = (nodes["timestamp"].dt.hour == 2) & (nodes["timestamp"].dt.minute < 30)
+    nodes[disk] = np.where(at_two, 1e6, 1e3)
+    nodes.loc[at_two & (nodes["node"] == "node-9"), disk] = busiest
+    files = HistoryFiles.open(found.write(tmp_path))
+    measured = np.isfinite(files.history().node_usage[:, DISK])
+    assert measured.size - np.count_nonzero(measured) == half_hours_lost
+    assert files.report.total(Cause.BEYOND_FLEET) == half_hours_lost
 
 
 def lying(factor: float, *, capacity: float) -> Tables:

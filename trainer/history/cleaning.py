@@ -8,6 +8,7 @@ and reported in one line; input that cannot be mended raises InputError where it
     negative              not measured
     above capacity        more than CAPACITY_TOLERANCE x capacity of the node: not measured
     beyond node           more than the node itself used (forecast.usage_limits): not measured
+    beyond fleet          node without a known capacity, FLEET_FACTOR x what nodes use at most: not measured
     duplicate             same pod or node at the same time: the last row counts
     no time               no timestamp, or one outside 2000..2099: row left out
     stray time            far from all other rows (a wrong clock): row left out
@@ -32,6 +33,7 @@ from enum import Enum
 import numpy as np
 
 from forecast.arrays import Floats, Floats32, Ints
+from forecast.usage_limits import FLEET_FACTOR
 
 __all__ = ["CAPACITY_TOLERANCE", "Cause", "CleaningReport", "Tally", "clean_usage"]
 
@@ -46,6 +48,7 @@ class Cause(Enum):
     NEGATIVE = "values are negative: taken as not measured"
     ABOVE_CAPACITY = f"values exceed {CAPACITY_TOLERANCE:g} x the node's capacity: taken as not measured"
     BEYOND_NODE = "half hours of services exceed what their node used: taken as not measured"
+    BEYOND_FLEET = f"half hours of nodes exceed {FLEET_FACTOR:,g} x what nodes use at most: taken as not measured"
     DUPLICATE = "rows repeat a series and time: the last row counts"
     NO_TIME = "rows have no timestamp between 2000 and 2099: left out"
     STRAY_TIME = "rows lie far from all other times: left out"

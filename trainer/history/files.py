@@ -143,6 +143,7 @@ class HistoryFiles:
             builder.add_pods(window)
         self.cut[:] = builder.cut
         self._tally.set(Layout.usage, Cause.BEYOND_NODE, sum(series.slots for series in self.cut))
+        self._tally.set(Layout.nodes, Cause.BEYOND_FLEET, builder.beyond_fleet)
         return builder.finish()
 
     def pod_usage(self, first_day: date, last_day: date, *, progress: Progress = silent) -> PodUsage:
