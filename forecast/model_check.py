@@ -43,6 +43,10 @@ _FLOAT32 = 1e-6
 _ROUNDING = 1.01
 """float32, and capacities that were rounded on their way."""
 
+_OLDER_RELEASES = 4.0
+"""Factor on what pods use. Releases before this check published forecasts beyond the limits that `clip_to_limits` holds
+them to, of real machines as well: one service must not keep a whole model from being loaded after an upgrade."""
+
 _PODS = 1e7
 _SECONDS = 10 * 366 * 86_400.0
 _LARGEST = 1e18
@@ -110,7 +114,7 @@ def clip_to_limits(arrays: Mapping[str, Array], specs: Sequence[ArraySpec]) -> d
     being published. Capacities, flags and weights of predictors do not come from claims: those are left as they are.
     """
     held = {}
-    for spec, low, high in _limits(arrays, specs):
+    for spec, low, high in _limits(arrays, specs, 1.0):
         limits = _passed(spec, arrays[spec.name], low, high)
         if limits is not None and spec.name not in (*_FLAGS, "node_capacity", "predictor_weights"):
             inside = [limit * (1 - _FLOAT32) for limit in limits]  # whatever float32 makes of the limit
@@ -127,7 +131,7 @@ def _problems(
     yield from _of_json("extra", manifest.extra)
     names = {"services": manifest.services, "nodes": manifest.nodes, "resources": manifest.resources}
     yield from _of_capacity(arrays, specs, names)
-    for spec, low, high in _limits(arrays, specs):
+    for spec, low, high in _limits(arrays, specs, _OLDER_RELEASES):
         yield from _outside(spec, arrays[spec.name], low, high, names)
     for name in _FLAGS:
         if not np.isin(arrays[name], (0, 1)).all():
@@ -139,11 +143,16 @@ def _problems(
     yield from _of_weights(arrays["predictor_weights"])
 
 
-def _limits(arrays: Mapping[str, Array], specs: Sequence[ArraySpec]) -> Iterator[tuple[ArraySpec, Floats, Floats]]:
-    """Each array's lowest and highest value: scalar, (n_resources,) or (n_nodes, n_resources)."""
+def _limits(
+    arrays: Mapping[str, Array], specs: Sequence[ArraySpec], factor: float
+) -> Iterator[tuple[ArraySpec, Floats, Floats]]:
+    """Each array's lowest and highest value: scalar, (n_resources,) or (n_nodes, n_resources).
+
+    factor : on the highest amounts, but not on a base where the capacity is known
+    """
     capacity = arrays["node_capacity"].astype(np.float64)
     assumed = arrays["node_capacity_assumed"] > 0
-    node_most, pod_most = most_of_nodes(capacity, assumed, _LARGEST)
+    node_most, pod_most = (factor * most for most in most_of_nodes(capacity, assumed, _LARGEST))
     base_most = np.where(np.isfinite(capacity) & ~assumed, _ROUNDING * capacity, node_most)
     for spec in specs:
         if spec.name in _AMOUNTS:

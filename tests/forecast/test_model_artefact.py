@@ -11,9 +11,9 @@ import pytest
 from forecast.artefact import CorruptArtefact, ForeignArtefact
 from forecast.assumed_capacity import assumed_capacities
 from forecast.fit import fit
-from forecast.model_artefact import ARRAYS, artefact_of, model_of
+from forecast.model_artefact import ARRAYS, artefact_of, model_of, within_limits
 from forecast.registry import Registry
-from forecast.resources import LOG
+from forecast.resources import CPU, LOG
 from tests.synthetic import synthetic_history
 
 NOW = datetime(2026, 6, 1, 2, tzinfo=UTC)
@@ -29,6 +29,23 @@ def test_a_model_comes_back_from_the_registry_as_it_was(tmp_path) -> None:  # ty
     assert (loaded.services, loaded.nodes, loaded.first_day) == (model.services, model.nodes, model.first_day)
     assert (loaded.calendar, loaded.trained_days, loaded.info) == (model.calendar, model.trained_days, model.info)
     np.testing.assert_array_equal(loaded.service_peaks(loaded.first_day), model.service_peaks(model.first_day))
+
+
+@pytest.mark.parametrize(("capacities", "loads"), [(1.6, True), (4.0, True), (7.0, False)])
+def test_a_model_of_a_release_that_held_no_forecast_to_the_nodes_loads(capacities: float, loads: bool) -> None:
+    """History counts usage of up to two capacities as measured, and what is forecast of it may lie beyond."""
+    model = fit(synthetic_history(n_days=8))
+    usage = model.usage_dated.copy()
+    usage[0, CPU] = capacities * model.node_capacity[:, CPU].max()
+    artefact = artefact_of(replace(model, usage_dated=usage), NOW)
+    if loads:
+        np.testing.assert_array_equal(model_of(artefact, NOW).usage_dated, usage)
+    else:
+        with pytest.raises(CorruptArtefact, match=r"usage_dated is .*, allowed is 0 to"):
+            model_of(artefact, NOW)
+    held, names = within_limits(replace(model, usage_dated=usage))
+    assert names == ("usage_dated",)
+    assert held.usage_dated[0, CPU].max() < 1.53 * model.node_capacity[:, CPU].max()
 
 
 def test_arrays_of_another_release_are_refused() -> None:
