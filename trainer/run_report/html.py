@@ -77,6 +77,11 @@ def html_report(report: RunReport) -> str:
         ),
         ("Measured", "Share of the half hours in which services had pods that was measured.", _measured(report)),
         ("Cleaning", "What was wrong with the data, and what was done about it.", _list(report.cleaning)),
+        (
+            "Usage that was cut",
+            "A service claims more than its node used itself: it counts as not measured there. Ratio: claim / node.",
+            _cut(report),
+        ),
         ("Durations", "", _durations(report.stage_seconds)),
     ]
     body = (
@@ -281,6 +286,25 @@ def _capacities(capacities: Capacities) -> str:
     header = ["", "nodes", "sustained by the busiest", "capacity"]
     table = f'<div class="scroll">{html_table(header, rows)}</div>' if rows else "<p>None is assumed.</p>"
     return table + (f"<p>{escape(capacities.gaps)}</p>" if capacities.gaps else "")
+
+
+def _cut(report: RunReport) -> str:
+    services, nodes = report.names
+    rows = [
+        [
+            services[one.service],
+            nodes[one.node],
+            RESOURCES[one.resource].name,
+            f"{one.slots:,}",
+            f"{one.ratio:,.1f}" if np.isfinite(one.ratio) else "the node used nothing",
+        ]
+        for one in report.cut[:_SHOWN]
+    ]
+    if not rows:
+        return "<p>Nothing.</p>"
+    header = ["service", "node", "resource", "half hours", "largest ratio"]
+    more = f"<p>and {len(report.cut) - _SHOWN:,} more series</p>" if len(report.cut) > _SHOWN else ""
+    return f'<div class="scroll">{html_table(header, rows, left=3)}</div>{more}'
 
 
 def _durations(stages: Mapping[str, float]) -> str:

@@ -7,6 +7,7 @@ import re
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
+from html import escape
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -21,6 +22,7 @@ from forecast.model import PeakModel
 from forecast.object_store import open_store
 from forecast.resources import CPU, DISK, LOG, RESOURCES
 from forecast.service_key import ServiceKey
+from forecast.usage_limits import CutSeries
 from tests.forecast.job_histories import HOUR, nights, with_runs
 from tests.synthetic import scaled, synthetic_history
 from trainer.gate.evidence import measured_peaks
@@ -68,6 +70,7 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> RunReport:
         issued=load_issued(store, history().days, after_the_fact=True),
         gate=run_gate(history(), before, lambda known, previous: model_at(known.n_days)),
         cleaning=CleaningReport({("usage <b>.parquet", Cause.NEGATIVE): 3}),
+        cut=[CutSeries(0, 1, LOG, 1_234, 56.78), CutSeries(2, 0, DISK, 2, np.inf)],
         recorded_share=0.75,
         stage_seconds={"read": 1.0, "fit": 2.5},
     )
@@ -82,6 +85,19 @@ def test_the_json_report_is_plain_and_complete(report: RunReport) -> None:
     assert [night["day"] for night in document["issued"]] == [day.isoformat() for day in history().days[-2:]]
     assert len(document["services"]) == 5 and document["services"][0]["service"] == str(HOSTILE)
     assert document["changes"]["new"] == [] and document["stage_seconds"] == {"read": 1.0, "fit": 2.5}
+
+
+def test_series_that_were_cut_are_named_in_json_page_and_metrics(report: RunReport) -> None:
+    nodes, names = history().nodes, [str(service) for service in history().services]
+    assert report.to_json()["history"]["cut"] == [
+        {"service": names[0], "node": nodes[1], "resource": "log", "half_hours": 1_234, "largest_ratio": 56.8},
+        {"service": names[2], "node": nodes[0], "resource": "disk", "half_hours": 2, "largest_ratio": None},
+    ]
+    page = html_report(report)
+    section = page[page.index("Usage that was cut") : page.index("<h2>Durations")]
+    for text in (escape(names[0]), nodes[1], "1,234", "56.8", names[2], "the node used nothing"):
+        assert text in section, text
+    assert report.figures(None).cut_series == {"cpu": 0, "memory": 0, "disk": 1, "network": 0, "log": 1}
 
 
 def test_figures_of_a_service_are_those_the_scorer_reads(report: RunReport) -> None:
