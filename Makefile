@@ -75,6 +75,7 @@ bench: $(VENV)/.installed-bench  ## the figures in the README
 	$(BIN)/python -m benchmarks.replay --ladder $(if $(TRACES),--traces $(TRACES) --scenarios)
 	$(BIN)/python -m benchmarks.scale
 	$(BIN)/python -m benchmarks.prometheus
+	$(BIN)/python -m benchmarks.poisoned_usage
 	$(BIN)/python -m benchmarks.regression --services 1000 --nodes 1000
 	$(BIN)/python -m benchmarks.regression --no-rivals
 	$(BIN)/python -m benchmarks.scoring
