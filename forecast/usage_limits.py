@@ -33,8 +33,9 @@ _LYING_SHARE: Final = 0.02
 _FEWEST_LIES: Final = 4
 _FEWEST_NODES: Final = 2
 """A service beyond its nodes in that share of its half hours on nodes, and so many, is not believed for the rest of the
-day. What is left of a lie between two cuts looks honest: trained on, it took a node to six times its capacity. The
-half hours must be of two nodes where the service runs on more than one: a node may measure too little of itself."""
+day. What is left of a lie between two cuts looks honest: trained on, it took a node to six times its capacity. Where
+all half hours are of one node, and the service runs on others too, only those count that no other service is cut in: a
+node may measure too little of itself."""
 
 FLEET_FACTOR: Final = 1000.0
 """A node without a known capacity uses at most this many times the median of what nodes use in their highest half hour.
@@ -191,9 +192,12 @@ def _lying(there: Ints, beyond: Ints, n_services: int) -> Bools:
         on_nodes = np.unique(cells // SLOTS_PER_DAY * n_services + services) % n_services
         return np.bincount(services, minlength=n_services), np.bincount(on_nodes, minlength=n_services)
 
+    _, member, n_cut = np.unique(beyond // n_services, return_inverse=True, return_counts=True)
     (slots, nodes), (slots_beyond, nodes_beyond) = counts(there), counts(beyond)
-    often = slots_beyond >= np.maximum(_LYING_SHARE * slots, _FEWEST_LIES)
-    return np.asarray(often & (nodes_beyond >= np.minimum(nodes, _FEWEST_NODES)))
+    slots_alone, _ = counts(beyond[n_cut[member] == 1])
+    enough = np.maximum(_LYING_SHARE * slots, _FEWEST_LIES)
+    on_nodes = nodes_beyond >= np.minimum(nodes, _FEWEST_NODES)
+    return np.asarray((slots_alone >= enough) | ((slots_beyond >= enough) & on_nodes))
 
 
 def _joined(parts: list[Excess]) -> Excess:
