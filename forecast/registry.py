@@ -149,9 +149,12 @@ class Registry:
                 "free space or check the permissions, then publish again"
             ) from error
 
-    def rollback(self, version: str | None = None) -> str:
+    def rollback(
+        self, version: str | None = None, *, before_use: Callable[[Artefact], object] = lambda artefact: None
+    ) -> str:
         """Put an older model to use again, by default the one in use before the current; returns its version.
 
+        before_use : raises where services would refuse the model
         The model is loaded and checked first. The version left behind is not deleted.
         """
         latest = self._latest_or_none()
@@ -162,7 +165,7 @@ class Registry:
                     f"no model was in use before the current one at {self.shown}: name one of {self.versions()}"
                 )
             version = history[-2][0]
-        self._read(version, None)
+        before_use(self._read(version, None))
         pinned = [entry for entry in history if entry[0] == version]
         if pinned:
             history = history[: history.index(pinned[0]) + 1]

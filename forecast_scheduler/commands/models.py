@@ -47,7 +47,9 @@ def rollback(
     """Put an older model to use again, after checking that it is sound. Nothing is deleted."""
     shell = open_shell(config, verbose=verbose)
 
+    from forecast.model_artefact import model_of
     from forecast_scheduler.model_store import open_registry
 
-    in_use = open_registry(shell.settings.models, models).rollback(version)
+    registry = open_registry(shell.settings.models, models)
+    in_use = registry.rollback(version, before_use=lambda artefact: model_of(artefact, registry.now()))
     shell.out.print(f"model in use: {in_use}", highlight=False, markup=False)

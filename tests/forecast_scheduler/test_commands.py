@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+from forecast.artefact import Artefact
 from forecast.registry import Registry
 from forecast.signature import new_key_pair
 from forecast_scheduler.cli import run
@@ -38,6 +40,15 @@ def test_train_publishes_and_models_lists_and_rolls_back(
     capfd.readouterr()
     assert run(["models", "rollback", "no-such-version", "--models", models]) == 2
     assert capfd.readouterr().err.count("\n") == 1
+    assert Registry(models).latest() == second
+
+    sound = Registry(models).load()
+    base = (sound.arrays["node_capacity"][:, :, None, None] * 1.07 + sound.arrays["node_base"] * 0).astype(np.float32)
+    impossible = Registry(models).publish(Artefact(sound.manifest, {**sound.arrays, "node_base": base}))
+    assert run(["models", "rollback", second, "--models", models]) == 0
+    capfd.readouterr()
+    assert run(["models", "rollback", impossible, "--models", models]) == 2
+    assert "is not possible: node_base is" in capfd.readouterr().err
     assert Registry(models).latest() == second
 
 
