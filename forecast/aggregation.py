@@ -17,6 +17,7 @@ from forecast.arrays import Bools, Floats, Floats32, Ints
 from forecast.calendar import SLOTS_PER_DAY, Calendar
 from forecast.history import History, Placements
 from forecast.job_runs import SampleTimes, collect_runs
+from forecast.peak_weights.observations import WINDOW_DAYS
 from forecast.resources import RESOURCES
 from forecast.sample_grid import Ints32
 from forecast.service_key import ServiceKey
@@ -97,6 +98,7 @@ class HistoryBuilder:
         self._job_pods: list[tuple[Ints, SampleTimes]] = []  # rows of the pod table, and when they were sampled
         self._limits: tuple[Floats, Floats] | None = None  # from `fleet_limits`
         self._excess: list[Excess] = []
+        self._excess_days: list[int] = []
         self._beyond_fleet = 0
 
     def add_pods(self, window: PodWindow) -> None:
@@ -120,10 +122,10 @@ class HistoryBuilder:
             cut, excess = services_beyond(usage, present, node, service, own, self._nodes.capacity, floor, limit)
             if len(excess.service):
                 self._excess.append(excess)
+                self._excess_days.append(day)
                 usage = np.where(cut, np.nan, usage)
             self._reduce_services(day, service, usage, present, any_data)
             self._reduce_nodes(day, node, usage, present, any_data)
-            self._node_pod_usage[excess.node, excess.resource, day, excess.slot] = np.nan
             self._reduce_requests(day, window.pod[(present > 0).any(axis=1)])
         begin, n_slots = window.first_day * SLOTS_PER_DAY, window.any_data.size
         self._any_data[begin : begin + n_slots] = window.any_data.ravel()
@@ -149,6 +151,7 @@ class HistoryBuilder:
 
     def finish(self) -> History:
         """The history of everything added; days without a window stay "no data"."""
+        self._leave_out_what_was_cut()
         allocatable = np.where(np.isnan(self._nodes.allocatable), self._nodes.capacity[:, :2], self._nodes.allocatable)
         return History(
             calendar=self._calendar,
@@ -166,6 +169,18 @@ class HistoryBuilder:
             daily_requests=_carried_on(self._requests),
             runs=collect_runs(self._job_pods, self._pods.service, self._calendar, self._days[0]),
         )
+
+    def _leave_out_what_was_cut(self) -> None:
+        """Half hours of nodes whose pods were cut have no sum of pods, and tell nothing about what is beside it.
+
+        Not those of services without any measured pod in the days that the regression looks at: it learns what their
+        pods use from these very half hours, as of any service that nobody measures.
+        """
+        recent = self._usage[:, :, -WINDOW_DAYS:]
+        measured: Bools = np.any(np.isfinite(recent), axis=(2, 3))  # (n_services, n_resources)
+        for day, excess in zip(self._excess_days, self._excess, strict=True):
+            known = measured[excess.service, excess.resource]
+            self._node_pod_usage[excess.node[known], excess.resource[known], day, excess.slot[known]] = np.nan
 
     def _reduce_services(self, day: int, service: Ints, usage: Floats, present: Floats, any_data: Bools) -> None:
         """Mean, variance between pods and replica count of one day.

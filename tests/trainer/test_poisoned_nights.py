@@ -104,6 +104,21 @@ def test_claims_of_one_service_move_no_forecast_of_nodes(
         assert (model.node_base <= 1.01 * model.node_capacity[:, :, None, None]).all()
 
 
+@pytest.mark.parametrize("factor", [3.0, 30.0], ids=["page cache", "a lie"])
+def test_a_service_that_is_always_cut_is_learned_from_its_nodes(factor: float, tmp_path: Path) -> None:
+    """Working sets count page cache that nodes call free: an honest service is cut, and must not look like nothing."""
+    honest = HistoryFiles.open(SAMPLE).history()
+    liar = next(row for row, service in enumerate(honest.services) if str(service).endswith(f"/{LIAR}"))
+    files = lying(factor, 0, [RESOURCES[MEMORY].column], tmp_path / "lying")
+    known = files.history().before(honest.n_days - 1)
+    assert not np.isfinite(known.usage_per_pod[liar, MEMORY]).any()
+    model = fit(known)
+    used = np.nanmean(honest.usage_per_pod[liar, MEMORY, -7:])
+    assert model.usage_dated[liar, MEMORY].mean() == pytest.approx(used, rel=0.2)
+    expected = peaks(fit(honest.before(honest.n_days - 1)), honest)[:, MEMORY]
+    assert np.abs(peaks(model, honest)[:, MEMORY] - expected).max() < 0.05
+
+
 def test_the_scores_of_others_stay_where_memory_is_exported_at_30_times(tmp_path: Path) -> None:
     settings = Settings()
     files = HistoryFiles.open(SAMPLE)
