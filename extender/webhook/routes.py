@@ -34,7 +34,7 @@ async def mutate(request: Request) -> Response:
         service.metrics.count(Outcome.NOT_READY)
         return error_response(503, _NOT_READY)
     try:
-        answer = await off_loop(len(content), lambda: service.review(content))
+        answer = await off_loop(content, lambda: service.review(content))
     except Malformed as error:
         service.metrics.count(Outcome.MALFORMED)
         return error_response(400, str(error))

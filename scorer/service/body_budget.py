@@ -6,11 +6,11 @@ A limit per request alone bounds nothing: a client may open many, and stop each 
        |                  |
        +------------------+--another body needs the room--> dropped, answered 503
 
-Bodies up to LARGE_BODY are at work at once, as far as `max_concurrent` allows. Of larger ones one is at work at a time:
-what a decoder makes of a body takes several times its bytes. Peers take turns in the line, each with its oldest body.
+Small bodies are at work at once, as far as `max_concurrent` allows. Of large ones one is at work at a time: what a
+decoder makes of a body takes several times its bytes. Peers take turns in the line, each with its oldest body.
 
 If the room is used up, the peer that holds the most bytes gives way, by its largest body that is not at work. If the
-requests are too many, the peer with the most incomplete bodies gives way, by its oldest one.
+requests are too many, the peer with the most bodies that are not at work gives way, by the oldest of them.
 So clients that hold much cannot keep out clients that hold little. Everything here runs on one event loop.
 """
 
@@ -31,9 +31,11 @@ __all__ = [
     "BYTES_OF_A_VALUE",
     "FREE_BYTES",
     "LARGE_BODY",
+    "LARGE_VALUES",
     "BodyBudget",
     "Dropped",
     "HeldBody",
+    "is_large",
     "json_values",
     "off_loop",
 ]
@@ -44,7 +46,9 @@ BODIES_OF_A_PEER: Final = 4
 FREE_BYTES: Final = 64 * 1024
 """Of each body, outside the room: `max_concurrent` bounds how many there are. Ordinary requests need no more."""
 LARGE_BODY: Final = 256 * 1024
-"""Decoding as much JSON takes a few milliseconds, for which the event loop may stand still."""
+"""Bytes. More is large, and worked on beside the event loop."""
+LARGE_VALUES: Final = 1000
+"""JSON values. More are large, too: a container without fields is 3 bytes, and takes 25 microseconds."""
 
 BYTES_OF_A_VALUE: Final = 32
 """At least, on average, in a large body: names of nodes are longer. Decoders make some hundred bytes of each value."""
@@ -113,12 +117,12 @@ class BodyBudget:
         return sum(one.dropped for one in self._held)
 
     def make_place(self) -> bool:
-        """Drop one incomplete body in favour of another request. False: none is incomplete."""
-        incomplete = [one for one in self._held if one.state is _State.READING and not one.dropped]
-        if not incomplete:
+        """Drop a body that is not at work in favour of another request. False: all are at work."""
+        waiting = [one for one in self._held if not (one.at_work or one.dropped)]
+        if not waiting:
             return False
-        peer = Counter(one.peer for one in incomplete).most_common(1)[0][0]
-        self._give_up(next(one for one in incomplete if one.peer == peer))
+        peer = Counter(one.peer for one in waiting).most_common(1)[0][0]
+        self._give_up(next(one for one in waiting if one.peer == peer))
         return True
 
     def grow(self, held: HeldBody, count: int) -> None:
@@ -135,9 +139,9 @@ class BodyBudget:
         if held.dropped:
             raise Dropped
 
-    async def turn(self, held: HeldBody) -> None:
+    async def turn(self, held: HeldBody, *, large: bool) -> None:
         """The body is whole; waits until it may be worked on. Raises Dropped."""
-        if held.size > LARGE_BODY:
+        if large:
             if self._large_at_work:
                 await self._in_line(held)
             self._large_at_work = held.large = True
@@ -207,11 +211,16 @@ def json_values(body: bytes) -> int:
     return sum(body.count(mark) for mark in (b",", b"[", b"{"))
 
 
-async def off_loop(size: int, work: Callable[[], Answer]) -> Answer:
-    """What `work` makes of a body of `size` bytes: beside the event loop where it is large.
+def is_large(body: bytes) -> bool:
+    """Whether working on it would keep the event loop from others for more than some milliseconds."""
+    return len(body) > LARGE_BODY or json_values(body) > LARGE_VALUES
+
+
+async def off_loop(body: bytes, work: Callable[[], Answer]) -> Answer:
+    """What `work` makes of the body: beside the event loop where it is large.
 
     Handing work to a thread costs as much as a small body, and cancelling does not end it: the body stays counted.
     """
-    if size <= LARGE_BODY:
+    if not is_large(body):
         return work()
     return await anyio.to_thread.run_sync(work)

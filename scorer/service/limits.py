@@ -16,7 +16,7 @@ from collections.abc import Callable
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from scorer.service.body_budget import BYTES_OF_A_VALUE, LARGE_BODY, BodyBudget, Dropped, HeldBody, json_values
+from scorer.service.body_budget import BYTES_OF_A_VALUE, BodyBudget, Dropped, HeldBody, is_large, json_values
 from scorer.service.errors import ErrorAnswer, error_response
 from scorer.service.quiet_log import QuietLog
 from scorer.service.security import OPEN_PATHS
@@ -70,7 +70,7 @@ class Busy:
     """So many requests at once. More are told to come back rather than queued until nobody waits for them any more.
 
     Open paths do not count: a busy scorer is alive, and restarting it would make things worse; and whoever has no token
-    shall not take places from those who have one. A request whose body is incomplete gives its place to a new one.
+    shall not take places from those who have one. A request whose body is not at work gives its place to a new one.
     """
 
     def __init__(
@@ -157,7 +157,7 @@ class BodyLimit:
                 whole = True
                 too_large = self._why_too_large(body)
                 if not too_large:
-                    await self._budget.turn(held)
+                    await self._budget.turn(held, large=is_large(body or b""))
             if body is None or too_large:
                 self._budget.release(held)
                 await self._answer(413, too_large, _HANG_UP)(scope, receive, send)
@@ -182,7 +182,7 @@ class BodyLimit:
         if body is None:
             return f"the body is larger than {self._max} bytes: name fewer nodes, or raise the limit"
         most = self._max // BYTES_OF_A_VALUE
-        if len(body) > LARGE_BODY and json_values(body) > most:
+        if is_large(body) and json_values(body) > most:
             return f"the body has more than {most} values: no pod has as many, so name fewer nodes, or raise the limit"
         return ""
 

@@ -173,7 +173,7 @@ async def _decoded(service: Service, verb: str, decode: Callable[[bytes], T], co
     """Raises Refusal for what is malformed, Unusable."""
     try:
         with service.metrics.stage("decode"):
-            return await off_loop(len(content), lambda: decode(content))
+            return await off_loop(content, lambda: decode(content))
     except Malformed as error:
         service.metrics.count(verb, "malformed")
         raise Refusal(400, str(error)) from error

@@ -42,7 +42,7 @@ async def scores(request: Request, service: ReadyService) -> Response:
         with service.metrics.stage("encode"):
             return json_response(scores_body(found, ranking=asked.ranking))
 
-    return await off_loop(len(content), scored)
+    return await off_loop(content, scored)
 
 
 @router.post("/charges", responses=answer("ChargeBody", 400, 408, 413, 415, 422), openapi_extra=body("ChargeRequest"))
@@ -59,7 +59,7 @@ async def charges(request: Request, service: ReadyService) -> Response:
         pod = pod_of(asked.pod, service.scorer)
         return json_response(ChargeBody(service.scorer.charge_provisionally(pod, asked.node, asked.seconds)))
 
-    return await off_loop(len(content), charged)
+    return await off_loop(content, charged)
 
 
 @explaining.post(

@@ -6,7 +6,16 @@ from typing import Any
 
 import pytest
 
-from scorer.service.body_budget import FREE_BYTES, LARGE_BODY, BodyBudget, Dropped, HeldBody, json_values, off_loop
+from scorer.service.body_budget import (
+    FREE_BYTES,
+    LARGE_BODY,
+    LARGE_VALUES,
+    BodyBudget,
+    Dropped,
+    HeldBody,
+    json_values,
+    off_loop,
+)
 
 MOST = 1_000_000
 
@@ -48,12 +57,25 @@ def test_a_peer_that_holds_too_much_gives_way_by_its_largest_body() -> None:
 def test_an_incomplete_body_of_the_peer_with_most_of_them_makes_place_for_a_request() -> None:
     async def test() -> None:
         peers = _Peers()
-        await peers.budget.turn(peers.filled("at work", "a", 1))
+        await peers.budget.turn(peers.filled("at work", "a", 1), large=False)
         for name, peer in (("b0", "b"), ("a0", "a"), ("a1", "a")):
             peers.filled(name, peer, 1)
         assert peers.budget.make_place() and peers.given_up == ["a0"] and peers.budget.leaving == 1
         assert peers.budget.make_place() and peers.budget.make_place()
         assert not peers.budget.make_place()
+
+    _run(test())
+
+
+def test_a_body_in_line_makes_place_for_a_request() -> None:
+    async def test() -> None:
+        budget, given_up = BodyBudget(MOST), []
+        await budget.turn(budget.open("a", lambda: None), large=True)
+        waiting = asyncio.ensure_future(budget.turn(budget.open("a", lambda: given_up.append("a")), large=True))
+        await asyncio.sleep(0)
+        assert budget.make_place() and given_up == ["a"]
+        assert not budget.make_place()
+        waiting.cancel()
 
     _run(test())
 
@@ -78,7 +100,7 @@ def test_bodies_at_work_stay_and_the_one_that_grows_gives_way() -> None:
         peers = _Peers()
         at_work = [peers.filled(f"{number}", "a", LARGE_BODY) for number in range(20)]
         for one in at_work:
-            await peers.budget.turn(one)
+            await peers.budget.turn(one, large=False)
         late = peers.open("late", "a")
         with pytest.raises(Dropped):
             peers.budget.grow(late, 3 * MOST)
@@ -99,10 +121,10 @@ def test_of_large_bodies_one_is_at_work_at_a_time_and_peers_take_turns() -> None
         async def work(peer: str, size: int) -> None:
             held = budget.open(peer, lambda: None)
             budget.grow(held, size)
-            await budget.turn(held)
+            await budget.turn(held, large=True)
             order.append(f"{peer}{size - LARGE_BODY}")
             await asyncio.sleep(0)
-            assert sum(one.at_work for one in budget._held if one.size > LARGE_BODY) == 1
+            assert sum(one.at_work for one in budget._held) == 1
             budget.release(held)
 
         asked = [("a", 1), ("a", 2), ("a", 3), ("a", 4), ("b", 900), ("b", 800), ("c", 5)]
@@ -118,8 +140,8 @@ def test_who_leaves_the_line_passes_its_turn_on() -> None:
         held = [budget.open("a", lambda: None) for _ in range(3)]
         for one in held:
             budget.grow(one, LARGE_BODY + 1)
-        await budget.turn(held[0])
-        waiting = [asyncio.ensure_future(budget.turn(one)) for one in held[1:]]
+        await budget.turn(held[0], large=True)
+        waiting = [asyncio.ensure_future(budget.turn(one, large=True)) for one in held[1:]]
         await asyncio.sleep(0)
         budget.release(held[0])  # the turn of the second comes
         waiting[0].cancel()  # as it leaves
@@ -136,8 +158,10 @@ def test_large_bodies_are_worked_on_beside_the_event_loop() -> None:
         import threading
 
         loops = threading.get_ident()
-        assert await off_loop(LARGE_BODY, threading.get_ident) == loops
-        assert await off_loop(LARGE_BODY + 1, threading.get_ident) != loops
+        assert await off_loop(b" " * LARGE_BODY, threading.get_ident) == loops
+        assert await off_loop(b" " * (LARGE_BODY + 1), threading.get_ident) != loops
+        assert await off_loop(b"{}," * (LARGE_VALUES // 2), threading.get_ident) == loops
+        assert await off_loop(b"{}," * (LARGE_VALUES // 2 + 1), threading.get_ident) != loops
 
     _run(test())
 
