@@ -22,22 +22,26 @@ from scorer.service.heap_trim import HeapTrim
 from scorer.service.quiet_log import QuietLog
 from scorer.service.security import OPEN_PATHS
 
-__all__ = ["MOST_UNREAD", "limited_protocol"]
+__all__ = ["MOST_BESIDE_BODY", "MOST_UNREAD", "limited_protocol"]
 
 logger = logging.getLogger(__name__)
 
-_MOST_BESIDE_BODY = 512 * 1024
-"""Bytes of header and trailers. Several times what is read at once, which may hold a whole request."""
-_FRAMING = 8
-"""Bytes that a chunked body of one byte per chunk takes for each, and two more."""
+MOST_BESIDE_BODY = 48 * 1024
+"""Bytes of headers and trailers that are kept for a client, each header with its objects, and of what frames chunks.
+Servers and proxies commonly take 8 to 64 KiB."""
+_OF_A_HEADER = 100
+"""Bytes of the objects that hold one, beside its text."""
+_OF_FRAMES = 8
+"""A body has at least so many times the bytes that frame its chunks. Parsing one byte costs as much as parsing a
+hundred, and nobody else is served meanwhile."""
 _BUFFERS = 64 * 1024
-"""Bytes that a connection takes before it says anything; with TLS more."""
+"""Bytes that a connection takes before it says anything; and of its answers, or read ahead with TLS, that may wait."""
 _MOST_WAITING = 8
 """Requests of a client that wait for the answer to the one before. Most clients never send one ahead; what is read at
 once (256 KiB) may hold thousands, and nobody else is served while they are parsed."""
-MOST_UNREAD = 128 * 1024 * 1024
-"""Bytes of answers that all clients together have not read yet: three of /metrics at 5,000 nodes, unzipped. An answer
-is written whole: its request is over, and no longer among those that limits.py counts, while it waits here."""
+MOST_UNREAD = 64 * 1024 * 1024
+"""Bytes of answers that all clients together have not read yet: one of /metrics at 5,000 nodes, unzipped, and more. An
+answer is written whole: its request is over, and no longer among those that limits.py counts, while it waits here."""
 
 
 def limited_protocol(header_seconds: float, unread_seconds: float, connections: int) -> type[HttpToolsProtocol]:
@@ -48,7 +52,7 @@ def limited_protocol(header_seconds: float, unread_seconds: float, connections: 
     class Limited(HttpToolsProtocol):
         _patience: asyncio.TimerHandle | None = None  # until a header is whole
         _unread: asyncio.TimerHandle | None = None  # until answers are read on
-        _received = _body = 0  # bytes of the request
+        _received = _headers = _body = 0  # bytes since the last answer
         _stranger = True
         _unanswered: deque[RequestResponseCycle]  # the one at work first
         _held: tuple[RequestResponseCycle, ASGIApp] | None = None  # until the answers before it are read
@@ -58,8 +62,15 @@ def limited_protocol(header_seconds: float, unread_seconds: float, connections: 
             self._received += len(data)
             heap.note(len(data))
             # The parser keeps headers and trailers whole, however long; bodies are limits.py's matter.
-            if self._received > _MOST_BESIDE_BODY + _FRAMING * self._body:
-                self.transport.close()
+            if self._received > MOST_BESIDE_BODY + self._body + self._body // _OF_FRAMES:
+                self.transport.abort()
+
+        def on_header(self, name: bytes, value: bytes) -> None:
+            self._headers += _OF_A_HEADER + len(name) + len(value)
+            if self._headers > MOST_BESIDE_BODY:
+                self.transport.abort()
+                raise _TooMuch  # ends the parser's work
+            super().on_header(name, value)
 
         def on_body(self, body: bytes) -> None:
             self._body += len(body)
@@ -69,6 +80,9 @@ def limited_protocol(header_seconds: float, unread_seconds: float, connections: 
             super().connection_made(transport)
             self.flow = _OneByOne(transport, self.pipeline)
             self._unanswered = deque()
+            transport.set_write_buffer_limits(_BUFFERS)  # with TLS, it would be 512 KiB, and 256 to read
+            if hasattr(transport, "set_read_buffer_limits"):
+                transport.set_read_buffer_limits(_BUFFERS)
             self._patience = self.loop.call_later(header_seconds, transport.close)
             kept.add(self)
             heap.note(_BUFFERS)
@@ -76,9 +90,8 @@ def limited_protocol(header_seconds: float, unread_seconds: float, connections: 
         def on_message_begin(self) -> None:
             if len(self.pipeline) >= _MOST_WAITING:
                 self.transport.abort()
-                raise _TooManyWaiting  # ends the parser's work
+                raise _TooMuch  # ends the parser's work
             super().on_message_begin()
-            self._received = self._body = 0
             if self._patience is None:
                 self._patience = self.loop.call_later(header_seconds, self.transport.close)
 
@@ -99,7 +112,8 @@ def limited_protocol(header_seconds: float, unread_seconds: float, connections: 
 
         def on_response_complete(self) -> None:
             more = bool(self.pipeline)
-            self._unanswered.popleft()
+            self._unanswered.popleft().body = bytearray()  # nobody asks for the rest
+            self._received = self._headers = self._body = 0
             super().on_response_complete()
             if not more:
                 self._stranger = self._stranger and self.cycle.scope["path"] in OPEN_PATHS
@@ -165,8 +179,8 @@ def limited_protocol(header_seconds: float, unread_seconds: float, connections: 
     return Limited
 
 
-class _TooManyWaiting(Exception):
-    """Of one client's requests."""
+class _TooMuch(Exception):
+    """Of one client."""
 
 
 class _OneByOne(FlowControl):

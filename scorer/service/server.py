@@ -27,6 +27,7 @@ from fastapi import FastAPI
 from forecast.errors import InputError
 from scorer.service.certificates import CertificateFiles, ReloadedCertificates
 from scorer.service.connections import limited_protocol
+from scorer.service.handshakes import TlsListener
 from scorer.service.probes import Heartbeat, probe_app
 from scorer.service.quiet_log import quiet_libraries
 
@@ -36,6 +37,8 @@ logger = logging.getLogger(__name__)
 
 _SWITCH_SECONDS = 0.001
 _PROBES_END_SECONDS = 5.0
+_READ_AT_ONCE = 64 * 1024
+"""Bytes of a client that the kernel keeps (socket(7) doubles it): with TLS, what is read at once stays allocated."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +67,7 @@ class ServerOptions:
     shutdown_seconds: float = 15.0
     header_seconds: float = 10.0
     unread_seconds: float = 60.0
-    connections: int = 1000
+    connections: int = 500
     reload_seconds: float = 5.0
 
     def __post_init__(self) -> None:
@@ -221,22 +224,18 @@ class _Uvicorn(uvicorn.Server):
         """Unlike uvicorn's own, does not leave the loop's 60 s to TLS handshakes, and tells when it has started."""
         config, loop = self.config, asyncio.get_running_loop()
         await self.lifespan.startup()
+        self.servers = []
 
         def protocol() -> asyncio.Protocol:
             return config.http_protocol_class(  # type: ignore[call-arg]
                 config=config, server_state=self.server_state, app_state=self.lifespan.state
             )
 
-        self.servers = [
-            await loop.create_server(
-                protocol,
-                sock=listener,
-                ssl=config.ssl,
-                backlog=config.backlog,
-                ssl_handshake_timeout=self._handshake_seconds if config.ssl else None,
-            )
-            for listener in sockets or ()
-        ]
+        for listener in sockets or ():
+            if config.ssl is None:
+                self.servers.append(await loop.create_server(protocol, sock=listener, backlog=config.backlog))
+            else:
+                self.servers.append(TlsListener(listener, protocol, config.ssl, self._handshake_seconds))  # type: ignore[arg-type]
         self.started = True
         self._on_started()
 
@@ -282,6 +281,7 @@ def _listen(host: str, port: int) -> socket.socket:
         raise InputError(f"host {host!r} is not an address of this machine: use 127.0.0.1 or 0.0.0.0") from error
     try:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, _READ_AT_ONCE)  # of the connections, too
         listener.bind(address)
         listener.listen(2048)
     except OSError as error:

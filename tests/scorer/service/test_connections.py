@@ -38,6 +38,8 @@ class Transport(asyncio.Transport):
         self.unread -= self.read_each_time
         return self.unread
 
+    def set_write_buffer_limits(self, high: int | None = None, low: int | None = None) -> None: ...
+
     def pause_reading(self) -> None:
         self.reads = False
 
@@ -196,17 +198,64 @@ def test_who_reads_slowly_is_not_hung_up_on() -> None:
     _run(steps())
 
 
+def test_who_sends_very_many_headers_is_hung_up_on_before_they_are_kept() -> None:
+    async def steps() -> None:
+        async with Server() as server:
+            protocol, transport = server.connect()
+            protocol.data_received(b"GET /v1/nodes HTTP/1.1\r\n" + b"a:\r\n" * 60_000)
+            assert transport.aborted and len(protocol.headers) < 1000
+
+    _run(steps())
+
+
+def test_headers_of_requests_that_wait_count_together() -> None:
+    async def steps() -> None:
+        async with Server() as server:
+            long = ASK[:-2] + b"a: " + b"x" * 20_000 + b"\r\n\r\n"
+            for waiting, hung_up in ((2, False), (3, True)):
+                protocol, transport = server.connect()
+                protocol.data_received(long * waiting)
+                assert transport.aborted == hung_up
+                if not hung_up:
+                    for _ in range(5):  # one after another is as many as there are answers
+                        server.answer.release()
+                        server.answer.release()
+                        await _settle()
+                        protocol.data_received(long * 2)
+                    assert not transport.aborted
+
+    _run(steps())
+
+
+def test_what_nobody_asked_for_of_a_body_is_dropped_with_the_answer() -> None:
+    async def steps() -> None:
+        async with Server() as server:
+            protocol, _ = server.connect()
+            protocol.data_received(b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 100000\r\n\r\n")
+            await _settle()
+            server.asked = 0
+            cycle = protocol.cycle
+            protocol.data_received(b"x" * 50_000)
+            await _settle()
+            protocol.data_received(b"x" * 50_000)
+            server.answer.release()
+            await _settle()
+            assert not cycle.body
+
+    _run(steps())
+
+
 def test_where_too_much_is_unread_the_one_that_stopped_first_goes() -> None:
     async def steps() -> None:
         async with Server() as server:
             connected = [server.connect() for _ in range(5)]
             for protocol, transport in connected:
-                transport.unread = 50 << 20  # two of them are less than may wait, three are more
+                transport.unread = 25 << 20  # two of them are less than may wait, three are more
                 protocol.pause_writing()
             assert [transport.aborted for _, transport in connected] == [True, True, True, False, False]
             connected[3][0].resume_writing()
             another, last = server.connect()
-            last.unread = 60 << 20
+            last.unread = 30 << 20
             another.pause_writing()
             assert not last.aborted and not connected[4][1].aborted
 

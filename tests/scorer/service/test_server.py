@@ -15,6 +15,7 @@ import pytest
 
 from forecast.errors import InputError
 from scorer.service.app import create_app
+from scorer.service.handshakes import MOST_HANDSHAKES
 from scorer.service.options import ServiceOptions
 from scorer.service.server import ScorerServer, ServerOptions
 from tests.scorer.service.authority import Authority
@@ -179,6 +180,21 @@ def test_a_client_that_never_ends_its_handshake_is_hung_up_on(scorer: FakeScorer
         assert silent.recv(100) == b""
 
 
+def test_where_too_many_are_agreeing_on_tls_the_oldest_goes(scorer: FakeScorer, authority: Authority) -> None:
+    certificate, key = authority.issue("server")
+    options = ServerOptions(port=0, tls_cert=certificate, tls_key=key, header_seconds=60)
+    with served(create_app(scorer), options) as url, contextlib.ExitStack() as held:
+        silent = [
+            held.enter_context(socket.create_connection(_address(url), timeout=20)) for _ in range(MOST_HANDSHAKES + 5)
+        ]
+        for one in silent[:5]:
+            assert one.recv(100) == b""
+        silent[5].settimeout(0.2)
+        with pytest.raises(TimeoutError):
+            silent[5].recv(100)
+        assert httpx.get(f"{url}/healthz", verify=_trusting(authority)).status_code == 200
+
+
 def _asked(connection: socket.socket, path: str) -> int:
     """The answer's status. Raises ConnectionError where it was hung up on."""
     connection.sendall(b"GET %s HTTP/1.1\r\nHost: x\r\n\r\n" % path.encode())
@@ -260,13 +276,26 @@ def _send(connection: socket.socket, content: bytes) -> None:
         connection.sendall(content[at : at + 65_536])
 
 
-def test_a_body_in_chunks_of_one_byte_is_read(scorer: FakeScorer) -> None:
-    request = b"POST /v1/scores HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
-    request += b"Transfer-Encoding: chunked\r\n\r\n"
-    request += b"1\r\n \r\n" * 120_000 + b"0\r\n\r\n"
+def _chunked(size: int, count: int) -> bytes:
+    """A body of spaces in chunks of this size."""
+    head = b"POST /v1/scores HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
+    head += b"Transfer-Encoding: chunked\r\n\r\n"
+    return head + (b"%x\r\n%s\r\n" % (size, b" " * size)) * count + b"0\r\n\r\n"
+
+
+def test_a_body_in_small_chunks_is_read(scorer: FakeScorer) -> None:
     with served(create_app(scorer)) as url, socket.create_connection(_address(url), timeout=20) as slow:
-        slow.sendall(request)
+        slow.sendall(_chunked(100, 20_000))
         assert slow.recv(100).startswith(b"HTTP/1.1 400 ")  # spaces are no JSON
+
+
+def test_a_client_that_mostly_sends_frames_of_chunks_is_hung_up_on(scorer: FakeScorer) -> None:
+    with (
+        served(create_app(scorer)) as url,
+        socket.create_connection(_address(url), timeout=20) as slow,
+        pytest.raises(ConnectionError),
+    ):
+        _send(slow, _chunked(1, 4_000_000))  # more than all buffers on the way
 
 
 def test_a_client_that_does_not_wait_for_answers_is_hung_up_on(scorer: FakeScorer) -> None:
