@@ -17,6 +17,7 @@ import time
 import weakref
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from queue import SimpleQueue
 from typing import Any, Generic, TypeVar
 
@@ -94,7 +95,7 @@ class Workers:
             raise Late
         loop = asyncio.get_running_loop()
         job = _Job(work, after, loop)
-        deadline.on_move(lambda: _soon(loop, self._set_timer, job, deadline))
+        deadline.on_move(partial(_soon, loop, self._set_timer, job, deadline))
         self._set_timer(job, deadline)
         self._queue.put((self, job))
         try:
@@ -104,6 +105,7 @@ class Workers:
             if job.timer is not None:
                 job.timer.cancel()
             self._leave(job)
+            del job  # an error refers to this frame, and the job to the error: the garbage collector may not come soon
 
     def _set_timer(self, job: _Job[Any], deadline: Deadline) -> None:
         if job.timer is not None:

@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from enum import Enum, auto
 from typing import Final, TypeVar
 
-import anyio.to_thread
+from scorer.service.threads import in_thread
 
 __all__ = [
     "BODIES_IN_ALL",
@@ -223,4 +223,4 @@ async def off_loop(body: bytes, work: Callable[[], Answer]) -> Answer:
     """
     if not is_large(body):
         return work()
-    return await anyio.to_thread.run_sync(work)
+    return await in_thread(work)

@@ -1,6 +1,6 @@
 """Accepts connections with TLS, and bounds how many of them have not agreed on it yet.
 
-Such a connection takes some 50 KiB, and connections.py does not know it: it only sees those that are secured.
+Such a connection takes memory, and connections.py does not know it: it only sees those that are secured.
 """
 
 from __future__ import annotations
@@ -13,6 +13,9 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Final
 
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
+from scorer.service.heap_trim import HeapTrim
 from scorer.service.quiet_log import QuietLog
 
 __all__ = ["MOST_HANDSHAKES", "TlsListener"]
@@ -21,6 +24,8 @@ logger = logging.getLogger(__name__)
 
 MOST_HANDSHAKES: Final = 300
 """At once. Past it, the one that has lasted for the longest is hung up on; one takes some milliseconds."""
+_OF_ONE: Final = 56 * 1024
+"""Bytes that it takes."""
 _AT_ONCE: Final = 50
 """Connections accepted before others are served on."""
 _PAUSE_SECONDS: Final = 1.0
@@ -30,12 +35,16 @@ class TlsListener:
     """Serves until it is closed, as asyncio.Server does. seconds: a handshake has to end by then."""
 
     def __init__(
-        self, listener: socket.socket, protocol: Callable[[], asyncio.Protocol], context: ssl.SSLContext, seconds: float
+        self,
+        listener: socket.socket,
+        protocol: Callable[[], HttpToolsProtocol],
+        context: ssl.SSLContext,
+        seconds: float,
     ) -> None:
         self._listener, self._protocol, self._context, self._seconds = listener, protocol, context, seconds
         self._loop = asyncio.get_running_loop()
         self._agreeing: dict[asyncio.Task[None], None] = {}  # the oldest first
-        self._log = QuietLog(logger)
+        self._log, self._heap = QuietLog(logger), HeapTrim()
         self._loop.add_reader(listener, self._accept)
 
     def close(self) -> None:
@@ -60,6 +69,7 @@ class TlsListener:
                 self._loop.call_later(_PAUSE_SECONDS, self._accept_again)
                 return
             connection.setblocking(False)
+            self._heap.note(_OF_ONE)
             task = self._loop.create_task(self._agree(connection))
             self._agreeing[task] = None
             task.add_done_callback(lambda done: self._agreeing.pop(done, None))
@@ -73,7 +83,13 @@ class TlsListener:
             self._loop.add_reader(self._listener, self._accept)
 
     async def _agree(self, connection: socket.socket) -> None:
-        with suppress(OSError):  # the event loop has logged it
-            await self._loop.connect_accepted_socket(
-                self._protocol, connection, ssl=self._context, ssl_handshake_timeout=self._seconds
-            )
+        protocol, agreed = self._protocol(), False
+        try:
+            with suppress(OSError):  # the event loop has logged it
+                await self._loop.connect_accepted_socket(
+                    lambda: protocol, connection, ssl=self._context, ssl_handshake_timeout=self._seconds
+                )
+                agreed = True
+        finally:
+            if not agreed:
+                protocol.parser = None  # type: ignore[assignment]  # each of them keeps the other

@@ -23,6 +23,7 @@ from typing import Any
 
 import uvicorn
 from fastapi import FastAPI
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from forecast.errors import InputError
 from scorer.service.certificates import CertificateFiles, ReloadedCertificates
@@ -226,10 +227,11 @@ class _Uvicorn(uvicorn.Server):
         await self.lifespan.startup()
         self.servers = []
 
-        def protocol() -> asyncio.Protocol:
-            return config.http_protocol_class(  # type: ignore[call-arg]
-                config=config, server_state=self.server_state, app_state=self.lifespan.state
-            )
+        kind = config.http_protocol_class
+        assert issubclass(kind, HttpToolsProtocol)
+
+        def protocol() -> HttpToolsProtocol:
+            return kind(config=config, server_state=self.server_state, app_state=self.lifespan.state)
 
         for listener in sockets or ():
             if config.ssl is None:

@@ -7,13 +7,13 @@ from dataclasses import dataclass, field
 from typing import Annotated, TypeVar, cast
 
 import anyio
-import anyio.to_thread
 from fastapi import Depends, Request
 
 from scorer.answers import ScorerApi
 from scorer.service.errors import Refusal
 from scorer.service.metrics import ServiceMetrics
 from scorer.service.options import ServiceOptions
+from scorer.service.threads import in_thread
 
 __all__ = ["ReadyService", "Service", "TheService"]
 
@@ -49,7 +49,7 @@ class Service:
         """Run `work` beside the event loop. Past the deadline nobody waits for it any more, but it keeps its place."""
         if self._limiter is None:
             self._limiter = anyio.CapacityLimiter(COSTLY_AT_ONCE)
-        return await anyio.to_thread.run_sync(work, abandon_on_cancel=True, limiter=self._limiter)
+        return await in_thread(work, abandon_on_cancel=True, limiter=self._limiter)
 
 
 async def the_service(request: Request) -> Service:
