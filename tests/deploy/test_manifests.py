@@ -86,6 +86,15 @@ def test_containers_say_what_they_need_and_whether_they_are_well(manifests: list
             assert budget["spec"]["minAvailable"] < workload["spec"]["replicas"]
 
 
+def test_liveness_is_asked_on_the_port_of_probes(manifests: list[Manifest]) -> None:
+    for one, template in _workloads(manifests):
+        for container in template["spec"]["containers"] if one["kind"] == "Deployment" else []:
+            (port,) = {container[probe]["httpGet"]["port"] for probe in ("livenessProbe", "startupProbe")}
+            variable = f"FORECAST_SCHEDULER_{container['name'].upper()}__PROBE_PORT"
+            assert {"name": variable, "value": str(port)} in container["env"]
+            assert port not in {listed["containerPort"] for listed in container["ports"]}
+
+
 def test_services_select_pods_and_their_ports(manifests: list[Manifest]) -> None:
     ports = {
         workload["metadata"]["name"]: (

@@ -2,19 +2,24 @@
 measures what becomes of the service meanwhile.
 
 Each attack is a coroutine of a Target and seconds. It ends by itself, and errors of its connections are the service's
-defence, not its own.
+defence, not its own. `attack` runs one in a process of its own: python -m tests.processes.attacks NAME SECONDS TARGET.
 """
 
 from __future__ import annotations
 
 import asyncio
+import json
+import resource
 import ssl
+import subprocess
+import sys
 from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Any, Final
 
-__all__ = ["ATTACKS", "Target"]
+__all__ = ["ATTACKS", "Target", "attack"]
 
 _ERRORS: Final = (OSError, ssl.SSLError, asyncio.IncompleteReadError, TimeoutError)
 _PIPELINED: Final = 40
@@ -105,9 +110,17 @@ async def _answered(reader: asyncio.StreamReader) -> None:
 
 async def large_60(target: Target, seconds: float) -> None:
     """60 whole bodies of the largest size at once, again and again: pods of many containers."""
-    container = '{"name":"c","resources":{"requests":{"cpu":"1m"}}}'
+    await _whole(target, 60, seconds, '{"name":"c","resources":{"requests":{"cpu":"1m"}}}', target.body_bytes)
+
+
+async def values_60(target: Target, seconds: float) -> None:
+    """60 bodies of 250 KiB at once, again and again: pods of 85,000 containers without fields."""
+    await _whole(target, 60, seconds, "{}", 250 * 1024)
+
+
+async def _whole(target: Target, count: int, seconds: float, container: str, size: int) -> None:
     pod = '{"metadata":{"name":"a","namespace":"default"},"spec":{"containers":[%s]}}'
-    many = (target.body_bytes - len(pod) - len(target.frame)) // (len(container) + 1)
+    many = (size - len(pod) - len(target.frame)) // (len(container) + 1)
     body = (target.frame % (pod % ",".join([container] * many))).encode()
 
     async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -115,7 +128,7 @@ async def large_60(target: Target, seconds: float) -> None:
         await writer.drain()
         await _answered(reader)
 
-    await _each(target, 60, seconds, talk, again=True)
+    await _each(target, count, seconds, talk, again=True)
 
 
 async def pipelined(target: Target, seconds: float) -> None:
@@ -157,6 +170,46 @@ async def unread(target: Target, seconds: float) -> None:
     await _each(target, 100, seconds, talk)
 
 
+async def many_headers(target: Target, seconds: float) -> None:
+    """100 connections with very many short headers that do not end; another comes for each that is closed."""
+
+    async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(target.asking()[:-2])
+        for _ in range(20):
+            writer.write(b"a:\r\n" * 6000)
+            await writer.drain()
+        await reader.read()
+
+    await _each(target, 100, seconds, talk, again=True)
+
+
+async def short_chunks(target: Target, seconds: float) -> None:
+    """30 connections with bodies in chunks of one byte; another comes for each that is closed."""
+    length = b"Content-Length: 0"
+
+    async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(target.head(0).replace(length, b"Transfer-Encoding: chunked"))
+        for _ in range(100):
+            writer.write(b"1\r\n \r\n" * 10_000)
+            await writer.drain()
+        await reader.read()
+
+    await _each(target, 30, seconds, talk, again=True)
+
+
+async def full_buffers(target: Target, seconds: float) -> None:
+    """800 connections that send 600 KB at once and stay open."""
+    body = b" " * 600_000
+
+    async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(target.head(len(body)) + body)
+        await writer.drain()
+        await _answered(reader)
+        await asyncio.sleep(seconds)
+
+    await _each(target, 800, seconds, talk)
+
+
 async def slow_headers(target: Target, seconds: float) -> None:
     """300 connections that send a header byte by byte."""
 
@@ -176,6 +229,21 @@ async def connections(target: Target, seconds: float) -> None:
         await reader.read()
 
     await _each(target, 1200, seconds, talk, again=True)
+
+
+async def handshakes(target: Target, seconds: float) -> None:
+    """4,000 connections that stay open and say nothing, with TLS not even a greeting."""
+
+    async def one() -> None:
+        writer = None
+        with suppress(*_ERRORS):
+            async with asyncio.timeout(seconds):
+                reader, writer = await asyncio.open_connection(target.host, target.port)
+                await reader.read()
+        if writer is not None:
+            writer.transport.abort()
+
+    await asyncio.gather(*(one() for _ in range(4000)))
 
 
 async def garbage(target: Target, seconds: float) -> None:
@@ -217,6 +285,25 @@ async def mixed(target: Target, seconds: float) -> None:
 ATTACKS: Final[dict[str, Attack]] = {
     attack.__name__: attack
     for attack in (
-        stopped_64, stopped_200, large_60, pipelined, deep, unread, slow_headers, connections, garbage, mixed,
+        stopped_64, stopped_200, large_60, values_60, full_buffers, short_chunks, many_headers, slow_headers, pipelined,
+        deep, unread, connections, handshakes, garbage, mixed,
     )
 }  # fmt: skip
+
+
+def attack(name: str, target: Target, seconds: float) -> None:
+    """Attack in a process of its own, which shares no interpreter with those who watch, and wait for its end."""
+    command = [sys.executable, "-m", "tests.processes.attacks", name, str(seconds), json.dumps(asdict(target))]
+    subprocess.run(command, cwd=Path(__file__).parents[2], check=True, timeout=seconds + 60)
+
+
+def main() -> None:
+    """The process of `attack`."""
+    name, seconds, target = sys.argv[1:]
+    files = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    resource.setrlimit(resource.RLIMIT_NOFILE, (files, files))
+    asyncio.run(ATTACKS[name](Target(**json.loads(target)), float(seconds)))
+
+
+if __name__ == "__main__":
+    main()

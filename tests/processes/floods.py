@@ -93,12 +93,14 @@ def _sent(one: socket.socket, parts: list[bytes], sent: int) -> bool:
 class Watch:
     """Context manager: a thread that asks for /healthz and looks at the memory; another that asks `question`.
 
-    slow    : seconds that each /healthz took
+    probes  : where the kubelet asks for /healthz as shipped (`probe_port`)
+    slow    : seconds that each /healthz took there
     highest : bytes of memory
     wrong   : what an honest client got that it should not
     """
 
     process: ScorerProcess
+    probes: str
     path: str = ""
     question: Mapping[str, object] = field(default_factory=dict)
     slow: list[float] = field(default_factory=list)
@@ -127,8 +129,8 @@ class Watch:
         while not self._stop.wait(0.01):
             began = time.perf_counter()
             try:
-                with httpx.Client(timeout=30, verify=False) as client:
-                    if client.get(f"{self.process.url}/healthz").status_code != 200:
+                with httpx.Client(timeout=30, verify=False) as client:  # no certificates are read
+                    if client.get(f"{self.probes}/healthz").status_code != 200:
                         self.wrong.append("/healthz")
             except httpx.HTTPError as error:
                 self.wrong.append(f"/healthz {error!r}")

@@ -1,4 +1,4 @@
-"""Bodies that would fill the memory of each service, or keep its event loop busy: it stays within its limit in deploy/,
+"""Clients that would fill the memory of each service, or keep its event loop busy: it stays within its memory limit,
 answers probes and honest clients meanwhile, and has its memory back afterwards."""
 
 from __future__ import annotations
@@ -11,38 +11,54 @@ from typing import Any
 
 import pytest
 
+from tests.processes.attacks import Target, attack
 from tests.processes.conftest import Started
 from tests.processes.floods import MIB, Watch, flood, memory_limit, rss
 from tests.processes.scenery import Scenery
 from tests.processes.scorer_process import ScorerProcess, eventually
 from tests.processes.webhook_process import Api, Refused, WebhookProcess, plain_pod
 from tests.servers.control_plane.control_plane import ControlPlane
+from tests.servers.prometheus import free_port
 
 SERVICES = ("scorer", "extender", "schedule", "webhook")
 PATHS = {"scorer": "/v1/scores", "extender": "/filter", "schedule": "/v1/explain", "webhook": "/mutate"}
 LARGEST = {"scorer": 3 * MIB, "extender": 4 * MIB, "schedule": 3 * MIB, "webhook": 3 * MIB}
+ATTACKS = ("many_headers", "full_buffers", "handshakes", "values_60", "short_chunks", "pipelined", "garbage")
+MOST_LOG = 5_000
+"""Bytes during one attack: a line of each kind."""
 
 
 @pytest.fixture
-def webhook(plane: ControlPlane, tmp_path: Path) -> Iterator[WebhookProcess]:
+def probe_port() -> int:
+    return free_port()
+
+
+@pytest.fixture
+def webhook(plane: ControlPlane, tmp_path: Path, probe_port: int) -> Iterator[WebhookProcess]:
     with Api(plane) as api:
         if not api.crds_are_served():
             api.install_crds()
-    with WebhookProcess(tmp_path / "webhook", plane.kubeconfig) as running:
+    settings = {"webhook": {"probe_port": probe_port}}
+    with WebhookProcess(tmp_path / "webhook", plane.kubeconfig, settings=settings) as running:
         yield running
 
 
 @pytest.fixture
-def service(request: pytest.FixtureRequest, start: Started) -> ScorerProcess:
-    if request.param == "webhook":
+def service(request: pytest.FixtureRequest, start: Started, probe_port: int) -> ScorerProcess:
+    part = request.param
+    if part == "webhook":
         return request.getfixturevalue("webhook")  # type: ignore[no-any-return]
-    if request.param == "extender":
-        return start(settings={"extender": {"deadline": "10s"}}, command="extender")
-    if request.param == "schedule":
+    if part == "schedule":
         with Api(request.getfixturevalue("plane")) as api, suppress(Refused):
             namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "forecast-scheduler"}}
             api.create(namespace)
-    return start(command=request.param, settings={})
+    deadline = {"deadline": "10s"} if part == "extender" else {}
+    return start(command=part, settings={part: {"probe_port": probe_port} | deadline})
+
+
+@pytest.fixture
+def probes(probe_port: int) -> str:
+    return f"http://127.0.0.1:{probe_port}"
 
 
 def _question(part: str, pod: Mapping[str, Any], nodes: list[str]) -> dict[str, Any]:
@@ -68,23 +84,27 @@ def _large(part: str, pod: Mapping[str, Any], size: int) -> bytes:
 
 def _holds(service: ScorerProcess, part: str, watch: Watch) -> None:
     assert watch.highest < memory_limit(part), f"{watch.highest / MIB:.0f} MiB"
+    assert watch.p99 < 0.5, sorted(watch.slow)[-5:]
     assert not watch.wrong, (len(watch.wrong), watch.wrong[:3])
     assert watch.answers > 5
     assert "Traceback" not in service.log, service.log.partition("Traceback")[2][:4000]
 
 
-@pytest.mark.parametrize(("service", "part"), [(one, one) for one in SERVICES], indirect=["service"])
+each_service = pytest.mark.parametrize(("service", "part"), [(one, one) for one in SERVICES], indirect=["service"])
+
+
+@each_service
 def test_bodies_that_stop_before_their_end_and_floods_of_whole_ones(
-    service: ScorerProcess, part: str, cluster: Scenery
+    service: ScorerProcess, part: str, cluster: Scenery, probes: str
 ) -> None:
     pod = plain_pod("any", "any") if part == "webhook" else cluster.pod("any")
     question, path = _question(part, pod, cluster.nodes[:5]), PATHS[part]
     large = _large(part, pod, LARGEST[part])
     expected = service.post(path, question)
     before = rss(service)
-    with Watch(service, path, question) as slow:
+    with Watch(service, probes, path, question) as slow:
         flood(service.url, path, large, clients=200, unsent=1, seconds=3)
-    with Watch(service, path, question) as whole:
+    with Watch(service, probes, path, question) as whole:
         flood(service.url, path, large, clients=60, unsent=0, seconds=3)
     print(
         f"{part}: {before / MIB:.0f} MiB, 200 slow {slow.highest / MIB:.0f} p99 {slow.p99:.2f} s, "
@@ -92,5 +112,25 @@ def test_bodies_that_stop_before_their_end_and_floods_of_whole_ones(
     )
     _holds(service, part, slow)
     _holds(service, part, whole)
+    assert eventually(lambda: rss(service) < 1.1 * before, 60), f"{before / MIB:.0f}, {rss(service) / MIB:.0f} MiB"
+    assert service.post(path, question).keys() == expected.keys()
+
+
+@each_service
+def test_floods_of_connections_headers_and_values(service: ScorerProcess, part: str, cluster: Scenery, probes: str) -> None:
+    pod = plain_pod("any", "any") if part == "webhook" else cluster.pod("any")
+    question, path = _question(part, pod, cluster.nodes[:5]), PATHS[part]
+    frame = json.dumps(_question(part, {}, [])).replace("{}", "%s")
+    port = int(service.url.rpartition(":")[2])
+    target = Target("127.0.0.1", port, path, "/metrics", LARGEST[part], tls=part == "webhook", frame=frame)
+    expected = service.post(path, question)
+    before = rss(service)
+    for name in ATTACKS:
+        logged = len(service.log)
+        with Watch(service, probes, path, question) as watch:
+            attack(name, target, 3)
+        print(f"{part}, {name}: {before / MIB:.0f} MiB, {watch.highest / MIB:.0f} p99 {watch.p99:.2f} s")
+        _holds(service, part, watch)
+        assert len(service.log) - logged < MOST_LOG, service.log[logged:][:3000]
     assert eventually(lambda: rss(service) < 1.1 * before, 60), f"{before / MIB:.0f}, {rss(service) / MIB:.0f} MiB"
     assert service.post(path, question).keys() == expected.keys()
