@@ -117,7 +117,9 @@ def test_bodies_that_stop_before_their_end_and_floods_of_whole_ones(
 
 
 @each_service
-def test_floods_of_connections_headers_and_values(service: ScorerProcess, part: str, cluster: Scenery, probes: str) -> None:
+def test_floods_of_connections_headers_and_values(
+    service: ScorerProcess, part: str, cluster: Scenery, probes: str
+) -> None:
     pod = plain_pod("any", "any") if part == "webhook" else cluster.pod("any")
     question, path = _question(part, pod, cluster.nodes[:5]), PATHS[part]
     frame = json.dumps(_question(part, {}, [])).replace("{}", "%s")
