@@ -164,6 +164,10 @@ def limited_protocol(header_seconds: float, unread_seconds: float, connections: 
             for cycle in self._unanswered:
                 cycle.disconnected = True
                 cycle.message_event.set()
+            # Else they and the connection, with buffers of TLS, keep each other until the garbage collector comes by.
+            for cycle in (*self._unanswered, *filter(None, [self.cycle])):
+                cycle.on_response = _nothing
+            self._unanswered.clear()
 
         def _calm(self) -> None:
             if self._patience is not None:
@@ -177,6 +181,10 @@ def limited_protocol(header_seconds: float, unread_seconds: float, connections: 
                 self._unread = None
 
     return Limited
+
+
+def _nothing() -> None:
+    """An answer is complete that nobody waits for."""
 
 
 class _TooMuch(Exception):

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import logging
+import weakref
 from collections.abc import Callable, Coroutine
 from typing import Any, Self
 
@@ -285,3 +287,26 @@ def test_who_reads_no_answer_makes_room_like_the_idle() -> None:
             assert left.aborted and not kept.aborted
 
     _run(steps())
+
+
+@pytest.mark.parametrize("answered", [True, False])
+def test_nothing_of_a_connection_waits_for_the_garbage_collector(answered: bool) -> None:
+    async def steps() -> None:
+        async with Server() as server:
+            protocol, _ = server.connect()
+            protocol.data_received(ASK if answered else ASK * 3)
+            server.answer.release()
+            await _settle()
+            protocol.connection_lost(None)
+            server.answer.release()
+            await _settle()
+            left = weakref.ref(protocol)
+            del protocol
+            assert left() is None
+
+    gc.collect()
+    gc.disable()
+    try:
+        _run(steps())
+    finally:
+        gc.enable()
