@@ -6,6 +6,7 @@ from __future__ import annotations
 import random
 import socket
 from collections.abc import Iterator
+from contextlib import suppress
 
 import httpx
 import pytest
@@ -34,7 +35,8 @@ def _send(url: str, data: bytes, *, half_close: bool = False) -> bytes:
         try:
             connection.sendall(data)
             if half_close:
-                connection.shutdown(socket.SHUT_WR)
+                with suppress(OSError):  # it has hung up already
+                    connection.shutdown(socket.SHUT_WR)
             while part := connection.recv(65_536):
                 answer += part
         except ConnectionError:
