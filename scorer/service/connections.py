@@ -153,6 +153,7 @@ def limited_protocol(header_seconds: float, unread_seconds: float, connections: 
             self._read_on()
             kept.discard(self)
             self._end_unanswered()
+            self._unset_keepalive_if_required()  # uvicorn's own leaves the timer where the client has reset it
             super().connection_lost(exc)
 
         def _end_unanswered(self) -> None:

@@ -289,15 +289,16 @@ def test_who_reads_no_answer_makes_room_like_the_idle() -> None:
     _run(steps())
 
 
-@pytest.mark.parametrize("answered", [True, False])
-def test_nothing_of_a_connection_waits_for_the_garbage_collector(answered: bool) -> None:
+@pytest.mark.parametrize("error", [None, ConnectionResetError()], ids=["closed", "reset"])
+@pytest.mark.parametrize("requests", [1, 3], ids=["answered", "waiting"])
+def test_nothing_of_a_connection_outlives_it(requests: int, error: Exception | None) -> None:
     async def steps() -> None:
         async with Server() as server:
             protocol, _ = server.connect()
-            protocol.data_received(ASK if answered else ASK * 3)
+            protocol.data_received(ASK * requests)
             server.answer.release()
             await _settle()
-            protocol.connection_lost(None)
+            protocol.connection_lost(error)
             server.answer.release()
             await _settle()
             left = weakref.ref(protocol)
