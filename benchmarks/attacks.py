@@ -56,6 +56,7 @@ class _Seen:
     probes: list[float] = field(default_factory=list)
     health: list[float] = field(default_factory=list)
     honest: list[float] = field(default_factory=list)
+    first: bytes = b""  # the honest answer in good order
     wrong: int = 0
     errors: list[str] = field(default_factory=list)
 
@@ -97,7 +98,7 @@ def _all_attacked(
 def _attacked(label: str, one: Attacked, name: str, seconds: float, settle: float, calm: _Seen) -> list[str]:
     """Attack, print the row, and return what missed its limit."""
     before, logged = calm.resident[-1], len(one.process.log)
-    seen = _watched(one, lambda: attack(name, one.target, seconds))
+    seen = _watched(one, lambda: attack(name, one.target, seconds), calm.first)
     log, most = len(one.process.log) - logged, max(seen.resident)
     deadline = time.monotonic() + settle
     while (after := resident_bytes(one.pid)) > _BACK * before and time.monotonic() < deadline:
@@ -120,11 +121,11 @@ def _attacked(label: str, one: Attacked, name: str, seconds: float, settle: floa
     return missed
 
 
-def _watched(one: Attacked, act: Callable[[], None]) -> _Seen:
-    """What is seen of the service while `act` runs."""
+def _watched(one: Attacked, act: Callable[[], None], first: bytes = b"") -> _Seen:
+    """What is seen of the service while `act` runs. first: the honest answer before; empty = it is asked for."""
     seen = _Seen()
     with _asking(one) as (health, honest):
-        first = honest()
+        seen.first = first or honest()
         over = threading.Event()
 
         def watch(look: Callable[[], None]) -> None:
@@ -138,7 +139,7 @@ def _watched(one: Attacked, act: Callable[[], None]) -> _Seen:
             except httpx.HTTPError as error:
                 seen.errors.append(repr(error))
             else:
-                seen.wrong += not one.right(answer, first)
+                seen.wrong += not one.right(answer, seen.first)
             seen.honest.append(time.perf_counter() - began)
 
         def probed(url: str, took: list[float]) -> None:

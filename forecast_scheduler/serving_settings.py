@@ -57,7 +57,7 @@ class ServingSettings(SettingGroup):
     max_body_bytes: int = Field(default=3 * 2**20, gt=0)
     """Of a request. All bodies together get 8 times as much memory."""
 
-    max_concurrent: int = Field(default=64, gt=0)
+    max_concurrent: int = Field(default=256, gt=0)
     """Requests at work at once; more are turned away with 503."""
 
     drain: Duration = Field(default=0, ge=0)

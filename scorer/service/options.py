@@ -31,7 +31,7 @@ class ServiceOptions:
     token_files: tuple[Path, ...] = ()
     metrics_open: bool = False
     max_body_bytes: int = 3 * 2**20
-    max_concurrent: int = 64
+    max_concurrent: int = 256
     deadline_seconds: float = 10.0
     max_nodes: int = 50_000
     node_metrics: bool = True

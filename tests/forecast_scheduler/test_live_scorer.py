@@ -83,7 +83,7 @@ def test_the_settings_as_they_come_are_the_defaults_of_the_scorer() -> None:
     settings = Settings()
     assert scorer_options(settings) == ScorerOptions()
     assert server_options(settings.scorer).port == 8080
-    assert service_options(settings.scorer).max_concurrent == 64
+    assert service_options(settings.scorer).max_concurrent == 256
 
 
 def test_settings_reach_the_scorer() -> None:
