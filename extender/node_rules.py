@@ -22,9 +22,8 @@ from extender.card_types.options import CardOptions
 from extender.card_types.plugins import CardPlugins, card_plugins
 from extender.filters.annotations import MACHINE_GROUP
 from extender.filters.filter import ClusterView, Filter
-from extender.framework.gangs.directory import GangDirectory
+from extender.framework.gangs.gangs import Gangs
 from extender.framework.plugins import NodePreference
-from extender.framework.profile import SchedulingProfile
 from extender.gpu.devices.device_table import Choose, DeviceTable
 from extender.gpu.devices.filter import GpuDevices
 from extender.gpu.devices.options import DeviceOptions
@@ -32,6 +31,7 @@ from extender.machine_groups.options import GroupOptions
 from extender.machine_groups.plugins import GroupPlugins, group_plugins
 from extender.policies.policy import Policies
 from extender.topology.decoding import node_resource_topologies
+from extender.topology.members import FiltersOf
 from extender.topology.options import TopologyOptions
 from extender.topology.plugins import TopologyPlugins, topology_plugins
 from scorer.assuming import AssumingCluster
@@ -58,11 +58,11 @@ class ProfileFilters:
     """All filters that a pod has to pass, by its profile: members of one gang may be of several. The profiles are made
     last, and filled in here."""
 
-    profiles: Mapping[str, SchedulingProfile] = field(default_factory=dict)
+    by_scheduler_name: Mapping[str, FiltersOf] = field(default_factory=dict)
 
     def __call__(self, pod: PodInfo) -> Sequence[Filter]:
-        profile = self.profiles.get(pod.scheduler_name)
-        return () if profile is None else profile.filters_for(profile.policies.choose(pod).policy)
+        filters_of = self.by_scheduler_name.get(pod.scheduler_name)
+        return () if filters_of is None else filters_of(pod)
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,7 +171,7 @@ class NodeRules:
 def node_rules(
     cluster: AssumingCluster,
     options: NodeRuleOptions,
-    gangs: GangDirectory | None,
+    gangs: Gangs | None,
     *,
     clock: Callable[[], float],
     class_resources: Container[str] = frozenset(),

@@ -17,7 +17,8 @@ from extender.binding import ApiServerBinder
 from extender.charge_metrics import ChargeCollector
 from extender.decisions.capacity_events import CapacityEvents
 from extender.decisions.event import CONTROLLER
-from extender.decisions.events import EventSink, api_server_post
+from extender.decisions.event_posting import api_server_post
+from extender.decisions.events import EventSink
 from extender.decisions.log import DecisionLog, open_decision_log
 from extender.decisions.metrics import DecisionCollector
 from extender.decisions.recorder import DecisionRecorder

@@ -92,7 +92,7 @@ def profiles_of(
         )
         for name, own in _own(settings, jobs, gpus)
     }
-    rules.profile_filters.profiles = profiles
+    rules.profile_filters.by_scheduler_name = {name: one.filters_of for name, one in profiles.items()}
     rules.choose_by(policies)
     return profiles
 

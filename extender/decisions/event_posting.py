@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 from urllib.parse import quote
 
@@ -16,7 +17,7 @@ from kubernetes import client
 from extender.decisions.outbox import Outbox
 from scorer.cluster.kubernetes_client import send
 
-__all__ = ["EventPosting", "Post", "api_server_post"]
+__all__ = ["EventFigures", "EventPosting", "Post", "api_server_post"]
 
 logger = logging.getLogger(__name__)
 
@@ -24,6 +25,16 @@ T = TypeVar("T")
 
 Post = Callable[[str, bytes], int]
 """Sends a JSON body to a path of the API server and returns the status; raises urllib3's HTTPError and OSError."""
+
+
+@dataclass(frozen=True, slots=True)
+class EventFigures:
+    """Events since the start. limited: more than the rate; dropped: the queue was full; failed: refused or lost."""
+
+    posted: int
+    limited: int
+    dropped: int
+    failed: int
 
 
 class EventPosting(Generic[T]):

@@ -6,27 +6,16 @@ Needs `create` on events.events.k8s.io in every namespace that has pods (docs/sh
 from __future__ import annotations
 
 import threading
-from dataclasses import dataclass
 from typing import Any
 
 from extender.decisions.decision import Binding, decision_of, slimmed
 from extender.decisions.event import event_of
-from extender.decisions.event_posting import EventPosting, Post, api_server_post
+from extender.decisions.event_posting import EventFigures, EventPosting, Post
 from extender.decisions.token_bucket import TokenBucket
 
-__all__ = ["EventFigures", "EventSink", "Post", "api_server_post"]
+__all__ = ["EventSink"]
 
 _MAX_WAITING = 200
-
-
-@dataclass(frozen=True, slots=True)
-class EventFigures:
-    """Decisions since the start. limited: more than the rate; dropped: the queue was full; failed: refused or lost."""
-
-    posted: int
-    limited: int
-    dropped: int
-    failed: int
 
 
 class EventSink:

@@ -64,6 +64,10 @@ class SchedulingProfile:
     score_per_point: float = 0.2
     _filters_of: dict[int, tuple[Policy, tuple[Filter, ...]]] = field(default_factory=dict)
 
+    def filters_of(self, pod: PodInfo) -> tuple[Filter, ...]:
+        """All filters that a pod of this profile has to pass, by the policy that holds for it."""
+        return self.filters_for(self.policies.choose(pod).policy)
+
     def filters_for(self, policy: Policy) -> tuple[Filter, ...]:
         """All filters for pods of a policy, PreFilter plugins first."""
         known = self._filters_of.get(id(policy))

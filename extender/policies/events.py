@@ -12,8 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from extender.decisions.api_event import EventSource, api_event
-from extender.decisions.event_posting import EventPosting, Post
-from extender.decisions.events import EventFigures
+from extender.decisions.event_posting import EventFigures, EventPosting, Post
 from extender.decisions.token_bucket import TokenBucket
 from extender.policies.mistakes import way_out
 from extender.policies.policy import POLICY_ANNOTATION, shortened_name

@@ -20,7 +20,7 @@ import numpy as np
 from extender.filters.filter import ClusterView, Filter, Rejection
 from extender.filters.found import every_node, found
 from extender.framework.events import ClusterEvent, EventKind
-from extender.framework.gangs.directory import GangDirectory
+from extender.framework.gangs.gangs import Gangs
 from extender.framework.plugins import Hint, Preferred
 from extender.gpu.devices.device_table import DeviceTable
 from extender.index.node_labels import ABSENT, LabelColumn
@@ -51,7 +51,7 @@ class GangTopology:
         }
     )
 
-    def __init__(self, gangs: GangDirectory, devices: DeviceTable, filters_of: FiltersOf) -> None:
+    def __init__(self, gangs: Gangs, devices: DeviceTable, filters_of: FiltersOf) -> None:
         """filters_of: all filters of a pod's profile, this one among them or not."""
         self.chosen: Counter[int] = Counter()
         self._gangs, self._devices, self._filters_of = gangs, devices, filters_of

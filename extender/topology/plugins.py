@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from extender.filters.filter import Filter
-from extender.framework.gangs.directory import GangDirectory
+from extender.framework.gangs.gangs import Gangs
 from extender.framework.plugins import NodePreference
 from extender.gpu.devices.device_table import DeviceTable
 from extender.topology.gang_topology import GangTopology
@@ -54,7 +54,7 @@ class TopologyPlugins:
 def topology_plugins(
     state: ClusterState,
     devices: DeviceTable,
-    gangs: GangDirectory | None,
+    gangs: Gangs | None,
     filters_of: FiltersOf,
     options: TopologyOptions,
     *,

@@ -19,8 +19,8 @@ from uvicorn.protocols.http.flow_control import FlowControl
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
 from scorer.service.heap_trim import HeapTrim
+from scorer.service.open_paths import OPEN_PATHS
 from scorer.service.quiet_log import QuietLog
-from scorer.service.security import OPEN_PATHS
 
 __all__ = ["MOST_BESIDE_BODY", "MOST_UNREAD", "limited_protocol"]
 

@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from scorer.service.errors import ErrorAnswer, error_response
-from scorer.service.security import OPEN_PATHS
+from scorer.service.open_paths import OPEN_PATHS
 
 __all__ = ["ANY_HOST", "HostCheck", "Hosts"]
 

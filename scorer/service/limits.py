@@ -18,8 +18,8 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from scorer.service.body_budget import BYTES_OF_A_VALUE, BodyBudget, Dropped, HeldBody, is_large, json_values
 from scorer.service.errors import ErrorAnswer, error_response
+from scorer.service.open_paths import OPEN_PATHS
 from scorer.service.quiet_log import QuietLog
-from scorer.service.security import OPEN_PATHS
 
 __all__ = ["BodyLimit", "Busy", "Deadline", "Guard"]
 

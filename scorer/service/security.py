@@ -20,14 +20,12 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from forecast.errors import InputError
 from scorer.service.errors import ErrorAnswer, error_response
 from scorer.service.kubernetes_access import KubernetesAccess, Verdict
-from scorer.service.routes.page import PAGE_FILES
+from scorer.service.open_paths import OPEN_PATHS
 
-__all__ = ["OPEN_PATHS", "Authentication", "BearerTokens", "SecurityHeaders", "add_authentication", "bearer_token"]
+__all__ = ["Authentication", "BearerTokens", "SecurityHeaders", "add_authentication", "bearer_token"]
 
 logger = logging.getLogger(__name__)
 
-# Kubernetes probes carry no token; the page's files hold no data.
-OPEN_PATHS = frozenset({"/healthz", "/readyz", *PAGE_FILES})
 CHECK_SECONDS = 1.0
 
 Stamp = tuple[int, int, int]

@@ -8,7 +8,8 @@ from typing import Any
 
 import urllib3
 
-from extender.decisions.events import EventFigures, EventSink, api_server_post
+from extender.decisions.event_posting import EventFigures, api_server_post
+from extender.decisions.events import EventSink
 from scorer.cluster.kubernetes_client import api_client
 from tests.cluster.stored_objects import eventually
 from tests.extender.decisions.made_up import advice, binding

@@ -12,7 +12,7 @@ import pytest
 import yaml
 
 from extender import api_answer
-from extender.decisions.events import api_server_post
+from extender.decisions.event_posting import api_server_post
 from extender.framework.binding.session import ApiSession
 from extender.framework.gangs.decoding import POD_GROUPS
 from extender.framework.gangs.directory import GangDirectory

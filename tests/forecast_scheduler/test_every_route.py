@@ -20,8 +20,8 @@ from extender.job.service.answers import JobReports
 from extender.job.service.routes import jobs_router
 from extender.service.options import ServiceOptions as ExtenderOptions
 from extender.webhook.options import WebhookOptions
+from scorer.service.open_paths import PAGE_FILES
 from scorer.service.options import ServiceOptions
-from scorer.service.routes.page import PAGE_FILES
 from tests.extender.framework.service.simple_scheduling import SimpleScheduling
 from tests.extender.service.simple_extender import SimpleBinder, SimpleExtender
 from tests.extender.webhook.simple_store import SimpleStore, simple_review

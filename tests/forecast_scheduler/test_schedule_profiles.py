@@ -51,7 +51,7 @@ def test_plain_pods_go_in_batches_whatever_runs_beside_their_profile(profiles: l
     assert by_name.keys() == {NAMES[profile] for profile in profiles}
     for name, profile in by_name.items():
         plain = replace(pod("plain"), scheduler_name=name)
-        filters = profile.filters_for(profile.policies.choose(plain).policy)
+        filters = profile.filters_of(plain)
         one_by_one = [one.name for one in filters if not is_asked_once([one], plain, tables.view)]
         assert one_by_one == [], f"{name}: like pods are looked at one by one because of these"
 

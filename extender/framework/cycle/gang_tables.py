@@ -54,7 +54,7 @@ class CycleTables:
     def filters_of(self, pod: PodInfo) -> Sequence[Filter]:
         """Filters of the pod's profile and policy; with `within`, those that know domains allow these nodes alone."""
         profile = self._profiles[pod.scheduler_name]
-        filters = profile.filters_for(profile.policies.choose(pod).policy)
+        filters = profile.filters_of(pod)
         within = self.within
         if within is None:
             return filters

@@ -9,8 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from extender.decisions.api_event import EventSource, api_event
-from extender.decisions.event_posting import EventPosting, Post
-from extender.decisions.events import EventFigures
+from extender.decisions.event_posting import EventFigures, EventPosting, Post
 from extender.decisions.token_bucket import TokenBucket
 from extender.framework.gangs.pod_group import PodGroupInfo
 from extender.framework.gangs.verdict import Reason

@@ -8,20 +8,10 @@ from importlib import resources
 from fastapi import APIRouter, Request
 from starlette.responses import Response
 
+from scorer.service.open_paths import PAGE_FILES
 from scorer.service.report_file import REPORT_POLICY
 
-__all__ = ["PAGE_FILES", "page_router"]
-
-PAGE_FILES = {
-    "/": ("index.html", "text/html; charset=utf-8"),
-    "/page.js": ("page.js", "text/javascript; charset=utf-8"),
-    "/chart.js": ("chart.js", "text/javascript; charset=utf-8"),
-    "/heatmap.js": ("heatmap.js", "text/javascript; charset=utf-8"),
-    "/format.js": ("format.js", "text/javascript; charset=utf-8"),
-    "/page.css": ("page.css", "text/css; charset=utf-8"),
-    "/icon.svg": ("icon.svg", "image/svg+xml"),
-    "/report-view": ("report-view.html", "text/html; charset=utf-8"),
-}
+__all__ = ["page_router"]
 
 # An empty window that the page fills with the report, which a link with a token in no header could not fetch.
 _POLICIES = {"/report-view": REPORT_POLICY}

@@ -8,7 +8,7 @@ from typing import Any
 import orjson
 import pytest
 
-from extender.decisions.events import EventFigures
+from extender.decisions.event_posting import EventFigures
 from extender.policies.compiling import PolicyDefaults
 from extender.policies.config_map import PolicyConfigMap, policy_text, watched_config_map
 from extender.policies.config_map_source import _TIMING, ConfigMapSink

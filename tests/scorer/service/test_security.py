@@ -8,8 +8,8 @@ import pytest
 
 from forecast.errors import InputError
 from scorer.service.app import create_app
+from scorer.service.open_paths import PAGE_FILES
 from scorer.service.options import ServiceOptions
-from scorer.service.routes.page import PAGE_FILES
 from scorer.service.security import BearerTokens
 from tests.scorer.service.app_client import AppClient
 from tests.scorer.service.fake_scorer import FakeScorer

@@ -7,7 +7,7 @@ from typing import Any
 
 import orjson
 
-from extender.decisions.events import EventFigures
+from extender.decisions.event_posting import EventFigures
 from extender.framework.gangs.group_events import GroupEvents, Turns
 from extender.framework.gangs.pod_group import PodGroupStatus
 from extender.framework.gangs.verdict import Reason
