@@ -37,7 +37,8 @@ from trainer.own_history.store import OwnHistory
 from trainer.prometheus.connection import Connection, ConnectionOptions
 from trainer.prometheus.queries import fill
 from trainer.prometheus.recorded import NODE_USAGE, POD_INFO, POD_USAGE, recorded_pods
-from trainer.prometheus.source import PrometheusSource, SourceOptions
+from trainer.prometheus.source import PrometheusSource
+from trainer.prometheus.source_options import SourceOptions
 from trainer.reading import read_new_days
 
 _STEP, _SCRAPE, _PODS_PER_NODE = 300, 60, 20

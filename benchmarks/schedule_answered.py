@@ -23,7 +23,7 @@ from extender.framework.binding.session import ApiSession
 from extender.framework.metrics import SchedulingMetrics
 from extender.framework.reporting.reports import Reports
 from extender.policies.policy import OnePolicy, Policy
-from forecast_scheduler.live_schedule import LoopParts
+from forecast_scheduler.loop_parts import LoopParts
 from forecast_scheduler.schedule_loop import ScheduleLoop
 from forecast_scheduler.schedule_options import schedule_policy
 from forecast_scheduler.schedule_tables import schedule_tables

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Final, Literal, Self
 
 from pydantic import Field, model_validator
 
-from forecast_scheduler.queue_settings import MOVED_KEYS
 from forecast_scheduler.setting_group import Duration, SettingGroup, check_names
 
 __all__ = [
@@ -16,6 +15,14 @@ __all__ = [
     "StormSettings",
     "ValleySettings",
 ]
+
+_MOVED_KEYS: Final = {
+    "queues": "queues",
+    "longest_wait": "longest_wait",
+    "due_lead": "due_lead",
+    "online_weight": "unqueued_weight",
+}
+"""Keys that were under schedule.job, and their names under schedule."""
 
 
 Name = Annotated[str, Field(min_length=1, max_length=63)]
@@ -142,7 +149,7 @@ class JobSettings(SettingGroup):
     @model_validator(mode="before")
     @classmethod
     def _moved(cls, given: Any) -> Any:
-        for key, name in MOVED_KEYS.items():
+        for key, name in _MOVED_KEYS.items():
             if isinstance(given, dict) and key in given:
                 raise ValueError(
                     f"schedule.job.{key} is now schedule.{name}, for pods of every profile; a queue with "

@@ -33,11 +33,12 @@ from extender.framework.sharing.sharing import NodeSharing
 from extender.framework.sharing.told import CONTROLLER
 from extender.gpu.profile import GPU
 from extender.index.index import INDEXED_KINDS
-from extender.policies.policy import OnePolicy, Policies
+from extender.policies.policy import OnePolicy
 from forecast_scheduler.gpu_care import GpuCare
 from forecast_scheduler.job_care import JobCare, JobQueueView
 from forecast_scheduler.live_policies import open_policies
 from forecast_scheduler.live_scorer import Inputs, check_inputs, open_scorer
+from forecast_scheduler.loop_parts import LoopParts
 from forecast_scheduler.node_rule_care import NodeRuleCare
 from forecast_scheduler.queue_care import QueueCare
 from forecast_scheduler.schedule_loop import ScheduleLoop
@@ -57,7 +58,7 @@ from scorer.cluster.kubernetes_source import ResourceSource
 from scorer.every import Every
 from scorer.scorer import Scorer
 
-__all__ = ["LiveSchedule", "Loop", "LoopParts", "loop_of", "open_schedule"]
+__all__ = ["LiveSchedule", "Loop", "loop_of", "open_schedule"]
 
 _UPKEEP_SECONDS: Final = 1.0
 _SPARE_CONNECTIONS: Final = 64
@@ -88,27 +89,6 @@ class Loop(Protocol):
 
     def stop(self) -> None:
         """Pop no more, and wait for bindings under way, `binding_timeout` at most."""
-
-
-@dataclass(frozen=True, slots=True)
-class LoopParts:
-    """What a loop is made of.
-
-    waits_for : what has to be read before the first pod is placed, "" = nothing any more
-    may_write : whether this replica leads and is no dry run; the session asks it, too
-    instance  : name of this replica, as events show it
-    """
-
-    settings: ScheduleSettings
-    scorer: Scorer
-    tables: ScheduleTables
-    policies: Policies
-    session: ApiSession
-    reports: Reports | LoggedReports
-    metrics: SchedulingMetrics
-    waits_for: Callable[[], str]
-    may_write: Callable[[], bool]
-    instance: str
 
 
 def loop_of(parts: LoopParts) -> Loop:

@@ -43,7 +43,8 @@ def open_connection(
 def open_source(settings: PrometheusSettings, url: str) -> PrometheusSource:
     """The server at `url`, asked as the settings say; nothing is sent yet. Raises InputError."""
     # Tables of days bring pandas and pyarrow, 80 MB that services which only ask what is used now need not have.
-    from trainer.prometheus.source import PrometheusSource, SourceOptions
+    from trainer.prometheus.source import PrometheusSource
+    from trainer.prometheus.source_options import SourceOptions
 
     connection = open_connection(settings, url, timeout_seconds=settings.timeout, patience_seconds=settings.patience)
     return PrometheusSource(

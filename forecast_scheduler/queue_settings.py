@@ -1,26 +1,14 @@
-"""Settings of queues, for pods of every profile (docs/queues.md), and the options that come of them."""
+"""Settings of queues, for pods of every profile (docs/queues.md)."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Final, Literal
+from typing import Annotated, Literal
 
 from pydantic import Field
 
-from extender.queues.options import FairOptions, Order, PodQueue
 from forecast_scheduler.setting_group import SettingGroup
 
-if TYPE_CHECKING:
-    from forecast_scheduler.schedule_settings import ScheduleSettings
-
-__all__ = ["MOVED_KEYS", "QueueSettings", "fair_options", "pod_queues"]
-
-MOVED_KEYS: Final = {
-    "queues": "queues",
-    "longest_wait": "longest_wait",
-    "due_lead": "due_lead",
-    "online_weight": "unqueued_weight",
-}
-"""Keys that were under schedule.job, and their names under schedule."""
+__all__ = ["QueueSettings"]
 
 
 class QueueSettings(SettingGroup):
@@ -52,28 +40,3 @@ class QueueSettings(SettingGroup):
 
     most_per_turn: int = Field(default=0, ge=0)
     """Pods placed in one turn; 0: as many as go together."""
-
-
-def pod_queues(settings: ScheduleSettings) -> list[PodQueue]:
-    """Raises InputError, see PodQueue."""
-    return [
-        PodQueue(
-            name=one.name,
-            namespaces=tuple(one.namespaces),
-            profiles=tuple(one.profiles),
-            labels=one.labels,
-            order=Order(one.order),
-            weight=one.weight,
-            owner_label=one.owner_label,
-            owner_weights=one.owner_weights,
-            most_per_turn=one.most_per_turn,
-        )
-        for one in settings.queues
-    ]
-
-
-def fair_options(settings: ScheduleSettings) -> FairOptions:
-    """Whose turn it is."""
-    return FairOptions(
-        unqueued_weight=settings.unqueued_weight, longest_wait=settings.longest_wait, due_lead=settings.due_lead
-    )

@@ -27,7 +27,7 @@ from extender.queues.shares import CardAmounts, Shares
 from extender.queues.sorting import FlowSort
 from extender.queues.units import QueueUnits
 from forecast_scheduler.job_options import serverless_options
-from forecast_scheduler.queue_settings import fair_options, pod_queues
+from forecast_scheduler.queue_options import fair_options, pod_queues
 from forecast_scheduler.schedule_settings import ScheduleSettings
 from scorer.assuming import AssumingCluster
 from scorer.cluster.objects import NodeInfo, PodInfo

@@ -5,7 +5,6 @@ from __future__ import annotations
 import gc
 import time
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from extender.framework.binding.cycles import BindingCycles
 from extender.framework.binding.in_flight_limit import InFlightLimit
@@ -19,13 +18,11 @@ from extender.framework.preemption.expected_node import ExpectedNode
 from extender.framework.scheduler import LoopOptions, Scheduler
 from extender.framework.settling import Settling
 from extender.framework.volumes.volume_binding import VolumeBinding
+from forecast_scheduler.loop_parts import LoopParts
 from forecast_scheduler.placing_core import placing_core
 from forecast_scheduler.schedule_options import queue_options
 from forecast_scheduler.schedule_profiles import live_profiles
 from scorer.every import Every
-
-if TYPE_CHECKING:
-    from forecast_scheduler.live_schedule import LoopParts
 
 __all__ = ["ScheduleLoop"]
 

@@ -6,7 +6,6 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING
 
 from extender.filters.filter import Filter
 from extender.filters.node_resources_fit import NodeResourcesFit
@@ -30,12 +29,10 @@ from extender.online.profile import ONLINE
 from extender.policies.policy import Policies
 from forecast_scheduler.gpu_tables import GpuTables
 from forecast_scheduler.job_tables import JobTables
+from forecast_scheduler.loop_parts import LoopParts
 from forecast_scheduler.schedule_options import preemption_options
 from forecast_scheduler.schedule_settings import ScheduleSettings
-
-if TYPE_CHECKING:
-    from forecast_scheduler.live_schedule import LoopParts
-    from forecast_scheduler.schedule_tables import ScheduleTables
+from forecast_scheduler.schedule_tables import ScheduleTables
 
 __all__ = ["assembled_profiles", "live_profiles", "profiles_of"]
 

@@ -11,8 +11,9 @@ from typing import Any
 import pytest
 
 from forecast.errors import ForecastError, InputError
-from forecast_scheduler.live_schedule import LiveSchedule, LoopParts, open_schedule
+from forecast_scheduler.live_schedule import LiveSchedule, open_schedule
 from forecast_scheduler.live_scorer import Inputs
+from forecast_scheduler.loop_parts import LoopParts
 from forecast_scheduler.settings import Settings, with_options
 from tests.extender.framework.binding.made_up import pod_info
 from tests.processes.scorer_process import eventually

@@ -13,7 +13,8 @@ from pydantic import BaseModel, ValidationError
 from extender.queues.options import FairOptions
 from forecast.errors import InputError
 from forecast_scheduler.job_settings import ProviderSettings
-from forecast_scheduler.queue_settings import QueueSettings, fair_options
+from forecast_scheduler.queue_options import fair_options
+from forecast_scheduler.queue_settings import QueueSettings
 from forecast_scheduler.schedule_settings import ScheduleSettings
 from forecast_scheduler.settings import Settings, load_settings, with_options
 

@@ -17,7 +17,8 @@ from trainer.lease import LeaseLost
 from trainer.own_history.store import OwnHistory
 from trainer.prometheus.day_tables import DayTables
 from trainer.prometheus.errors import Unreachable
-from trainer.prometheus.source import PrometheusSource, SourceOptions
+from trainer.prometheus.source import PrometheusSource
+from trainer.prometheus.source_options import SourceOptions
 from trainer.reading import Reading, read_new_days
 
 N_DAYS = 5

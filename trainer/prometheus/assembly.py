@@ -5,7 +5,6 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -20,10 +19,8 @@ from trainer.prometheus.labels import node_names, pod_names
 from trainer.prometheus.node_facts import NodeFacts
 from trainer.prometheus.pods_of_day import PodsOfDay
 from trainer.prometheus.samples import Samples, place
+from trainer.prometheus.source_options import SourceOptions
 from trainer.prometheus.units import check_units
-
-if TYPE_CHECKING:
-    from trainer.prometheus.source import SourceOptions
 
 __all__ = ["DayRead", "assemble"]
 

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -32,9 +31,7 @@ from trainer.prometheus.pods_of_day import owners_of, pods_of_day
 from trainer.prometheus.reader import DayReader, Question
 from trainer.prometheus.recorded import recorded_info, recorded_nodes, recorded_pods
 from trainer.prometheus.samples import Samples, covered_ticks
-
-if TYPE_CHECKING:
-    from trainer.prometheus.source import SourceOptions
+from trainer.prometheus.source_options import SourceOptions
 
 __all__ = ["read_day"]
 

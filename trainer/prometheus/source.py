@@ -10,7 +10,6 @@ How a day is read is in `day_reading`; nothing is kept between days, so memory d
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, time, timedelta
 
 from forecast.errors import InputError
@@ -21,12 +20,12 @@ from trainer.prometheus.day_reading import read_day
 from trainer.prometheus.day_tables import DayTables
 from trainer.prometheus.errors import TooManySamples
 from trainer.prometheus.labels import node_names, pod_names
-from trainer.prometheus.log_gauge import DEFAULT_ROTATION_CAP_BYTES
-from trainer.prometheus.log_source import LOG_METRICS, LogSource
+from trainer.prometheus.log_source import LOG_METRICS
 from trainer.prometheus.queries import Queries, fill
 from trainer.prometheus.recorded import NODE_USAGE, POD_INFO, POD_USAGE
+from trainer.prometheus.source_options import SourceOptions
 
-__all__ = ["DayTables", "PrometheusSource", "SourceOptions"]
+__all__ = ["DayTables", "PrometheusSource"]
 
 _MOST_SKEW_SECONDS = 60
 _HOUR = 3600
@@ -44,29 +43,6 @@ _NEEDED = ("pod_cpu", "pod_memory")
 _DAYS_AT_ONCE = 7
 _CHECKED = ("pod_cpu", "pod_memory", "pod_disk", "pod_network", "pod_log")
 _CHECKED_NODES = ("node_cpu", "node_memory", "node_disk", "node_network", "node_log")
-
-
-@dataclass(frozen=True, slots=True)
-class SourceOptions:
-    """What to read and how.
-
-    step_seconds     : of the samples; must divide an hour
-    max_samples      : most points asked for in one query
-    parallel         : queries under way at once
-    *_capacity       : bytes/s every node can do, which Prometheus does not know; None = not a limit, for the network
-                       the speed of the physical interfaces
-    """
-
-    step_seconds: int = 300
-    queries: Queries = field(default_factory=Queries)
-    log_source: LogSource = LogSource.AUTO
-    log_rotation_cap_bytes: float = DEFAULT_ROTATION_CAP_BYTES
-    max_samples: int = 2_000_000
-    parallel: int = 4
-    use_recording_rules: bool = True
-    disk_capacity: float | None = None
-    network_capacity: float | None = None
-    log_capacity: float | None = None
 
 
 class PrometheusSource:

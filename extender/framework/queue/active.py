@@ -12,8 +12,7 @@ from collections.abc import Sequence
 
 from extender.framework.plugins import FlowHead, FlowOrder, QueueSort, SortedUnit, Turn
 from extender.framework.queue.flow import Flow
-from extender.framework.queue.queued import QueuedPod
-from extender.framework.queue.unit import Unit
+from extender.framework.queue.queued import QueuedPod, Unit
 
 __all__ = ["ActiveUnits"]
 

@@ -6,8 +6,7 @@ import math
 
 from extender.framework.plugins import FlowHead, Pick, SortedUnit
 from extender.framework.queue.lazy_heap import LazyHeap
-from extender.framework.queue.queued import QueuedPod
-from extender.framework.queue.unit import Unit
+from extender.framework.queue.queued import QueuedPod, Unit
 
 __all__ = ["Flow", "sorted_unit"]
 

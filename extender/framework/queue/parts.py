@@ -10,8 +10,7 @@ from extender.framework.queue.active import ActiveUnits
 from extender.framework.queue.asking import Asking
 from extender.framework.queue.in_flight import InFlight
 from extender.framework.queue.lazy_heap import LazyHeap
-from extender.framework.queue.queued import Part, QueuedPod
-from extender.framework.queue.unit import Unit
+from extender.framework.queue.queued import Part, QueuedPod, Unit
 from extender.framework.queue.unschedulable import UnschedulablePods
 
 __all__ = ["Parts"]

@@ -1,19 +1,19 @@
-"""A pod in the queue, what is popped, and what the queue tells of who waits."""
+"""A pod in the queue with its unit and cohort, what is popped, and what the queue reports about waiting pods."""
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
+from extender.framework.queue.asking import Questions
+from extender.framework.queue.in_flight import Mark
+from extender.framework.queue.lazy_heap import LazyHeap
+from extender.framework.queue.unit import UnitOf
 from scorer.cluster.objects import PodInfo
 
-if TYPE_CHECKING:
-    from extender.framework.queue.in_flight import Mark
-    from extender.framework.queue.unit import Unit
-    from extender.framework.queue.unschedulable import Cohort
-
-__all__ = ["SHOWN", "WAITING", "Part", "Popped", "QueuedPod", "WaitingPod"]
+__all__ = ["SHOWN", "WAITING", "Cohort", "Part", "Popped", "QueuedPod", "Unit", "WaitingPod"]
 
 
 class Part(StrEnum):
@@ -65,6 +65,71 @@ class QueuedPod:
     version: int = field(default=0, repr=False)  # in flight: Unit.version when it was popped
     changed: bool = field(default=False, repr=False)  # in flight: so that it may fit now
     cohort: Cohort | None = field(default=None, repr=False)  # unschedulable: whom it shares questions with
+
+
+class Unit:
+    """A unit while there are pods of it.
+
+    key      : as UnitOf says
+    number   : how many units were there before it
+    is_gang  : all waiting members are in one part, back off as one and are popped as one
+    priority : of all its pods; None = a gang, whose pods may differ
+    since    : unix seconds, None = as its pods say
+    flow     : that it is sorted in
+    due      : unix seconds, inf = none
+    members  : all its pods by UID, in flight and gated ones too
+    active   : those that are active, by number
+    attempts : of a gang, since one of it was placed
+    until    : own seconds; of a gang, how long it backs off
+    version  : rises when members in flight are to be tried again, whatever rejects them
+    n_gated  : members that the gate keeps out
+    place    : (priority, since, due) as it is sorted now; None = nothing is active
+    rank     : what the sort makes of it
+    due_rank : among those of its flow that have a due time; None = it is not among them
+    """
+
+    __slots__ = (
+        "active", "attempts", "due", "due_rank", "flow", "is_gang", "key", "members", "n_gated", "number", "place",
+        "priority", "rank", "since", "until", "version",
+    )  # fmt: skip
+
+    def __init__(self, of: UnitOf, number: int, priority: int | None) -> None:
+        self.key, self.is_gang, self.since = of.key, of.is_gang, of.since
+        self.flow, self.due = of.flow, of.due
+        self.number, self.priority = number, priority
+        self.members: dict[str, QueuedPod] = {}
+        self.active: LazyHeap[QueuedPod] = LazyHeap()
+        self.attempts = self.version = self.n_gated = 0
+        self.until = 0.0
+        self.place: tuple[int, float, float] | None = None
+        self.rank: tuple[tuple[float, ...], str, int] | None = None
+        self.due_rank: tuple[int, float, int] | None = None
+
+    def follow(self, of: UnitOf) -> None:
+        """One of its pods says this of it now."""
+        self.since = of.since
+        if of.due != self.due:
+            self.due = min(self.due, of.due) if self.is_gang else of.due
+
+    def paused(self) -> list[QueuedPod]:
+        """Members of a gang that a gate only asked to wait, one by one: they go on with the first that does."""
+        if not self.is_gang or not self.n_gated:
+            return []
+        return [member for member in self.in_part(Part.GATED) if member.timer is not None]
+
+    def in_part(self, *parts: Part) -> list[QueuedPod]:
+        """Members that are in one of these parts."""
+        return [member for member in self.members.values() if member.part in parts]
+
+
+class Cohort:
+    """pods: in the order in which they came; example: one of them; questions: asked about an event for all of them."""
+
+    __slots__ = ("example", "key", "pods", "questions")
+
+    def __init__(self, key: Hashable, example: PodInfo, questions: Questions) -> None:
+        self.key, self.example, self.questions = key, example, questions
+        self.pods: dict[QueuedPod, None] = {}
 
 
 @dataclass(frozen=True, slots=True)

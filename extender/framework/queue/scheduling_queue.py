@@ -36,8 +36,8 @@ from extender.framework.queue.backoff import backoff_seconds
 from extender.framework.queue.likeness import likeness, matters
 from extender.framework.queue.options import QueueOptions
 from extender.framework.queue.parts import Parts
-from extender.framework.queue.queued import WAITING, Part, Popped, QueuedPod, WaitingPod
-from extender.framework.queue.unit import Unit, Units
+from extender.framework.queue.queued import WAITING, Part, Popped, QueuedPod, Unit, WaitingPod
+from extender.framework.queue.unit import Units
 from extender.framework.queue.unit_table import UnitTable
 from extender.framework.status import SUCCESS, Code, Status
 from scorer.cluster.objects import PodInfo

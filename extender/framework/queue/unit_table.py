@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from extender.framework.queue.queued import QueuedPod
-from extender.framework.queue.unit import Unit, UnitOf, Units
+from extender.framework.queue.queued import QueuedPod, Unit
+from extender.framework.queue.unit import UnitOf, Units
 
 __all__ = ["UnitTable"]
 

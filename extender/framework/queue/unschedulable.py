@@ -11,20 +11,9 @@ from collections.abc import Hashable, Iterator
 from extender.framework.events import ClusterEvent, EventKind
 from extender.framework.queue.asking import EVERYTHING, Asking, Plugins, Questions
 from extender.framework.queue.likeness import likeness
-from extender.framework.queue.queued import QueuedPod
-from scorer.cluster.objects import PodInfo
+from extender.framework.queue.queued import Cohort, QueuedPod
 
-__all__ = ["Cohort", "UnschedulablePods"]
-
-
-class Cohort:
-    """pods: in the order in which they came; example: one of them; questions: asked about an event for all of them."""
-
-    __slots__ = ("example", "key", "pods", "questions")
-
-    def __init__(self, key: Hashable, example: PodInfo, questions: Questions) -> None:
-        self.key, self.example, self.questions = key, example, questions
-        self.pods: dict[QueuedPod, None] = {}
+__all__ = ["UnschedulablePods"]
 
 
 class UnschedulablePods:

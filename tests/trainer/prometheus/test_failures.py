@@ -24,7 +24,8 @@ from trainer.prometheus.connection import Connection, ConnectionOptions
 from trainer.prometheus.day_tables import DayTables
 from trainer.prometheus.log_source import LogSource
 from trainer.prometheus.queries import Queries
-from trainer.prometheus.source import PrometheusSource, SourceOptions
+from trainer.prometheus.source import PrometheusSource
+from trainer.prometheus.source_options import SourceOptions
 
 
 @pytest.fixture(scope="module")

@@ -17,7 +17,8 @@ from tests.trainer.prometheus.scrapes import DAY, HOUR, MINUTE, Scrapes
 from trainer.history.files import read_history
 from trainer.own_history.store import OwnHistory
 from trainer.prometheus.connection import Connection, ConnectionOptions
-from trainer.prometheus.source import PrometheusSource, SourceOptions
+from trainer.prometheus.source import PrometheusSource
+from trainer.prometheus.source_options import SourceOptions
 
 N_DAYS = 5
 ZONE = Calendar("Europe/Berlin")  # an hour before UTC: local days begin at 23:00 UTC

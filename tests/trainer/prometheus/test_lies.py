@@ -22,7 +22,8 @@ from trainer.prometheus.day_tables import DayTables
 from trainer.prometheus.live_usage import LiveUsage
 from trainer.prometheus.log_source import LogSource
 from trainer.prometheus.queries import Queries
-from trainer.prometheus.source import PrometheusSource, SourceOptions
+from trainer.prometheus.source import PrometheusSource
+from trainer.prometheus.source_options import SourceOptions
 
 NAMED = (
     "value null",

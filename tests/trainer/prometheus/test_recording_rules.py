@@ -18,7 +18,8 @@ from trainer.prometheus.connection import Connection, ConnectionOptions
 from trainer.prometheus.day_tables import DayTables
 from trainer.prometheus.log_source import LogSource
 from trainer.prometheus.recording_rules import prometheus_rule, rule_file, rule_file_text
-from trainer.prometheus.source import PrometheusSource, SourceOptions
+from trainer.prometheus.source import PrometheusSource
+from trainer.prometheus.source_options import SourceOptions
 
 SHIPPED = Path(__file__).parents[3] / "dashboards" / "recording-rules.yaml"
 RECORDED_FROM, RECORDED_TO = "2026-03-02T00:00:00Z", "2026-03-02T02:00:00Z"

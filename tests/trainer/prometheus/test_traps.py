@@ -18,7 +18,8 @@ from trainer.history.cleaning import Cause
 from trainer.prometheus.connection import Connection, ConnectionOptions
 from trainer.prometheus.day_tables import DayTables
 from trainer.prometheus.log_source import LogSource
-from trainer.prometheus.source import PrometheusSource, SourceOptions
+from trainer.prometheus.source import PrometheusSource
+from trainer.prometheus.source_options import SourceOptions
 
 Read = Callable[[LogSource], DayTables]
 

@@ -1,0 +1,38 @@
+"""What the loop of the scheduling profiles is made of."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from extender.framework.binding.session import ApiSession
+from extender.framework.metrics import SchedulingMetrics
+from extender.framework.reporting.logged_reports import LoggedReports
+from extender.framework.reporting.reports import Reports
+from extender.policies.policy import Policies
+from forecast_scheduler.schedule_settings import ScheduleSettings
+from forecast_scheduler.schedule_tables import ScheduleTables
+from scorer.scorer import Scorer
+
+__all__ = ["LoopParts"]
+
+
+@dataclass(frozen=True, slots=True)
+class LoopParts:
+    """What a loop is made of.
+
+    waits_for : what has to be read before the first pod is placed, "" = nothing any more
+    may_write : whether this replica leads and is no dry run; the session asks it, too
+    instance  : name of this replica, as events show it
+    """
+
+    settings: ScheduleSettings
+    scorer: Scorer
+    tables: ScheduleTables
+    policies: Policies
+    session: ApiSession
+    reports: Reports | LoggedReports
+    metrics: SchedulingMetrics
+    waits_for: Callable[[], str]
+    may_write: Callable[[], bool]
+    instance: str
