@@ -24,8 +24,13 @@ print('\n'.join(project['dependencies'] + sum((project['optional-dependencies'][
 COPY README.md LICENSE ./
 COPY forecast forecast
 COPY trainer trainer
+COPY kube kube
+COPY serving serving
 COPY scorer scorer
+COPY placement placement
 COPY extender extender
+COPY scheduler scheduler
+COPY admission admission
 COPY forecast_scheduler forecast_scheduler
 # Compiled here: the root file system is read-only where it runs. The tools that built it stay behind.
 RUN /opt/forecast-scheduler/bin/pip install --constraint constraints.txt --no-build-isolation --no-deps . \

@@ -14,7 +14,7 @@ from typing import Any, Final
 import yaml
 
 from benchmarks.schedule_process import prepare
-from tests.extender.webhook.reviews import review_of
+from tests.admission.webhook.reviews import review_of
 from tests.processes.attacks import Target
 from tests.processes.scenery import Scenery, publish, scenery
 from tests.processes.scorer_process import ROOT, ScorerProcess

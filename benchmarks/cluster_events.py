@@ -25,10 +25,10 @@ from typing import Any
 
 import numpy as np
 
-from scorer.cluster.decoding import Kind, decode_event, decode_list
-from scorer.cluster.objects import PodInfo
-from scorer.cluster.self_check import drifts, observe
-from scorer.cluster.state import ClusterState
+from kube.decoding.decoding import Kind, decode_event, decode_list
+from kube.objects.objects import PodInfo
+from kube.tables.self_check import drifts, observe
+from kube.tables.state import ClusterState
 
 _PAGE = 500
 _PODS_PER_SERVICE = 20

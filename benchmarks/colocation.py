@@ -27,17 +27,17 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.evening_rollout import EveningRollout, evening_rollout
-from extender.filters.filter import ClusterView, rejected
-from extender.filters.node_resources_fit import NodeResourcesFit
-from extender.index.index import PlacementIndex
-from extender.online.colocating import Colocation
-from extender.online.colocation import GapOptions
 from forecast.arrays import Bools, Floats, Ints
 from forecast.calendar import SLOTS_PER_DAY
 from forecast.resources import CPU, MEMORY, RESOURCES
 from forecast.service_key import NO_OWNER
-from scorer.cluster.decoding import ApiObject, Kind, decode_object, decode_pod
-from scorer.cluster.objects import PodInfo
+from kube.decoding.decoding import ApiObject, Kind, decode_object, decode_pod
+from kube.objects.objects import PodInfo
+from placement.filters.filter import ClusterView, rejected
+from placement.filters.node_resources_fit import NodeResourcesFit
+from placement.index.index import PlacementIndex
+from scheduler.profiles.online.colocating import Colocation
+from scheduler.profiles.online.colocation import GapOptions
 from scorer.live.usage import NodeUsage
 from scorer.live.virtual_request import VIRTUAL_REQUEST_ANNOTATION
 from scorer.model_watch import LoadedModel

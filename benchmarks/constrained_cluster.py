@@ -8,9 +8,8 @@ from datetime import datetime
 from typing import Final
 
 from benchmarks.large_cluster import GIB, LargeCluster, large_cluster
-from extender.filters.filter import ClusterView
-from extender.index.index import PlacementIndex
-from scorer.cluster.constraints import (
+from kube.decoding.decoding import Kind
+from kube.objects.constraints import (
     LabelSelector,
     NodeSelectorTerm,
     Operator,
@@ -23,9 +22,8 @@ from scorer.cluster.constraints import (
     Toleration,
     TopologySpreadConstraint,
 )
-from scorer.cluster.decoding import Kind
-from scorer.cluster.objects import NodeImage, NodeInfo, Phase, PodInfo, Taint
-from scorer.cluster.storage_objects import (
+from kube.objects.objects import NodeImage, NodeInfo, Phase, PodInfo, Taint
+from kube.objects.storage_objects import (
     BindingMode,
     ClaimInfo,
     ClaimReference,
@@ -34,12 +32,14 @@ from scorer.cluster.storage_objects import (
     VolumeInfo,
     VolumeSource,
 )
+from placement.filters.filter import ClusterView
+from placement.index.index import PlacementIndex
 from scorer.options import ScorerOptions
 from scorer.predicted.capacity import KnownCapacities
 from scorer.predicted.profiles import Profiles
 from scorer.predicting import predict
 from scorer.tracking import TrackedCluster
-from tests.extender.filters.per_node import OneNode
+from tests.placement.filters.per_node import OneNode
 
 __all__ = ["KINDS", "ConstrainedCluster", "constrained_cluster"]
 

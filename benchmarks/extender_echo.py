@@ -15,10 +15,10 @@ from datetime import UTC, datetime
 
 from extender.answers import Filtered, Victims
 from extender.service.app import create_app
+from kube.objects.objects import PodInfo
 from scorer.answers import Status
-from scorer.cluster.objects import PodInfo
 from scorer.degradation import Level
-from scorer.service.server import ServerOptions, serve
+from serving.server import ServerOptions, serve
 
 __all__ = ["Echo"]
 

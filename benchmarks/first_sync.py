@@ -21,7 +21,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from scorer.cluster.decoding import ApiObject, Kind
+from kube.decoding.decoding import ApiObject, Kind
 from tests.servers.cluster_objects import Manifest, node, pod, replica_set
 from tests.servers.control_plane.control_plane import ControlPlane
 
@@ -126,7 +126,7 @@ class _StateSink:
     """A ClusterState under one lock."""
 
     def __init__(self) -> None:
-        from scorer.cluster.state import ClusterState
+        from kube.tables.state import ClusterState
 
         self.state, self._lock = ClusterState(), threading.Lock()
 
@@ -142,8 +142,8 @@ class _StateSink:
 
 def sync_state(kubeconfig: Path, expected: tuple[int, int]) -> dict[str, float]:
     """The scorer's way. expected: nodes and pods there must be."""
-    from scorer.cluster.kubernetes_client import api_client
-    from scorer.cluster.kubernetes_source import KubernetesSource
+    from kube.client.kubernetes_client import api_client
+    from kube.client.kubernetes_source import KubernetesSource
 
     sink, before = _StateSink(), _peak_mib()
     started = time.perf_counter()
@@ -163,7 +163,7 @@ def read_typed(kubeconfig: Path, n_pods: int) -> dict[str, float]:
     """The official client's models, at most `n_pods` pods."""
     from kubernetes import client
 
-    from scorer.cluster.kubernetes_client import api_client
+    from kube.client.kubernetes_client import api_client
 
     api, before = client.CoreV1Api(api_client(kubeconfig)), _peak_mib()
     started = time.perf_counter()

@@ -29,10 +29,10 @@ import numpy as np
 from benchmarks.gpu_packing_cluster import Cluster, allocation_at
 from benchmarks.gpu_packing_policies import PUBLISHED, by
 from benchmarks.gpu_packing_trace import Trace, arrivals, cards_full_at, find_traces, known_mix, read_trace
-from extender.gpu.fragmentation.live_mix import rounded
-from extender.gpu.fragmentation.packing import Packing
-from extender.gpu.fragmentation.shapes import PodShape, ShapeMix, mix_of
 from forecast.arrays import Floats
+from scheduler.profiles.gpu.fragmentation.live_mix import rounded
+from scheduler.profiles.gpu.fragmentation.packing import Packing
+from scheduler.profiles.gpu.fragmentation.shapes import PodShape, ShapeMix, mix_of
 
 __all__ = ["main"]
 

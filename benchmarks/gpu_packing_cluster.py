@@ -11,9 +11,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from benchmarks.gpu_packing_policies import CostOf, kind_of
-from extender.gpu.fragmentation.nodes import NodeStates, fits
-from extender.gpu.fragmentation.shapes import WHOLE, PodShape
 from forecast.arrays import Floats, Ints
+from scheduler.profiles.gpu.fragmentation.nodes import NodeStates, fits
+from scheduler.profiles.gpu.fragmentation.shapes import WHOLE, PodShape
 
 __all__ = ["Cluster", "allocation_at"]
 

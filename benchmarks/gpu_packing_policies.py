@@ -11,10 +11,10 @@ from typing import Final, Protocol
 
 import numpy as np
 
-from extender.gpu.fragmentation.gradient import GradientDescent
-from extender.gpu.fragmentation.nodes import NodeStates
-from extender.gpu.fragmentation.shapes import WHOLE, PodShape, ShapeMix
 from forecast.arrays import Floats, Ints
+from scheduler.profiles.gpu.fragmentation.gradient import GradientDescent
+from scheduler.profiles.gpu.fragmentation.nodes import NodeStates
+from scheduler.profiles.gpu.fragmentation.shapes import WHOLE, PodShape, ShapeMix
 
 __all__ = ["PUBLISHED", "CostOf", "by", "kind_of"]
 

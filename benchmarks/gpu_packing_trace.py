@@ -19,10 +19,10 @@ from typing import Final
 import numpy as np
 import pandas as pd
 
-from extender.gpu.fragmentation.nodes import NodeStates
-from extender.gpu.fragmentation.shapes import PodShape, ShapeMix, mix_of
-from extender.gpu.fragmentation.worth import prices_of_pieces
 from forecast.arrays import Ints
+from scheduler.profiles.gpu.fragmentation.nodes import NodeStates
+from scheduler.profiles.gpu.fragmentation.shapes import PodShape, ShapeMix, mix_of
+from scheduler.profiles.gpu.fragmentation.worth import prices_of_pieces
 
 __all__ = ["KNOWN_COVERAGE", "TUNING", "Trace", "arrivals", "cards_full_at", "find_traces", "known_mix", "read_trace"]
 

@@ -38,11 +38,11 @@ from typing import Final
 import numpy as np
 
 from benchmarks.gpu_tide_week import DAYS, TideWeek, tide_week
-from extender.gpu.tide.demand import Demand, ServiceUse, demand_ahead
-from extender.gpu.tide.options import TideOptions
-from extender.gpu.tide.plan import Move, Training, after_move, decide
 from forecast.arrays import Floats
 from forecast.calendar import SLOTS_PER_DAY
+from scheduler.profiles.gpu.tide.demand import Demand, ServiceUse, demand_ahead
+from scheduler.profiles.gpu.tide.options import TideOptions
+from scheduler.profiles.gpu.tide.plan import Move, Training, after_move, decide
 
 __all__ = ["RULES", "Played", "Scene", "drawn_scene", "play"]
 

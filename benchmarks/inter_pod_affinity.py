@@ -25,14 +25,8 @@ from statistics import median
 import numpy as np
 
 from benchmarks.neighbours import HOSTNAME, NAMESPACE, choosing, pod, service_pods, view_of, web_constraints
-from extender.filters.filter import ClusterView, rejected
-from extender.filters.inter_pod_affinity import InterPodAffinity
-from extender.filters.pod_topology_spread import PodTopologySpread
-from extender.scores.inter_pod_affinity import InterPodAffinity as InterPodAffinityScore
-from extender.scores.pod_topology_spread import PodTopologySpread as PodTopologySpreadScore
-from extender.selectors import selector_matches
 from forecast.arrays import Bools, Ints
-from scorer.cluster.constraints import (
+from kube.objects.constraints import (
     LabelSelector,
     Operator,
     PodAffinityTerm,
@@ -40,7 +34,13 @@ from scorer.cluster.constraints import (
     Requirement,
     TopologySpreadConstraint,
 )
-from scorer.cluster.objects import NodeInfo, PodInfo
+from kube.objects.objects import NodeInfo, PodInfo
+from kube.objects.selectors import selector_matches
+from placement.filters.filter import ClusterView, rejected
+from placement.filters.inter_pod_affinity import InterPodAffinity
+from placement.filters.pod_topology_spread import PodTopologySpread
+from placement.scores.inter_pod_affinity import InterPodAffinity as InterPodAffinityScore
+from placement.scores.pod_topology_spread import PodTopologySpread as PodTopologySpreadScore
 
 NEAR, AWAY = "service-0", "service-1"
 

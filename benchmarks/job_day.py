@@ -38,25 +38,25 @@ import numpy as np
 
 from benchmarks.job_day_cluster import RecordedDay, recorded_day
 from benchmarks.job_day_jobs import SIZE, DrawnRun, drawn_day
-from extender.filters.catalogue import standard_filters
-from extender.filters.filter import ClusterView, Filter
-from extender.framework.cycle.placing import Placer
-from extender.framework.events import ClusterEvent
-from extender.framework.plugins import NodePreference
-from extender.index.index import PlacementIndex
-from extender.job.terms import DEADLINE_ANNOTATION, LATEST_START_ANNOTATION, terms_of
-from extender.job.valley.gate import ValleyGate
-from extender.job.valley.off_peak import OffPeak
-from extender.job.valley.options import ValleyOptions
-from extender.job.valley.planner import Planner
-from extender.policies.compiling import PolicyDefaults, settings_policy
 from forecast.arrays import Floats
 from forecast.calendar import SLOTS_PER_DAY
 from forecast.resources import CPU, MEMORY
 from forecast.service_key import Owner, ServiceKey
-from scorer.cluster.decoding import Kind, decode_pod
-from scorer.cluster.jobs import JobInfo
-from scorer.cluster.objects import Phase, PodInfo
+from kube.decoding.decoding import Kind, decode_pod
+from kube.decoding.jobs import JobInfo
+from kube.objects.objects import Phase, PodInfo
+from placement.cluster_events import ClusterEvent
+from placement.filters.catalogue import standard_filters
+from placement.filters.filter import ClusterView, Filter
+from placement.index.index import PlacementIndex
+from placement.plugins import NodePreference
+from placement.policies.compiling import PolicyDefaults, settings_policy
+from scheduler.cycle.placing import Placer
+from scheduler.profiles.job.terms import DEADLINE_ANNOTATION, LATEST_START_ANNOTATION, terms_of
+from scheduler.profiles.job.valley.gate import ValleyGate
+from scheduler.profiles.job.valley.off_peak import OffPeak
+from scheduler.profiles.job.valley.options import ValleyOptions
+from scheduler.profiles.job.valley.planner import Planner
 from scorer.degradation import Level
 from scorer.live.usage import NodeUsage
 from scorer.live.virtual_request import VIRTUAL_REQUEST_ANNOTATION

@@ -18,8 +18,8 @@ from forecast.calendar import SLOTS_PER_DAY
 from forecast.fit import fit
 from forecast.model import PeakModel
 from forecast_scheduler.recorded_cluster import cluster_at
-from scorer.cluster.decoding import ApiObject, Kind, decode_object
-from scorer.cluster.objects import PodInfo
+from kube.decoding.decoding import ApiObject, Kind, decode_object
+from kube.objects.objects import PodInfo
 from trainer.history.files import read_history, read_pod_usage
 
 __all__ = ["RecordedDay", "recorded_day"]

@@ -20,11 +20,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from extender.framework.binding.default_binder import DefaultBinder
-from extender.framework.binding.in_flight_limit import InFlightLimit
-from extender.framework.binding.session import ApiSession
-from scorer.cluster.decoding import decode_pod
-from scorer.cluster.kubernetes_client import api_client
+from kube.client.kubernetes_client import api_client
+from kube.decoding.decoding import decode_pod
+from scheduler.binding.default_binder import DefaultBinder
+from scheduler.binding.in_flight_limit import InFlightLimit
+from scheduler.binding.session import ApiSession
 from tests.servers.watching import PODS, Watching
 
 __all__ = ["main"]

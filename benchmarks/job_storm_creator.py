@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import Final
 
 from benchmarks.scheduler_load import BATCH_LABEL
-from extender.framework.binding.session import ApiSession
-from scorer.cluster.kubernetes_client import api_client
+from kube.client.kubernetes_client import api_client
+from scheduler.binding.session import ApiSession
 from tests.servers.cluster_objects import Manifest, pod
 
 __all__ = ["NAMESPACE", "job_pods", "main"]

@@ -17,7 +17,7 @@ from forecast.predictors import discover
 from forecast.resources import RESOURCES
 from forecast.scenarios import SCENARIO_DAYS
 from forecast.service_key import Owner, ServiceKey
-from scorer.cluster.objects import NodeInfo, Phase, PodInfo, QosClass
+from kube.objects.objects import NodeInfo, Phase, PodInfo, QosClass
 
 __all__ = ["LargeCluster", "large_cluster"]
 

@@ -7,10 +7,8 @@ from typing import cast
 
 import numpy as np
 
-from extender.filters.filter import ClusterView
-from extender.index.index import PlacementIndex
 from forecast.service_key import Owner
-from scorer.cluster.constraints import (
+from kube.objects.constraints import (
     UNCONSTRAINED,
     LabelSelector,
     Operator,
@@ -20,8 +18,10 @@ from scorer.cluster.constraints import (
     Requirement,
     TopologySpreadConstraint,
 )
-from scorer.cluster.objects import NodeInfo, Phase, PodInfo, QosClass
-from scorer.cluster.state import ClusterState
+from kube.objects.objects import NodeInfo, Phase, PodInfo, QosClass
+from kube.tables.state import ClusterState
+from placement.filters.filter import ClusterView
+from placement.index.index import PlacementIndex
 from scorer.tracking import TrackedCluster
 
 __all__ = ["HOSTNAME", "NAMESPACE", "ZONE", "choosing", "node", "pod", "service_pods", "view_of", "web_constraints"]

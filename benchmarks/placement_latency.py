@@ -8,7 +8,7 @@ tolerations, with spread constraints, with affinity to and away from other pods,
 sit has volumes, and a fifth keeps away from its own kind. Filters run over all nodes, scores over those that passed.
 
 Beside it, in the same run: three of the filters (TaintToleration, NodeAffinity, NodeResourcesFit) as a loop over nodes
-and the pods on them, as upstream writes them (tests/extender/filters/per_node.py). They must reject the same nodes.
+and the pods on them, as upstream writes them (tests/placement/filters/per_node.py). They must reject the same nodes.
 """
 
 from __future__ import annotations
@@ -23,21 +23,21 @@ from datetime import UTC, datetime
 import numpy as np
 
 from benchmarks.constrained_cluster import KINDS, ConstrainedCluster, constrained_cluster
-from extender.filters.catalogue import standard_filters
-from extender.filters.filter import Filter, Rejection, rejected
-from extender.scores.image_locality import ImageLocality
-from extender.scores.inter_pod_affinity import InterPodAffinity
-from extender.scores.node_affinity import NodeAffinity
-from extender.scores.pod_topology_spread import PodTopologySpread
-from extender.scores.standard_score import StandardScore
-from extender.scores.taint_toleration import TaintToleration
 from forecast.arrays import Bools
-from scorer.cluster.objects import PodInfo
+from kube.objects.objects import PodInfo
+from placement.filters.catalogue import standard_filters
+from placement.filters.filter import Filter, Rejection, rejected
+from placement.scores.image_locality import ImageLocality
+from placement.scores.inter_pod_affinity import InterPodAffinity
+from placement.scores.node_affinity import NodeAffinity
+from placement.scores.pod_topology_spread import PodTopologySpread
+from placement.scores.standard_score import StandardScore
+from placement.scores.taint_toleration import TaintToleration
 from scorer.degradation import Level
 from scorer.policy import ScoringPolicy
 from scorer.scores.catalogue import SCORES
 from scorer.scoring import score_pod
-from tests.extender.filters import per_node
+from tests.placement.filters import per_node
 
 __all__ = ["main"]
 

@@ -21,12 +21,12 @@ from typing import Any
 import numpy as np
 import yaml
 
-from extender.policies.compiling import PolicyDefaults
-from extender.policies.policy import POLICY_ANNOTATION
-from extender.policies.provider import PolicyProvider
-from extender.policies.rules import LabelsOf
 from forecast.service_key import NO_OWNER
-from scorer.cluster.objects import Phase, PodInfo, QosClass
+from kube.objects.objects import Phase, PodInfo, QosClass
+from placement.policies.compiling import PolicyDefaults
+from placement.policies.policy import POLICY_ANNOTATION
+from placement.policies.provider import PolicyProvider
+from placement.policies.rules import LabelsOf
 
 N_POLICIES = 20
 N_NAMESPACES = 200

@@ -16,20 +16,20 @@ from typing import Any, Final, Self
 from kubernetes.client import ApiClient, Configuration
 
 from benchmarks.large_cluster import LargeCluster, large_cluster
-from extender.api_answer import Answer
-from extender.filters.catalogue import standard_filters
-from extender.filters.filter import Filter
-from extender.framework.binding.session import ApiSession
-from extender.framework.metrics import SchedulingMetrics
-from extender.framework.reporting.reports import Reports
-from extender.policies.policy import OnePolicy, Policy
 from forecast_scheduler.loop_parts import LoopParts
 from forecast_scheduler.schedule_loop import ScheduleLoop
 from forecast_scheduler.schedule_options import schedule_policy
 from forecast_scheduler.schedule_tables import schedule_tables
 from forecast_scheduler.settings import Settings, with_options
-from scorer.cluster.decoding import Kind
-from scorer.cluster.objects import PodInfo
+from kube.client.api_answer import Answer
+from kube.decoding.decoding import Kind
+from kube.objects.objects import PodInfo
+from placement.filters.catalogue import standard_filters
+from placement.filters.filter import Filter
+from placement.policies.policy import OnePolicy, Policy
+from scheduler.binding.session import ApiSession
+from scheduler.metrics import SchedulingMetrics
+from scheduler.reporting.reports import Reports
 from scorer.model_watch import LoadedModel
 from scorer.options import ScorerOptions
 from scorer.scorer import Scorer

@@ -17,12 +17,12 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from extender.framework.binding.default_binder import DefaultBinder
-from extender.framework.binding.in_flight_limit import InFlightLimit
-from extender.framework.binding.session import ApiSession
-from scorer.cluster.decoding import decode_pod
-from scorer.cluster.kubernetes_client import api_client
-from scorer.cluster.objects import PodInfo
+from kube.client.kubernetes_client import api_client
+from kube.decoding.decoding import decode_pod
+from kube.objects.objects import PodInfo
+from scheduler.binding.default_binder import DefaultBinder
+from scheduler.binding.in_flight_limit import InFlightLimit
+from scheduler.binding.session import ApiSession
 
 __all__ = ["main"]
 

@@ -8,10 +8,10 @@ from collections.abc import Sequence
 from benchmarks.large_cluster import LargeCluster
 from benchmarks.schedule_answered import Round, fill, still_scorer
 from extender.extender import Extender
-from extender.filters.catalogue import standard_filters
 from extender.options import ExtenderOptions
-from scorer.cluster.decoding import Kind
-from scorer.cluster.objects import PodInfo
+from kube.decoding.decoding import Kind
+from kube.objects.objects import PodInfo
+from placement.filters.catalogue import standard_filters
 
 __all__ = ["ExtenderLoop"]
 

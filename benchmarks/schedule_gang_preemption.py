@@ -28,7 +28,7 @@ from benchmarks.schedule_gangs import install_groups
 from benchmarks.schedule_preemption import FullCluster
 from benchmarks.schedule_process import OUR_NAME, HeldProcess
 from benchmarks.scheduler_load import Bindings
-from extender.framework.gangs.labels import GROUP_LABEL
+from placement.pod_groups.labels import GROUP_LABEL
 from tests.processes.webhook_process import Api
 
 _GANG, _SINGLE = "gang", "single"

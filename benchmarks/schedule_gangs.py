@@ -27,7 +27,7 @@ from benchmarks.process_figures import cpu_of
 from benchmarks.schedule_process import OUR_NAME, HeldProcess, prepare
 from benchmarks.schedule_throughput import Measured, measured
 from benchmarks.scheduler_load import BATCH_LABEL, LoadedCluster
-from extender.framework.gangs.labels import GROUP_LABEL
+from placement.pod_groups.labels import GROUP_LABEL
 from tests.processes.scorer_process import eventually
 from tests.processes.shipped_schedule import shipped
 from tests.processes.webhook_process import Api, Refused

@@ -37,10 +37,10 @@ from benchmarks.large_cluster import LargeCluster
 from benchmarks.schedule_answered import AnsweredLoop, Round, cluster_with_zones, waiting_pods
 from benchmarks.schedule_extender import ExtenderLoop
 from benchmarks.schedule_stages import Stages
-from extender.feasibility import verdict
 from forecast.arrays import Floats
 from forecast.resources import CPU
-from scorer.cluster.objects import PodInfo
+from kube.objects.objects import PodInfo
+from placement.feasibility import verdict
 
 _SERVICES: Final = 200
 _FEW: Final = 300

@@ -8,15 +8,15 @@ from collections.abc import Callable, Mapping
 from types import TracebackType
 from typing import Any, Final, Self
 
-from extender.framework.binding.cycles import BindingCycles
-from extender.framework.cycle import placing
-from extender.framework.cycle.batch_plan import BatchPlan
-from extender.framework.cycle.cycle import SchedulingCycle
-from extender.framework.cycle.placing import Placer
-from extender.framework.following import ClusterFollower
-from extender.framework.queue.scheduling_queue import SchedulingQueue
-from extender.framework.scheduler import Scheduler
-from extender.framework.settling import Settling
+from scheduler.binding.cycles import BindingCycles
+from scheduler.cycle import placing
+from scheduler.cycle.batch_plan import BatchPlan
+from scheduler.cycle.cycle import SchedulingCycle
+from scheduler.cycle.placing import Placer
+from scheduler.following import ClusterFollower
+from scheduler.queue.scheduling_queue import SchedulingQueue
+from scheduler.scheduler import Scheduler
+from scheduler.settling import Settling
 from scorer.assuming import AssumingCluster
 
 __all__ = ["STAGES", "Stages"]

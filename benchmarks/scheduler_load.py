@@ -17,7 +17,7 @@ import urllib3
 from benchmarks.large_cluster import large_cluster
 from forecast.model_artefact import artefact_of
 from forecast.registry import Registry
-from scorer.cluster.objects import NodeInfo, PodInfo
+from kube.objects.objects import NodeInfo, PodInfo
 from tests.servers.cluster_objects import ClusterWriter, Manifest, node, pod, replica_set, running
 from tests.servers.control_plane.control_plane import ControlPlane
 

@@ -38,13 +38,13 @@ _CONNECTIONS = 8
 
 def serve(options: argparse.Namespace) -> None:
     """The server process: ends on SIGTERM and then tells its highest memory."""
+    from kube.decoding.decoding import Kind
     from scorer.background import Background
-    from scorer.cluster.decoding import Kind
     from scorer.model_watch import ModelWatch
     from scorer.options import ScorerOptions
     from scorer.scorer import Scorer
     from scorer.service.app import create_app
-    from scorer.service.server import ServerOptions, serve
+    from serving.server import ServerOptions, serve
 
     made = large_cluster(options.nodes, options.pods, options.services, first_day=datetime.now(UTC).date())
     nodes, pods = made.nodes, made.pods

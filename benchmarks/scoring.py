@@ -26,8 +26,8 @@ import numpy as np
 
 from benchmarks.large_cluster import LargeCluster, large_cluster
 from forecast.arrays import Floats
-from scorer.cluster.decoding import Kind
-from scorer.cluster.objects import PodInfo
+from kube.decoding.decoding import Kind
+from kube.objects.objects import PodInfo
 from scorer.degradation import Level
 from scorer.options import ScorerOptions
 from scorer.policy import ScoringPolicy

@@ -33,11 +33,11 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from benchmarks.real_scheduler import ROOT
-from tests.extender.webhook.reviews import review_of
+from tests.admission.webhook.reviews import review_of
 from tests.processes.scorer_process import eventually
 from tests.processes.webhook_process import Api, WebhookProcess, configuration, metric
-from tests.scorer.service.authority import Authority
 from tests.servers.control_plane.control_plane import ControlPlane
+from tests.serving.authority import Authority
 
 _LIMIT_SECONDS = 0.010
 _CONNECTIONS = 16
@@ -295,10 +295,10 @@ def serve_echo(certificate: Path, key: Path) -> None:
     """Serve until killed; the address is the first line of output."""
     from types import SimpleNamespace
 
-    from extender.webhook.admission import Answer, Outcome
-    from extender.webhook.app import create_app
-    from extender.webhook.protocol import allowed, decode_review
-    from scorer.service.server import ServerOptions, serve
+    from admission.webhook.admission import Answer, Outcome
+    from admission.webhook.app import create_app
+    from admission.webhook.protocol import allowed, decode_review
+    from serving.server import ServerOptions, serve
 
     def review(body: bytes) -> Answer:
         return Answer(allowed(decode_review(body).uid), Outcome.UNCHANGED)

@@ -1,1 +1,1 @@
-"""Where a pod may go, and where it should: filters, standard scores, and kube-scheduler's HTTP extender on top."""
+"""How kube-scheduler asks us: the HTTP extender, its protocol, its decisions and the shadow."""

@@ -10,8 +10,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from kube.objects.objects import PodInfo
 from scorer.answers import Status
-from scorer.cluster.objects import PodInfo
 
 __all__ = ["ExtenderApi", "Filtered", "Victims"]
 

@@ -23,20 +23,20 @@ from extender.answers import Filtered, Victims
 from extender.decisions.advice import Advice
 from extender.decisions.decision import shadow_node
 from extender.decisions.recorder import DecisionRecorder
-from extender.expected_choice import expected_choice
-from extender.filters.filter import ClusterView, Rejection
-from extender.index.index import INDEXED_KINDS, PlacementIndex
-from extender.node_order import order_points
-from extender.node_rules import node_rules
 from extender.options import ExtenderOptions
 from extender.points import points_of, shortened
-from extender.policies.policy import Chosen, OnePolicy, Policies, Policy, shortened_name
 from extender.score_source import LocalScores, ScoreSource
 from forecast.arrays import Bools, Floats, Ints
 from forecast.errors import ForecastError
+from kube.objects.objects import PodInfo
+from kube.tables.changes import Change, PodChange
+from placement.expected_choice import expected_choice
+from placement.filters.filter import ClusterView, Rejection
+from placement.index.index import INDEXED_KINDS, PlacementIndex
+from placement.node_order import order_points
+from placement.node_rules import node_rules
+from placement.policies.policy import Chosen, OnePolicy, Policies, Policy, shortened_name
 from scorer.answers import Scored, Status
-from scorer.cluster.changes import Change, PodChange
-from scorer.cluster.objects import PodInfo
 from scorer.policy import scoring_policy
 from scorer.scorer import Scorer
 

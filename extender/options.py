@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from extender.card_types.listed_cards import ListedCards
-from extender.filters.filter import Filter
-from extender.node_rules import NodeRuleOptions
-from extender.policies.policy import Policy
+from placement.card_types.listed_cards import ListedCards
+from placement.filters.filter import Filter
+from placement.node_rules import NodeRuleOptions
+from placement.policies.policy import Policy
 from scorer.policy import ScoringPolicy
 
 __all__ = ["ExtenderOptions"]

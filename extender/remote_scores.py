@@ -9,13 +9,13 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from extender.remote_service import RemoteAddress, RemoteService, ServiceUnavailable
+from kube.objects.objects import PodInfo
+from kube.objects.pod_json import pod_json
 from scorer.answers import Scored
-from scorer.cluster.objects import PodInfo
-from scorer.cluster.pod_json import pod_json
 from scorer.degradation import Level
 from scorer.policy import ScoringPolicy
 from scorer.service.bodies import ScoresBody
+from serving.remote_service import RemoteAddress, RemoteService, ServiceUnavailable
 
 __all__ = ["RemoteScorer", "RemoteScores", "ScorerUnavailable"]
 

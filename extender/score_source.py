@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
+from kube.objects.objects import PodInfo
 from scorer.answers import Scored
-from scorer.cluster.objects import PodInfo
 from scorer.policy import ScoringPolicy
 from scorer.scorer import Scorer
 

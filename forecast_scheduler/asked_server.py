@@ -9,8 +9,8 @@ from urllib.parse import urlencode
 
 import msgspec
 
-from extender.remote_service import RemoteAddress, RemoteService, ServiceUnavailable
 from forecast.errors import InputError
+from serving.remote_service import RemoteAddress, RemoteService, ServiceUnavailable
 
 __all__ = ["asked_server"]
 

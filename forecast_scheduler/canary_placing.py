@@ -8,21 +8,21 @@ from dataclasses import replace
 
 import numpy as np
 
-from extender.expected_choice import expected_choice
-from extender.feasibility import feasibility
-from extender.filters.catalogue import kinds_read
-from extender.index.index import INDEXED_KINDS
-from extender.policies.policy import Policy
-from extender.policies.provider import PolicyProvider
-from extender.templates.shaped_pods import ShapedPods, shaped_pods
+from admission.templates.shaped_pods import ShapedPods, shaped_pods
 from forecast_scheduler.extender_options import extender_options
 from forecast_scheduler.live_placing import BestNode, Placing
 from forecast_scheduler.live_scorer import Inputs, open_scorer
 from forecast_scheduler.rendering_pod_policy import Choose
 from forecast_scheduler.settings import Settings
+from kube.decoding.decoding import Kind
+from kube.objects.objects import PodInfo
+from placement.expected_choice import expected_choice
+from placement.feasibility import feasibility
+from placement.filters.catalogue import kinds_read
+from placement.index.index import INDEXED_KINDS
+from placement.policies.policy import Policy
+from placement.policies.provider import PolicyProvider
 from scorer.background import Background
-from scorer.cluster.decoding import Kind
-from scorer.cluster.objects import PodInfo
 from scorer.policy import scoring_policy
 from scorer.scorer import Scorer
 

@@ -8,17 +8,17 @@ from collections import defaultdict
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 
-from extender.templates.effects import Group
-from extender.templates.shaped_pods import groups_of
-from extender.templates.shaping import shape
-from extender.templates.template_set import TemplateSet
+from admission.templates.effects import Group
+from admission.templates.shaped_pods import groups_of
+from admission.templates.shaping import shape
+from admission.templates.template_set import TemplateSet
 from forecast.errors import InputError
 from forecast_scheduler.canary_placing import ExpectedPlacing
 from forecast_scheduler.live_placing import BestNode
 from forecast_scheduler.rendering_pod import PodObject
 from forecast_scheduler.rendering_pod_report import with_shape
-from scorer.cluster.decoding import decode_pod
-from scorer.cluster.objects import PodInfo
+from kube.decoding.decoding import decode_pod
+from kube.objects.objects import PodInfo
 from scorer.scorer import Scorer
 
 __all__ = ["ControlService", "WhatIf", "control_services", "mean_peaks", "what_if"]

@@ -10,7 +10,7 @@ from typing import Any, Final
 from rich.markup import escape
 from rich.table import Table
 
-from extender.templates.effects import FULL_SHARE, BindingEffect, Group, GroupEffect
+from admission.templates.effects import FULL_SHARE, BindingEffect, Group, GroupEffect
 from forecast_scheduler.canary_report import WhatIf, mean_peaks
 from forecast_scheduler.live_placing import BestNode
 

@@ -10,7 +10,7 @@ from pydantic import Field
 from forecast_scheduler.setting_group import Duration, SettingGroup
 
 if TYPE_CHECKING:
-    from extender.certificates.options import CertificateOptions
+    from admission.certificates.options import CertificateOptions
 
 __all__ = ["CertificateSettings", "certificate_options"]
 
@@ -51,7 +51,7 @@ class CertificateSettings(SettingGroup):
 
 def certificate_options(settings: CertificateSettings) -> CertificateOptions:
     """Raises InputError."""
-    from extender.certificates.options import CertificateOptions, Lifetimes, Named
+    from admission.certificates.options import CertificateOptions, Lifetimes, Named
 
     return CertificateOptions(
         secret=Named.of(settings.secret, "webhook.certificates.secret"),

@@ -21,7 +21,7 @@ from forecast_scheduler.scorer_options import server_options, service_options
 from forecast_scheduler.settings import Settings
 from forecast_scheduler.shell import write_text
 from scorer.service.app import create_app
-from scorer.service.server import ScorerServer
+from serving.server import ScorerServer
 from trainer.history.files import HistoryFiles
 
 __all__ = ["Evening", "prepare_evening", "serve_evening"]

@@ -11,26 +11,26 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from extender.framework.cycle.decisions import Decisions
-from extender.framework.cycle.placing import Looked, Placer
-from extender.framework.dry_run import DryRun
-from extender.framework.gangs.group_creator import suppose_groups
-from extender.framework.gangs.labels import group_of
-from extender.framework.plugins import Nomination
-from extender.framework.queue.options import QueueOptions
-from extender.framework.queue.queued import Popped
-from extender.gpu.tide.controller import Session
-from extender.gpu.tide.report import NO_REPORT, TideReport
-from extender.job.service.answers import StormReport
-from extender.policies.policy import Policies
 from forecast_scheduler.gpu_care import planned_tide
 from forecast_scheduler.job_care import valley_planner
 from forecast_scheduler.placing_core import placing_core
 from forecast_scheduler.schedule_profiles import assembled_profiles
 from forecast_scheduler.schedule_settings import ScheduleSettings
 from forecast_scheduler.schedule_tables import ScheduleTables
-from scorer.cluster.decoding import Kind
-from scorer.cluster.objects import PodInfo
+from kube.decoding.decoding import Kind
+from kube.objects.objects import PodInfo
+from placement.plugins import Nomination
+from placement.pod_groups.labels import group_of
+from placement.policies.policy import Policies
+from scheduler.cycle.decisions import Decisions
+from scheduler.cycle.placing import Looked, Placer
+from scheduler.dry_run import DryRun
+from scheduler.gangs.group_creator import suppose_groups
+from scheduler.profiles.gpu.tide.controller import Session
+from scheduler.profiles.gpu.tide.report import NO_REPORT, TideReport
+from scheduler.profiles.job.service.answers import StormReport
+from scheduler.queue.options import QueueOptions
+from scheduler.queue.queued import Popped
 from scorer.scorer import Scorer
 
 __all__ = ["DryLoop", "Planned"]

@@ -10,22 +10,22 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from extender.framework.gangs.labels import group_of
-from extender.framework.gangs.native_decoding import WATCHED_GROUPS
-from extender.framework.preemption.budgets import WATCHED_BUDGETS
-from extender.gpu.devices.demand import gpu_demand
-from extender.gpu.dra.decoding import WATCHED_CLAIMS, WATCHED_SLICES
-from extender.job.objects.cron_jobs import WATCHED_CRON_JOBS
-from extender.job.serverless.claiming import is_labelled_virtual
-from extender.topology.decoding import node_resource_topologies
 from forecast_scheduler.dry_loop import Planned
 from forecast_scheduler.schedule_tables import ScheduleTables
-from scorer.cluster.cluster_file import ClusterObjects
-from scorer.cluster.decoding import Kind
-from scorer.cluster.objects import PodInfo
-from scorer.cluster.seating import waits
-from scorer.cluster.storage_objects import ClaimInfo, VolumeInfo
-from scorer.cluster.watched import Watched
+from kube.decoding.decoding import Kind
+from kube.decoding.watched import Watched
+from kube.objects.objects import PodInfo
+from kube.objects.seating import waits
+from kube.objects.storage_objects import ClaimInfo, VolumeInfo
+from kube.tables.cluster_file import ClusterObjects
+from placement.devices.demand import gpu_demand
+from placement.pod_groups.labels import group_of
+from placement.topology.decoding import node_resource_topologies
+from placement.virtual_nodes.claiming import is_labelled_virtual
+from scheduler.gangs.native_decoding import WATCHED_GROUPS
+from scheduler.preemption.budgets import WATCHED_BUDGETS
+from scheduler.profiles.gpu.dra.decoding import WATCHED_CLAIMS, WATCHED_SLICES
+from scheduler.profiles.job.objects.cron_jobs import WATCHED_CRON_JOBS
 from scorer.degradation import Level
 from scorer.runs.expected import Source
 from scorer.scorer import Scorer

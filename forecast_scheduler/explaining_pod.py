@@ -13,10 +13,6 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Final, Protocol
 
-from extender.framework.cycle.placing import Looked
-from extender.framework.judging import judgement_of
-from extender.policies.policy import OnePolicy, Policies
-from extender.policies.provider import PolicyProvider
 from forecast_scheduler.dry_loop import Planned
 from forecast_scheduler.dry_run_gaps import Gap, gaps_of_tables, gaps_of_volumes
 from forecast_scheduler.extender_options import extender_options
@@ -25,12 +21,16 @@ from forecast_scheduler.live_plan import DryWorld, open_dry_loop
 from forecast_scheduler.live_policies import read_policies
 from forecast_scheduler.live_scorer import Inputs
 from forecast_scheduler.placing_component import Component
+from kube.decoding.decoding import Kind
+from kube.objects.objects import Phase, PodInfo
+from kube.objects.seating import waits
+from kube.tables.cluster_file import ClusterObjects
+from placement.policies.policy import OnePolicy, Policies
+from placement.policies.provider import PolicyProvider
+from scheduler.cycle.placing import Looked
+from scheduler.judging import judgement_of
 from scorer.answers import ExplainedNode, Explanation
 from scorer.background import Background
-from scorer.cluster.cluster_file import ClusterObjects
-from scorer.cluster.decoding import Kind
-from scorer.cluster.objects import Phase, PodInfo
-from scorer.cluster.seating import waits
 from scorer.judgement import CHOSEN, Judgement
 from scorer.policy import scoring_policy
 from scorer.scorer import Scorer

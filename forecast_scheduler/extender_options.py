@@ -4,23 +4,23 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from extender.node_rules import NodeRuleOptions
 from extender.options import ExtenderOptions
-from extender.policies.compiling import PolicyDefaults
-from extender.policies.filter_choice import (
-    FilterOptions,
-    card_rule,
-    chosen_filters,
-)
 from extender.remote_scores import RemoteScorer
 from extender.service.options import ServiceOptions
-from extender.topology.options import TopologyOptions
 from forecast_scheduler.extender_settings import ExtenderSettings
 from forecast_scheduler.node_rule_options import node_rule_options
 from forecast_scheduler.scorer_options import scorer_options
 from forecast_scheduler.scorer_settings import ScorerSettings
 from forecast_scheduler.serving_access import hosts_of
 from forecast_scheduler.settings import Settings
+from placement.node_rules import NodeRuleOptions
+from placement.policies.compiling import PolicyDefaults
+from placement.policies.filter_choice import (
+    FilterOptions,
+    card_rule,
+    chosen_filters,
+)
+from placement.topology.options import TopologyOptions
 
 __all__ = [
     "extender_options",

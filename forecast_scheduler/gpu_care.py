@@ -9,21 +9,21 @@ from fastapi import APIRouter
 from kubernetes.client import ApiClient
 from prometheus_client.registry import Collector
 
-from extender.decisions.event_posting import Post
-from extender.framework.binding.session import ApiSession
-from extender.framework.reporting.pod_events import PodEvents
-from extender.framework.sharing.eviction import Evict
-from extender.gpu.dra.metrics import DraCollector, WriteCounts
-from extender.gpu.dra.plugin import DynamicResources
-from extender.gpu.fragmentation.metrics import FragmentationGauges
-from extender.gpu.idle_cpu.care import IdleCpuCare
-from extender.gpu.idle_cpu.metrics import IdleCpuCollector
-from extender.gpu.tide.controller import Queue, Session, Tell, Tide
-from extender.gpu.tide.service.bodies import TIDE_BODIES
-from extender.gpu.tide.service.routes import tide_router
-from extender.gpu.tide.workloads import WorkloadState
-from extender.online.colocating import Colocation
 from forecast_scheduler.gpu_tables import GpuTables
+from kube.events.event_posting import Post
+from scheduler.binding.session import ApiSession
+from scheduler.overcommit.eviction import Evict
+from scheduler.profiles.gpu.dra.metrics import DraCollector, WriteCounts
+from scheduler.profiles.gpu.dra.plugin import DynamicResources
+from scheduler.profiles.gpu.fragmentation.metrics import FragmentationGauges
+from scheduler.profiles.gpu.idle_cpu.care import IdleCpuCare
+from scheduler.profiles.gpu.idle_cpu.metrics import IdleCpuCollector
+from scheduler.profiles.gpu.tide.controller import Queue, Session, Tell, Tide
+from scheduler.profiles.gpu.tide.service.bodies import TIDE_BODIES
+from scheduler.profiles.gpu.tide.service.routes import tide_router
+from scheduler.profiles.gpu.tide.workloads import WorkloadState
+from scheduler.profiles.online.colocating import Colocation
+from scheduler.reporting.pod_events import PodEvents
 from scorer.every import Every
 from scorer.scorer import Scorer
 

@@ -5,20 +5,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from extender.card_types.listed_cards import asks_for_cards
-from extender.gpu.devices.options import DeviceOptions
-from extender.gpu.dra.options import DraOptions
-from extender.gpu.fragmentation.balanced import Balanced, BalanceWeights
-from extender.gpu.fragmentation.cost_table import Judge
-from extender.gpu.fragmentation.live_mix import MixOptions
-from extender.gpu.fragmentation.nodes import NodeStates
-from extender.gpu.fragmentation.packing import Packing
-from extender.gpu.fragmentation.preference import MakeJudge
-from extender.gpu.fragmentation.shapes import ShapeMix
-from extender.gpu.idle_cpu.offline import OfflinePods
-from extender.gpu.idle_cpu.options import IdleCpuOptions, PlainPods
-from extender.gpu.tide.options import TideOptions
 from forecast_scheduler.gpu_settings import GpuSettings
+from placement.card_types.listed_cards import asks_for_cards
+from placement.devices.options import DeviceOptions
+from scheduler.profiles.gpu.dra.options import DraOptions
+from scheduler.profiles.gpu.fragmentation.balanced import Balanced, BalanceWeights
+from scheduler.profiles.gpu.fragmentation.cost_table import Judge
+from scheduler.profiles.gpu.fragmentation.live_mix import MixOptions
+from scheduler.profiles.gpu.fragmentation.nodes import NodeStates
+from scheduler.profiles.gpu.fragmentation.packing import Packing
+from scheduler.profiles.gpu.fragmentation.preference import MakeJudge
+from scheduler.profiles.gpu.fragmentation.shapes import ShapeMix
+from scheduler.profiles.gpu.idle_cpu.offline import OfflinePods
+from scheduler.profiles.gpu.idle_cpu.options import IdleCpuOptions, PlainPods
+from scheduler.profiles.gpu.tide.options import TideOptions
 
 __all__ = [
     "dra_options",

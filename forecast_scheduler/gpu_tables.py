@@ -4,7 +4,7 @@ nodes, pods --> costs of landing by shape of pods, what idle cards need beside t
 pods -----------> shapes that come, trainings
 claims --------> filter, what is allocated
 
-Cards, their types, groups and topology are rules for every profile: extender/node_rules.py.
+Cards, their types, groups and topology are rules for every profile: placement/node_rules.py.
 """
 
 from __future__ import annotations
@@ -15,31 +15,6 @@ from typing import Any, Final
 
 from kubernetes.client import ApiClient
 
-from extender.filters.domain import DOMAIN_LABEL
-from extender.filters.filter import ClusterView, Filter
-from extender.framework.binding.session import ApiSession
-from extender.framework.gangs.directory import GangDirectory
-from extender.framework.plugins import AwaitedPreBind, NodePreference, PostFilter, PreEnqueue, Score
-from extender.gpu.dra.plugin import DynamicResources
-from extender.gpu.dra.source import dra_source, dra_subscriptions
-from extender.gpu.dra.table import DraTable
-from extender.gpu.fragmentation.cost_table import CostTable
-from extender.gpu.fragmentation.live_mix import LiveMix
-from extender.gpu.fragmentation.pod_shapes import PodShapes
-from extender.gpu.fragmentation.preference import Fragmentation
-from extender.gpu.fragmentation.shapes import PodShape
-from extender.gpu.idle_cpu.gpu_node_pods import GpuNodePods
-from extender.gpu.idle_cpu.idle_cpu import IdleCpu, gap_of
-from extender.gpu.idle_cpu.offline import OfflinePods
-from extender.gpu.idle_cpu.options import IdleCpuOptions
-from extender.gpu.profile import GPU
-from extender.gpu.tide.cards import node_gpus, pod_gpus, pool_of
-from extender.gpu.tide.options import TideOptions
-from extender.gpu.tide.room import TideRoom
-from extender.gpu.tide.table import PodGpus, TideTable
-from extender.index.index import PlacementIndex
-from extender.node_rules import NodeRules
-from extender.online.colocating import Colocation
 from forecast_scheduler.gpu_options import (
     dra_options,
     idle_cpu_options,
@@ -49,10 +24,35 @@ from forecast_scheduler.gpu_options import (
     tide_options,
 )
 from forecast_scheduler.schedule_settings import ScheduleSettings
+from kube.client.kubernetes_contract import Subscription
+from kube.client.kubernetes_source import ResourceSource
+from kube.objects.objects import NodeInfo, PodInfo
+from placement.filters.domain import DOMAIN_LABEL
+from placement.filters.filter import ClusterView, Filter
+from placement.index.index import PlacementIndex
+from placement.node_rules import NodeRules
+from placement.plugins import AwaitedPreBind, NodePreference, PostFilter, PreEnqueue, Score
+from scheduler.binding.session import ApiSession
+from scheduler.gangs.directory import GangDirectory
+from scheduler.profiles.gpu.dra.plugin import DynamicResources
+from scheduler.profiles.gpu.dra.source import dra_source, dra_subscriptions
+from scheduler.profiles.gpu.dra.table import DraTable
+from scheduler.profiles.gpu.fragmentation.cost_table import CostTable
+from scheduler.profiles.gpu.fragmentation.live_mix import LiveMix
+from scheduler.profiles.gpu.fragmentation.pod_shapes import PodShapes
+from scheduler.profiles.gpu.fragmentation.preference import Fragmentation
+from scheduler.profiles.gpu.fragmentation.shapes import PodShape
+from scheduler.profiles.gpu.idle_cpu.gpu_node_pods import GpuNodePods
+from scheduler.profiles.gpu.idle_cpu.idle_cpu import IdleCpu, gap_of
+from scheduler.profiles.gpu.idle_cpu.offline import OfflinePods
+from scheduler.profiles.gpu.idle_cpu.options import IdleCpuOptions
+from scheduler.profiles.gpu.profile import GPU
+from scheduler.profiles.gpu.tide.cards import node_gpus, pod_gpus, pool_of
+from scheduler.profiles.gpu.tide.options import TideOptions
+from scheduler.profiles.gpu.tide.room import TideRoom
+from scheduler.profiles.gpu.tide.table import PodGpus, TideTable
+from scheduler.profiles.online.colocating import Colocation
 from scorer.assuming import AssumingCluster
-from scorer.cluster.kubernetes_contract import Subscription
-from scorer.cluster.kubernetes_source import ResourceSource
-from scorer.cluster.objects import NodeInfo, PodInfo
 from scorer.follower import Follower
 from scorer.scorer import Scorer
 

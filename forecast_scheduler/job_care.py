@@ -10,20 +10,20 @@ from typing import Final, Protocol
 from kubernetes.client import ApiClient
 from prometheus_client.registry import Collector
 
-from extender.decisions.event_posting import Post
-from extender.framework.binding.session import ApiSession
-from extender.framework.queue.queued import WaitingPod
-from extender.framework.reporting.pod_events import PodEvents
-from extender.job.serverless.plugins import ProviderCare
-from extender.job.service.answers import JobReports, PlannedJob, ProviderReport
-from extender.job.service.bodies import JOB_BODIES
-from extender.job.service.routes import jobs_router
-from extender.job.valley.planner import Planner
-from extender.job.valley.planner import Queue as WakingQueue
 from forecast_scheduler.job_options import valley_options
 from forecast_scheduler.job_settings import JobSettings
 from forecast_scheduler.job_tables import JobTables
 from forecast_scheduler.queue_tables import QueueTables
+from kube.events.event_posting import Post
+from scheduler.binding.session import ApiSession
+from scheduler.profiles.job.serverless.plugins import ProviderCare
+from scheduler.profiles.job.service.answers import JobReports, PlannedJob, ProviderReport
+from scheduler.profiles.job.service.bodies import JOB_BODIES
+from scheduler.profiles.job.service.routes import jobs_router
+from scheduler.profiles.job.valley.planner import Planner
+from scheduler.profiles.job.valley.planner import Queue as WakingQueue
+from scheduler.queue.queued import WaitingPod
+from scheduler.reporting.pod_events import PodEvents
 from scorer.every import Every
 from scorer.scorer import Scorer
 
@@ -33,7 +33,7 @@ _LOOK_SECONDS: Final = 1.0
 
 
 class JobQueueView(WakingQueue, Protocol):
-    """extender.framework.queue.scheduling_queue.SchedulingQueue."""
+    """scheduler.queue.scheduling_queue.SchedulingQueue."""
 
     def waiting(self) -> Sequence[WaitingPod]:
         """All pods in it."""

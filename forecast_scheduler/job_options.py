@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Final
 
-from extender.job.serverless.options import First, Provider, ServerlessOptions
-from extender.job.storm.options import StormOptions
-from extender.job.valley.options import ValleyOptions
 from forecast_scheduler.job_settings import JobSettings, ProviderSettings
+from placement.virtual_nodes.options import First, Provider, ServerlessOptions
+from scheduler.profiles.job.storm.options import StormOptions
+from scheduler.profiles.job.valley.options import ValleyOptions
 
 __all__ = ["serverless_options", "storm_options", "valley_options"]
 

@@ -13,29 +13,29 @@ from typing import Any
 import numpy as np
 from kubernetes.client import ApiClient
 
-from extender.filters.filter import Filter
-from extender.framework.plugins import NodePreference, PreEnqueue
-from extender.job.objects.cron_jobs import WATCHED_CRON_JOBS, CronJobs
-from extender.job.profile import JOB
-from extender.job.serverless.claiming import REAL
-from extender.job.serverless.plugins import ServerlessPlugins, serverless_plugins
-from extender.job.storm.bursts import PastBursts
-from extender.job.storm.storms import Storm
-from extender.job.storm.watch import StormWatch
-from extender.job.valley.gate import ValleyGate
-from extender.job.valley.metrics import ValleyMetrics
-from extender.job.valley.off_peak import OffPeak
-from extender.job.valley.punctuality import Punctuality
 from forecast.arrays import Floats
 from forecast.service_key import ServiceKey
 from forecast_scheduler.job_options import serverless_options, storm_options, valley_options
 from forecast_scheduler.queue_tables import LatestStarts, OwnNodes
 from forecast_scheduler.schedule_settings import ScheduleSettings
+from kube.client.kubernetes_contract import Subscription
+from kube.client.kubernetes_source import ResourceSource, source_of
+from kube.decoding.jobs import JobInfo
+from kube.objects.objects import NodeInfo, PodInfo
+from placement.filters.filter import Filter
+from placement.plugins import NodePreference, PreEnqueue
+from placement.virtual_nodes.claiming import REAL
+from scheduler.profiles.job.objects.cron_jobs import WATCHED_CRON_JOBS, CronJobs
+from scheduler.profiles.job.profile import JOB
+from scheduler.profiles.job.serverless.plugins import ServerlessPlugins, serverless_plugins
+from scheduler.profiles.job.storm.bursts import PastBursts
+from scheduler.profiles.job.storm.storms import Storm
+from scheduler.profiles.job.storm.watch import StormWatch
+from scheduler.profiles.job.valley.gate import ValleyGate
+from scheduler.profiles.job.valley.metrics import ValleyMetrics
+from scheduler.profiles.job.valley.off_peak import OffPeak
+from scheduler.profiles.job.valley.punctuality import Punctuality
 from scorer.assuming import AssumingCluster
-from scorer.cluster.jobs import JobInfo
-from scorer.cluster.kubernetes_contract import Subscription
-from scorer.cluster.kubernetes_source import ResourceSource, source_of
-from scorer.cluster.objects import NodeInfo, PodInfo
 from scorer.follower import Follower
 from scorer.runs.expected import ExpectedRuns
 from scorer.scorer import Scorer

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from extender.job.service.bodies import JobPlanBody
-from extender.remote_service import RemoteAddress
 from forecast_scheduler.asked_server import asked_server
+from scheduler.profiles.job.service.bodies import JobPlanBody
+from serving.remote_service import RemoteAddress
 
 __all__ = ["asked_plan"]
 

@@ -12,22 +12,17 @@ from pathlib import Path
 
 from prometheus_client.registry import Collector
 
-from extender.binder import Binder
-from extender.binding import ApiServerBinder
+from admission.templates.effect_metrics import EffectCollector
+from admission.templates.shaped_pods import shaped_pods
 from extender.charge_metrics import ChargeCollector
 from extender.decisions.capacity_events import CapacityEvents
 from extender.decisions.event import CONTROLLER
-from extender.decisions.event_posting import api_server_post
 from extender.decisions.events import EventSink
 from extender.decisions.log import DecisionLog, open_decision_log
 from extender.decisions.metrics import DecisionCollector
 from extender.decisions.recorder import DecisionRecorder
 from extender.extender import Extender
-from extender.filters.catalogue import kinds_read
-from extender.index.index import INDEXED_KINDS
 from extender.remote_scores import RemoteScores
-from extender.templates.effect_metrics import EffectCollector
-from extender.templates.shaped_pods import shaped_pods
 from forecast.errors import InputError
 from forecast_scheduler.extender_options import extender_options, remote_scorer
 from forecast_scheduler.extender_settings import DecisionSettings
@@ -35,9 +30,14 @@ from forecast_scheduler.live_policies import open_policies
 from forecast_scheduler.live_scorer import Inputs, open_scorer
 from forecast_scheduler.node_rule_care import NodeRuleCare
 from forecast_scheduler.settings import Settings
+from kube.binding.binder import Binder
+from kube.binding.binding import ApiServerBinder
+from kube.client.kubernetes_client import api_client
+from kube.decoding.decoding import Kind
+from kube.events.event_posting import api_server_post
+from placement.filters.catalogue import kinds_read
+from placement.index.index import INDEXED_KINDS
 from scorer.background import Background
-from scorer.cluster.decoding import Kind
-from scorer.cluster.kubernetes_client import api_client
 from scorer.every import Every
 from scorer.scorer import Scorer
 

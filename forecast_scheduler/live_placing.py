@@ -9,26 +9,26 @@ from typing import Final
 
 import numpy as np
 
-from extender.expected_choice import POINT_VALUE
-from extender.feasibility import Feasibility, feasibility, verdict
-from extender.filters.catalogue import STANDARD_FILTERS, kinds_read, standard_filters
-from extender.filters.filter import ClusterView, Filter
-from extender.framework.cycle.totals import sum_of
-from extender.framework.judging import sum_parts
-from extender.index.index import INDEXED_KINDS, PlacementIndex
-from extender.node_order import order_points
-from extender.node_rules import node_rules
 from extender.points import points_of, shortened
-from extender.policies.policy import Chosen, Policy
-from extender.policies.provider import PolicyProvider
-from extender.scores.default_scores import default_parts
-from extender.scores.plugin_weights import OURS, PLUGIN_WEIGHTS, ScorePart
 from forecast_scheduler.extender_options import extender_options
 from forecast_scheduler.live_scorer import Inputs, open_scorer
 from forecast_scheduler.settings import Settings
+from kube.decoding.decoding import Kind
+from kube.objects.objects import PodInfo
+from placement.expected_choice import POINT_VALUE
+from placement.feasibility import Feasibility, feasibility, verdict
+from placement.filters.catalogue import STANDARD_FILTERS, kinds_read, standard_filters
+from placement.filters.filter import ClusterView, Filter
+from placement.index.index import INDEXED_KINDS, PlacementIndex
+from placement.node_order import order_points
+from placement.node_rules import node_rules
+from placement.policies.policy import Chosen, Policy
+from placement.policies.provider import PolicyProvider
+from placement.scores.default_scores import default_parts
+from placement.scores.plugin_weights import OURS, PLUGIN_WEIGHTS, ScorePart
+from scheduler.cycle.totals import sum_of
+from scheduler.judging import sum_parts
 from scorer.background import Background
-from scorer.cluster.decoding import Kind
-from scorer.cluster.objects import PodInfo
 from scorer.judgement import Judgement
 from scorer.policy import scoring_policy
 from scorer.scorer import Scorer

@@ -9,10 +9,6 @@ from typing import Final
 
 from kubernetes.client import ApiClient
 
-from extender.framework.binding.session import ApiSession
-from extender.index.index import INDEXED_KINDS
-from extender.policies.policy import OnePolicy, Policies
-from extender.policies.provider import PolicyProvider
 from forecast_scheduler.dry_loop import DryLoop
 from forecast_scheduler.dry_run_gaps import Gap, gaps_of_scores, gaps_of_tables, other_waiting_pods
 from forecast_scheduler.file_session import FileSession
@@ -22,11 +18,15 @@ from forecast_scheduler.schedule_options import schedule_policy, schedule_policy
 from forecast_scheduler.schedule_plan import Plan
 from forecast_scheduler.schedule_tables import schedule_tables
 from forecast_scheduler.settings import Settings
+from kube.client.kubernetes_client import api_client
+from kube.client.kubernetes_source import ResourceSource, source_of
+from kube.decoding.decoding import Kind
+from kube.tables.cluster_file import ClusterObjects
+from placement.index.index import INDEXED_KINDS
+from placement.policies.policy import OnePolicy, Policies
+from placement.policies.provider import PolicyProvider
+from scheduler.binding.session import ApiSession
 from scorer.background import Background
-from scorer.cluster.cluster_file import ClusterObjects
-from scorer.cluster.decoding import Kind
-from scorer.cluster.kubernetes_client import api_client
-from scorer.cluster.kubernetes_source import ResourceSource, source_of
 from scorer.scorer import Scorer
 
 __all__ = ["DryWorld", "open_dry_loop", "open_plan"]

@@ -11,21 +11,21 @@ from typing import Final
 
 from prometheus_client.registry import Collector
 
-from extender.decisions.event_posting import api_server_post
-from extender.policies.compiling import PolicyDefaults
-from extender.policies.config_map_source import config_map_source
-from extender.policies.events import PolicyEvents
-from extender.policies.file_source import PolicyFile
-from extender.policies.metrics import PolicyCollector
-from extender.policies.namespace_labels import NamespaceLabels
-from extender.policies.provider import PolicyProvider
 from forecast_scheduler.extender_options import policy_defaults
 from forecast_scheduler.policy_check_reading import ReadPolicies, read_in_place
 from forecast_scheduler.policy_place import namespace_and_name
 from forecast_scheduler.settings import Settings
-from scorer.cluster.decoding import Kind
-from scorer.cluster.kubernetes_client import api_client
-from scorer.cluster.kubernetes_contract import WatchStatus
+from kube.client.kubernetes_client import api_client
+from kube.client.kubernetes_contract import WatchStatus
+from kube.decoding.decoding import Kind
+from kube.events.event_posting import api_server_post
+from placement.policies.compiling import PolicyDefaults
+from placement.policies.config_map_source import config_map_source
+from placement.policies.events import PolicyEvents
+from placement.policies.file_source import PolicyFile
+from placement.policies.metrics import PolicyCollector
+from placement.policies.namespace_labels import NamespaceLabels
+from placement.policies.provider import PolicyProvider
 from scorer.scorer import Scorer
 
 __all__ = ["LivePolicies", "open_policies", "provider_of", "read_policies", "scored_by_policy"]

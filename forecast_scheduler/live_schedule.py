@@ -15,25 +15,6 @@ from kubernetes.client import ApiClient
 from prometheus_client.registry import Collector
 
 from extender.decisions.capacity_events import CapacityEvents
-from extender.decisions.event_posting import api_server_post
-from extender.framework.binding.session import ApiSession
-from extender.framework.figures import SchedulingFigures
-from extender.framework.gangs.group_creator import GroupCreator, suppose_groups
-from extender.framework.gangs.group_events import GroupEvents
-from extender.framework.gangs.status_writer import GroupStatusWriter
-from extender.framework.leading.lease import Lease
-from extender.framework.metrics import SchedulingGauges, SchedulingMetrics
-from extender.framework.queue.queued import WaitingPod
-from extender.framework.reporting.logged_reports import LoggedReports
-from extender.framework.reporting.reports import Reports
-from extender.framework.reporting.scheduling_events import session_post
-from extender.framework.service.live import Bindings, LiveScheduling, Queue
-from extender.framework.sharing.eviction import api_server_evict
-from extender.framework.sharing.sharing import NodeSharing
-from extender.framework.sharing.told import CONTROLLER
-from extender.gpu.profile import GPU
-from extender.index.index import INDEXED_KINDS
-from extender.policies.policy import OnePolicy
 from forecast_scheduler.gpu_care import GpuCare
 from forecast_scheduler.job_care import JobCare, JobQueueView
 from forecast_scheduler.live_policies import open_policies
@@ -51,10 +32,29 @@ from forecast_scheduler.schedule_options import (
 from forecast_scheduler.schedule_settings import ScheduleSettings
 from forecast_scheduler.schedule_tables import ScheduleTables, schedule_tables
 from forecast_scheduler.settings import Settings
+from kube.client.kubernetes_client import api_client
+from kube.client.kubernetes_source import ResourceSource
+from kube.decoding.decoding import Kind
+from kube.events.event_posting import api_server_post
+from placement.index.index import INDEXED_KINDS
+from placement.policies.policy import OnePolicy
+from scheduler.binding.session import ApiSession
+from scheduler.figures import SchedulingFigures
+from scheduler.gangs.group_creator import GroupCreator, suppose_groups
+from scheduler.gangs.group_events import GroupEvents
+from scheduler.gangs.status_writer import GroupStatusWriter
+from scheduler.leader_election.lease import Lease
+from scheduler.metrics import SchedulingGauges, SchedulingMetrics
+from scheduler.overcommit.eviction import api_server_evict
+from scheduler.overcommit.sharing import NodeSharing
+from scheduler.overcommit.told import CONTROLLER
+from scheduler.profiles.gpu.profile import GPU
+from scheduler.queue.queued import WaitingPod
+from scheduler.reporting.logged_reports import LoggedReports
+from scheduler.reporting.reports import Reports
+from scheduler.reporting.scheduling_events import session_post
+from scheduler.service.live import Bindings, LiveScheduling, Queue
 from scorer.background import Background
-from scorer.cluster.decoding import Kind
-from scorer.cluster.kubernetes_client import api_client
-from scorer.cluster.kubernetes_source import ResourceSource
 from scorer.every import Every
 from scorer.scorer import Scorer
 

@@ -10,8 +10,6 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from extender.framework.leading.lease import running_time
-from extender.policies.provider import PolicyProvider
 from forecast.calendar import Calendar
 from forecast.errors import ForecastError, InputError
 from forecast.progress import silent
@@ -22,9 +20,11 @@ from forecast_scheduler.prometheus_source import open_connection, queries_of
 from forecast_scheduler.scorer_options import scorer_options
 from forecast_scheduler.settings import Settings
 from forecast_scheduler.usage_sources import PrometheusUsage, RecordedUsage
+from kube.decoding.decoding import SCORED_KINDS, Kind, UndecodableObject
+from kube.tables.cluster_file import ClusterObjects, read_cluster_file
+from placement.policies.provider import PolicyProvider
+from scheduler.leader_election.lease import running_time
 from scorer.background import Background
-from scorer.cluster.cluster_file import ClusterObjects, read_cluster_file
-from scorer.cluster.decoding import SCORED_KINDS, Kind, UndecodableObject
 from scorer.live.usage import UsageSource
 from scorer.model_watch import ModelWatch
 from scorer.scorer import Scorer
@@ -32,7 +32,7 @@ from trainer.prometheus.live_usage import LiveUsage
 from trainer.prometheus.log_source import LogSource
 
 if TYPE_CHECKING:
-    from scorer.cluster.kubernetes_source import KubernetesSource
+    from kube.client.kubernetes_source import KubernetesSource
 
 __all__ = ["Inputs", "check_inputs", "clock_from", "open_scorer"]
 
@@ -163,9 +163,9 @@ def _load_file(
 
 
 def _follow(scorer: Scorer, kubeconfig: Path | None, kinds: Collection[Kind]) -> KubernetesSource:
-    from scorer.cluster.api_server_version import ApiServerVersion
-    from scorer.cluster.kubernetes_client import api_client, check_access
-    from scorer.cluster.kubernetes_source import KubernetesSource
+    from kube.client.api_server_version import ApiServerVersion
+    from kube.client.kubernetes_client import api_client, check_access
+    from kube.client.kubernetes_source import KubernetesSource
 
     api = api_client(kubeconfig, connections=len(kinds) + 1)  # each watch has one
     check_access(api, kinds)

@@ -13,27 +13,27 @@ from fastapi import FastAPI
 from kubernetes.client import ApiClient
 from prometheus_client.registry import Collector
 
-from extender.certificates.metrics import CertificateCollector
-from extender.certificates.opening import open_certificates
-from extender.webhook.admission import Reviewer
-from extender.webhook.app import create_app
-from extender.webhook.last_errors import LastErrors
-from extender.webhook.options import WebhookOptions
-from extender.webhook.recorded_pods import POD_RECORDS, RecordedPods
-from extender.webhook.status_writer import StatusWriter, api_server_patch
-from extender.webhook.store import WEBHOOK_TIMING, TemplateStore, watchers
+from admission.certificates.metrics import CertificateCollector
+from admission.certificates.opening import open_certificates
+from admission.webhook.admission import Reviewer
+from admission.webhook.app import create_app
+from admission.webhook.last_errors import LastErrors
+from admission.webhook.options import WebhookOptions
+from admission.webhook.recorded_pods import POD_RECORDS, RecordedPods
+from admission.webhook.status_writer import StatusWriter, api_server_patch
+from admission.webhook.store import WEBHOOK_TIMING, TemplateStore, watchers
 from forecast.errors import InputError
 from forecast_scheduler.certificate_settings import certificate_options
 from forecast_scheduler.scorer_options import server_options
 from forecast_scheduler.serving_access import check_exposed, hosts_of, kubernetes_access
 from forecast_scheduler.webhook_settings import WebhookSettings
-from scorer.cluster.decoding import Kind
-from scorer.cluster.kubernetes_client import api_client, check_access
-from scorer.cluster.kubernetes_source import ResourceSource
-from scorer.cluster.kubernetes_watcher import ResourceWatcher
+from kube.client.kubernetes_client import api_client, check_access
+from kube.client.kubernetes_source import ResourceSource
+from kube.client.kubernetes_watcher import ResourceWatcher
+from kube.decoding.decoding import Kind
 from scorer.every import Every
-from scorer.service.certificates import CertificateFiles
-from scorer.service.server import ServerOptions
+from serving.certificates import CertificateFiles
+from serving.server import ServerOptions
 
 __all__ = ["LiveWebhook", "open_webhook"]
 

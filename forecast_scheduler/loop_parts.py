@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from extender.framework.binding.session import ApiSession
-from extender.framework.metrics import SchedulingMetrics
-from extender.framework.reporting.logged_reports import LoggedReports
-from extender.framework.reporting.reports import Reports
-from extender.policies.policy import Policies
 from forecast_scheduler.schedule_settings import ScheduleSettings
 from forecast_scheduler.schedule_tables import ScheduleTables
+from placement.policies.policy import Policies
+from scheduler.binding.session import ApiSession
+from scheduler.metrics import SchedulingMetrics
+from scheduler.reporting.logged_reports import LoggedReports
+from scheduler.reporting.reports import Reports
 from scorer.scorer import Scorer
 
 __all__ = ["LoopParts"]

@@ -9,9 +9,9 @@ from fastapi import APIRouter
 from kubernetes.client import ApiClient
 from prometheus_client.registry import Collector
 
-from extender.gpu.devices.metrics import DeviceCollector
-from extender.node_rules import NodeRules
-from extender.topology.metrics import TopologyCollector
+from placement.devices.metrics import DeviceCollector
+from placement.node_rules import NodeRules
+from placement.topology.metrics import TopologyCollector
 from scorer.every import Every
 from scorer.scorer import Scorer
 

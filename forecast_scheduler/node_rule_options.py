@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from extender.card_types.options import CardOptions, Even, Protection
-from extender.gpu.devices.options import DeviceOptions
-from extender.machine_groups.options import Borrow, Group, GroupOptions, GroupOwner
-from extender.node_rules import NodeRuleOptions
-from extender.topology.options import TopologyOptions
 from forecast_scheduler.node_rule_settings import GroupSettings, NodeRuleSettings
+from placement.card_types.options import CardOptions, Even, Protection
+from placement.devices.options import DeviceOptions
+from placement.machine_groups.options import Borrow, Group, GroupOptions, GroupOwner
+from placement.node_rules import NodeRuleOptions
+from placement.topology.options import TopologyOptions
 
 __all__ = ["card_options", "device_options", "group_options", "node_rule_options", "topology_options"]
 

@@ -7,8 +7,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field
 
-from extender.gpu.devices.options import MODEL_LABELS
 from forecast_scheduler.setting_group import Duration, SettingGroup
+from placement.devices.options import MODEL_LABELS
 
 __all__ = [
     "CardSettings",

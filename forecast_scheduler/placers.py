@@ -10,34 +10,34 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Final
 
-from extender.card_types.listed_cards import ListedCards
-from extender.card_types.options import CardOptions, Protection
-from extender.filters.filter import ClusterView, Rejection
-from extender.gpu.idle_cpu.offline import OfflinePods
-from extender.gpu.idle_cpu.options import PlainPods
-from extender.gpu.profile import GPU
-from extender.job.profile import JOB
-from extender.job.serverless.claiming import Claims
-from extender.job.serverless.leaving import may_leave
-from extender.job.serverless.serverless import ByTerms
-from extender.job.serverless.tolerating import ProviderToleration
-from extender.job.serverless.virtual_nodes import VirtualNodes
-from extender.job.terms import terms_of
-from extender.machine_groups.machine_group import MachineGroup
-from extender.machine_groups.membership import Membership
-from extender.online.profile import ONLINE
-from extender.policies.compiling import PolicyDefaults, settings_policy
-from extender.policies.policy import OnePolicy, Policies
-from extender.policies.provider import PolicyProvider
-from extender.policies.under_defaults import UnderDefaults
-from extender.usable_nodes import Placer, UsableNodes
 from forecast_scheduler.extender_options import policy_defaults
 from forecast_scheduler.gpu_options import idle_cpu_options, offline_pods
 from forecast_scheduler.job_options import serverless_options
 from forecast_scheduler.node_rule_options import device_options
 from forecast_scheduler.schedule_options import schedule_policy_defaults
 from forecast_scheduler.settings import Settings
-from scorer.cluster.objects import PodInfo
+from kube.objects.objects import PodInfo
+from placement.card_types.listed_cards import ListedCards
+from placement.card_types.options import CardOptions, Protection
+from placement.filters.filter import ClusterView, Rejection
+from placement.machine_groups.machine_group import MachineGroup
+from placement.machine_groups.membership import Membership
+from placement.policies.compiling import PolicyDefaults, settings_policy
+from placement.policies.policy import OnePolicy, Policies
+from placement.policies.provider import PolicyProvider
+from placement.policies.under_defaults import UnderDefaults
+from placement.usable_nodes import Placer, UsableNodes
+from placement.virtual_nodes.claiming import Claims
+from placement.virtual_nodes.virtual_nodes import VirtualNodes
+from scheduler.profiles.gpu.idle_cpu.offline import OfflinePods
+from scheduler.profiles.gpu.idle_cpu.options import PlainPods
+from scheduler.profiles.gpu.profile import GPU
+from scheduler.profiles.job.profile import JOB
+from scheduler.profiles.job.serverless.leaving import may_leave
+from scheduler.profiles.job.serverless.serverless import ByTerms
+from scheduler.profiles.job.serverless.tolerating import ProviderToleration
+from scheduler.profiles.job.terms import terms_of
+from scheduler.profiles.online.profile import ONLINE
 from scorer.scorer import Scorer
 
 __all__ = ["attach_usable_nodes"]

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from extender.framework.judging import profile_component
 from forecast_scheduler.settings import Settings
+from scheduler.judging import profile_component
 
 __all__ = ["Component", "component_of"]
 

@@ -10,22 +10,22 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from extender.framework.cycle.cycle import Observe, SchedulingCycle
-from extender.framework.events import ClusterEvent, EventKind
-from extender.framework.filter_hints import FILTER_HINTS
-from extender.framework.following import ClusterFollower
-from extender.framework.plugins import EnqueueExtensions, Nomination
-from extender.framework.profile import SchedulingProfile
-from extender.framework.queue.options import QueueOptions
-from extender.framework.queue.scheduling_queue import SchedulingQueue
-from extender.framework.queue.sorting import PrioritySort
-from extender.framework.queue.unit import UnitOf, unit_by_owner
-from extender.framework.status import SUCCESS, Code, Status
-from extender.index.index import INDEXED_KINDS
 from forecast_scheduler.schedule_tables import ScheduleTables
+from kube.objects.objects import PodInfo
+from kube.objects.seating import waits
+from placement.cluster_events import ClusterEvent, EventKind
+from placement.index.index import INDEXED_KINDS
+from placement.plugins import EnqueueExtensions, Nomination
+from placement.status import SUCCESS, Code, Status
+from scheduler.cycle.cycle import Observe, SchedulingCycle
+from scheduler.filter_hints import FILTER_HINTS
+from scheduler.following import ClusterFollower
+from scheduler.profile import SchedulingProfile
+from scheduler.queue.options import QueueOptions
+from scheduler.queue.scheduling_queue import SchedulingQueue
+from scheduler.queue.sorting import PrioritySort
+from scheduler.queue.unit import UnitOf, unit_by_owner
 from scorer.assuming import AssumingCluster
-from scorer.cluster.objects import PodInfo
-from scorer.cluster.seating import waits
 from scorer.scorer import Scorer
 
 __all__ = ["PlacingCore", "placing_core"]

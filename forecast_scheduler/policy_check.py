@@ -11,12 +11,12 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Final
 
-from extender.filters.annotations import comes_with_node
-from extender.policies.policy import Chosen, Policy, shortened_name
-from extender.policies.policy_set import Choice
 from forecast_scheduler.live_placing import BestNode
-from scorer.cluster.objects import PodInfo
-from scorer.cluster.seating import FINISHED
+from kube.objects.objects import PodInfo
+from kube.objects.seating import FINISHED
+from placement.filters.annotations import comes_with_node
+from placement.policies.policy import Chosen, Policy, shortened_name
+from placement.policies.policy_set import Choice
 
 __all__ = ["ChoiceCount", "Move", "PodKind", "Survey", "UnknownName", "moves", "survey"]
 

@@ -8,15 +8,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from extender.policies.compiling import PolicyDefaults, compile_document
-from extender.policies.document import PolicyDocument, PolicySpec, read_document
-from extender.policies.document_file import read_document_file
-from extender.policies.policy import Policy
-from extender.policies.policy_set import PolicySet
 from forecast.errors import InputError
 from forecast_scheduler.extender_options import policy_defaults
 from forecast_scheduler.policy_place import namespace_and_name, split_place
 from forecast_scheduler.settings import Settings
+from placement.policies.compiling import PolicyDefaults, compile_document
+from placement.policies.document import PolicyDocument, PolicySpec, read_document
+from placement.policies.document_file import read_document_file
+from placement.policies.policy import Policy
+from placement.policies.policy_set import PolicySet
 
 __all__ = ["ReadPolicies", "alike", "in_place", "in_place_for", "read_file", "read_in_place"]
 
@@ -99,8 +99,8 @@ def _text_of_config_map(where: str, config_map: str, kubeconfig: Path | None) ->
     except ValueError as error:
         raise InputError(f"{where} names no ConfigMap: {error}") from error
 
-    from extender.policies.config_map import policy_text, read_config_map
-    from scorer.cluster.kubernetes_client import api_client
+    from kube.client.kubernetes_client import api_client
+    from placement.policies.config_map import policy_text, read_config_map
 
     try:
         api = api_client(kubeconfig)

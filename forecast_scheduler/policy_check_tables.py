@@ -8,10 +8,10 @@ from typing import Any, Final
 from rich.markup import escape
 from rich.table import Table
 
-from extender.policies.document import PolicyDocument, PolicySpec, RuleSpec
-from extender.policies.policy import Chosen
 from forecast_scheduler.live_placing import BestNode
 from forecast_scheduler.policy_check import Move, Survey
+from placement.policies.document import PolicyDocument, PolicySpec, RuleSpec
+from placement.policies.policy import Chosen
 
 __all__ = [
     "check_json",

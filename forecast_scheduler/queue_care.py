@@ -9,10 +9,10 @@ from typing import Final
 from fastapi import APIRouter
 from prometheus_client.registry import Collector
 
-from extender.decisions.event_posting import Post
-from extender.framework.reporting.pod_events import PodEvents
-from extender.queues.metrics import ShareGauges
 from forecast_scheduler.queue_tables import QueueTables
+from kube.events.event_posting import Post
+from scheduler.queues.metrics import ShareGauges
+from scheduler.reporting.pod_events import PodEvents
 from scorer.every import Every
 from scorer.scorer import Scorer
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from extender.queues.options import FairOptions, Order, PodQueue
 from forecast_scheduler.schedule_settings import ScheduleSettings
+from scheduler.queues.options import FairOptions, Order, PodQueue
 
 __all__ = ["fair_options", "pod_queues"]
 

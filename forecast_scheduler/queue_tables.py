@@ -10,27 +10,27 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from extender.filters.domain import DOMAIN_LABEL
-from extender.framework.queue.unit import Units
-from extender.framework.service.answers import QueueReport
-from extender.gpu.devices.options import DeviceOptions
-from extender.gpu.tide.cards import node_gpus, pod_gpus
-from extender.job.dating import DatedTerms
-from extender.job.due_times import DueTimes
-from extender.job.objects.cron_jobs import CronJobs
-from extender.job.profile import JOB
-from extender.job.serverless.claiming import REAL, Claims
-from extender.job.unread_terms import UnreadTerms
-from extender.queues.fair_flows import FairFlows
-from extender.queues.queue_of import QueueOf, QueueOwner
-from extender.queues.shares import CardAmounts, Shares
-from extender.queues.sorting import FlowSort
-from extender.queues.units import QueueUnits
 from forecast_scheduler.job_options import serverless_options
 from forecast_scheduler.queue_options import fair_options, pod_queues
 from forecast_scheduler.schedule_settings import ScheduleSettings
+from kube.objects.objects import NodeInfo, PodInfo
+from placement.devices.options import DeviceOptions
+from placement.filters.domain import DOMAIN_LABEL
+from placement.virtual_nodes.claiming import REAL, Claims
+from scheduler.profiles.gpu.tide.cards import node_gpus, pod_gpus
+from scheduler.profiles.job.dating import DatedTerms
+from scheduler.profiles.job.due_times import DueTimes
+from scheduler.profiles.job.objects.cron_jobs import CronJobs
+from scheduler.profiles.job.profile import JOB
+from scheduler.profiles.job.unread_terms import UnreadTerms
+from scheduler.queue.unit import Units
+from scheduler.queues.fair_flows import FairFlows
+from scheduler.queues.queue_of import QueueOf, QueueOwner
+from scheduler.queues.shares import CardAmounts, Shares
+from scheduler.queues.sorting import FlowSort
+from scheduler.queues.units import QueueUnits
+from scheduler.service.answers import QueueReport
 from scorer.assuming import AssumingCluster
-from scorer.cluster.objects import NodeInfo, PodInfo
 from scorer.scorer import Scorer
 
 __all__ = ["LatestStarts", "OwnNodes", "QueueTables", "latest_starts", "queue_tables"]

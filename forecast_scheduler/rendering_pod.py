@@ -16,7 +16,7 @@ from urllib.parse import quote
 import msgspec
 import yaml
 
-from extender.templates.record import CONTROL_ANNOTATION, TEMPLATES_ANNOTATION, control_of, control_text
+from admission.templates.record import CONTROL_ANNOTATION, TEMPLATES_ANNOTATION, control_of, control_text
 from forecast.errors import InputError
 
 __all__ = ["PodObject", "objects_of_file", "pod_of_manifest", "pod_path", "pods_of_cluster_file", "split_name"]

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from extender.policies.policy import Chosen
 from forecast_scheduler.policy_check_reading import in_place, read_in_place
 from forecast_scheduler.settings import Settings
-from scorer.cluster.objects import PodInfo
+from kube.objects.objects import PodInfo
+from placement.policies.policy import Chosen
 
 __all__ = ["Choose", "open_choice"]
 

@@ -10,14 +10,14 @@ from typing import Any, Final
 
 import yaml
 
-from extender.templates.matching import PodFacts, means, pod_facts
-from extender.templates.objects import PodConditions, SchedulerConfigBinding
-from extender.templates.record import CONTROL_ANNOTATION, TEMPLATES_ANNOTATION
-from extender.templates.shaping import Shaped, SkipReason, shape
-from extender.templates.template_set import TemplateSet
+from admission.templates.matching import PodFacts, means, pod_facts
+from admission.templates.objects import PodConditions, SchedulerConfigBinding
+from admission.templates.record import CONTROL_ANNOTATION, TEMPLATES_ANNOTATION
+from admission.templates.shaping import Shaped, SkipReason, shape
+from admission.templates.template_set import TemplateSet
 from forecast_scheduler.rendering_pod import PodObject
-from scorer.cluster.decoding import decode_pod
-from scorer.cluster.objects import PodInfo
+from kube.decoding.decoding import decode_pod
+from kube.objects.objects import PodInfo
 
 __all__ = ["Canaries", "Fate", "Rendering", "affinity_diff", "pod_yaml", "render_pod"]
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any, Final
 
-from extender.policies.policy import Chosen
-from extender.templates.skipping import SkipReason
+from admission.templates.skipping import SkipReason
 from forecast_scheduler.rendering_pod_report import APPLIED, APPLIED_IN_PART, NOT_MATCHED, Rendering
 from forecast_scheduler.template_sources import Templates
+from placement.policies.policy import Chosen
 
 __all__ = ["EXCLUDED_NAMESPACES", "fate_lines", "figures_of", "trial_lines"]
 

@@ -6,22 +6,22 @@ import gc
 import time
 from collections.abc import Sequence
 
-from extender.framework.binding.cycles import BindingCycles
-from extender.framework.binding.in_flight_limit import InFlightLimit
-from extender.framework.binding.outcome import Reserved
-from extender.framework.cache.assumptions import Assumptions
-from extender.framework.judging import ProfileJudge
-from extender.framework.leading.lease import running_time
-from extender.framework.leading.takeover import Takeover
-from extender.framework.preemption.executor import PreemptionExecutor
-from extender.framework.preemption.expected_node import ExpectedNode
-from extender.framework.scheduler import LoopOptions, Scheduler
-from extender.framework.settling import Settling
-from extender.framework.volumes.volume_binding import VolumeBinding
 from forecast_scheduler.loop_parts import LoopParts
 from forecast_scheduler.placing_core import placing_core
 from forecast_scheduler.schedule_options import queue_options
 from forecast_scheduler.schedule_profiles import live_profiles
+from scheduler.binding.cycles import BindingCycles
+from scheduler.binding.in_flight_limit import InFlightLimit
+from scheduler.binding.outcome import Reserved
+from scheduler.cache.assumptions import Assumptions
+from scheduler.judging import ProfileJudge
+from scheduler.leader_election.lease import running_time
+from scheduler.leader_election.takeover import Takeover
+from scheduler.preemption.executor import PreemptionExecutor
+from scheduler.preemption.expected_node import ExpectedNode
+from scheduler.scheduler import LoopOptions, Scheduler
+from scheduler.settling import Settling
+from scheduler.volumes.volume_binding import VolumeBinding
 from scorer.every import Every
 
 __all__ = ["ScheduleLoop"]

@@ -4,15 +4,6 @@ from __future__ import annotations
 
 from typing import Final
 
-from extender.framework.gangs.options import GangOptions
-from extender.framework.leading.election import LeaseTiming
-from extender.framework.preemption.options import PreemptionOptions
-from extender.framework.queue.options import QueueOptions
-from extender.framework.sharing.sharing import SharingOptions
-from extender.online.colocation import GapOptions
-from extender.policies.compiling import PolicyDefaults, settings_policy
-from extender.policies.filter_choice import FilterOptions
-from extender.policies.policy import Policy
 from forecast.errors import InputError
 from forecast_scheduler.gpu_options import offline_pods
 from forecast_scheduler.node_rule_options import node_rule_options
@@ -20,6 +11,15 @@ from forecast_scheduler.schedule_settings import ScheduleSettings
 from forecast_scheduler.scorer_options import scorer_options
 from forecast_scheduler.serving_access import hosts_of
 from forecast_scheduler.settings import Settings
+from placement.policies.compiling import PolicyDefaults, settings_policy
+from placement.policies.filter_choice import FilterOptions
+from placement.policies.policy import Policy
+from scheduler.gangs.options import GangOptions
+from scheduler.leader_election.election import LeaseTiming
+from scheduler.overcommit.sharing import SharingOptions
+from scheduler.preemption.options import PreemptionOptions
+from scheduler.profiles.online.colocation import GapOptions
+from scheduler.queue.options import QueueOptions
 from scorer.service.options import ServiceOptions
 
 __all__ = [

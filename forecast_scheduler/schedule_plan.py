@@ -10,11 +10,11 @@ from typing import Any, Final
 from rich.markup import escape
 from rich.table import Table
 
-from extender.gpu.tide.report import NO_REPORT, TideReport, ToldMove
-from extender.job.service.answers import StormReport
 from forecast_scheduler.dry_loop import Planned
 from forecast_scheduler.dry_run_gaps import Gap
-from scorer.cluster.objects import PodInfo
+from kube.objects.objects import PodInfo
+from scheduler.profiles.gpu.tide.report import NO_REPORT, TideReport, ToldMove
+from scheduler.profiles.job.service.answers import StormReport
 
 __all__ = ["Plan", "gap_lines", "gaps_json", "plan_json", "plan_lines", "plan_table"]
 

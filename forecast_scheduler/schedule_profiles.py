@@ -7,32 +7,32 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
-from extender.filters.filter import Filter
-from extender.filters.node_resources_fit import NodeResourcesFit
-from extender.framework.binding.binding_plugins import BindingPlugins
-from extender.framework.binding.default_binder import DefaultBinder
-from extender.framework.binding.in_flight_limit import InFlightLimit
-from extender.framework.dry_run import DryRun
-from extender.framework.gangs.plugin import Gang
-from extender.framework.node_guard import NodeGuard, change_of
-from extender.framework.plugins import Bind, NodePreference, PostFilter, PreEnqueue, Score
-from extender.framework.preemption.default_preemption import DefaultPreemption
-from extender.framework.profile import SchedulingProfile
-from extender.framework.standard_profile import standard_profile
-from extender.framework.volumes.volume_binding import VolumeBinding
-from extender.gpu.devices.nominated_devices import NominatedDevices
-from extender.gpu.dra.no_resource_claims import NoResourceClaims
-from extender.gpu.profile import GPU
-from extender.job.profile import JOB
-from extender.node_rules import NodeRules
-from extender.online.profile import ONLINE
-from extender.policies.policy import Policies
 from forecast_scheduler.gpu_tables import GpuTables
 from forecast_scheduler.job_tables import JobTables
 from forecast_scheduler.loop_parts import LoopParts
 from forecast_scheduler.schedule_options import preemption_options
 from forecast_scheduler.schedule_settings import ScheduleSettings
 from forecast_scheduler.schedule_tables import ScheduleTables
+from placement.filters.filter import Filter
+from placement.filters.node_resources_fit import NodeResourcesFit
+from placement.node_rules import NodeRules
+from placement.plugins import Bind, NodePreference, PostFilter, PreEnqueue, Score
+from placement.policies.policy import Policies
+from scheduler.binding.binding_plugins import BindingPlugins
+from scheduler.binding.default_binder import DefaultBinder
+from scheduler.binding.in_flight_limit import InFlightLimit
+from scheduler.dry_run import DryRun
+from scheduler.gangs.plugin import Gang
+from scheduler.node_guard import NodeGuard, change_of
+from scheduler.preemption.default_preemption import DefaultPreemption
+from scheduler.preemption.nominated_devices import NominatedDevices
+from scheduler.profile import SchedulingProfile
+from scheduler.profiles.gpu.dra.no_resource_claims import NoResourceClaims
+from scheduler.profiles.gpu.profile import GPU
+from scheduler.profiles.job.profile import JOB
+from scheduler.profiles.online.profile import ONLINE
+from scheduler.standard_profile import standard_profile
+from scheduler.volumes.volume_binding import VolumeBinding
 
 __all__ = ["assembled_profiles", "live_profiles", "profiles_of"]
 

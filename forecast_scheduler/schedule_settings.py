@@ -6,13 +6,13 @@ from typing import Annotated, ClassVar, Self
 
 from pydantic import Field, field_validator, model_validator
 
-from extender.framework.leading.election import LeaseTiming
 from forecast.errors import InputError
 from forecast_scheduler.gpu_settings import GpuSettings
 from forecast_scheduler.job_settings import JobSettings
 from forecast_scheduler.queue_settings import QueueSettings
 from forecast_scheduler.serving_settings import ServingSettings
 from forecast_scheduler.setting_group import Duration, SettingGroup, check_names
+from scheduler.leader_election.election import LeaseTiming
 
 __all__ = [
     "BackoffSettings",

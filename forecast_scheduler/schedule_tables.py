@@ -11,23 +11,6 @@ from typing import Any
 
 from kubernetes.client import ApiClient
 
-from extender.filters.filter import ClusterView
-from extender.filters.node_resources_fit import NodeResourcesFit
-from extender.framework.binding.session import ApiSession
-from extender.framework.gangs.directory import GangDirectory
-from extender.framework.gangs.group_apis import APIS, GroupApi
-from extender.framework.gangs.native_decoding import WATCHED_GROUPS
-from extender.framework.gangs.sink import PodGroupSink
-from extender.framework.group_phases import GroupPhases
-from extender.framework.preemption.budgets import WATCHED_BUDGETS, DisruptionBudgets
-from extender.framework.preemption.importance import priority_of
-from extender.framework.preemption.nominated import NominatedPods
-from extender.framework.preemption.sitting_pods import SittingPods
-from extender.gpu.profile import GPU
-from extender.index.index import INDEXED_KINDS, PlacementIndex
-from extender.job.profile import JOB
-from extender.node_rules import NodeRules, node_rules
-from extender.online.colocating import Colocation
 from forecast_scheduler.gpu_tables import GpuTables, gpu_tables
 from forecast_scheduler.job_tables import JobTables, job_tables
 from forecast_scheduler.node_rule_options import node_rule_options
@@ -35,10 +18,27 @@ from forecast_scheduler.node_rule_settings import NodeRuleSettings
 from forecast_scheduler.queue_tables import QueueTables, latest_starts, queue_tables
 from forecast_scheduler.schedule_options import gang_options, gap_options
 from forecast_scheduler.schedule_settings import ScheduleSettings
+from kube.client.kubernetes_contract import Subscription
+from kube.client.kubernetes_source import ResourceSource, source_of
+from kube.objects.objects import PodInfo
+from placement.filters.filter import ClusterView
+from placement.filters.node_resources_fit import NodeResourcesFit
+from placement.importance import priority_of
+from placement.index.index import INDEXED_KINDS, PlacementIndex
+from placement.node_rules import NodeRules, node_rules
+from placement.pod_groups.group_apis import APIS, GroupApi
+from scheduler.binding.session import ApiSession
+from scheduler.gangs.directory import GangDirectory
+from scheduler.gangs.native_decoding import WATCHED_GROUPS
+from scheduler.gangs.sink import PodGroupSink
+from scheduler.group_phases import GroupPhases
+from scheduler.preemption.budgets import WATCHED_BUDGETS, DisruptionBudgets
+from scheduler.preemption.nominated import NominatedPods
+from scheduler.preemption.sitting_pods import SittingPods
+from scheduler.profiles.gpu.profile import GPU
+from scheduler.profiles.job.profile import JOB
+from scheduler.profiles.online.colocating import Colocation
 from scorer.assumed import AssumedPods
-from scorer.cluster.kubernetes_contract import Subscription
-from scorer.cluster.kubernetes_source import ResourceSource, source_of
-from scorer.cluster.objects import PodInfo
 from scorer.scorer import Scorer
 
 __all__ = ["ScheduleTables", "schedule_colocation", "schedule_tables"]

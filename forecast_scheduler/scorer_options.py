@@ -11,7 +11,7 @@ from scorer.options import ScorerOptions
 from scorer.scores.parameters import ScoreParameters
 from scorer.scores.spread_or_stack import WaterLevels
 from scorer.service.options import ServiceOptions
-from scorer.service.server import ServerOptions
+from serving.server import ServerOptions
 
 __all__ = ["scorer_options", "server_options", "service_options"]
 

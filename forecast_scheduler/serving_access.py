@@ -7,11 +7,11 @@ from typing import Final
 
 from forecast.errors import InputError
 from forecast_scheduler.serving_settings import ServingSettings
-from scorer.cluster.kubernetes_client import api_client
-from scorer.service.hosts import Hosts
-from scorer.service.kubernetes_access import AccessLimits, KubernetesAccess
-from scorer.service.kubernetes_reviews import api_server_ask, check_delegation
-from scorer.service.server import only_this_machine
+from kube.client.kubernetes_client import api_client
+from serving.hosts import Hosts
+from serving.kubernetes_access import AccessLimits, KubernetesAccess
+from serving.kubernetes_reviews import api_server_ask, check_delegation
+from serving.server import only_this_machine
 
 __all__ = ["check_exposed", "hosts_of", "kubernetes_access"]
 

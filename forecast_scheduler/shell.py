@@ -77,7 +77,7 @@ def open_shell(
     err = _console(stderr=True)
     _set_up_log(err, verbose=verbose, service=service)
     if service:
-        from scorer.allocator import limit_arenas
+        from serving.allocator import limit_arenas
 
         limit_arenas()
     settings = load_settings(config, os.environ)
@@ -173,7 +173,18 @@ def _set_up_log(err: Console, *, verbose: bool, service: bool) -> None:
     when = "%(asctime)s " if service else ""
     handler.setFormatter(_WithFields(f"{when}%(levelname)s %(name)s: %(message)s"))
     logging.basicConfig(level=logging.WARNING, handlers=[handler], force=True)
-    for package in ("forecast", "trainer", "scorer", "extender", "forecast_scheduler"):
+    for package in (
+        "forecast",
+        "trainer",
+        "kube",
+        "serving",
+        "scorer",
+        "placement",
+        "extender",
+        "scheduler",
+        "admission",
+        "forecast_scheduler",
+    ):
         logging.getLogger(package).setLevel(logging.DEBUG if verbose else logging.INFO if service else logging.WARNING)
     # Warnings of numerical libraries name lines of code: something for developers, who ask for them.
     logging.captureWarnings(True)

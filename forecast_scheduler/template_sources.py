@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import msgspec
 
-from extender.templates.decoding import BINDINGS, GROUP, NODE_CONFIGS, POD_CONFIGS, object_from_manifest
-from extender.templates.objects import NodeSchedulerConfig, PodSchedulerConfig, SchedulerConfigBinding
-from extender.templates.template_set import TemplateSet
+from admission.templates.decoding import BINDINGS, GROUP, NODE_CONFIGS, POD_CONFIGS, object_from_manifest
+from admission.templates.objects import NodeSchedulerConfig, PodSchedulerConfig, SchedulerConfigBinding
+from admission.templates.template_set import TemplateSet
 from forecast.errors import InputError, UnknownName
 from forecast_scheduler.rendering_pod import PodObject, objects_of_file, pod_path
-from scorer.cluster.kubernetes_requests import Request
-from scorer.cluster.watched import Watched, decode_page
+from kube.client.kubernetes_requests import Request
+from kube.decoding.watched import Watched, decode_page
 
 if TYPE_CHECKING:
     from kubernetes import client
@@ -154,7 +154,7 @@ def _list(api: client.ApiClient, watched: Watched[T], objects: list[Any], warnin
 def _get(api: client.ApiClient, path: str, query: Mapping[str, str] | None = None) -> tuple[int, bytes]:
     import urllib3
 
-    from scorer.cluster.kubernetes_client import UnreachableApiServer, open_request
+    from kube.client.kubernetes_client import UnreachableApiServer, open_request
 
     try:
         answer = open_request(api, Request(path, "application/json", dict(query or {})), read_seconds=_READ_SECONDS)

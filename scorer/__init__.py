@@ -1,1 +1,1 @@
-"""The cluster in columns, what every node scores for a pod, and the replay that shows what placing by it changes."""
+"""How loaded each node is and will be, what it scores for a pod, and what placing by it would have changed."""

@@ -13,7 +13,7 @@ from typing import Protocol
 
 from forecast.arrays import Bools, Floats, Ints
 from forecast.service_key import ServiceKey
-from scorer.cluster.objects import PodInfo
+from kube.objects.objects import PodInfo
 from scorer.degradation import Level
 from scorer.judgement import Judgement
 

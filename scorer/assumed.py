@@ -16,10 +16,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import repeat
 
-from scorer.cluster.objects import PodInfo
-from scorer.cluster.pod_shape import on_node, on_nodes
-from scorer.cluster.seating import waits
-from scorer.many_records import many_records
+from kube.objects.many_records import many_records
+from kube.objects.objects import PodInfo
+from kube.objects.pod_shape import on_node, on_nodes
+from kube.objects.seating import waits
 
 __all__ = ["AssumedPods"]
 

@@ -6,13 +6,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from kube.decoding.decoding import ApiObject, Kind
+from kube.decoding.jobs import JobInfo
+from kube.objects.objects import NodeInfo, PodInfo, ReplicaSetInfo
+from kube.objects.pod_shape import on_node, shape_of
+from kube.objects.seating import waits
+from kube.tables.changes import Change, PodChange
 from scorer.assumed import AssumedPods
-from scorer.cluster.changes import Change, PodChange
-from scorer.cluster.decoding import ApiObject, Kind
-from scorer.cluster.jobs import JobInfo
-from scorer.cluster.objects import NodeInfo, PodInfo, ReplicaSetInfo
-from scorer.cluster.pod_shape import on_node, shape_of
-from scorer.cluster.seating import waits
 from scorer.options import ScorerOptions
 from scorer.own_time import OwnTime
 from scorer.tracking import TrackedCluster

@@ -12,10 +12,10 @@ from collections.abc import Callable
 from typing import Self
 
 from forecast.errors import InputError
-from scorer.allocator import give_back
 from scorer.every import Every
 from scorer.model_watch import ModelWatch
 from scorer.scorer import Scorer
+from serving.allocator import give_back
 
 __all__ = ["Background"]
 

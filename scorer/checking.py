@@ -14,9 +14,9 @@ from itertools import islice
 import numpy as np
 
 from forecast.arrays import Floats
+from kube.tables.changes import Seat
+from kube.tables.self_check import Observed, drifts, observe
 from scorer.answers import SelfCheck
-from scorer.cluster.changes import Seat
-from scorer.cluster.self_check import Observed, drifts, observe
 from scorer.predicted.capacity import KnownCapacities
 from scorer.predicted.declared import declared_amounts
 from scorer.predicted.load import LoadSnapshot

@@ -10,8 +10,8 @@ import numpy as np
 from forecast.arrays import Floats
 from forecast.resources import RESOURCES
 from forecast.service_key import ServiceKey
+from kube.objects.objects import PodInfo
 from scorer.answers import ModelStatus, NodeFigures, Status, VirtualAvailability
-from scorer.cluster.objects import PodInfo
 from scorer.degradation import level_of_nodes
 from scorer.live_tables import LiveTables
 from scorer.predicted.horizon import Horizon

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
-from scorer.cluster.changes import Change
-from scorer.cluster.decoding import ApiObject, Kind
+from kube.decoding.decoding import ApiObject, Kind
+from kube.tables.changes import Change
 
 __all__ = ["Follower", "NodesAndPodsOnly"]
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from scorer.cluster.objects import PodInfo
+from kube.objects.objects import PodInfo
 
 __all__ = ["CHOSEN", "Judge", "Judgement", "RejectedNodes", "SumPart", "not_judged"]
 

@@ -20,13 +20,13 @@ import numpy as np
 from forecast.calendar import SLOTS_PER_DAY
 from forecast.capacity_gaps import capacity_gaps, resources_measured
 from forecast.errors import ForecastError
+from kube.decoding.decoding import ApiObject, Kind
+from kube.objects.kubernetes_version import KubernetesVersion
+from kube.objects.objects import PodInfo
 from scorer.answers import SelfCheck
 from scorer.assuming import AssumingCluster
 from scorer.capacity_log import CapacityLog
 from scorer.checking import check
-from scorer.cluster.decoding import ApiObject, Kind
-from scorer.cluster.kubernetes_version import KubernetesVersion
-from scorer.cluster.objects import PodInfo
 from scorer.degradation import Level, level_and_reasons, widening
 from scorer.follower import Follower
 from scorer.live.usage import UsageSource
@@ -62,7 +62,7 @@ class ModelInUse:
 
 
 class LiveTables:
-    """The sink of `scorer.cluster.kubernetes_source`, and the upkeep that `scorer.background` does now and then."""
+    """The sink of `kube.client.kubernetes_source`, and the upkeep that `scorer.background` does now and then."""
 
     def __init__(
         self,

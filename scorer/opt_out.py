@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from scorer.cluster.objects import ANNOTATION_PREFIX, PodInfo
+from kube.objects.objects import ANNOTATION_PREFIX, PodInfo
 
 __all__ = ["OPT_OUT_ANNOTATION", "opts_out"]
 

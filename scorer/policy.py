@@ -1,7 +1,7 @@
 """How the pods of one policy are scored, and who says which pod is of which.
 
 The scorer knows one policy, that of its settings. Policies by name, and the rules that choose among them, are made in
-extender/policies; here they are seen through `ScoringPolicies`.
+placement/policies; here they are seen through `ScoringPolicies`.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Final, Protocol
 
-from scorer.cluster.objects import PodInfo
+from kube.objects.objects import PodInfo
 from scorer.options import ScorerOptions
 from scorer.predicted.growth_columns import ResourceWeights
 from scorer.scores.catalogue import RegisteredScore, check_weights, scores

@@ -14,7 +14,7 @@ import numpy as np
 
 from forecast.arrays import AnyFloats, Bools, Floats, Floats32, Ints
 from forecast.service_key import ServiceKey
-from scorer.cluster.objects import PodInfo
+from kube.objects.objects import PodInfo
 from scorer.predicted.profiles import Profiles
 from scorer.predicted.soft_load import soft_load
 from scorer.tracking import TrackedCluster

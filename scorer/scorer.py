@@ -13,6 +13,7 @@ from forecast.arrays import Floats, Ints
 from forecast.errors import InputError, UnknownName
 from forecast.resources import RESOURCES, resource_index
 from forecast.service_key import ServiceKey
+from kube.objects.objects import PodInfo
 from scorer.answers import (
     Explanation,
     HeatMap,
@@ -21,7 +22,6 @@ from scorer.answers import (
     ServiceSummary,
     UsageForecast,
 )
-from scorer.cluster.objects import PodInfo
 from scorer.degradation import Level, level_of_nodes
 from scorer.explaining import explained_nodes, gather_peaks, peaks_before_and_with
 from scorer.figures import Figures

@@ -10,7 +10,7 @@ import numpy as np
 
 from forecast.arrays import Bools, Floats, Ints
 from forecast.resources import MEMORY, RESOURCES
-from scorer.cluster.objects import PodInfo, QosClass
+from kube.objects.objects import PodInfo, QosClass
 from scorer.degradation import Level, level_of_nodes
 from scorer.live.virtual_request import VirtualRequest
 from scorer.policy import ScoringPolicy

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from forecast.service_key import ServiceKey
-from scorer.cluster.changes import Seat
-from scorer.cluster.objects import NodeInfo, PodInfo
+from kube.objects.objects import NodeInfo, PodInfo
+from kube.tables.changes import Seat
 from scorer.predicted.runs import Run
 
 __all__ = ["Snapshot"]

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from forecast.arrays import Bools, Floats
-from scorer.cluster.state import ClusterState
+from kube.tables.state import ClusterState
 from scorer.scores.parameters import ScoreParameters
 from scorer.scores.spread_or_stack import next_stack_weight, water_level
 

@@ -19,11 +19,11 @@ from forecast.arrays import Bools, Floats
 from forecast.calendar import SLOT_MINUTES
 from forecast.resources import RESOURCES
 from forecast.service_key import ServiceKey
+from kube.objects.objects import PodInfo, QosClass
+from kube.objects.seating import FINISHED
+from kube.tables.changes import Change, JobChange, NodeAdded, NodeChanged, NodeRemoved, PodChange, PodsSeated, Seat
+from kube.tables.state import ClusterState
 from scorer.capacity_columns import CapacityColumns
-from scorer.cluster.changes import Change, JobChange, NodeAdded, NodeChanged, NodeRemoved, PodChange, PodsSeated, Seat
-from scorer.cluster.objects import PodInfo, QosClass
-from scorer.cluster.seating import FINISHED
-from scorer.cluster.state import ClusterState
 from scorer.live.charges import Charges
 from scorer.live.departed import Departed
 from scorer.live.usage import NodeUsage, usage_by_row

@@ -1,6 +1,6 @@
 """Which nodes pods could use: seen from here through a protocol, since filters are a package above the scorer.
 
-`extender.usable_nodes` implements it on the filters. A scorer without it takes every node for usable by every pod.
+`placement.usable_nodes` implements it on the filters. A scorer without it takes every node for usable by every pod.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from typing import Protocol
 import numpy as np
 
 from forecast.arrays import Bools, Ints
-from scorer.cluster.objects import PodInfo
-from scorer.cluster.state import ClusterState
+from kube.objects.objects import PodInfo
+from kube.tables.state import ClusterState
 
 __all__ = ["EveryNode", "UsableNodes"]
 

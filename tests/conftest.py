@@ -46,7 +46,19 @@ def place_of(parts: Sequence[str]) -> int:
 def _logging_as_at_the_start() -> None:
     """Commands that ran in this process before have set levels and a handler (forecast_scheduler/shell.py)."""
     logging.captureWarnings(False)
-    for name in ("forecast", "trainer", "scorer", "extender", "forecast_scheduler", "py.warnings"):
+    for name in (
+        "forecast",
+        "trainer",
+        "kube",
+        "serving",
+        "scorer",
+        "placement",
+        "extender",
+        "scheduler",
+        "admission",
+        "forecast_scheduler",
+        "py.warnings",
+    ):
         logging.getLogger(name).setLevel(logging.NOTSET)
     root = logging.getLogger()
     for handler in root.handlers[:]:

@@ -17,7 +17,18 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 ROOT = Path(__file__).parents[1]
-PACKAGES = {"forecast", "trainer", "scorer", "extender", "forecast_scheduler"}
+PACKAGES = {
+    "forecast",
+    "trainer",
+    "kube",
+    "serving",
+    "scorer",
+    "placement",
+    "extender",
+    "scheduler",
+    "admission",
+    "forecast_scheduler",
+}
 
 
 @pytest.fixture(scope="module")

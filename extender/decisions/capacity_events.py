@@ -6,9 +6,9 @@ import time
 from collections.abc import Callable
 from typing import Any, Final
 
-from extender.decisions.api_event import EventSource
-from extender.decisions.event_posting import EventPosting, Post
-from extender.decisions.node_event import node_event
+from kube.events.api_event import EventSource
+from kube.events.event_posting import EventPosting, Post
+from kube.events.node_event import node_event
 from scorer.every import Every
 from scorer.predicted.capacity import CAPACITY_ANNOTATION, UnreadCapacity
 from scorer.scorer import Scorer

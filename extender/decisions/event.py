@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from extender.decisions.api_event import EventSource, api_event, clipped_note
 from extender.decisions.decision import Decision
+from kube.events.api_event import EventSource, api_event, clipped_note
 
 __all__ = ["CONTROLLER", "REASON", "SHADOW_REASON", "event_of", "note_of"]
 

@@ -15,9 +15,9 @@ from pathlib import Path
 import orjson
 
 from extender.decisions.decision import Binding, decision_of, slimmed
-from extender.decisions.outbox import Outbox
 from extender.decisions.rotating_file import RotatingFile
 from forecast.errors import InputError
+from kube.events.outbox import Outbox
 
 __all__ = ["STDOUT", "DecisionLog", "LogFigures", "open_decision_log"]
 

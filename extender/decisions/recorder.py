@@ -19,7 +19,7 @@ from typing import Protocol
 
 from extender.decisions.advice import Advice
 from extender.decisions.decision import Binding, slimmed
-from scorer.cluster.objects import PodInfo
+from kube.objects.objects import PodInfo
 
 __all__ = ["DecisionRecorder", "DecisionSink", "RecorderFigures"]
 

@@ -14,11 +14,11 @@ import msgspec
 from msgspec import UNSET, Raw
 
 from extender.answers import Victims
-from extender.binder import BindingRequest
 from extender.protocol import wire
 from forecast.errors import ForecastError
-from scorer.cluster.decoding import UndecodableObject, decode_pod
-from scorer.cluster.objects import PodInfo
+from kube.binding.binder import BindingRequest
+from kube.decoding.decoding import UndecodableObject, decode_pod
+from kube.objects.objects import PodInfo
 
 __all__ = [
     "Asked",

@@ -8,21 +8,21 @@ from fastapi import FastAPI
 from prometheus_client.registry import Collector
 
 from extender.answers import ExtenderApi
-from extender.binder import Binder
 from extender.service.metrics import ServiceMetrics
 from extender.service.openapi import describe
 from extender.service.options import ServiceOptions
 from extender.service.routes import state, verbs
 from extender.service.state import Service, error_response
 from extender.service.workers import Workers
+from kube.binding.binder import Binder
 from scorer.answers import ScorerApi
-from scorer.service.body_budget import BodyBudget
-from scorer.service.documents import bare_app, serve_document
-from scorer.service.errors import add_error_handlers
-from scorer.service.hosts import HostCheck
-from scorer.service.kubernetes_access import KubernetesAccess
-from scorer.service.limits import BodyLimit, Busy, Guard
-from scorer.service.security import SecurityHeaders, add_authentication
+from serving.body_budget import BodyBudget
+from serving.documents import bare_app, serve_document
+from serving.errors import add_error_handlers
+from serving.hosts import HostCheck
+from serving.kubernetes_access import KubernetesAccess
+from serving.limits import BodyLimit, Busy, Guard
+from serving.security import SecurityHeaders, add_authentication
 
 __all__ = ["create_app"]
 

@@ -7,7 +7,7 @@ from typing import Any
 from fastapi import FastAPI
 
 from extender.protocol import wire
-from scorer.service.documents import Document, ref
+from serving.documents import Document, ref
 
 __all__ = ["body", "describe", "plain_answer", "state_answer", "verb_answer"]
 

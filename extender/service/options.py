@@ -1,4 +1,4 @@
-"""How the HTTP service is set up. Where it listens is scorer.service.server's matter."""
+"""How the HTTP service is set up. Where it listens is serving.server's matter."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from forecast.errors import InputError
-from scorer.service.hosts import ANY_HOST, Hosts
+from serving.hosts import ANY_HOST, Hosts
 
 __all__ = ["ServiceOptions"]
 
@@ -19,7 +19,7 @@ class ServiceOptions:
                        certificates. None = anybody may ask
     metrics_open     : /metrics needs no token
     max_body_bytes   : of a request; 5,000 node names of 60 characters are 0.3 MB, 5,000 whole nodes tens of MB.
-                       All bodies together get 8 times as much memory (scorer/service/body_budget.py)
+                       All bodies together get 8 times as much memory (serving/body_budget.py)
     max_concurrent   : requests at work at once; more are turned away with 503
     receive_seconds  : by then a body must have arrived
     deadline_seconds : /filter, /prioritize and /preempt are answered by then, if only with a neutral answer
@@ -28,7 +28,7 @@ class ServiceOptions:
     bind_threads     : bindings under way at once; kube-scheduler binds many pods at a time
     node_metrics     : export the series of each node; 55 per node with five resources
     service_metrics  : export the series of each service; 10 per service with five resources
-    hosts            : names under which it is asked (scorer/service/hosts.py)
+    hosts            : names under which it is asked (serving/hosts.py)
     """
 
     token_files: tuple[Path, ...] = ()

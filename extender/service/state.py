@@ -21,14 +21,14 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from extender.answers import ExtenderApi
-from extender.binder import Binder
 from extender.protocol.replies import error_reply
 from extender.protocol.requests import Unusable
 from extender.service.metrics import ServiceMetrics
 from extender.service.options import ServiceOptions
 from extender.service.workers import Deadline, Late, Workers
 from forecast.errors import ForecastError
-from scorer.service.quiet_log import QuietLog
+from kube.binding.binder import Binder
+from serving.quiet_log import QuietLog
 
 __all__ = ["NotReady", "Service", "error_response", "json_bytes", "service_of"]
 

@@ -64,8 +64,8 @@ def canary(
 
     import numpy as np
 
-    from extender.templates.effects import effect_of
-    from extender.templates.shaped_pods import seated_pods
+    from admission.templates.effects import effect_of
+    from admission.templates.shaped_pods import seated_pods
     from forecast_scheduler.canary_placing import open_canary
     from forecast_scheduler.canary_report_tables import (
         FORECAST_ONLY,
@@ -128,7 +128,7 @@ def _what_if(
     """For the control group, and how many services are left out; None = there is none, or the template is not known."""
     from forecast_scheduler.canary_report import control_services, what_if
     from forecast_scheduler.template_sources import open_templates
-    from scorer.cluster.kubernetes_client import api_client
+    from kube.client.kubernetes_client import api_client
 
     services = control_services(scorer, binding)
     if not services:
@@ -153,7 +153,7 @@ def _objects(
 ) -> dict[tuple[str, str], PodObject]:
     from forecast_scheduler.rendering_pod import pods_of_cluster_file
     from forecast_scheduler.template_sources import pod_of_server
-    from scorer.cluster.kubernetes_client import api_client
+    from kube.client.kubernetes_client import api_client
 
     names = [(one.pod.namespace, one.pod.name) for one in asked]
     if cluster is not None:

@@ -25,8 +25,8 @@ from forecast_scheduler.shell import check_writable, open_shell, write_json
 
 if TYPE_CHECKING:
     from forecast_scheduler.settings import Settings
-    from scorer.cluster.cluster_file import ClusterObjects
-    from scorer.cluster.objects import PodInfo
+    from kube.objects.objects import PodInfo
+    from kube.tables.cluster_file import ClusterObjects
     from scorer.scorer import Scorer
 
 _SYNC_SECONDS = 120.0
@@ -84,7 +84,7 @@ def explain(
     from forecast_scheduler.policy_check_tables import unread_json, unread_lines
     from forecast_scheduler.schedule_options import check_profiles, profile_names
     from forecast_scheduler.schedule_plan import gap_lines, gaps_json
-    from scorer.cluster.cluster_file import read_cluster_file
+    from kube.tables.cluster_file import read_cluster_file
     from scorer.service.translation import explanation_body
 
     options: Mapping[str, Any] = {
@@ -161,8 +161,8 @@ def _from_server(namespace: str, name: str, kubeconfig: Path | None) -> PodInfo 
     """One pod, asked for before anything is followed: its schedulerName decides what is."""
     import urllib3
 
-    from scorer.cluster.decoding import decode_pod
-    from scorer.cluster.kubernetes_client import UnreachableApiServer, api_client, send
+    from kube.client.kubernetes_client import UnreachableApiServer, api_client, send
+    from kube.decoding.decoding import decode_pod
 
     api = api_client(kubeconfig)
     path = f"/api/v1/namespaces/{quote(namespace, safe='')}/pods/{quote(name, safe='')}"
@@ -182,7 +182,7 @@ def _from_manifest(path: Path, objects: ClusterObjects | None) -> PodInfo:
     import msgspec
     import yaml
 
-    from scorer.cluster.decoding import decode_pod
+    from kube.decoding.decoding import decode_pod
 
     try:
         document = yaml.safe_load(path.read_text(encoding="utf-8"))

@@ -87,7 +87,7 @@ def extender(
     from forecast_scheduler.live_scorer import Inputs
     from forecast_scheduler.scorer_options import server_options
     from forecast_scheduler.serving_access import kubernetes_access
-    from scorer.service.server import ScorerServer
+    from serving.server import ScorerServer
 
     inputs = Inputs(cluster, kubeconfig, models, prometheus, history, moment)
     listening = server_options(settings.extender)

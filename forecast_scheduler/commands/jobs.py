@@ -41,9 +41,9 @@ def jobs(
     shell = open_shell(config, verbose=verbose, json_file=json)
     check_writable(json)
 
-    from extender.remote_service import RemoteAddress
     from forecast_scheduler.jobs_plan import asked_plan
     from forecast_scheduler.jobs_tables import job_plan_lines, job_plan_tables
+    from serving.remote_service import RemoteAddress
 
     remote = RemoteAddress(server, token_file, ca, client_cert, client_key, SERVER_SECONDS)
     plan = asked_plan(remote, hours=hours, namespace=namespace, limit=limit)

@@ -100,7 +100,6 @@ def check(
 
 def _compare(shell: Shell, inputs: Inputs, in_place: ReadPolicies, read: ReadPolicies, top: int) -> dict[str, Any]:
     """Print what the policies read would mean beside those in place; returns the figures."""
-    from extender.policies.rules import unread_namespaces
     from forecast_scheduler.extender_options import policy_defaults
     from forecast_scheduler.live_placing import open_placing
     from forecast_scheduler.live_policies import provider_of
@@ -113,6 +112,7 @@ def _compare(shell: Shell, inputs: Inputs, in_place: ReadPolicies, read: ReadPol
         survey_lines,
         unread_lines,
     )
+    from placement.policies.rules import unread_namespaces
 
     provider = provider_of(in_place, policy_defaults(shell.settings))
     with open_placing(shell.settings, inputs, provider) as (scorer, background, placing):

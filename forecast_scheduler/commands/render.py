@@ -82,7 +82,7 @@ def render(
     from forecast_scheduler.rendering_pod_report import Canaries, affinity_diff, pod_yaml, render_pod
     from forecast_scheduler.rendering_pod_text import fate_lines, figures_of, trial_lines
     from forecast_scheduler.template_sources import open_templates
-    from scorer.cluster.decoding import decode_pod
+    from kube.decoding.decoding import decode_pod
 
     kubeconfig = kubeconfig or shell.settings.scorer.kubeconfig
     api = cache(lambda: _api(kubeconfig))
@@ -132,7 +132,7 @@ def _pod(named: str, cluster: Path | None, api: Callable[[], client.ApiClient]) 
 
 
 def _api(kubeconfig: Path | None) -> client.ApiClient:
-    from scorer.cluster.kubernetes_client import api_client
+    from kube.client.kubernetes_client import api_client
 
     try:
         return api_client(kubeconfig)

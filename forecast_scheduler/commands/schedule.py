@@ -137,12 +137,12 @@ while another thread decided."""
 
 
 def _serve(shell: Shell, settings: Settings, inputs: Inputs) -> None:
-    from extender.framework.service.app import create_app
     from forecast_scheduler.live_schedule import open_schedule
     from forecast_scheduler.schedule_options import schedule_service_options
     from forecast_scheduler.scorer_options import server_options
     from forecast_scheduler.serving_access import kubernetes_access
-    from scorer.service.server import ScorerServer
+    from scheduler.service.app import create_app
+    from serving.server import ScorerServer
 
     listening = server_options(settings.schedule)
     sys.setswitchinterval(_SWITCH_SECONDS)

@@ -57,7 +57,7 @@ def scorer(
     from forecast_scheduler.scorer_options import server_options, service_options
     from forecast_scheduler.serving_access import kubernetes_access
     from scorer.service.app import create_app
-    from scorer.service.server import ScorerServer
+    from serving.server import ScorerServer
 
     inputs = Inputs(cluster, kubeconfig, models, prometheus, history, moment)
     listening = server_options(settings.scorer)

@@ -39,10 +39,10 @@ def tide(
     shell = open_shell(config, verbose=verbose, json_file=json)
     check_writable(json)
 
-    from extender.gpu.tide.service.bodies import TideBody
-    from extender.remote_service import RemoteAddress
     from forecast_scheduler.asked_server import asked_server
     from forecast_scheduler.tide_tables import tide_lines, tide_report_tables
+    from scheduler.profiles.gpu.tide.service.bodies import TideBody
+    from serving.remote_service import RemoteAddress
 
     remote = RemoteAddress(server, token_file, ca, client_cert, client_key, SERVER_SECONDS)
     query = {"hours": f"{hours:g}"} | ({} if namespace is None else {"namespace": namespace})

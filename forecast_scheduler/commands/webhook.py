@@ -37,7 +37,7 @@ def webhook(
     settings = with_options(shell.settings, {"webhook": options})
 
     from forecast_scheduler.live_webhook import open_webhook
-    from scorer.service.server import ScorerServer
+    from serving.server import ScorerServer
 
     with open_webhook(settings.webhook, kubeconfig) as live:
         server = ScorerServer(live.app, live.server, on_started=lambda url: shell.say(f"webhook: {url}"))

@@ -23,7 +23,7 @@ from itertools import repeat
 import numpy as np
 
 from forecast.arrays import AnyFloats, Floats
-from scorer.many_records import many_records
+from kube.objects.many_records import many_records
 from scorer.predicted.growing import grown
 from scorer.predicted.repeated_rows import add_to_rows
 

@@ -13,7 +13,7 @@ import numpy as np
 from forecast.arrays import AnyFloats, Floats
 from forecast.errors import InputError
 from forecast.resources import CPU, MEMORY, RESOURCES
-from scorer.cluster.objects import PodInfo
+from kube.objects.objects import PodInfo
 from scorer.predicted.capacity import LARGEST, amounts_in, amounts_row
 from scorer.predicted.declared import VIRTUAL_REQUEST_ANNOTATION
 

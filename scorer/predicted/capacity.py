@@ -25,8 +25,8 @@ from forecast.assumed_capacity import SAME_SIZE
 from forecast.errors import InputError
 from forecast.model import PeakModel
 from forecast.resources import CPU, MEMORY, RESOURCES
-from scorer.cluster.objects import ANNOTATION_PREFIX, NodeInfo
-from scorer.cluster.quantity import parse_quantity
+from kube.objects.objects import ANNOTATION_PREFIX, NodeInfo
+from kube.objects.quantity import parse_quantity
 
 __all__ = [
     "CAPACITY_ANNOTATION",

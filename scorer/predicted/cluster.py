@@ -1,7 +1,7 @@
 """The live cluster seen through a model: every pod's curve on the node it sits on, kept up to date pod by pod.
 
 One of these belongs to one model and one local day; a new model or midnight makes a new one. Rows are those of
-`scorer.cluster.state.ClusterState`. Pods are known by UID: the same change twice changes nothing.
+`kube.tables.state.ClusterState`. Pods are known by UID: the same change twice changes nothing.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from forecast.arrays import AnyFloats, Bools, Floats, Floats32
 from forecast.calendar import SLOTS_PER_DAY
 from forecast.resources import MEMORY, RESOURCES
 from forecast.service_key import ServiceKey
-from scorer.cluster.objects import PodInfo
-from scorer.many_records import many_records
+from kube.objects.many_records import many_records
+from kube.objects.objects import PodInfo
 from scorer.predicted.base import NodeBases
 from scorer.predicted.declared import VIRTUAL_REQUEST_ANNOTATION
 from scorer.predicted.growing import grown

@@ -12,7 +12,7 @@ import numpy as np
 
 from forecast.errors import InputError
 from forecast.resources import RESOURCES
-from scorer.cluster.objects import ANNOTATION_PREFIX, PodInfo
+from kube.objects.objects import ANNOTATION_PREFIX, PodInfo
 from scorer.predicted.capacity import LARGEST, amounts_in
 
 __all__ = ["VIRTUAL_REQUEST_ANNOTATION", "DeclaredAmounts", "declared_amounts"]

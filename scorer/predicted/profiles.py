@@ -21,7 +21,7 @@ from forecast.model import PeakModel
 from forecast.resources import CPU, MEMORY, RESOURCES
 from forecast.scenarios import dilate
 from forecast.service_key import ServiceKey
-from scorer.cluster.objects import PodInfo
+from kube.objects.objects import PodInfo
 from scorer.predicted.capacity import LARGEST
 from scorer.predicted.declared import DeclaredAmounts, declared_amounts
 from scorer.predicted.horizon import Horizon

@@ -22,8 +22,8 @@ from forecast.history import History
 from forecast.model import PeakModel
 from forecast.resources import CPU, MEMORY, RESOURCES
 from forecast.service_key import NO_OWNER, Owner, ServiceKey
-from scorer.cluster.decoding import Kind
-from scorer.cluster.objects import NodeInfo, Phase, PodInfo, QosClass
+from kube.decoding.decoding import Kind
+from kube.objects.objects import NodeInfo, Phase, PodInfo, QosClass
 from scorer.degradation import Ladder
 from scorer.live.usage import NodeUsage
 from scorer.model_watch import LoadedModel

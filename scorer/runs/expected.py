@@ -20,8 +20,8 @@ from typing import Final
 from forecast.errors import InputError
 from forecast.run_length import LONGEST_RUN, RunEstimate
 from forecast.service_key import ServiceKey
-from scorer.cluster.jobs import JobInfo
-from scorer.cluster.objects import PodInfo
+from kube.decoding.jobs import JobInfo
+from kube.objects.objects import PodInfo
 from scorer.runs.job_pods import is_job_pod
 from scorer.runs.run_times import SHORTEST_RUN, RunTimes
 from scorer.runs.said_run import said_run

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Final
 
-from scorer.cluster.objects import PodInfo
+from kube.objects.objects import PodInfo
 
 __all__ = ["is_job_pod"]
 

@@ -6,10 +6,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Final, Protocol
 
-from scorer.cluster.changes import Change, JobChange, PodChange
-from scorer.cluster.objects import Phase, PodInfo
-from scorer.cluster.seating import FINISHED
-from scorer.cluster.state import ClusterState
+from kube.objects.objects import Phase, PodInfo
+from kube.objects.seating import FINISHED
+from kube.tables.changes import Change, JobChange, PodChange
+from kube.tables.state import ClusterState
 from scorer.follower import NodesAndPodsOnly
 from scorer.runs.run_times import RunTimes
 

@@ -17,7 +17,7 @@ from typing import Final
 
 from forecast.run_length import LONGEST_RUN, RunEstimate, estimate
 from forecast.service_key import ServiceKey
-from scorer.cluster.jobs import JobInfo, Outcome
+from kube.decoding.jobs import JobInfo, Outcome
 
 __all__ = ["REMEMBERED_RUNS", "SHORTEST_RUN", "RunTimes"]
 

@@ -8,7 +8,7 @@ from typing import Final
 
 from forecast.durations import duration_seconds
 from forecast.run_length import LONGEST_RUN
-from scorer.cluster.objects import ANNOTATION_PREFIX
+from kube.objects.objects import ANNOTATION_PREFIX
 from scorer.runs.run_times import SHORTEST_RUN
 
 __all__ = ["EXPECTED_RUN_ANNOTATION", "LONGEST_TEXT", "annotated_duration", "annotated_run", "said_run"]

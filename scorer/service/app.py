@@ -9,19 +9,19 @@ from fastapi import APIRouter, FastAPI
 from prometheus_client.registry import Collector
 
 from scorer.answers import ScorerApi
-from scorer.service.body_budget import BodyBudget
-from scorer.service.documents import bare_app, serve_document
-from scorer.service.errors import add_error_handlers
-from scorer.service.hosts import HostCheck
-from scorer.service.kubernetes_access import KubernetesAccess
-from scorer.service.limits import BodyLimit, Busy, Deadline, Guard
 from scorer.service.metrics import ServiceMetrics
 from scorer.service.openapi import describe
 from scorer.service.options import ServiceOptions
 from scorer.service.routes import forecasts, report, scores, state
 from scorer.service.routes.page import page_router
-from scorer.service.security import SecurityHeaders, add_authentication
 from scorer.service.state import Service
+from serving.body_budget import BodyBudget
+from serving.documents import bare_app, serve_document
+from serving.errors import add_error_handlers
+from serving.hosts import HostCheck
+from serving.kubernetes_access import KubernetesAccess
+from serving.limits import BodyLimit, Busy, Deadline, Guard
+from serving.security import SecurityHeaders, add_authentication
 
 __all__ = ["assembled", "create_app"]
 

@@ -8,7 +8,7 @@ from typing import Any
 from fastapi import FastAPI
 
 from scorer.service import bodies
-from scorer.service.documents import Document
+from serving.documents import Document
 
 __all__ = ["answer", "body", "describe", "file_answer", "plain_answer"]
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from forecast.errors import InputError
-from scorer.service.hosts import ANY_HOST, Hosts
+from serving.hosts import ANY_HOST, Hosts
 
 __all__ = ["ServiceOptions"]
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from pathlib import Path
 
-from scorer.service.errors import Refusal
+from serving.errors import Refusal
 
 __all__ = ["REPORT_POLICY", "read_report", "report_written"]
 

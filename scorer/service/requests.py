@@ -7,11 +7,11 @@ from typing import TypeVar
 import msgspec
 from fastapi import Request
 
+from kube.decoding.decoding import decode_pod
+from kube.objects.objects import PodInfo
 from scorer.answers import ScorerApi
-from scorer.cluster.decoding import decode_pod
-from scorer.cluster.objects import PodInfo
 from scorer.service.bodies import ChargeRequest, ExplainRequest, PodReference, ScoresRequest
-from scorer.service.errors import Refusal
+from serving.errors import Refusal
 
 __all__ = ["decode_charge", "decode_explain", "decode_scores", "json_body", "pod_of"]
 

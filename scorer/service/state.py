@@ -10,10 +10,10 @@ import anyio
 from fastapi import Depends, Request
 
 from scorer.answers import ScorerApi
-from scorer.service.errors import Refusal
 from scorer.service.metrics import ServiceMetrics
 from scorer.service.options import ServiceOptions
-from scorer.service.threads import in_thread
+from serving.errors import Refusal
+from serving.threads import in_thread
 
 __all__ = ["ReadyService", "Service", "TheService"]
 

@@ -11,10 +11,10 @@ from benchmarks import gpu_packing
 from benchmarks.gpu_packing_cluster import Cluster, allocation_at
 from benchmarks.gpu_packing_policies import PUBLISHED, CostOf
 from benchmarks.gpu_packing_trace import TUNING, arrivals, cards_full_at, find_traces, known_mix, read_trace
-from extender.gpu.fragmentation.nodes import fits
-from extender.gpu.fragmentation.shapes import PodShape, mix_of
 from forecast.arrays import Ints
-from tests.extender.gpu.fragmentation import cases
+from scheduler.profiles.gpu.fragmentation.nodes import fits
+from scheduler.profiles.gpu.fragmentation.shapes import PodShape, mix_of
+from tests.scheduler.profiles.gpu.fragmentation import cases
 
 QUARTER = PodShape(2000, 1024, 1, 250)
 WHOLE_ONE = PodShape(4000, 1024, 1, 1000)

@@ -7,7 +7,7 @@ import pytest
 
 from benchmarks.gpu_tide import Played, Scene, drawn_scene, play
 from benchmarks.gpu_tide_week import TideWeek
-from extender.gpu.tide.options import TideOptions
+from scheduler.profiles.gpu.tide.options import TideOptions
 
 OPTIONS = TideOptions(every=300.0)
 

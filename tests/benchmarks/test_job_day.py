@@ -12,7 +12,7 @@ from benchmarks.job_day import _Placed as Placed
 from benchmarks.job_day_cluster import RecordedDay
 from benchmarks.job_day_jobs import DrawnRun, drawn_day
 from forecast.resources import CPU, RESOURCES
-from scorer.cluster.decoding import Kind
+from kube.decoding.decoding import Kind
 from tests.scorer.live_cluster import at, model, node, pod_of
 
 CORES = 40.0

@@ -13,7 +13,7 @@ from scorer.service.app import create_app
 from scorer.service.options import ServiceOptions
 from tests.browser.chromium import Browser, Page
 from tests.scorer.service.fake_scorer import RESOURCES, FakeScorer
-from tests.scorer.service.served import served
+from tests.serving.served import served
 
 READY = "document.body.dataset.ready === 'true'"
 PHONE = {"width": 390, "height": 844, "phone": True}

@@ -14,7 +14,7 @@ from scorer.service.app import create_app
 from scorer.service.options import ServiceOptions
 from tests.browser.chromium import Browser, Page
 from tests.scorer.service.fake_scorer import FakeScorer
-from tests.scorer.service.served import served
+from tests.serving.served import served
 
 LINK_SHOWN = "document.body.dataset.ready === 'true' && !document.querySelector('#report-line').hidden"
 

@@ -11,8 +11,8 @@ from typing import Any, Self
 import urllib3
 import yaml
 
+from tests.admission.templates.manifests import DEFINITIONS, Manifest
 from tests.cluster.stored_objects import eventually
-from tests.extender.templates.manifests import DEFINITIONS, Manifest
 from tests.servers.control_plane.control_plane import ControlPlane
 
 __all__ = ["Answer", "CustomResources"]

@@ -7,10 +7,10 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 
-from scorer.cluster.decoding import SCORED_KINDS, ApiObject, Kind, decode_list
-from scorer.cluster.jobs import JobInfo
-from scorer.cluster.objects import PodInfo, ReplicaSetInfo
-from scorer.cluster.storage_objects import ClaimInfo, StorageCapacityInfo
+from kube.decoding.decoding import SCORED_KINDS, ApiObject, Kind, decode_list
+from kube.decoding.jobs import JobInfo
+from kube.objects.objects import PodInfo, ReplicaSetInfo
+from kube.objects.storage_objects import ClaimInfo, StorageCapacityInfo
 from tests.servers.cluster_objects import ClusterWriter
 
 __all__ = ["StoredObjects", "eventually"]

@@ -14,15 +14,15 @@ from pathlib import Path
 
 import pytest
 
-from extender.framework.binding.binding_plugins import BindingPlugins
-from extender.framework.binding.cycles import BindingCycles
-from extender.framework.binding.default_binder import DefaultBinder
-from extender.framework.binding.in_flight_limit import InFlightLimit
-from extender.framework.binding.outcome import Ending, Reserved
-from extender.framework.binding.session import ApiSession
-from scorer.cluster.kubernetes_client import api_client
-from scorer.cluster.objects import PodInfo
-from tests.extender.framework.binding.made_up import Done, Scripted, pod_of, reserved, scripted_server, session_to
+from kube.client.kubernetes_client import api_client
+from kube.objects.objects import PodInfo
+from scheduler.binding.binding_plugins import BindingPlugins
+from scheduler.binding.cycles import BindingCycles
+from scheduler.binding.default_binder import DefaultBinder
+from scheduler.binding.in_flight_limit import InFlightLimit
+from scheduler.binding.outcome import Ending, Reserved
+from scheduler.binding.session import ApiSession
+from tests.scheduler.binding.made_up import Done, Scripted, pod_of, reserved, scripted_server, session_to
 from tests.servers.cluster_objects import ClusterWriter, Manifest, node, pod
 from tests.servers.control_plane.control_plane import ControlPlane
 from tests.servers.control_plane.tcp_proxy import TcpProxy

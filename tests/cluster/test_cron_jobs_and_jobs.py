@@ -9,15 +9,15 @@ from typing import Any, Final
 
 import pytest
 
-from extender.job.objects.cron_jobs import WATCHED_CRON_JOBS, Concurrency, CronJobInfo, CronJobs
-from extender.webhook.store import WEBHOOK_TIMING
+from admission.webhook.store import WEBHOOK_TIMING
 from forecast.service_key import ServiceKey
-from scorer.cluster.decoding import Kind
-from scorer.cluster.job_templates import PodTemplate
-from scorer.cluster.jobs import JobInfo, Outcome
-from scorer.cluster.kubernetes_client import api_client
-from scorer.cluster.kubernetes_source import KubernetesSource, ResourceSource
-from scorer.cluster.kubernetes_watcher import ResourceWatcher
+from kube.client.kubernetes_client import api_client
+from kube.client.kubernetes_source import KubernetesSource, ResourceSource
+from kube.client.kubernetes_watcher import ResourceWatcher
+from kube.decoding.decoding import Kind
+from kube.decoding.job_templates import PodTemplate
+from kube.decoding.jobs import JobInfo, Outcome
+from scheduler.profiles.job.objects.cron_jobs import WATCHED_CRON_JOBS, Concurrency, CronJobInfo, CronJobs
 from scorer.live_tables import LiveTables
 from scorer.runs.expected import Source
 from tests.cluster.stored_objects import eventually

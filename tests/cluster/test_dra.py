@@ -10,18 +10,19 @@ from typing import Any, Final
 
 import pytest
 
-from extender.framework.binding.session import ApiSession
-from extender.framework.status import Status
-from extender.gpu.dra.objects import FINALIZER
-from extender.gpu.dra.options import DraOptions
-from extender.gpu.dra.plugin import DynamicResources
-from extender.gpu.dra.source import dra_source
-from extender.gpu.dra.table import DraTable
-from scorer.cluster.decoding import decode_pod
-from scorer.cluster.kubernetes_client import api_client
-from scorer.cluster.objects import PodInfo, PodResourceClaim
+from kube.client.kubernetes_client import api_client
+from kube.decoding.decoding import decode_pod
+from kube.objects.objects import PodInfo, PodResourceClaim
+from placement.status import Status
+from scheduler.binding.session import ApiSession
+from scheduler.profiles.gpu.dra.objects import FINALIZER
+from scheduler.profiles.gpu.dra.options import DraOptions
+from scheduler.profiles.gpu.dra.plugin import DynamicResources
+from scheduler.profiles.gpu.dra.source import dra_source
+from scheduler.profiles.gpu.dra.table import DraTable
 from tests.cluster.stored_objects import eventually
-from tests.extender.gpu.dra.manifests import (
+from tests.placement.views import node_named, passing, pod_with, view_of
+from tests.scheduler.profiles.gpu.dra.manifests import (
     DRIVER,
     claim,
     device,
@@ -30,8 +31,7 @@ from tests.extender.gpu.dra.manifests import (
     resource_slice,
     taint_rule,
 )
-from tests.extender.gpu.dra.test_expressions import ACCEPTED
-from tests.extender.views import node_named, passing, pod_with, view_of
+from tests.scheduler.profiles.gpu.dra.test_expressions import ACCEPTED
 from tests.servers.cluster_objects import ClusterWriter, Manifest
 from tests.servers.control_plane.binaries import kubernetes_version
 from tests.servers.control_plane.control_plane import ControlPlane

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 
-from scorer.cluster.decoding import Kind
-from scorer.cluster.kubernetes_client import api_client
-from scorer.cluster.kubernetes_source import KubernetesSource, Timing
-from scorer.cluster.kubernetes_steps import Backoff
+from kube.client.kubernetes_client import api_client
+from kube.client.kubernetes_source import KubernetesSource, Timing
+from kube.client.kubernetes_steps import Backoff
+from kube.decoding.decoding import Kind
 from tests.cluster.stored_objects import StoredObjects, eventually
 from tests.servers.cluster_objects import ClusterWriter, node, pod
 from tests.servers.control_plane.control_plane import ControlPlane

@@ -13,16 +13,16 @@ import pytest
 import yaml
 
 from forecast.errors import InputError
-from scorer.cluster.kubernetes_client import api_client
+from kube.client.kubernetes_client import api_client
 from scorer.service.app import create_app
-from scorer.service.kubernetes_access import AccessLimits, KubernetesAccess
-from scorer.service.kubernetes_reviews import Ask, ReviewFailed, api_server_ask, check_delegation
+from serving.kubernetes_access import AccessLimits, KubernetesAccess
+from serving.kubernetes_reviews import Ask, ReviewFailed, api_server_ask, check_delegation
 from tests.processes.scorer_process import ROOT, eventually
 from tests.processes.webhook_process import Api, Refused, plain_pod
 from tests.scorer.service.fake_scorer import FakeScorer
-from tests.scorer.service.served import served
 from tests.servers.control_plane.control_plane import ControlPlane
 from tests.servers.control_plane.tcp_proxy import TcpProxy
+from tests.serving.served import served
 
 RBAC = "/apis/rbac.authorization.k8s.io/v1"
 ACCOUNTS = "/api/v1/namespaces/default/serviceaccounts"

@@ -16,10 +16,10 @@ from pathlib import Path
 import pytest
 import urllib3
 
-from extender.framework.leading.election import LeaseTiming
-from extender.framework.leading.lease import Lease
-from scorer.cluster.kubernetes_client import api_client
-from tests.extender.framework.binding.made_up import eventually
+from kube.client.kubernetes_client import api_client
+from scheduler.leader_election.election import LeaseTiming
+from scheduler.leader_election.lease import Lease
+from tests.scheduler.binding.made_up import eventually
 from tests.servers.control_plane.control_plane import ControlPlane
 from tests.servers.control_plane.tcp_proxy import TcpProxy
 
@@ -159,9 +159,9 @@ def test_never_two_while_connections_fail_again_and_again(plane: ControlPlane, m
 _ALONE = """
 import sys, time
 from pathlib import Path
-from extender.framework.leading.election import LeaseTiming
-from extender.framework.leading.lease import Lease
-from scorer.cluster.kubernetes_client import api_client
+from scheduler.leader_election.election import LeaseTiming
+from scheduler.leader_election.lease import Lease
+from kube.client.kubernetes_client import api_client
 
 kubeconfig, name, seconds, deadline, retry = sys.argv[1:]
 timing = LeaseTiming(float(seconds), float(deadline), float(retry))

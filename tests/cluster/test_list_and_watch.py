@@ -12,15 +12,15 @@ import pytest
 
 from forecast.errors import InputError
 from forecast.service_key import Owner
-from scorer.cluster.api_server_version import ApiServerVersion
-from scorer.cluster.decoding import Kind
-from scorer.cluster.jobs import JobInfo
-from scorer.cluster.known_fields import OPENAPI_PATH, unknown_fields
-from scorer.cluster.kubernetes_client import api_client, check_access, send
-from scorer.cluster.kubernetes_source import KubernetesSource, Sink, Timing
-from scorer.cluster.kubernetes_steps import Backoff
-from scorer.cluster.kubernetes_version import KubernetesVersion
-from scorer.cluster.objects import NodeInfo, PodInfo, ReplicaSetInfo
+from kube.client.api_server_version import ApiServerVersion
+from kube.client.known_fields import OPENAPI_PATH, unknown_fields
+from kube.client.kubernetes_client import api_client, check_access, send
+from kube.client.kubernetes_source import KubernetesSource, Sink, Timing
+from kube.client.kubernetes_steps import Backoff
+from kube.decoding.decoding import Kind
+from kube.decoding.jobs import JobInfo
+from kube.objects.kubernetes_version import KubernetesVersion
+from kube.objects.objects import NodeInfo, PodInfo, ReplicaSetInfo
 from tests.cluster.stored_objects import StoredObjects, eventually
 from tests.servers.cluster_objects import ClusterWriter, Manifest, job, node, pod, replica_set, running
 from tests.servers.control_plane.binaries import kubernetes_version

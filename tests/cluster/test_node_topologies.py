@@ -10,19 +10,19 @@ import numpy as np
 import pytest
 import yaml
 
-from extender.gpu.devices.options import DeviceOptions
-from extender.topology.decoding import PATH, node_resource_topologies
-from extender.topology.node_zones import NO_LAYOUT
-from extender.topology.zone_table import ZoneTable
-from extender.webhook.store import WEBHOOK_TIMING
-from scorer.cluster.decoding import Kind
-from scorer.cluster.kubernetes_client import api_client
-from scorer.cluster.kubernetes_source import KubernetesSource, ResourceSource
-from scorer.cluster.kubernetes_watcher import ResourceWatcher
+from admission.webhook.store import WEBHOOK_TIMING
+from kube.client.kubernetes_client import api_client
+from kube.client.kubernetes_source import KubernetesSource, ResourceSource
+from kube.client.kubernetes_watcher import ResourceWatcher
+from kube.decoding.decoding import Kind
+from placement.devices.options import DeviceOptions
+from placement.topology.decoding import PATH, node_resource_topologies
+from placement.topology.node_zones import NO_LAYOUT
+from placement.topology.zone_table import ZoneTable
 from scorer.live_tables import LiveTables
 from tests.cluster.custom_resources import Answer, CustomResources
 from tests.cluster.stored_objects import eventually
-from tests.extender.topology.test_topology_doc import EXAMPLES
+from tests.placement.topology.test_topology_doc import EXAMPLES
 from tests.servers.cluster_objects import ClusterWriter, Manifest, node, pod, running
 from tests.servers.control_plane.control_plane import ControlPlane
 

@@ -11,21 +11,21 @@ import msgspec
 import pytest
 import yaml
 
-from extender import api_answer
-from extender.decisions.event_posting import api_server_post
-from extender.framework.binding.session import ApiSession
-from extender.framework.gangs.decoding import POD_GROUPS
-from extender.framework.gangs.directory import GangDirectory
-from extender.framework.gangs.group_events import GroupEvents
-from extender.framework.gangs.labels import GROUP_LABEL
-from extender.framework.gangs.options import GangOptions
-from extender.framework.gangs.sink import PodGroupSink
-from extender.framework.gangs.status_writer import GroupStatusWriter
-from extender.webhook.store import WEBHOOK_TIMING
-from scorer.cluster.decoding import Kind
-from scorer.cluster.kubernetes_client import api_client
-from scorer.cluster.kubernetes_source import KubernetesSource, ResourceSource
-from scorer.cluster.kubernetes_watcher import ResourceWatcher
+from admission.webhook.store import WEBHOOK_TIMING
+from kube.client import api_answer
+from kube.client.kubernetes_client import api_client
+from kube.client.kubernetes_source import KubernetesSource, ResourceSource
+from kube.client.kubernetes_watcher import ResourceWatcher
+from kube.decoding.decoding import Kind
+from kube.events.event_posting import api_server_post
+from placement.pod_groups.labels import GROUP_LABEL
+from scheduler.binding.session import ApiSession
+from scheduler.gangs.decoding import POD_GROUPS
+from scheduler.gangs.directory import GangDirectory
+from scheduler.gangs.group_events import GroupEvents
+from scheduler.gangs.options import GangOptions
+from scheduler.gangs.sink import PodGroupSink
+from scheduler.gangs.status_writer import GroupStatusWriter
 from scorer.live_tables import LiveTables
 from tests.cluster.custom_resources import Answer, CustomResources
 from tests.cluster.stored_objects import eventually

@@ -12,11 +12,11 @@ import pytest
 import urllib3
 import yaml
 
-from extender.policies.provider import PolicyProvider
-from extender.policies.status import OutcomeKind
 from forecast_scheduler.live_policies import LivePolicies, open_policies
 from forecast_scheduler.settings import Settings
-from scorer.cluster.decoding import decode_pod
+from kube.decoding.decoding import decode_pod
+from placement.policies.provider import PolicyProvider
+from placement.policies.status import OutcomeKind
 from tests.cluster.stored_objects import eventually
 from tests.servers.cluster_objects import ClusterWriter, Manifest, pod
 from tests.servers.control_plane.control_plane import ControlPlane

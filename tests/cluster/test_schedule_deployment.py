@@ -8,14 +8,14 @@ from typing import Any
 
 import pytest
 
-from extender.filters.domain import DOMAIN_LABEL
-from extender.gpu.devices.demand import demand_mistake, gpu_demand
-from extender.gpu.devices.options import DeviceOptions
-from extender.gpu.tide.terms import training_terms
-from extender.job.terms import Place, terms_of
 from forecast_scheduler.schedule_options import profile_names
 from forecast_scheduler.settings import load_settings
-from scorer.cluster.decoding import decode_pod
+from kube.decoding.decoding import decode_pod
+from placement.devices.demand import demand_mistake, gpu_demand
+from placement.devices.options import DeviceOptions
+from placement.filters.domain import DOMAIN_LABEL
+from scheduler.profiles.gpu.tide.terms import training_terms
+from scheduler.profiles.job.terms import Place, terms_of
 from tests.processes.scorer_process import eventually
 from tests.processes.shipped_schedule import documents, shipped
 from tests.processes.webhook_process import Api

@@ -13,14 +13,14 @@ from typing import Any
 import pytest
 from prometheus_client import CollectorRegistry
 
-from extender.decisions.event_posting import api_server_post
-from extender.framework.sharing.eviction import api_server_evict
-from extender.framework.sharing.sharing import NodeSharing, SharingOptions
-from extender.index.index import INDEXED_KINDS, PlacementIndex
-from scorer.cluster.decoding import SCORED_KINDS
-from scorer.cluster.kubernetes_client import api_client, send
-from scorer.cluster.kubernetes_source import KubernetesSource
-from scorer.cluster.quantity import parse_quantity
+from kube.client.kubernetes_client import api_client, send
+from kube.client.kubernetes_source import KubernetesSource
+from kube.decoding.decoding import SCORED_KINDS
+from kube.events.event_posting import api_server_post
+from kube.objects.quantity import parse_quantity
+from placement.index.index import INDEXED_KINDS, PlacementIndex
+from scheduler.overcommit.eviction import api_server_evict
+from scheduler.overcommit.sharing import NodeSharing, SharingOptions
 from scorer.scorer import Scorer
 from tests.cluster.stored_objects import eventually
 from tests.servers.cluster_objects import ClusterWriter, Manifest, node, pod, replica_set, running

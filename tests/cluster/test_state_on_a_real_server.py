@@ -10,14 +10,14 @@ from collections.abc import Sequence
 import pytest
 
 from forecast.service_key import ServiceKey
-from scorer.cluster.decoding import ApiObject, Kind, decode_list
-from scorer.cluster.jobs import JobInfo
-from scorer.cluster.kubernetes_client import api_client
-from scorer.cluster.kubernetes_source import KubernetesSource, Timing
-from scorer.cluster.kubernetes_steps import Backoff
-from scorer.cluster.objects import NodeInfo, PodInfo, ReplicaSetInfo
-from scorer.cluster.self_check import self_check
-from scorer.cluster.state import ClusterState
+from kube.client.kubernetes_client import api_client
+from kube.client.kubernetes_source import KubernetesSource, Timing
+from kube.client.kubernetes_steps import Backoff
+from kube.decoding.decoding import ApiObject, Kind, decode_list
+from kube.decoding.jobs import JobInfo
+from kube.objects.objects import NodeInfo, PodInfo, ReplicaSetInfo
+from kube.tables.self_check import self_check
+from kube.tables.state import ClusterState
 from tests.cluster.stored_objects import eventually
 from tests.servers.cluster_objects import ClusterWriter, Manifest, node, pod, replica_set, running
 from tests.servers.control_plane.control_plane import ControlPlane

@@ -8,19 +8,19 @@ import threading
 from collections.abc import Sequence
 from typing import Any
 
-from extender.index.index import INDEXED_KINDS
-from extender.index.storage import STORAGE_KINDS
-from scorer.cluster.cluster_file import parse_cluster
-from scorer.cluster.decoding import SCORED_KINDS, ApiObject, Kind
-from scorer.cluster.kubernetes_client import api_client, check_access
-from scorer.cluster.kubernetes_source import KubernetesSource, Timing
-from scorer.cluster.kubernetes_steps import Backoff
-from scorer.cluster.storage_objects import ClaimInfo, VolumeInfo
+from kube.client.kubernetes_client import api_client, check_access
+from kube.client.kubernetes_source import KubernetesSource, Timing
+from kube.client.kubernetes_steps import Backoff
+from kube.decoding.decoding import SCORED_KINDS, ApiObject, Kind
+from kube.objects.storage_objects import ClaimInfo, VolumeInfo
+from kube.tables.cluster_file import parse_cluster
+from placement.index.index import INDEXED_KINDS
+from placement.index.storage import STORAGE_KINDS
 from tests.cluster.stored_objects import StoredObjects, eventually
-from tests.extender.random_storage import random_storage, random_volumes
-from tests.extender.slow_volume_filters import SlowCluster
-from tests.extender.storage_cluster import StorageCluster
-from tests.extender.volume_differences import differences
+from tests.placement.random_storage import random_storage, random_volumes
+from tests.placement.slow_volume_filters import SlowCluster
+from tests.placement.storage_cluster import StorageCluster
+from tests.placement.volume_differences import differences
 from tests.servers.cluster_objects import ClusterWriter, Manifest, node
 from tests.servers.control_plane.control_plane import ControlPlane
 

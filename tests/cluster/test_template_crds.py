@@ -9,11 +9,10 @@ from typing import Any, Final
 import pytest
 import yaml
 
-from extender.templates.decoding import object_from_manifest
-from extender.templates.objects import PodConditions
-from extender.templates.patterns import matches, pattern_problem
-from tests.cluster.custom_resources import CustomResources
-from tests.extender.templates.manifests import (
+from admission.templates.decoding import object_from_manifest
+from admission.templates.objects import PodConditions
+from admission.templates.patterns import matches, pattern_problem
+from tests.admission.templates.manifests import (
     DEFINITIONS,
     INVALID,
     VALID,
@@ -22,6 +21,7 @@ from tests.extender.templates.manifests import (
     node_config,
     pod_config,
 )
+from tests.cluster.custom_resources import CustomResources
 from tests.servers.control_plane.control_plane import ControlPlane
 
 

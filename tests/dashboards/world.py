@@ -31,10 +31,10 @@ import yaml
 
 from forecast.model_artefact import model_of
 from forecast.registry import Registry
+from tests.admission.webhook.reviews import review_of
 from tests.dashboards.sample_days import SampleDays, sample_days
 from tests.dashboards.sample_series import history_series, still_true
 from tests.dashboards.workload import SCHEDULE, Workload, fill, sample_objects
-from tests.extender.webhook.reviews import review_of
 from tests.processes.scorer_process import ROOT, ScorerProcess, eventually
 from tests.processes.shipped_schedule import shipped
 from tests.processes.webhook_process import Api, WebhookProcess, plain_pod

@@ -14,7 +14,7 @@ from typing import Any, Final
 import httpx
 import yaml
 
-from extender.framework.gangs.by_annotation import CREATED_FOR, MIN_MEMBER
+from placement.pod_groups.by_annotation import CREATED_FOR, MIN_MEMBER
 from tests.cluster.test_schedule_volumes import claim, storage_class, using, volume
 from tests.deploy.rights import NAMESPACE, Installed
 from tests.processes.scorer_process import ScorerProcess, eventually, settings_of

@@ -9,10 +9,10 @@ from forecast_scheduler.schedule_settings import ScheduleSettings
 from forecast_scheduler.scorer_settings import ScorerSettings
 from forecast_scheduler.serving_settings import ServingSettings
 from forecast_scheduler.webhook_settings import WebhookSettings
-from scorer.service.body_budget import BODIES_IN_ALL, BYTES_OF_A_VALUE, FREE_BYTES
-from scorer.service.connections import MOST_BESIDE_BODY, MOST_UNREAD
-from scorer.service.handshakes import MOST_HANDSHAKES
-from scorer.service.server import ServerOptions
+from serving.body_budget import BODIES_IN_ALL, BYTES_OF_A_VALUE, FREE_BYTES
+from serving.connections import MOST_BESIDE_BODY, MOST_UNREAD
+from serving.handshakes import MOST_HANDSHAKES
+from serving.server import ServerOptions
 from tests.processes.floods import MIB, memory_limit
 
 OWN = {"scorer": 350, "extender": 350, "schedule": 450, "webhook": 110}

@@ -14,17 +14,17 @@ from typing import Any, Final
 import pytest
 import yaml
 
-from extender.framework.preemption.requests import MERGE, condition_body, nomination_body
-from extender.framework.reporting.conditions import STRATEGIC_MERGE, PodNews, condition_patch
-from scorer.cluster.decoding import Kind, decode_object
-from scorer.cluster.objects import PodInfo
+from kube.decoding.decoding import Kind, decode_object
+from kube.objects.objects import PodInfo
+from scheduler.preemption.requests import MERGE, condition_body, nomination_body
+from scheduler.reporting.conditions import STRATEGIC_MERGE, PodNews, condition_patch
 from tests.deploy.rights import NAMESPACE, Installed
 from tests.processes.scorer_process import eventually
-from tests.scorer.service.authority import Authority
 from tests.servers.applying import Applier, NotApplied
 from tests.servers.audit import Audit
 from tests.servers.control_plane.control_plane import ControlPlane
 from tests.servers.kustomize import DEPLOY, built_from
+from tests.serving.authority import Authority
 
 JSON: Final = "application/json-patch+json"
 APPLY: Final = "application/apply-patch+yaml"

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from random import Random
 from typing import Any, Final
 
-from scorer.cluster.decoding import Kind
-from scorer.cluster.objects import PodInfo
+from kube.decoding.decoding import Kind
+from kube.objects.objects import PodInfo
 from tests.differential.our_filters import OurVerdict, Tables, decoded
 from tests.differential.real_scheduler import Observed, RealVerdict
 

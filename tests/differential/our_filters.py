@@ -9,13 +9,13 @@ from random import Random
 
 import numpy as np
 
-from extender.filters.catalogue import standard_filters
-from extender.filters.filter import ClusterView
-from extender.index.index import INDEXED_KINDS, PlacementIndex
-from extender.scores.standard_score import StandardScore
-from scorer.cluster.decoding import ApiObject, Kind, decode_list
-from scorer.cluster.kubernetes_version import COMPARED
-from scorer.cluster.objects import PodInfo
+from kube.decoding.decoding import ApiObject, Kind, decode_list
+from kube.objects.kubernetes_version import COMPARED
+from kube.objects.objects import PodInfo
+from placement.filters.catalogue import standard_filters
+from placement.filters.filter import ClusterView
+from placement.index.index import INDEXED_KINDS, PlacementIndex
+from placement.scores.standard_score import StandardScore
 from scorer.live_tables import LiveTables
 from tests.servers.cluster_objects import Manifest
 from tests.servers.control_plane.binaries import kubernetes_version

@@ -10,7 +10,15 @@ from dataclasses import dataclass
 from random import Random
 from typing import Any, Final
 
-from tests.extender.gpu.dra.manifests import DRIVER, claim, device, device_class, request, resource_slice, taint_rule
+from tests.scheduler.profiles.gpu.dra.manifests import (
+    DRIVER,
+    claim,
+    device,
+    device_class,
+    request,
+    resource_slice,
+    taint_rule,
+)
 from tests.servers.cluster_objects import Manifest, node
 
 __all__ = ["EXTENDED", "DeviceCluster", "random_devices"]

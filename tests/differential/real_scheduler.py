@@ -12,12 +12,12 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Self
 
-from scorer.cluster.decoding import Kind
+from kube.decoding.decoding import Kind
 from tests.differential.our_filters import KINDS
-from tests.extender.random_cluster import CLASSES, RandomCluster
-from tests.extender.random_labels import NAMESPACES
-from tests.extender.random_pods import replica_sets
-from tests.extender.random_storage import ephemeral_claims
+from tests.placement.random_cluster import CLASSES, RandomCluster
+from tests.placement.random_labels import NAMESPACES
+from tests.placement.random_pods import replica_sets
+from tests.placement.random_storage import ephemeral_claims
 from tests.servers.cluster_objects import ClusterWriter, Manifest
 from tests.servers.control_plane.control_plane import ControlPlane
 from tests.servers.control_plane.kube_scheduler import KubeScheduler

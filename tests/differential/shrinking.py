@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
-from tests.extender.random_cluster import RandomCluster
+from tests.placement.random_cluster import RandomCluster
 from tests.servers.cluster_objects import Manifest
 
 __all__ = ["describe", "shrunk"]

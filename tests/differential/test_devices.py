@@ -15,19 +15,19 @@ from typing import Any
 
 import pytest
 
-from extender.filters.node_resources_fit import NodeResourcesFit
-from extender.gpu.dra.decoding import WATCHED_CLAIMS, WATCHED_CLASSES, WATCHED_SLICES, WATCHED_TAINT_RULES
-from extender.gpu.dra.extended import classes_by_resource, creation, extended_claims, mapping_status
-from extender.gpu.dra.options import DraOptions
-from extender.gpu.dra.plugin import DynamicResources
-from extender.gpu.dra.table import DraTable
-from scorer.cluster.decoding import Kind, decode_object, decode_pod
-from scorer.cluster.watched import Watched
+from kube.decoding.decoding import Kind, decode_object, decode_pod
+from kube.decoding.watched import Watched
+from placement.filters.node_resources_fit import NodeResourcesFit
+from scheduler.profiles.gpu.dra.decoding import WATCHED_CLAIMS, WATCHED_CLASSES, WATCHED_SLICES, WATCHED_TAINT_RULES
+from scheduler.profiles.gpu.dra.extended import classes_by_resource, creation, extended_claims, mapping_status
+from scheduler.profiles.gpu.dra.options import DraOptions
+from scheduler.profiles.gpu.dra.plugin import DynamicResources
+from scheduler.profiles.gpu.dra.table import DraTable
 from tests.cluster.stored_objects import eventually
 from tests.differential.random_devices import EXTENDED, DeviceCluster, random_devices
 from tests.differential.real_scheduler import RealScheduler
-from tests.extender.gpu.dra.manifests import device, device_class, resource_slice
-from tests.extender.views import passing, view_of
+from tests.placement.views import passing, view_of
+from tests.scheduler.profiles.gpu.dra.manifests import device, device_class, resource_slice
 from tests.servers.cluster_objects import Manifest, node
 from tests.servers.control_plane.binaries import kubernetes_version
 from tests.servers.control_plane.kube_scheduler import KubeScheduler

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from extender.node_order import ORDER_POINTS
+from placement.node_order import ORDER_POINTS
 from tests.servers.cluster_objects import ClusterWriter, node, pod
 from tests.servers.control_plane.control_plane import ControlPlane
 from tests.servers.control_plane.kube_scheduler import KubeScheduler

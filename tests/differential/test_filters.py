@@ -15,12 +15,12 @@ from random import Random
 
 import pytest
 
-from extender.filters.catalogue import STANDARD_FILTERS
+from placement.filters.catalogue import STANDARD_FILTERS
 from tests.differential.comparing import Compared, compare
 from tests.differential.our_filters import Tables
 from tests.differential.real_scheduler import RealScheduler
 from tests.differential.shrinking import describe, shrunk
-from tests.extender.random_cluster import RandomCluster, random_cluster
+from tests.placement.random_cluster import RandomCluster, random_cluster
 
 
 @pytest.fixture(scope="module")

@@ -11,7 +11,7 @@ import pytest
 from tests.differential.comparing import Compared, compare
 from tests.differential.our_filters import VERSION
 from tests.differential.real_scheduler import RealScheduler
-from tests.extender.random_cluster import RandomCluster
+from tests.placement.random_cluster import RandomCluster
 from tests.servers.cluster_objects import Manifest, node, pod
 
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"

@@ -16,15 +16,15 @@ from random import Random
 
 import pytest
 
-from extender.framework.plugins import Nomination
-from extender.framework.preemption.budgets import WATCHED_BUDGETS, DisruptionBudget
-from extender.framework.preemption.options import PreemptionOptions
-from scorer.cluster.decoding import Kind
-from scorer.cluster.objects import NodeInfo, PodInfo
-from scorer.cluster.watched import decode_page
+from kube.decoding.decoding import Kind
+from kube.decoding.watched import decode_page
+from kube.objects.objects import NodeInfo, PodInfo
+from placement.plugins import Nomination
+from scheduler.preemption.budgets import WATCHED_BUDGETS, DisruptionBudget
+from scheduler.preemption.options import PreemptionOptions
 from tests.differential.our_filters import decoded
 from tests.differential.preemption_cases import CLASSES, Case, random_case
-from tests.extender.framework.preemption.made_up import World
+from tests.scheduler.preemption.made_up import World
 from tests.servers.cluster_objects import ClusterWriter, Manifest
 from tests.servers.control_plane.control_plane import ControlPlane
 from tests.servers.control_plane.kube_scheduler import KubeScheduler

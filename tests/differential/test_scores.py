@@ -8,13 +8,13 @@ from random import Random
 
 import pytest
 
-from extender.scores.catalogue import STANDARD_SCORES
-from scorer.cluster.decoding import Kind
-from scorer.cluster.objects import PodInfo
+from kube.decoding.decoding import Kind
+from kube.objects.objects import PodInfo
+from placement.scores.catalogue import STANDARD_SCORES
 from tests.differential.logged_scores import logged_scores
 from tests.differential.our_filters import Tables, decoded
 from tests.differential.real_scheduler import RealScheduler
-from tests.extender.random_cluster import random_cluster
+from tests.placement.random_cluster import random_cluster
 
 N_PROBES = 12
 

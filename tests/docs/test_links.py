@@ -13,7 +13,8 @@ from tests.docs.pages import PAGES, ROOT, text_of
 _LINK = re.compile(r"\]\(([^)\s]+)\)")
 _FOLDERS = (
     "docs", "deploy", "dashboards", "data", "tests", "benchmarks",
-    "forecast", "trainer", "scorer", "extender", "forecast_scheduler",
+    "forecast", "trainer", "kube", "serving", "scorer", "placement", "extender", "scheduler", "admission",
+    "forecast_scheduler",
 )  # fmt: skip
 _PATH = re.compile(rf"(?<![\w./~-])(?:{'|'.join(_FOLDERS)})/[\w./*-]*\w/?")
 _PAGE = re.compile(r"(?<![\w./-])[a-z][a-z-]*\.md\b")

@@ -9,9 +9,6 @@ from typing import Final
 
 import numpy as np
 
-from extender.expected_choice import expected_choice
-from extender.feasibility import feasibility
-from extender.filters.catalogue import standard_filters
 from extender.service.app import create_app as extender_app
 from forecast.fit import fit
 from forecast_scheduler.explaining_pod import open_explaining
@@ -21,9 +18,12 @@ from forecast_scheduler.live_plan import open_plan
 from forecast_scheduler.live_scorer import Inputs
 from forecast_scheduler.placing_component import component_of
 from forecast_scheduler.settings import Settings, load_settings
+from kube.decoding.decoding import decode_pod
+from kube.tables.cluster_file import read_cluster_file
+from placement.expected_choice import expected_choice
+from placement.feasibility import feasibility
+from placement.filters.catalogue import standard_filters
 from scorer.background import Background
-from scorer.cluster.cluster_file import read_cluster_file
-from scorer.cluster.decoding import decode_pod
 from scorer.replay.cluster_state import ClusterState, PendingPod
 from scorer.replay.curves import at_requests, from_model
 from scorer.replay.job_pods import job_pods

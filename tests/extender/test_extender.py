@@ -11,25 +11,25 @@ import numpy as np
 import pytest
 
 from extender.answers import Victims
-from extender.card_types.listed_cards import ListedCards
 from extender.decisions.advice import Advice
 from extender.decisions.recorder import DecisionRecorder
 from extender.extender import Extender
-from extender.filters.domain import DOMAIN_LABEL, Domain
-from extender.filters.filter import ClusterView, Rejection
-from extender.filters.node_ports import NodePorts
-from extender.filters.node_resources_fit import NodeResourcesFit
-from extender.index.pod_groups import PodGroups
-from extender.node_order import ORDER_POINTS
 from extender.options import ExtenderOptions
-from extender.policies.policy import OnePolicy
-from extender.policies.pool_order import PoolOrder
 from extender.score_source import LocalScores
 from forecast.errors import ForecastError
+from kube.decoding.decoding import Kind
+from kube.objects.constraints import HostPort, LabelSelector, Operator, Requirement
+from kube.objects.objects import PodInfo
+from placement.card_types.listed_cards import ListedCards
+from placement.filters.domain import DOMAIN_LABEL, Domain
+from placement.filters.filter import ClusterView, Rejection
+from placement.filters.node_ports import NodePorts
+from placement.filters.node_resources_fit import NodeResourcesFit
+from placement.index.pod_groups import PodGroups
+from placement.node_order import ORDER_POINTS
+from placement.policies.policy import OnePolicy
+from placement.policies.pool_order import PoolOrder
 from scorer.answers import Scored
-from scorer.cluster.constraints import HostPort, LabelSelector, Operator, Requirement
-from scorer.cluster.decoding import Kind
-from scorer.cluster.objects import PodInfo
 from scorer.options import ScorerOptions
 from scorer.policy import ScoringPolicy, scoring_policy
 from tests.scorer.live_cluster import node, pod_of

@@ -7,17 +7,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from extender.answers import Victims
-from extender.card_types.listed_cards import ListedCards
-from extender.card_types.options import CardOptions, Protection
 from extender.extender import Extender
-from extender.filters.domain import DOMAIN_LABEL, Domain
-from extender.node_order import ORDER_POINTS
 from extender.options import ExtenderOptions
-from extender.policies.policy import Chosen, Policy
 from extender.score_source import LocalScores
+from kube.decoding.decoding import Kind
+from kube.objects.objects import PodInfo
+from placement.card_types.listed_cards import ListedCards
+from placement.card_types.options import CardOptions, Protection
+from placement.filters.domain import DOMAIN_LABEL, Domain
+from placement.node_order import ORDER_POINTS
+from placement.policies.policy import Chosen, Policy
 from scorer.answers import Scored
-from scorer.cluster.decoding import Kind
-from scorer.cluster.objects import PodInfo
 from scorer.options import ScorerOptions
 from scorer.policy import SETTINGS_POLICY, ScoringPolicy, scoring_policy
 from scorer.scores.catalogue import SCORES

@@ -16,18 +16,18 @@ from extender.extender import Extender
 from extender.options import ExtenderOptions
 from extender.remote_scores import RemoteScorer, RemoteScores, ScorerUnavailable
 from forecast.errors import InputError
-from scorer.cluster.decoding import Kind
-from scorer.cluster.objects import PodInfo, QosClass
+from kube.decoding.decoding import Kind
+from kube.objects.objects import PodInfo, QosClass
 from scorer.service.app import create_app
 from scorer.service.options import ServiceOptions
-from scorer.service.server import ServerOptions
+from serving.server import ServerOptions
 from tests.extender.answering import Answering
 from tests.scorer.live_cluster import pod_of
 from tests.scorer.scorer_at import LiveScorer
-from tests.scorer.service.authority import Authority
 from tests.scorer.service.fake_scorer import FakeScorer
-from tests.scorer.service.served import served
 from tests.servers.prometheus import free_port
+from tests.serving.authority import Authority
+from tests.serving.served import served
 
 NODES = ["node-0", "node-1", "node-2", "node-3"]
 LOADED = [pod_of(n, f"p{n}", f"node-{on}", cpu=1.0) for n, on in enumerate((0, 0, 0, 1, 2))]

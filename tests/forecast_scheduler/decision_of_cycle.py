@@ -6,11 +6,6 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from extender.framework.cycle.placing import Placer
-from extender.framework.dry_run import DryRun
-from extender.framework.queue.queued import Popped, QueuedPod
-from extender.index.index import INDEXED_KINDS
-from extender.policies.policy import OnePolicy
 from forecast_scheduler.live_policies import read_policies
 from forecast_scheduler.live_scorer import Inputs, open_scorer
 from forecast_scheduler.placing_core import placing_core
@@ -18,6 +13,11 @@ from forecast_scheduler.schedule_options import queue_options, schedule_policy, 
 from forecast_scheduler.schedule_profiles import assembled_profiles
 from forecast_scheduler.schedule_tables import schedule_tables
 from forecast_scheduler.settings import Settings
+from placement.index.index import INDEXED_KINDS
+from placement.policies.policy import OnePolicy
+from scheduler.cycle.placing import Placer
+from scheduler.dry_run import DryRun
+from scheduler.queue.queued import Popped, QueuedPod
 from scorer.scorer import Scorer
 
 __all__ = ["decision_of_cycle"]

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from extender.templates.effects import BindingEffect as Effect
-from extender.templates.effects import Difference, Group, GroupEffect
-from extender.templates.record import CONTROL_ANNOTATION, TEMPLATES_ANNOTATION, Applied, record_text
+from admission.templates.effects import BindingEffect as Effect
+from admission.templates.effects import Difference, Group, GroupEffect
+from admission.templates.record import CONTROL_ANNOTATION, TEMPLATES_ANNOTATION, Applied, record_text
 from forecast_scheduler.canary_report import WhatIf, mean_peaks
 from forecast_scheduler.canary_report_tables import difference_lines, what_if_lines
 from forecast_scheduler.cli import run

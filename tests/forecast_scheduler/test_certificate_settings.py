@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from extender.certificates.options import CertificateOptions, Lifetimes, Named
+from admission.certificates.options import CertificateOptions, Lifetimes, Named
 from forecast.errors import InputError
 from forecast_scheduler.certificate_settings import CertificateSettings, certificate_options
 from forecast_scheduler.live_webhook import open_webhook
@@ -69,11 +69,11 @@ def test_the_example_in_the_docs_is_valid(tmp_path: Path) -> None:
 
 
 def test_the_docs_have_every_metric() -> None:
-    from extender.certificates.keeper import CertificateKeeper
-    from extender.certificates.metrics import CertificateCollector
-    from extender.certificates.shown import ShownCertificate
-    from extender.certificates.store import CertificateStore
-    from scorer.service.certificates import CertificateFiles
+    from admission.certificates.keeper import CertificateKeeper
+    from admission.certificates.metrics import CertificateCollector
+    from admission.certificates.shown import ShownCertificate
+    from admission.certificates.store import CertificateStore
+    from serving.certificates import CertificateFiles
 
     store: CertificateStore = None  # type: ignore[assignment]
     with ShownCertificate() as shown:

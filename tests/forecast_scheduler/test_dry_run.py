@@ -13,11 +13,11 @@ import yaml
 from forecast_scheduler.cli import run
 from forecast_scheduler.schedule_tables import schedule_tables
 from forecast_scheduler.settings import Settings
-from scorer.cluster.decoding import WATCHED
+from kube.decoding.decoding import WATCHED
 from scorer.scorer import Scorer
-from tests.extender.gpu.dra.manifests import DRIVER, claim, device_class, resource_slice
 from tests.forecast_scheduler.made_cluster import DOMAIN, cluster_file, made_node, made_object, made_pod, seated
 from tests.forecast_scheduler.recorded_evening import Evening, recorded_evening
+from tests.scheduler.profiles.gpu.dra.manifests import DRIVER, claim, device_class, resource_slice
 
 GROUP = {"labels": {"scheduling.x-k8s.io/pod-group": "train"}}
 

@@ -9,22 +9,22 @@ from pathlib import Path
 import pytest
 from fastapi import FastAPI
 
-import extender.framework.service.app
+import admission.webhook.app
 import extender.service.app
-import extender.webhook.app
+import scheduler.service.app
 import scorer.service.app
-from extender.framework.metrics import SchedulingMetrics
-from extender.gpu.tide.report import NO_REPORT
-from extender.gpu.tide.service.routes import tide_router
-from extender.job.service.answers import JobReports
-from extender.job.service.routes import jobs_router
+from admission.webhook.options import WebhookOptions
 from extender.service.options import ServiceOptions as ExtenderOptions
-from extender.webhook.options import WebhookOptions
-from scorer.service.open_paths import PAGE_FILES
+from scheduler.metrics import SchedulingMetrics
+from scheduler.profiles.gpu.tide.report import NO_REPORT
+from scheduler.profiles.gpu.tide.service.routes import tide_router
+from scheduler.profiles.job.service.answers import JobReports
+from scheduler.profiles.job.service.routes import jobs_router
 from scorer.service.options import ServiceOptions
-from tests.extender.framework.service.simple_scheduling import SimpleScheduling
+from serving.open_paths import PAGE_FILES
+from tests.admission.webhook.simple_store import SimpleStore, simple_review
 from tests.extender.service.simple_extender import SimpleBinder, SimpleExtender
-from tests.extender.webhook.simple_store import SimpleStore, simple_review
+from tests.scheduler.service.simple_scheduling import SimpleScheduling
 from tests.scorer.service.app_client import AppClient
 from tests.scorer.service.fake_scorer import FakeScorer
 
@@ -44,7 +44,7 @@ def _extender(tokens: Tokens) -> FastAPI:
 
 
 def _schedule(tokens: Tokens) -> FastAPI:
-    return extender.framework.service.app.create_app(
+    return scheduler.service.app.create_app(
         FakeScorer(2),
         SimpleScheduling(),
         SchedulingMetrics(),
@@ -54,7 +54,7 @@ def _schedule(tokens: Tokens) -> FastAPI:
 
 
 def _webhook(tokens: Tokens) -> FastAPI:
-    return extender.webhook.app.create_app(simple_review, SimpleStore(), WebhookOptions(token_files=tokens))
+    return admission.webhook.app.create_app(simple_review, SimpleStore(), WebhookOptions(token_files=tokens))
 
 
 SERVICES: dict[str, Callable[[Tokens], FastAPI]] = {

@@ -8,13 +8,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from extender.gpu.dra.options import DraOptions
-from extender.gpu.fragmentation.balanced import Balanced
-from extender.gpu.fragmentation.live_mix import MixOptions
-from extender.gpu.fragmentation.packing import Packing
-from extender.gpu.fragmentation.shapes import PodShape, ShapeMix
-from extender.gpu.idle_cpu.options import IdleCpuOptions
-from extender.gpu.tide.options import TideOptions
 from forecast.errors import InputError
 from forecast_scheduler.gpu_options import (
     dra_options,
@@ -25,8 +18,15 @@ from forecast_scheduler.gpu_options import (
 )
 from forecast_scheduler.gpu_settings import GpuSettings
 from forecast_scheduler.settings import Settings, with_options
-from tests.extender.gpu.fragmentation.cases import node_states
+from scheduler.profiles.gpu.dra.options import DraOptions
+from scheduler.profiles.gpu.fragmentation.balanced import Balanced
+from scheduler.profiles.gpu.fragmentation.live_mix import MixOptions
+from scheduler.profiles.gpu.fragmentation.packing import Packing
+from scheduler.profiles.gpu.fragmentation.shapes import PodShape, ShapeMix
+from scheduler.profiles.gpu.idle_cpu.options import IdleCpuOptions
+from scheduler.profiles.gpu.tide.options import TideOptions
 from tests.processes.scorer_process import ROOT
+from tests.scheduler.profiles.gpu.fragmentation.cases import node_states
 
 
 def settings(**changed: Any) -> GpuSettings:

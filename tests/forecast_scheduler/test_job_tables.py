@@ -12,12 +12,12 @@ from forecast.service_key import Owner, ServiceKey
 from forecast_scheduler.job_tables import JobTables, job_tables
 from forecast_scheduler.queue_tables import latest_starts
 from forecast_scheduler.schedule_settings import ScheduleSettings
-from scorer.cluster.decoding import Kind
-from scorer.cluster.job_templates import PodTemplate
-from scorer.cluster.jobs import JobInfo
-from scorer.cluster.objects import PodInfo
-from tests.extender.job.storm.storm_scene import cron_job
-from tests.extender.job.valley.waiting_pods import job_pod
+from kube.decoding.decoding import Kind
+from kube.decoding.job_templates import PodTemplate
+from kube.decoding.jobs import JobInfo
+from kube.objects.objects import PodInfo
+from tests.scheduler.profiles.job.storm.storm_scene import cron_job
+from tests.scheduler.profiles.job.valley.waiting_pods import job_pod
 from tests.scorer.live_cluster import at, loaded
 from tests.scorer.nightly_jobs import NIGHTLY, RUN_SECONDS, nightly_model
 from tests.scorer.scorer_at import LiveScorer

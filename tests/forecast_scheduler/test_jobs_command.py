@@ -10,24 +10,24 @@ from typing import Any
 
 import pytest
 
-from extender.framework.service.answers import QueueReport
-from extender.job.service.answers import (
+from forecast_scheduler.cli import run
+from scheduler.profiles.job.service.answers import (
     DemandPoint,
     JobReports,
     PlannedJob,
     ProviderReport,
     StormReport,
 )
-from extender.job.service.routes import jobs_router
-from forecast_scheduler.cli import run
+from scheduler.profiles.job.service.routes import jobs_router
+from scheduler.service.answers import QueueReport
 from scorer.service.app import assembled
 from scorer.service.metrics import ServiceMetrics
 from scorer.service.openapi import describe
 from scorer.service.options import ServiceOptions
 from scorer.service.state import Service
 from tests.scorer.service.fake_scorer import FakeScorer
-from tests.scorer.service.served import served
 from tests.servers.prometheus import free_port
+from tests.serving.served import served
 
 NOW = 1_779_130_000.0
 FULL = JobReports(

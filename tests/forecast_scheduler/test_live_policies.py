@@ -15,7 +15,7 @@ from forecast_scheduler.live_policies import open_policies, read_policies
 from forecast_scheduler.live_scorer import Inputs
 from forecast_scheduler.policy_options import policies_option
 from forecast_scheduler.settings import Settings, with_options
-from tests.extender.policies.made_up import DOCUMENT, pod
+from tests.placement.policies.made_up import DOCUMENT, pod
 
 
 def settings_with(where: str | None, **groups: Any) -> Settings:

@@ -15,9 +15,9 @@ from forecast_scheduler.live_schedule import LiveSchedule, open_schedule
 from forecast_scheduler.live_scorer import Inputs
 from forecast_scheduler.loop_parts import LoopParts
 from forecast_scheduler.settings import Settings, with_options
-from tests.extender.framework.binding.made_up import pod_info
 from tests.processes.scorer_process import eventually
 from tests.processes.webhook_process import Api, Refused
+from tests.scheduler.binding.made_up import pod_info
 from tests.servers.cluster_objects import ClusterWriter, node, pod
 from tests.servers.control_plane.control_plane import ControlPlane
 

@@ -20,7 +20,7 @@ from forecast_scheduler.cli import run
 from forecast_scheduler.live_extender import open_extender
 from forecast_scheduler.live_scorer import Inputs, open_scorer
 from forecast_scheduler.settings import Settings, with_options
-from scorer.cluster.objects import PodInfo
+from kube.objects.objects import PodInfo
 from scorer.scorer import Scorer
 from tests.scorer.live_cluster import at
 from tests.scorer.nightly_jobs import job_of_night, nightly_model

@@ -7,14 +7,14 @@ from typing import Any
 
 import pytest
 
-from extender.card_types.options import Even, Protection
-from extender.machine_groups.options import Borrow, Group, GroupOptions, GroupOwner
-from extender.node_rules import NodeRuleOptions
 from forecast.errors import InputError
 from forecast_scheduler.node_rule_options import node_rule_options
 from forecast_scheduler.node_rule_settings import NodeRuleSettings
 from forecast_scheduler.schedule_options import schedule_policy_defaults
 from forecast_scheduler.settings import Settings, with_options
+from placement.card_types.options import Even, Protection
+from placement.machine_groups.options import Borrow, Group, GroupOptions, GroupOwner
+from placement.node_rules import NodeRuleOptions
 from tests.processes.scorer_process import ROOT
 
 

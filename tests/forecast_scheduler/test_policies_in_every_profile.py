@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 import yaml
 
-from extender.filters.catalogue import STANDARD_FILTERS
-from extender.policies.compiling import compile_document
-from extender.policies.document import read_document
-from extender.scores.plugin_weights import FURTHER_PLUGINS, PLUGIN_WEIGHTS
 from forecast_scheduler.cli import run
 from forecast_scheduler.schedule_options import schedule_policy_defaults
 from forecast_scheduler.settings import Settings
+from placement.filters.catalogue import STANDARD_FILTERS
+from placement.policies.compiling import compile_document
+from placement.policies.document import read_document
+from placement.scores.plugin_weights import FURTHER_PLUGINS, PLUGIN_WEIGHTS
 from tests.forecast_scheduler.made_cluster import cluster_file, made_node, made_pod
 from tests.forecast_scheduler.recorded_evening import recorded_evening
 from tests.forecast_scheduler.test_dry_run import by_name, with_objects

@@ -6,15 +6,15 @@ from dataclasses import replace
 
 import pytest
 
-from extender.policies.policy import POLICY_ANNOTATION, Policy
-from extender.policies.policy_set import Choice, PolicySet
 from forecast.service_key import Owner
 from forecast_scheduler.live_placing import BestNode
 from forecast_scheduler.policy_check import ChoiceCount, Survey, moves, survey
 from forecast_scheduler.policy_check_tables import check_json, choices_table, moves_table, survey_lines
-from scorer.cluster.objects import Phase, PodInfo
+from kube.objects.objects import Phase, PodInfo
+from placement.policies.policy import POLICY_ANNOTATION, Policy
+from placement.policies.policy_set import Choice, PolicySet
 from scorer.policy import ScoringPolicy
-from tests.extender.small_cluster import pod_of
+from tests.placement.small_cluster import pod_of
 
 
 def policy(name: str) -> Policy:

@@ -10,13 +10,13 @@ from typing import Any
 
 import pytest
 
-from extender.card_types.listed_cards import ListedCards
-from extender.card_types.options import CardOptions, Protection
-from extender.machine_groups.machine_group import MachineGroup
-from extender.policies.policy import Policy
 from forecast_scheduler.live_placing import Placing, open_placing
 from forecast_scheduler.live_scorer import Inputs
 from forecast_scheduler.settings import Settings
+from placement.card_types.listed_cards import ListedCards
+from placement.card_types.options import CardOptions, Protection
+from placement.machine_groups.machine_group import MachineGroup
+from placement.policies.policy import Policy
 from scorer.options import ScorerOptions
 from scorer.policy import scoring_policy
 from scorer.scorer import Scorer

@@ -8,17 +8,17 @@ from typing import Any
 
 import pytest
 
-from extender.filters.domain import DOMAIN_LABEL
-from extender.gpu.devices.demand import GPU_MILLI
-from extender.gpu.devices.options import DeviceOptions
-from extender.queues.queue_of import QueueOwner
-from extender.queues.units import ONLINE_FLOW
 from forecast.service_key import Owner
 from forecast_scheduler.queue_tables import QueueTables, latest_starts, queue_tables
 from forecast_scheduler.schedule_settings import ScheduleSettings
-from scorer.cluster.objects import ANNOTATION_PREFIX, NodeInfo, PodInfo
-from tests.extender.job.serverless.providers_world import provider_node, real_node
-from tests.extender.small_cluster import node_of, pod_of
+from kube.objects.objects import ANNOTATION_PREFIX, NodeInfo, PodInfo
+from placement.devices.demand import GPU_MILLI
+from placement.devices.options import DeviceOptions
+from placement.filters.domain import DOMAIN_LABEL
+from scheduler.queues.queue_of import QueueOwner
+from scheduler.queues.units import ONLINE_FLOW
+from tests.placement.small_cluster import node_of, pod_of
+from tests.scheduler.profiles.job.serverless.providers_world import provider_node, real_node
 from tests.scorer.scorer_at import LiveScorer
 
 NAMES = {"online": "forecast-scheduler", "gpu": "gpu-scheduler", "job": "job-scheduler"}

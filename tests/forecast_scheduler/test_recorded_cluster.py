@@ -13,9 +13,9 @@ from forecast.errors import InputError
 from forecast.history import History, PodUsage
 from forecast.service_key import ServiceKey
 from forecast_scheduler.recorded_cluster import cluster_at
-from scorer.cluster.cluster_file import load_into, parse_cluster
-from scorer.cluster.self_check import self_check
-from scorer.cluster.state import ClusterState
+from kube.tables.cluster_file import load_into, parse_cluster
+from kube.tables.self_check import self_check
+from kube.tables.state import ClusterState
 from scorer.predicted.capacity import KnownCapacities
 from tests.synthetic import synthetic_history
 

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 import yaml
 
-from extender.templates.pod_arguments import ARGUMENTS_ANNOTATION
-from extender.templates.record import CONTROL_ANNOTATION, TEMPLATES_ANNOTATION, Applied, control_text, record_text
+from admission.templates.pod_arguments import ARGUMENTS_ANNOTATION
+from admission.templates.record import CONTROL_ANNOTATION, TEMPLATES_ANNOTATION, Applied, control_text, record_text
 from forecast_scheduler.cli import run
 from forecast_scheduler.rendering_pod_text import EXCLUDED_NAMESPACES
 

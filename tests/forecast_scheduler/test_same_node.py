@@ -11,13 +11,6 @@ import numpy as np
 import pytest
 import yaml
 
-from extender.expected_choice import expected_choice
-from extender.feasibility import feasibility
-from extender.filters.catalogue import standard_filters
-from extender.framework.dry_run import DryRun
-from extender.framework.judging import ProfileJudge
-from extender.index.index import INDEXED_KINDS
-from extender.policies.policy import OnePolicy
 from forecast_scheduler.cli import run
 from forecast_scheduler.live_extender import open_extender
 from forecast_scheduler.live_scorer import Inputs, open_scorer
@@ -27,6 +20,13 @@ from forecast_scheduler.schedule_options import queue_options, schedule_policy
 from forecast_scheduler.schedule_profiles import assembled_profiles
 from forecast_scheduler.schedule_tables import schedule_tables
 from forecast_scheduler.settings import Settings, with_options
+from placement.expected_choice import expected_choice
+from placement.feasibility import feasibility
+from placement.filters.catalogue import standard_filters
+from placement.index.index import INDEXED_KINDS
+from placement.policies.policy import OnePolicy
+from scheduler.dry_run import DryRun
+from scheduler.judging import ProfileJudge
 from scorer.scorer import Scorer
 from tests.forecast_scheduler.decision_of_cycle import decision_of_cycle
 from tests.forecast_scheduler.made_cluster import DOMAIN, cluster_file, made_node, made_object, made_pod, seated

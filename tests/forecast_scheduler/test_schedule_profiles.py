@@ -8,20 +8,20 @@ from dataclasses import replace
 
 import pytest
 
-from extender.framework.binding.binding_plugins import BindingPlugins
-from extender.framework.cycle.dependence import is_asked_once
-from extender.framework.filter_hints import FILTER_HINTS
-from extender.framework.gangs.plugin import Gang
-from extender.framework.plugins import EnqueueExtensions
-from extender.framework.profile import SchedulingProfile
-from extender.policies.policy import OnePolicy
 from forecast_scheduler.schedule_options import schedule_policy
 from forecast_scheduler.schedule_profiles import profiles_of
 from forecast_scheduler.schedule_tables import ScheduleTables, schedule_tables
 from forecast_scheduler.settings import Settings, with_options
-from scorer.cluster.decoding import Kind
+from kube.decoding.decoding import Kind
+from placement.plugins import EnqueueExtensions
+from placement.policies.policy import OnePolicy
+from scheduler.binding.binding_plugins import BindingPlugins
+from scheduler.cycle.dependence import is_asked_once
+from scheduler.filter_hints import FILTER_HINTS
+from scheduler.gangs.plugin import Gang
+from scheduler.profile import SchedulingProfile
 from scorer.scorer import Scorer
-from tests.scorer.cluster.api_objects import node, pod
+from tests.kube.api_objects import node, pod
 
 NAMES = {"online": "forecast-scheduler", "gpu": "gpu-scheduler", "job": "job-scheduler"}
 

@@ -4,13 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from extender.filters.domain import Domain
-from extender.filters.node_resources_fit import NodeResourcesFit
-from extender.framework.binding.binding_plugins import BindingPlugins
-from extender.framework.dry_run import DryRun
-from extender.framework.standard_profile import standard_profile
-from extender.online.profile import ONLINE
-from extender.policies.policy import OnePolicy
 from forecast.errors import InputError
 from forecast_scheduler.schedule_options import (
     gang_options,
@@ -22,6 +15,13 @@ from forecast_scheduler.schedule_options import (
     sharing_options,
 )
 from forecast_scheduler.settings import Settings, with_options
+from placement.filters.domain import Domain
+from placement.filters.node_resources_fit import NodeResourcesFit
+from placement.policies.policy import OnePolicy
+from scheduler.binding.binding_plugins import BindingPlugins
+from scheduler.dry_run import DryRun
+from scheduler.profiles.online.profile import ONLINE
+from scheduler.standard_profile import standard_profile
 
 
 def _settings(**schedule: object) -> Settings:

@@ -10,7 +10,7 @@ from forecast_scheduler.cli import run
 from forecast_scheduler.serving_access import check_exposed, kubernetes_access
 from forecast_scheduler.serving_settings import ServingSettings
 from forecast_scheduler.settings import Settings
-from scorer.service.server import only_this_machine
+from serving.server import only_this_machine
 
 EVERYWHERE = "0.0.0.0"
 GROUPS = ["scorer", "extender", "schedule"]

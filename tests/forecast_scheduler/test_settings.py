@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 from pydantic import BaseModel, ValidationError
 
-from extender.queues.options import FairOptions
 from forecast.errors import InputError
 from forecast_scheduler.job_settings import ProviderSettings
 from forecast_scheduler.queue_options import fair_options
 from forecast_scheduler.queue_settings import QueueSettings
 from forecast_scheduler.schedule_settings import ScheduleSettings
 from forecast_scheduler.settings import Settings, load_settings, with_options
+from scheduler.queues.options import FairOptions
 
 
 @pytest.fixture

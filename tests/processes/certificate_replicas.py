@@ -17,16 +17,16 @@ from typing import Any
 from cryptography import x509
 from fastapi import FastAPI, Request, Response
 
-from extender.certificates.authority import read_certificates
-from extender.certificates.keeper import CertificateKeeper
-from extender.certificates.options import CertificateOptions, Lifetimes, Named
-from extender.certificates.shown import ShownCertificate
-from extender.certificates.store import ApiCertificateStore
-from scorer.cluster.kubernetes_client import api_client
+from admission.certificates.authority import read_certificates
+from admission.certificates.keeper import CertificateKeeper
+from admission.certificates.options import CertificateOptions, Lifetimes, Named
+from admission.certificates.shown import ShownCertificate
+from admission.certificates.store import ApiCertificateStore
+from kube.client.kubernetes_client import api_client
 from scorer.every import Every
-from scorer.service.server import ServerOptions
+from serving.server import ServerOptions
 from tests.processes.webhook_process import Api
-from tests.scorer.service.served import served
+from tests.serving.served import served
 
 __all__ = ["CONFIGURATIONS", "DAY_SECONDS", "NAMESPACE", "OPTIONS", "Clock", "Replica", "configure", "replicas"]
 

@@ -11,8 +11,8 @@ import pytest
 from tests.processes.conftest import Started
 from tests.processes.scenery import Scenery
 from tests.processes.scorer_process import ScorerProcess, settings_of
-from tests.scorer.service.broken_bodies import mutated
 from tests.servers.prometheus import PrometheusServer
+from tests.serving.broken_bodies import mutated
 
 NUMBERS: list[Any] = ["1e999", "-1", "0.1m", "9" * 300, "1Ei", "NaN", "", "∞", 5, None, True, ["1"], {"a": 1}, "1e-400"]
 NAMES: list[Any] = ["node-00000.cluster.example", "", "x" * 300, "\x00", "ä", "../..", None, 7, [], "a/b/c", "\ud7ff"]

@@ -16,9 +16,9 @@ from tests.processes.scenery import Scenery
 from tests.processes.scorer_process import ScorerProcess, eventually
 from tests.processes.test_abuse import NAMES, NUMBERS, bad_pod
 from tests.processes.test_extender_fails import requests
-from tests.scorer.service.broken_bodies import broken
 from tests.servers.cluster_objects import ClusterWriter
 from tests.servers.prometheus import PrometheusServer
+from tests.serving.broken_bodies import broken
 
 VERBS = ("filter", "prioritize", "preempt", "bind")
 RECORDED = ("names-filter", "nodes-filter", "names-preempt", "nodes-preempt", "bind")

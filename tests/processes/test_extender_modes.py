@@ -21,11 +21,11 @@ from tests.processes.conftest import Started
 from tests.processes.placing import Placing, counter, decisions, events
 from tests.processes.scenery import Scenery
 from tests.processes.scorer_process import ROOT, ScorerProcess, eventually
-from tests.scorer.service.authority import Authority
 from tests.servers.cluster_objects import ClusterWriter, Manifest, node
 from tests.servers.control_plane.control_plane import ControlPlane
 from tests.servers.control_plane.kube_scheduler import KubeScheduler, extender
 from tests.servers.prometheus import PrometheusServer, free_port
+from tests.serving.authority import Authority
 
 WEIGHT = 200
 """One point counts 2,000, and kube-scheduler's own scores 1,200 at most: the node with the most points is taken."""

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 import yaml
 
-from extender.templates.record import CONTROL_ANNOTATION, TEMPLATES_ANNOTATION, applied_to, control_of
+from admission.templates.record import CONTROL_ANNOTATION, TEMPLATES_ANNOTATION, applied_to, control_of
 from tests.processes.command import command
 from tests.processes.placing import Placing, counter
 from tests.processes.scorer_process import ROOT, ScorerProcess, eventually

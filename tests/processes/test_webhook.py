@@ -14,13 +14,13 @@ from typing import Any
 import pytest
 from fastapi import FastAPI, Request
 
-from extender.templates.record import CONTROL_ANNOTATION, TEMPLATES_ANNOTATION, applied_to
+from admission.templates.record import CONTROL_ANNOTATION, TEMPLATES_ANNOTATION, applied_to
 from forecast.errors import InputError
 from forecast_scheduler.certificate_settings import CertificateSettings
 from forecast_scheduler.live_webhook import open_webhook
 from forecast_scheduler.webhook_settings import WebhookSettings
 from scorer.opt_out import OPT_OUT_ANNOTATION
-from scorer.service.server import ServerOptions
+from serving.server import ServerOptions
 from tests.processes.command import command
 from tests.processes.scorer_process import ROOT, eventually
 from tests.processes.webhook_process import (
@@ -36,9 +36,9 @@ from tests.processes.webhook_process import (
     plain_pod,
     pools_of,
 )
-from tests.scorer.service.authority import Authority
-from tests.scorer.service.served import served
 from tests.servers.control_plane.control_plane import ControlPlane
+from tests.serving.authority import Authority
+from tests.serving.served import served
 
 
 @pytest.fixture(scope="module")

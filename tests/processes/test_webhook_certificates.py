@@ -21,14 +21,14 @@ import httpx
 import pytest
 from cryptography import x509
 
-from extender.certificates.authority import read_certificates
-from extender.certificates.held import Held, held_from
-from extender.certificates.metrics import CertificateCollector
-from extender.certificates.opening import open_certificates
-from extender.certificates.options import Named
+from admission.certificates.authority import read_certificates
+from admission.certificates.held import Held, held_from
+from admission.certificates.metrics import CertificateCollector
+from admission.certificates.opening import open_certificates
+from admission.certificates.options import Named
 from forecast.errors import InputError
 from forecast_scheduler.certificate_settings import CertificateSettings, certificate_options
-from scorer.cluster.kubernetes_client import api_client
+from kube.client.kubernetes_client import api_client
 from tests.processes.certificate_replicas import (
     CONFIGURATIONS,
     DAY_SECONDS,
@@ -41,9 +41,9 @@ from tests.processes.certificate_replicas import (
 from tests.processes.scorer_process import ROOT, ScorerProcess, eventually
 from tests.processes.shipped_schedule import shipped
 from tests.processes.webhook_process import Api, Refused, manifests, plain_pod
-from tests.scorer.service.authority import Authority
 from tests.servers.control_plane.control_plane import ControlPlane
 from tests.servers.kustomize import built_from
+from tests.serving.authority import Authority
 
 SECRET = f"/api/v1/namespaces/{NAMESPACE}/secrets/forecast-scheduler-webhook-certificates"
 CONFIGURATION = f"{CONFIGURATIONS}/forecast-scheduler"

@@ -14,8 +14,8 @@ import urllib3
 import yaml
 
 from tests.processes.scorer_process import ROOT, ScorerProcess, eventually
-from tests.scorer.service.authority import Authority
 from tests.servers.control_plane.control_plane import ControlPlane
+from tests.serving.authority import Authority
 
 __all__ = [
     "WEBHOOK_NAME", "Api", "Refused", "WebhookProcess", "binding", "condition", "configuration", "manifests", "metric",

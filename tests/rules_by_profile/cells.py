@@ -46,7 +46,10 @@ ELSEWHERE: Final[dict[tuple[str, str], str]] = {
     ("order of pools by policy", "extender"): (
         "tests/extender/test_extender.py::test_pools_come_in_their_order_by_points_as_far_as_nodes_are_asked_for"
     ),
-    ("ResourceClaims", "gpu"): "tests/extender/gpu/dra/test_plugin.py::test_a_pod_waits_for_its_claims_and_is_told",
+    (
+        "ResourceClaims",
+        "gpu",
+    ): "tests/scheduler/profiles/gpu/dra/test_plugin.py::test_a_pod_waits_for_its_claims_and_is_told",
     ("preemption", "extender"): "tests/extender/test_extender.py::test_preemption_keeps_nodes_where_eviction_can_help",
 }
 """tests/.../test_file.py::test_name by (rule, column), of cells that a test outside this folder is for."""

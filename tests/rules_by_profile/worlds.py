@@ -12,17 +12,17 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, Final
 
-from extender.feasibility import verdict
-from extender.filters.catalogue import standard_filters
-from extender.filters.filter import ClusterView
-from extender.index.index import INDEXED_KINDS, PlacementIndex
 from extender.service.app import create_app
 from extender.service.options import ServiceOptions
 from forecast_scheduler.live_extender import open_extender
 from forecast_scheduler.live_plan import open_dry_loop
 from forecast_scheduler.live_scorer import Inputs
 from forecast_scheduler.settings import Settings, with_options
-from scorer.cluster.decoding import Kind, decode_pod
+from kube.decoding.decoding import Kind, decode_pod
+from placement.feasibility import verdict
+from placement.filters.catalogue import standard_filters
+from placement.filters.filter import ClusterView
+from placement.index.index import INDEXED_KINDS, PlacementIndex
 from tests.forecast_scheduler.made_cluster import cluster_file, made_node, made_pod
 from tests.scorer.service.app_client import AppClient
 

@@ -8,8 +8,8 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, Final
 
-from extender.framework.gangs.labels import GROUP_LABEL, ROLE
-from scorer.cluster.quantity import parse_quantity
+from kube.objects.quantity import parse_quantity
+from placement.pod_groups.labels import GROUP_LABEL, ROLE
 from tests.processes.scorer_process import ScorerProcess, eventually
 from tests.processes.webhook_process import Api, Refused
 from tests.servers.cluster_objects import ClusterWriter, Manifest, node, pod

@@ -5,13 +5,13 @@ from __future__ import annotations
 
 import pytest
 
-from extender.filters.catalogue import STANDARD_FILTERS, standard_filters
-from extender.filters.domain import Domain
-from extender.filters.node_resources_fit import NodeResourcesFit
-from extender.framework.binding.binding_plugins import BindingPlugins
-from extender.framework.standard_profile import standard_profile
-from extender.online.profile import ONLINE
-from extender.policies.policy import OnePolicy, Policy
+from placement.filters.catalogue import STANDARD_FILTERS, standard_filters
+from placement.filters.domain import Domain
+from placement.filters.node_resources_fit import NodeResourcesFit
+from placement.policies.policy import OnePolicy, Policy
+from scheduler.binding.binding_plugins import BindingPlugins
+from scheduler.profiles.online.profile import ONLINE
+from scheduler.standard_profile import standard_profile
 from scorer.options import ScorerOptions
 from scorer.policy import scoring_policy
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from extender.framework.gangs.labels import GROUP_LABEL
+from placement.pod_groups.labels import GROUP_LABEL
 from tests.schedule.job_world import JobsWorld, a_job, job_pod, jobs_process, queue, share_of, waits_with_reason
 from tests.schedule.own_nodes import group, groups, our_node
 from tests.servers.cluster_objects import ClusterWriter, Manifest, running

@@ -14,20 +14,20 @@ from typing import Any
 
 import pytest
 
-from extender.api_answer import Answer
-from extender.framework.binding.session import ApiSession
-from extender.framework.preemption.requests import MERGE
-from extender.gpu.tide.record import MOVES
-from extender.gpu.tide.terms import TIDE
-from extender.gpu.tide.workloads import BUILT_IN, WorkloadKind, object_path
 from forecast.service_key import Owner, ServiceKey
-from scorer.cluster.kubernetes_client import api_client
-from scorer.cluster.objects import PodInfo
-from tests.extender.gpu.tide.tide_api import workload
-from tests.extender.gpu.tide.tide_world import World, inference, trainer
+from kube.client.api_answer import Answer
+from kube.client.kubernetes_client import api_client
+from kube.objects.objects import PodInfo
+from scheduler.binding.session import ApiSession
+from scheduler.preemption.requests import MERGE
+from scheduler.profiles.gpu.tide.record import MOVES
+from scheduler.profiles.gpu.tide.terms import TIDE
+from scheduler.profiles.gpu.tide.workloads import BUILT_IN, WorkloadKind, object_path
 from tests.processes.scorer_process import eventually
 from tests.processes.shipped_schedule import shipped
 from tests.processes.webhook_process import Api, Refused
+from tests.scheduler.profiles.gpu.tide.tide_api import workload
+from tests.scheduler.profiles.gpu.tide.tide_world import World, inference, trainer
 from tests.servers.control_plane.control_plane import ControlPlane
 
 ELASTIC = {"min-replicas": "1", "max-replicas": "8"}

@@ -8,10 +8,9 @@ from typing import Any, Final
 
 from hypothesis import strategies as st
 
-from extender.templates.record import TEMPLATES_ANNOTATION, Applied, record_text
+from admission.templates.record import TEMPLATES_ANNOTATION, Applied, record_text
 from forecast.service_key import NO_OWNER, Owner
-from scorer.cluster.changes import Change, one_by_one
-from scorer.cluster.constraints import (
+from kube.objects.constraints import (
     HostPort,
     LabelSelector,
     Operator,
@@ -21,7 +20,8 @@ from scorer.cluster.constraints import (
     PreferredPodTerm,
     Requirement,
 )
-from scorer.cluster.objects import Phase, PodInfo
+from kube.objects.objects import Phase, PodInfo
+from kube.tables.changes import Change, one_by_one
 from scorer.live.virtual_request import VIRTUAL_REQUEST_ANNOTATION
 from scorer.predicted.profiles import Profiles
 from tests.scorer.live_cluster import at, model, pod_of

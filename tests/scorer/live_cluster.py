@@ -14,10 +14,10 @@ from forecast.fit import fit
 from forecast.model import PeakModel
 from forecast.resources import DISK, RESOURCES
 from forecast.service_key import NO_OWNER, Owner, ServiceKey
-from scorer.cluster.objects import NodeInfo, PodInfo, QosClass
+from kube.objects.objects import NodeInfo, PodInfo, QosClass
 from scorer.live.usage import NodeUsage
 from scorer.model_watch import LoadedModel
-from tests.scorer.cluster.api_objects import pod
+from tests.kube.api_objects import pod
 from tests.synthetic import synthetic_history
 
 N_RESOURCES = len(RESOURCES)

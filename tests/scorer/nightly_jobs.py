@@ -11,8 +11,8 @@ from forecast.fit import fit
 from forecast.model import PeakModel
 from forecast.resources import RESOURCES
 from forecast.service_key import Owner, ServiceKey
-from scorer.cluster.jobs import JobInfo
-from scorer.cluster.objects import Phase, PodInfo
+from kube.decoding.jobs import JobInfo
+from kube.objects.objects import Phase, PodInfo
 from tests.scorer.live_cluster import at, pod_of
 from tests.synthetic import synthetic_history
 

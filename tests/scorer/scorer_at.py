@@ -11,8 +11,8 @@ from forecast.arrays import AnyFloats, Floats
 from forecast.errors import StoreError
 from forecast.model import PeakModel
 from forecast.service_key import ServiceKey
-from scorer.cluster.decoding import Kind
-from scorer.cluster.objects import PodInfo
+from kube.decoding.decoding import Kind
+from kube.objects.objects import PodInfo
 from scorer.live.usage import NodeUsage
 from scorer.model_watch import LoadedModel
 from scorer.options import ScorerOptions

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from forecast.resources import CPU
+from kube.decoding.decoding import Kind
+from kube.objects.objects import PodInfo
+from kube.tables.changes import Change, PodChange
 from scorer.assumed import AssumedPods
-from scorer.cluster.changes import Change, PodChange
-from scorer.cluster.decoding import Kind
-from scorer.cluster.objects import PodInfo
 from tests.scorer.live_cluster import loaded, pod_of
 from tests.scorer.scorer_at import Clock, LiveScorer, shares
 

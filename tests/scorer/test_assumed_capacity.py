@@ -8,15 +8,15 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from extender.filters.filter import ClusterView
-from extender.filters.predicted_peak import PredictedPeak
-from extender.index.index import PlacementIndex
 from forecast.model import PeakModel
 from forecast.resources import CPU, DISK
-from scorer.cluster.decoding import Kind
+from kube.decoding.decoding import Kind
+from placement.filters.filter import ClusterView
+from placement.filters.predicted_peak import PredictedPeak
+from placement.index.index import PlacementIndex
 from scorer.options import ScorerOptions
 from scorer.predicted.capacity import CAPACITY_ANNOTATION
-from tests.extender.views import passing
+from tests.placement.views import passing
 from tests.scorer.live_cluster import assuming, at, loaded, model, node, pod_of
 from tests.scorer.scorer_at import LiveScorer, rebuilt, tables
 

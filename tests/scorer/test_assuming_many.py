@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from extender.index.index import INDEXED_KINDS, PlacementIndex
-from extender.templates.shaped_pods import ShapedPods, shaped_pods
-from scorer.cluster.changes import Change, PodsSeated
-from scorer.cluster.objects import PodInfo
+from admission.templates.shaped_pods import ShapedPods, shaped_pods
+from kube.objects.objects import PodInfo
+from kube.tables.changes import Change, PodsSeated
+from placement.index.index import INDEXED_KINDS, PlacementIndex
 from scorer.live.charges import Charges
 from scorer.predicted.cluster import PredictedCluster
 from tests.scorer.assumed_at_once import SHAPES, Batch, batches, follow_ups, happen, heard_by, prepared

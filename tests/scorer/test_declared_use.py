@@ -11,7 +11,7 @@ import pytest
 
 from forecast.arrays import Floats
 from forecast.resources import CPU, DISK, MEMORY
-from scorer.cluster.objects import PodInfo
+from kube.objects.objects import PodInfo
 from scorer.predicted.cluster import _MOST_IDLE_PROFILES
 from scorer.predicted.runs import Run
 from tests.scorer.live_cluster import at, model, pod_of, service

@@ -15,9 +15,9 @@ from forecast.calendar import SLOTS_PER_DAY
 from forecast.model import PeakModel
 from forecast.resources import CPU
 from forecast.service_key import ServiceKey
-from scorer.cluster.changes import Change, PodsSeated
-from scorer.cluster.decoding import Kind
-from scorer.cluster.objects import Phase, PodInfo
+from kube.decoding.decoding import Kind
+from kube.objects.objects import Phase, PodInfo
+from kube.tables.changes import Change, PodsSeated
 from scorer.predicted.cluster import PredictedCluster
 from scorer.predicting import predict
 from tests.scorer.live_cluster import at, loaded, model, node, pod_of

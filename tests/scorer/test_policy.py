@@ -8,7 +8,7 @@ import pytest
 from forecast.errors import InputError
 from forecast.resources import RESOURCES
 from forecast.service_key import ServiceKey
-from scorer.cluster.objects import PodInfo
+from kube.objects.objects import PodInfo
 from scorer.options import ScorerOptions
 from scorer.policy import SETTINGS_POLICY, ChosenScoring, ScoringPolicy, scoring_policy
 from scorer.scores.catalogue import SCORES

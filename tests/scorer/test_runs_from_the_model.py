@@ -10,9 +10,9 @@ import pytest
 
 from forecast.arrays import Floats
 from forecast.resources import CPU
-from scorer.cluster.decoding import Kind
-from scorer.cluster.jobs import JobInfo
-from scorer.cluster.objects import PodInfo
+from kube.decoding.decoding import Kind
+from kube.decoding.jobs import JobInfo
+from kube.objects.objects import PodInfo
 from scorer.options import ScorerOptions
 from scorer.scale_out import expected_scale_out
 from tests.scorer.live_cluster import at, loaded, node, pod_of

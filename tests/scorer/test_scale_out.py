@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from forecast.resources import CPU
-from scorer.cluster.decoding import Kind
+from kube.decoding.decoding import Kind
 from scorer.predicted.soft_load import soft_load
 from scorer.scale_out import expected_scale_out
 from tests.scorer.live_cluster import at, growing, model, node, pod_of

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from forecast.errors import InputError, UnknownName
 from forecast.resources import CPU, MEMORY
-from scorer.cluster.decoding import Kind
+from kube.decoding.decoding import Kind
 from scorer.options import ScorerOptions
 from scorer.scorer import Scorer
 from scorer.scores.energy import best_nodes, energy_growth

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from forecast.arrays import Floats
-from scorer.cluster.decoding import Kind
+from kube.decoding.decoding import Kind
 from scorer.predicted.cluster import PredictedCluster
 from scorer.service.exposition import node_text
 from tests.scorer.live_cluster import at, loaded, node, pod_of

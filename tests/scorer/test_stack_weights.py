@@ -7,10 +7,10 @@ from collections.abc import Mapping
 import numpy as np
 
 from forecast.arrays import Bools
-from scorer.cluster.state import ClusterState
+from kube.tables.state import ClusterState
 from scorer.scores.parameters import ScoreParameters
 from scorer.stack_weights import StackWeights
-from tests.scorer.cluster.api_objects import GIB, node, pod
+from tests.kube.api_objects import GIB, node, pod
 
 FIRST, SECOND = np.array([True, True, False]), np.array([False, False, True])
 POOLS: Mapping[str, Bools] = {"first": FIRST, "second": SECOND}

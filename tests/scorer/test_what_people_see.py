@@ -10,7 +10,7 @@ import pytest
 
 from forecast.calendar import SLOTS_PER_DAY
 from forecast.resources import CPU, MEMORY
-from scorer.cluster.decoding import Kind
+from kube.decoding.decoding import Kind
 from scorer.degradation import Level
 from scorer.published_losses import published_losses
 from tests.scorer.live_cluster import at, loaded, model, node, pod_of, service

@@ -12,11 +12,11 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from extender.index.affinity_terms import SittingTerm
 from forecast.model import PeakModel
 from forecast.service_key import ServiceKey
+from kube.objects.objects import NodeInfo, PodInfo
+from placement.index.affinity_terms import SittingTerm
 from scorer.assuming import AssumingCluster
-from scorer.cluster.objects import NodeInfo, PodInfo
 
 __all__ = ["differences", "tables_of", "values"]
 

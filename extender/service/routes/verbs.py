@@ -10,7 +10,6 @@ from msgspec import Raw
 from starlette.responses import Response
 
 from extender.answers import Filtered
-from extender.binder import BindingFailed, BindingRequest
 from extender.protocol import replies
 from extender.protocol.requests import (
     Malformed,
@@ -23,10 +22,11 @@ from extender.protocol.requests import (
 from extender.service.openapi import body, verb_answer
 from extender.service.state import Service, error_response, json_bytes, service_of
 from extender.service.workers import Deadline, Late
-from scorer.cluster.objects import PodInfo
-from scorer.service.body_budget import off_loop
-from scorer.service.errors import Refusal
+from kube.binding.binder import BindingFailed, BindingRequest
+from kube.objects.objects import PodInfo
 from scorer.service.requests import json_body
+from serving.body_budget import off_loop
+from serving.errors import Refusal
 
 __all__ = ["router"]
 

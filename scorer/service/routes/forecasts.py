@@ -12,7 +12,6 @@ from forecast.errors import InputError, UnknownName
 from forecast.service_key import ServiceKey
 from scorer.answers import UsageForecast
 from scorer.service.bodies import NodesBody, ServicesBody
-from scorer.service.errors import Refusal, json_response
 from scorer.service.openapi import answer
 from scorer.service.state import ReadyService
 from scorer.service.translation import (
@@ -22,6 +21,7 @@ from scorer.service.translation import (
     service_body,
     virtual_available_body,
 )
+from serving.errors import Refusal, json_response
 
 __all__ = ["router"]
 

@@ -8,8 +8,8 @@ from importlib import resources
 from fastapi import APIRouter, Request
 from starlette.responses import Response
 
-from scorer.service.open_paths import PAGE_FILES
 from scorer.service.report_file import REPORT_POLICY
+from serving.open_paths import PAGE_FILES
 
 __all__ = ["page_router"]
 

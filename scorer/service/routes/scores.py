@@ -6,12 +6,12 @@ from fastapi import APIRouter, Request
 from starlette.responses import Response
 
 from scorer.service.bodies import ChargeBody
-from scorer.service.body_budget import off_loop
-from scorer.service.errors import json_response
 from scorer.service.openapi import answer, body
 from scorer.service.requests import decode_charge, decode_explain, decode_scores, json_body, pod_of
 from scorer.service.state import ReadyService
 from scorer.service.translation import explanation_body, scores_body
+from serving.body_budget import off_loop
+from serving.errors import json_response
 
 __all__ = ["explaining", "router"]
 

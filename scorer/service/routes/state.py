@@ -7,12 +7,12 @@ from prometheus_client import CONTENT_TYPE_PLAIN_0_0_4
 from starlette.responses import Response
 
 from scorer.service.bodies import HealthBody
-from scorer.service.errors import error_response, json_response
 from scorer.service.openapi import answer, plain_answer
 from scorer.service.report_file import report_written
 from scorer.service.state import ReadyService, TheService
 from scorer.service.translation import self_check_body, status_body
 from scorer.service.zipped import zipped_response
+from serving.errors import error_response, json_response
 
 __all__ = ["probes", "router"]
 

@@ -8,7 +8,7 @@ from typing import Any
 from extender.decisions.advice import Advice
 from extender.decisions.decision import Binding, Decision, decision_of
 from forecast.service_key import NO_OWNER
-from scorer.cluster.objects import Phase, PodInfo, QosClass
+from kube.objects.objects import Phase, PodInfo, QosClass
 
 __all__ = ["advice", "binding", "decision", "pod"]
 

@@ -11,8 +11,8 @@ import pytest
 import urllib3
 
 from extender.decisions.event import event_of, note_of
-from extender.decisions.event_posting import EventFigures
 from extender.decisions.events import EventSink
+from kube.events.event_posting import EventFigures
 from tests.extender.decisions.made_up import AT, advice, binding, decision
 
 PEAK = "predicted peak 61 % of capacity"

@@ -9,7 +9,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from extender.answers import Victims
-from extender.binder import BindingRequest
 from extender.protocol.requests import (
     Malformed,
     Unusable,
@@ -18,6 +17,7 @@ from extender.protocol.requests import (
     decode_preemption,
     read_pod,
 )
+from kube.binding.binder import BindingRequest
 from tests.extender.protocol.recorded_requests import recorded
 
 DECODERS = [decode_asked, decode_preemption, decode_binding]

@@ -9,16 +9,16 @@ from collections.abc import Iterator
 import httpx
 import pytest
 
-from extender.binding import ApiServerBinder
 from extender.service.app import create_app
 from extender.service.options import ServiceOptions
-from scorer.cluster.kubernetes_client import api_client
+from kube.binding.binding import ApiServerBinder
+from kube.client.kubernetes_client import api_client
 from tests.extender.real.conftest import NODES, QUICK, placed, wait_until_placed
 from tests.extender.service.simple_extender import SimpleExtender
-from tests.scorer.service.served import served
 from tests.servers.cluster_objects import ClusterWriter, pod
 from tests.servers.control_plane.control_plane import ControlPlane
 from tests.servers.control_plane.kube_scheduler import KubeScheduler, extender
+from tests.serving.served import served
 
 PATIENT = ServiceOptions(deadline_seconds=20)
 VERBS = {"filterVerb": "filter", "prioritizeVerb": "prioritize", "preemptVerb": "preempt", "weight": 5}

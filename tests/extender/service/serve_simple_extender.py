@@ -10,7 +10,7 @@ import threading
 
 from extender.service.app import create_app
 from extender.service.options import ServiceOptions
-from scorer.service.server import ServerOptions, serve
+from serving.server import ServerOptions, serve
 from tests.extender.service.simple_extender import SimpleExtender
 
 

@@ -8,9 +8,9 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 
 from extender.answers import Filtered, Victims
-from extender.binder import BindingRequest
+from kube.binding.binder import BindingRequest
+from kube.objects.objects import PodInfo
 from scorer.answers import Status
-from scorer.cluster.objects import PodInfo
 from scorer.degradation import Level
 
 __all__ = ["SimpleBinder", "SimpleExtender"]

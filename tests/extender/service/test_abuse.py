@@ -15,8 +15,8 @@ from extender.service.options import ServiceOptions
 from tests.extender.protocol.recorded_requests import recorded
 from tests.extender.service.questions import nodes_question
 from tests.extender.service.simple_extender import SimpleBinder, SimpleExtender
-from tests.scorer.service.broken_bodies import broken
-from tests.scorer.service.served import served
+from tests.serving.broken_bodies import broken
+from tests.serving.served import served
 
 BODIES = {
     "filter": recorded("names-filter"),

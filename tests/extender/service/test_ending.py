@@ -12,7 +12,7 @@ import httpx
 import pytest
 
 from tests.extender.service.questions import nodes_question
-from tests.scorer.service.served import ROOT
+from tests.serving.served import ROOT
 
 
 @pytest.fixture(params=[(), ("hang",)], ids=["", "hanging"])

@@ -12,12 +12,12 @@ import pytest
 
 from extender.service.app import create_app
 from extender.service.options import ServiceOptions
-from scorer.service.server import ServerOptions
+from serving.server import ServerOptions
 from tests.extender.service.questions import BINDING, nodes_question
 from tests.extender.service.simple_extender import SimpleExtender
 from tests.scorer.service.app_client import AppClient
-from tests.scorer.service.authority import Authority
-from tests.scorer.service.served import served
+from tests.serving.authority import Authority
+from tests.serving.served import served
 
 JSON_TYPE = {"Content-Type": "application/json"}
 

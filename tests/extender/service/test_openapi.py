@@ -22,7 +22,7 @@ from extender.service.app import create_app
 from tests.extender.service.conftest import PATIENT
 from tests.extender.service.simple_extender import SimpleBinder, SimpleExtender
 from tests.scorer.service.app_client import AppClient
-from tests.scorer.service.served import served
+from tests.serving.served import served
 
 CHECKS: Any = [
     not_a_server_error,

@@ -5,8 +5,8 @@ import json
 import pytest
 
 from benchmarks.extender_echo import Echo
-from extender.binder import BindingFailed, BindingRequest
 from extender.service.app import create_app
+from kube.binding.binder import BindingFailed, BindingRequest
 from tests.extender.protocol.recorded_requests import recorded
 from tests.extender.service.conftest import PATIENT
 from tests.extender.service.questions import BINDING, POD, count_of, nodes_question, victims_question

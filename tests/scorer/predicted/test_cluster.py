@@ -14,7 +14,7 @@ from forecast.calendar import SLOTS_PER_DAY
 from forecast.model import PeakModel
 from forecast.resources import CPU, MEMORY
 from forecast.service_key import ServiceKey
-from scorer.cluster.objects import PodInfo, QosClass
+from kube.objects.objects import PodInfo, QosClass
 from scorer.predicted.cluster import PredictedCluster
 from scorer.predicted.horizon import Horizon
 from scorer.predicted.profiles import Profiles

@@ -16,7 +16,7 @@ from forecast.calendar import SLOTS_PER_DAY, Calendar
 from forecast.model import PeakModel
 from forecast.resources import CPU, MEMORY, NETWORK
 from forecast.service_key import ServiceKey
-from scorer.cluster.objects import PodInfo, QosClass
+from kube.objects.objects import PodInfo, QosClass
 from scorer.predicted.cluster import PredictedCluster
 from scorer.predicted.horizon import Horizon
 from scorer.predicted.node_curves import gather, node_curves

@@ -13,7 +13,7 @@ from forecast.fit import fit
 from forecast.model import PeakModel
 from forecast.resources import LOG
 from forecast.service_key import service_of_pod
-from scorer.cluster.objects import PodInfo
+from kube.objects.objects import PodInfo
 from scorer.options import ScorerOptions
 from scorer.policy import ChosenScoring, ScoringPolicy, scoring_policy
 from scorer.replay.by_scorer import ByScorer, ScorerSetup

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from forecast.service_key import Owner, ServiceKey
-from scorer.cluster.jobs import JobInfo, Outcome
+from kube.decoding.jobs import JobInfo, Outcome
 from scorer.runs.run_times import RunTimes
-from tests.scorer.cluster.api_objects import pod
+from tests.kube.api_objects import pod
 
 __all__ = ["POD", "REPORT", "run", "times"]
 

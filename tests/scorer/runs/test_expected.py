@@ -9,10 +9,10 @@ import pytest
 
 from forecast.errors import InputError
 from forecast.service_key import Owner, ServiceKey
-from scorer.cluster.jobs import JobInfo
+from kube.decoding.jobs import JobInfo
 from scorer.runs.expected import ExpectedRun, ExpectedRuns, Source
 from scorer.runs.run_times import RunTimes
-from tests.scorer.cluster.job_table import JobTable
+from tests.kube.job_table import JobTable
 from tests.scorer.runs.made_up import POD, REPORT, run, times
 
 SAYS = replace(POD, annotations={"forecast-scheduler.io/expected-run": "20m"})

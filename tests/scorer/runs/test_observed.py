@@ -9,15 +9,15 @@ import pytest
 
 from forecast.run_length import RunEstimate
 from forecast.service_key import NO_OWNER, Owner, ServiceKey
+from kube.decoding.jobs import JobInfo
+from kube.objects.objects import Phase, PodInfo
 from scorer.assuming import AssumingCluster
-from scorer.cluster.jobs import JobInfo
-from scorer.cluster.objects import Phase, PodInfo
 from scorer.options import ScorerOptions
 from scorer.runs import observed
 from scorer.runs.job_pods import is_job_pod
 from scorer.runs.observed import ObservedRuns
 from scorer.runs.run_times import RunTimes
-from tests.scorer.cluster.api_objects import node, pod
+from tests.kube.api_objects import node, pod
 from tests.scorer.runs.made_up import REPORT
 
 NOW = 10_000.0

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from forecast.run_length import LONGEST_RUN, RunEstimate, estimate
 from forecast.service_key import ServiceKey
-from scorer.cluster.jobs import Outcome
+from kube.decoding.jobs import Outcome
 from scorer.runs.run_times import REMEMBERED_RUNS, RunTimes
 from tests.scorer.runs.made_up import REPORT, run
 

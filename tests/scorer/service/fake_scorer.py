@@ -10,8 +10,8 @@ import numpy as np
 from forecast.arrays import Floats
 from forecast.errors import UnknownName
 from forecast.service_key import ServiceKey
+from kube.objects.objects import PodInfo
 from scorer import answers
-from scorer.cluster.objects import PodInfo
 from scorer.degradation import Level
 from tests.scorer.service.small_pod import pod_named
 

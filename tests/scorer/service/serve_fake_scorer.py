@@ -11,7 +11,7 @@ import time
 
 from scorer.service.app import create_app
 from scorer.service.options import ServiceOptions
-from scorer.service.server import ServerOptions, serve
+from serving.server import ServerOptions, serve
 from tests.scorer.service.fake_scorer import FakeScorer
 
 

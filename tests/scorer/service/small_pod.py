@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from forecast.service_key import NO_OWNER
-from scorer.cluster.objects import Phase, PodInfo, QosClass
+from kube.objects.objects import Phase, PodInfo, QosClass
 
 __all__ = ["pod_named"]
 

@@ -11,8 +11,8 @@ from contextlib import suppress
 import httpx
 import pytest
 
-from tests.scorer.service.broken_bodies import BODY, mutated
-from tests.scorer.service.served import process
+from tests.serving.broken_bodies import BODY, mutated
+from tests.serving.served import process
 
 REQUEST = b"POST /v1/scores HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n%s"
 REQUEST_HEALTH = b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n"

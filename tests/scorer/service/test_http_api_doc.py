@@ -9,7 +9,7 @@ from pathlib import Path
 
 from tests.scorer.service.app_client import AppClient
 
-# The rest is about another process, and its tests' matter: tests/extender/framework/service/test_http_api_doc.py
+# The rest is about another process, and its tests' matter: tests/scheduler/service/test_http_api_doc.py
 PAGE = (Path(__file__).parents[3] / "docs" / "http-api.md").read_text().partition("\n## The scheduling process\n")[0]
 
 

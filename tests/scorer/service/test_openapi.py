@@ -22,7 +22,7 @@ from scorer.service.app import create_app
 from scorer.service.options import ServiceOptions
 from tests.scorer.service.app_client import AppClient
 from tests.scorer.service.fake_scorer import FakeScorer
-from tests.scorer.service.served import served
+from tests.serving.served import served
 
 CHECKS: Any = [
     not_a_server_error,

@@ -9,13 +9,13 @@ from collections.abc import Iterator
 
 import pytest
 
+from kube.decoding.decoding import Kind
+from kube.tables.cluster_file import parse_cluster
 from scorer.answers import ScorerApi
-from scorer.cluster.cluster_file import parse_cluster
-from scorer.cluster.decoding import Kind
 from scorer.scorer import Scorer
 from scorer.service.app import create_app
 from tests.scorer.service.app_client import AppClient
-from tests.scorer.service.broken_bodies import mutated
+from tests.serving.broken_bodies import mutated
 
 POD = {
     "metadata": {"namespace": "shop", "name": "new-1"},

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from forecast.resources import CPU, RESOURCES
-from scorer.cluster.quantity import parse_quantity
+from kube.objects.quantity import parse_quantity
 from tests.servers.cluster_objects import Manifest
 from tests.servers.local_cluster.metrics import page, past
 from tests.servers.local_cluster.objects import node_object, one_more, pod_object, replica_set_objects

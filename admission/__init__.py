@@ -1,0 +1,1 @@
+"""What happens to a pod as it is created: templates, the webhook and its certificates."""

@@ -1,0 +1,170 @@
+"""Where certificates are kept: one Secret, and the MutatingWebhookConfiguration that names who is trusted.
+
+Both are written with the resourceVersion they were read at. Of several replicas that want to write one does; the others
+get a conflict, and read again.
+"""
+
+from __future__ import annotations
+
+from base64 import b64decode, b64encode
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, Protocol
+
+import msgspec
+import urllib3
+from kubernetes import client
+
+from admission.certificates.options import CertificateOptions
+from forecast.errors import ForecastError
+from kube.client.kubernetes_client import send
+
+__all__ = ["ApiCertificateStore", "CertificateStore", "Conflict", "StoreRefused", "StoredSecret", "Unreachable"]
+
+LABELS: Final = {
+    "app.kubernetes.io/name": "forecast-scheduler",
+    "app.kubernetes.io/component": "webhook-certificates",
+    "app.kubernetes.io/managed-by": "forecast-scheduler",
+}
+_COMPONENT: Final = "app.kubernetes.io/component"
+_CONFIGURATIONS: Final = "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations"
+_MERGE, _JSON_PATCH = "application/merge-patch+json", "application/json-patch+json"
+
+
+class Unreachable(ForecastError):
+    """The API server does not answer, or not now; it may later."""
+
+
+class StoreRefused(ForecastError):
+    """The API server refuses; somebody has to do something about it."""
+
+
+class Conflict(ForecastError):
+    """Somebody else has written meanwhile: read again."""
+
+
+@dataclass(frozen=True, slots=True)
+class StoredSecret:
+    """data: decoded; a value that is not base64 is missing. is_marked: it has the label of those written by us."""
+
+    resource_version: str
+    data: Mapping[str, bytes]
+    is_marked: bool
+
+
+class CertificateStore(Protocol):
+    """All methods raise Unreachable, StoreRefused and, those that write, Conflict."""
+
+    def read_secret(self) -> StoredSecret | None:
+        """None = there is none."""
+
+    def write_secret(self, data: Mapping[str, bytes | None], before: StoredSecret | None) -> None:
+        """Make it (before = None) or change it; None as a value = to be removed."""
+
+    def read_configuration(self) -> Mapping[str, Any] | None:
+        """The MutatingWebhookConfiguration as JSON; None = there is none."""
+
+    def patch_configuration(self, patch: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
+        """Apply a JSON patch; returns what came of it."""
+
+
+class ApiCertificateStore:
+    """Implements CertificateStore.
+
+    Needs get and patch on this Secret and this MutatingWebhookConfiguration, and create on secrets in the namespace.
+    """
+
+    def __init__(self, api: client.ApiClient, options: CertificateOptions, *, seconds: float = 10.0) -> None:
+        """seconds: for one request."""
+        self._api, self._options, self._seconds = api, options, seconds
+        self._secrets = f"/api/v1/namespaces/{options.secret.namespace}/secrets"
+        self._secret = f"{self._secrets}/{options.secret.name}"
+        self._configuration = f"{_CONFIGURATIONS}/{options.configuration}"
+
+    def read_secret(self) -> StoredSecret | None:
+        """See CertificateStore."""
+        body = self._send("GET", self._secret)
+        if body is None:
+            return None
+        metadata = body.get("metadata") or {}
+        component = (metadata.get("labels") or {}).get(_COMPONENT)
+        return StoredSecret(
+            str(metadata.get("resourceVersion")), _decoded(body.get("data") or {}), component == LABELS[_COMPONENT]
+        )
+
+    def write_secret(self, data: Mapping[str, bytes | None], before: StoredSecret | None) -> None:
+        """See CertificateStore."""
+        encoded = {key: None if value is None else b64encode(value).decode() for key, value in data.items()}
+        if before is not None:
+            metadata = {"resourceVersion": before.resource_version, "labels": LABELS}
+            if self._send("PATCH", self._secret, {"metadata": metadata, "data": encoded}, _MERGE) is None:
+                raise Conflict(f"Secret {self._options.secret} is gone")
+            return
+        secret = {
+            "apiVersion": "v1",
+            "kind": "Secret",
+            "metadata": {"name": self._options.secret.name, "labels": LABELS},
+            "type": "kubernetes.io/tls",
+            "data": {key: value for key, value in encoded.items() if value is not None},
+        }
+        if self._send("POST", self._secrets, secret, "application/json") is None:
+            raise StoreRefused(
+                f"there is no namespace {self._options.secret.namespace} for Secret {self._options.secret}: make it, "
+                "or set webhook.certificates.secret"
+            )
+
+    def read_configuration(self) -> Mapping[str, Any] | None:
+        """See CertificateStore."""
+        return self._send("GET", self._configuration)
+
+    def patch_configuration(self, patch: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
+        """See CertificateStore."""
+        body = self._send("PATCH", self._configuration, list(patch), _JSON_PATCH)
+        if body is None:
+            raise Conflict(f"MutatingWebhookConfiguration {self._options.configuration} is gone")
+        return body
+
+    def _send(self, method: str, path: str, content: Any = None, content_type: str = "") -> dict[str, Any] | None:
+        """The object that comes back; None = 404."""
+        body = None if content is None else msgspec.json.encode(content)
+        try:
+            answer = send(self._api, method, path, body, content_type=content_type, seconds=self._seconds)
+        except (urllib3.exceptions.HTTPError, OSError) as error:
+            raise Unreachable(f"the API server does not answer: {' '.join(str(error).split())[:300]}") from error
+        if 200 <= answer.status < 300:
+            try:
+                return msgspec.json.decode(answer.data, type=dict[str, Any])
+            except msgspec.DecodeError as error:
+                raise Unreachable(f"the API server's answer to {method} {path} cannot be read: {error}") from error
+        if answer.status == 404:
+            return None
+        raise _refusal(method, path, answer.status, answer.data)
+
+
+class _Status(msgspec.Struct):
+    message: str = ""
+
+
+def _refusal(method: str, path: str, status: int, body: bytes) -> ForecastError:
+    try:
+        text = msgspec.json.decode(body, type=_Status).message
+    except msgspec.DecodeError:
+        text = body[:200].decode(errors="replace")
+    told = f"the API server answered {status} to {method} {path}: {' '.join(text.split())[:300]}"
+    if status == 409:
+        return Conflict(told)
+    if status in (401, 403):
+        return StoreRefused(f"{told}; deploy/base/webhook/rbac-certificates.yaml has the rights that are needed")
+    if status in (408, 429) or status >= 500:
+        return Unreachable(told)
+    return StoreRefused(told)
+
+
+def _decoded(data: Mapping[str, Any]) -> dict[str, bytes]:
+    found = {}
+    for key, value in data.items():
+        try:
+            found[key] = b64decode(value)
+        except (ValueError, TypeError):
+            continue
+    return found

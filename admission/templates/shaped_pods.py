@@ -1,0 +1,158 @@
+"""Which pods that sit somewhere were shaped by which binding, or kept out of its trial: followed pod by pod.
+
+What is read is what the webhook wrote on the pods (record.py), and anybody can write that: what is kept of one pod, and
+the number of bindings, are bounded.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+import numpy as np
+
+from admission.templates.effects import Group, SeatedPods
+from admission.templates.record import pod_record
+from forecast.arrays import Floats, Ints
+from kube.decoding.decoding import ApiObject, Kind
+from kube.objects.objects import PodInfo
+from kube.tables.changes import Change, PodChange, PodsSeated
+from kube.tables.state import ClusterState
+from scorer.scorer import Scorer
+
+__all__ = ["MOST_BINDINGS", "ShapedPods", "groups_of", "seated_pods", "shaped_pods"]
+
+MOST_BINDINGS: Final = 5_000
+"""Bindings that are kept at once; pods that name further ones are not counted under those."""
+
+_NODES_AT_ONCE: Final = 250
+"""Read in one go: a few milliseconds under the lock."""
+
+
+def groups_of(pod: PodInfo) -> dict[str, Group]:
+    """The bindings that a pod records, and what it is to each."""
+    record = pod_record(pod.annotations)
+    groups = dict.fromkeys(record.control, Group.CONTROL)
+    groups.update((one.binding, Group.CANARY if one.canary else Group.SHAPED) for one in record.applied)
+    return groups
+
+
+class ShapedPods:
+    """Implements scorer.follower.Follower. Called, and to be read, under the lock of the scorer's tables."""
+
+    def __init__(self, state: ClusterState) -> None:
+        """Starts from what the state holds now."""
+        self._state = state
+        self.rebuild()
+
+    def rebuild(self) -> None:
+        """Count all pods anew."""
+        self._counted: dict[str, tuple[int, Mapping[str, Group]]] = {}
+        self._pods: dict[str, dict[Group, dict[int, int]]] = {}
+        for uid, seat in self._state.seat_of.items():
+            self._pod_changed(self._state.pods[uid], seat.node)
+
+    def apply(self, changes: Sequence[Change]) -> None:
+        """Follow what happened to pods."""
+        for change in changes:
+            if isinstance(change, PodChange):
+                self._pod_changed(change.pod, None if change.after is None else change.after.node)
+            elif isinstance(change, PodsSeated) and groups_of(change.pods[0]):  # they are alike
+                for pod, seat in zip(change.pods, change.seats, strict=True):
+                    self._pod_changed(pod, seat.node)
+
+    def replace(self, kind: Kind, objects: Sequence[ApiObject]) -> None:
+        """Nothing: it is attached for no further kinds."""
+
+    def put(self, kind: Kind, item: ApiObject) -> None:
+        """Nothing, see replace."""
+
+    def delete(self, kind: Kind, item: ApiObject) -> None:
+        """Nothing, see replace."""
+
+    def __len__(self) -> int:
+        """Bindings that have pods."""
+        return len(self._pods)
+
+    def pods_of(self, binding: str) -> Mapping[Group, Mapping[int, int]]:
+        """Pods by group and row of their node."""
+        return self._pods.get(binding, {})
+
+    def largest(self, most: int) -> list[str]:
+        """The bindings with the most pods, at most so many, the largest first; by name among equals."""
+
+        def rank(binding: str) -> tuple[int, str]:
+            return -sum(sum(rows.values()) for rows in self._pods[binding].values()), binding
+
+        return heapq.nsmallest(most, self._pods, key=rank)
+
+    # Inside
+
+    def _pod_changed(self, pod: PodInfo, row: int | None) -> None:
+        before = self._counted.pop(pod.uid, None)
+        if before is not None:
+            self._count(before[0], before[1], -1)
+        groups = {} if row is None else groups_of(pod)
+        if row is None or not groups:
+            return
+        room = MOST_BINDINGS - len(self._pods)
+        new = set([name for name in groups if name not in self._pods][:room])
+        kept = {name: of for name, of in groups.items() if name in self._pods or name in new}
+        if kept:
+            self._counted[pod.uid] = (row, kept)
+            self._count(row, kept, 1)
+
+    def _count(self, row: int, groups: Mapping[str, Group], sign: int) -> None:
+        for binding, group in groups.items():
+            by_group = self._pods.setdefault(binding, {})
+            by_row = by_group.setdefault(group, {})
+            by_row[row] = by_row.get(row, 0) + sign
+            if not by_row[row]:
+                del by_row[row]
+            if not by_row:
+                del by_group[group]
+            if not by_group:
+                del self._pods[binding]
+
+
+def shaped_pods(scorer: Scorer) -> ShapedPods:
+    """Those of a scorer, followed from now on."""
+    with scorer.reading() as cluster:
+        shaped = ShapedPods(cluster.state)
+        scorer.attach((), shaped)
+    return shaped
+
+
+def seated_pods(scorer: Scorer, shaped: ShapedPods, bindings: Sequence[str] | None, *, most: int) -> list[SeatedPods]:
+    """Pods and predicted peaks as they are now, of these bindings or of the largest ones (None); at most so many."""
+    with scorer.reading():
+        names = shaped.largest(most) if bindings is None else list(bindings)[:most]
+        pods = {name: {group: dict(by_row) for group, by_row in shaped.pods_of(name).items()} for name in names}
+    used = sorted({row for groups in pods.values() for by_row in groups.values() for row in by_row})
+    rows = np.array(used, dtype=np.int64)
+    # In pieces, so that no pod waits for a scrape; what changes between them is a matter of milliseconds.
+    pieces = [_peaks(scorer, rows[start : start + _NODES_AT_ONCE]) for start in range(0, len(rows), _NODES_AT_ONCE)]
+    peaks = np.concatenate([np.zeros(0), *pieces])  # (n_rows,)
+    position = {row: at for at, row in enumerate(used)}
+    found = []
+    for name, groups in pods.items():
+        mine = sorted({row for by_row in groups.values() for row in by_row})
+        counts = {
+            group: np.array([by_row.get(row, 0) for row in mine], dtype=np.int64) for group, by_row in groups.items()
+        }
+        found.append(SeatedPods(name, peaks[[position[row] for row in mine]], counts))
+    return found
+
+
+def _peaks(scorer: Scorer, rows: Ints) -> Floats:
+    """Predicted peak of the fullest resource, a share of capacity: (n_rows,), NaN = not known."""
+    peaks = np.full(len(rows), np.nan)
+    with scorer.reading() as cluster:
+        if cluster.predicted is None:
+            return peaks
+        load = cluster.predicted.load
+        inside = np.flatnonzero(rows < load.n_nodes)
+        inside = inside[load.known[rows[inside]]]
+        peaks[inside] = load.peaks(rows[inside]).max(axis=1, initial=0.0)
+    return peaks

@@ -1,0 +1,68 @@
+"""The application: routes, limits around them, and what they share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from fastapi import FastAPI
+from prometheus_client.registry import Collector
+
+from admission.webhook import routes
+from admission.webhook.admission import Answer
+from admission.webhook.metrics import WebhookMetrics
+from admission.webhook.openapi import describe
+from admission.webhook.options import WebhookOptions
+from admission.webhook.state import InEffect, WebhookService, error_response
+from serving.body_budget import BodyBudget
+from serving.documents import bare_app, serve_document
+from serving.errors import add_error_handlers
+from serving.hosts import HostCheck
+from serving.kubernetes_access import KubernetesAccess
+from serving.limits import BodyLimit, Busy, Guard
+from serving.security import SecurityHeaders, add_authentication
+
+__all__ = ["create_app"]
+
+
+def create_app(
+    review: Callable[[bytes], Answer],
+    store: InEffect,
+    options: WebhookOptions | None = None,
+    *,
+    access: KubernetesAccess | None = None,
+    collectors: Iterable[Collector] = (),
+) -> FastAPI:
+    """The webhook as an ASGI application. Raises InputError where a token file cannot be used.
+
+    review     : body of an AdmissionReview -> answer, as Reviewer.review
+    store      : what is in effect, for probes and metrics
+    access     : who may ask beside whoever has a token of the files; None = nobody
+    collectors : further metrics to export
+    """
+    options = options or WebhookOptions()
+    app = bare_app("forecast-scheduler webhook")
+    metrics = WebhookMetrics(collectors)
+    app.state.service = WebhookService(review, store, metrics)
+    app.include_router(routes.router)
+    add_error_handlers(app, error_response)
+
+    # Starlette runs what was added last first: read this from the bottom up. There is no deadline: the API server has
+    # one of its own (timeoutSeconds), and a review waits for nobody.
+    budget = BodyBudget(options.max_body_bytes)
+    app.add_middleware(
+        BodyLimit,
+        max_bytes=options.max_body_bytes,
+        seconds=options.receive_seconds,
+        budget=budget,
+        answer=error_response,
+    )
+    app.add_middleware(Busy, max_concurrent=options.max_concurrent, budget=budget, answer=error_response)
+    with_tokens = add_authentication(
+        app, options.token_files, access, metrics_open=options.metrics_open, answer=error_response
+    )
+    app.add_middleware(HostCheck, hosts=options.hosts, answer=error_response)
+    app.add_middleware(Guard, observe=metrics.observe_request, answer=error_response)
+    app.add_middleware(SecurityHeaders)
+
+    serve_document(app, lambda: describe(app, with_tokens=with_tokens))
+    return app

@@ -1,0 +1,114 @@
+"""How many pods each binding shaped, and how many it left as its control group: by what their annotations record.
+
+Anybody may write those annotations: what is read of one pod is bounded (record.py).
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import msgspec
+from msgspec import Raw, Struct, field
+
+from admission.templates.record import CONTROL_ANNOTATION, TEMPLATES_ANNOTATION, pod_record
+from kube.decoding.watched import Watched
+
+__all__ = ["POD_RECORDS", "RecordedPod", "RecordedPods"]
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedPod:
+    """A pod, the bindings that shaped it, and those under trial that it was not chosen for."""
+
+    uid: str
+    shaped_by: tuple[str, ...] = ()
+    control_of: tuple[str, ...] = ()
+
+
+class RecordedPods:
+    """Implements ResourceSink. May be asked from any thread."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._pods: dict[str, RecordedPod] = {}
+        self._shaped: Counter[str] = Counter()
+        self._control: Counter[str] = Counter()
+
+    def replace(self, objects: Sequence[RecordedPod]) -> None:
+        """These are all pods."""
+        with self._lock:
+            self._pods = {}
+            self._shaped, self._control = Counter(), Counter()
+            for one in objects:
+                self._set(one)
+
+    def put(self, obj: RecordedPod) -> None:
+        """A pod is new or has changed."""
+        with self._lock:
+            self._set(obj)
+
+    def delete(self, obj: RecordedPod) -> None:
+        """A pod is gone."""
+        with self._lock:
+            self._remove(obj.uid)
+
+    def counts(self) -> tuple[Mapping[str, int], Mapping[str, int]]:
+        """Pods shaped and pods in the control group, by binding; those without any are missing."""
+        with self._lock:
+            return dict(self._shaped), dict(self._control)
+
+    def _set(self, one: RecordedPod) -> None:
+        self._remove(one.uid)
+        if one.shaped_by or one.control_of:  # most pods of most clusters have neither
+            self._pods[one.uid] = one
+            self._shaped.update(one.shaped_by)
+            self._control.update(one.control_of)
+
+    def _remove(self, uid: str) -> None:
+        before = self._pods.pop(uid, None)
+        if before is None:
+            return
+        for counter, names in ((self._shaped, before.shaped_by), (self._control, before.control_of)):
+            for name in names:
+                counter[name] -= 1
+                if not counter[name]:
+                    del counter[name]
+
+
+class _Annotations(Struct, gc=False):
+    """The two that are read, of however many there are."""
+
+    templates: str = field(name=TEMPLATES_ANNOTATION, default="")
+    control: str = field(name=CONTROL_ANNOTATION, default="")
+
+
+class _Metadata(Struct, rename="camel", gc=False):
+    uid: str = ""
+    resource_version: str = ""
+    annotations: _Annotations | None = None
+
+
+class _Object(Struct, gc=False):
+    metadata: _Metadata
+
+
+_OBJECT: Final = msgspec.json.Decoder(_Object)
+
+
+def _decode(body: bytes | Raw) -> tuple[RecordedPod, str]:
+    metadata = _OBJECT.decode(body).metadata
+    there = metadata.annotations or _Annotations()
+    if not (there.templates or there.control):
+        return RecordedPod(metadata.uid), metadata.resource_version
+    record = pod_record({TEMPLATES_ANNOTATION: there.templates, CONTROL_ANNOTATION: there.control})
+    # A name is kept once however many pods name it.
+    shaped = tuple(sys.intern(one.binding) for one in record.applied)
+    return RecordedPod(metadata.uid, shaped, tuple(map(sys.intern, record.control))), metadata.resource_version
+
+
+POD_RECORDS: Final = Watched("pods", "Pod", "/api/v1/pods", _decode, metadata_only=True)

@@ -1,0 +1,1 @@
+"""Binds a pod: the steps without I/O, and the requests."""

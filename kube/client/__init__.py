@@ -1,0 +1,1 @@
+"""Asks the API server: lists, watches, versions, and what its answers mean."""

@@ -1,0 +1,78 @@
+"""Asks the API server for its version, again with every list and stream: it may be upgraded while this process runs."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from typing import Final
+
+from kubernetes.client import ApiClient
+
+from kube.client.known_fields import OPENAPI_PATH, unknown_fields
+from kube.client.kubernetes_client import send
+from kube.objects.kubernetes_version import COMPARED, NEWEST, KubernetesVersion, decode_version
+
+__all__ = ["ApiServerVersion"]
+
+logger = logging.getLogger(__name__)
+
+_SECONDS: Final = 10.0
+
+
+class ApiServerVersion:
+    """The version whose rules hold.
+
+    on_change : gets the version when it is read first, and whenever it is another one
+    """
+
+    def __init__(self, api: ApiClient, on_change: Callable[[KubernetesVersion], None]) -> None:
+        self._api, self._on_change = api, on_change
+        self._known: KubernetesVersion | None = None
+        self._refused = False
+
+    def read(self) -> KubernetesVersion:
+        """Ask. If the server refuses, what it said before holds, else the newest version that is compared.
+
+        Raises urllib3's HTTPError and OSError.
+        """
+        answer = send(self._api, "GET", "/version", seconds=_SECONDS)
+        found = decode_version(answer.data) if answer.status == 200 else None
+        if found is None:
+            if not self._refused:
+                self._refused = True
+                logger.warning(
+                    "the API server does not say its version (%d): the rules of Kubernetes %s hold; grant GET /version "
+                    "as the role system:public-info-viewer does",
+                    answer.status,
+                    self._known or NEWEST,
+                )
+            found = self._known or NEWEST
+        if found != self._known:
+            self._report(found)
+            self._known = found
+            self._on_change(found)
+        return found
+
+    def _report(self, version: KubernetesVersion) -> None:
+        if version in COMPARED:
+            logger.info("the API server is Kubernetes %s", version)
+            return
+        _warn_of(version)
+        if version > NEWEST:
+            answer = send(self._api, "GET", OPENAPI_PATH, seconds=_SECONDS)
+            unknown = unknown_fields(answer.data) if answer.status == 200 else None
+            if unknown is None:
+                logger.warning("the API server does not say its fields (%d): new ones are not heeded", answer.status)
+            for name in unknown or ():
+                logger.warning("placement does not heed the field %s, which Kubernetes %s has not", name, NEWEST)
+
+
+def _warn_of(version: KubernetesVersion) -> None:
+    nearest = COMPARED[0] if version < COMPARED[0] else NEWEST
+    logger.warning(
+        "the API server is Kubernetes %s, but the filters are compared with kube-scheduler of %s: the rules of %s "
+        "hold; docs/limits.md says what that means",
+        version,
+        " and ".join(map(str, COMPARED)),
+        nearest,
+    )

@@ -1,0 +1,58 @@
+"""Which features of a kubelet a pod needs to run (KEP-5328), from its spec.
+
+Source: component-helpers/nodedeclaredfeatures/features of v1.37 (InferForScheduling). v1.36 has all but the last one,
+and its API server drops the field that asks for that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from itertools import chain
+from typing import Final, TypeVar
+
+import msgspec
+from msgspec import Raw
+
+from kube.decoding import wire
+from kube.decoding.wire_base import Text, Wire
+
+__all__ = ["needed_features"]
+
+T = TypeVar("T")
+
+_RESTART_ALL: Final = "RestartAllContainersOnContainerExits"
+_HOST_NETWORK_AND_USERS: Final = "UserNamespacesHostNetworkSupport"
+_BIND_MOUNT_OPTIONS: Final = "VolumeBindMountOptions"
+
+
+class _Rule(Wire):
+    action: Text = ""
+
+
+class _Mount(Wire):
+    bind_mount_options: list[Text] | None = None
+
+
+_rules = msgspec.json.Decoder(list[_Rule] | None)
+_mounts = msgspec.json.Decoder(list[_Mount] | None)
+
+
+def needed_features(spec: wire.PodSpec) -> tuple[str, ...]:
+    """Names as in status.declaredFeatures of a node, sorted. Nearly all pods need none."""
+    needed = []
+    containers = (*(spec.containers or ()), *(spec.init_containers or ()))
+    rules = _entries(_rules, b"RestartAllContainers", (one.restart_policy_rules for one in containers))
+    if any(rule.action == "RestartAllContainers" for rule in rules):
+        needed.append(_RESTART_ALL)
+    if spec.host_network and spec.host_users is False:
+        needed.append(_HOST_NETWORK_AND_USERS)
+    all_containers = (*containers, *(spec.ephemeral_containers or ()))
+    mounts = _entries(_mounts, b"bindMountOptions", (one.volume_mounts for one in all_containers))
+    if any(mount.bind_mount_options for mount in mounts):
+        needed.append(_BIND_MOUNT_OPTIONS)
+    return tuple(needed)
+
+
+def _entries(decoder: msgspec.json.Decoder[list[T] | None], word: bytes, pieces: Iterable[Raw]) -> Iterator[T]:
+    """Of lists that have this word in them: decoding what nearly no pod uses would cost each of them."""
+    return chain.from_iterable(decoder.decode(one) or () for one in pieces if word in bytes(one))

@@ -1,0 +1,1 @@
+"""Posts Events and never waits for the API server."""

@@ -1,0 +1,1 @@
+"""What of API objects matters, as values: pods, nodes, constraints, volumes, quantities."""

@@ -1,0 +1,1 @@
+"""The live cluster in columns, kept up to date object by object."""

@@ -1,0 +1,138 @@
+"""What happened to the tables of a ClusterState, one record each, in the order in which it took effect.
+
+A listener that starts from `ClusterState.seats()` and from then on subtracts `before` and adds `after` of every
+PodChange (`one_by_one`) holds the same sums as a rebuild.
+
+Rows and service indexes mean what they meant at that moment: one that is given up may be used again later in the same
+list, and by the time the list is read the ClusterState knows only the last meaning.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from forecast.arrays import Floats, Ints
+from kube.decoding.jobs import JobInfo
+from kube.objects.objects import PodInfo
+
+__all__ = [
+    "Change",
+    "JobChange",
+    "NodeAdded",
+    "NodeChanged",
+    "NodeRemoved",
+    "PodChange",
+    "PodsSeated",
+    "Seat",
+    "Seats",
+    "ServiceAdded",
+    "one_by_one",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Seat:
+    """A pod that is bound and not finished.
+
+    node    : row of its node
+    service : index of its service
+    weight  : 1 = counts in the forecast; 0 = about to go, being replaced, or part of the node's base load
+    """
+
+    node: int
+    service: int
+    weight: float
+
+
+@dataclass(frozen=True, slots=True)
+class Seats:
+    """All seats as arrays, (n_seats,) each, in no particular order."""
+
+    node: Ints
+    service: Ints
+    weight: Floats
+
+    @classmethod
+    def of(cls, seats: Collection[Seat]) -> Seats:
+        """From one record each."""
+        return cls(
+            node=np.fromiter((seat.node for seat in seats), dtype=np.int64, count=len(seats)),
+            service=np.fromiter((seat.service for seat in seats), dtype=np.int64, count=len(seats)),
+            weight=np.fromiter((seat.weight for seat in seats), dtype=np.float64, count=len(seats)),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class PodChange:
+    """A pod came, changed or went. pod: as it is now, or was last. before == after: its seat is the same."""
+
+    pod: PodInfo
+    before: Seat | None
+    after: Seat | None
+
+
+@dataclass(frozen=True, slots=True)
+class PodsSeated:
+    """Pods that waited, all alike (pod_shape.py) and of one weight, were assumed to be bound, each to the node of its
+    seat.
+
+    pods, seats : as they are now, in the order in which they took their seats
+    """
+
+    pods: tuple[PodInfo, ...]
+    seats: tuple[Seat, ...]
+
+    def changes(self) -> Iterator[PodChange]:
+        """The same told pod by pod, for whoever has nothing to gain from pods that are alike."""
+        return (PodChange(pod, None, seat) for pod, seat in zip(self.pods, self.seats, strict=True))
+
+
+@dataclass(frozen=True, slots=True)
+class JobChange:
+    """A Job came or changed. before: None = it was not there."""
+
+    job: JobInfo
+    before: JobInfo | None
+
+
+@dataclass(frozen=True, slots=True)
+class NodeAdded:
+    """A row is in use from now on, by a Node object or because a pod names the node."""
+
+    row: int
+
+
+@dataclass(frozen=True, slots=True)
+class NodeChanged:
+    """The Node object of a row came, changed or went."""
+
+    row: int
+
+
+@dataclass(frozen=True, slots=True)
+class NodeRemoved:
+    """A row is free: neither a Node object nor a pod is left."""
+
+    row: int
+
+
+@dataclass(frozen=True, slots=True)
+class ServiceAdded:
+    """An index stands for a service from now on; it may have stood for another one before, which has no pods."""
+
+    service: int
+
+
+Change = PodChange | PodsSeated | JobChange | NodeAdded | NodeChanged | NodeRemoved | ServiceAdded
+
+
+def one_by_one(changes: Iterable[Change]) -> Iterator[Change]:
+    """The same changes, those of many pods at once told pod by pod."""
+    for change in changes:
+        if isinstance(change, PodsSeated):
+            yield from change.changes()
+        else:
+            yield change

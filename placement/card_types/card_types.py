@@ -1,0 +1,158 @@
+"""Plugin CardTypes: which types of cards a pod may go to, and which come first.
+
+Filter           types that a pod requires; nodes of rare types for pods that do not name them (Protection.HARD)
+NodePreference   of the nodes that passed those that come first by
+                   1. what the pod prefers, in its order
+                   2. nodes without cards, for pods that ask for none
+                   3. the class of scarcity, for pods that name no type: the least scarce first
+                   4. the pressure on the types, for pods that accept several: the lowest, and what is nearly as low
+queueing hints   who is woken by what
+
+Pods without cards go by 3 as well: nodes without cards are not scarce at all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+
+import numpy as np
+
+from forecast.arrays import Bools, Ints
+from kube.objects.objects import PodInfo
+from placement.card_types.card_scarcity import CardScarcity, model_sums
+from placement.card_types.listed_cards import RARE, ListedCards, asks_for_cards
+from placement.card_types.options import Even, Protection
+from placement.card_types.scarcity import pressures
+from placement.card_types.wishes import Wish, accepted, ranks, wish_of
+from placement.cluster_events import ClusterEvent, EventKind
+from placement.devices.device_table import DeviceTable
+from placement.filters.annotations import comes_with_node
+from placement.filters.filter import ClusterView, Rejection, rejected
+from placement.filters.found import found
+from placement.plugins import Hint, Preferred
+
+__all__ = ["CardTypes"]
+
+
+class CardTypes:
+    """Filter, NodePreference and EnqueueExtensions. `CardScarcity.on_change` is to be told to the queue as
+    FORECAST_CHANGED.
+
+    rule_of : the rule by the policy of a pod
+    """
+
+    name = "CardTypes"
+    woken_by = frozenset(
+        {
+            EventKind.NODE_ADDED,
+            EventKind.NODE_CHANGED,
+            EventKind.UNSCHEDULED_POD_CHANGED,
+            EventKind.FORECAST_CHANGED,
+            EventKind.TIMEOUT,
+        }
+    )
+
+    def __init__(self, devices: DeviceTable, scarcity: CardScarcity) -> None:
+        self._devices, self._scarcity, self._options = devices, scarcity, scarcity.options
+        rule = ListedCards(scarcity.options, devices.options)
+        self.rule_of: Callable[[PodInfo], ListedCards] = lambda pod: rule
+
+    # Filter
+
+    def filter(self, pod: PodInfo, view: ClusterView) -> Sequence[Rejection]:
+        """Unresolvable: no node gets another card because a pod is evicted there."""
+        rule = self.rule_of(pod)
+        rejections = rule.filter(pod, view)
+        if rule.options.protection is not Protection.HARD or comes_with_node(pod) or rule.may_use_all(pod):
+            return rejections
+        rare = self._scarcity.latest.is_rare
+        if not rare.any():
+            return rejections
+        wish = wish_of(pod, self._devices.options.model_labels)
+        kept = _by_model(rare & ~self._named(wish)[: len(rare)], self._devices.model) > 0
+        return [*rejections, *found(kept & ~rejected(rejections, view.n_rows), view, RARE, preemptible=False)]
+
+    def _named(self, wish: Wish) -> Bools:
+        """(n_models,) models that the pod asks for by name. One that chooses nodes by label knows what it asks for:
+        which ones is NodeAffinity's to say."""
+        models = tuple(self._devices.models)
+        if wish.labelled is not None:
+            return np.ones(len(models), dtype=bool)
+        named = accepted(wish, models) if wish.required else np.zeros(len(models), dtype=bool)
+        return np.asarray(named | (ranks(wish, models) < len(wish.preferred)))
+
+    # NodePreference
+
+    def prefer(self, pod: PodInfo, n_pods: int, view: ClusterView, rows: Ints) -> Preferred:
+        """One after the other where pressure decides: each pod that lands adds to it."""
+        lists_types = bool(self._options.rare_types)
+        if comes_with_node(pod) or not (self._devices.has_any or lists_types):
+            return Preferred(rows, n_pods)
+        model, cards = self._devices.model[rows], self._devices.n_devices[rows] > 0
+        if not lists_types and (model == model[0]).all() and (cards == cards[0]).all():
+            return Preferred(rows, n_pods)
+        rule, wish = self.rule_of(pod), wish_of(pod, self._devices.options.model_labels)
+        if wish.preferred:
+            rank = _by_model(ranks(wish, tuple(self._devices.models)), model, otherwise=len(wish.preferred))
+            rows, model = _lowest(rank, rows, model)
+        protects = rule.options.protection is not Protection.OFF and not rule.may_use_all(pod)
+        by_label = np.zeros(view.n_rows, dtype=bool)
+        if protects and lists_types and (model < 0).any():  # cards that no device plugin offers
+            by_label = rule.rare(pod, view)
+        if rule.is_kept_off(pod):
+            has_cards = (self._devices.n_devices[rows] > 0) | by_label[rows]
+            rows, model = _lowest(has_cards.astype(np.int64), rows, model)
+        if protects and not wish.is_choosy:
+            band = _by_model(self._scarcity.latest.band, model)
+            band[by_label[rows]] = max(1, band.max())
+            rows, model = _lowest(band, rows, model)
+        asks = asks_for_cards(pod, self._devices.options)
+        if asks and self._is_evened(wish) and not (model == model[0]).all():
+            return Preferred(rows[self._least_pressed(model)], 1)
+        return Preferred(rows, n_pods)
+
+    def tells_apart(self, pod: PodInfo) -> Hashable:
+        """Nothing that like pods do not have in common."""
+        return None
+
+    def _is_evened(self, wish: Wish) -> bool:
+        even = self._options.even
+        return even is Even.ALL or (even is Even.NAMED and (wish.is_choosy or bool(wish.preferred)))
+
+    def _least_pressed(self, model: Ints) -> Bools:
+        """(n_nodes,) nodes of the models of which the least is wanted, or hardly more. model: (n_nodes,) of each."""
+        supply, free = model_sums(self._devices)
+        latest = self._scarcity.latest
+        waiting = np.zeros_like(supply)
+        waiting[: len(latest.waiting)] = latest.waiting
+        pressure = pressures(supply - free, waiting, supply)[model]
+        return np.asarray(pressure <= pressure.min() + self._options.pressure_band)
+
+    # EnqueueExtensions
+
+    def hint(self, pod: PodInfo, event: ClusterEvent) -> Hint:
+        """Labels and devices of nodes, and which types are rare."""
+        if event.kind not in self.woken_by:
+            return Hint.SKIP
+        if event.kind is EventKind.FORECAST_CHANGED and self.rule_of(pod).options.protection is not Protection.HARD:
+            return Hint.SKIP
+        node, before = event.node, event.before
+        if node is not None and before is not None:
+            is_another = node.labels != before.labels or node.allocatable != before.allocatable
+            return Hint.QUEUE if is_another else Hint.SKIP
+        return Hint.QUEUE
+
+
+def _by_model(values: Ints | Bools, model: Ints, otherwise: int = 0) -> Ints:
+    """(n_nodes,) the value of the model of each node, `otherwise` where it has none, or one that is newer.
+
+    values: (n_models,); model: (n_nodes,) index, -1 = none
+    """
+    table = np.append(values.astype(np.int64), otherwise)
+    return np.asarray(table[np.where(model < len(values), model, -1)])
+
+
+def _lowest(key: Ints, rows: Ints, model: Ints) -> tuple[Ints, Ints]:
+    """Those of the rows, and their models, whose key is the lowest; all are (n_nodes,)."""
+    lowest = key == key.min()
+    return rows[lowest], model[lowest]

@@ -1,0 +1,91 @@
+"""Which devices a pod has, as its annotations say it: what is read from them, and what goes into a Binding.
+
+    forecast-scheduler.io/gpu-index: "0,3"                 ours, of every pod with devices
+
+    ALIYUN_COM_GPU_MEM_IDX: "3"                            of pods that request memory of a card
+    ALIYUN_COM_GPU_MEM_POD: "4"                            the memory that the pod requests, in the plugin's units
+    ALIYUN_COM_GPU_MEM_DEV: "16"                           the memory that the card has
+    ALIYUN_COM_GPU_MEM_ASSIGNED: "false"
+    ALIYUN_COM_GPU_MEM_ASSUME_TIME: "1795370000000000000"  nanoseconds since 1970
+
+The latter are read by AliyunContainerService/gpushare-device-plugin (pkg/gpu/nvidia: allocate.go, podutils.go) and
+written as AliyunContainerService/gpushare-scheduler-extender does (pkg/utils/pod.go). When a container is to start the
+plugin takes the pod of its node that is Pending, has a time, ASSIGNED "false" and exactly the memory of the container,
+of several that of the earliest time; it gives it the card IDX, and sets ASSIGNED to "true" and the time to now.
+
+Of a pod that waits none of this counts: the Binding writes over it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Final
+
+from kube.objects.objects import ANNOTATION_PREFIX, SHARING_PLUGIN_PREFIX, PodInfo
+from placement.devices.demand import GpuDemand
+
+__all__ = ["GPU_INDEX", "MOST_DEVICES", "card_memory", "index_annotation", "indices_of", "sharing_annotations"]
+
+GPU_INDEX: Final = ANNOTATION_PREFIX + "gpu-index"
+
+MOST_DEVICES: Final = 1024
+"""Of one node. What says more is not read: a column is kept for each."""
+
+_IDX: Final = SHARING_PLUGIN_PREFIX + "IDX"
+_POD: Final = SHARING_PLUGIN_PREFIX + "POD"
+_DEV: Final = SHARING_PLUGIN_PREFIX + "DEV"
+_ASSIGNED: Final = SHARING_PLUGIN_PREFIX + "ASSIGNED"
+_ASSUME_TIME: Final = SHARING_PLUGIN_PREFIX + "ASSUME_TIME"
+
+_LONGEST: Final = 5 * MOST_DEVICES
+
+
+def indices_of(pod: PodInfo, demand: GpuDemand) -> tuple[int, ...] | None:
+    """The devices that it says it has, ascending; None = it does not say, or not as many as it asks for.
+
+    Of a pod that requests memory the plugin's own index comes first: that is the card it was given.
+    """
+    said = pod.annotations
+    if not said:
+        return None
+    for key in (_IDX, GPU_INDEX) if demand.memory_units else (GPU_INDEX, _IDX):
+        if key in said:
+            found = _indices(said[key])
+            if len(found) == demand.count:
+                return found
+    return None
+
+
+def card_memory(pod: PodInfo) -> int:
+    """Units of memory of its card as whoever placed it wrote them; 0 = nobody did."""
+    text = pod.annotations.get(_DEV, "")
+    return int(text) if text.isascii() and text.isdigit() and len(text) <= 12 else 0
+
+
+def index_annotation(devices: Sequence[int]) -> dict[str, str]:
+    """Ours."""
+    return {GPU_INDEX: ",".join(map(str, devices))}
+
+
+def sharing_annotations(device: int, pod_memory: int, device_memory: int, now: float) -> dict[str, str]:
+    """Those of the sharing plugin. now: unix seconds."""
+    return {
+        _IDX: str(device),
+        _POD: str(pod_memory),
+        _DEV: str(device_memory),
+        _ASSIGNED: "false",
+        _ASSUME_TIME: str(int(now * 1e6) * 1000),
+    }
+
+
+@lru_cache(maxsize=4096)
+def _indices(text: str) -> tuple[int, ...]:
+    """Ascending; empty = it cannot be read: no numbers, one twice, or beyond what any node has."""
+    if not text.isascii() or len(text) > _LONGEST:
+        return ()
+    parts = [part.strip() for part in text.split(",")]
+    if not all(part.isdigit() and len(part) <= 4 for part in parts):
+        return ()
+    found = sorted(set(map(int, parts)))
+    return tuple(found) if len(found) == len(parts) and found[-1] < MOST_DEVICES else ()

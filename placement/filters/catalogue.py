@@ -1,0 +1,76 @@
+"""All filters of kube-scheduler by the name of their plugin, in the order in which it runs them, with the kinds of
+objects that each needs beside nodes and pods.
+
+Source: apis/config/v1/default_plugins.go of v1.36. v1.37 asks NodeName first, which rejects no pod that waits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable
+from dataclasses import dataclass
+from typing import Final
+
+from forecast.errors import UnknownName
+from kube.decoding.decoding import Kind
+from placement.filters.filter import Filter
+from placement.filters.inter_pod_affinity import InterPodAffinity
+from placement.filters.node_affinity import NodeAffinity
+from placement.filters.node_declared_features import NodeDeclaredFeatures
+from placement.filters.node_name import NodeName
+from placement.filters.node_ports import NodePorts
+from placement.filters.node_resources_fit import NodeResourcesFit
+from placement.filters.node_unschedulable import NodeUnschedulable
+from placement.filters.node_volume_limits import NodeVolumeLimits
+from placement.filters.pod_topology_spread import PodTopologySpread
+from placement.filters.scheduling_gates import SchedulingGates
+from placement.filters.taint_toleration import TaintToleration
+from placement.filters.volume_binding import VolumeBinding
+from placement.filters.volume_restrictions import VolumeRestrictions
+from placement.filters.volume_zone import VolumeZone
+from placement.index.storage import STORAGE_KINDS
+
+__all__ = ["STANDARD_FILTERS", "kinds_read", "standard_filters"]
+
+
+@dataclass(frozen=True, slots=True)
+class StandardFilter:
+    """make: a new one; reads: kinds of objects that it needs beside nodes and pods."""
+
+    make: Callable[[], Filter]
+    reads: tuple[Kind, ...] = ()
+
+
+STANDARD_FILTERS: Final = {
+    one.make().name: one
+    for one in (
+        StandardFilter(SchedulingGates),
+        StandardFilter(NodeUnschedulable),
+        StandardFilter(NodeName),
+        StandardFilter(TaintToleration),
+        StandardFilter(NodeAffinity),
+        StandardFilter(NodePorts),
+        StandardFilter(NodeResourcesFit),
+        StandardFilter(VolumeRestrictions, STORAGE_KINDS),
+        StandardFilter(NodeVolumeLimits, STORAGE_KINDS),
+        StandardFilter(VolumeBinding, STORAGE_KINDS),
+        StandardFilter(VolumeZone, STORAGE_KINDS),
+        StandardFilter(PodTopologySpread),
+        StandardFilter(InterPodAffinity, (Kind.NAMESPACES,)),
+        StandardFilter(NodeDeclaredFeatures),
+    )
+}
+
+
+def standard_filters(names: Iterable[str] | None = None) -> tuple[Filter, ...]:
+    """New filters of these names, in kube-scheduler's order; None = all. Raises UnknownName."""
+    wanted = STANDARD_FILTERS.keys() if names is None else set(names)
+    for name in wanted:
+        if name not in STANDARD_FILTERS:
+            raise UnknownName("filter", name, list(STANDARD_FILTERS))
+    return tuple(one.make() for name, one in STANDARD_FILTERS.items() if name in wanted)
+
+
+def kinds_read(filters: Collection[Filter]) -> tuple[Kind, ...]:
+    """Kinds of objects that these filters need beside nodes and pods."""
+    names = {one.name for one in filters}
+    return tuple(dict.fromkeys(kind for name, one in STANDARD_FILTERS.items() if name in names for kind in one.reads))

@@ -1,0 +1,76 @@
+"""PodTopologySpread: constraints with whenUnsatisfiable DoNotSchedule.
+
+Source: framework/plugins/podtopologyspread/filtering.go. Constraints that a scheduler applies to pods without any are
+not hard ones by default.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+import numpy as np
+
+from forecast.arrays import Bools, Ints
+from kube.objects.constraints import TopologySpreadConstraint
+from kube.objects.objects import PodInfo
+from kube.objects.selectors import selector_matches
+from placement.filters.filter import ClusterView, Rejection
+from placement.filters.found import found
+from placement.filters.spread_counts import SpreadNodes, labelled_nodes, matching_pods
+from placement.index.node_labels import ABSENT
+from placement.index.topology import PodsByRow, domain_sums
+
+__all__ = ["PodTopologySpread"]
+
+TOO_SKEWED: Final = "node(s) didn't match pod topology spread constraints"
+NOT_LABELLED: Final = TOO_SKEWED + " (missing required label)"
+
+_NO_DOMAIN: Final = 2**31 - 1
+"""The least count over no domain (newCriticalPaths)."""
+
+
+class PodTopologySpread:
+    """A node is rejected for the first constraint that it breaks, so the two rejections do not overlap."""
+
+    name = "PodTopologySpread"
+
+    def filter(self, pod: PodInfo, view: ClusterView) -> Sequence[Rejection]:
+        """matching pods in the domain + 1 if the pod matches itself - least matching pods of any domain <= maxSkew."""
+        hard = [constraint for constraint in pod.constraints.spread if constraint.hard]
+        if not hard:
+            return ()
+        # A node must have the keys of all constraints for its pods to count for any.
+        nodes = labelled_nodes([constraint.topology_key for constraint in hard], view)
+        policies = SpreadNodes(pod.constraints, view)
+        unlabelled = np.zeros(view.n_rows, dtype=bool)
+        skewed = np.zeros(view.n_rows, dtype=bool)
+        for constraint in hard:
+            values = view.index.labels.column(constraint.topology_key).values
+            lacking = (values == ABSENT) & ~skewed
+            too_many = _too_many(constraint, pod, view, policies.counted(constraint, nodes))
+            skewed |= too_many & ~unlabelled & ~lacking
+            unlabelled |= lacking
+        return (
+            *found(unlabelled, view, NOT_LABELLED, preemptible=False),
+            *found(skewed, view, TOO_SKEWED, preemptible=True),
+        )
+
+
+def _too_many(constraint: TopologySpreadConstraint, pod: PodInfo, view: ClusterView, counted: Bools) -> Bools:
+    """(n_rows,) nodes where one more pod makes the skew too large. Domains without a counted node have no pods."""
+    column = view.index.labels.column(constraint.topology_key)
+    pods = matching_pods(constraint, pod, view)
+    is_counted = counted[pods.rows]
+    sums = domain_sums(column, PodsByRow(pods.rows[is_counted], pods.amounts[is_counted]))
+    domains = _distinct(column.values[counted], len(sums))
+    least = int(sums[domains].min(initial=_NO_DOMAIN)) if len(domains) >= constraint.min_domains else 0
+    own = 1 if selector_matches(constraint.selector, pod.labels) else 0
+    return np.asarray(sums[column.values] + (own - least) > constraint.max_skew)
+
+
+def _distinct(numbers: Ints, n_numbers: int) -> Ints:
+    """Numbers that occur, ascending; np.unique would sort."""
+    occurs = np.zeros(n_numbers, dtype=bool)
+    occurs[numbers] = True
+    return np.flatnonzero(occurs)

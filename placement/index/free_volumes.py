@@ -1,0 +1,97 @@
+"""PersistentVolumes that claims may still get: free ones by class, and those kept for a claim.
+
+Source: FindMatchingVolume in component-helpers/storage/volume/pv_helpers.go. Among free volumes of the same size
+kube-scheduler takes any; here it is the one that became free first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+import numpy as np
+
+from forecast.arrays import Bools
+from kube.objects.selectors import selector_matches
+from kube.objects.storage_objects import ClaimInfo, VolumeInfo
+from placement.index.topology_pool import TopologyPool
+
+__all__ = ["FreeVolumes"]
+
+_Category = tuple[str, str, frozenset[str]]
+
+
+class FreeVolumes:
+    """Follows the PersistentVolumes it is told of."""
+
+    def __init__(self) -> None:
+        self._pools: dict[str, TopologyPool] = {}
+        self._kept: dict[tuple[str, str, str], dict[str, VolumeInfo]] = {}
+        self._labels: dict[str, Mapping[str, str]] = {}
+        self._categories: dict[_Category, int] = {}
+
+    def put(self, volume: VolumeInfo) -> None:
+        """A volume is new; what it was before must have been deleted."""
+        if volume.terminating:
+            return
+        if volume.claim is not None:
+            key = (volume.storage_class, volume.claim.namespace, volume.claim.name)
+            self._kept.setdefault(key, {})[volume.name] = volume
+        elif volume.is_available:
+            category = (volume.mode, volume.attributes_class, volume.access_modes)
+            number = self._categories.setdefault(category, len(self._categories))
+            pool = self._pools.setdefault(volume.storage_class, TopologyPool())
+            pool.put(volume.name, volume.capacity, volume.node_terms, category=number)
+            self._labels[volume.name] = volume.labels
+
+    def delete(self, volume: VolumeInfo) -> None:
+        """A volume, as it was put, is gone."""
+        if volume.claim is not None:
+            key = (volume.storage_class, volume.claim.namespace, volume.claim.name)
+            kept = self._kept.get(key, {})
+            kept.pop(volume.name, None)
+            if not kept:
+                self._kept.pop(key, None)
+        elif self._labels.pop(volume.name, None) is not None:
+            pool = self._pools[volume.storage_class]
+            pool.delete(volume.name)
+            if not pool:
+                del self._pools[volume.storage_class]
+
+    def is_empty(self) -> bool:
+        """Whether no volume is left."""
+        return not (self._pools or self._kept or self._labels)
+
+    def kept_for(self, claim: ClaimInfo) -> Iterable[VolumeInfo]:
+        """Volumes of its class that name the claim and would do, by name."""
+        kept = self._kept.get((claim.storage_class, claim.namespace, claim.name))
+        return sorted(
+            (
+                volume
+                for volume in (kept or {}).values()
+                if volume.claim is not None
+                and volume.claim.uid in ("", claim.uid)
+                and volume.capacity >= (claim.requested or 0.0)
+                and (volume.mode, volume.attributes_class) == (claim.mode, claim.attributes_class)
+            ),
+            key=lambda volume: volume.name,
+        )
+
+    def pool(self, storage_class: str) -> TopologyPool | None:
+        """Free volumes of a class; None = there are none."""
+        return self._pools.get(storage_class)
+
+    def suiting(self, pool: TopologyPool, claim: ClaimInfo) -> Bools:
+        """(n_slots,) volumes of a pool that would do for a claim."""
+        table = np.fromiter(
+            (
+                (mode, attributes) == (claim.mode, claim.attributes_class) and modes >= claim.access_modes
+                for mode, attributes, modes in self._categories
+            ),
+            dtype=bool,
+            count=len(self._categories),
+        )
+        suiting = pool.with_amount(claim.requested or 0.0) & table[pool.categories]
+        if claim.selector is not None:
+            for slot in np.flatnonzero(suiting):
+                suiting[slot] = selector_matches(claim.selector, self._labels[str(pool.names[slot])])
+        return np.asarray(suiting)

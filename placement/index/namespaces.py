@@ -1,0 +1,50 @@
+"""Namespaces and their labels, by which affinity terms choose pods."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from kube.objects.constraints import PodAffinityTerm
+from kube.objects.objects import NamespaceInfo
+from kube.objects.selectors import selector_matches
+
+__all__ = ["Namespaces"]
+
+
+class Namespaces:
+    """By name. A namespace that is not known has no labels."""
+
+    def __init__(self) -> None:
+        self._of: dict[str, NamespaceInfo] = {}
+        self.version = 0
+        """Grows with every change: what was concluded from namespaces before holds no longer."""
+
+    def replace(self, namespaces: Sequence[NamespaceInfo]) -> None:
+        """These are all."""
+        self._of = {one.name: one for one in namespaces}
+        self.version += 1
+
+    def put(self, namespace: NamespaceInfo) -> None:
+        """One is new or has changed."""
+        if self._of.get(namespace.name) != namespace:
+            self._of[namespace.name] = namespace
+            self.version += 1
+
+    def delete(self, namespace: NamespaceInfo) -> None:
+        """One is gone."""
+        if self._of.pop(namespace.name, None) is not None:
+            self.version += 1
+
+    def labels_of(self, namespace: str) -> Mapping[str, str] | None:
+        """None = it is not known. For any thread."""
+        known = self._of.get(namespace)
+        return None if known is None else known.labels
+
+    def meant_by(self, term: PodAffinityTerm, namespace: str) -> bool:
+        """Whether a term means pods of a namespace (AffinityTerm.Matches in pkg/scheduler/framework/types.go)."""
+        if namespace in term.namespaces:
+            return True
+        if term.namespace_selector is None:
+            return False
+        known = self._of.get(namespace)
+        return selector_matches(term.namespace_selector, {} if known is None else known.labels)

@@ -1,0 +1,194 @@
+"""The rules about nodes, in one place: which nodes a pod may go to and which come first, whatever places the pod.
+
+    nodes, pods --> devices   which node has which cards, who has them     GpuDevices
+                --> cards     types that pods name, and scarce ones        CardTypes
+                --> groups    private machines, lent while idle            MachineGroup, MachineGroupOrder
+    zones       --> topology  gangs close together, cards and CPUs of one  GangTopology, NodeResourceTopologyMatch,
+                              zone, whole physical cores                   NearCards, WholeCores
+
+They are made before the cluster is read, and exist whichever profiles run: every profile has the same filters and the
+same order. What is of one profile only is not here: what a pod costs the cards, the tide, idle cores, claims.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from kubernetes.client import ApiClient
+
+from kube.client.kubernetes_contract import Subscription
+from kube.client.kubernetes_source import ResourceSource, source_of
+from kube.objects.objects import PodInfo
+from placement.card_types.options import CardOptions
+from placement.card_types.plugins import CardPlugins, card_plugins
+from placement.devices.device_table import Choose, DeviceTable
+from placement.devices.filter import GpuDevices
+from placement.devices.options import DeviceOptions
+from placement.filters.annotations import MACHINE_GROUP
+from placement.filters.filter import ClusterView, Filter
+from placement.machine_groups.options import GroupOptions
+from placement.machine_groups.plugins import GroupPlugins, group_plugins
+from placement.plugins import NodePreference
+from placement.pod_groups.gangs import Gangs
+from placement.policies.policy import Policies
+from placement.topology.decoding import node_resource_topologies
+from placement.topology.members import FiltersOf
+from placement.topology.options import TopologyOptions
+from placement.topology.plugins import TopologyPlugins, topology_plugins
+from scorer.assuming import AssumingCluster
+from scorer.follower import Follower
+
+__all__ = ["NodeRuleOptions", "NodeRules", "node_rules"]
+
+
+@dataclass(frozen=True, slots=True)
+class NodeRuleOptions:
+    """The settings say the same under node_rules."""
+
+    devices: DeviceOptions = field(default_factory=DeviceOptions)
+    cards: CardOptions = field(default_factory=CardOptions)
+    groups: GroupOptions = field(default_factory=GroupOptions)
+    topology: TopologyOptions = field(default_factory=TopologyOptions)
+
+
+@dataclass(slots=True)
+class ProfileFilters:
+    """All filters that a pod has to pass, by its profile: members of one gang may be of several. The profiles are made
+    last, and filled in here."""
+
+    by_scheduler_name: Mapping[str, FiltersOf] = field(default_factory=dict)
+
+    def __call__(self, pod: PodInfo) -> Sequence[Filter]:
+        filters_of = self.by_scheduler_name.get(pod.scheduler_name)
+        return () if filters_of is None else filters_of(pod)
+
+
+@dataclass(frozen=True, slots=True)
+class NodeRules:
+    """profile_filters: takes the profiles once they are made."""
+
+    devices: DeviceTable
+    device_filter: GpuDevices
+    cards: CardPlugins
+    groups: GroupPlugins
+    topology: TopologyPlugins
+    profile_filters: ProfileFilters
+
+    # Of every profile
+
+    @property
+    def filters(self) -> tuple[Filter, ...]:
+        """For every pod. MachineGroup takes the place of the one that policies have."""
+        return (self.device_filter, self.groups.filter, self.cards.types, *self.topology.filters)
+
+    @property
+    def first(self) -> tuple[NodePreference, ...]:
+        """Narrow before any preference of a profile."""
+        return (self.groups.order,)
+
+    @property
+    def preferences(self) -> tuple[NodePreference, ...]:
+        """Narrow after `first` and what a profile puts behind it."""
+        return (self.cards.types, *self.topology.preferences)
+
+    @property
+    def tables(self) -> tuple[Follower, ...]:
+        """Tables that filters read beside the cluster; see ClusterView."""
+        return (*self._zones, self.devices)
+
+    def annotations_of(self, pod: PodInfo, node: str) -> Mapping[str, str]:
+        """What a pod says once it is bound: which cards it has. For any thread."""
+        return self.devices.annotations_of(pod, node)
+
+    def choose_devices_by(self, choose: Choose) -> None:
+        """Set who chooses the cards of a node for a pod, where topology has nothing to say."""
+        if self.topology.cards is None:
+            self.devices.choose = choose
+        else:
+            self.topology.cards.otherwise = choose
+
+    def in_place_of(self, filters: Iterable[Filter]) -> tuple[Filter, ...]:
+        """The filters of a policy, those with tables in the place of those without."""
+        ours = {one.name: one for one in self.filters}
+        return tuple(ours.get(one.name, one) for one in filters)
+
+    def has_order(self, view: ClusterView) -> bool:
+        """Whether some node may come before another: there are cards, listed types of cards, or machine groups."""
+        lists_types = bool(self.cards.scarcity.options.rare_types)
+        return self.devices.has_any or lists_types or bool(view.index.labels.column(MACHINE_GROUP).names)
+
+    def order_beside(self, filters: Iterable[Filter]) -> tuple[NodePreference, ...]:
+        """What comes first by the rules of which a policy runs the filter, in the extender."""
+        names = {one.name for one in filters}
+        order = ((self.groups.filter, self.groups.order), (self.cards.types, self.cards.types))
+        return tuple(preference for of_rule, preference in order if of_rule.name in names)
+
+    def choose_by(self, policies: Policies) -> None:
+        """Take what a policy says of cards from these."""
+        self.cards.types.rule_of = lambda pod: policies.choose(pod).policy.cards
+
+    # Of the process
+
+    def followers(self) -> Iterator[Follower]:
+        """In the order in which they have to be attached."""
+        yield from self.tables
+        yield from (self.cards.demand, self.groups.use)
+
+    def listen(self, changed: Callable[[], None]) -> None:
+        """Call back when a rule may let pods in that it rejected."""
+        self.cards.scarcity.on_change.append(changed)
+        self.groups.use.on_change.append(changed)
+        if self.topology.zones is not None:
+            self.topology.zones.on_room.append(changed)
+
+    def look(self) -> None:
+        """Let time pass: what is scarce, who still waits for machines, what nodes were asked to publish. Every second,
+        under the lock of the tables."""
+        self.cards.scarcity.advance()
+        self.groups.use.look()
+        if self.topology.zones is not None:
+            self.topology.zones.tick()
+
+    def sources(self, api: ApiClient) -> Iterator[ResourceSource]:
+        """Follow the NUMA zones of nodes, as far as they are installed; not started yet. Pods are placed without
+        them."""
+        if zones := self.subscriptions():
+            yield source_of(api, zones)
+
+    def subscriptions(self) -> tuple[Subscription[Any], ...]:
+        """Resources that only these tables read."""
+        if self.topology.zones is None:
+            return ()
+        return (Subscription(node_resource_topologies(self.devices.options), self.topology.zones.news),)
+
+    @property
+    def _zones(self) -> tuple[Follower, ...]:
+        return () if self.topology.zones is None else (self.topology.zones,)
+
+
+def node_rules(
+    cluster: AssumingCluster,
+    options: NodeRuleOptions,
+    gangs: Gangs | None,
+    *,
+    clock: Callable[[], float],
+    class_resources: Container[str] = frozenset(),
+) -> NodeRules:
+    """Under the lock of the tables; nothing is attached yet.
+
+    gangs           : None = PodGroups are not heeded
+    clock           : unix seconds
+    class_resources : extended resources that a DeviceClass offers; may change
+    """
+    state, profile_filters = cluster.state, ProfileFilters()
+    devices = DeviceTable(state, options.devices, is_assumed=cluster.assumed.__contains__, clock=clock)
+    return NodeRules(
+        devices=devices,
+        device_filter=GpuDevices(devices, class_resources),
+        cards=card_plugins(state, devices, options.cards, clock=clock),
+        groups=group_plugins(state, options.groups, devices, clock=clock),
+        topology=topology_plugins(state, devices, gangs, profile_filters, options.topology, clock=clock),
+        profile_filters=profile_filters,
+    )

@@ -1,0 +1,362 @@
+"""Extension points of a scheduling cycle, with the vocabulary of the Kubernetes scheduling framework
+(https://kubernetes.io/docs/concepts/scheduling-eviction/scheduling-framework/).
+
+    queue      QueueSort  FlowOrder  PreEnqueue                       FlowOrder is ours: whose turn it is
+    cycle      PreFilter -> Filter -> PostFilter (nothing fits)
+                         -> NodePreference                             ours: which of the nodes that fit come first
+                         -> PreScore -> Score -> Reserve               in memory, under the lock of the tables
+    binding    Permit -> PreBind -> Bind -> PostBind                   slow, many at a time
+               Unreserve after any failure from Reserve on
+
+Filters and scores look at all nodes at once: arrays with one entry per row of the tables, not a call per node. A plugin
+is stateless or guards itself; everything of the cycle is called by one thread. A plugin that raises fails the pod, not
+the scheduler.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import Protocol, runtime_checkable
+
+from forecast.arrays import Bools, Ints
+from kube.objects.objects import PodInfo
+from placement.cluster_events import ClusterEvent, EventKind
+from placement.filters.filter import ClusterView, Filter, Rejection
+from placement.status import Status
+
+__all__ = [
+    "AwaitedPreBind",
+    "Bind",
+    "CountsRoom",
+    "EnqueueExtensions",
+    "Filter",
+    "FlowHead",
+    "FlowOrder",
+    "Hint",
+    "KnowsDomains",
+    "KnowsVictims",
+    "NodePreference",
+    "NodesOrStatus",
+    "Nomination",
+    "Permit",
+    "Pick",
+    "PostBind",
+    "PostFilter",
+    "PreBind",
+    "PreEnqueue",
+    "PreFilter",
+    "PreScore",
+    "Preferred",
+    "QueueSort",
+    "Reserve",
+    "Score",
+    "SortedUnit",
+    "TellsApart",
+    "Turn",
+]
+
+
+class Hint(Enum):
+    """Whether an event may let a pod in that a plugin rejected (QueueingHint, KEP-4247)."""
+
+    QUEUE = "Queue"
+    SKIP = "QueueSkip"
+
+
+@runtime_checkable
+class EnqueueExtensions(Protocol):
+    """A plugin that rejects says what may change its mind; one that does not say is woken by everything."""
+
+    @property
+    def name(self) -> str:
+        """Of the plugin."""
+
+    def hint(self, pod: PodInfo, event: ClusterEvent) -> Hint:
+        """Whether the event may make the plugin accept the pod. Quick: asked under the lock of the tables."""
+
+    @property
+    def woken_by(self) -> frozenset[EventKind]:
+        """Kinds of events worth asking about."""
+
+
+@dataclass(frozen=True, slots=True)
+class SortedUnit:
+    """What units are sorted by.
+
+    since : unix seconds of its oldest waiting pod, or of its PodGroup's creation
+    due   : unix seconds, the latest moment it may start; inf = whenever
+    flow  : that it is of: units of one flow are sorted among themselves, FlowOrder decides between flows
+    """
+
+    priority: int
+    since: float
+    key: str
+    due: float = math.inf
+    flow: str = ""
+
+
+class QueueSort(Protocol):
+    """One per scheduler: all profiles share one queue."""
+
+    def key(self, unit: SortedUnit) -> tuple[float, ...]:
+        """Units of the lowest key come first; equal ones by `SortedUnit.key`."""
+
+
+class Pick(Enum):
+    """Which unit of a flow goes next."""
+
+    FIRST = "first"  # as QueueSort has it
+    DUE = "due"  # the one that has to start first, of the highest priority that any with such a time has
+    LONGEST = "longest"  # the one whose pods were left alone longest
+
+
+@dataclass(frozen=True, slots=True)
+class FlowHead:
+    """A flow that has active pods.
+
+    first       : its unit that QueueSort has first
+    pod         : the first pod of that
+    due         : its unit for Pick.DUE; None = none of its units has a due time
+    waits_since : the queue's own seconds, when the pod for Pick.LONGEST was let into the queue, or last tried
+    n_pods      : active pods, or more than half as many
+    """
+
+    flow: str
+    first: SortedUnit
+    pod: PodInfo
+    due: SortedUnit | None = None
+    waits_since: float = math.inf
+    n_pods: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """position: of the flow whose turn it is; most: pods of its unit at most, None = as many as the loop takes."""
+
+    position: int
+    most: int | None = None
+    pick: Pick = Pick.FIRST
+
+
+class FlowOrder(Protocol):
+    """Whose turn it is. Called under the lock of the queue: it must be quick, and must not call the queue."""
+
+    def next(self, heads: Sequence[FlowHead], now: float) -> Turn:
+        """heads: one or more, in no particular order; now: the queue's own seconds, which never go back."""
+
+    def taken(self, flow: str, n_pods: int) -> None:
+        """So many pods of the flow were popped, a gang's all; fewer than 0: so many are back that nobody looked at."""
+
+
+class PreEnqueue(Protocol):
+    """Asked before a pod enters the active queue, and again whenever it or what it waits for changes."""
+
+    @property
+    def name(self) -> str:
+        """Of the plugin."""
+
+    def pre_enqueue(self, pod: PodInfo) -> Status:
+        """Anything but success keeps the pod out, without an attempt."""
+
+
+NodesOrStatus = Bools | Status
+"""(n_rows,) nodes worth filtering, or why there is none."""
+
+
+class PreFilter(Protocol):
+    """Asked once per pod before the filters."""
+
+    @property
+    def name(self) -> str:
+        """Of the plugin."""
+
+    def pre_filter(self, pod: PodInfo, view: ClusterView) -> NodesOrStatus:
+        """Nodes worth filtering; SKIP = all."""
+
+
+@dataclass(frozen=True, slots=True)
+class Nomination:
+    """Where room can be made for a pod.
+
+    node    : name
+    victims : pods to evict there, and the rest of gangs that break by that, wherever they are
+    """
+
+    node: str
+    victims: tuple[PodInfo, ...]
+
+
+class PostFilter(Protocol):
+    """Asked when no node passes; the first that answers with a nomination decides."""
+
+    @property
+    def name(self) -> str:
+        """Of the plugin."""
+
+    def post_filter(
+        self, pod: PodInfo, view: ClusterView, filters: Sequence[Filter], rejections: Sequence[Rejection]
+    ) -> Nomination | Status:
+        """How room can be made, or why it cannot."""
+
+
+@dataclass(frozen=True, slots=True)
+class Preferred:
+    """
+    rows : (n_preferred,) those of the nodes that fit among which scores decide, in the order given; never none
+    most : so many like pods may be placed there before it is asked again, at least 1
+    """
+
+    rows: Ints
+    most: int
+
+
+class NodePreference(Protocol):
+    """Nodes that come first, however well others score. Several of a profile narrow one after the other."""
+
+    @property
+    def name(self) -> str:
+        """Of the plugin."""
+
+    def prefer(self, pod: PodInfo, n_pods: int, view: ClusterView, rows: Ints) -> Preferred:
+        """rows: (n_nodes,) ascending, not none, that passed all filters; n_pods: like pods that are to be placed."""
+
+    def tells_apart(self, pod: PodInfo) -> Hashable:
+        """What its answer depends on beside what like pods have in common, such as their owner; None = nothing."""
+
+
+@runtime_checkable
+class TellsApart(Protocol):
+    """A filter that looks at more than what like pods have in common."""
+
+    def tells_apart(self, pod: PodInfo) -> Hashable:
+        """What its answer depends on beside that, such as the owner or the age; None = nothing, at the moment. Quick:
+        asked of every pod."""
+
+
+@runtime_checkable
+class CountsRoom(Protocol):
+    """A filter whose answer for like pods changes in one way while they land: nodes are full after so many."""
+
+    def room(self, pod: PodInfo, view: ClusterView, rows: Ints) -> Ints:
+        """(n_nodes,) pods like it that it lets onto each of these nodes, which it passes, one after the other."""
+
+
+@runtime_checkable
+class KnowsDomains(Protocol):
+    """A filter that lets a whole gang into one of several sets of nodes only. Preemption tries one after the other."""
+
+    def domains(self, pod: PodInfo, view: ClusterView) -> Sequence[Bools]:
+        """(n_rows,) each, the largest first; none = the pod is in no such gang, or members of it have chosen."""
+
+
+@runtime_checkable
+class KnowsVictims(Protocol):
+    """A filter whose own books say which pods are in a pod's way on a node. Preemption first tries nodes where these
+    cost least, and leaves out those where all that may go are not enough."""
+
+    def least_victims(
+        self, pod: PodInfo, row: int, pods: Sequence[PodInfo], standing: Callable[[PodInfo], int]
+    ) -> Sequence[PodInfo] | None:
+        """Of `pods`, who may go and are the most important first, the cheapest to lose so that this filter lets the pod
+        onto the node of the row; None = it would not if all of them went.
+
+        standing : what counts as a pod's priority, see placement/importance.py
+        """
+
+
+@runtime_checkable
+class PreScore(Protocol):
+    """Asked once per pod before the scores."""
+
+    @property
+    def name(self) -> str:
+        """Of the plugin, which is also a Score."""
+
+    def pre_score(self, pod: PodInfo, view: ClusterView, rows: Ints) -> Status:
+        """SKIP = its score has nothing to say about this pod."""
+
+
+class Score(Protocol):
+    """Score and NormalizeScore in one: placement.scores.standard_score.StandardScore."""
+
+    @property
+    def name(self) -> str:
+        """Of the plugin."""
+
+    def score(self, pod: PodInfo, view: ClusterView, rows: Ints) -> Ints:
+        """(n_nodes,) 0..100, higher is better; rows: of the nodes that passed the filters."""
+
+
+class Reserve(Protocol):
+    """Told when a pod has been given a node; in memory, in the cycle."""
+
+    @property
+    def name(self) -> str:
+        """Of the plugin."""
+
+    def reserve(self, pod: PodInfo, node: str) -> Status:
+        """Anything but success takes the node back."""
+
+    def unreserve(self, pod: PodInfo, node: str) -> None:
+        """Undo; called after any later failure, also where `reserve` was not, and maybe twice."""
+
+
+class Permit(Protocol):
+    """May hold a pod back that has a node."""
+
+    @property
+    def name(self) -> str:
+        """Of the plugin."""
+
+    def permit(self, pod: PodInfo, node: str) -> Status:
+        """Success = approved, UNSCHEDULABLE = denied, WAIT = until approved by name, at most `wait_seconds`."""
+
+
+class PreBind(Protocol):
+    """Work before binding; may take long and is called by a thread of the binding."""
+
+    @property
+    def name(self) -> str:
+        """Of the plugin."""
+
+    def pre_bind(self, pod: PodInfo, node: str) -> Status:
+        """Anything but success ends the binding."""
+
+
+class AwaitedPreBind(Protocol):
+    """PreBind for what others take minutes to do: any number of pods wait in the event loop, in nobody's way."""
+
+    @property
+    def name(self) -> str:
+        """Of the plugin."""
+
+    def concerns(self, pod: PodInfo) -> bool:
+        """Whether there is anything to do. Quick: asked in the event loop, of every pod."""
+
+    async def pre_bind(self, pod: PodInfo, node: str) -> Status:
+        """Anything but success ends the binding; a BindStatus may say that the pod is gone."""
+
+
+class Bind(Protocol):
+    """Binds a pod. The first that does not SKIP decides."""
+
+    @property
+    def name(self) -> str:
+        """Of the plugin."""
+
+    async def bind(self, pod: PodInfo, node: str) -> Status:
+        """SUCCESS = it is bound to that node; UNSCHEDULABLE = it is not, and why; SKIP = somebody else's."""
+
+
+class PostBind(Protocol):
+    """Told that a pod is bound."""
+
+    @property
+    def name(self) -> str:
+        """Of the plugin."""
+
+    def post_bind(self, pod: PodInfo, node: str) -> None:
+        """Nothing can be undone any more."""

@@ -1,0 +1,1 @@
+"""What PodGroups and the pods themselves say about gangs."""

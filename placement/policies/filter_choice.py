@@ -1,0 +1,112 @@
+"""Which filters run: those that the settings switch on, or those that a policy names. One way to make them for both."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from forecast.errors import InputError
+from kube.objects.objects import PodInfo
+from placement.card_types.listed_cards import ListedCards
+from placement.card_types.options import CardOptions
+from placement.devices.options import DeviceOptions
+from placement.filters.catalogue import STANDARD_FILTERS, standard_filters
+from placement.filters.domain import Domain
+from placement.filters.filter import Filter
+from placement.filters.predicted_peak import PredictedPeak
+from placement.machine_groups.machine_group import MachineGroup
+from placement.machine_groups.membership import Membership
+from placement.machine_groups.options import GroupOptions
+from placement.policies.mistakes import way_out
+
+__all__ = [
+    "FILTER_NAMES",
+    "FilterOptions",
+    "card_rule",
+    "check_filter",
+    "chosen_filters",
+]
+
+FILTER_NAMES: Final = (Domain.name, MachineGroup.name, ListedCards.name, PredictedPeak.name, *STANDARD_FILTERS)
+"""All there are: ours in the order in which they run, then kube-scheduler's in its order."""
+
+_FORMER: Final = "RareDevices"
+
+
+@dataclass(frozen=True, slots=True)
+class FilterOptions:
+    """
+    domain        : of this scheduler, the same for every pod: it says who owns which node
+    shared        : further domains, where another scheduler places pods, too
+    daemons       : scheduler names whose pods of DaemonSets may be on nodes of every domain
+    highest_peaks : by resource, see PredictedPeak; none = it does not run
+    standard      : filters of kube-scheduler to run, by plugin name
+    predicts      : whether the forecast is in this process, which PredictedPeak needs
+    groups        : machine groups with owners; the others are anybody's who names them
+    cards         : what nodes with cards, and rare ones, are to pods
+    devices       : how nodes and pods speak of cards
+    is_offline    : whether a pod without cards may use idle cores of nodes with cards
+    """
+
+    domain: str = ""
+    highest_peaks: Mapping[str, float] = field(default_factory=dict)
+    standard: tuple[str, ...] = ()
+    predicts: bool = True
+    shared: tuple[str, ...] = ()
+    daemons: tuple[str, ...] = ()
+    groups: GroupOptions = field(default_factory=GroupOptions)
+    cards: CardOptions = field(default_factory=CardOptions)
+    devices: DeviceOptions = field(default_factory=DeviceOptions)
+    is_offline: Callable[[PodInfo], bool] = lambda pod: False
+
+
+def chosen_filters(options: FilterOptions, names: Collection[str] | None = None) -> tuple[Filter, ...]:
+    """Filters in the order in which they run. Domain is always the first.
+
+    names : which to run; None = MachineGroup, CardTypes, and all that the options switch on
+    Raises InputError: a name that is none, a filter that is named but has nothing to go by, no forecast here.
+    """
+    if names is None:
+        names = _switched_on(options)
+    for name in names:
+        check_filter(name)
+    ours: list[Filter] = [Domain(options.domain, options.shared, options.daemons)]
+    if MachineGroup.name in names:
+        ours.append(MachineGroup(Membership(options.groups)))
+    if ListedCards.name in names:
+        ours.append(card_rule(options))
+    if PredictedPeak.name in names:
+        ours.append(_predicted_peak(options))
+    return (*ours, *standard_filters(name for name in names if name in STANDARD_FILTERS))
+
+
+def check_filter(name: str) -> None:
+    """Raises InputError unless there is a filter of this name."""
+    if name == _FORMER:
+        raise InputError(f"filter {_FORMER} is {ListedCards.name} now: name that")
+    if name not in FILTER_NAMES:
+        raise InputError(f"there is no filter {name!r}: {way_out(name, FILTER_NAMES)}")
+
+
+def card_rule(options: FilterOptions) -> ListedCards:
+    """What nodes with cards, and rare ones, are to pods, as far as it takes no tables."""
+    return ListedCards(options.cards, options.devices, is_offline=options.is_offline)
+
+
+def _switched_on(options: FilterOptions) -> Sequence[str]:
+    ours = [MachineGroup.name, ListedCards.name]
+    if options.highest_peaks:
+        ours.append(PredictedPeak.name)
+    return (*ours, *options.standard)
+
+
+def _predicted_peak(options: FilterOptions) -> PredictedPeak:
+    if not options.highest_peaks:
+        raise InputError("PredictedPeak is named without highest_peaks: add them, for instance {cpu: 0.9}")
+    if not options.predicts:
+        raise InputError(
+            "highest_peaks needs the forecast in this process, extender.scorer.url has it elsewhere: "
+            "leave one of them out"
+        )
+    return PredictedPeak(options.highest_peaks)

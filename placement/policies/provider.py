@@ -1,0 +1,217 @@
+"""The policies in effect. A document takes effect as a whole or not at all; nothing takes the last good one away.
+
+    source (file, ConfigMap) --offer, refuse, gone--> PolicyProvider <--choose, scoring-- whoever places a pod
+
+Readers meet one attribute that is swapped, and no lock.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Mapping
+from typing import Final
+
+from forecast.errors import InputError
+from kube.objects.objects import PodInfo
+from placement.policies.compiling import PolicyDefaults, compile_document, settings_policy
+from placement.policies.document import PolicyDocument, read_document
+from placement.policies.policy import Chosen
+from placement.policies.policy_set import Choice, PolicySet
+from placement.policies.rules import LabelsOf, unread_namespaces
+from placement.policies.status import Outcome, OutcomeKind, PolicyStatus, Refusal
+from placement.policies.unknown_names import UnknownNames
+from scorer.policy import ChosenScoring
+
+__all__ = ["PolicyProvider", "UnknownListener"]
+
+logger = logging.getLogger(__name__)
+
+UnknownListener = Callable[[PodInfo, str, Collection[str]], None]
+"""Told once per pod: the pod, the name that is no policy, the names of those there are. It must not wait."""
+
+_MOST_COUNTED: Final = 1_000
+
+
+class PolicyProvider:
+    """Implements placement.policies.policy.Policies and scorer.policy.ScoringPolicies. For any thread."""
+
+    def __init__(self, defaults: PolicyDefaults, *, source: str = "", clock: Callable[[], float] = time.time) -> None:
+        """Starts with the policy of the settings alone.
+
+        source : where the document is, for people
+        clock  : unix seconds
+        Raises InputError where the settings name what there is not.
+        """
+        self._defaults, self._source, self._clock = defaults, source, clock
+        self._set = PolicySet(settings_policy(defaults))
+        self._document: PolicyDocument | None = None
+        self._labels_of: LabelsOf = _not_known
+        self._unknown, self._on_unknown = UnknownNames(), list[UnknownListener]()
+        self._sources = threading.Lock()  # one word of a source after the other; to compile takes a while
+        self._lock = threading.Lock()  # of what they change, for a moment; pods are counted under another
+        self._listeners_failed = False
+        self._version: str | None = None
+        self._since: float | None = None
+        self._refusal: Refusal | None = None
+        self._offered = b""
+        self._outcomes = dict.fromkeys(OutcomeKind, 0)
+        self._pods, self._pods_lock = Counter[str](), threading.Lock()
+
+    def read_labels_with(self, labels_of: LabelsOf) -> None:
+        """Whom to ask for the labels of namespaces; until then rules with a namespace_selector do not hold."""
+        self._labels_of = labels_of
+
+    def tell_unknown(self, listener: UnknownListener) -> None:
+        """Tell it of pods whose annotation names no policy."""
+        self._on_unknown.append(listener)
+
+    # Whoever places pods
+
+    def choose(self, pod: PodInfo) -> Chosen:
+        """See Policies."""
+        return self._choice(pod).chosen
+
+    def scoring(self, pod: PodInfo) -> ChosenScoring:
+        """See ScoringPolicies."""
+        return self._choice(pod).scoring
+
+    def count(self, policy: str) -> None:
+        """A pod was placed by the policy of this name."""
+        with self._pods_lock:
+            if policy not in self._pods and len(self._pods) >= _MOST_COUNTED:  # policies come and go
+                self._pods.clear()
+            self._pods[policy] += 1
+
+    def _choice(self, pod: PodInfo) -> Choice:
+        policies = self._set
+        choice = policies.choice(pod, self._labels_of)
+        if choice.unknown and self._unknown.note(pod.uid, choice.unknown):
+            self._tell_unknown(pod, choice.unknown, policies.policies.keys())
+        return choice
+
+    def _tell_unknown(self, pod: PodInfo, name: str, known: Collection[str]) -> None:
+        """Whatever listeners do, the pod is placed."""
+        for listener in self._on_unknown:
+            try:
+                listener(pod, name, known)
+            except Exception:
+                if not self._listeners_failed:  # once: there may be thousands of pods
+                    self._listeners_failed = True
+                    logger.exception("nobody could be told of a pod that names no policy")
+
+    # Sources
+
+    def offer(self, text: str, version: str = "") -> Outcome | None:
+        """A document. It takes effect or is refused; None = it is what was offered before.
+
+        version : of the document, for people; '' = the beginning of its digest
+        """
+        digest = hashlib.sha256(text.encode(errors="replace")).digest()
+        with self._sources:
+            if digest == self._offered:
+                return None
+            try:
+                document = read_document(text)
+                compiled = compile_document(document, self._defaults)
+            except InputError as error:
+                return self._refuse(str(error), digest)
+            except Exception as error:  # whatever somebody may have found to write: what is in effect stays
+                logger.exception("a policy document could not be read")
+                return self._refuse(f"{type(error).__name__}: {error}"[:300], digest)
+            return self._accept(document, compiled, version or digest.hex()[:12], digest)
+
+    def refuse(self, reason: str) -> Outcome | None:
+        """There is a document that cannot be read; None = for the same reason as before."""
+        with self._sources:
+            return self._refuse(reason, b"")
+
+    def still_waiting(self, reason: str) -> None:
+        """Nothing has been heard of the document so far, and why; passed over if something has been by now."""
+        with self._lock:
+            if self._version is None and self._refusal is None:
+                self._note_refusal(reason, OutcomeKind.REFUSED)
+
+    def gone(self) -> Outcome | None:
+        """There is no document; None = as before."""
+        with self._sources:
+            return self._refuse(f"there is no {self._source or 'policy document'}", b"", OutcomeKind.GONE)
+
+    def _accept(self, document: PolicyDocument, compiled: PolicySet, version: str, digest: bytes) -> Outcome:
+        with self._lock:
+            self._set, self._document = compiled, document
+            self._version, self._since, self._refusal, self._offered = version, self._clock(), None, digest
+            n_policies = len(compiled.policies) - 1
+            message = f"{n_policies} policies and {len(compiled.rules)} rules are in effect, version {version}"
+            logger.info("policies are in effect", extra={"source": self._source, "version": version})
+            return self._told(Outcome(OutcomeKind.ACCEPTED, message))
+
+    def _refuse(self, reason: str, offered: bytes, kind: OutcomeKind = OutcomeKind.REFUSED) -> Outcome | None:
+        """None = this very text was refused for this very reason before; offered: its digest, b'' = there is none."""
+        with self._lock:
+            before, self._offered = self._offered, offered
+            if before == offered and self._refusal is not None and self._refusal.message == reason:
+                return None
+            return self._note_refusal(reason, kind)
+
+    def _note_refusal(self, reason: str, kind: OutcomeKind) -> Outcome:
+        """Under the lock."""
+        self._refusal = Refusal(reason, self._clock())
+        stays = (
+            "the settings apply to all pods" if self._version is None else f"version {self._version} stays in effect"
+        )
+        logger.warning("policies refused", extra={"source": self._source, "reason": reason, "stays": stays})
+        return self._told(Outcome(kind, f"{reason}; {stays}"))
+
+    def _told(self, outcome: Outcome) -> Outcome:
+        self._outcomes[outcome.kind] += 1
+        return outcome
+
+    # Whoever looks
+
+    @property
+    def policies(self) -> PolicySet:
+        """Those in effect."""
+        return self._set
+
+    @property
+    def document(self) -> PolicyDocument | None:
+        """The document in effect; None = the settings apply to all pods."""
+        return self._document
+
+    def labels_of(self, namespace: str) -> Mapping[str, str] | None:
+        """Labels of a namespace; None = not known."""
+        return self._labels_of(namespace)
+
+    def unread(self, namespaces: Iterable[str]) -> tuple[str, ...]:
+        """Those of the namespaces whose labels a rule asks for and nobody knows: it does not hold there."""
+        return unread_namespaces(self._set.rules, namespaces, self._labels_of)
+
+    @property
+    def pods(self) -> Mapping[str, int]:
+        """Pods counted so far, by policy."""
+        with self._pods_lock:
+            return dict(self._pods)
+
+    @property
+    def status(self) -> PolicyStatus:
+        """How it is going."""
+        with self._lock:
+            return PolicyStatus(
+                source=self._source,
+                version=self._version,
+                since=self._since,
+                policies=tuple(self._set.policies),
+                n_rules=len(self._set.rules),
+                default=self._set.default,
+                refusal=self._refusal,
+                outcomes=dict(self._outcomes),
+                unknown=self._unknown.total,
+            )
+
+
+def _not_known(namespace: str) -> Mapping[str, str] | None:
+    return None

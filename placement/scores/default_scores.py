@@ -1,0 +1,73 @@
+"""The sum of kube-scheduler's scores, by their default weights 0 to 1,200, or by those of a policy."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from forecast.arrays import Ints
+from kube.objects.objects import PodInfo
+from kube.tables.columns import nonzero_units
+from placement.filters.filter import ClusterView
+from placement.scores.catalogue import STANDARD_SCORES
+from placement.scores.plugin_weights import BALANCED, FIT, PLUGIN_WEIGHTS, SPREAD, PluginWeights, ScorePart
+from scorer.scores.balanced_allocation import balanced_allocation_score
+from scorer.scores.least_allocated import least_allocated_score
+
+__all__ = ["allocation_scores", "default_parts", "default_scores", "parts_beside_allocation"]
+
+
+def default_scores(pod: PodInfo, view: ClusterView, rows: Ints) -> Ints:
+    """(n_nodes,) of the nodes that passed all filters, by the default weights."""
+    return np.asarray(sum((part.points for part in default_parts(pod, view, rows, PLUGIN_WEIGHTS)), start=_zeros(rows)))
+
+
+def default_parts(pod: PodInfo, view: ClusterView, rows: Ints, weights: PluginWeights) -> Iterator[ScorePart]:
+    """Of each score with a weight above 0; whole numbers."""
+    yield from _allocation_parts(pod, view, rows, weights, landed=0)
+    yield from parts_beside_allocation(pod, view, rows, weights)
+
+
+def allocation_scores(pod: PodInfo, view: ClusterView, rows: Ints, weights: PluginWeights, *, landed: int = 0) -> Ints:
+    """(n_nodes,) sum of those of requests. landed: as if so many like pods were there beside those that are."""
+    parts = _allocation_parts(pod, view, rows, weights, landed=landed)
+    return np.asarray(sum((part.points for part in parts), start=_zeros(rows)))
+
+
+def parts_beside_allocation(
+    pod: PodInfo, view: ClusterView, rows: Ints, weights: PluginWeights, *, spread: bool = True
+) -> Iterator[ScorePart]:
+    """Each of the others, normalised over these nodes. spread: topology spread, too."""
+    for score, _ in STANDARD_SCORES:
+        weight = weights[score.name]
+        if weight and (spread or score.name != SPREAD):
+            yield ScorePart(score.name, weight, int(weight) * score.score(pod, view, rows))
+
+
+def _allocation_parts(
+    pod: PodInfo, view: ClusterView, rows: Ints, weights: PluginWeights, *, landed: int
+) -> Iterator[ScorePart]:
+    state = view.state
+    requests = state.request_vector(pod)[:2]  # cpu and memory come first
+    at = _in_place(rows)
+    allocatable = state.allocatable[at, :2]
+    if fit := int(weights[FIT]):
+        nonzero = np.array(pod.nonzero_requests)
+        counted = np.array(nonzero_units(pod)) / (1000.0, 1.0)  # in whole units, as the columns count pods that sit
+        least = least_allocated_score(state.requested_nonzero[at] + landed * counted, nonzero, allocatable)
+        yield ScorePart(FIT, fit, fit * least)
+    if balance := int(weights[BALANCED]):
+        balanced = balanced_allocation_score(state.requested[at, :2] + landed * requests, requests, allocatable)
+        yield ScorePart(BALANCED, balance, balance * balanced)
+
+
+def _zeros(rows: Ints) -> Ints:
+    return np.zeros(len(rows), dtype=np.int64)
+
+
+def _in_place(rows: Ints) -> Ints | slice:
+    """Rows in one piece, which are most of the calls, as a slice: slices are not copied."""
+    if len(rows) and int(rows[-1]) - int(rows[0]) + 1 == len(rows) and bool((rows[1:] > rows[:-1]).all()):
+        return slice(int(rows[0]), int(rows[-1]) + 1)
+    return rows

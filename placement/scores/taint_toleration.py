@@ -1,0 +1,29 @@
+"""Score TaintToleration: fewer taints PreferNoSchedule that the pod does not tolerate are better.
+
+Source: framework/plugins/tainttoleration/taint_toleration.go.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from forecast.arrays import Ints
+from kube.objects.objects import PodInfo
+from placement.filters.filter import ClusterView
+from placement.filters.tolerations import untolerated_counts
+from placement.scores.normalize import default_normalize
+
+__all__ = ["TaintToleration"]
+
+_SOFT: Final = frozenset({"PreferNoSchedule"})
+
+
+class TaintToleration:
+    """100 for a node without such taints, 0 for the one with most."""
+
+    name = "TaintToleration"
+
+    def score(self, pod: PodInfo, view: ClusterView, rows: Ints) -> Ints:
+        """See StandardScore."""
+        counts = untolerated_counts(pod.constraints.tolerations, view.index.taints, _SOFT)
+        return default_normalize(counts[rows], reverse=True)

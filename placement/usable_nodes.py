@@ -1,0 +1,277 @@
+"""Which nodes the pods of each placing profile could use, whatever sits there now. Implements scorer.usable_nodes.
+
+The filters say so themselves: of their rejections those count that no pod that comes or goes can change. What is left
+out changes with every pod: ports, volumes, spread, affinity to pods, free CPU and memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import Any, Final
+
+import numpy as np
+
+from forecast.arrays import Bools, Ints
+from kube.decoding.decoding import decode_pod
+from kube.objects.objects import NodeInfo, PodInfo
+from kube.tables.changes import Change, NodeAdded, NodeChanged, NodeRemoved
+from placement.card_types.listed_cards import ListedCards
+from placement.card_types.wishes import GPU_TYPE_PREFERRED
+from placement.filters.annotations import GPU_TYPE, comes_with_node, names_in
+from placement.filters.catalogue import standard_filters
+from placement.filters.domain import Domain
+from placement.filters.filter import ClusterView, Filter, Rejection
+from placement.filters.node_affinity import NodeAffinity
+from placement.filters.node_resources_fit import NodeResourcesFit, is_extended
+from placement.filters.node_unschedulable import NodeUnschedulable
+from placement.filters.taint_toleration import TaintToleration
+from placement.index.index import PlacementIndex
+from placement.machine_groups.machine_group import MachineGroup
+from placement.machine_groups.membership import asks_to_borrow
+from placement.pod_groups.labels import group_of
+from placement.policies.policy import Policies, Policy
+from placement.virtual_nodes.virtual_nodes import VirtualNodes
+from scorer.follower import NodesAndPodsOnly
+from scorer.opt_out import opts_out
+from scorer.tracking import TrackedCluster
+
+__all__ = ["Placer", "UsableNodes"]
+
+_STANDARD: Final = (NodeUnschedulable.name, TaintToleration.name, NodeAffinity.name, NodeResourcesFit.name)
+_MOST_MASKS: Final = 4096
+_MOST_POLICIES: Final = 256
+
+_Key = tuple[Hashable, ...]
+
+
+def _nothing(pod: PodInfo) -> Hashable:
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class Placer:
+    """What places the pods of a scheduler name: one of our profiles, or kube-scheduler with our extender.
+
+    name           : of its pool
+    scheduler_name : '' = of all pods that no other placer places
+    policies       : which of its pods is placed how
+    instead        : filters in the place of standard ones of the same name
+    further        : filters of all its pods, whatever their policy says
+    tells_apart    : what `instead` and `further` read of a pod beside constraints, extended resources and card types
+    """
+
+    name: str
+    scheduler_name: str
+    policies: Policies
+    instead: Sequence[Filter] = ()
+    further: Sequence[Filter] = ()
+    tells_apart: Callable[[PodInfo], Hashable] = _nothing
+
+
+class UsableNodes(NodesAndPodsOnly):
+    """Implements scorer.usable_nodes.UsableNodes and scorer.follower.Follower. Masks are kept until nodes change."""
+
+    def __init__(self, cluster: TrackedCluster, placers: Sequence[Placer], virtual: VirtualNodes) -> None:
+        """
+        placers : one of them has no scheduler name
+        virtual : attached to the same tables before this
+        """
+        self._view = ClusterView(cluster, PlacementIndex(cluster.state, nodes_only=True))
+        self._placers = tuple(placers)
+        self._placer_of = {placer.scheduler_name: placer for placer in placers}
+        self._virtual = virtual
+        self._seen: dict[int, NodeInfo | None] = {}
+        self._masks: dict[_Key, Bools] = {}
+        self._devices: tuple[str, ...] | None = None
+        self._ready: Bools | None = None
+        self._filters_of: dict[tuple[str, int], tuple[Policy, tuple[Filter, ...]]] = {}
+
+    # UsableNodes
+
+    def usable_by(self, pods: Sequence[PodInfo]) -> tuple[Bools, Ints]:
+        """See scorer.usable_nodes.UsableNodes."""
+        masks: list[Bools] = []
+        number_of: dict[_Key, int] = {}
+        mask_of = np.zeros(len(pods), dtype=np.int64)
+        for position, pod in enumerate(pods):
+            placer = self._placer(pod)
+            policy = placer.policies.choose(pod).policy
+            key = _key(pod, placer, policy)
+            if key not in number_of:
+                number_of[key] = len(masks)
+                mask = self._masks.get(key)
+                masks.append(self._keep(key, self._usable(pod, placer, policy)) if mask is None else mask)
+            mask_of[position] = number_of[key]
+        return np.array(masks, dtype=bool).reshape(len(masks), self._view.n_rows), mask_of
+
+    def pools(self) -> Mapping[str, Bools]:
+        """One of each placer for pods without devices, and one for each kind of devices that nodes offer."""
+        return {
+            _pool_name(placer, device): self._pool(placer, device)
+            for placer in self._placers
+            for device in ("", *self._offered())
+        }
+
+    def pool_of(self, pod: PodInfo) -> str:
+        """The pool of pods with devices is that of the first that nodes offer, by name."""
+        wanted = [name for name in self._offered() if pod.requests.get(name, 0.0) > 0]
+        return _pool_name(self._placer(pod), wanted[0] if wanted else "")
+
+    # Follower
+
+    def apply(self, changes: Sequence[Change]) -> None:
+        """Follow the nodes; drop the masks if something changed that a filter reads."""
+        for change in changes:
+            match change:
+                case NodeAdded(row) | NodeChanged(row) | NodeRemoved(row):
+                    node = self._view.state.nodes[row]
+                    if row not in self._seen or not _same(self._seen[row], node):
+                        self._drop()
+                    self._seen[row] = node
+                case _:
+                    pass
+        self._view.index.apply(changes)
+
+    def rebuild(self) -> None:
+        """Make the tables of nodes anew."""
+        self._view.index.rebuild()
+        # What a node was before the change that was missed says nothing of the masks made from now on.
+        self._seen.clear()
+        self._drop()
+
+    # Inside
+
+    def _drop(self) -> None:
+        self._masks.clear()
+        self._devices = self._ready = None
+
+    def _placer(self, pod: PodInfo) -> Placer:
+        return self._placer_of.get(pod.scheduler_name) or self._placer_of[""]
+
+    def _keep(self, key: _Key, mask: Bools) -> Bools:
+        if len(self._masks) >= _MOST_MASKS:
+            self._masks.clear()
+        self._masks[key] = mask
+        return mask
+
+    def _usable(self, pod: PodInfo, placer: Placer, policy: Policy) -> Bools:
+        """(n_rows,) ready nodes that no lasting rejection keeps the pod from."""
+        nodes = self._ready_nodes().copy()
+        bare = replace(pod, node="", requests=_extended(pod))
+        for one in self._filters(placer, policy):
+            for rejection in _lasting(one, bare, self._view):
+                nodes &= ~rejection.nodes
+        if opts_out(pod):
+            return nodes
+        rather = nodes & ~policy.cards.last(bare, self._view)
+        return rather if rather.any() else nodes
+
+    def _pool(self, placer: Placer, device: str) -> Bools:
+        """(n_rows,) nodes for an ordinary pod of the placer, one that requests a device if one is named.
+
+        Nodes with devices are tainted to keep other pods away, and pods that want a device tolerate the taint.
+        """
+        pod = _ordinary(placer.scheduler_name, device)
+        policy = placer.policies.choose(pod).policy
+        key = ("pool", device, placer.name, id(policy))
+        known = self._masks.get(key)
+        if known is not None:
+            return known
+        away = self._virtual.rows | self._view.index.taints.unschedulable
+        return self._keep(key, self._usable(pod, placer, policy) & ~away)
+
+    def _ready_nodes(self) -> Bools:
+        """(n_rows,) not to be changed."""
+        if self._ready is None:
+            nodes = self._view.state.nodes
+            ready = (node is not None and node.ready for node in nodes)
+            self._ready = np.fromiter(ready, dtype=bool, count=len(nodes))
+        return self._ready
+
+    def _offered(self) -> tuple[str, ...]:
+        """Extended resources that some node has."""
+        if self._devices is None:
+            state = self._view.state
+            most: Ints = state.allocatable_units[state.alive].max(axis=0, initial=0)  # (n_kinds,)
+            extended = (name for name, kind in state.kinds.items() if most[kind] > 0 and is_extended(name))
+            self._devices = tuple(sorted(extended))
+        return self._devices
+
+    def _filters(self, placer: Placer, policy: Policy) -> tuple[Filter, ...]:
+        key = (placer.name, id(policy))
+        known = self._filters_of.get(key)
+        if known is None:
+            if len(self._filters_of) >= _MOST_POLICIES:  # policies of documents that were replaced
+                self._filters_of.clear()
+                self._masks.clear()
+            instead = {one.name: one for one in placer.instead}
+            standard = (instead.get(one.name, one) for one in standard_filters(_STANDARD))
+            ours = [one for one in policy.filters if isinstance(one, Domain | MachineGroup | ListedCards)]
+            if placer.scheduler_name:  # our own loops run CardTypes by the policy's rule, named or not
+                ours.append(policy.cards)
+            # The policy is kept, too: its id names it in the keys of masks.
+            known = self._filters_of[key] = (policy, (*standard, *ours, *placer.further))
+        return known[1]
+
+
+def _pool_name(placer: Placer, device: str) -> str:
+    return f"{placer.name}, {device}" if device else placer.name
+
+
+def _lasting(one: Filter, pod: PodInfo, view: ClusterView) -> Iterator[Rejection]:
+    """Rejections that no pod that comes or goes changes."""
+    rejections = one.lasting(pod, view) if isinstance(one, MachineGroup) else one.filter(pod, view)
+    return (rejection for rejection in rejections if not rejection.preemptible)
+
+
+def _key(pod: PodInfo, placer: Placer, policy: Policy) -> _Key:
+    """All that the filters read of a pod."""
+    said, cards = pod.constraints, policy.cards
+    groups = [one.membership for one in (*policy.filters, *placer.further) if isinstance(one, MachineGroup)]
+    return (
+        placer.name,
+        id(policy),
+        placer.tells_apart(pod),
+        said.node_selector,
+        said.required_node_terms,
+        said.tolerations,
+        tuple(sorted(_extended(pod).items())),
+        comes_with_node(pod),
+        opts_out(pod),
+        names_in(pod, GPU_TYPE),
+        names_in(pod, GPU_TYPE_PREFERRED),
+        (cards.is_kept_off(pod), cards.may_use_all(pod), group_of(pod) is None),
+        tuple((of.named_by(pod), of.owned_by(pod), asks_to_borrow(pod) and pod.priority) for of in groups),
+    )
+
+
+def _extended(pod: PodInfo) -> dict[str, float]:
+    """Requests of whole devices and the like, which a node has or has not; CPU and memory every node has some of."""
+    requests = pod.requests.items()
+    return {name: amount for name, amount in requests if "/" in name and amount > 0 and is_extended(name)}
+
+
+def _same(before: NodeInfo | None, now: NodeInfo | None) -> bool:
+    """Whether filters see no difference between two states of a node."""
+    if before is None or now is None:
+        return before is now
+    return (before.ready, before.unschedulable, before.taints, before.labels, before.allocatable) == (
+        now.ready,
+        now.unschedulable,
+        now.taints,
+        now.labels,
+        now.allocatable,
+    )
+
+
+@lru_cache(maxsize=256)
+def _ordinary(scheduler_name: str, device: str) -> PodInfo:
+    """A pod that asks for nothing but perhaps one device, for which it tolerates every taint."""
+    spec: dict[str, Any] = {"schedulerName": scheduler_name, "containers": [{"name": "main"}]}
+    if device:
+        spec["containers"][0]["resources"] = {"requests": {device: "1"}}
+        spec["tolerations"] = [{"operator": "Exists"}]
+    # No namespace has this name, so no rule of a policy document singles the pod out.
+    return decode_pod({"metadata": {"name": "ordinary", "namespace": "-"}, "spec": spec})

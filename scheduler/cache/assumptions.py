@@ -1,0 +1,80 @@
+"""Pods that this process has given a node: assumed in all tables until the watch shows them there.
+
+    Initial --assume (cycle)--> ASSUMED --bound by us--> ASSUMED, confirmed soon --watch: there--> Added --> Deleted
+                                   |                        |
+                                   | binding failed         | time is over: EXPIRED, the API server is asked;
+                                   |                        | after a binding without an answer that is soon
+                                   v                        |
+                                Initial <--it is not there--+--it is there: ASSUMED, the watch lags
+                                                            +--it is gone, or elsewhere--> Deleted
+
+As in kube-scheduler (pkg/scheduler/backend/cache/interface.go), but that an assumption whose time is over is looked
+into before anything is given back: behind a watch that lags for minutes the pod does hold the room. The states Added
+and Deleted are the tables' own (scorer/assuming.py), which follow the watch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from scheduler.binding.outcome import Reserved
+from scorer.assuming import AssumingCluster
+
+__all__ = ["Assumptions"]
+
+
+class Assumptions:
+    """Everything is called under the lock of the tables."""
+
+    def __init__(
+        self,
+        cluster: AssumingCluster,
+        *,
+        seconds: float,
+        binding_seconds: float,
+        ask: Callable[[Sequence[Reserved]], None],
+        clock: Callable[[], float],
+    ) -> None:
+        """
+        seconds         : after its binding a pod has so long to be seen by the watch
+        binding_seconds : a binding ends within this time, with whatever outcome
+        ask             : told of pods whose time is over; must find out what became of them, and not wait for it
+        """
+        self._cluster, self._ask, self._clock = cluster, ask, clock
+        self._seconds, self._binding_seconds = seconds, binding_seconds
+        cluster.on_overdue = self._overdue
+
+    @property
+    def until(self) -> float:
+        """Until when a pod that is given a node now is assumed: its binding may wait behind thousands."""
+        return self._clock() + 2 * self._binding_seconds + self._seconds
+
+    def keep(self, uid: str) -> None:
+        """The API server has bound it: the watch has so long to show it."""
+        self._cluster.keep(uid, self._clock() + self._seconds)
+
+    def ask_soon(self, uid: str, *, since: float) -> None:
+        """Nobody knows whether it is bound, since then: the watch has nothing to show if it is not.
+
+        Not at once: a request that was given up may be carried out a little later, and until then "not bound" says
+        nothing. It has as long for that as a binding has. While nothing answers, the pauses become longer.
+        """
+        now = self._clock()
+        self._cluster.keep(uid, now + min(max(self._binding_seconds, now - since), self._seconds))
+
+    def forget(self, uid: str) -> None:
+        """It is not on that node: give everything back."""
+        self._cluster.forget(uid)
+
+    def _overdue(self, uids: Sequence[str]) -> None:
+        state = self._cluster.state
+        reserved = []
+        for uid in uids:
+            pod, seat = state.pods.get(uid), state.seat_of.get(uid)
+            if pod is None or seat is None:
+                self._cluster.forget(uid)
+                continue
+            self._cluster.keep(uid, self._clock() + self._binding_seconds + self._seconds)
+            reserved.append(Reserved(pod, pod.node))
+        if reserved:
+            self._ask(reserved)

@@ -1,0 +1,171 @@
+"""Nodes for like pods, one after the other, from tables that are read once: exactly those that each pod would be given
+if it were placed by itself on tables that know of the pods before it.
+
+A pod changes the node it lands on and nothing else that counts:
+
+    what filters say     but for room, nothing (dependence.py); room is counted down
+    requested shares     by so many pods on a node (allocation_levels.py)
+    predicted peak       peak_ranking.py, without a forecast plain_ranking.py
+    topology spread      by kinds of nodes (placement/scores/soft_spread.py)
+    all other scores     as they are, until a node is full: what is normalised over the nodes is then made again
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+import numpy as np
+
+from forecast.arrays import Floats, Ints
+from kube.objects.objects import PodInfo
+from placement.filters.filter import ClusterView, Filter
+from placement.policies.policy import Policy
+from placement.room import room_for
+from placement.scores.default_scores import parts_beside_allocation
+from placement.scores.plugin_weights import SPREAD
+from placement.scores.soft_spread import SoftSpread, soft_constraints
+from scheduler.cycle.allocation_levels import AllocationLevels
+from scheduler.cycle.ranked_by_kind import RankedByKind
+from scheduler.cycle.totals import factor_of_ours
+
+__all__ = ["BatchPlan", "Ranking"]
+
+
+class Ranking(Protocol):
+    """What our own scores say of nodes, as scorer.scoring.PodScores.ranking does, while pods land.
+
+    values : (n_nodes,) at the beginning
+    """
+
+    values: Floats
+
+    def short_list(self) -> tuple[list[int], list[float], list[int]]:
+        """Positions of the nodes that are judged exactly, their values, and which of them are new on the list. A node
+        leaves it only by what happens to itself."""
+
+    def land(self, at: int) -> float | None:
+        """A pod has landed: the node's value as if it were not on the short list; None = it takes no more."""
+
+    def drop(self, at: int) -> None:
+        """The node takes no more."""
+
+
+class BatchPlan:
+    """For nodes that pass all filters: positions in `rows`, ascending, inside.
+
+    What is written down of one node at a time are plain floats: an array of one costs as much as one of thousands.
+    """
+
+    def __init__(
+        self,
+        pod: PodInfo,
+        view: ClusterView,
+        filters: Sequence[Filter],
+        rows: Ints,
+        ranking: Ranking,
+        policy: Policy,
+        score_per_point: float,
+    ) -> None:
+        self._pod, self._view, self._rows = pod, view, rows
+        self._weights, self._ranking = policy.plugin_weights, ranking
+        self._factor = factor_of_ours(policy, score_per_point)
+        self._spread_weight = int(self._weights[SPREAD])
+        self._landed: dict[int, int] = {}
+        self._out: set[int] = set()
+        self._room = room_for(pod, view, filters, rows)
+        # total = standard + spread + ours
+        self._allocation = AllocationLevels(pod, view, rows, self._weights)
+        self._others_differ = False
+        self._others = self._scores_of_others(np.arange(len(rows)))
+        self._spread = SoftSpread(pod, view, rows) if self._spread_weight and soft_constraints(pod) else None
+        kind = np.zeros(len(rows), dtype=np.int64) if self._spread is None else self._spread.kind
+        standard = (self._allocation.initial + self._others).astype(np.float64)
+        ours = self._factor * ranking.values
+        self._standard: list[float] = standard.tolist()
+        self._ours: list[float] = ours.tolist()
+        self._kind: list[int] = kind.tolist()
+        self._listed: set[int] = set()
+        self._ranked = self._rank(standard, ours, kind)
+
+    def place(self) -> int | None:
+        """The row of the best node for the next pod, which is counted there.
+
+        None = the tables have to be read again: no node is left that has room, and memory by the forecast.
+        """
+        best = self._best()
+        if best is None:
+            return None
+        self._land(best)
+        return int(self._rows[best])
+
+    def _best(self) -> int | None:
+        best, highest = -1, -np.inf
+        spread = [0] if self._spread is None else [self._spread_weight * score for score in self._spread.scores()]
+        listed, values, entered = self._ranking.short_list()
+        for at in entered:
+            self._listed.add(at)
+            self._ranked.take(at)
+        standard, kind, factor = self._standard, self._kind, self._factor
+        for at, value in zip(listed, values, strict=True):
+            total = (standard[at] + spread[kind[at]]) + factor * value
+            if total > highest or (total == highest and at < best):
+                best, highest = at, total
+        for ranked, of_spread in zip(self._ranked.best(), spread, strict=False):
+            if ranked is not None:
+                _, at, of_node, ours = ranked
+                total = (of_node + of_spread) + ours
+                if total > highest or (total == highest and at < best):
+                    best, highest = at, total
+        return best if best >= 0 else None
+
+    def _land(self, at: int) -> None:
+        landed = self._landed[at] = self._landed.get(at, 0) + 1
+        self._listed.discard(at)
+        if self._spread is not None:
+            self._kind[at] = self._spread.land(self._kind[at])
+        value = self._ranking.land(at)
+        if value is None or landed >= self._room[at]:
+            self._drop(at)
+            return
+        standard = self._standard[at] = float(self._allocation.at(landed, at) + self._others[at])
+        ours = self._ours[at] = self._factor * value
+        self._ranked.put(at, self._kind[at], standard, ours)
+
+    def _drop(self, at: int) -> None:
+        """The node can take no more."""
+        self._out.add(at)
+        self._ranking.drop(at)
+        self._ranked.take(at)
+        if self._spread is not None:
+            self._spread.drop(self._kind[at])
+        if self._others_differ and len(self._out) < len(self._rows):
+            self._normalise_again()
+
+    def _normalise_again(self) -> None:
+        """Over the nodes that are left."""
+        left = np.setdiff1d(np.arange(len(self._rows)), list(self._out), assume_unique=True)
+        self._others[left] = self._scores_of_others(left)
+        standard = np.array(self._standard)
+        standard[left] = self._allocation.initial[left] + self._others[left]
+        for at, landed in self._landed.items():
+            if at not in self._out:
+                standard[at] = self._allocation.at(landed, at) + self._others[at]
+        self._standard = standard.tolist()
+        self._ranked = self._rank(standard, np.array(self._ours), np.array(self._kind))
+
+    def _scores_of_others(self, at: Ints) -> Ints:
+        """(n_nodes,) of the nodes at these positions: all whole numbers of the sum but requests and topology spread."""
+        total = np.zeros(len(at), dtype=np.int64)
+        for part in parts_beside_allocation(self._pod, self._view, self._rows[at], self._weights, spread=False):
+            self._others_differ |= bool(np.ptp(part.points))
+            total = np.asarray(total + part.points, dtype=np.int64)
+        return total
+
+    def _rank(self, standard: Floats, ours: Floats, kind: Ints) -> RankedByKind:
+        """All nodes that are in; those on the short list are judged there."""
+        ranked = RankedByKind(standard, ours, kind, int(kind.max()) + 1)
+        for at in (*self._out, *self._listed):
+            ranked.take(at)
+        self._allocation.expect(ranked.order)
+        return ranked

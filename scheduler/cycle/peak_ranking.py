@@ -1,0 +1,125 @@
+"""What the predicted peak says of nodes while one like pod after the other lands: predicted_peak_ranking of
+scorer/scores/predicted_peak_score.py, kept up to date instead of made again.
+
+A pod changes the predicted share of its node, by the same amount each time (scorer/predicted/growth_columns.py). The
+exact cost and the peak of memory are looked at ahead (scorer/predicted/load_ahead.py), of the few nodes where they
+matter.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, insort
+from typing import Final
+
+import numpy as np
+
+from forecast.arrays import Floats, Ints
+from forecast.resources import MEMORY
+from kube.objects.objects import PodInfo
+from placement.policies.policy import Policy
+from scheduler.cycle.short_list import ShortList
+from scorer.scores import MAX_NODE_SCORE
+from scorer.scores.predicted_peak import BEST_NODES, MEMORY_LIMIT
+from scorer.tracking import TrackedCluster
+
+__all__ = ["PeakRanking"]
+
+_MARGIN: Final = 1e-3
+"""Shares of memory: nodes so near the limit are looked at exactly."""
+
+_ENDLESS: Final = 2**31 - 1
+
+_AHEAD: Final = 24
+"""Nodes beyond the short list whose exact cost is looked at together with the next one's."""
+
+
+class PeakRanking:
+    """Implements Ranking. For nodes of known capacity, positions in `rows`; needs a model."""
+
+    def __init__(self, pod: PodInfo, cluster: TrackedCluster, rows: Ints, policy: Policy) -> None:
+        predicted = cluster.predicted
+        assert predicted is not None
+        self._rows, self._load, self._profile = rows, predicted.load, cluster.profile(pod)
+        weights = policy.scoring.resource_weights
+        self._column = self._load.column(self._profile, weights)
+        self._dot, self._rest = self._column.dot[rows], self._column.rest[rows]
+        self._own = self._load.own_growth(self._column, self._profile)[rows]
+        self._ahead = self._load.ahead(self._profile, weights)
+        share = self._column.share(self._dot, self._rest)
+        self._list = ShortList(share, BEST_NODES)
+        self._cost: dict[int, float] = {}  # exact, of those on the short list
+        self._by_cost: list[tuple[float, int]] = []  # the same, sorted
+        self._looked_at: dict[int, float] = {}  # exact costs of these and of nodes that may come onto it
+        self._landed: dict[int, int] = {}
+        self._of_memory = self._load.peak_of_pod(self._profile, MEMORY) * self._load.per_capacity(rows)[:, MEMORY]
+        self._memory_until = self._pods_within_memory()
+        self.values: Floats = MAX_NODE_SCORE * (1.0 - np.maximum(share, 0.0))
+
+    def short_list(self) -> tuple[list[int], list[float], list[int]]:
+        """Points go by the exact cost: the highest to the lowest, to equals alike."""
+        nearest = self._list.best()
+        cost, by_cost = self._cost, self._by_cost
+        entered = [at for _, at in nearest if at not in cost]
+        if entered:
+            self._look_ahead(entered)
+            for at in entered:
+                one = cost[at] = self._looked_at[at]
+                insort(by_cost, (one, at))
+        values = [MAX_NODE_SCORE * (1.0 - (share if share > 0.0 else 0.0)) for share, _ in nearest]
+        last = None
+        for place, (one, _) in enumerate(by_cost):
+            if one == last:
+                values[place] = values[place - 1]
+            last = one
+        return [at for _, at in by_cost], values, entered
+
+    def _look_ahead(self, entered: list[int]) -> None:
+        """Have the exact costs of these nodes and of those that come next: many at once cost a third each."""
+        looked_at = self._looked_at
+        if all(at in looked_at for at in entered):
+            return
+        wanted = [at for at in (*entered, *self._list.following(_AHEAD)) if at not in looked_at]
+        costs = self._ahead.power_growth(self._rows[wanted].tolist())
+        looked_at.update(zip(wanted, costs.tolist(), strict=True))
+
+    def land(self, at: int) -> float | None:
+        """None = memory is predicted to run out with another one."""
+        row = int(self._rows[at])
+        landed = self._landed[at] = self._landed.get(at, 0) + 1
+        self._ahead.land(row)
+        self._leave(at)
+        dot = self._dot[at] = self._dot[at] + self._own[at]
+        if landed >= self._memory_until[at] and not self._has_memory(at, row, landed):
+            self.drop(at)
+            return None
+        share = self._column.share_of(dot, self._rest[at])
+        self._list.move(at, share)
+        return MAX_NODE_SCORE * (1.0 - (share if share > 0.0 else 0.0))
+
+    def drop(self, at: int) -> None:
+        """The node can take no more."""
+        self._leave(at)
+        self._list.move(at, np.inf)
+
+    def _leave(self, at: int) -> None:
+        """The short list, if it is on it; where it stays its cost is another."""
+        self._looked_at.pop(at, None)
+        cost = self._cost.pop(at, None)
+        if cost is not None:
+            del self._by_cost[bisect_left(self._by_cost, (cost, at))]
+
+    def _pods_within_memory(self) -> Ints:
+        """(n_nodes,) a node with fewer pods than this surely takes another; the sum of peaks is an upper limit."""
+        if (self._load.peak_with(self._profile, MEMORY, self._rows) > MEMORY_LIMIT).any():
+            return np.full(len(self._rows), _ENDLESS)  # they would have been passed over if there were others
+        left = MEMORY_LIMIT - _MARGIN - self._load.highest(MEMORY, self._rows).astype(np.float64)
+        pods = np.floor(left / np.where(self._of_memory > 0, self._of_memory, np.inf))
+        return np.where(self._of_memory > 0, np.maximum(pods, 1.0), _ENDLESS).astype(np.int64)
+
+    def _has_memory(self, at: int, row: int, landed: int) -> bool:
+        highest = self._ahead.highest(row, MEMORY)
+        if highest + self._of_memory[at] > MEMORY_LIMIT:
+            return False
+        more = (MEMORY_LIMIT - _MARGIN - float(highest)) // float(self._of_memory[at])
+        self._memory_until[at] = landed + max(int(more), 1)
+        return True

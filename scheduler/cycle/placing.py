@@ -1,0 +1,234 @@
+"""Where the pods of a unit go: like pods in batches, others one by one, each assumed on its node at once.
+
+Everything happens in memory, under the lock of the tables. A batch gives what one by one would give.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from forecast.arrays import Floats, Ints
+from kube.objects.objects import PodInfo
+from placement.feasibility import Verdict, verdict
+from placement.filters.filter import ClusterView, Filter
+from placement.plugins import NodePreference, PreScore, Score
+from placement.policies.policy import Policy
+from placement.scores.plugin_weights import OURS, ScorePart
+from placement.status import Code
+from scheduler.cycle.batch_plan import BatchPlan, Ranking
+from scheduler.cycle.dependence import is_asked_once
+from scheduler.cycle.peak_ranking import PeakRanking
+from scheduler.cycle.plain_ranking import PlainRanking
+from scheduler.cycle.totals import candidates, node_parts, sum_of
+from scheduler.profile import SchedulingProfile
+from scorer.assuming import AssumingCluster
+from scorer.degradation import Level
+from scorer.opt_out import opts_out
+
+__all__ = ["Looked", "Placed", "Placer"]
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """Of like pods the first `len(rows)` got a node each.
+
+    why_not : what the filters said when the next one was looked at; None = all have a node
+    """
+
+    rows: tuple[int, ...]
+    why_not: Verdict | None
+
+
+@dataclass(frozen=True, slots=True)
+class Looked:
+    """What decides where one pod goes, while the tables are as they are.
+
+    verdict     : of the filters
+    rows        : (n_nodes,) rows among which the scores decide, in ascending order; none = the pod fits nowhere
+    totals      : (n_nodes,) sums of scores of these, higher is better
+    parts       : what each score adds to them
+    passed_over : rows that pass the filters and come after `rows`, with the name of what put them there
+    nominated   : row where room was made for the pod, which it takes whatever the scores say
+    """
+
+    pod: PodInfo
+    verdict: Verdict
+    rows: Ints
+    totals: Floats
+    parts: Sequence[ScorePart]
+    passed_over: Mapping[int, str]
+    nominated: int | None
+
+    def ranked(self) -> list[int]:
+        """Rows that the pod may take, the one it takes first. Among equal ones the lower row comes first."""
+        best = [int(row) for row in self.rows[np.argsort(-self.totals, kind="stable")]]
+        if self.nominated is None:
+            return best
+        return [self.nominated, *(row for row in best if row != self.nominated)]
+
+
+@dataclass(slots=True)
+class Placer:
+    """For one cycle, while the lock is held.
+
+    level           : rung of the degradation ladder
+    until           : unix seconds until which pods are assumed
+    score_per_point : as of the extender: what a point of its protocol stands for
+    bounded_scan    : look at as many nodes as there are pods in the batch and so many more; 0 = at all nodes
+    scan_from       : row at which a bounded scan begins; where it ended is where the next one does
+    one_by_one      : every pod by itself: for tests and benchmarks, the result is the same
+    scores          : further Score plugins with their weights; pre_scores may silence them. See `use`
+    preferences     : which nodes come first
+    on_look         : called with what decides about the pod of `look_at`, a UID, before it is assumed anywhere; needs
+                      one_by_one
+    """
+
+    view: ClusterView
+    cluster: AssumingCluster
+    level: Level
+    until: float
+    score_per_point: float = 0.2
+    bounded_scan: int = 0
+    scan_from: int = 0
+    one_by_one: bool = False
+    scores: Sequence[tuple[Score, int]] = ()
+    pre_scores: Sequence[PreScore] = ()
+    preferences: Sequence[NodePreference] = ()
+    look_at: str = ""
+    on_look: Callable[[Looked], None] = lambda looked: None
+
+    def use(self, profile: SchedulingProfile) -> None:
+        """The pods that follow are of this profile."""
+        self.score_per_point = profile.score_per_point
+        self.scores, self.pre_scores, self.preferences = profile.scores, profile.pre_scores, profile.preferences
+
+    def place(self, pods: Sequence[PodInfo], filters: Sequence[Filter], policy: Policy) -> Placed:
+        """Like pods, as many as there is room for: assumed in the tables on return."""
+        placed: list[int] = []
+        while len(placed) < len(pods):
+            rest = pods[len(placed) :]
+            if rest[0].uid == self.look_at:
+                self.on_look(self.look(rest, filters, policy))
+            found = verdict(rest[0], self.view, filters)
+            rows = candidates(found.passes, rest[0], self.view, self.level)
+            if not len(rows):
+                return Placed(tuple(placed), found)
+            if (nominated := self._nominated(rest[0], rows)) is not None:
+                self.cluster.assume(rest[0], self.view.state.names[nominated], self.until)
+                placed.append(nominated)
+                continue
+            rows, most = self._preferred(rest, policy, rows)
+            placed += self._place_some(rest[:most], filters, policy, self._scanned(rows, most))
+        return Placed(tuple(placed), None)
+
+    def _nominated(self, pod: PodInfo, rows: Ints) -> int | None:
+        """Where room was made for it, at the expense of others."""
+        row = self.view.state.row_of.get(pod.nominated_node) if pod.nominated_node else None
+        return None if row is None or row not in rows else row
+
+    def look(self, pods: Sequence[PodInfo], filters: Sequence[Filter], policy: Policy) -> Looked:
+        """What decides about the first of these like pods, which sits nowhere. Nothing is assumed."""
+        pod, passed_over = pods[0], dict[int, str]()
+        found = verdict(pod, self.view, filters)
+        rows = candidates(found.passes, pod, self.view, self.level)
+        _note_dropped(passed_over, np.flatnonzero(found.passes), rows, "predicted memory")
+        nominated = self._nominated(pod, rows) if len(rows) else None
+        parts: Sequence[ScorePart] = ()
+        if len(rows):
+            preferred, most = self._preferred(pods, policy, rows, passed_over)
+            scan_from = self.scan_from
+            rows, self.scan_from = self._scanned(preferred, most), scan_from
+            _note_dropped(passed_over, preferred, rows, "bounded_scan")
+            parts = self._parts(pod, policy, rows)
+        return Looked(pod, found, rows, sum_of(parts, len(rows)), parts, passed_over, nominated)
+
+    def _preferred(
+        self, pods: Sequence[PodInfo], policy: Policy, rows: Ints, passed_over: dict[int, str] | None = None
+    ) -> tuple[Ints, int]:
+        """Among which nodes scores decide, and for how many of the pods. passed_over: takes the other rows, with the
+        name of the preference. The order of pools that a policy gives comes before what its profile prefers."""
+        most = len(pods)
+        of_policy: tuple[NodePreference, ...] = () if policy.pools is None else (policy.pools,)
+        for preference in (*of_policy, *self.preferences):
+            preferred = preference.prefer(pods[0], most, self.view, rows)
+            if passed_over is not None:
+                _note_dropped(passed_over, rows, preferred.rows, preference.name)
+            rows, most = preferred.rows, min(most, preferred.most)
+        return rows, most
+
+    def _place_some(
+        self, pods: Sequence[PodInfo], filters: Sequence[Filter], policy: Policy, rows: Ints
+    ) -> Sequence[int]:
+        """At least the first pod."""
+        pod, ranking = pods[0], None
+        if not self.one_by_one and len(pods) > 1 and self._is_unmoved(pod, filters, policy, rows):
+            ranking = self._ranking(pod, policy, rows)
+        if ranking is None:
+            row = self._best_row(pod, policy, rows)
+            self.cluster.assume(pod, self.view.state.names[row], self.until)
+            return [row]
+        plan = BatchPlan(pod, self.view, filters, rows, ranking, policy, self.score_per_point)
+        chosen: list[int] = []
+        while len(chosen) < len(pods) and (best := plan.place()) is not None:
+            chosen.append(best)
+        self.cluster.assume_all(pods[: len(chosen)], chosen, self.until)
+        return chosen
+
+    def _best_row(self, pod: PodInfo, policy: Policy, rows: Ints) -> int:
+        """Of equal ones the first."""
+        if len(rows) == 1:  # as preferences often leave it
+            return int(rows[0])
+        return int(rows[int(sum_of(self._parts(pod, policy, rows), len(rows)).argmax())])
+
+    def _parts(self, pod: PodInfo, policy: Policy, rows: Ints) -> Sequence[ScorePart]:
+        """What each score adds to the sums of the rows."""
+        further = (
+            ScorePart(score.name, weight, weight * score.score(pod, self.view, rows))
+            for score, weight in self._further_scores(pod, policy, rows)
+        )
+        return node_parts(pod, self.view, rows, policy, self.level, self.score_per_point, further)
+
+    def _is_unmoved(self, pod: PodInfo, filters: Sequence[Filter], policy: Policy, rows: Ints) -> bool:
+        """Whether like pods that land change nothing but what a plan keeps up to date."""
+        has_scores = any(True for _ in self._further_scores(pod, policy, rows))
+        return not has_scores and not pod.constraints.affects_others and is_asked_once(filters, pod, self.view)
+
+    def _ranking(self, pod: PodInfo, policy: Policy, rows: Ints) -> Ranking | None:
+        """What a plan can go by; None = scores that have to be made again for each pod."""
+        if self.level == Level.NEUTRAL or opts_out(pod):
+            return PlainRanking(pod, self.cluster, rows, is_neutral=True)
+        counted = {name for name, weight in policy.scoring.weights.items() if weight > 0}
+        if counted != {"predicted_peak"} and policy.plugin_weights[OURS]:
+            return None
+        predicted = self.cluster.predicted
+        if predicted is None or self.level == Level.REQUESTS:
+            return PlainRanking(pod, self.cluster, rows, is_neutral=False)
+        is_known = int(rows[-1]) < predicted.load.n_nodes and bool(predicted.load.known[rows].all())
+        return PeakRanking(pod, self.cluster, rows, policy) if is_known else None
+
+    def _further_scores(self, pod: PodInfo, policy: Policy, rows: Ints) -> Iterator[tuple[Score, int]]:
+        """The further Score plugins that have something to say, by the weights of the policy or the profile."""
+        for score, weight in self.scores:
+            weight = int(policy.plugin_weights.get(score.name, weight))
+            if not weight:
+                continue
+            asked = [one for one in self.pre_scores if one.name == score.name]
+            if all(one.pre_score(pod, self.view, rows).code is not Code.SKIP for one in asked):
+                yield score, weight
+
+    def _scanned(self, rows: Ints, n_pods: int) -> Ints:
+        """All rows, or the next few from where the last scan ended, in ascending order."""
+        most = n_pods + self.bounded_scan
+        if not self.bounded_scan or len(rows) <= most:
+            return rows
+        first = int(np.searchsorted(rows, self.scan_from)) % len(rows)
+        chosen = np.concatenate([rows[first : first + most], rows[: max(0, first + most - len(rows))]])
+        self.scan_from = int(chosen[-1]) + 1
+        return np.sort(chosen)
+
+
+def _note_dropped(passed_over: dict[int, str], before: Ints, after: Ints, by: str) -> None:
+    passed_over.update(dict.fromkeys(np.setdiff1d(before, after).tolist(), by))

@@ -1,0 +1,93 @@
+"""Nodes of each kind, the best first, while one node after the other changes.
+
+Nodes of one kind get the same score for topology spread (placement/scores/soft_spread.py), which changes with every
+pod; within a kind the rest decides. All nodes are sorted once; those that change go into heaps beside it.
+"""
+
+from __future__ import annotations
+
+from heapq import heappop, heappush
+
+import numpy as np
+
+from forecast.arrays import Floats, Ints
+
+__all__ = ["Ranked", "RankedByKind"]
+
+Ranked = tuple[float, int, float, float]
+"""-(standard + ours), position, standard, ours: sorts as it should."""
+
+
+class RankedByKind:
+    """Nodes are positions. order: (n_nodes,) as they were at the beginning, the best first, of all kinds."""
+
+    def __init__(self, standard: Floats, ours: Floats, kind: Ints, n_kinds: int) -> None:
+        """standard, ours: (n_nodes,) whose sum ranks within a kind, higher is better, of equal ones the first"""
+        self.order: Ints = np.argsort(-(standard + ours), kind="stable")
+        self._order = self.order[np.argsort(kind[self.order], kind="stable")]  # by kind, the best first
+        ends = np.cumsum(np.bincount(kind, minlength=n_kinds)).tolist()
+        self._end: list[int] = ends
+        self._next: list[int] = [0, *ends[:-1]]  # by kind, the place in `order` up to which nodes were looked at
+        self._standard, self._ours = standard, ours
+        self._changed: set[int] = set()  # nodes that are to be found in heaps, if anywhere
+        self._heaps: list[list[Ranked]] = [[] for _ in range(n_kinds)]
+        self._current: dict[int, tuple[Ranked, int]] = {}  # by position, of those in heaps: entry and kind
+        self._best: list[Ranked | None] = [None] * n_kinds
+        self._kind_led_by: dict[int, int] = {}  # by position, of those that are the best of a kind
+        self._stale: set[int] = set(range(n_kinds))  # kinds whose best is to be looked up
+
+    def best(self) -> list[Ranked | None]:
+        """The best node of each kind, to be read only; None = there is none."""
+        for kind in self._stale:
+            before = self._best[kind]
+            if before is not None and self._kind_led_by.get(before[1]) == kind:  # else it leads another by now
+                del self._kind_led_by[before[1]]
+            changed, unchanged = self._best_in_heap(kind), self._best_in_order(kind)
+            best = min(changed, unchanged) if changed and unchanged else changed or unchanged
+            self._best[kind] = best
+            if best is not None:
+                self._kind_led_by[best[1]] = kind
+        self._stale.clear()
+        return self._best
+
+    def put(self, position: int, kind: int, standard: float, ours: float) -> None:
+        """A node is of this kind and worth this now, whatever it was before."""
+        self.take(position)
+        entry = (-(standard + ours), position, standard, ours)
+        while kind >= len(self._heaps):
+            self._heaps.append([])
+            self._best.append(None)
+            self._next.append(0)
+            self._end.append(0)
+        self._current[position] = entry, kind
+        heappush(self._heaps[kind], entry)
+        self._stale.add(kind)
+
+    def take(self, position: int) -> None:
+        """A node is not to be found any more, until it is put again."""
+        self._changed.add(position)
+        self._current.pop(position, None)
+        if (kind := self._kind_led_by.get(position)) is not None:
+            self._stale.add(kind)
+
+    def _best_in_heap(self, kind: int) -> Ranked | None:
+        heap = self._heaps[kind]
+        while heap:
+            known = self._current.get(heap[0][1])
+            if known is not None and known[0] is heap[0]:
+                return heap[0]
+            heappop(heap)
+        return None
+
+    def _best_in_order(self, kind: int) -> Ranked | None:
+        """Of the nodes that have not changed."""
+        place, end, changed = self._next[kind], self._end[kind], self._changed
+        while place < end:
+            position = int(self._order[place])
+            if position not in changed:
+                self._next[kind] = place
+                standard, ours = float(self._standard[position]), float(self._ours[position])
+                return -(standard + ours), position, standard, ours
+            place += 1
+        self._next[kind] = place
+        return None

@@ -1,0 +1,131 @@
+"""Tells owners of PodGroups in Events what has become of the group: once per turn of events.
+
+Needs `create` on events.events.k8s.io (docs/gangs.md).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+from kube.events.api_event import EventSource, api_event
+from kube.events.event_posting import EventFigures, EventPosting, Post
+from kube.events.token_bucket import TokenBucket
+from placement.pod_groups.pod_group import PodGroupInfo
+from scheduler.gangs.verdict import Reason
+from scheduler.gangs.wanted_status import Wanted
+
+__all__ = ["GroupEvents", "Turns", "event_reason"]
+
+_SOURCE: Final = "forecast-scheduler.io/gangs"
+_ACTION: Final = "Scheduling"
+_MAX_WAITING: Final = 500
+
+_PATIENCE: Final = 30.0
+"""Seconds for which members may be missing before it is told: most groups are made one pod after the other."""
+
+
+def event_reason(reason: Reason) -> str:
+    """'' = nothing to tell."""
+    if reason is Reason.TIMEOUT:
+        return "ScheduleTimeout"
+    told = (Reason.SCHEDULED, Reason.UNSCHEDULABLE, Reason.INVALID_SPEC, Reason.NOT_ENOUGH_MEMBERS)
+    return reason.value if reason in told else ""
+
+
+@dataclass(frozen=True, slots=True)
+class _Turn:
+    """told: reason of the last event, '' = none; reason, since: what is so now, and since when."""
+
+    uid: str
+    told: str
+    reason: Reason
+    since: float
+
+
+class Turns:
+    """Which event is due for which group. Decides only; by key of the group."""
+
+    def __init__(self) -> None:
+        self._turns: dict[str, _Turn] = {}
+
+    def due(self, group: PodGroupInfo, wanted: Wanted, now: float) -> tuple[str, bool]:
+        """Reason of the event to post, '' = none; and whether to ask again soon although nothing happens."""
+        turn = self._turns.get(group.key)
+        if turn is None or turn.uid != group.uid:
+            turn = _Turn(group.uid, _told_before(group), wanted.reason, now)
+        elif turn.reason is not wanted.reason or now < turn.since:
+            turn = _Turn(turn.uid, turn.told, wanted.reason, now)
+        reason = event_reason(wanted.reason)
+        is_early = wanted.reason is Reason.NOT_ENOUGH_MEMBERS and (wanted.is_empty or now - turn.since < _PATIENCE)
+        is_due = bool(reason) and reason != turn.told and not is_early
+        self._turns[group.key] = _Turn(turn.uid, reason if is_due else turn.told, turn.reason, turn.since)
+        return (reason if is_due else ""), is_early and not wanted.is_empty and reason != turn.told
+
+    def forget(self, key: str) -> None:
+        """The group is gone."""
+        self._turns.pop(key, None)
+
+
+def _told_before(group: PodGroupInfo) -> str:
+    """What the status says has been told, by this process before it started anew, or by another replica."""
+    for condition in group.status.conditions:
+        if condition.type == group.api.condition:
+            reason = next((one for one in Reason if one.value == condition.reason), None)
+            return "" if reason is None else event_reason(reason)
+    return ""
+
+
+@dataclass(frozen=True, slots=True)
+class _Told:
+    group: PodGroupInfo
+    reason: str
+    note: str
+    at: float
+
+
+class GroupEvents:
+    """Posts in a thread of its own, so many a second at most. `tell` is for one thread."""
+
+    def __init__(self, post: Post, *, instance: str, rate: float = 5.0, burst: float = 100.0) -> None:
+        """
+        instance    : name of this replica, as events show it
+        rate, burst : events a second, and at once
+        """
+        self._instance, self._bucket, self._limited = instance, TokenBucket(rate, burst), 0
+        self._posting = EventPosting(post, self._describe, what="gangs", max_waiting=_MAX_WAITING)
+
+    def start(self) -> None:
+        """Begin to post."""
+        self._posting.start()
+
+    def stop(self, timeout: float = 2.0) -> None:
+        """Post what waits, if that takes no longer than `timeout` seconds."""
+        self._posting.stop(timeout)
+
+    def tell(self, group: PodGroupInfo, reason: str, note: str, at: float) -> None:
+        """Post soon, if events are not too many already. at: unix seconds. Never waits."""
+        if self._bucket.take(at):
+            self._posting.put(_Told(group, reason, note, at))
+        else:
+            self._limited += 1
+
+    @property
+    def figures(self) -> EventFigures:
+        """So far."""
+        return EventFigures(self._posting.posted, self._limited, self._posting.dropped, self._posting.failed)
+
+    def _describe(self, told: _Told) -> dict[str, Any]:
+        group = told.group
+        regarding = {
+            "apiVersion": group.api.version,
+            "kind": "PodGroup",
+            "namespace": group.namespace,
+            "name": group.name,
+            "uid": group.uid,
+        }
+        source = EventSource(_SOURCE, self._instance, _ACTION)
+        is_warning = told.reason != event_reason(Reason.SCHEDULED)
+        return api_event(
+            regarding, reason=told.reason, note=told.note, at=told.at, source=source, is_warning=is_warning
+        )

@@ -1,0 +1,96 @@
+"""Who leads, decided from what was seen of the Lease and when: no I/O, one monotonic clock.
+
+    candidate --the Lease is free: written--> leader --renewed every retry period--> leader
+        ^                                        |
+        +---- another holds it, or nothing was renewed for the renew deadline -------+
+
+As client-go's (https://pkg.go.dev/k8s.io/client-go/tools/leaderelection): clocks of two machines are never compared. A
+Lease has expired when we have not seen it change for as long as it says. A leader stops writing `renew_deadline` after
+it *began* to send the last renewal that was confirmed; others saw that renewal later than it was sent, and wait longer.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from forecast.errors import InputError
+from scheduler.leader_election.record import LeaseRecord
+
+__all__ = ["Election", "LeaseTiming"]
+
+
+@dataclass(frozen=True, slots=True)
+class LeaseTiming:
+    """Seconds, as client-go's defaults. Raises InputError where a leader could write after another took over.
+
+    lease          : others leave a Lease alone that changed less than this ago
+    renew_deadline : a leader that could not renew for so long stops
+    retry          : between two tries
+    """
+
+    lease: float = 15.0
+    renew_deadline: float = 10.0
+    retry: float = 2.0
+
+    def __post_init__(self) -> None:
+        if not (0 < self.retry * 1.2 < self.renew_deadline < self.lease) or self.lease < 1:
+            raise InputError(
+                f"a lease with a duration of {self.lease:g} s, a renew_deadline of {self.renew_deadline:g} s and a "
+                f"retry_period of {self.retry:g} s protects nothing: duration must be at least 1 s and above "
+                "renew_deadline, and renew_deadline above 1.2 times retry_period"
+            )
+
+
+class Election:
+    """What one replica knows. times are of one monotonic clock, in seconds.
+
+    identity : of this replica, of no other
+    """
+
+    def __init__(self, identity: str, timing: LeaseTiming) -> None:
+        self._identity, self._timing = identity, timing
+        self._seen: LeaseRecord | None = None
+        self._seen_at = 0.0
+        self._renewed_at: float | None = None
+
+    @property
+    def seen(self) -> LeaseRecord | None:
+        """The Lease as it was last seen; None = there is none, as far as is known."""
+        return self._seen
+
+    def observe(self, record: LeaseRecord | None, now: float) -> None:
+        """The Lease was read. None = there is none. A renewal of ours that was never confirmed does not count."""
+        if record is None or self._seen is None or not record.is_same(self._seen):
+            self._seen_at = now
+        self._seen = record
+        if record is None or record.holder != self._identity:
+            self._renewed_at = None
+
+    def may_take(self, now: float) -> bool:
+        """Whether writing the Lease, on top of what was seen, harms nobody."""
+        return self.expires_in(now) <= 0.0
+
+    def expires_in(self, now: float) -> float:
+        """Seconds until another's Lease may be taken, unless it is renewed; 0 = now."""
+        seen = self._seen
+        if seen is None or seen.holder in ("", self._identity):
+            return 0.0
+        return max(0.0, self._seen_at + (seen.seconds or self._timing.lease) - now)
+
+    def written(self, record: LeaseRecord, began: float, now: float) -> None:
+        """The API server confirmed our write, which we began to send at `began`."""
+        self._seen, self._seen_at = record, now
+        self._renewed_at = began if record.holder == self._identity else None
+
+    def leads(self, now: float) -> bool:
+        """Whether we may write."""
+        return self.left(now) > 0.0
+
+    def left(self, now: float) -> float:
+        """Seconds until we may not write any more, unless renewed; 0 = we may not now. For any thread."""
+        renewed_at = self._renewed_at
+        return 0.0 if renewed_at is None else max(0.0, renewed_at + self._timing.renew_deadline - now)
+
+    def step_down(self) -> None:
+        """Lead no more."""
+        self._renewed_at = None

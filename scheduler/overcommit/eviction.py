@@ -1,0 +1,116 @@
+"""Evict a pod through the API server, which asks its disruption budgets.
+
+https://kubernetes.io/docs/concepts/scheduling-eviction/api-eviction/; what is answered when is in
+pkg/registry/core/pod/storage/eviction.go of Kubernetes 1.36.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum
+from urllib.parse import quote
+
+import msgspec
+import urllib3
+from kubernetes import client
+
+from kube.client.kubernetes_client import send
+from kube.objects.objects import PodInfo
+
+__all__ = ["Evict", "Evicted", "Eviction", "api_server_evict", "eviction_body", "eviction_path", "read_answer"]
+
+
+class Evicted(Enum):
+    """What became of it."""
+
+    GOING = "evicted"  # it terminates, or is gone
+    REFUSED = "refused"  # not now: a disruption budget, or something else that speaks of this pod
+    NOT_NOW = "failed"  # nothing was done, and no other pod would fare better
+    UNKNOWN = "unknown"  # no answer: it may have been done
+
+
+@dataclass(frozen=True, slots=True)
+class Eviction:
+    """outcome, and why, for people; '' = as asked."""
+
+    outcome: Evicted
+    why: str = ""
+
+
+Evict = Callable[[PodInfo], Eviction]
+
+
+class _Cause(msgspec.Struct):
+    reason: str = ""
+    message: str = ""
+
+
+class _Details(msgspec.Struct):
+    causes: list[_Cause] | None = None
+
+
+class _Status(msgspec.Struct):
+    message: str = ""
+    details: _Details | None = None
+
+
+def eviction_path(pod: PodInfo) -> str:
+    """Where to post it."""
+    return f"/api/v1/namespaces/{quote(pod.namespace, safe='')}/pods/{quote(pod.name, safe='')}/eviction"
+
+
+def eviction_body(pod: PodInfo) -> bytes:
+    """An Eviction with the UID as precondition: a later pod of the same name stays."""
+    return msgspec.json.encode(
+        {
+            "apiVersion": "policy/v1",
+            "kind": "Eviction",
+            "metadata": {"namespace": pod.namespace, "name": pod.name},
+            "deleteOptions": {"preconditions": {"uid": pod.uid}},
+        }
+    )
+
+
+def read_answer(status: int, body: bytes) -> Eviction:
+    """What an answer means.
+
+    429 is said both by a disruption budget and by a server that has too much to do; only the first names its cause. 409
+    is another pod of the name by now, or a budget that changed meanwhile: the next look tells.
+    """
+    if 200 <= status < 300 or status == 404:
+        return Eviction(Evicted.GOING)
+    said = _said(body)
+    why = " ".join(f"{status} {said.message}".split())[:300]
+    causes = (said.details.causes if said.details is not None else None) or []
+    if status == 429 and any(cause.reason == "DisruptionBudget" for cause in causes):
+        return Eviction(Evicted.REFUSED, next((cause.message for cause in causes if cause.message), why)[:300])
+    if status == 500 and "PodDisruptionBudget" in said.message:
+        return Eviction(Evicted.REFUSED, why)  # more than one covers the pod
+    if status >= 500 or status == 408:
+        return Eviction(Evicted.UNKNOWN, why)
+    if status == 403:
+        return Eviction(Evicted.NOT_NOW, f"{why}: grant create on pods/eviction")
+    if status in (401, 409, 429):
+        return Eviction(Evicted.NOT_NOW, why)
+    return Eviction(Evicted.REFUSED, why)
+
+
+def api_server_evict(api: client.ApiClient, *, seconds: float = 5.0) -> Evict:
+    """Through the official client's connections, for a thread that may wait. No retries: the next look decides."""
+
+    def evict(pod: PodInfo) -> Eviction:
+        try:
+            answer = send(api, "POST", eviction_path(pod), eviction_body(pod), seconds=seconds)
+        except (urllib3.exceptions.HTTPError, OSError) as error:
+            return Eviction(Evicted.UNKNOWN, " ".join(f"no answer: {error}".split())[:300])
+        return read_answer(answer.status, answer.data)
+
+    return evict
+
+
+def _said(body: bytes) -> _Status:
+    try:
+        return msgspec.json.decode(body, type=_Status)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return _Status(message=body[:200].decode(errors="replace"))

@@ -1,0 +1,63 @@
+"""Overcommits and their repairs, for /metrics. Register the collector with the registry of the service."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.registry import Collector
+
+from scheduler.overcommit.eviction import Evicted
+from scheduler.overcommit.overcommit import Cause
+from scheduler.overcommit.repairing import OvercommitRepair
+from scheduler.overcommit.watch import OvercommitWatch
+
+__all__ = ["SharingCollector"]
+
+
+class SharingCollector(Collector):
+    """Reads the figures when somebody looks."""
+
+    def __init__(self, watch: OvercommitWatch, repair: OvercommitRepair | None) -> None:
+        """repair: None = nothing is repaired."""
+        self._watch, self._repair = watch, repair
+
+    def describe(self) -> list[Metric]:
+        """Nothing: registering asks for no figures."""
+        return []
+
+    def collect(self) -> Iterator[Metric]:
+        """Of both."""
+        total = CounterMetricFamily(
+            "forecast_overcommits",
+            "Times that a node came to have more requested than allocatable: by bindings on nodes that are our own or "
+            "shared, or because it has shrunk.",
+            labels=["cause"],
+        )
+        nodes = GaugeMetricFamily(
+            "forecast_overcommitted_nodes", "Nodes with more requested than allocatable.", labels=["cause"]
+        )
+        counts, standing = self._watch.counts, Counter(one.cause for one in self._watch.standing)
+        for cause in Cause:
+            total.add_metric([cause.value], float(counts.get(cause, 0)))
+            nodes.add_metric([cause.value], float(standing[cause]))
+        yield total
+        yield nodes
+        if self._repair is None:
+            return
+        yield GaugeMetricFamily(
+            "forecast_overcommits_unrepaired",
+            "Overcommitted nodes on which no pod of ours that may be evicted would help.",
+            value=float(self._repair.unrepaired),
+        )
+        evictions = CounterMetricFamily(
+            "forecast_overcommit_evictions",
+            "Evictions asked for to repair a node: evicted, refused by a disruption budget, failed, unknown when there "
+            "was no answer.",
+            labels=["outcome"],
+        )
+        asked = self._repair.evictions
+        for outcome in Evicted:
+            evictions.add_metric([outcome.value], float(asked.get(outcome, 0)))
+        yield evictions

@@ -1,0 +1,83 @@
+"""A profile: which pods it places, and the plugins it does so with. Several profiles share one queue and one cache."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from kube.objects.objects import PodInfo
+from placement.filters.filter import ClusterView, Filter, Rejection
+from placement.plugins import NodePreference, PostFilter, PreEnqueue, PreFilter, PreScore, Score
+from placement.policies.policy import Policies, Policy
+from placement.status import Code, Status
+from scheduler.binding.binding_plugins import BindingPlugins
+
+__all__ = ["SchedulingProfile"]
+
+
+@dataclass(frozen=True, slots=True)
+class _PreFiltering:
+    """A PreFilter plugin among the filters: all nodes are looked at at once either way."""
+
+    plugin: PreFilter
+
+    @property
+    def name(self) -> str:
+        return self.plugin.name
+
+    def filter(self, pod: PodInfo, view: ClusterView) -> Sequence[Rejection]:
+        """Nodes that are not worth filtering."""
+        answer = self.plugin.pre_filter(pod, view)
+        if not isinstance(answer, Status):
+            return (Rejection(~answer, "node(s) didn't satisfy plugin(s) [" + self.name + "]", preemptible=False),)
+        if answer.code in (Code.SUCCESS, Code.SKIP):
+            return ()
+        nowhere = np.ones(view.n_rows, dtype=bool)
+        return (Rejection(nowhere, answer.reason, preemptible=answer.code is Code.UNSCHEDULABLE),)
+
+
+@dataclass(slots=True)
+class SchedulingProfile:
+    """
+    name            : as in --profile: "online"
+    scheduler_name  : pods with this schedulerName are its own
+    policies        : which pod is placed how: filters, and which of our scores count
+    filters         : run for every pod, before those of its policy; of two of one name the first
+    preferences     : which nodes come first, in this order
+    scores          : further Score plugins with their weights, beside kube-scheduler's and the predicted peak
+    score_per_point : with the default weights: percent of capacity that counts 10 beside kube-scheduler's scores
+    """
+
+    name: str
+    scheduler_name: str
+    policies: Policies
+    binding: BindingPlugins
+    filters: tuple[Filter, ...] = ()
+    pre_enqueue: tuple[PreEnqueue, ...] = ()
+    pre_filters: tuple[PreFilter, ...] = ()
+    post_filters: tuple[PostFilter, ...] = ()
+    preferences: tuple[NodePreference, ...] = ()
+    pre_scores: tuple[PreScore, ...] = ()
+    scores: tuple[tuple[Score, int], ...] = ()
+    score_per_point: float = 0.2
+    _filters_of: dict[int, tuple[Policy, tuple[Filter, ...]]] = field(default_factory=dict)
+
+    def filters_of(self, pod: PodInfo) -> tuple[Filter, ...]:
+        """All filters that a pod of this profile has to pass, by the policy that holds for it."""
+        return self.filters_for(self.policies.choose(pod).policy)
+
+    def filters_for(self, policy: Policy) -> tuple[Filter, ...]:
+        """All filters for pods of a policy, PreFilter plugins first."""
+        known = self._filters_of.get(id(policy))
+        if known is not None and known[0] is policy:
+            return known[1]
+        all_of_them = (*map(_PreFiltering, self.pre_filters), *self.filters, *policy.filters)
+        by_name: dict[str, Filter] = {}
+        for one in all_of_them:
+            by_name.setdefault(one.name, one)
+        if len(self._filters_of) > 64:  # policies of documents that were replaced
+            self._filters_of.clear()
+        self._filters_of[id(policy)] = (policy, tuple(by_name.values()))
+        return tuple(by_name.values())

@@ -1,0 +1,1 @@
+"""What each profile adds to the scheduler: online, GPU and job pods."""

@@ -1,0 +1,46 @@
+"""What follows claims, slices and classes on the API server."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from kubernetes.client import ApiClient
+
+from kube.client.kubernetes_contract import Subscription
+from kube.client.kubernetes_source import ResourceSource, source_of
+from scheduler.profiles.gpu.dra.decoding import WATCHED_CLAIMS, WATCHED_CLASSES, WATCHED_SLICES, WATCHED_TAINT_RULES
+from scheduler.profiles.gpu.dra.table import DraTable
+
+__all__ = ["dra_source", "dra_subscriptions"]
+
+
+def dra_subscriptions(table: DraTable) -> tuple[Subscription[Any], ...]:
+    """Claims, slices, classes and taints of devices, which the table reads."""
+    return (
+        Subscription(WATCHED_SLICES, table.slices),
+        Subscription(WATCHED_CLASSES, table.classes),
+        Subscription(WATCHED_TAINT_RULES, table.taint_rules),
+        Subscription(WATCHED_CLAIMS, table.claims),
+    )
+
+
+def dra_source(api: ApiClient, table: DraTable) -> ResourceSource:
+    """Not started yet. Pods with claims wait until their claims have been listed: by then all that are allocated are
+    known, and no device is taken for free that is not. `read_again` of the table reads claims with it from now on."""
+    source = source_of(api, dra_subscriptions(table))
+    table.read_again = lambda: _claims_again(source)
+    return source
+
+
+def _claims_again(source: ResourceSource) -> Callable[[], bool]:
+    """What tells whether all claims are known that were allocated before this moment, or that none can be read: as long
+    as none was ever listed, pods with claims wait anyhow, and others need not wait with them."""
+    plural = WATCHED_CLAIMS.plural
+    is_listed = source.list_again({plural})
+
+    def is_done() -> bool:
+        status = source.statuses()[plural]
+        return is_listed() or (not status.synced and bool(status.last_error))
+
+    return is_done

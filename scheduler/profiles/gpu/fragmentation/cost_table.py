@@ -1,0 +1,105 @@
+"""What it costs to land pods of a shape on each node, kept per shape: only nodes that changed are judged anew.
+
+A pod that lands changes one node, and there are some hundred shapes: judging all nodes for every pod would find out
+the same again and again.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from dataclasses import dataclass
+from typing import Final, Protocol
+
+import numpy as np
+
+from forecast.arrays import Floats, Ints
+from kube.tables.state import ClusterState
+from placement.devices.device_table import DeviceTable
+from scheduler.profiles.gpu.fragmentation.nodes import NodeStates
+from scheduler.profiles.gpu.fragmentation.shapes import PodShape
+
+__all__ = ["CostTable", "Costs", "Judge", "states_of_rows"]
+
+_MIB: Final = 2.0**20
+
+
+class Judge(Protocol):
+    """scheduler.profiles.gpu.fragmentation.packing.Packing, or another rule of one node and one shape."""
+
+    def cost(self, shape: PodShape, nodes: NodeStates) -> tuple[Floats, Ints]:
+        """(n_nodes,) lower is better, inf = it does not fit; (n_nodes,) device of a shared pod, -1 = none to be chosen.
+
+        A node's answer depends on its own state only.
+        """
+
+    def following(self, nodes: NodeStates) -> Judge:
+        """Itself, or another one where what the cluster has in all is another by much. nodes: all of them."""
+
+
+@dataclass(slots=True)
+class Costs:
+    """Of one shape. cost, device: (n_rows,) as Judge says; version: of the devices, when they were last looked at."""
+
+    cost: Floats
+    device: Ints
+    version: int
+
+
+class CostTable:
+    """Under the lock of the tables. most_shapes: those that were asked about last are kept."""
+
+    def __init__(self, state: ClusterState, devices: DeviceTable, *, most_shapes: int = 512) -> None:
+        self._state, self._devices, self._most = state, devices, most_shapes
+        self._judge: Judge | None = None
+        self._kept: OrderedDict[PodShape, Costs] = OrderedDict()
+
+    def use(self, judge: Judge) -> None:
+        """What is known is forgotten, unless it is the same judge."""
+        if judge is not self._judge:
+            self._judge = judge
+            self._kept.clear()
+
+    def of(self, shape: PodShape) -> Costs:
+        """To be read only, and at once. A judge must be in use."""
+        assert self._judge is not None
+        known = self._kept.get(shape)
+        n_rows, version = self._state.n_rows, self._devices.version
+        rows: Ints | None = None
+        if known is not None and len(known.cost) == n_rows:
+            rows = self._devices.changed_since(known.version)
+        if known is None or rows is None:
+            cost, device = self._judge.cost(shape, states_of_rows(self._state, self._devices, np.arange(n_rows)))
+            known = Costs(np.array(cost), np.array(device), version)
+        elif len(rows):
+            cost, device = self._judge.cost(shape, states_of_rows(self._state, self._devices, rows))
+            known.cost[rows], known.device[rows] = cost, device
+        known.version = version
+        self._kept[shape] = known
+        self._kept.move_to_end(shape)
+        while len(self._kept) > self._most:
+            self._kept.popitem(last=False)
+        return known
+
+    def device_before(self, shape: PodShape, row: int) -> int | None:
+        """The card found for a pod that has just landed there, if nothing else has changed since it was judged;
+        -1 = none is to be chosen; None = it has to be judged again."""
+        known = self._kept.get(shape)
+        if known is None or known.version < self._devices.version - 1 or row >= len(known.device):
+            return None
+        return int(known.device[row])
+
+
+def states_of_rows(state: ClusterState, devices: DeviceTable, rows: Ints) -> NodeStates:
+    """The nodes of these rows as they are now."""
+    cpu, memory = state.kinds["cpu"], state.kinds["memory"]
+    allocatable, requested = state.allocatable_units, state.requested_units
+    free_milli, model, n_devices = devices.cards_on(rows)
+    return NodeStates(
+        cpu_free=(allocatable[rows, cpu] - requested[rows, cpu]).astype(np.float64),
+        memory_free=(allocatable[rows, memory] - requested[rows, memory]) / _MIB,
+        free_milli=free_milli,
+        model=model,
+        cpu_total=allocatable[rows, cpu].astype(np.float64),
+        memory_total=allocatable[rows, memory] / _MIB,
+        n_devices=n_devices,
+    )

@@ -1,0 +1,112 @@
+"""Carries one move out: the record of it is written onto the workload, then the workload is scaled.
+
+    PATCH workload   annotation tide-moves, with the resourceVersion that was read
+    PATCH scale      spec.replicas, with the resourceVersion of the answer           (a Job: both in the first)
+      409            somebody else wrote: read again; if it still has as many replicas the same is tried again,
+                     else nothing is done, and the next look plans anew
+
+Nobody else's change of the number is overwritten. Stopped between the two, the record says of what number it was a
+move, and whoever starts next finds that it was not made (record.py).
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum
+from typing import Final
+
+import msgspec
+
+from kube.client.api_answer import Answer
+from scheduler.binding.trying import Requests, is_passing
+from scheduler.preemption.requests import MERGE
+from scheduler.profiles.gpu.tide.reading import WorkloadReader
+from scheduler.profiles.gpu.tide.workloads import (
+    JOB,
+    WorkloadState,
+    job_patch,
+    object_path,
+    read_scale,
+    record_patch,
+    scale_patch,
+    scale_path,
+)
+
+__all__ = ["Outcome", "Scaled", "scale"]
+
+_SECONDS: Final = 5.0
+_TRIES: Final = 4
+_PAUSE_SECONDS: Final = 0.1
+_CONFLICT: Final = 409
+
+
+class Outcome(Enum):
+    """What became of a move."""
+
+    DONE = "done"
+    CHANGED = "changed"  # it has another number by now, or is gone: to be planned anew
+    FAILED = "failed"
+
+
+@dataclass(frozen=True, slots=True)
+class Scaled:
+    """outcome, and of a failure why."""
+
+    outcome: Outcome
+    why: str = ""
+
+
+async def scale(
+    session: Requests,
+    reader: WorkloadReader,
+    state: WorkloadState,
+    replicas: int,
+    annotations: Mapping[str, str],
+    *,
+    label: bool,
+) -> Scaled:
+    """label: write the label of the tide as well, by which the workload is found while it has no pods."""
+    now: WorkloadState = state
+    for attempt in range(_TRIES):
+        answer = await _write(session, now, replicas, annotations, label)
+        if answer.is_success:
+            return Scaled(Outcome.DONE)
+        if answer.status != _CONFLICT and not is_passing(answer):
+            if answer.status == 404:
+                return Scaled(Outcome.CHANGED)
+            return Scaled(Outcome.FAILED, f"it cannot be scaled (grant patch on it and its scale): {_said(answer)}")
+        await asyncio.sleep(max(answer.retry_after_seconds, _PAUSE_SECONDS * 2**attempt))
+        again, read = await reader.again(now)
+        if again is None:
+            return Scaled(Outcome.CHANGED if read.is_success or read.status == 404 else Outcome.FAILED, _said(read))
+        if again.replicas == replicas:
+            return Scaled(Outcome.DONE)  # no answer came, but it was carried out
+        if again.replicas != state.replicas or again.is_over:
+            return Scaled(Outcome.CHANGED)
+        now = again
+    return Scaled(Outcome.FAILED, f"others keep changing it, or the API server does not answer: {_said(answer)}")
+
+
+async def _write(
+    session: Requests, state: WorkloadState, replicas: int, annotations: Mapping[str, str], label: bool
+) -> Answer:
+    path = object_path(state.kind, state.key)
+    if state.kind == JOB:
+        body = job_patch(state.resource_version, annotations, label, replicas)
+        return await session.request("PATCH", path, body, content_type=MERGE, seconds=_SECONDS)
+    body = record_patch(state.resource_version, annotations, label)
+    answer = await session.request("PATCH", path, body, content_type=MERGE, seconds=_SECONDS)
+    if not answer.is_success:
+        return answer
+    try:
+        _, version = read_scale(answer.body)  # of any object: its metadata
+    except msgspec.MsgspecError as error:
+        return Answer(422, text=f"the API server's answer cannot be read: {error}")
+    body = scale_patch(version, replicas)
+    return await session.request("PATCH", scale_path(state.kind, state.key), body, content_type=MERGE, seconds=_SECONDS)
+
+
+def _said(answer: Answer) -> str:
+    return answer.text or str(answer.status)

@@ -1,0 +1,94 @@
+"""The report of the tide -> body."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+from scheduler.profiles.gpu.tide.report import TideReport, ToldMove, ToldTraining
+from scheduler.profiles.gpu.tide.service.bodies import (
+    TideBody,
+    TideMoveBody,
+    TidePointBody,
+    TidePoolBody,
+    TideTrainingBody,
+)
+
+__all__ = ["tide_body"]
+
+
+def tide_body(report: TideReport, *, hours: float, namespace: str | None) -> TideBody:
+    """What lies within so many hours; trainings and moves of one namespace, if one is named."""
+    until = report.made + 3600 * hours
+
+    def is_meant(key: str) -> bool:
+        return namespace is None or key.startswith(f"{namespace}/")
+
+    return TideBody(
+        made=_moment(report.made),
+        no_forecast_because=report.no_forecast_because or None,
+        writes_nothing_because=report.writes or None,
+        pools=[_pool_body(report, at, until) for at in range(len(report.pools))],
+        trainings=[_training_body(one, report) for one in report.trainings if is_meant(one.training.key)],
+        moves=[_move_body(one) for one in report.moves if is_meant(one.move.training.key)],
+        ahead=[_move_body(one) for one in report.ahead if is_meant(one.move.training.key) and one.move.at <= until],
+        unread=dict(report.failures),
+    )
+
+
+def _pool_body(report: TideReport, at: int, until: float) -> TidePoolBody:
+    demand, levels = report.demand, report.levels
+    assert demand is not None and levels is not None and report.training is not None and report.others is not None
+    points = [
+        TidePointBody(
+            start=_moment(float(start)),
+            expected_gpus=round(float(demand.expected[at, slot]), 2),
+            needed_gpus=float(demand.need[at, slot]),
+            training_gpus=float(levels[at, slot]) if slot < levels.shape[1] else None,
+        )
+        for slot, start in enumerate(demand.starts[:-1])
+        if start <= until
+    ]
+    return TidePoolBody(
+        pool=report.pools[at],
+        capacity_gpus=float(demand.capacity[at]),
+        inference_gpus=round(float(report.others[at]), 3),
+        waiting_gpus=round(float(demand.waiting[at]), 3),
+        training_gpus=round(float(report.training[at]), 3),
+        ahead=points,
+    )
+
+
+def _training_body(told: ToldTraining, report: TideReport) -> TideTrainingBody:
+    one = told.training
+    return TideTrainingBody(
+        training=one.key,
+        pool=report.pools[one.pool],
+        gpus_per_replica=one.gpus,
+        replicas=one.replicas,
+        min_replicas=one.least,
+        max_replicas=one.most,
+        lead_seconds=one.lead,
+        stopped=one.taken,
+        pods_wait=one.waiting,
+        moves_today=told.moves_today,
+        mistakes=told.mistakes,
+    )
+
+
+def _move_body(told: ToldMove) -> TideMoveBody:
+    move = told.move
+    return TideMoveBody(
+        training=move.training.key,
+        kind=move.kind.value,
+        at=_moment(move.at),
+        before=move.before,
+        after=move.after,
+        gpus=move.gpus,
+        beyond_cap=move.beyond_cap,
+        why=told.why,
+        outcome=told.outcome,
+    )
+
+
+def _moment(seconds: float) -> datetime:
+    return datetime.fromtimestamp(seconds, UTC)

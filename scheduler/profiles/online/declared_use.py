@@ -1,0 +1,67 @@
+"""What pods declare to use beyond what they request, summed by node: for a gap that is judged by requests alone.
+
+A low-priority pod requests little, so that it fits beside others, and may use much; its annotation
+`forecast-scheduler.io/virtual-request` says so. A forecast has it already (scorer/predicted/profiles.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from forecast.arrays import Floats
+from forecast.resources import RESOURCES
+from kube.objects.objects import PodInfo
+from kube.tables.changes import Change, PodChange, one_by_one
+from kube.tables.state import ClusterState
+from scheduler.profiles.online.upper_bounds import GAP_RESOURCES
+from scorer.follower import NodesAndPodsOnly
+from scorer.predicted.declared import declared_amounts
+from scorer.predicted.growing import grown
+
+__all__ = ["DeclaredUse"]
+
+
+class DeclaredUse(NodesAndPodsOnly):
+    """Sums by node, kept up to date pod by pod. Implements scorer.follower.Follower; attach it without kinds."""
+
+    def __init__(self, state: ClusterState) -> None:
+        self._state = state
+        self._pods: dict[str, tuple[int, Floats]] = {}  # by UID: row, beyond its request
+        self._sums = np.zeros((0, len(GAP_RESOURCES)))
+        self.rebuild()
+
+    def beyond_requests(self) -> Floats:
+        """(n_rows, len(GAP_RESOURCES)) base units."""
+        self._sums = grown(self._sums, self._state.n_rows)
+        return self._sums[: self._state.n_rows]
+
+    def apply(self, changes: Sequence[Change]) -> None:
+        """See Follower."""
+        for change in one_by_one(changes):
+            if isinstance(change, PodChange):
+                self._remove(change.pod.uid)
+                if change.after is not None:
+                    self._add(change.pod, change.after.node)
+
+    def rebuild(self) -> None:
+        """See Follower."""
+        self._pods.clear()
+        self._sums[:] = 0.0
+        for uid, seat in self._state.seat_of.items():
+            self._add(self._state.pods[uid], seat.node)
+
+    def _add(self, pod: PodInfo, row: int) -> None:
+        amounts = dict(declared_amounts(pod))
+        requested = [pod.requests.get(RESOURCES[r].name, 0.0) for r in GAP_RESOURCES]
+        beyond = np.maximum(np.array([amounts.get(r, 0.0) for r in GAP_RESOURCES]) - requested, 0.0)
+        if beyond.any():
+            self._pods[pod.uid] = (row, beyond)
+            self._sums = grown(self._sums, row + 1)
+            self._sums[row] += beyond
+
+    def _remove(self, uid: str) -> None:
+        row, beyond = self._pods.pop(uid, (0, None))
+        if beyond is not None:
+            self._sums[row] -= beyond

@@ -1,0 +1,41 @@
+"""What owners hold, as metrics: not more of them than a queue tells owners apart (queue_of.py)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from prometheus_client.core import GaugeMetricFamily, Metric
+from prometheus_client.registry import Collector
+
+from scheduler.queues.shares import Shares
+
+__all__ = ["ShareGauges"]
+
+_LABELS = ["queue", "owner"]
+
+
+class ShareGauges(Collector):
+    """For any thread."""
+
+    def __init__(self, shares: Shares) -> None:
+        self._shares = shares
+
+    def describe(self) -> list[Metric]:
+        """Nothing: registering must not ask anybody."""
+        return []
+
+    def collect(self) -> Iterator[Metric]:
+        """Ask once."""
+        pods = GaugeMetricFamily(
+            "forecast_queue_owner_pods", "Pods in queues that have a node, by queue and owner.", labels=_LABELS
+        )
+        share = GaugeMetricFamily(
+            "forecast_queue_owner_dominant_share",
+            "Largest share that the owner's pods in a queue request of any resource of the cluster, 0..1.",
+            labels=_LABELS,
+        )
+        for one in self._shares.report():
+            pods.add_metric([one.queue, one.owner], one.n_pods)
+            share.add_metric([one.queue, one.owner], one.share)
+        yield pods
+        yield share

@@ -1,0 +1,66 @@
+"""What is popped as one of the pods that wait in queues.
+
+    in a PodGroup        the gang, in the flow of its first pod
+    of no queue          its controller's pods, in the flow "online"
+    of a queue           its controller's pods, by due time, in the flow of the queue or of its owner
+    a job's, of a queue  all that wait of one owner in one queue with the same priority and due time
+
+Not the pods of one Job: a storm is many Jobs of few pods each, and what is popped together is placed together. The
+order of a queue needs nothing finer: it decides between owners, priorities and due times.
+
+Of FIFO among jobs that leaves: a turn takes pods of the owner who waits longest, some of whom may be younger than the
+next owner's. Pods of one Job are due at the same time, since durations count from the Job. The many Jobs of a storm,
+and pods without a Job, are due by the second that each was created in: due times count in steps of 10 s, rounded to
+the earlier one.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Final
+
+from kube.objects.objects import PodInfo
+from scheduler.queue.unit import UnitOf, Units, unit_by_owner
+from scheduler.queues.queue_of import QueueOf
+
+__all__ = ["ONLINE_FLOW", "QueueUnits"]
+
+ONLINE_FLOW: Final = "online"
+"""Of pods of no queue: services, unless the settings say otherwise. Flows of queues have a '/' in their names."""
+
+_DUE_STEP: Final = 10.0
+
+
+class QueueUnits:
+    """Implements Units."""
+
+    def __init__(
+        self,
+        gangs: Units | None,
+        *,
+        is_job: Callable[[PodInfo], bool],
+        due: Callable[[PodInfo], float],
+        queue_of: QueueOf,
+    ) -> None:
+        """
+        gangs  : says of any pod which gang or controller it is of; None = there are no gangs
+        is_job : whether the job profile places the pod
+        due    : unix seconds, the latest moment the pod may start; inf = whenever. Quick, and no exceptions
+        """
+        self._gangs, self._is_job, self._due, self._queue_of = gangs, is_job, due, queue_of
+
+    def unit_of(self, pod: PodInfo) -> UnitOf:
+        """See Units."""
+        of = unit_by_owner(pod) if self._gangs is None else self._gangs.unit_of(pod)
+        member = self._queue_of.of(pod)
+        if member is None:
+            return UnitOf(of.key, of.since, of.is_gang, ONLINE_FLOW)
+        due = self._due(pod)
+        due = due // _DUE_STEP * _DUE_STEP if math.isfinite(due) else math.inf
+        flow = self._queue_of.flow_of(member)
+        if of.is_gang:
+            return UnitOf(of.key, of.since, True, flow, due)
+        # No name of a PodGroup, "namespace/name", has a colon in it.
+        unit = f"jobs:{member.queue}/{member.owner}" if self._is_job(pod) else f"{of.key}@{flow}"
+        return UnitOf(f"{unit}@{due:.0f}" if due < math.inf else unit, None, False, flow, due)

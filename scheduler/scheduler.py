@@ -1,0 +1,261 @@
+"""The scheduling loop: pops units, lets the cycle decide under the lock of the tables, and acts on what it decided.
+
+    queue --pop--> cycle --placed----> BindingCycles --> settling.py
+      ^                 |--rejected--> queue, condition and event
+      |                 +--unfinished> queue, at once
+      +-------- events of the cluster (following.py)
+
+Decides only while `may_schedule`: the tables were read, and this replica leads. Nothing is kept outside the API
+server that a restart would have to find again.
+"""
+
+from __future__ import annotations
+
+import heapq
+import logging
+import math
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+from placement.cluster_events import ClusterEvent, EventKind
+from placement.filters.filter import ClusterView
+from scheduler.cycle.cycle import SchedulingCycle
+from scheduler.cycle.decisions import Decisions, Rejected
+from scheduler.cycle.placing import Placer
+from scheduler.following import ClusterFollower
+from scheduler.gangs.directory import GATE
+from scheduler.metrics import AttemptResult, SchedulingMetrics
+from scheduler.queue.queued import Part, Popped
+from scheduler.queue.scheduling_queue import SchedulingQueue
+from scheduler.settling import Settling, Telling
+from scorer.scorer import Scorer
+
+__all__ = ["LoopOptions", "Scheduler"]
+
+logger = logging.getLogger(__name__)
+
+_IDLE_SECONDS: Final = 0.2
+_MOST_UNFINISHED: Final = 4096
+"""Bindings that wait or are under way; beyond that nothing more is decided: who decides later knows more."""
+
+_LOOK_AROUND_SECONDS: Final = 15.0
+_GATED_SECONDS: Final = 30.0
+"""A pod that waits for so long to be let into the queue is told why: those of a group rarely come all at once."""
+
+_LOST_SECONDS: Final = 60.0
+"""A pod that was popped so long ago, and is neither assumed nor being bound, was lost by a mistake of ours."""
+
+
+@dataclass(frozen=True, slots=True)
+class LoopOptions:
+    """
+    batch        : most pods of a unit placed in one cycle; a gang is placed whole
+    bounded_scan : nodes looked at beyond the pods of a batch, 0 = all
+    gather       : seconds between the first of two cycles and the second, if the queue was empty between them: what
+                   comes meanwhile is placed together. A pod that comes after a pause does not wait
+    """
+
+    batch: int = 1024
+    bounded_scan: int = 0
+    gather: float = 0.0
+
+
+class Scheduler:
+    """One thread that decides."""
+
+    def __init__(
+        self,
+        scorer: Scorer,
+        view: ClusterView,
+        queue: SchedulingQueue,
+        follower: ClusterFollower,
+        cycle: SchedulingCycle,
+        settling: Settling,
+        *,
+        telling: Telling,
+        may_schedule: Callable[[], bool],
+        policies: Callable[[], object] = lambda: None,
+        metrics: SchedulingMetrics,
+        options: LoopOptions | None = None,
+        clock: Callable[[], float] = time.time,
+        stopwatch: Callable[[], float] = time.perf_counter,
+    ) -> None:
+        """
+        may_schedule : quick; asked before every unit
+        policies     : another object whenever policies have changed
+        """
+        self._scorer, self._view = scorer, view
+        self._queue, self._follower, self._cycle, self._settling = queue, follower, cycle, settling
+        self._telling, self._may_schedule, self._policies = telling, may_schedule, policies
+        self._metrics, self._options = metrics, options or LoopOptions()
+        self._clock, self._stopwatch = clock, stopwatch
+        self._scan_from = 0
+        self._popped_at = -math.inf  # by the stopwatch
+        self._again: list[tuple[float, str]] = []  # pods to be looked at again at a time of the queue, a heap
+        self._forecast: object = None
+        self._policies_seen = policies()
+        self._looked_around = clock()
+        self._paused: set[str] = set()  # UIDs of pods that were told that they are
+        self._stopping = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="scheduling", daemon=True)
+        self._last_round: float | None = None  # by the stopwatch
+
+    def start(self) -> None:
+        """Begin."""
+        self._thread.start()
+
+    def stop(self, timeout: float = 5.0) -> None:
+        """Decide no more; what was decided goes on."""
+        self._stopping.set()
+        self._queue.close()
+        if self._thread.is_alive():
+            self._thread.join(timeout)
+
+    def since_round(self) -> float | None:
+        """Seconds since the loop last went round, idle or not; None = it has not begun."""
+        return None if self._last_round is None else self._stopwatch() - self._last_round
+
+    def tick(self) -> None:
+        """Every second or so: backoffs that are over, another forecast, other policies, pods to be looked at again."""
+        self._queue.tick()
+        now = self._clock()
+        with self._scorer.reading() as cluster:
+            predicted = cluster.predicted
+            forecast = None if predicted is None else (id(predicted), predicted.horizon.today, predicted.horizon.slot)
+            if forecast != self._forecast:
+                self._forecast = forecast
+                self._queue.happened(ClusterEvent(EventKind.FORECAST_CHANGED))
+            if (policies := self._policies()) is not self._policies_seen:
+                self._policies_seen = policies
+                self._queue.happened(ClusterEvent(EventKind.TIMEOUT))  # whatever rejected them may be gone
+            while self._again and self._again[0][0] <= self._queue.now():
+                pod = cluster.state.pods.get(heapq.heappop(self._again)[1])
+                if pod is not None:
+                    self._queue.happened(ClusterEvent(EventKind.UNSCHEDULED_POD_CHANGED, pod=pod))
+        if abs(now - self._looked_around) >= _LOOK_AROUND_SECONDS:
+            self._looked_around = now
+            self._look_around(now)
+
+    def round(self) -> bool:
+        """Pop one unit and deal with it; False = there was none."""
+        began = self._stopwatch()
+        popped = self._queue.pop(most=self._options.batch, wait_seconds=0.0)
+        if popped is None and self._rests(began):
+            began = self._stopwatch()
+            popped = self._queue.pop(most=self._options.batch, wait_seconds=0.0)
+        if popped is not None:
+            self._metrics.observe_stage("pop", self._stopwatch() - began)
+        elif not self._stopping.is_set():
+            popped = self._queue.pop(most=self._options.batch, wait_seconds=0.5)
+        if popped is None:
+            return False
+        self._popped_at = self._stopwatch()
+        self._decide(popped)
+        return True
+
+    # Inside
+
+    def _rests(self, now: float) -> bool:
+        """Wait for what comes soon after the last unit; False = that is long ago."""
+        left = self._popped_at + self._options.gather - now
+        return left > 0 and not self._stopping.wait(left)
+
+    def _run(self) -> None:
+        while not self._stopping.is_set():
+            self._last_round = self._stopwatch()
+            try:
+                if not self._may_schedule():
+                    self._stopping.wait(_IDLE_SECONDS)
+                elif self._settling.unfinished >= _MOST_UNFINISHED:
+                    self._stopping.wait(0.005)
+                else:
+                    self.round()
+            except Exception:
+                logger.exception("a round of the scheduling loop failed")
+                self._stopping.wait(_IDLE_SECONDS)
+
+    def _decide(self, popped: Popped) -> None:
+        began = self._stopwatch()
+        try:
+            with self._scorer.changing() as cluster:
+                with self._follower.trying():
+                    placer = Placer(
+                        self._view,
+                        cluster,
+                        self._scorer.level()[0],
+                        until=self._settling.until,
+                        bounded_scan=self._options.bounded_scan,
+                        scan_from=self._scan_from,
+                    )
+                    decisions = self._cycle.run(popped, placer)
+                self._scan_from = placer.scan_from
+                # Before anybody can delete one of them: that its room is free again has to be told, too.
+                self._follower.placed([queued.pod for queued, _ in decisions.placed])
+        except Exception as error:
+            logger.exception("a scheduling cycle failed", extra={"unit": popped.key})
+            self._give_up(popped, f"a scheduling cycle failed: {type(error).__name__}, the log says more")
+            return
+        self._metrics.observe_stage("cycle", self._stopwatch() - began)
+        self._act(decisions)
+
+    def _give_up(self, popped: Popped, message: str) -> None:
+        """It raised where no plugin was asked: nothing of the unit may stay where it is."""
+        self._settling.give_back([queued.pod for queued in popped.pods])
+        self._reject(Rejected(popped.pods, frozenset(), message))
+
+    def _act(self, decisions: Decisions) -> None:
+        for uid in decisions.gone:
+            self._queue.remove(uid)
+        if decisions.placed:
+            self._settling.bind(decisions.placed)
+        for rejected in decisions.rejected:
+            self._reject(rejected)
+        self._queue.returned(decisions.unfinished)
+        if decisions.looked_for_victims:
+            self._metrics.looked_for_victims(decisions.looked_for_victims)
+
+    def _reject(self, rejected: Rejected) -> None:
+        is_error = not rejected.by
+        if not rejected.pods:
+            return
+        result = AttemptResult.ERROR if is_error else AttemptResult.UNSCHEDULABLE
+        self._metrics.attempt(result, rejected.pods[0].pod.scheduler_name, len(rejected.pods))
+        if is_error:
+            self._queue.failed(rejected.pods)
+        else:
+            with self._scorer.reading():  # hints read what the lock guards
+                self._queue.rejected(rejected.pods, rejected.by, rejected.message)
+        for queued in rejected.pods:
+            # Past the timeout of its gang the gate has closed, and its message names the timeout and the attempt.
+            message = queued.message if GATE in queued.rejected_by else rejected.message
+            self._telling.failed(queued.pod, message, reason="SchedulerError" if is_error else "Unschedulable")
+            if rejected.retry_seconds > 0:
+                heapq.heappush(self._again, (self._queue.now() + rejected.retry_seconds, queued.pod.uid))
+
+    def _look_around(self, now: float) -> None:
+        """Tell pods that are kept out of the queue why, and find those that were lost."""
+        lost, paused = list[str](), set[str]()
+        for one in self._queue.waiting():
+            if one.part is Part.GATED and not one.pod.gates and now - one.arrived > _GATED_SECONDS:
+                if not one.is_paused:
+                    self._telling.failed(one.pod, one.message)
+                    continue
+                paused.add(one.uid)
+                if one.uid not in self._paused:  # its gate may change its mind about when every ten seconds
+                    self._telling.paused(one.pod, one.message, by=next(iter(one.rejected_by), ""))
+            elif one.part is Part.IN_FLIGHT and now - one.since > _LOST_SECONDS:
+                lost.append(one.uid)
+        self._paused = paused
+        for uid in lost:
+            if self._settling.knows(uid):
+                continue
+            with self._scorer.reading() as cluster:
+                pod = cluster.state.pods.get(uid)
+                if pod is None or not self._follower.is_to_be_placed(pod) or uid in cluster.assumed:
+                    continue
+                logger.error("a pod was lost between queue and binding, it is queued again", extra={"pod": pod.name})
+                self._queue.remove(uid)
+                self._queue.put(pod)

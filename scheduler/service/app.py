@@ -1,0 +1,55 @@
+"""The scheduling process as an application: its own routes, and the scorer's that change nothing.
+
+Left out are /v1/scores and /v1/charges, by which another scheduler says where its pod will probably go: what is assumed
+of our pods is the loops' matter alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import partial
+
+from fastapi import APIRouter, FastAPI
+from prometheus_client.registry import Collector
+
+from scheduler.metrics import SchedulingMetrics
+from scheduler.service.answers import SchedulingApi
+from scheduler.service.openapi import describe
+from scheduler.service.routes import queue, state
+from scheduler.service.state import SchedulingService
+from scorer.answers import ScorerApi
+from scorer.service.app import assembled
+from scorer.service.metrics import ServiceMetrics
+from scorer.service.options import ServiceOptions
+from scorer.service.routes import forecasts, scores
+from scorer.service.routes import state as scorer_state
+from scorer.service.routes.page import page_router
+from serving.kubernetes_access import KubernetesAccess
+
+__all__ = ["create_app"]
+
+
+def create_app(
+    scorer: ScorerApi,
+    scheduling: SchedulingApi,
+    metrics: SchedulingMetrics,
+    options: ServiceOptions | None = None,
+    *,
+    access: KubernetesAccess | None = None,
+    collectors: Iterable[Collector] = (),
+    routers: Iterable[APIRouter] = (),
+    bodies: Iterable[type] = (),
+) -> FastAPI:
+    """The process as an ASGI application. Raises InputError where a token file cannot be used.
+
+    metrics    : told by the loops, exported here
+    access     : who may ask beside whoever has a token of the files; None = nobody
+    collectors : further metrics to export
+    routers    : of profiles that have routes of their own; bodies: what these answer, for the OpenAPI document
+    """
+    options = options or ServiceOptions()
+    exported = ServiceMetrics(scorer, options, [*metrics.collectors, *collectors], stages=metrics.stages)
+    service = SchedulingService(scorer, options, exported, scheduling=scheduling)
+    own = (queue.router, state.router, scores.explaining, forecasts.router, scorer_state.router, page_router())
+    described = partial(describe, more=tuple(bodies))
+    return assembled("forecast-scheduler schedule", service, (*own, *routers), described, access)

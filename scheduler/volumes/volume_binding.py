@@ -1,0 +1,163 @@
+"""Plugin VolumeBinding: claims that waited for their first consumer get their volumes, and then the pod is bound.
+
+    cycle     reserve      chooses: a free volume, or the node for which one is made; assumed in the tables at once
+    binding   pre_bind     writes it to the API server, and waits until the volume controllers have bound the claims
+    failure   unreserve    what is assumed is taken back; what was written stays, as with kube-scheduler
+
+Source: framework/plugins/volumebinding of Kubernetes (Reserve, PreBind, Unreserve). Needs patch on persistentvolumes
+and persistentvolumeclaims. The filter of the same name says where a pod can go.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable
+from contextlib import AbstractContextManager, suppress
+from typing import Final
+
+from kube.objects.objects import PodInfo
+from kube.objects.storage_objects import ClaimInfo, VolumeInfo
+from placement.filters.filter import ClusterView
+from placement.index.provisioning_failures import ProvisioningFailures
+from placement.status import SUCCESS, Code, Status
+from scheduler.binding.trying import Requests, request_again
+from scheduler.volumes.choice import VolumeChoice, volume_choice
+from scheduler.volumes.progress import NAME
+from scheduler.volumes.requests import node_patch, reference_patch, version_in
+from scheduler.volumes.waiting import VolumeWaits
+
+__all__ = ["BIND_SECONDS", "VolumeBinding"]
+
+BIND_SECONDS: Final = 600.0
+"""bindTimeoutSeconds of kube-scheduler."""
+_FAILURE_SECONDS: Final = 240.0
+"""Shorter than the five minutes after which pods that wait are looked at again in any case."""
+_MARGIN_SECONDS: Final = 60.0
+_MERGE: Final = "application/merge-patch+json"
+_AT_ONCE: Final = 32
+
+
+class _Failed(Exception):
+    """Something was not written."""
+
+
+class VolumeBinding:
+    """Implements Reserve and AwaitedPreBind; `waits` is to be attached to the tables.
+
+    locked : takes the lock of the tables
+    keep   : told the UID of a pod and until when (unix seconds) it is to stay assumed; under the lock
+    """
+
+    name = NAME
+
+    def __init__(
+        self,
+        session: Requests,
+        view: ClusterView,
+        *,
+        locked: Callable[[], AbstractContextManager[object]],
+        keep: Callable[[str, float], None],
+        seconds: float = BIND_SECONDS,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self._session, self._view, self._locked, self._keep = session, view, locked, keep
+        self._seconds, self._clock = seconds, clock
+        self.waits: Final = VolumeWaits(view)
+        self._choices: dict[str, VolumeChoice] = {}  # by UID, changed under the lock of the tables
+        self._gate: Final = asyncio.Semaphore(_AT_ONCE)
+        view.index.storage.failures = ProvisioningFailures(seconds=_FAILURE_SECONDS, clock=clock)
+
+    def reserve(self, pod: PodInfo, node: str) -> Status:
+        """See Reserve; under the lock of the tables."""
+        if not pod.volumes:
+            return SUCCESS
+        choice = volume_choice(pod, node, self._view)
+        if choice is None:
+            return SUCCESS
+        if isinstance(choice, str):
+            return Status(Code.UNSCHEDULABLE, self.name, choice)
+        self._choices[pod.uid] = choice
+        for item in _assumed_by(choice):
+            self._view.index.storage.assume(item)
+        self._keep(pod.uid, self._clock() + self._seconds + _MARGIN_SECONDS)
+        return SUCCESS
+
+    def unreserve(self, pod: PodInfo, node: str) -> None:
+        """See Reserve."""
+        if pod.uid not in self._choices:
+            return
+        with self._locked():
+            choice = self._choices.get(pod.uid)
+            if choice is not None and choice.node == node:
+                del self._choices[pod.uid]
+                for item in reversed(_assumed_by(choice)):
+                    self._view.index.storage.revert(item)
+
+    def concerns(self, pod: PodInfo) -> bool:
+        """See AwaitedPreBind."""
+        return pod.uid in self._choices
+
+    async def pre_bind(self, pod: PodInfo, node: str) -> Status:
+        """See AwaitedPreBind."""
+        choice = self._choices.get(pod.uid)
+        if choice is None or choice.node != node:
+            return Status(Code.ERROR, self.name, "what was reserved is gone")
+        loop, over = asyncio.get_running_loop(), asyncio.Event()
+        said: list[Status] = []
+
+        def tell(status: Status) -> None:
+            said.append(status)
+            with suppress(RuntimeError):  # the loop has ended, and who waits with it
+                loop.call_soon_threadsafe(over.set)
+
+        try:
+            async with asyncio.timeout(self._seconds):
+                written = await self._write(choice)
+                await asyncio.to_thread(self._wait, choice, written, tell)  # the loop must not wait for the lock
+                await over.wait()
+        except _Failed as error:
+            return Status(Code.ERROR, self.name, f"binding volumes: {error}")
+        except TimeoutError:
+            return Status(Code.ERROR, self.name, f"binding volumes: they were not bound in {self._seconds:g} s")
+        finally:
+            if not said:
+                await asyncio.shield(asyncio.to_thread(self._give_up, pod.uid))
+        if said[0].is_success:
+            self._choices.pop(pod.uid, None)
+        return said[0]
+
+    # Inside
+
+    def _wait(self, choice: VolumeChoice, written: dict[str, str], tell: Callable[[Status], None]) -> None:
+        with self._locked():
+            self.waits.add(choice, written, tell)
+
+    def _give_up(self, uid: str) -> None:
+        with self._locked():
+            self.waits.remove(uid)
+
+    async def _write(self, choice: VolumeChoice) -> dict[str, str]:
+        """resourceVersions of what was written. Raises _Failed."""
+        written = {}
+        for one in choice.existing:
+            if one.chosen is not None:
+                written[one.volume.name] = await self._patch(*reference_patch(one))
+        for chosen in choice.to_provision:
+            if chosen.chosen is not None:
+                key = f"{chosen.claim.namespace}/{chosen.claim.name}"
+                written[key] = await self._patch(*node_patch(chosen, choice.node))
+        return written
+
+    async def _patch(self, path: str, body: bytes) -> str:
+        """Tried again while it is not known what became of it: had it been carried out, the second is refused, and the
+        pod placed anew."""
+        async with self._gate:
+            answer = await request_again(self._session, "PATCH", path, lambda: body, content_type=_MERGE)
+        if not answer.is_success:
+            raise _Failed(f"PATCH {path}: {answer.text or answer.status}")
+        return version_in(answer.body)
+
+
+def _assumed_by(choice: VolumeChoice) -> list[ClaimInfo | VolumeInfo]:
+    return [one.chosen for one in choice.all if one.chosen is not None]

@@ -1,0 +1,1 @@
+"""What every HTTP service here shares: limits, tokens, TLS, probes, errors."""

@@ -1,0 +1,251 @@
+"""Whether the API server would let the bearer of a token send a request here: reviews, remembered and limited.
+
+A review costs the API server a call, so nobody may cause many:
+
+- what is allowed is remembered for a minute, what is not for five seconds, so many of each: a flood of made-up tokens
+  pushes out other made-up tokens;
+- the same question that is being asked already is waited for, not asked again;
+- a few reviews are under way at once; of one address so many may wait, of all together so many. More are told to come
+  back, at the cost of a look into a table;
+- tokens that were let in within ten minutes wait and are reviewed in places of their own: a flood of others does not
+  keep them from being reviewed again. Who is new, or shows a renewed token, waits with the others.
+
+Nobody is let in on a guess: where the API server is away, remembered answers count until their time, then none does.
+But for OUTAGE_PATHS: who was let in there stays so for an hour of reviews that fail. Prometheus would lose us otherwise
+just when our metrics say that the API server is away. A review that says no ends it at once.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import hmac
+import logging
+import secrets
+import time
+from collections import Counter
+from collections.abc import Callable, Collection, Coroutine
+from dataclasses import dataclass, fields
+from enum import Enum
+from typing import Any, Final, TypeVar, cast
+
+import anyio
+import anyio.to_thread
+
+from forecast.errors import InputError
+from serving.kubernetes_reviews import (
+    ACCESS_REVIEWS,
+    TOKEN_REVIEWS,
+    Ask,
+    ReviewFailed,
+    User,
+    access_review,
+    is_allowed,
+    token_review,
+    user_of,
+)
+from serving.quiet_log import Quiet, QuietLog
+from serving.timed_cache import TimedCache
+
+__all__ = ["OUTAGE_PATHS", "AccessLimits", "KubernetesAccess", "Verdict"]
+
+logger = logging.getLogger(__name__)
+
+Found = TypeVar("Found")
+
+OUTAGE_PATHS: Final = frozenset({("get", "/metrics")})
+"""(verb, path) that whoever was allowed to may go on asking while reviews fail: they cost little, write nothing."""
+
+_QUIET_SECONDS = 60.0
+_LONGEST_TOKEN = 16_384
+"""Bytes. Tokens of service accounts have about 1,000; those of identity providers with many groups some thousands."""
+_LONGEST_PATH = 1024
+
+
+class Verdict(Enum):
+    """nobody: the token is nobody's; unknown: the API server cannot be asked now; busy: too many wait for it."""
+
+    ALLOWED = "allowed"
+    NOBODY = "nobody"
+    FORBIDDEN = "forbidden"
+    UNKNOWN = "unknown"
+    BUSY = "busy"
+
+
+@dataclass(frozen=True, slots=True)
+class AccessLimits:
+    """How long answers count, and how many questions there may be.
+
+    allowed_seconds : a token that is withdrawn, or a right, counts for so long after it was last reviewed
+    refused_seconds : a right that is granted counts after so long
+    most            : answers remembered, of each kind
+    at_once         : reviews under way
+    waiting         : requests that wait for a review; waiting_of_one: those from one address
+    familiar_seconds: a token is familiar for so long after a review let it in; familiar ones have as many waiting
+                      places of their own, and familiar_at_once reviews under way besides
+    outage_seconds  : a token that a review let in to one of OUTAGE_PATHS counts there for so long while reviews fail,
+                      and is as familiar there
+    """
+
+    allowed_seconds: float = 60.0
+    refused_seconds: float = 5.0
+    most: int = 1000
+    at_once: int = 8
+    waiting: int = 128
+    waiting_of_one: int = 16
+    familiar_seconds: float = 600.0
+    familiar_at_once: int = 4
+    outage_seconds: float = 3600.0
+
+    def __post_init__(self) -> None:
+        for field in fields(self):
+            if not getattr(self, field.name) > 0:
+                raise InputError(f"{field.name} is {getattr(self, field.name)}: it must be above 0")
+
+    @property
+    def reviews(self) -> int:
+        """Under way at once, all together."""
+        return self.at_once + self.familiar_at_once
+
+
+class KubernetesAccess:
+    """For one event loop. audiences: tokens must be meant for one of them; none = for the API server itself."""
+
+    def __init__(
+        self,
+        ask: Ask,
+        audiences: Collection[str] = (),
+        limits: AccessLimits | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._ask, self._audiences, self._limits = ask, tuple(audiences), limits or AccessLimits()
+        self._clock = clock
+        limits, allowed, refused = self._limits, self._limits.allowed_seconds, self._limits.refused_seconds
+        self._users: TimedCache[bytes, User] = TimedCache(seconds=allowed, most=limits.most, clock=clock)
+        self._nobody: TimedCache[bytes, bool] = TimedCache(seconds=refused, most=limits.most, clock=clock)
+        self._may: TimedCache[tuple[User, str, str], bool] = TimedCache(seconds=allowed, most=limits.most, clock=clock)
+        self._may_not: TimedCache[tuple[User, str, str], bool] = TimedCache(
+            seconds=refused, most=limits.most, clock=clock
+        )
+        self._let_in: TimedCache[bytes, bool] = TimedCache(
+            seconds=limits.familiar_seconds, most=limits.most, clock=clock
+        )
+        self._through_outages: TimedCache[tuple[bytes, str, str], bool] = TimedCache(
+            seconds=limits.outage_seconds, most=limits.most, clock=clock
+        )
+        # Tokens are not kept, nor anything by which a token could be recognized elsewhere.
+        self._salt = secrets.token_bytes(32)
+        self._queues = {False: _Queue(limits.at_once), True: _Queue(limits.familiar_at_once)}
+        self._log = QuietLog(logger, Quiet(_QUIET_SECONDS, clock))
+
+    async def verdict(self, token: bytes, verb: str, path: str, address: str = "") -> Verdict:
+        """Whether whoever shows this token may. verb: HTTP method in lower case; address: where the request is from."""
+        if not token or len(token) > _LONGEST_TOKEN or not token.isascii():
+            return Verdict.NOBODY
+        if len(path) > _LONGEST_PATH:
+            return Verdict.FORBIDDEN
+        key = self._key(token)
+        known = self._remembered(key, verb, path)
+        if known is not None:
+            return known
+        is_familiar = bool(self._let_in.get(key) or self._through_outages.get((key, verb, path)))
+        limits, queue = self._limits, self._queues[is_familiar]
+        if queue.waiting.total() >= limits.waiting or queue.waiting[address] >= limits.waiting_of_one:
+            return Verdict.BUSY
+        queue.waiting[address] += 1
+        try:
+            verdict = await self._reviewed(queue, key, token, verb, path)
+            self._note(key, verb, path, verdict)
+            return verdict
+        except ReviewFailed as error:
+            self._say(error)
+            return Verdict.ALLOWED if self._through_outages.get((key, verb, path)) else Verdict.UNKNOWN
+        finally:
+            queue.waiting[address] -= 1
+            if not queue.waiting[address]:
+                del queue.waiting[address]
+
+    def _note(self, key: bytes, verb: str, path: str, verdict: Verdict) -> None:
+        """What reviews said last is what counts while they fail. A token that is nobody's is so on every path."""
+        for known in OUTAGE_PATHS if verdict is Verdict.NOBODY else OUTAGE_PATHS & {(verb, path)}:
+            if verdict is Verdict.ALLOWED:
+                self._through_outages.put((key, *known), True)
+            else:
+                self._through_outages.forget((key, *known))
+
+    def _key(self, token: bytes) -> bytes:
+        return hmac.digest(self._salt, token, hashlib.sha256)
+
+    def _remembered(self, key: bytes, verb: str, path: str) -> Verdict | None:
+        if self._nobody.get(key):
+            return Verdict.NOBODY
+        user = self._users.get(key)
+        if user is None:
+            return None
+        if self._may.get((user, verb, path)):
+            return Verdict.ALLOWED
+        return Verdict.FORBIDDEN if self._may_not.get((user, verb, path)) else None
+
+    async def _reviewed(self, queue: _Queue, key: bytes, token: bytes, verb: str, path: str) -> Verdict:
+        user = self._users.get(key)
+        if user is None:
+            user = await self._once(queue, key, lambda: self._user(queue, key, token.decode()))
+        if user is None:
+            return Verdict.NOBODY
+        asked = (user, verb, path)
+        if not self._may.get(asked) and not await self._once(queue, asked, lambda: self._allowed(queue, asked)):
+            return Verdict.FORBIDDEN
+        self._let_in.put(key, True)
+        return Verdict.ALLOWED
+
+    async def _user(self, queue: _Queue, key: bytes, token: str) -> User | None:
+        found = await self._posted(queue, TOKEN_REVIEWS, token_review(token, self._audiences))
+        user = user_of(*found, self._audiences)
+        if user is None:
+            self._nobody.put(key, True)
+        else:
+            self._users.put(key, user)
+        return user
+
+    async def _allowed(self, queue: _Queue, asked: tuple[User, str, str]) -> bool:
+        allowed = is_allowed(*await self._posted(queue, ACCESS_REVIEWS, access_review(*asked)))
+        (self._may if allowed else self._may_not).put(asked, True)
+        return allowed
+
+    async def _once(self, queue: _Queue, key: object, review: Callable[[], Coroutine[Any, Any, Found]]) -> Found:
+        """What the review finds; the one that is under way where there is one. Whoever hangs up does not end it."""
+        task = queue.under_way.get(key)
+        if task is None:
+            task = asyncio.get_running_loop().create_task(review())
+            queue.under_way[key] = task
+            task.add_done_callback(lambda done: queue.done(key, done))
+        return cast(Found, await asyncio.shield(task))
+
+    async def _posted(self, queue: _Queue, path: str, body: bytes) -> tuple[int, bytes]:
+        return await anyio.to_thread.run_sync(self._ask, path, body, limiter=queue.limiter)
+
+    def _say(self, error: ReviewFailed) -> None:
+        self._log.log(logging.WARNING, "nobody can be let in who is not known yet: %s", error)
+
+
+class _Queue:
+    """Who waits for a review, by address, and the reviews that are under way; so many at once."""
+
+    def __init__(self, at_once: int) -> None:
+        self._at_once = at_once
+        self._limiter: anyio.CapacityLimiter | None = None
+        self.waiting: Counter[str] = Counter()
+        self.under_way: dict[object, asyncio.Task[Any]] = {}
+
+    @property
+    def limiter(self) -> anyio.CapacityLimiter:
+        """Belongs to the event loop, which does not run yet when this is made."""
+        if self._limiter is None:
+            self._limiter = anyio.CapacityLimiter(self._at_once)
+        return self._limiter
+
+    def done(self, key: object, task: asyncio.Task[Any]) -> None:
+        """The review has ended."""
+        del self.under_way[key]
+        if not task.cancelled():
+            task.exception()  # whoever waited has it; nobody may have

@@ -1,0 +1,153 @@
+from __future__ import annotations
+
+import ssl
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+import yaml
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec, ed25519
+from cryptography.x509.oid import NameOID
+
+from admission.certificates.authority import (
+    Pair,
+    is_ours,
+    is_signed_by,
+    issue,
+    names_of,
+    new_authority,
+    read_certificates,
+    read_pair,
+    to_pem,
+)
+from tests.admission.certificates.certificate_world import NAME, START, shake_hands, trusts
+
+NAMES = (NAME, "hook.shop", "127.0.0.1", "::1")
+YEAR, MONTH = timedelta(days=365), timedelta(days=30)
+OURS = "forecast-scheduler webhook authority"
+_CERT_MANAGER = (
+    Path(__file__).parents[3] / "deploy" / "components" / "webhook-certificate-by-cert-manager" / "certificates.yaml"
+)
+_COMMON_NAMES_OF_CERT_MANAGER = [
+    one["spec"]["commonName"] for one in yaml.safe_load_all(_CERT_MANAGER.read_text()) if one["spec"].get("isCA")
+]
+
+
+@pytest.fixture(scope="module")
+def authority() -> Pair:
+    return new_authority(datetime.now(UTC), YEAR)
+
+
+def pem_file(directory: Path, pair: Pair) -> Path:
+    path = directory / "tls.pem"
+    path.write_bytes(to_pem([pair.certificate]) + pair.key_pem)
+    return path
+
+
+@pytest.mark.parametrize("name", [NAME, "127.0.0.1"])
+def test_a_client_that_trusts_the_authority_accepts_the_certificate(authority: Pair, tmp_path: Path, name: str) -> None:
+    serving = issue(authority, NAMES, datetime.now(UTC), MONTH)
+    assert shake_hands(pem_file(tmp_path, serving), to_pem([authority.certificate]), name) == ""
+
+
+def test_a_client_refuses_another_name(authority: Pair, tmp_path: Path) -> None:
+    serving = issue(authority, NAMES, datetime.now(UTC), MONTH)
+    refused = shake_hands(pem_file(tmp_path, serving), to_pem([authority.certificate]), "other.shop.svc")
+    assert "ostname mismatch" in refused
+
+
+def test_a_client_refuses_another_authority_whose_name_begins_alike(authority: Pair, tmp_path: Path) -> None:
+    serving = issue(authority, NAMES, datetime.now(UTC), MONTH)
+    other = new_authority(datetime.now(UTC), YEAR)
+    assert shake_hands(pem_file(tmp_path, serving), to_pem([other.certificate])) != ""
+    assert shake_hands(pem_file(tmp_path, serving), to_pem([other.certificate, authority.certificate])) == ""
+
+
+def test_a_client_refuses_a_certificate_that_has_ended(authority: Pair, tmp_path: Path) -> None:
+    serving = issue(authority, NAMES, datetime.now(UTC) - timedelta(days=31), MONTH)
+    assert "expired" in shake_hands(pem_file(tmp_path, serving), to_pem([authority.certificate]))
+
+
+def test_a_certificate_is_good_for_clocks_that_are_slow() -> None:
+    authority = new_authority(START, YEAR)
+    serving = issue(authority, NAMES, START, MONTH)
+    assert trusts(to_pem([authority.certificate]), serving.certificate, START - timedelta(minutes=59))
+
+
+def test_a_certificate_ends_no_later_than_its_authority() -> None:
+    authority = new_authority(START, YEAR)
+    serving = issue(authority, NAMES, START + timedelta(days=350), MONTH)
+    assert serving.certificate.not_valid_after_utc == authority.certificate.not_valid_after_utc
+
+
+def test_a_serving_certificate_can_sign_nothing(authority: Pair) -> None:
+    serving = issue(authority, NAMES, datetime.now(UTC), MONTH)
+    forged = issue(serving, NAMES, datetime.now(UTC), MONTH)
+    assert not trusts(to_pem([authority.certificate]), forged.certificate, datetime.now(UTC))
+    constraints = serving.certificate.extensions.get_extension_for_class(x509.BasicConstraints).value
+    assert not constraints.ca
+    usage = serving.certificate.extensions.get_extension_for_class(x509.KeyUsage).value
+    assert usage.digital_signature and not usage.key_cert_sign
+
+
+def test_names_are_read_back(authority: Pair) -> None:
+    assert names_of(issue(authority, NAMES, START, MONTH).certificate) == set(NAMES)
+    assert names_of(authority.certificate) == set()
+
+
+def test_a_pair_is_read_back(authority: Pair) -> None:
+    read = read_pair(to_pem([authority.certificate]), authority.key_pem)
+    assert read.certificate == authority.certificate
+    assert is_ours(read.certificate) and is_signed_by(read.certificate, authority.certificate)
+    again = issue(read, NAMES, START, MONTH)
+    assert is_signed_by(again.certificate, authority.certificate)
+
+
+@pytest.mark.parametrize("name", [*_COMMON_NAMES_OF_CERT_MANAGER, f"{OURS} of cert-manager", OURS, f"{OURS} {2:x}"])
+def test_an_authority_of_somebody_else_is_not_ours(name: str) -> None:
+    key = ec.generate_private_key(ec.SECP256R1())
+    subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
+    builder = x509.CertificateBuilder(subject, subject, key.public_key(), 1, START, START + YEAR)
+    assert not is_ours(builder.sign(key, hashes.SHA256()))
+
+
+def test_the_shipped_authority_of_cert_manager_is_not_named_like_ours() -> None:
+    [name] = _COMMON_NAMES_OF_CERT_MANAGER
+    assert not name.startswith(OURS) and len(name) <= 64
+
+
+def test_a_key_of_another_certificate_is_refused(authority: Pair) -> None:
+    with pytest.raises(ValueError, match="another certificate"):
+        read_pair(to_pem([authority.certificate]), new_authority(START, YEAR).key_pem)
+
+
+def test_a_key_of_another_kind_is_refused(authority: Pair) -> None:
+    key = ed25519.Ed25519PrivateKey.generate().private_bytes(
+        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+    )
+    with pytest.raises(ValueError, match="elliptic curve"):
+        read_pair(to_pem([authority.certificate]), key)
+
+
+@pytest.mark.parametrize("text", [b"x", b"\xff\x00", b"-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"])
+def test_what_is_no_certificate_is_refused(authority: Pair, text: bytes) -> None:
+    with pytest.raises(ValueError):  # noqa: PT011 - the library's words
+        read_certificates(text)
+    with pytest.raises(ValueError):  # noqa: PT011
+        read_pair(text, authority.key_pem)
+    with pytest.raises(ValueError, match="the key cannot be read"):
+        read_pair(to_pem([authority.certificate]), text)
+
+
+def test_a_text_full_of_certificates_is_cut() -> None:
+    one = new_authority(START, YEAR).certificate
+    assert len(read_certificates(to_pem([one] * 40))) == 16
+    assert read_certificates(b" \n") == ()
+
+
+def test_ssl_loads_what_is_written(authority: Pair, tmp_path: Path) -> None:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(pem_file(tmp_path, issue(authority, NAMES, datetime.now(UTC), MONTH)))
+    assert context.cert_store_stats()["x509"] == 0

@@ -1,0 +1,198 @@
+from __future__ import annotations
+
+import ssl
+from dataclasses import replace
+from datetime import datetime, timedelta
+
+import pytest
+from cryptography.hazmat.primitives import serialization
+
+from admission.certificates.authority import Pair, fingerprint, is_signed_by, issue, new_authority, to_pem
+from admission.certificates.held import Held, held_from, secret_data, unended
+from admission.certificates.options import Lifetimes
+from admission.certificates.rotation import Step, Trusted, advanced, may_serve, next_step
+from tests.admission.certificates.certificate_world import NAME, START
+
+DAY, HOUR = timedelta(days=1), timedelta(hours=1)
+LIVES = Lifetimes()
+NAMES = (NAME,)
+AUTHORITY = new_authority(START, LIVES.authority)
+UPCOMING = new_authority(START + 244 * DAY, LIVES.authority)
+FRESH = Held(AUTHORITY, issue(AUTHORITY, NAMES, START, LIVES.serving))
+BOTH: Trusted = {fingerprint(AUTHORITY.certificate), fingerprint(UPCOMING.certificate)}
+ONE: Trusted = {fingerprint(AUTHORITY.certificate)}
+
+
+def held_at(now: datetime, *, upcoming: Pair | None = None, trusted_at: datetime | None = None) -> Held:
+    """With a certificate made a moment ago."""
+    return Held(AUTHORITY, issue(AUTHORITY, NAMES, now, LIVES.serving), upcoming, trusted_at)
+
+
+def step(held: Held | None, now: datetime, trusted: Trusted = BOTH, names: tuple[str, ...] = NAMES) -> Step:
+    return next_step(held, trusted, names, LIVES, now)
+
+
+@pytest.mark.parametrize(
+    ("age", "expected"),
+    [
+        (timedelta(), Step.KEEP),
+        (20 * DAY - HOUR, Step.KEEP),
+        (20 * DAY, Step.RENEW),
+        (31 * DAY, Step.RENEW),
+        (243 * DAY, Step.RENEW),
+        (244 * DAY, Step.PREPARE),
+        (366 * DAY, Step.START),
+        (-timedelta(minutes=30), Step.KEEP),
+    ],
+)
+def test_by_age(age: timedelta, expected: Step) -> None:
+    assert step(FRESH, START + age) is expected
+
+
+def test_nothing_there_is_a_start() -> None:
+    assert step(None, START) is Step.START
+    assert step(None, START, None) is Step.START
+
+
+def test_another_name_is_a_renewal() -> None:
+    assert step(FRESH, START, names=(NAME, "more.example")) is Step.RENEW
+    renewed = advanced(FRESH, Step.RENEW, (), (NAME, "more.example"), LIVES, START)
+    assert step(renewed, START, names=(NAME, "more.example")) is Step.KEEP
+
+
+def test_a_certificate_of_another_authority_is_a_renewal() -> None:
+    assert step(replace(FRESH, serving=issue(UPCOMING, NAMES, START, LIVES.serving)), START) is Step.RENEW
+
+
+def test_a_shorter_lifetime_counts_at_once() -> None:
+    shorter = Lifetimes(serving=6 * DAY)
+    assert next_step(FRESH, BOTH, NAMES, shorter, START + 4 * DAY) is Step.RENEW
+    assert next_step(FRESH, BOTH, NAMES, shorter, START + 3 * DAY) is Step.KEEP
+
+
+def test_the_next_authority_does_not_sign_before_it_has_been_trusted_for_a_day() -> None:
+    now = START + 245 * DAY
+    assert step(held_at(now, upcoming=UPCOMING), now, ONE) is Step.KEEP
+    assert step(held_at(now, upcoming=UPCOMING), now, BOTH) is Step.NOTE
+    noted = held_at(now, upcoming=UPCOMING, trusted_at=now - DAY + HOUR)
+    assert step(noted, now) is Step.KEEP
+    assert step(noted, now + HOUR) is Step.PROMOTE
+
+
+def test_the_next_authority_does_not_sign_while_a_webhook_does_not_trust_it() -> None:
+    now = START + 250 * DAY
+    assert step(held_at(now, upcoming=UPCOMING, trusted_at=now - 5 * DAY), now, ONE) is Step.KEEP
+    assert step(held_at(now, upcoming=UPCOMING, trusted_at=now - 5 * DAY), now, None) is Step.PROMOTE
+
+
+def test_near_the_end_of_an_authority_the_next_need_not_be_trusted_for_a_whole_day() -> None:
+    now = START + 365 * DAY - 2 * HOUR
+    assert step(held_at(now, upcoming=UPCOMING, trusted_at=now - HOUR), now) is Step.PROMOTE
+    assert step(held_at(now, upcoming=UPCOMING, trusted_at=now - HOUR), now, ONE) is not Step.PROMOTE
+
+
+def test_with_an_authority_that_has_ended_the_next_signs_at_once() -> None:
+    now = START + 366 * DAY
+    assert step(Held(AUTHORITY, None, UPCOMING), now, ONE) is Step.PROMOTE
+
+
+def test_a_time_in_the_future_is_noted_again() -> None:
+    now = START + 245 * DAY
+    assert step(held_at(now, upcoming=UPCOMING, trusted_at=now + DAY), now) is Step.NOTE
+
+
+def test_a_next_authority_that_has_ended_is_replaced() -> None:
+    ended = new_authority(START - 400 * DAY, LIVES.authority)
+    now = START + 245 * DAY
+    held = held_at(now, upcoming=ended, trusted_at=START)
+    assert step(held, now) is Step.PREPARE
+    after = advanced(held, Step.PREPARE, (), NAMES, LIVES, now)
+    assert after.upcoming is not None and after.upcoming != ended and after.trusted_at is None
+
+
+def test_a_promotion_keeps_the_old_authority_in_the_bundle() -> None:
+    now = START + 246 * DAY
+    before = held_at(now, upcoming=UPCOMING, trusted_at=now - DAY)
+    after = advanced(before, Step.PROMOTE, (), NAMES, LIVES, now)
+    assert after.authority == UPCOMING and after.upcoming is None
+    assert after.bundle(now) == (UPCOMING.certificate, AUTHORITY.certificate)
+    assert after.bundle(START + 366 * DAY) == (UPCOMING.certificate,)
+    assert after.serving is not None
+    assert is_signed_by(after.serving.certificate, UPCOMING.certificate)
+
+
+@pytest.mark.parametrize("kind", list(Step))
+def test_every_step_leads_to_a_secret_that_is_read_back(kind: Step) -> None:
+    now = START + 246 * DAY
+    before = replace(held_at(now, upcoming=UPCOMING, trusted_at=now - DAY), broken=("something",))
+    after = advanced(before, kind, (AUTHORITY.certificate, UPCOMING.certificate), NAMES, LIVES, now)
+    data = {key: value for key, value in secret_data(after).items() if value is not None}
+    read = held_from(data)
+    assert secret_data(read) == secret_data(after)
+    assert read.bundle(now) == after.bundle(now)
+    assert read.broken == ()
+
+
+def test_a_secret_without_a_certificate_is_not_written() -> None:
+    with pytest.raises(ValueError, match="serving certificate"):
+        secret_data(Held(AUTHORITY))
+
+
+def test_a_serving_certificate_is_no_authority() -> None:
+    assert FRESH.serving is not None
+    data = {"ca.crt": to_pem([FRESH.serving.certificate]), "ca.key": FRESH.serving.key_pem}
+    with pytest.raises(ValueError, match="not the certificate of an authority"):
+        held_from(data)
+
+
+def test_what_is_trusted_is_bounded() -> None:
+    many = [new_authority(START, LIVES.authority).certificate for _ in range(12)]
+    assert unended([*many, many[0]], START) == tuple(many[:8])
+    assert unended([many[0], many[1], many[0]], START) == (many[0], many[1])
+    assert unended(many, START + 365 * DAY) == ()
+
+
+@pytest.mark.parametrize(
+    ("shown_age", "trusted_for", "expected"),
+    [
+        (None, None, False),  # nobody would trust it
+        (None, timedelta(), True),  # nothing else to show
+        (DAY, None, False),
+        (DAY, timedelta(seconds=9), False),
+        (DAY, timedelta(seconds=10), True),
+        (31 * DAY, timedelta(), True),  # what is shown has ended
+        (31 * DAY, None, False),
+    ],
+)
+def test_what_may_be_shown(shown_age: timedelta | None, trusted_for: timedelta | None, expected: bool) -> None:
+    assert FRESH.serving is not None
+    shown = None if shown_age is None else issue(AUTHORITY, NAMES, START - shown_age, LIVES.serving).certificate
+    assert may_serve(FRESH.serving, shown, trusted_for, LIVES, START) is expected
+    assert not may_serve(FRESH.serving, FRESH.serving.certificate, trusted_for, LIVES, START)
+
+
+def test_whoever_signed_what_is_shown_stays_trusted_when_the_secret_is_exchanged() -> None:
+    now = START + 250 * DAY
+    other = Held(UPCOMING, issue(UPCOMING, NAMES, now, LIVES.serving))
+    assert next_step(other, BOTH, NAMES, LIVES, now, signer=UPCOMING.certificate) is Step.KEEP
+    assert next_step(other, BOTH, NAMES, LIVES, now, signer=AUTHORITY.certificate) is Step.REPAIR
+    after = advanced(other, Step.REPAIR, (), NAMES, LIVES, now, signer=AUTHORITY.certificate)
+    assert after.previous == (AUTHORITY.certificate,) and after.authority == UPCOMING
+    assert next_step(after, BOTH, NAMES, LIVES, now, signer=AUTHORITY.certificate) is Step.KEEP
+    ended = START + 366 * DAY
+    fresh = Held(UPCOMING, issue(UPCOMING, NAMES, ended, LIVES.serving))
+    assert next_step(fresh, BOTH, NAMES, LIVES, ended, signer=AUTHORITY.certificate) is Step.KEEP
+
+
+def test_a_damaged_authority_is_none() -> None:
+    other_key = new_authority(START, LIVES.authority)
+    foreign = issue(AUTHORITY, NAMES, START, LIVES.serving)
+    for pair in (other_key, AUTHORITY):
+        data = {"ca.crt": to_pem([pair.certificate]), "ca.key": pair.key_pem}
+        assert held_from(data).authority.certificate == pair.certificate
+    der = bytearray(AUTHORITY.certificate.public_bytes(serialization.Encoding.DER))
+    der[-1] ^= 1  # of its signature
+    text = ssl.DER_cert_to_PEM_cert(bytes(der)).encode()
+    with pytest.raises(ValueError, match="damaged"):
+        held_from({"ca.crt": text, "ca.key": AUTHORITY.key_pem})
+    assert not is_signed_by(foreign.certificate, other_key.certificate)

@@ -1,0 +1,331 @@
+"""Custom resources as manifests: short to write, and wrong in every way that must be refused."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
+
+import yaml
+
+from admission.templates.decoding import object_from_manifest
+from admission.templates.objects import NodeSchedulerConfig, PodSchedulerConfig, SchedulerConfigBinding
+from admission.templates.template_set import TemplateSet
+
+__all__ = [
+    "DEFINITIONS",
+    "EXAMPLES",
+    "INVALID",
+    "VALID",
+    "Manifest",
+    "binding",
+    "example_manifests",
+    "node_config",
+    "pod_config",
+    "template_set",
+]
+
+Manifest = dict[str, Any]
+
+CRDS: Final = Path(__file__).parents[3] / "deploy" / "crds"
+EXAMPLES: Final = CRDS / "examples"
+DEFINITIONS: Final = tuple(sorted(path for path in CRDS.glob("*.yaml") if path.name != "kustomization.yaml"))
+"""Files of one CustomResourceDefinition each."""
+
+API_VERSION: Final = "forecast-scheduler.io/v1alpha1"
+
+
+def example_manifests() -> list[Manifest]:
+    """All objects in deploy/crds/examples."""
+    return [document for path in sorted(EXAMPLES.glob("*.yaml")) for document in yaml.safe_load_all(path.read_text())]
+
+
+def manifest(kind: str, name: str, spec: Mapping[str, Any]) -> Manifest:
+    return {"apiVersion": API_VERSION, "kind": kind, "metadata": {"name": name}, "spec": dict(spec)}
+
+
+def node_config(name: str = "pool", **spec: Any) -> Manifest:
+    return manifest("NodeSchedulerConfig", name, spec)
+
+
+def pod_config(name: str = "apart", **spec: Any) -> Manifest:
+    return manifest("PodSchedulerConfig", name, spec)
+
+
+def binding(name: str = "cart", template: str = "NodeSchedulerConfig/pool", **spec: Any) -> Manifest:
+    """For all pods, if the spec does not say for which."""
+    kind, _, of = template.partition("/")
+    return manifest(
+        "SchedulerConfigBinding", name, {"template": {"kind": kind, "name": of}, "pods": {"selector": {}}} | spec
+    )
+
+
+def template_set(*manifests: Manifest, before: TemplateSet | None = None) -> TemplateSet:
+    """Of manifests that are right."""
+    read = [object_from_manifest(one) for one in manifests]
+    return TemplateSet.of(
+        [one for one in read if isinstance(one, NodeSchedulerConfig)],
+        [one for one in read if isinstance(one, PodSchedulerConfig)],
+        [one for one in read if isinstance(one, SchedulerConfigBinding)],
+        before=before,
+    )
+
+
+_NODE: Final = node_config(
+    "valid",
+    parameters=[
+        {"name": "pools", "strings": {"default": ["general"]}},
+        {"name": "first", "string": {"default": "general", "pattern": "[a-z]+"}},
+        {"name": "weight", "integer": {"default": 50, "minimum": 1, "maximum": 100}},
+        {"name": "number", "integer": {}},
+        {"name": "strict", "boolean": {"default": True}},
+        {"name": "Zones", "strings": {"default": ["a"]}},
+    ],
+    required=[{"when": "strict", "matchExpressions": [{"key": "pool", "operator": "In", "valuesFrom": ["pools"]}]}],
+    preferred=[
+        {"weightFrom": "weight", "matchExpressions": [{"key": "pool", "operator": "In", "valuesFrom": ["first"]}]},
+        {"weight": 1, "matchExpressions": [{"key": "zone", "operator": "In", "valuesFrom": ["Zones"]}]},
+    ],
+)
+_POD: Final = pod_config(
+    "valid",
+    parameters=[{"name": "topology", "string": {"default": "zone"}}, {"name": "strict", "boolean": {}}],
+    podAntiAffinity={
+        "required": [{"topologyKeyFrom": "topology", "matchLabelKeys": ["app"], "when": "strict"}],
+        "preferred": [
+            {
+                "weight": 10,
+                "topologyKey": "zone",
+                "namespaceSelector": {"matchLabels": {"team": "shop"}},
+                "matchExpressions": [{"key": "app", "operator": "In", "values": ["cart"]}],
+            }
+        ],
+    },
+)
+_BINDING: Final = binding(
+    "valid",
+    arguments=[{"name": "first", "string": "fast"}, {"name": "Zones", "strings": ["b"]}],
+    pods={"selector": {"matchLabels": {"app": "cart"}}, "owner": {"kind": "Deployment", "name": "cart"}},
+    canary={"percent": 20},
+)
+
+VALID: Final = (_NODE, _POD, _BINDING)
+
+
+def _with(base: Manifest, path: str, value: Any) -> Manifest:
+    """A copy with another value at spec.a.0.b; None takes it away."""
+    changed = copy.deepcopy(base)
+    *way, last = path.split(".")
+    at: Any = changed
+    for step in way:
+        at = at[int(step)] if step.isdigit() else at.setdefault(step, {})
+    if value is None:
+        del at[int(last) if last.isdigit() else last]
+    else:
+        at[int(last) if last.isdigit() else last] = value
+    return changed
+
+
+_EXPRESSION: Final = "spec.required.0.matchExpressions.0"
+_TERM: Final = "spec.podAntiAffinity.preferred.0"
+
+# What is wrong -> (object, what the message must name).
+INVALID: Final[Mapping[str, tuple[Manifest, str]]] = {
+    "no spec": (_with(_NODE, "spec", None), "spec"),
+    "a long name": (_with(_NODE, "metadata.name", "n" * 64), "metadata.name"),
+    "no type": (_with(_NODE, "spec.parameters.0", {"name": "pools"}), "spec.parameters[0]"),
+    "two types": (_with(_NODE, "spec.parameters.0.string", {}), "spec.parameters[0]"),
+    "a name twice": (_with(_NODE, "spec.parameters.1.name", "pools"), "spec.parameters[1]"),
+    "a bad name": (_with(_NODE, "spec.parameters.0.name", "Pools!"), "spec.parameters[0].name"),
+    "default not in enum": (
+        _with(_NODE, "spec.parameters.1.string", {"default": "c", "enum": ["a", "b"]}),
+        "spec.parameters[1].string.default",
+    ),
+    "defaults not in enum": (
+        _with(_NODE, "spec.parameters.0.strings", {"default": ["a", "c"], "enum": ["a", "b"]}),
+        "spec.parameters[0].strings.default",
+    ),
+    "default does not match": (
+        _with(_NODE, "spec.parameters.1.string.default", "General1"),
+        "spec.parameters[1].string.default",
+    ),
+    "default matches in part": (
+        _with(_NODE, "spec.parameters.1.string", {"default": "abc", "pattern": "a|bc"}),
+        "spec.parameters[1].string.default",
+    ),
+    "default below minimum": (
+        _with(_NODE, "spec.parameters.2.integer.default", 0),
+        "spec.parameters[2].integer.default",
+    ),
+    "default above maximum": (
+        _with(_NODE, "spec.parameters.2.integer.default", 101),
+        "spec.parameters[2].integer.default",
+    ),
+    "minimum above maximum": (
+        _with(_NODE, "spec.parameters.3.integer", {"minimum": 3, "maximum": 2}),
+        "spec.parameters[3].integer.minimum",
+    ),
+    "too few defaults": (
+        _with(_NODE, "spec.parameters.0.strings", {"default": ["a"], "minItems": 2}),
+        "spec.parameters[0].strings.default",
+    ),
+    "minItems above maxItems": (
+        _with(_NODE, "spec.parameters.0.strings", {"minItems": 3, "maxItems": 2}),
+        "spec.parameters[0].strings.minItems",
+    ),
+    "default of another type": (
+        _with(_NODE, "spec.parameters.3.integer.default", "three"),
+        "spec.parameters[3].integer.default",
+    ),
+    "a pattern that repeats a group": (
+        _with(_NODE, "spec.parameters.1.string", {"pattern": "(a*)*b"}),
+        "spec.parameters[1].string.pattern",
+    ),
+    "a pattern that repeats too much": (
+        _with(_NODE, "spec.parameters.1.string", {"pattern": "a*a*a*a*b"}),
+        "spec.parameters[1].string.pattern",
+    ),
+    "a pattern of too many choices": (
+        _with(_NODE, "spec.parameters.1.string", {"pattern": "(a|a)(a|a)(a|a)(a|a)b"}),
+        "spec.parameters[1].string.pattern",
+    ),
+    "a pattern that repeats thrice": (
+        _with(_NODE, "spec.parameters.1.string", {"pattern": "a*a*a*b"}),
+        "spec.parameters[1].string.pattern",
+    ),
+    "a pattern of Python alone": (
+        _with(_NODE, "spec.parameters.1.string", {"pattern": "(?=a)b"}),
+        "spec.parameters[1].string.pattern",
+    ),
+    "a pattern that is none": (
+        _with(_NODE, "spec.parameters.1.string", {"pattern": "(a"}),
+        "spec.parameters[1].string.pattern",
+    ),
+    "a pattern that repeats nothing": (
+        _with(_NODE, "spec.parameters.1.string", {"pattern": "a|*"}),
+        "spec.parameters[1].string.pattern",
+    ),
+    "nothing rendered": (
+        _with(_with(_NODE, "spec.required", []), "spec.preferred", None),
+        "required or preferred",
+    ),
+    "no expressions": (_with(_NODE, "spec.required.0.matchExpressions", []), "spec.required[0].matchExpressions"),
+    "key and keyFrom": (_with(_NODE, f"{_EXPRESSION}.keyFrom", "first"), "spec.required[0].matchExpressions[0].key"),
+    "neither key nor keyFrom": (_with(_NODE, f"{_EXPRESSION}.key", None), "spec.required[0].matchExpressions[0].key"),
+    "a key that is none": (_with(_NODE, f"{_EXPRESSION}.key", "a b"), "spec.required[0].matchExpressions[0].key"),
+    "a key with too long a prefix": (
+        _with(_NODE, f"{_EXPRESSION}.key", ".".join(["p" * 63] * 4) + "/k"),
+        "spec.required[0].matchExpressions[0].key",
+    ),
+    "a topology with too long a prefix": (
+        _with(_POD, f"{_TERM}.topologyKey", "p" * 254 + "/k"),
+        "spec.podAntiAffinity.preferred[0].topologyKey",
+    ),
+    "a label with too long a prefix": (
+        _with(_BINDING, "spec.pods.selector.matchExpressions", [{"key": "p" * 254 + "/k", "operator": "Exists"}]),
+        "spec.pods.selector.matchExpressions[0].key",
+    ),
+    "a value that is none": (
+        _with(_NODE, f"{_EXPRESSION}.values", ["-a"]),
+        "spec.required[0].matchExpressions[0].values[0]",
+    ),
+    "an operator that is none": (
+        _with(_NODE, f"{_EXPRESSION}.operator", "Like"),
+        "spec.required[0].matchExpressions[0].operator",
+    ),
+    "In without values": (
+        _with(_NODE, f"{_EXPRESSION}.valuesFrom", []),
+        "spec.required[0].matchExpressions[0].values",
+    ),
+    "Exists with values": (
+        _with(_NODE, f"{_EXPRESSION}.operator", "Exists"),
+        "spec.required[0].matchExpressions[0].values",
+    ),
+    "Gt with two values": (
+        _with(_NODE, _EXPRESSION, {"key": "cores", "operator": "Gt", "values": ["1", "2"]}),
+        "spec.required[0].matchExpressions[0].values",
+    ),
+    "Gt with a word": (
+        _with(_NODE, _EXPRESSION, {"key": "cores", "operator": "Gt", "values": ["many"]}),
+        "matchExpressions[0].values",
+    ),
+    "Gt with a text": (
+        _with(_NODE, _EXPRESSION, {"key": "cores", "operator": "Gt", "valuesFrom": ["first"]}),
+        "valuesFrom",
+    ),
+    "when names nothing": (_with(_NODE, "spec.required.0.when", "lax"), "when"),
+    "when is no boolean": (_with(_NODE, "spec.required.0.when", "first"), "when"),
+    "valuesFrom names nothing": (_with(_NODE, f"{_EXPRESSION}.valuesFrom", ["pool"]), "valuesFrom"),
+    "valuesFrom is a boolean": (_with(_NODE, f"{_EXPRESSION}.valuesFrom", ["strict"]), "valuesFrom"),
+    "keyFrom is a list": (
+        _with(_NODE, _EXPRESSION, {"keyFrom": "pools", "operator": "Exists"}),
+        "keyFrom",
+    ),
+    "weightFrom without limits": (_with(_NODE, "spec.preferred.0.weightFrom", "number"), "weightFrom"),
+    "no weight": (_with(_NODE, "spec.preferred.0.weightFrom", None), "weight"),
+    "weight and weightFrom": (_with(_NODE, "spec.preferred.0.weight", 5), "weight"),
+    "weight of 101": (
+        _with(_with(_NODE, "spec.preferred.0.weightFrom", None), "spec.preferred.0.weight", 101),
+        "weight",
+    ),
+    "weight of a required term": (_with(_NODE, "spec.required.0.weight", 5), "weight"),
+    "a field that is not known": (_with(_NODE, "spec.require", []), "require"),
+    "nothing about pods": (_with(_with(_POD, "spec.podAntiAffinity", None), "spec.podAffinity", {}), "podAffinity"),
+    "no topology": (_with(_POD, f"{_TERM}.topologyKey", None), "spec.podAntiAffinity.preferred[0].topologyKey"),
+    "two topologies": (
+        _with(_POD, f"{_TERM}.topologyKeyFrom", "topology"),
+        "spec.podAntiAffinity.preferred[0].topologyKey",
+    ),
+    "topologyKeyFrom is a boolean": (
+        _with(_POD, "spec.podAntiAffinity.required.0.topologyKeyFrom", "strict"),
+        "topologyKeyFrom",
+    ),
+    "every pod meant": (
+        _with(_POD, f"{_TERM}.matchExpressions", []),
+        "spec.podAntiAffinity.preferred[0].matchExpressions",
+    ),
+    "a label both ways": (_with(_POD, f"{_TERM}.matchLabelKeys", ["app"]), "matchLabelKeys"),
+    "Gt about pods": (_with(_POD, f"{_TERM}.matchExpressions.0.operator", "Gt"), "matchExpressions[0].operator"),
+    "a namespace that is none": (
+        _with(_POD, f"{_TERM}.namespaces", ["Shop"]),
+        "spec.podAntiAffinity.preferred[0].namespaces[0]",
+    ),
+    "namespacesFrom names nothing": (_with(_POD, f"{_TERM}.namespacesFrom", ["teams"]), "namespacesFrom"),
+    "a namespace label that is none": (
+        _with(_POD, f"{_TERM}.namespaceSelector.matchLabels", {"a b": "c"}),
+        "namespaceSelector.matchLabels",
+    ),
+    "no template": (_with(_BINDING, "spec.template", None), "template"),
+    "a template of another kind": (_with(_BINDING, "spec.template.kind", "Deployment"), "spec.template.kind"),
+    "no pods": (_with(_BINDING, "spec.pods", None), "pods"),
+    "pods without a condition": (_with(_BINDING, "spec.pods", {}), "spec.pods"),
+    "an argument without a value": (_with(_BINDING, "spec.arguments.0", {"name": "first"}), "spec.arguments[0]"),
+    "an argument with two values": (_with(_BINDING, "spec.arguments.0.integer", 3), "spec.arguments[0]"),
+    "an argument twice": (
+        _with(_BINDING, "spec.arguments", [{"name": "a", "integer": 1}, {"name": "a", "integer": 2}]),
+        "spec.arguments[1]",
+    ),
+    "canary of 0": (_with(_BINDING, "spec.canary.percent", 0), "spec.canary.percent"),
+    "canary of 101": (_with(_BINDING, "spec.canary.percent", 101), "spec.canary.percent"),
+    "an owner of another kind": (_with(_BINDING, "spec.pods.owner.kind", "Node"), "spec.pods.owner.kind"),
+    "an owner whose pods have their nodes": (
+        _with(_BINDING, "spec.pods.owner.kind", "DaemonSet"),
+        "spec.pods.owner.kind",
+    ),
+    "a label that is none": (
+        _with(_BINDING, "spec.pods.selector.matchLabels", {"app!": "cart"}),
+        "spec.pods.selector.matchLabels",
+    ),
+    "a label value that is none": (
+        _with(_BINDING, "spec.pods.selector.matchLabels", {"app": "cart cart"}),
+        "spec.pods.selector.matchLabels",
+    ),
+    "a selector without values": (
+        _with(_BINDING, "spec.pods.selector.matchExpressions", [{"key": "app", "operator": "In"}]),
+        "spec.pods.selector.matchExpressions[0].values",
+    ),
+    "annotations that say nothing": (_with(_BINDING, "spec.pods.annotations", {}), "spec.pods.annotations"),
+    "another rule for conflicts": (_with(_BINDING, "spec.onConflict", "Replace"), "spec.onConflict"),
+    "a priority of a billion": (_with(_BINDING, "spec.priority", 1_000_000_000), "spec.priority"),
+}

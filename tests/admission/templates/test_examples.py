@@ -1,0 +1,83 @@
+"""The examples in deploy/crds/examples do what is written above them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.admission.templates.manifests import Manifest, example_manifests, template_set
+from tests.admission.templates.shaping_pods import ALL_IN, ALL_OUT, shaped
+
+REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
+PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
+
+
+def pod(**metadata: Any) -> Manifest:
+    return {"metadata": {"name": "pod"} | metadata, "spec": {}}
+
+
+def owned(deployment: str) -> dict[str, Any]:
+    owner = {"kind": "ReplicaSet", "name": f"{deployment}-7d9f8b6c5d", "uid": "u", "controller": True}
+    return {"labels": {"pod-template-hash": "7d9f8b6c5d"}, "ownerReferences": [owner]}
+
+
+@pytest.mark.parametrize(
+    ("one", "namespace", "expected"),
+    [
+        (
+            pod(**owned("cart")),
+            "shop",
+            {
+                "nodeAffinity": {
+                    REQUIRED: {
+                        "nodeSelectorTerms": [
+                            {"matchExpressions": [{"key": "pool", "operator": "In", "values": ["fast", "general"]}]}
+                        ]
+                    },
+                    PREFERRED: [
+                        {
+                            "weight": 50,
+                            "preference": {"matchExpressions": [{"key": "pool", "operator": "In", "values": ["fast"]}]},
+                        }
+                    ],
+                }
+            },
+        ),
+        (pod(**owned("web")), "shop", None),
+        (
+            pod(labels={"app": "web", "spread": "zones"}),
+            "default",
+            {
+                "podAntiAffinity": {
+                    PREFERRED: [
+                        {
+                            "weight": 100,
+                            "podAffinityTerm": {
+                                "labelSelector": {},
+                                "topologyKey": "topology.kubernetes.io/zone",
+                                "matchLabelKeys": ["app"],
+                            },
+                        }
+                    ]
+                }
+            },
+        ),
+        (pod(labels={"spread": "zones"}), "default", None),
+    ],
+)
+def test_what_becomes_of_a_pod(one: Manifest, namespace: str, expected: dict[str, Any] | None) -> None:
+    assert shaped(one, template_set(*example_manifests()), namespace=namespace).affinity == expected
+
+
+def test_off_the_gpu_nodes_is_on_trial_in_namespaces_without_the_label() -> None:
+    templates = template_set(*example_manifests())
+    inside = shaped(pod(), templates, ALL_IN, namespace_labels={})
+    assert [(one.binding, one.canary) for one in inside.applied] == [("off-the-gpu-nodes", True)]
+    assert not shaped(pod(), templates, ALL_OUT, namespace_labels={}).applied
+    assert not shaped(pod(), templates, ALL_IN, namespace_labels={"gpu": "yes"}).applied
+
+
+def test_near_the_cache_and_on_large_nodes_come_together() -> None:
+    result = shaped(pod(annotations={"example.com/placement": "near-the-cache"}), template_set(*example_manifests()))
+    assert result.affinity is not None and set(result.affinity) == {"podAffinity", "nodeAffinity"}

@@ -1,0 +1,194 @@
+"""Which pods were shaped by which binding, while the cluster changes, and what is exported of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from prometheus_client import CollectorRegistry, generate_latest
+
+from admission.templates import effect_metrics
+from admission.templates.effect_metrics import EffectCollector
+from admission.templates.effects import Group
+from admission.templates.record import (
+    CONTROL_ANNOTATION,
+    MOST_OF_POD,
+    TEMPLATES_ANNOTATION,
+    Applied,
+    control_text,
+    record_text,
+)
+from admission.templates.shaped_pods import ShapedPods, groups_of, seated_pods, shaped_pods
+from kube.decoding.decoding import Kind
+from kube.objects.objects import Phase, PodInfo
+from tests.scorer.live_cluster import node, pod_of
+from tests.scorer.scorer_at import LiveScorer
+
+BINDINGS = ("pool", "evening", "spread")
+
+
+def record(canary: bool = False, *bindings: str, control: tuple[str, ...] = ()) -> dict[str, str]:
+    applied = [Applied(name, 3, "NodeSchedulerConfig/pool", 2, canary) for name in bindings]
+    texts = {TEMPLATES_ANNOTATION: record_text(applied) if applied else ""}
+    return {name: text for name, text in (texts | {CONTROL_ANNOTATION: control_text(control)}).items() if text}
+
+
+def shaped_pod(name: str, on: str, annotations: Mapping[str, str]) -> PodInfo:
+    return pod_of(0, name, on, annotations=annotations)
+
+
+def counts(shaped: ShapedPods, tested: LiveScorer) -> dict[tuple[str, str, str], int]:
+    """Pods by binding, group and node."""
+    with tested.scorer.reading() as cluster:
+        return {
+            (binding, group.value, cluster.state.names[row]): pods
+            for binding in shaped.largest(99)
+            for group, by_row in shaped.pods_of(binding).items()
+            for row, pods in by_row.items()
+        }
+
+
+def test_pods_come_move_and_go() -> None:
+    tested = LiveScorer(pods=[shaped_pod("a", "node-0", record(True, "pool"))], without_model=True)
+    shaped = shaped_pods(tested.scorer)
+    assert counts(shaped, tested) == {("pool", "canary", "node-0"): 1}
+    tested.put(shaped_pod("b", "", record(False, "pool")))
+    assert len(counts(shaped, tested)) == 1, "it sits nowhere"
+    tested.put(shaped_pod("b", "node-1", record(False, "pool")))
+    tested.put(shaped_pod("c", "node-1", record(False, "evening", control=("pool",))))
+    expected = {
+        ("pool", "canary", "node-0"): 1,
+        ("pool", "shaped", "node-1"): 1,
+        ("pool", "control", "node-1"): 1,
+        ("evening", "shaped", "node-1"): 1,
+    }
+    assert counts(shaped, tested) == expected
+    tested.put(shaped_pod("c", "node-1", {}))  # somebody took the record away
+    tested.delete(shaped_pod("b", "node-1", {}))
+    tested.put(replace(shaped_pod("a", "node-0", record(True, "pool")), phase=Phase.SUCCEEDED))
+    assert counts(shaped, tested) == {}
+    assert len(shaped) == 0
+
+
+def test_a_pod_that_is_assumed_somewhere_counts_there() -> None:
+    tested = LiveScorer(without_model=True)
+    shaped = shaped_pods(tested.scorer)
+    pod = shaped_pod("a", "", record(True, "pool"))
+    tested.scorer.charge_provisionally(pod, "node-2", 5)
+    assert counts(shaped, tested) == {("pool", "canary", "node-2"): 1}
+    tested.scorer.forget(pod.uid)
+    assert counts(shaped, tested) == {}
+
+
+RECORDS = st.builds(
+    lambda names, canary, control: record(canary, *names, control=tuple(control)),
+    st.lists(st.sampled_from(BINDINGS), max_size=2, unique=True),
+    st.booleans(),
+    st.lists(st.sampled_from(BINDINGS), max_size=2),
+)
+
+
+@settings(max_examples=30, deadline=None)
+@given(
+    st.lists(
+        st.tuples(st.sampled_from(["put", "delete", "node"]), st.integers(0, 5), st.integers(-1, 4), RECORDS),
+        max_size=30,
+    )
+)
+def test_following_equals_counting_anew(steps: list[tuple[str, int, int, dict[str, str]]]) -> None:
+    tested = LiveScorer(without_model=True)
+    shaped = shaped_pods(tested.scorer)
+    for what, name, on, recorded in steps:
+        pod = shaped_pod(f"p{name}", f"node-{on}" if on >= 0 else "", recorded)
+        if what == "put":
+            tested.put(pod)
+        elif what == "delete":
+            tested.delete(pod)
+        elif name % 2:
+            tested.scorer.delete(Kind.NODES, node(f"node-{on}"))
+        else:
+            tested.scorer.put(Kind.NODES, node(f"node-{max(on, 0)}"))
+        with tested.scorer.reading() as cluster:
+            anew = ShapedPods(cluster.state)
+        assert counts(shaped, tested) == counts(anew, tested)
+
+
+@pytest.mark.parametrize(
+    "annotations",
+    [
+        {TEMPLATES_ANNOTATION: "no json"},
+        {TEMPLATES_ANNOTATION: '[{"binding": 3}]'},
+        {TEMPLATES_ANNOTATION: "[" * 5_000},
+        {TEMPLATES_ANNOTATION: record_text([Applied("x" * 300, 1, "t", 1), Applied("", 1, "t", 1)])},
+        {CONTROL_ANNOTATION: ",,,"},
+        {CONTROL_ANNOTATION: "\x1b[31mred,Upper Case,-,a\n"},
+        {CONTROL_ANNOTATION: "a," * 40_000},
+    ],
+)
+def test_what_nobody_of_ours_wrote_is_passed_over(annotations: dict[str, str]) -> None:
+    assert groups_of(shaped_pod("a", "node-0", annotations)) == {}
+
+
+def test_what_is_kept_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    many = shaped_pod("a", "node-0", {CONTROL_ANNOTATION: ",".join(f"b{i}" for i in range(500))})
+    assert len(groups_of(many)) == MOST_OF_POD
+    monkeypatch.setattr("admission.templates.shaped_pods.MOST_BINDINGS", 2)
+    tested = LiveScorer(without_model=True)
+    shaped = shaped_pods(tested.scorer)
+    tested.put(shaped_pod("a", "node-0", record(False, "pool", "evening", "spread")))
+    assert len(shaped) == 2
+    tested.put(shaped_pod("b", "node-0", record(False, "pool")))
+    assert counts(shaped, tested) == {("evening", "shaped", "node-0"): 1, ("pool", "shaped", "node-0"): 2}
+    tested.put(shaped_pod("a", "node-0", {}))
+    assert counts(shaped, tested) == {("pool", "shaped", "node-0"): 1}
+    tested.delete(shaped_pod("b", "node-0", {}))
+    assert len(shaped) == 0
+
+
+def test_peaks_are_those_of_the_nodes() -> None:
+    pods = [shaped_pod(f"p{i}", f"node-{i % 2}", record(True, "pool")) for i in range(3)]
+    tested = LiveScorer(pods=[*pods, pod_of(1, "other", "node-2"), shaped_pod("lost", "away", record(True, "pool"))])
+    shaped = shaped_pods(tested.scorer)
+    (seated,) = seated_pods(tested.scorer, shaped, None, most=9)
+    assert seated.binding == "pool"
+    by_peak = dict(zip(seated.pods[Group.CANARY].tolist(), seated.peaks.tolist(), strict=False))
+    assert sorted(seated.pods[Group.CANARY].tolist()) == [1, 1, 2]
+    assert np.isnan(seated.peaks).sum() == 1, "nothing is known of a node that only a pod names"
+    assert by_peak[2] > 0
+    with tested.scorer.reading() as cluster:
+        assert cluster.predicted is not None
+        load = cluster.predicted.load
+        to_come = cluster.predicted.horizon.weights() > 0
+        rows = [cluster.state.row_of[name] for name in ("node-0", "node-1")]
+        shares = load.share(np.array(rows))[:, :, to_come].max(axis=(1, 2))
+    assert np.nanmax(seated.peaks) == pytest.approx(shares.max())
+    assert np.nanmin(seated.peaks) == pytest.approx(shares.min())
+
+
+def test_without_a_model_there_are_pods_and_no_peaks() -> None:
+    tested = LiveScorer(pods=[shaped_pod("a", "node-0", record(True, "pool"))], without_model=True)
+    (seated,) = seated_pods(tested.scorer, shaped_pods(tested.scorer), ["pool"], most=9)
+    assert np.isnan(seated.peaks).all()
+    assert seated.pods[Group.CANARY].tolist() == [1]
+    (nobody,) = seated_pods(tested.scorer, shaped_pods(tested.scorer), ["unheard-of"], most=9)
+    assert not nobody.pods
+
+
+def test_metrics_name_the_largest_bindings(monkeypatch: pytest.MonkeyPatch) -> None:
+    pods = [shaped_pod(f"p{i}", f"node-{i}", record(True, "pool", control=("evening",))) for i in range(3)]
+    tested = LiveScorer(pods=[*pods, shaped_pod("q", "node-0", record(False, "pool", "spread"))])
+    registry = CollectorRegistry()
+    registry.register(EffectCollector(tested.scorer, shaped_pods(tested.scorer)))
+    text = generate_latest(registry).decode()
+    assert 'forecast_binding_pods{binding="pool",group="canary"} 3.0' in text
+    assert 'forecast_binding_pods{binding="pool",group="shaped"} 1.0' in text
+    assert 'forecast_binding_pods{binding="evening",group="control"} 3.0' in text
+    for statistic in ("mean", "highest"):
+        assert f'forecast_binding_predicted_peak{{binding="pool",group="canary",statistic="{statistic}"}} 0.' in text
+    monkeypatch.setattr(effect_metrics, "MOST_EXPORTED", 1)
+    assert 'binding="spread"' not in generate_latest(registry).decode()
+    assert 'binding="pool"' in generate_latest(registry).decode()

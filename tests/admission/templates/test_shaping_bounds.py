@@ -1,0 +1,170 @@
+from __future__ import annotations
+
+import json
+from unittest.mock import Mock
+
+import pytest
+
+from admission.templates import conflicts, deciding, merging
+from admission.templates.deciding import MOST_BINDINGS, MOST_CANDIDATES, MOST_COMPARED
+from admission.templates.record import MOST_OF_POD, TEMPLATES_ANNOTATION, Applied, record_text
+from admission.templates.shaping import SkipReason
+from tests.admission.templates.manifests import Manifest, binding, node_config, template_set
+from tests.admission.templates.shaping_pods import (
+    ALL_IN,
+    ALL_OUT,
+    MERGE,
+    POOL,
+    A,
+    B,
+    C,
+    G,
+    applied_to_pod,
+    demanded,
+    on,
+    pod,
+    reasons,
+    shaped,
+    term,
+    wanting,
+)
+
+
+def test_an_affinity_does_not_grow_beyond_its_limit() -> None:
+    long = [on(f"key-{n}", *(f"{n}-{v}-{'x' * 56}" for v in range(32))) for n in range(8)]
+    template = node_config("pool", required=[term(*long)])
+    assert shaped(pod(), template_set(template, binding())).applied
+    own = wanting(term(on("zone", *(f"{v}-{'x' * 56}" for v in range(300)))))
+    result = shaped(pod(affinity=own), template_set(template, binding()))
+    assert reasons(result) == {"cart": SkipReason.TOO_LARGE} and "bytes" in result.skipped[0].message
+
+
+def test_products_of_many_terms_are_bounded() -> None:
+    template = node_config("pool", required=[term(on("pool", str(n))) for n in range(16)])
+    for n_terms, fits in ((4, True), (5, False), (17, False)):
+        own = wanting(*[term(on("zone", str(n))) for n in range(n_terms)])
+        result = shaped(pod(affinity=own), template_set(template, binding(**MERGE)))
+        assert bool(result.applied) is fits
+        assert reasons(result) == ({} if fits else {"cart": SkipReason.TOO_LARGE})
+
+
+def test_what_fits_only_after_a_later_binding_is_applied_at_once() -> None:
+    """Else it would be when the pod is sent a second time."""
+    many = node_config("many", required=[term(on("pool", str(n))) for n in range(16)])
+    few = node_config("few", required=[term(on("zone", "0", "1"))])
+    templates = template_set(
+        many,
+        few,
+        binding("first", "NodeSchedulerConfig/many", priority=1, **MERGE),
+        binding("second", "NodeSchedulerConfig/few", **MERGE),
+    )
+    own = pod(affinity=wanting(*[term(on("zone", str(n))) for n in range(5)]))
+    result = shaped(own, templates)
+    assert len(demanded(result)) == 32
+    assert [one.binding for one in result.applied] == ["first", "second"]
+    again = shaped(applied_to_pod(own, result), templates)
+    assert (again.affinity, again.annotations) == (None, {})
+
+
+def test_a_label_that_is_free_after_a_later_binding_is_constrained_at_once() -> None:
+    """The second binding rules out the pod's term about the pool; the first one may then speak of pools."""
+    templates = template_set(
+        POOL,
+        node_config("zones", required=[term(on("zone", "d"))]),
+        binding("first", priority=1),
+        binding("second", "NodeSchedulerConfig/zones", **MERGE),
+    )
+    own = pod(affinity=wanting(term(B, C), term(G)))
+    result = shaped(own, templates)
+    assert demanded(result) == [term(G, on("zone", "d"), A)]
+    assert [one.binding for one in result.applied] == ["first", "second"]
+    again = shaped(applied_to_pod(own, result), templates)
+    assert (again.affinity, again.annotations) == (None, {})
+
+
+def test_so_many_bindings_for_one_pod_and_no_more() -> None:
+    manifests: list[Manifest] = []
+    for number in range(MOST_BINDINGS + 3):
+        manifests += [
+            node_config(f"t{number:02}", required=[term(on(f"key-{number}", "a"))]),
+            binding(
+                f"b{number:02}",
+                f"NodeSchedulerConfig/t{number:02}",
+                **({"canary": {"percent": 1}} if number % 2 else {}),
+            ),
+        ]
+    templates = template_set(*manifests)
+    first = shaped(pod(), templates, ALL_OUT)
+    assert len(first.applied) == MOST_BINDINGS / 2
+    assert [one.reason for one in first.skipped[-3:]] == [SkipReason.TOO_LARGE] * 3
+    again = shaped(applied_to_pod(pod(), first), templates, ALL_IN)
+    assert (again.affinity, again.annotations) == (None, {})
+
+
+def test_so_many_bindings_are_tried_and_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    """1,000 that ask in vain must not hold up other pods. What is counted is the work."""
+    merge, compared = Mock(wraps=merging.merged), Mock(wraps=conflicts.lost_keys)
+    monkeypatch.setattr(deciding, "merged", merge)
+    monkeypatch.setattr(deciding, "lost_keys", compared)
+    template = node_config("pool", required=[term(A, on("zone", str(n))) for n in range(16)])
+    fits = node_config("fits", required=[term(on("disk", "ssd"))])
+    for rule, reason in (("Merge", SkipReason.CONTRADICTION), ("KeepPod", SkipReason.KEPT_POD)):
+        many = [binding(f"b{number:04}", onConflict=rule) for number in range(1000)]
+        early, late = (binding(name, "NodeSchedulerConfig/fits", priority=p) for name, p in (("e", 1), ("l", -1)))
+        templates = template_set(template, fits, *many, early, late, binding("s", suspended=True, priority=2))
+        own = pod(affinity=wanting(*[term(B, on("zone", f"z{n}")) for n in range(4)]))
+        merge.reset_mock()
+        compared.reset_mock()
+        result = shaped(own, templates)
+        assert merge.call_count <= MOST_CANDIDATES and compared.call_count <= MOST_COMPARED
+        assert [one.binding for one in result.applied] == ["e"]
+        told = reasons(result)
+        assert told["b0000"] is reason and told["b0999"] is told["l"] is SkipReason.TOO_LARGE
+        again = shaped(applied_to_pod(own, result), templates)
+        assert (again.affinity, again.annotations) == (None, {})
+
+
+def test_rounds_end_though_each_makes_room_for_another(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Bindings written so that one of n terms fits only once that of the next smaller n has ruled out enough."""
+    merge = Mock(wraps=merging.merged)
+    monkeypatch.setattr(deciding, "merged", merge)
+    sizes = (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 16)
+    manifests: list[Manifest] = []
+    for priority, (size, following) in enumerate(zip(sizes, (*sizes[1:], 64), strict=True)):
+        left = on("zone", *(str(n) for n in range(64 // following)))
+        others = [term(on("zone", f"none-{n}")) for n in range(size - 1)]
+        manifests.append(node_config(f"t{size}", required=[term(left), *others]))
+        manifests.append(binding(f"b{size}", f"NodeSchedulerConfig/t{size}", priority=priority, **MERGE))
+    own = pod(affinity=wanting(*[term(on("zone", str(n))) for n in range(64)]))
+    assert len(shaped(own, template_set(*manifests)).applied) == len(sizes)
+    assert merge.call_count > 100
+    merge.reset_mock()
+    monkeypatch.setattr(deciding, "MOST_TRIES", 30)
+    assert 1 < len(shaped(own, template_set(*manifests)).applied) < len(sizes)
+    assert merge.call_count <= 30 + len(sizes)
+
+
+def test_a_pod_whose_annotations_leave_no_room_is_left_alone() -> None:
+    full = pod()
+    full["metadata"]["annotations"] = {"example.com/notes": "x" * (256 * 1024 - 100)}
+    result = shaped(full, template_set(POOL, binding()))
+    assert (result.affinity, result.annotations, reasons(result)) == (None, {}, {"cart": SkipReason.TOO_LARGE})
+
+
+@pytest.mark.parametrize("record", ["{", "[1]", "null", "[" * 5000, '[{"binding": "other"}]'])
+def test_a_record_that_nobody_of_ours_wrote_is_replaced(record: str) -> None:
+    forged = pod()
+    forged["metadata"]["annotations"] = {TEMPLATES_ANNOTATION: record}
+    result = shaped(forged, template_set(POOL, binding()))
+    assert len(json.loads(str(result.annotations[TEMPLATES_ANNOTATION]))) == 1
+
+
+def test_of_a_long_record_only_the_beginning_is_read() -> None:
+    """Here all of it would be believed: the pod has what the binding asks for."""
+    templates = template_set(POOL, binding())
+    copied = applied_to_pod(pod(), shaped(pod(), templates))
+    others = [Applied(f"b{number}", 1, "NodeSchedulerConfig/pool", 1) for number in range(MOST_OF_POD)]
+    copied["metadata"]["annotations"][TEMPLATES_ANNOTATION] = record_text([*others, Applied("cart", 7, "x", 1)])
+    assert shaped(copied, templates).applied == ()
+    copied["metadata"]["annotations"][TEMPLATES_ANNOTATION] = record_text([*others[1:], Applied("cart", 7, "x", 1)])
+    assert [one.generation for one in shaped(copied, templates).applied] == [7]

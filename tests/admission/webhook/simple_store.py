@@ -1,0 +1,31 @@
+"""Made-up answers of a webhook, for tests of how it is served."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+from admission.webhook.admission import Answer, Outcome
+from admission.webhook.protocol import allowed, decode_review
+
+__all__ = ["SimpleStore", "simple_review"]
+
+
+class SimpleStore:
+    """Implements InEffect. bindings: their names."""
+
+    def __init__(self, *, ready: bool = True) -> None:
+        self.ready = ready
+        self.templates: Any = SimpleNamespace(
+            bindings={"evening": None, "broken": None}, problems={"broken": None}, node_configs={"pool": None},
+            pod_configs={},
+        )  # fmt: skip
+
+
+def simple_review(body: bytes) -> Answer:
+    """Raises Malformed; and, for the namespace `mistake`, what nobody expects."""
+    request = decode_review(body)
+    if request.namespace == "mistake":
+        raise KeyError("a mistake of ours")
+    patch = b'[{"op":"add","path":"/metadata/annotations","value":{"a":"b"}}]'
+    return Answer(allowed(request.uid, patch), Outcome.SHAPED, () if request.dry_run else ("evening",))

@@ -1,0 +1,161 @@
+"""A review with real templates: what is shaped, what is told to whom, and what a dry run leaves out."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from admission.templates.pod_arguments import ARGUMENTS_ANNOTATION
+from admission.templates.record import TEMPLATES_ANNOTATION
+from admission.webhook.admission import Outcome, Reviewer
+from admission.webhook.last_errors import LastErrors
+from admission.webhook.protocol import Malformed
+from admission.webhook.store import TemplateStore
+from kube.decoding.stored import LastError
+from kube.objects.objects import NamespaceInfo
+from tests.admission.webhook.made_up import a_binding, a_template
+from tests.admission.webhook.reviews import patched, review_of
+
+NOW = 1_795_284_000.0
+
+
+def _store() -> TemplateStore:
+    store = TemplateStore()
+    store.node_configs.replace([a_template(), a_template("strict", required=True)])
+    store.bindings.replace([
+        a_binding("cart"),
+        a_binding("strict", template="strict", onConflict="Merge"),
+        a_binding("kept", template="strict"),
+        a_binding("by-namespace", pods={"namespaceSelector": {"matchLabels": {"team": "a"}}}),
+    ])  # fmt: skip
+    store.namespaces.put(NamespaceInfo("team-a", {"team": "a"}))
+    store.rebuild()
+    assert not store.templates.problems
+    return store
+
+
+@pytest.fixture
+def errors() -> LastErrors:
+    return LastErrors()
+
+
+@pytest.fixture
+def reviewer(errors: LastErrors) -> Reviewer:
+    return Reviewer(_store(), errors, clock=lambda: NOW)
+
+
+def _pod(app: str = "cart", **spec: Any) -> dict[str, Any]:
+    return {
+        "metadata": {"generateName": f"{app}-", "labels": {"app": app}},
+        "spec": {"containers": [{"name": "main"}]} | spec,
+    }
+
+
+def test_whoever_creates_a_pod_is_warned_of_arguments_that_nothing_takes(reviewer: Reviewer) -> None:
+    pod = _pod()
+    pod["metadata"]["annotations"] = {ARGUMENTS_ANNOTATION: '{"Pool": "fast"}'}
+    answer = reviewer.review(review_of(pod))
+    (warning,) = json.loads(answer.body)["response"]["warnings"]
+    assert warning == f"{ARGUMENTS_ANNOTATION}: no template of the pod has a parameter 'Pool'; there are none"
+    assert answer.applied == ("cart",)
+
+
+def test_a_pod_is_shaped_and_again_it_is_not_changed(reviewer: Reviewer) -> None:
+    answer = reviewer.review(review_of(_pod()))
+    assert (answer.outcome, answer.applied) == (Outcome.SHAPED, ("cart",))
+    made = patched(_pod(), answer.body)
+    assert "nodeAffinity" in made["spec"]["affinity"] and TEMPLATES_ANNOTATION in made["metadata"]["annotations"]
+    again = reviewer.review(review_of(made, uid="another"))
+    assert (again.outcome, again.applied) == (Outcome.UNCHANGED, ()) and "patch" not in json.loads(again.body)[
+        "response"
+    ]
+
+
+def test_labels_of_the_namespace_count(reviewer: Reviewer) -> None:
+    assert reviewer.review(review_of(_pod("x"), namespace="team-a")).applied == ("by-namespace",)
+    assert reviewer.review(review_of(_pod("x"), namespace="unknown")).applied == ()
+
+
+@pytest.mark.parametrize(
+    "request_",
+    [
+        {"operation": "UPDATE"},
+        {"operation": "DELETE", "object": None},
+        {"subResource": "ephemeralcontainers"},
+        {"kind": {"group": "apps", "version": "v1", "kind": "Deployment"}},
+        {"kind": {"group": "other.io", "version": "v1", "kind": "Pod"}},
+        {"kind": {"group": "", "version": "v2", "kind": "Pod"}},
+    ],
+)
+def test_anything_but_a_new_pod_passes_as_it_is(reviewer: Reviewer, request_: dict[str, Any]) -> None:
+    answer = reviewer.review(review_of(_pod(), **request_))
+    response = json.loads(answer.body)["response"]
+    assert answer.outcome is Outcome.IGNORED and response["allowed"] and "patch" not in response
+    assert ("warnings" in response) == (request_.get("kind", {}).get("version") == "v2")
+
+
+def test_a_contradiction_is_told_to_who_creates_and_to_who_binds(reviewer: Reviewer, errors: LastErrors) -> None:
+    pod = _pod("strict", nodeSelector={"pool": "slow"})
+    dry = reviewer.review(review_of(pod, dryRun=True))
+    assert not errors.pending()
+    answer = reviewer.review(review_of(pod))
+    assert answer.body == dry.body and "patch" not in json.loads(answer.body)["response"]
+    (warning,) = json.loads(answer.body)["response"]["warnings"]
+    assert warning.startswith("strict: ")
+    error = errors.pending()["strict"]
+    assert (error.pod, error.time) == ("shop/strict-*", "2026-11-21T18:00:00Z") and "no node" in error.message
+
+
+def test_a_conflict_that_the_pod_wins_is_no_error(reviewer: Reviewer, errors: LastErrors) -> None:
+    answer = reviewer.review(review_of(_pod("kept", nodeSelector={"pool": "slow"})))
+    assert not errors.pending() and "patch" not in json.loads(answer.body)["response"]
+    (warning,) = json.loads(answer.body)["response"]["warnings"]
+    assert warning.startswith("kept: ") and "left out on pool" in warning
+    said = reviewer.review(review_of(_pod("kept", nodeSelector={"pool": "fast"})))
+    assert "warnings" not in json.loads(said.body)["response"], "the pod says itself what was left out"
+
+
+_json = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(
+            st.sampled_from(["metadata", "spec", "labels", "annotations", "affinity", "nodeAffinity", "app"])
+            | st.text(),
+            inner,
+            max_size=4,
+        )
+    ),
+    max_leaves=12,
+)
+
+
+@given(pod=st.dictionaries(st.sampled_from(["metadata", "spec", "x"]), _json, max_size=3), namespace=_json, uid=_json)
+def test_no_question_breaks_anything(pod: Any, namespace: Any, uid: Any) -> None:
+    reviewer = _REVIEWER
+    body = review_of(pod, namespace=namespace, uid=uid)
+    try:
+        answer = reviewer.review(body)
+    except Malformed:
+        assert not isinstance(uid, str) or not uid or not isinstance(namespace, str | None)
+        return
+    response = json.loads(answer.body)["response"]
+    assert response["uid"] == uid and response["allowed"] is True
+    patched(pod, answer.body)
+
+
+_REVIEWER = Reviewer(_store(), LastErrors())
+
+
+def test_errors_wait_until_they_are_told_and_the_newest_counts(errors: LastErrors) -> None:
+    old, new = LastError("old", "shop/a", "1"), LastError("new", "shop/b", "2")
+    errors.put("cart", old)
+    errors.put("cart", new)
+    errors.told("cart", old)
+    assert errors.pending() == {"cart": new}
+    errors.told("cart", new)
+    assert not errors.pending()

@@ -1,0 +1,140 @@
+"""AdmissionReviews in and out, and the JSON patch: right whatever the pod has already."""
+
+from __future__ import annotations
+
+import base64
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from admission.webhook.protocol import Malformed, allowed, canary_point, decode_review, patch_of, pod_of, shortened
+from tests.admission.webhook.reviews import patched, review_of
+
+AFFINITY: dict[str, Any] = {"nodeAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": []}}
+
+
+def _after(pod: Any, affinity: Any, annotations: dict[str, str | None]) -> Any:
+    return patched(pod, allowed("u-1", patch_of(pod, affinity, annotations)))
+
+
+def test_what_is_asked_is_read() -> None:
+    affinity: dict[str, Any] = {"nodeAffinity": {}}
+    pod = {"metadata": {"name": "cart", "uid": "u"}, "spec": {"containers": [], "affinity": affinity}}
+    request = decode_review(review_of(pod, dryRun=True))
+    assert (request.uid, request.namespace, request.operation, request.dry_run) == ("u-1", "shop", "CREATE", True)
+    assert (request.kind.group, request.kind.version, request.kind.kind) == ("", "v1", "Pod")
+    assert pod_of(request) == {"metadata": {"name": "cart"}, "spec": {"affinity": affinity}}  # what templates look at
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"",
+        b"{}",
+        b"[]",
+        b"null",
+        b'{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview"}',
+        b'{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","request":null}',
+        b'{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","request":{"uid":""}}',
+        b'{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","request":{"uid":7}}',
+        b'{"apiVersion":"admission.k8s.io/v1beta1","kind":"AdmissionReview","request":{"uid":"u"}}',
+        b'{"apiVersion":"admission.k8s.io/v1","kind":"Pod","request":{"uid":"u"}}',
+        b'{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","request":{"uid":"\xff"}}',
+        b"[" * 100_000,
+        b'{"x":' * 100_000,
+    ],
+)
+def test_what_is_no_review_is_said_to_be_none(body: bytes) -> None:
+    with pytest.raises(Malformed, match="no AdmissionReview"):
+        decode_review(body)
+
+
+@pytest.mark.parametrize("pod", [None, 7, [], "pod"])
+def test_an_object_that_is_no_object_is_malformed(pod: Any) -> None:
+    with pytest.raises(Malformed, match="no pod"):
+        pod_of(decode_review(review_of(pod)))
+
+
+@pytest.mark.parametrize(
+    "metadata", [{}, {"annotations": None}, {"annotations": {}}, {"annotations": {"a/b~c": "old", "kept": "1"}}]
+)
+@pytest.mark.parametrize("spec", [{}, {"affinity": None}, {"affinity": {"podAffinity": {}}}])
+def test_the_patch_fits_whatever_the_pod_has_already(metadata: dict[str, Any], spec: dict[str, Any]) -> None:
+    pod = {"metadata": metadata, "spec": spec}
+    made = _after(pod, AFFINITY, {"a/b~c": "new", "~1/~0": "x", "not/there": None})
+    kept = {"kept": "1"} if metadata.get("annotations") else {}
+    assert made == {"metadata": {"annotations": kept | {"a/b~c": "new", "~1/~0": "x"}}, "spec": {"affinity": AFFINITY}}
+
+
+def test_annotations_are_removed_where_they_are() -> None:
+    pod = {"metadata": {"annotations": {"a/b": "1", "c": "2"}}, "spec": {}}
+    assert _after(pod, None, {"a/b": None})["metadata"] == {"annotations": {"c": "2"}}
+    assert patch_of({"metadata": {}, "spec": {}}, None, {"a/b": None}) is None
+
+
+def test_without_a_change_there_is_no_patch() -> None:
+    pod: dict[str, Any] = {"metadata": {}, "spec": {}}
+    assert patch_of(pod, None, {}) is None
+    assert json.loads(allowed("u-1")) == {
+        "apiVersion": "admission.k8s.io/v1",
+        "kind": "AdmissionReview",
+        "response": {"uid": "u-1", "allowed": True},
+    }
+
+
+@pytest.mark.parametrize("pod", [{}, {"spec": 7, "metadata": []}, {"spec": None, "metadata": None}])
+def test_a_pod_without_the_places_is_left_alone(pod: Any) -> None:
+    assert patch_of(pod, AFFINITY, {"a": "b"}) is None
+
+
+_json = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
+    max_leaves=8,
+)
+_maps = st.dictionaries(st.text(), st.text(), max_size=4)
+
+
+@given(
+    metadata=st.fixed_dictionaries({}, optional={"annotations": _maps | st.none(), "labels": _json}),
+    spec=st.fixed_dictionaries({}, optional={"affinity": _json, "nodeSelector": _json}),
+    affinity=st.none() | st.dictionaries(st.text(), _json, max_size=3),
+    annotations=st.dictionaries(st.text(), st.none() | st.text(), max_size=4),
+)
+def test_the_patch_makes_exactly_the_change(
+    metadata: dict[str, Any], spec: dict[str, Any], affinity: Any, annotations: dict[str, str | None]
+) -> None:
+    made = _after({"metadata": metadata, "spec": spec}, affinity, annotations)
+    wanted = (metadata.get("annotations") or {}) | annotations
+    assert (made["metadata"].get("annotations") or {}) == {k: v for k, v in wanted.items() if v is not None}
+    assert made["spec"] == (spec if affinity is None else spec | {"affinity": affinity})
+    assert made["metadata"].get("labels") == metadata.get("labels")
+
+
+def test_the_patch_is_base64() -> None:
+    response = json.loads(allowed("u-1", b'[{"op":"add","path":"/x","value":1}]'))["response"]
+    assert base64.b64decode(response["patch"], validate=True) == b'[{"op":"add","path":"/x","value":1}]'
+
+
+@given(st.text(max_size=400))
+def test_warnings_are_one_line_that_the_api_server_passes_on(text: str) -> None:
+    line = shortened(text)
+    assert len(line) <= 120 and (line.isprintable() or not line)
+
+
+def test_warnings_are_few_and_empty_ones_are_left_out() -> None:
+    assert "warnings" not in json.loads(allowed("u-1", None, []))["response"]
+    warnings = json.loads(allowed("u-1", None, ["x" * 200] * 50))["response"]["warnings"]
+    assert 1 < len(warnings) <= 8 and {len(one) for one in warnings} == {120}
+
+
+def test_canary_points_are_even_independent_and_the_same_again() -> None:
+    points = [(canary_point(f"uid-{i}")("a"), canary_point(f"uid-{i}")("b")) for i in range(4000)]
+    assert points == [(canary_point(f"uid-{i}")("a"), canary_point(f"uid-{i}")("b")) for i in range(4000)]
+    assert all(0 <= point < 1 for pair in points for point in pair)
+    chosen = [(a < 0.2, b < 0.2) for a, b in points]
+    # 4,000 draws of 20 %: one standard deviation is 25; of 4 %: 12.4.
+    assert abs(sum(a for a, _ in chosen) - 800) < 100 and abs(sum(a and b for a, b in chosen) - 160) < 50

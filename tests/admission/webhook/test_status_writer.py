@@ -1,0 +1,223 @@
+"""The writer of statuses with a made-up API server: how often it writes, and what it does when that fails."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+import urllib3
+
+from admission.webhook.last_errors import LastErrors
+from admission.webhook.recorded_pods import RecordedPod, RecordedPods
+from admission.webhook.status_writer import StatusWriter
+from admission.webhook.store import TemplateStore
+from kube.decoding.stored import LastError
+from tests.admission.webhook.made_up import a_binding, a_template
+
+BINDINGS = "/apis/forecast-scheduler.io/v1alpha1/schedulerconfigbindings"
+NOW = 1_795_284_000.0
+
+
+class Scene:
+    """A writer, what it writes to, and the clock it goes by. keeps: whether the API server keeps what is written."""
+
+    def __init__(self, n_bindings: int = 1, *, keeps: bool = True) -> None:
+        self.now, self.answer, self.keeps = NOW, 200, keeps
+        self.written: list[tuple[str, dict[str, Any]]] = []
+        self.pauses: list[float] = []
+        self.statuses: dict[str, dict[str, Any]] = {}
+        self.store, self.pods, self.errors = TemplateStore(), RecordedPods(), LastErrors()
+        self.counted = True
+        self.store.node_configs.replace([a_template()])
+        self.store.bindings.replace([a_binding(f"b-{i}") for i in range(n_bindings)])
+        self.store.rebuild()
+        self.store.ready = True
+        self.writer = StatusWriter(
+            self.patch, self.store, self.pods, self.errors, synced=lambda: self.counted, clock=lambda: self.now,
+            sleep=self.pauses.append,
+        )  # fmt: skip
+
+    def patch(self, path: str, body: bytes) -> int:
+        if self.answer == 0:
+            raise urllib3.exceptions.ProtocolError("gone")
+        change = json.loads(body)["status"]
+        self.written.append((path, change))
+        if self.answer < 300 and self.keeps:
+            name = path.split("/")[-2]
+            self.statuses[name] = self.statuses.get(name, {}) | change
+            make = a_binding if path.startswith(BINDINGS) else a_template
+            objects: Any = self.store.bindings if path.startswith(BINDINGS) else self.store.node_configs
+            objects.put(make(name, status=self.statuses[name]))
+        return self.answer
+
+    def run(self, seconds: float, every: float = 0.5) -> None:
+        until = self.now + seconds
+        while self.now < until:
+            self.writer.step()
+            self.now += every
+
+    def of_binding(self, name: str = "b-0") -> list[Mapping[str, Any]]:
+        return [change for path, change in self.written if path == f"{BINDINGS}/{name}/status"]
+
+
+def test_everything_is_written_once() -> None:
+    scene = Scene()
+    scene.pods.put(RecordedPod("u-1", ("b-0",)))
+    scene.run(60)
+    assert len(scene.written) == 2
+    assert scene.statuses["b-0"]["boundPods"] == 1 and scene.statuses["b-0"]["controlPods"] == 0
+    assert scene.statuses["b-0"]["conditions"][0]["reason"] == "Applies"
+    assert scene.statuses["pool"]["bindings"] == 1
+
+
+def test_counts_wait_until_all_pods_have_been_listed() -> None:
+    scene = Scene()
+    scene.counted = False
+    scene.run(5)
+    assert "boundPods" not in scene.statuses["b-0"] and "conditions" in scene.statuses["b-0"]
+    scene.counted = True
+    scene.run(5)
+    assert scene.statuses["b-0"]["boundPods"] == 0
+
+
+def test_nothing_is_written_before_the_templates_have_been_read() -> None:
+    scene = Scene()
+    scene.store.ready = False
+    scene.run(5)
+    assert not scene.written
+
+
+def test_one_that_changes_all_the_time_is_written_every_two_seconds() -> None:
+    scene = Scene()
+    for i in range(100):
+        scene.pods.put(RecordedPod(f"u-{i}", ("b-0",)))
+        scene.run(0.2, every=0.2)
+    assert 9 <= len(scene.of_binding()) <= 11  # in 20 s
+    scene.run(5)
+    assert scene.statuses["b-0"]["boundPods"] == 100
+
+
+def test_many_are_written_20_a_second_and_none_is_forgotten() -> None:
+    scene = Scene(200)
+    scene.run(5)
+    assert 90 <= len(scene.written) <= 125 and len(scene.pauses) == len(scene.written)
+    scene.run(10)
+    assert len(scene.statuses) == 201
+
+
+def test_what_is_not_kept_is_not_written_again_and_again() -> None:
+    scene = Scene(keeps=False)
+    scene.run(100)
+    assert len(scene.of_binding()) <= 4
+
+
+def test_errors_are_told_once_and_then_forgotten() -> None:
+    scene = Scene()
+    scene.run(5)
+    error = LastError("no node could", "shop/a", "2026-11-21T18:00:00Z")
+    scene.errors.put("b-0", error)
+    scene.errors.put("deleted", error)
+    scene.run(10)
+    assert scene.of_binding()[1:] == [{"lastError": {"message": error.message, "pod": "shop/a", "time": error.time}}]
+    assert not scene.errors.pending()
+    scene.errors.put("b-0", LastError("older", "shop/b", "2026-11-20T18:00:00Z"))  # of a replica that is slow
+    scene.run(10)
+    assert scene.statuses["b-0"]["lastError"]["pod"] == "shop/a" and not scene.errors.pending()
+
+
+@pytest.mark.parametrize("answer", [403, 500, 0])
+def test_a_failure_is_said_once_and_mended_later(answer: int, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("INFO", logger="admission")
+    scene = Scene(50)
+    scene.answer = answer
+    scene.run(20)
+    said = len([r for r in caplog.records if "not written" in r.message])
+    assert 1 <= said <= 2  # of each resource
+    assert len(scene.written) <= 2 * 40  # one of each resource at each step: the others would fail as well
+    scene.answer = 200
+    scene.run(60)
+    assert len(scene.statuses) == 51
+    assert len([r for r in caplog.records if "written again" in r.message]) == said
+
+
+def test_one_that_is_gone_or_refused_holds_up_no_other() -> None:
+    scene = Scene(50)
+    for answer in (404, 422):
+        scene.answer = answer
+        scene.run(10)
+        assert len({path for path, _ in scene.written}) == 51
+        scene.written.clear()
+        scene.now += 60
+
+
+def test_two_replicas_of_which_one_is_behind_settle_on_what_is() -> None:
+    scene, other_pods = Scene(), RecordedPods()
+    other = StatusWriter(
+        scene.patch, scene.store, other_pods, LastErrors(), synced=lambda: True, clock=lambda: scene.now,
+        sleep=scene.pauses.append,
+    )  # fmt: skip
+    for i in range(40):
+        scene.pods.put(RecordedPod(f"u-{i}", ("b-0",)))
+        scene.writer.step()
+        other.step()
+        other_pods.put(RecordedPod(f"u-{i}", ("b-0",)))
+        scene.now += 0.5
+    while_pods_came = len(scene.of_binding())
+    assert while_pods_came <= 2 * 11  # each every two seconds, in 20 s
+    for _ in range(20):
+        scene.now += 0.5
+        scene.writer.step()
+        other.step()
+    assert scene.statuses["b-0"]["boundPods"] == 40 and len(scene.of_binding()) <= while_pods_came + 2
+
+
+def test_two_replicas_that_disagree_do_not_write_in_turns() -> None:
+    """The watch of templates of one has stopped: it goes on by a version that no longer holds."""
+    scene, behind = Scene(), TemplateStore()
+    behind.node_configs.replace([a_template()])
+    behind.bindings = scene.store.bindings
+    behind.rebuild()
+    behind.ready = True
+    other = StatusWriter(
+        scene.patch, behind, RecordedPods(), LastErrors(), synced=lambda: True, clock=lambda: scene.now,
+        sleep=scene.pauses.append,
+    )  # fmt: skip
+
+    def both(seconds: float) -> None:
+        until = scene.now + seconds
+        while scene.now < until:
+            scene.writer.step()
+            other.step()
+            scene.now += 0.5
+
+    both(5)
+    assert (scene.statuses["b-0"]["templateUid"], scene.statuses["b-0"]["templateVersion"]) == ("uid-pool", 1)
+    scene.store.node_configs.replace([a_template(value="not a label!", generation=2)])
+    scene.store.rebuild()
+    both(5)
+    written = len(scene.of_binding())
+    assert scene.statuses["b-0"]["conditions"][0]["reason"] == "InvalidTemplate"
+    assert scene.statuses["b-0"]["templateVersion"] == 2
+    both(60)
+    assert len(scene.of_binding()) == written and scene.statuses["b-0"]["templateVersion"] == 2
+
+
+def test_a_right_that_is_missing_for_one_resource_holds_up_no_other(caplog: pytest.LogCaptureFixture) -> None:
+    scene = Scene(3)
+    scene.store.node_configs.replace([a_template(f"t-{i}") for i in range(100)])
+    scene.store.rebuild()
+    patch = scene.patch
+
+    def forbidding(path: str, body: bytes) -> int:
+        scene.answer = 200 if path.startswith(BINDINGS) else 403
+        return patch(path, body)
+
+    scene.writer = StatusWriter(
+        forbidding, scene.store, scene.pods, scene.errors, synced=lambda: True, clock=lambda: scene.now,
+        sleep=scene.pauses.append,
+    )  # fmt: skip
+    scene.run(5)
+    assert set(scene.statuses) == {"b-0", "b-1", "b-2"} and len(scene.written) <= 20
+    assert len(caplog.records) == 1

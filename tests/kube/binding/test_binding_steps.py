@@ -1,0 +1,241 @@
+"""What follows from what the API server answers, by tables and against a small model of the server."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kube.binding.binder import BindingRequest
+from kube.binding.binding_steps import BindingResult, Pause, Send, Steps, Verdict, binding_steps, looking_steps
+from kube.client.api_answer import NO_ANSWER, Answer, answered, not_sent
+
+REQUEST = BindingRequest("shop", "cart-1", "uid-1", "node-1")
+
+BOUND = answered(201, b"{}")
+NOT_FOUND = answered(404, b'{"reason":"NotFound","message":"pods cart-1 not found"}')
+PROXYS_404 = answered(404, b"<html>no such page")
+CONFLICT = answered(409, b'{"message":"already assigned"}')
+TOO_MANY = answered(429, b"{}", "1")
+UNAVAILABLE = answered(503, b"{}")
+FORBIDDEN = answered(403, b"{}")
+INVALID = answered(422, b"{}")
+LOST = Answer(NO_ANSWER, text="no answer: reset")
+FENCED = not_sent("not the leader")
+
+
+def pod(node: str = "", uid: str = "uid-1", deleted: str | None = None) -> Answer:
+    metadata = {"uid": uid, "deletionTimestamp": deleted}
+    return answered(200, json.dumps({"metadata": metadata, "spec": {"nodeName": node or None}}).encode())
+
+
+@dataclass
+class Clock:
+    now: float = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def carried_out(steps: Steps, clock: Clock, answer: Callable[[Send], Answer]) -> BindingResult:
+    """The result; every request takes a moment."""
+    try:
+        step = next(steps)
+        while True:
+            if isinstance(step, Pause):
+                clock.now += step.seconds
+                step = steps.send(step.because)
+            else:
+                clock.now += 0.01
+                step = steps.send(answer(step))
+    except StopIteration as end:
+        result: BindingResult = end.value
+        return result
+
+
+def with_answers(*answers: Answer, seconds: float = 10.0) -> tuple[BindingResult, list[str], Clock]:
+    """Result, methods used and the clock; the last answer is repeated."""
+    clock, methods = Clock(), list[str]()
+    left: Iterator[Answer] = iter(answers)
+
+    def answer(step: Send) -> Answer:
+        methods.append(step.method)
+        return next(left, answers[-1])
+
+    steps = binding_steps(REQUEST, seconds=seconds, attempt_seconds=2.0, clock=clock)
+    return carried_out(steps, clock, answer), methods, clock
+
+
+@pytest.mark.parametrize(
+    ("answers", "verdict", "methods"),
+    [
+        pytest.param([BOUND], Verdict.BOUND, "POST", id="bound"),
+        pytest.param([NOT_FOUND], Verdict.GONE, "POST", id="gone"),
+        pytest.param([PROXYS_404], Verdict.REFUSED, "POST", id="a 404 of something else"),
+        pytest.param([FORBIDDEN], Verdict.REFUSED, "POST", id="forbidden"),
+        pytest.param([INVALID], Verdict.REFUSED, "POST", id="gated"),
+        pytest.param([FENCED], Verdict.REFUSED, "POST", id="not the leader"),
+        pytest.param([LOST, pod("node-1")], Verdict.BOUND, "POST GET", id="answer lost"),
+        pytest.param([LOST, pod(), BOUND], Verdict.BOUND, "POST GET POST", id="request lost"),
+        pytest.param([LOST, LOST, BOUND], Verdict.BOUND, "POST GET POST", id="a look lost, too"),
+        pytest.param([LOST, pod("node-2")], Verdict.ELSEWHERE, "POST GET", id="another was faster"),
+        pytest.param([LOST, NOT_FOUND], Verdict.GONE, "POST GET", id="gone in between"),
+        pytest.param([LOST, pod(uid="uid-2")], Verdict.GONE, "POST GET", id="replaced"),
+        pytest.param([CONFLICT, pod(deleted="2026-01-01T00:00:00Z")], Verdict.GONE, "POST GET", id="being deleted"),
+        pytest.param([CONFLICT, pod("node-1")], Verdict.BOUND, "POST GET", id="bound before"),
+        pytest.param([CONFLICT, pod("node-2")], Verdict.ELSEWHERE, "POST GET", id="on another node"),
+        pytest.param([CONFLICT, pod(), CONFLICT, pod()], Verdict.REFUSED, "POST GET POST GET", id="conflicts for ever"),
+        pytest.param([TOO_MANY, BOUND], Verdict.BOUND, "POST POST", id="too many requests"),
+        pytest.param([UNAVAILABLE, pod(), BOUND], Verdict.BOUND, "POST GET POST", id="unavailable"),
+        pytest.param([LOST, FORBIDDEN], Verdict.UNKNOWN, "POST GET", id="may not look"),
+        pytest.param([LOST, answered(200, b"\xff{")], Verdict.UNKNOWN, "POST GET", id="unreadable"),
+        # The first may still arrive: a later refusal does not tell.
+        pytest.param([LOST, pod(), FORBIDDEN], Verdict.UNKNOWN, "POST GET POST", id="refused after a lost one"),
+        pytest.param([LOST, pod(), FENCED], Verdict.UNKNOWN, "POST GET POST", id="fenced after a lost one"),
+        pytest.param([LOST, pod(), NOT_FOUND], Verdict.GONE, "POST GET POST", id="gone after a lost one"),
+        pytest.param(
+            [LOST, pod(), CONFLICT, pod()], Verdict.UNKNOWN, "POST GET POST GET", id="conflicts after a lost one"
+        ),
+    ],
+)
+def test_what_follows_from_answers(answers: Sequence[Answer], verdict: Verdict, methods: str) -> None:
+    result, made, _ = with_answers(*answers)
+    assert (result.verdict, " ".join(made)) == (verdict, methods)
+    assert bool(result.reason) == (verdict is not Verdict.BOUND)
+    assert result.node == ("node-2" if verdict is Verdict.ELSEWHERE else "")
+
+
+@pytest.mark.parametrize(
+    ("answer", "verdict"), [(LOST, Verdict.UNKNOWN), (UNAVAILABLE, Verdict.UNKNOWN), (TOO_MANY, Verdict.REFUSED)]
+)
+def test_it_ends_in_time(answer: Answer, verdict: Verdict) -> None:
+    result, methods, clock = with_answers(answer, seconds=10.0)
+    assert result.verdict is verdict and "10 s" in result.reason
+    assert clock.now <= 10.1 and len(methods) > 5
+
+
+def test_the_time_that_the_server_asks_for_is_left_to_it() -> None:
+    _, methods, clock = with_answers(answered(429, b"", "3"), answered(429, b"", "3"), BOUND)
+    assert clock.now >= 6.0 and methods == ["POST"] * 3
+
+
+def test_the_binding_names_that_very_pod() -> None:
+    steps = binding_steps(REQUEST, seconds=10.0, attempt_seconds=2.0, clock=Clock())
+    step = next(steps)
+    assert isinstance(step, Send)
+    assert (step.path, step.seconds) == ("/api/v1/namespaces/shop/pods/cart-1/binding", 2.0)
+    assert json.loads(step.body) == {
+        "apiVersion": "v1",
+        "kind": "Binding",
+        "metadata": {"namespace": "shop", "name": "cart-1", "uid": "uid-1"},
+        "target": {"apiVersion": "v1", "kind": "Node", "name": "node-1"},
+    }
+
+
+@pytest.mark.parametrize(
+    ("answers", "verdict"),
+    [
+        ([pod("node-1")], Verdict.BOUND),
+        ([LOST, UNAVAILABLE, pod()], Verdict.REFUSED),
+        ([pod("node-2")], Verdict.ELSEWHERE),
+        ([LOST], Verdict.UNKNOWN),
+    ],
+)
+def test_asking_binds_nothing(answers: Sequence[Answer], verdict: Verdict) -> None:
+    clock, left = Clock(), iter(answers)
+
+    def answer(step: Send) -> Answer:
+        assert step.method == "GET" and not step.body
+        return next(left, answers[-1])
+
+    assert (
+        carried_out(looking_steps(REQUEST, seconds=5, attempt_seconds=1, clock=clock), clock, answer).verdict is verdict
+    )
+
+
+@dataclass
+class Model:
+    """One pod as the API server keeps it. late: bindings that nobody got an answer to and that come later."""
+
+    node: str = ""
+    uid: str = "uid-1"
+    exists: bool = True
+    terminating: bool = False
+    late: list[str] = field(default_factory=list)
+    bound: list[tuple[str, str]] = field(default_factory=list)
+
+    def bind(self, node: str, uid: str) -> Answer:
+        if not self.exists:
+            return NOT_FOUND
+        if uid != self.uid or self.terminating or self.node:
+            return CONFLICT
+        self.node = node
+        self.bound.append((uid, node))
+        return BOUND
+
+    def look(self) -> Answer:
+        if not self.exists:
+            return NOT_FOUND
+        return pod(self.node, self.uid, "2026-01-01T00:00:00Z" if self.terminating else None)
+
+    def now_the_late_ones(self) -> None:
+        for node in self.late:
+            self.bind(node, "uid-1")
+        self.late.clear()
+
+
+EVENTS = st.sampled_from(["", "", "", "", "rival", "terminate", "delete", "replace", "late"])
+FATES = st.sampled_from(["", "answer lost", "request lost", "late", "429", "503", "503 done", "409", "403", "fenced"])
+
+
+@given(script=st.lists(st.tuples(EVENTS, FATES), max_size=30))
+def test_no_verdict_is_wrong_whatever_happens(script: list[tuple[str, str]]) -> None:
+    model, clock, left = Model(), Clock(), iter(script)
+
+    def answer(step: Send) -> Answer:
+        event, fate = next(left, ("", ""))
+        if event == "rival":
+            model.bind("node-2", model.uid)
+        elif event == "terminate":
+            model.terminating = True
+        elif event == "delete":
+            model.exists = False
+        elif event == "replace":
+            model.node, model.uid, model.exists, model.terminating = "", "uid-2", True, False
+        elif event == "late":
+            model.now_the_late_ones()
+        if step.method == "GET":
+            return model.look() if fate in ("", "late", "409", "fenced") else LOST
+        if fate in ("", "answer lost", "503 done"):
+            done = model.bind("node-1", "uid-1")
+            return {"": done, "answer lost": LOST}.get(fate, UNAVAILABLE)
+        if fate == "late":
+            model.late.append("node-1")
+        answers = {"429": TOO_MANY, "503": UNAVAILABLE, "409": CONFLICT, "403": FORBIDDEN, "fenced": FENCED}
+        return answers.get(fate, LOST)
+
+    result = carried_out(binding_steps(REQUEST, seconds=10, attempt_seconds=2, clock=clock), clock, answer)
+    if result.verdict is Verdict.BOUND:
+        assert ("uid-1", "node-1") in model.bound
+    model.now_the_late_ones()
+    if result.verdict in (Verdict.GONE, Verdict.ELSEWHERE, Verdict.REFUSED):
+        # Bound and deleted before anybody looked is gone all the same.
+        assert not (model.exists and model.uid == "uid-1" and model.node == "node-1")
+    assert len({uid for uid, _ in model.bound}) == len(model.bound), "a pod was bound twice"
+    assert clock.now < 10.5 + 0.1
+
+
+def test_annotations_go_with_the_binding() -> None:
+    def body(request: BindingRequest) -> dict[str, dict[str, object]]:
+        step = next(binding_steps(request, seconds=10.0, attempt_seconds=3.0, clock=Clock()))
+        assert isinstance(step, Send)
+        found: dict[str, dict[str, object]] = json.loads(step.body)
+        return found
+
+    with_index = BindingRequest("shop", "cart-1", "uid-1", "node-1", {"example.com/index": "3"})
+    assert body(with_index)["metadata"]["annotations"] == {"example.com/index": "3"}
+    assert "annotations" not in body(REQUEST)["metadata"]

@@ -1,0 +1,14 @@
+"""Jobs by UID, as `kube.tables.state.ClusterState` has them, for tests that have no cluster."""
+
+from __future__ import annotations
+
+from kube.decoding.jobs import JobInfo
+
+__all__ = ["JobTable"]
+
+
+class JobTable(dict[str, JobInfo]):
+    """A mapping from the UID of each Job to the Job."""
+
+    def put(self, job: JobInfo) -> None:
+        self[job.uid] = job

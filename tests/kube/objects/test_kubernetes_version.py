@@ -1,0 +1,143 @@
+"""Which version an API server says it is, and that what is read follows it."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from kube.client.api_server_version import ApiServerVersion
+from kube.client.kubernetes_client import api_client
+from kube.client.kubernetes_source import KubernetesSource, Timing
+from kube.client.kubernetes_steps import Backoff
+from kube.decoding.decoding import Kind
+from kube.objects.kubernetes_version import COMPARED, NEWEST, KubernetesVersion, decode_version
+from kube.objects.objects import PodInfo
+from tests.cluster.stored_objects import StoredObjects, eventually
+from tests.kube.scripted_server import Answer, ScriptedServer, page, pod_json
+
+QUICK = Timing(backoff=Backoff(first=0.01, longest=0.05))
+RESIZED = pod_json(
+    "resized",
+    spec={"initContainers": [{"name": "init", "resources": {"requests": {"cpu": "1"}}}]},
+    status={"initContainerStatuses": [{"name": "init", "resources": {"requests": {"cpu": "3"}}}]},
+)
+
+
+def said(major: str, minor: str) -> Answer:
+    return Answer(chunks=[json.dumps({"major": major, "minor": minor, "gitVersion": "v1"}).encode()])
+
+
+def openapi(**schemas: list[str]) -> bytes:
+    of = {f"io.k8s.api.core.v1.{kind}": {"properties": dict.fromkeys(names, 0)} for kind, names in schemas.items()}
+    return json.dumps({"openapi": "3.0.0", "components": {"schemas": of}}).encode()
+
+
+@pytest.mark.parametrize(
+    ("body", "version"),
+    [
+        (b'{"major": "1", "minor": "36", "platform": "linux/amd64"}', (1, 36)),
+        (b'{"major": "1", "minor": "37+"}', (1, 37)),
+        (b'{"major": "1", "minor": "99"}', (1, 99)),
+        (b'{"major": "", "minor": ""}', None),
+        (b'{"kind": "Status"}', None),
+        (b"not found", None),
+        (b'{"major": "\xff", "minor": "37"}', None),
+        (b'{"major": "1", "minor": "' + b"9" * 5000 + b'"}', None),
+    ],
+)
+def test_what_an_api_server_says(body: bytes, version: KubernetesVersion | None) -> None:
+    assert decode_version(body) == version
+
+
+def read(answers: Sequence[Answer], directory: Path) -> tuple[list[KubernetesVersion], list[KubernetesVersion]]:
+    """What is read of answers one after the other, and what was reported as a change."""
+    changes: list[KubernetesVersion] = []
+    with ScriptedServer(lambda number, query: answers[number]) as server:
+        versions = ApiServerVersion(api_client(server.kubeconfig(directory)), changes.append)
+        return [versions.read() for _ in answers], changes
+
+
+def test_versions_that_are_compared_give_no_warning(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    found, changes = read([said("1", "36"), said("1", "36"), said("1", "37")], tmp_path)
+    assert found == [COMPARED[0], COMPARED[0], COMPARED[1]]
+    assert changes == [COMPARED[0], COMPARED[1]]
+    assert not [one for one in caplog.records if one.levelno >= logging.WARNING]
+
+
+def warnings_of(caplog: pytest.LogCaptureFixture) -> list[str]:
+    return [one.getMessage() for one in caplog.records if one.levelno >= logging.WARNING]
+
+
+def test_an_older_version_gives_one_warning(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    found, changes = read([said("1", "30")] * 3, tmp_path)
+    assert (found, changes) == ([(1, 30)] * 3, [(1, 30)])
+    (warning,) = warnings_of(caplog)
+    assert "is Kubernetes 1.30" in warning and "the rules of 1.36 hold" in warning
+
+
+@pytest.mark.parametrize(
+    ("fields", "said_of_fields"),
+    [
+        (
+            Answer(chunks=[openapi(PodSpec=["containers", "teleport"], NodeStatus=["warp"], Unread=["other"])]),
+            ["NodeStatus.warp, which Kubernetes 1.37 has not", "PodSpec.teleport, which Kubernetes 1.37 has not"],
+        ),
+        (Answer(chunks=[openapi(PodSpec=["containers"])]), []),
+        (Answer(status=403), ["does not say its fields (403)"]),
+    ],
+)
+def test_a_newer_version_gives_one_warning_and_one_for_each_field(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, fields: Answer, said_of_fields: list[str]
+) -> None:
+    answers = [said("1", "99"), fields, said("1", "99"), said("1", "99")]
+    with ScriptedServer(lambda number, query: answers[number]) as server:
+        versions = ApiServerVersion(api_client(server.kubeconfig(tmp_path)), lambda version: None)
+        assert [versions.read() for _ in range(3)] == [(1, 99)] * 3
+    first, *others = warnings_of(caplog)
+    assert "is Kubernetes 1.99" in first and "the rules of 1.37 hold" in first
+    assert len(others) == len(said_of_fields)
+    assert all(expected in warning for expected, warning in zip(said_of_fields, others, strict=True))
+
+
+def test_a_version_beyond_those_compared_has_the_rules_of_the_newest() -> None:
+    new, old = KubernetesVersion(1, 99), KubernetesVersion(1, 30)
+    assert (new.compares_whole_pods, new.keeps_namespace_selectors, new.counts_image_volumes) == (True, True, True)
+    assert (old.compares_whole_pods, old.keeps_namespace_selectors, old.counts_image_volumes) == (False, False, False)
+
+
+def test_a_server_that_refuses_leaves_what_it_said_before(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    forbidden = Answer(status=403)
+    found, changes = read([forbidden, forbidden, said("1", "36"), forbidden], tmp_path)
+    assert found == [NEWEST, NEWEST, COMPARED[0], COMPARED[0]]
+    assert changes == [NEWEST, COMPARED[0]]
+    assert len([one for one in caplog.records if "does not say its version (403)" in one.getMessage()]) == 1
+
+
+def test_pods_are_listed_again_once_the_server_is_upgraded(tmp_path: Path) -> None:
+    version = [COMPARED[0]]
+
+    def answer(number: int, query: dict[str, str]) -> Answer:
+        return Answer(hold=0.1) if "watch" in query else page(RESIZED)
+
+    sink = StoredObjects()
+    with ScriptedServer(answer) as server:
+        api = api_client(server.kubeconfig(tmp_path))
+        source = KubernetesSource(api, sink, kinds=[Kind.PODS], timing=QUICK, version=lambda: version[0])
+        source.start()
+
+        def cores() -> float | None:
+            pod = sink.get(Kind.PODS, "resized")
+            return pod.requests["cpu"] if isinstance(pod, PodInfo) else None
+
+        try:
+            assert source.wait_synced(10)
+            assert cores() == 1.0
+            version[0] = COMPARED[1]
+            eventually(lambda: cores() == 3.0)
+            assert source.status()[Kind.PODS].lists == 2
+        finally:
+            source.stop()

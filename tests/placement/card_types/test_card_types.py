@@ -1,0 +1,285 @@
+"""Which types of cards pods go to: the plugin on real tables, and through the placing of a cycle."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from forecast.errors import InputError
+from forecast.service_key import Owner
+from kube.objects.constraints import PodConstraints
+from kube.objects.objects import NodeInfo, PodInfo
+from placement.card_types.metrics import CardCollector
+from placement.card_types.options import CardOptions, Even, Protection
+from placement.cluster_events import ClusterEvent, EventKind
+from placement.plugins import EnqueueExtensions, Hint, NodePreference
+from scheduler.cycle.dependence import is_asked_once
+from tests.placement.card_types.card_world import CardWorld, card_node, names, pods, typed
+
+NODES = [
+    card_node("plain"),
+    card_node("a100", 8, model="NVIDIA-A100-SXM4-80GB"),
+    card_node("t4", 8, model="Tesla-T4"),
+    card_node("v100", 8, model="Tesla-V100"),
+]
+A100, T4, V100 = "NVIDIA-A100-SXM4-80GB", "Tesla-T4", "Tesla-V100"
+
+
+def scarce(protection: Protection = Protection.SOFT, **options: object) -> CardWorld:
+    """Six A100 and three V100 of eight each are wanted by pods that name them."""
+    wanted = [*pods(6, "A100", prefix="a"), *pods(3, "V100", prefix="v")]
+    world = CardWorld(NODES, wanted, protection=protection, **({"band": 0.25} | options))
+    assert world.look() == {A100: 0.75, T4: 0.0, V100: 0.375}
+    return world
+
+
+def test_it_is_a_plugin_of_the_framework() -> None:
+    plugin = CardWorld().plugin
+    both: tuple[NodePreference, EnqueueExtensions] = (plugin, plugin)
+    assert both[0].name == "CardTypes"
+
+
+# What a pod requires and prefers
+
+
+def test_required_types_are_a_filter_whatever_is_protected() -> None:
+    for protection in Protection:
+        world = CardWorld(NODES, protection=protection)
+        assert names(world, [world.plugin], typed("p", "A100,V100")) == {"a100", "v100"}
+        assert names(world, [world.plugin], typed("p", "H100")) == set()
+        assert names(world, [world.plugin], typed("p")) == {"plain", "a100", "t4", "v100"}
+
+
+def test_preferred_types_come_first_in_their_order_and_others_when_they_are_full() -> None:
+    world = CardWorld(NODES, protection=Protection.OFF, even=Even.OFF)
+    placed = world.place(pods(20, preferred="V100,A100"))
+    assert Counter(placed) == {"v100": 8, "a100": 8, "t4": 4}
+    assert placed[:16] == ["v100"] * 8 + ["a100"] * 8
+
+
+def test_what_is_required_leaves_what_is_preferred_among_it() -> None:
+    world = CardWorld(NODES)
+    assert Counter(world.place(pods(20, "A100,T4", preferred="V100,T4"))) == {"t4": 8, "a100": 8}
+
+
+# Scarce cards
+
+
+def test_pods_that_name_no_type_go_to_the_least_scarce_first() -> None:
+    world = scarce()
+    assert world.place(pods(20)) == ["t4"] * 8 + ["v100"] * 8 + ["a100"] * 4
+
+
+def test_pods_without_cards_are_kept_off_too_unless_they_may() -> None:
+    world = scarce()
+    cores = [replace(one, requests={"cpu": 4.0}) for one in pods(20, n=0)]
+    assert world.place(cores) == ["plain"] * 16 + ["t4"] * 4
+    free_to_go = scarce(without_cards=Protection.OFF)
+    every_row = np.arange(4)
+    assert len(free_to_go.plugin.prefer(typed("p", n=0), 1, free_to_go.view, every_row).rows) == 4
+    assert len(free_to_go.plugin.prefer(typed("p"), 1, free_to_go.view, every_row).rows) < 4
+
+
+def test_unless_told_otherwise_there_is_scarce_and_not_scarce() -> None:
+    assert scarce(band=CardOptions().band).scarcity.latest.band.tolist() == [0, 0, 0]
+    world = CardWorld(NODES, [*pods(7, "A100", prefix="a"), *pods(6, "V100", prefix="v")])
+    world.look()
+    assert world.scarcity.latest.band.tolist() == [1, 0, 0]
+    assert set(world.place(pods(16))) == {"t4", "v100"}
+
+
+def test_off_is_off() -> None:
+    world = scarce(Protection.OFF)
+    rows = np.arange(4)
+    preferred = world.plugin.prefer(typed("p"), 7, world.view, rows)
+    assert preferred.rows.tolist() == [0, 1, 2, 3] and preferred.most == 7
+
+
+def test_types_that_are_nearly_as_scarce_are_the_same() -> None:
+    world = CardWorld(NODES, [*pods(3, "A100", prefix="a"), *pods(2, "V100", prefix="v")], band=0.25)
+    assert world.look() == {A100: 0.375, T4: 0.0, V100: 0.25}
+    rows = np.array([world.state.row_of[name] for name in ("a100", "v100")])
+    assert world.plugin.prefer(typed("p"), 5, world.view, rows).rows.tolist() == rows.tolist()
+
+
+def test_hard_keeps_rare_nodes_for_pods_that_name_them() -> None:
+    world = scarce(Protection.HARD, rare_from=0.7)
+    everywhere = {"plain", "a100", "t4", "v100"}
+    assert names(world, [world.plugin], typed("p")) == everywhere - {"a100"}
+    assert names(world, [world.plugin], typed("p", n=0)) == everywhere - {"a100"}
+    assert names(world, [world.plugin], typed("p", "A100")) == {"a100"}
+    assert names(world, [world.plugin], typed("p", preferred="A100")) == everywhere
+    assert names(world, [world.plugin], typed("p", preferred="T4")) == everywhere - {"a100"}
+    by_label = PodConstraints(node_selector=(("nvidia.com/gpu.product", A100),))
+    assert names(world, [world.plugin], typed("p", constraints=by_label)) == everywhere
+    agent = typed("p", owner=Owner("DaemonSet", "agent"))
+    assert names(world, [world.plugin], agent) == everywhere
+    (rejection,) = world.plugin.filter(typed("p"), world.view)
+    assert rejection.reason == "node(s) had rare cards that the pod does not name" and not rejection.preemptible
+    assert "a100" not in world.place(pods(20))
+
+
+def test_the_least_scarce_cards_are_never_rare_by_measure_but_by_name_they_are() -> None:
+    wanted = [*pods(8, "A100", prefix="a"), *pods(8, "T4", prefix="t")]
+    both = [node for node in NODES if node.name in ("a100", "t4")]
+    world = CardWorld(both, wanted, protection=Protection.HARD)
+    assert world.look() == {A100: 1.0, T4: 1.0}
+    assert names(world, [world.plugin], typed("p")) == {"a100", "t4"}
+    listed = CardWorld(both, protection=Protection.HARD, rare_types=("A100", "T4"))
+    assert listed.look() == {A100: 1.0, T4: 1.0}
+    assert names(listed, [listed.plugin], typed("p")) == set()
+
+
+def test_what_is_wanted_and_has_no_card_counts_against_what_is_free() -> None:
+    world = CardWorld(NODES, pods(4, "A100"))
+    assert world.look()[A100] == 0.5
+    world.assume(typed("x", n=4), "a100")  # somebody who could have gone elsewhere
+    assert world.look()[A100] == 1.0
+    world.assume(typed("p-0", "A100"), "a100")
+    assert world.look()[A100] == 1.0
+
+
+def test_what_has_a_card_already_does_not_count_against_what_is_free() -> None:
+    world = CardWorld(NODES, pods(5, "A100"))
+    assert world.look()[A100] == 0.625
+    for i in range(4):
+        world.assume(typed(f"p-{i}", "A100"), "a100")
+    assert world.look()[A100] == 0.625  # one waits for one of four
+
+
+def test_pods_that_name_scarce_types_are_not_kept_off_them() -> None:
+    world = scarce(even=Even.OFF)
+    rows = np.array([world.state.row_of[name] for name in ("a100", "t4")])
+    assert world.plugin.prefer(typed("p"), 1, world.view, rows).rows.tolist() == [2]
+    assert world.plugin.prefer(typed("p", "A100,T4"), 1, world.view, rows).rows.tolist() == [1, 2]
+
+
+def test_who_accepts_every_model_there_is_makes_none_scarce() -> None:
+    world = CardWorld(NODES, pods(8, "A100,T4,V100"))
+    assert set(world.look().values()) == {0.0}
+
+
+def test_scarcity_fades_when_the_pods_are_gone() -> None:
+    world = scarce(half_life_seconds=3600.0)
+    for i in range(6):
+        world.delete(f"a-{i}")
+    assert world.look()[A100] == 0.75
+    world.now += 3600.0
+    assert world.look()[A100] == 0.375
+
+
+def test_a_batch_sees_what_is_rare_as_it_was_at_its_begin() -> None:
+    world = scarce(Protection.HARD, rare_from=0.7)
+    pod = typed("p")
+    assert is_asked_once([world.plugin], pod, world.view)
+    before = names(world, [world.plugin], pod)
+    world.place(pods(8, prefix="q"))
+    assert names(world, [world.plugin], pod) == before
+    at_once = scarce().place(pods(20, n=0))
+    assert scarce().place(pods(20, n=0), one_by_one=True) == at_once
+
+
+def test_nodes_of_a_model_that_is_new_since_the_last_look_are_not_scarce() -> None:
+    world = scarce(Protection.HARD, rare_from=0.7)
+    world.put(card_node("new", 8, model="H200"))
+    assert "new" in names(world, [world.plugin], typed("p"))
+    assert set(world.place(pods(12, prefix="q"))) == {"t4", "new"}
+
+
+# Fairness
+
+
+@pytest.mark.parametrize("one_by_one", [False, True])
+def test_the_pressure_on_accepted_types_is_kept_even(one_by_one: bool) -> None:
+    nodes = [*(card_node(f"a-{i}", 8, model="A100") for i in range(4)), card_node("t", 8, model="T4")]
+    world = CardWorld(nodes, pressure_band=0.05)
+    placed = Counter(node[0] for node in world.place(pods(20, "A100,T4"), one_by_one=one_by_one))
+    assert placed["a"] == pytest.approx(16, abs=1) and placed["t"] == pytest.approx(4, abs=1)
+
+
+def test_what_pods_wait_for_that_accept_little_presses_as_well() -> None:
+    nodes = [card_node("a", 8, model="A100"), card_node("t", 8, model="T4"), card_node("v", 8, model="V100")]
+    world = CardWorld(nodes, pods(6, "A100", prefix="waits"), pressure_band=0.05)
+    world.look()
+    assert Counter(world.place(pods(6, "A100,T4"))) == {"t": 6}
+
+
+def test_pods_that_name_no_type_are_evened_out_only_on_demand() -> None:
+    nodes = [card_node("a", 8, model="A100"), card_node("t", 8, model="T4")]
+    rows = np.arange(2)
+    for even, expected in {Even.OFF: 2, Even.NAMED: 2, Even.ALL: 1}.items():
+        world = CardWorld(nodes, even=even)
+        world.assume(typed("x", "A100", n=4), "a")
+        assert len(world.plugin.prefer(typed("p"), 1, world.view, rows).rows) == expected
+        several = world.plugin.prefer(typed("p", "A100,T4"), 9, world.view, rows)
+        assert (several.rows.tolist(), several.most) == (([1], 1) if even is not Even.OFF else ([0, 1], 9))
+
+
+# Who is told
+
+
+def test_a_change_of_what_is_scarce_is_told_once() -> None:
+    world = scarce(Protection.HARD, rare_from=0.7)
+    told: list[int] = []
+    world.scarcity.on_change.append(lambda: told.append(1))
+    world.look()
+    assert not told
+    world.put(*pods(4, "T4", prefix="t"))
+    world.look()
+    world.look()
+    assert len(told) == 1
+
+
+def event(kind: EventKind, node: NodeInfo | None = None, before: NodeInfo | None = None) -> ClusterEvent:
+    return ClusterEvent(kind, node=node, before=before)
+
+
+def test_hints() -> None:
+    node = card_node("n", 8, model="A100")
+    cases: Sequence[tuple[ClusterEvent, bool, bool]] = [
+        (event(EventKind.NODE_ADDED, node), True, True),
+        (event(EventKind.NODE_CHANGED, node, card_node("n", 8, model="T4")), True, True),
+        (event(EventKind.NODE_CHANGED, node, replace(node, unschedulable=True)), False, False),
+        (event(EventKind.FORECAST_CHANGED), False, True),
+        (event(EventKind.POD_LEFT), False, False),
+    ]
+    for happened, soft, hard in cases:
+        for protection, expected in ((Protection.SOFT, soft), (Protection.HARD, hard)):
+            hint = CardWorld(protection=protection).plugin.hint(typed("p"), happened)
+            assert (hint is Hint.QUEUE) == expected, (happened.kind, protection)
+
+
+def test_metrics_say_the_latest() -> None:
+    world = scarce(Protection.HARD, rare_from=0.7)
+    found = {
+        (sample.name, sample.labels["model"]): sample.value
+        for family in CardCollector(world.scarcity).collect()
+        for sample in family.samples
+    }
+    assert found["forecast_gpu_card_scarcity_ratio", A100] == 0.75
+    assert found["forecast_gpu_card_scarcity_class", A100] == 3
+    assert found["forecast_gpu_card_rare", A100] == 1 and found["forecast_gpu_card_rare", T4] == 0
+    assert found["forecast_gpu_card_wanted_thousandths", V100] == 3000
+    assert found["forecast_gpu_card_waiting_thousandths", V100] == 3000
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"rare_from": 0}, {"rare_from": 1.1}, {"band": 0}, {"pressure_band": -1}, {"half_life_seconds": 0}]
+)
+def test_options_that_cannot_be(wrong: dict[str, float]) -> None:
+    with pytest.raises(InputError, match=next(iter(wrong))):
+        CardOptions(**wrong)  # type: ignore[arg-type]
+
+
+def pod_of_the_daemon_set() -> PodInfo:
+    return typed("agent", owner=Owner("DaemonSet", "agent"))
+
+
+def test_pods_of_a_daemon_set_go_everywhere() -> None:
+    world = scarce()
+    preferred = world.plugin.prefer(pod_of_the_daemon_set(), 3, world.view, np.arange(4))
+    assert len(preferred.rows) == 4

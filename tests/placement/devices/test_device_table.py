@@ -1,0 +1,332 @@
+from __future__ import annotations
+
+import itertools
+from dataclasses import replace
+
+import pytest
+
+from kube.decoding.decoding import Kind
+from kube.objects.objects import Phase, PodInfo
+from placement.devices.demand import GpuDemand
+from placement.devices.options import DeviceOptions
+from scheduler.preemption.what_if import WithoutPods
+from tests.placement.devices.device_world import GPU, IDX, INDEX, DeviceWorld, card_node, card_pod
+
+
+def test_nodes_with_cards_have_columns_and_others_have_none() -> None:
+    world = DeviceWorld(
+        [card_node("a", 2, model="Tesla-T4"), card_node("b"), card_node("c", shared=3, memory=16, model="A10")]
+    )
+    table, row_of = world.table, world.state.row_of
+    assert {name: int(table.n_devices[row]) for name, row in row_of.items()} == {"a": 2, "b": 0, "c": 3}
+    assert table.free_milli[row_of["a"]].tolist() == [1000, 1000] + [-1] * 6
+    assert table.free_milli[row_of["b"]].tolist() == [-1] * 8
+    models = {name: int(table.model[row]) for name, row in row_of.items()}
+    assert models["b"] == -1 and table.models[models["a"]] == "Tesla-T4" and table.models[models["c"]] == "A10"
+    assert table.device_memory[row_of["c"]] == 16 and table.free_whole[row_of["c"]] == 3
+    assert table.milli_on(GpuDemand(1, 1, 4))[row_of["c"]] == 250 and table.milli_on(GpuDemand(1, 1, 4))[0] == 1001
+
+
+def test_an_assumed_pod_gets_devices_that_it_keeps_once_it_is_bound_and_after_a_restart() -> None:
+    world = DeviceWorld([card_node("a", 4)])
+    assert world.assume(card_pod("whole", n=2), "a") == (0, 1)
+    assert world.assume(card_pod("share", milli=300), "a") == (2,)
+    assert world.assume(card_pod("second", milli=700), "a") == (2,)
+    assert world.free("a") == [0, 0, 0, 1000]
+    pods = [world.bound(name) for name in ("whole", "share", "second")]
+    assert [pod.annotations[INDEX] for pod in pods] == ["0,1", "2", "2"]
+    for pod in pods:
+        world.put(pod)
+    world.delete("whole")
+    assert world.free("a") == [1000, 1000, 0, 1000] and not world.table._choices
+    again = DeviceWorld([card_node("a", 4)], reversed(pods))
+    assert again.free("a") == [0, 0, 0, 1000] and again.devices("second") == (2,)
+
+
+def test_what_is_taken_back_leaves_nothing() -> None:
+    world = DeviceWorld([card_node("a", 1)])
+    world.assume(card_pod("p", milli=600), "a")
+    world.forget("p")
+    assert world.free("a") == [1000] and world.devices("p") == () and not world.table._choices
+    assert world.table.annotations_of(card_pod("p", milli=600), "a") == {}
+    world.assume(card_pod("p", milli=600), "a")
+    world.delete("p")
+    assert world.free("a") == [1000] and not world.table._choices
+
+
+def test_a_pod_that_is_bound_without_its_annotation_keeps_what_was_chosen() -> None:
+    world = DeviceWorld([card_node("a", 3)], [card_pod("old", "a", n=1, said={INDEX: "0"})])
+    assert world.assume(card_pod("p", n=1), "a") == (1,)
+    world.put(replace(world.state.pods["default/p"], phase=Phase.RUNNING))
+    world.delete("old")
+    assert world.devices("p") == (1,)
+    with WithoutPods(world.view) as what_if:
+        what_if.take("default/p")
+        assert world.free("a") == [1000, 1000, 1000]
+    assert world.devices("p") == (1,)
+
+
+def test_a_pod_that_turns_out_to_be_elsewhere_leaves_where_it_was_assumed() -> None:
+    world = DeviceWorld([card_node("a", 1), card_node("b", 2)])
+    world.assume(card_pod("p", n=1), "a")
+    world.put(card_pod("p", "b", n=1, said={INDEX: "1"}))
+    assert world.free("a") == [1000] and world.free("b") == [1000, 0] and not world.table._choices
+
+
+def test_what_was_chosen_for_a_pod_is_nothing_to_whoever_binds_it_after_all() -> None:
+    old = card_pod("old", "a", n=1, said={INDEX: "0"})
+    world = DeviceWorld([card_node("a", 2), card_node("b", 2)], [old])
+    assert world.assume(card_pod("p", n=1), "a") == (1,)
+    world.forget("p")
+    world.delete("old")
+    world.put(card_pod("p", "a", n=1))
+    assert world.devices("p") == (0,)  # nobody knows: not that of the attempt that failed
+
+
+def test_what_was_chosen_on_one_node_is_nothing_to_another() -> None:
+    world = DeviceWorld([card_node("a", 2), card_node("b", 2)])
+    world.assume(card_pod("old", n=1), "a")
+    assert world.assume(card_pod("p", n=1), "a") == (1,)
+    world.put(card_pod("p", "b", n=1))
+    assert world.devices("p") == (0,) and world.free("a") == [0, 1000] and world.free("b") == [0, 1000]
+    assert len(world.table._choices) == 1 and "default/old" in world.table._choices
+
+
+def test_a_pod_that_is_over_elsewhere_before_anybody_saw_it_there_leaves_nothing() -> None:
+    world = DeviceWorld([card_node("a", 1), card_node("b", 1)])
+    world.assume(card_pod("p", n=1), "a")
+    world.put(card_pod("p", "b", n=1, phase=Phase.FAILED))
+    assert world.free("a") == world.free("b") == [1000] and not world.table._choices
+
+
+def test_a_share_that_grows_while_it_is_assumed_keeps_its_device_and_one_of_other_size_chooses_anew() -> None:
+    world = DeviceWorld([card_node("a", 2)])
+    world.assume(card_pod("p", milli=300), "a")
+    world.put(card_pod("p", milli=800))
+    assert world.devices("p") == (0,) and world.free("a") == [200, 1000]
+    world.put(replace(card_pod("p", n=2), uid="default/p"))
+    assert world.devices("p") == (0, 1) and world.free("a") == [0, 0]
+
+
+def test_what_a_waiting_pod_says_of_devices_does_not_count() -> None:
+    world = DeviceWorld([card_node("a", 2)])
+    assert world.assume(card_pod("p", n=1, said={INDEX: "1", IDX: "1"}), "a") == (0,)
+    assert world.bound("p").annotations[INDEX] == "0"
+
+
+def test_of_pods_of_others_nobody_knows_more_than_that_they_are_there() -> None:
+    known = card_pod("known", "a", n=1, said={INDEX: "1"}, created=9)
+    pods = [
+        known,
+        card_pod("old", "a", n=1, created=1),
+        card_pod("older", "a", n=2, created=0),
+        card_pod("share", "a", milli=400, created=0),
+    ]
+    for order in itertools.permutations(pods):
+        world = DeviceWorld([card_node("a", 6)])
+        world.put(*order)
+        assert world.devices("known") == (1,)
+        assert world.devices("older") == (0, 2) and world.devices("old") == (3,) and world.devices("share") == (4,)
+        assert world.free("a") == [0, 0, 0, 0, 600, 1000]
+
+
+def test_two_that_say_the_same_keep_it_and_are_counted() -> None:
+    world = DeviceWorld([card_node("a", 2)])
+    world.put(card_pod("p", "a", n=1, said={INDEX: "0"}), card_pod("q", "a", milli=500, said={INDEX: "0"}))
+    assert world.devices("p") == world.devices("q") == (0,)
+    assert world.free("a") == [0, 1000] and world.table.conflicts() == 1
+    world.delete("p")
+    assert world.free("a") == [500, 1000] and world.table.conflicts() == 0
+
+
+def test_devices_that_are_gone_are_kept_by_those_who_have_them_and_counted() -> None:
+    world = DeviceWorld([card_node("a", 4)], [card_pod("p", "a", n=2, said={INDEX: "1,3"})])
+    world.put(card_node("a", 2))
+    assert world.devices("p") == (1, 3) and world.free("a") == [1000, 0] and world.table.conflicts() == 1
+    assert world.table.free_milli[0].tolist() == [1000, 0] + [-1] * 6
+    world.put(card_node("a", 4))
+    assert world.free("a") == [1000, 0, 1000, 0] and world.table.conflicts() == 0
+
+
+def test_whole_devices_that_are_missing_are_counted() -> None:
+    world = DeviceWorld([card_node("a", 2)], [card_pod("p", "a", n=3)])
+    assert world.devices("p") == (0, 1) and world.table.conflicts() == 1
+
+
+def test_a_node_that_goes_and_comes_back_finds_its_pods_where_they_were() -> None:
+    pods = [card_pod("p", "a", n=1, said={INDEX: "2"}), card_pod("q", "a", n=1)]
+    world = DeviceWorld([card_node("a", 3)], pods)
+    world.assume(card_pod("r", milli=100), "a")
+    before = world.free("a")
+    assert before == [0, 900, 0]
+    world.cluster.apply(world.state.delete_node("a"))
+    assert world.table.n_devices[0] == 0 and world.table.conflicts() == 0
+    world.put(card_node("a", 3))
+    assert world.free("a") == before and world.devices("r") == (1,)
+
+
+def test_a_row_that_is_used_again_knows_nothing_of_the_node_before() -> None:
+    world = DeviceWorld([card_node("a", 8, model="H100")], [card_pod("p", "a", n=1)])
+    world.delete("p")
+    world.cluster.apply(world.state.delete_node("a"))
+    world.put(card_node("b"))
+    row = world.state.row_of["b"]
+    assert row == 0 and world.table.n_devices[row] == 0 and world.table.model[row] == -1
+    assert (world.table.free_milli[row] == -1).all()
+
+
+def test_more_devices_than_ever_before_make_room_for_their_columns() -> None:
+    world = DeviceWorld([card_node("a", 2), card_node("b", 20)], [card_pod("p", "a", milli=1)])
+    assert world.table.free_milli.shape == (2, 20) and world.free("a") == [999, 1000]
+    assert world.table.free_milli[0, 2:].tolist() == [-1] * 18
+    world.put(card_node("b", 10**9))
+    assert world.table.n_devices[1] == 1024
+
+
+def test_shares_by_memory_depend_on_the_node() -> None:
+    world = DeviceWorld([card_node("a", shared=2, memory=16), card_node("b", shared=2, memory=24)])
+    pod = card_pod("p", memory=4)
+    assert world.assume(pod, "a") == (0,) and world.free("a") == [750, 1000]
+    said = world.table.annotations_of(pod, "a")
+    assert said == {
+        INDEX: "0",
+        IDX: "0",
+        "ALIYUN_COM_GPU_MEM_POD": "4",
+        "ALIYUN_COM_GPU_MEM_DEV": "16",
+        "ALIYUN_COM_GPU_MEM_ASSIGNED": "false",
+        "ALIYUN_COM_GPU_MEM_ASSUME_TIME": "1795370000000000000",
+    }
+    assert world.table.annotations_of(pod, "b") == {}
+    world.assume(card_pod("q", memory=5), "b")
+    assert world.free("b") == [1000 - 209, 1000]  # 1000 * 5 / 24, rounded up
+    world.assume(card_pod("r", memory=1, milli=900), "b")
+    assert world.free("b") == [1000 - 209, 100]
+    assert world.table.typical_demand(GpuDemand(1, 1, 4)) == GpuDemand(1, 166)
+
+
+def test_three_thirds_of_the_memory_fill_a_card() -> None:
+    world = DeviceWorld([card_node("a", shared=2, memory=24)])
+    assert [world.assume(card_pod(f"p{i}", memory=8), "a") for i in range(4)] == [(0,), (0,), (0,), (1,)]
+    assert world.free("a") == [0, 666] and not world.table.conflicts()
+    assert world.table.free_memory[0, :3].tolist() == [0, 16, 0] and world.table.most_free_memory[0] == 16
+    for name in ("p0", "p1", "p2", "p3"):
+        world.bind(name)
+    assert DeviceWorld([card_node("a", shared=2, memory=24)], world.state.pods.values()).free("a") == [0, 666]
+
+
+def test_a_unit_of_memory_counts_where_it_is_less_than_a_thousandth() -> None:
+    world = DeviceWorld([card_node("a", shared=2, memory=16384)])
+    assert world.assume(card_pod("p", memory=16000), "a") == (0,)
+    assert world.assume(card_pod("q", memory=16087), "a") == (1,)
+    assert world.free("a") == [23, 18] and world.table.free_memory[0, :2].tolist() == [384, 297]
+    world.table.choose = lambda row, demand, pod: (1,)  # by thousandths there is room
+    assert world.table.milli_on(GpuDemand(1, 1, 300))[0] == 18
+    assert world.assume(card_pod("r", memory=300), "a") == (0,)
+    assert world.table.most_free_memory[0] == 297 and not world.table.conflicts()
+
+
+def test_of_a_node_that_does_not_say_how_much_memory_its_cards_have_the_pod_may() -> None:
+    said = {IDX: "0", "ALIYUN_COM_GPU_MEM_DEV": "8"}
+    world = DeviceWorld([card_node("a", 1)], [card_pod("p", "a", memory=2, said=said)])
+    assert world.free("a") == [750]
+    world.put(card_pod("p", "a", memory=2, said={IDX: "0"}))
+    assert world.free("a") == [0]
+
+
+def test_cards_with_other_memory_count_shares_anew() -> None:
+    pods = [card_pod("p", "a", memory=4, said={IDX: "1"}), card_pod("q", "a", milli=100, said={INDEX: "0"})]
+    world = DeviceWorld([card_node("a", shared=2, memory=16)], pods)
+    assert world.free("a") == [900, 750]
+    world.put(card_node("a", shared=2, memory=8))
+    assert world.free("a") == [900, 500]
+    world.delete("p")
+    assert world.free("a") == [900, 1000]
+
+
+def test_a_table_that_comes_late_chooses_for_the_oldest_first() -> None:
+    world = DeviceWorld([card_node("a", 4)], [card_pod("known", "a", n=1, said={INDEX: "0"}, created=9)])
+    world.assume(card_pod("young", n=1, created=5), "a")
+    world.assume(card_pod("old", n=1, created=1), "a")
+    assert world.devices("young") == (1,) and world.devices("old") == (2,)
+    late = world.new_table()
+    assert late.devices_of("default/old") == (1,) and late.devices_of("default/young") == (2,)
+
+
+def test_whoever_chooses_is_asked_and_what_is_not_free_is_not_taken() -> None:
+    asked: list[tuple[int, GpuDemand, str]] = []
+    answers: list[tuple[int, ...] | None] = [(3,), (3,), (0, 0), (9,), None]
+
+    def choose(row: int, demand: GpuDemand, pod: PodInfo) -> tuple[int, ...] | None:
+        asked.append((row, demand, pod.name))
+        return answers.pop(0)
+
+    world = DeviceWorld([card_node("a", 4)])
+    world.table.choose = choose
+    assert world.assume(card_pod("p", milli=600), "a") == (3,)
+    assert asked == [(0, GpuDemand(1, 600), "p")]
+    assert world.assume(card_pod("q", milli=600), "a") == (0,)  # device 3 has too little left: best fit
+    assert world.assume(card_pod("r", n=2), "a") == (1, 2)
+    assert world.assume(card_pod("s", milli=400), "a") == (0,)
+    assert world.assume(card_pod("t", milli=400), "a") == (3,)
+
+
+def test_who_is_placed_where_there_is_no_room_sits_where_the_most_is_left() -> None:
+    world = DeviceWorld([card_node("a", 2)], [card_pod("old", "a", n=1, said={INDEX: "0"})])
+    world.assume(card_pod("p", milli=600), "a")
+    world.assume(card_pod("q", milli=600), "a")
+    assert world.devices("q") == (1,) and world.table.conflicts() == 1
+    assert world.table.annotations_of(world.state.pods["default/q"], "a") == {}
+    world.delete("p")
+    assert world.free("a") == [0, 400] and world.table.conflicts() == 0
+
+
+def test_batches_of_like_pods_take_their_seats_one_after_the_other() -> None:
+    world = DeviceWorld([card_node("a", 2), card_node("b", 2)])
+    pods = [card_pod(f"p{i}", milli=400) for i in range(6)]
+    world.put(*pods)
+    world.cluster.assume_all([world.state.pods[pod.uid] for pod in pods], [0, 1, 0, 1, 0, 0], until=1e9)
+    assert [world.devices(f"p{i}") for i in range(6)] == [(0,), (0,), (0,), (0,), (1,), (1,)]
+    assert world.free("a") == [200, 200] and world.free("b") == [200, 1000]
+
+
+def test_what_has_changed_since_is_told_row_by_row() -> None:
+    world = DeviceWorld([card_node("a", 2), card_node("b"), card_node("c", 2)])
+    table = world.table
+    version = table.version
+    world.put(card_pod("p", "a", milli=1), card_pod("plain", "b"))
+    assert table.version > version
+    rows = table.changed_since(version)
+    assert rows is not None and rows.tolist() == [0]
+    version = table.version
+    world.put(card_pod("cpu-only", "c"))
+    rows = table.changed_since(version)
+    assert rows is not None and rows.tolist() == [2]
+    version = table.version
+    world.delete("p")
+    rows = table.changed_since(version)
+    assert rows is not None and rows.tolist() == [0]
+    table.rebuild()
+    assert table.changed_since(version) is None
+
+
+def test_a_list_of_all_pods_confirms_those_that_were_assumed() -> None:
+    world = DeviceWorld([card_node("a", 3)])
+    world.assume(card_pod("p", n=1), "a")
+    world.assume(card_pod("q", n=1), "a")
+    world.cluster.replace_pods([world.bound("q"), card_pod("new", "a", n=1)])
+    assert world.devices("q") == (1,) and world.devices("new") == (0,) and world.devices("p") == ()
+    assert not world.table._choices and world.state.pods.keys() == {"default/q", "default/new"}
+    world.cluster.apply(world.state.replace(Kind.PODS, []))
+    assert world.free("a") == [1000] * 3
+
+
+def test_devices_by_other_names() -> None:
+    world = DeviceWorld([card_node("a", 2)], options=DeviceOptions(resources=("example.com/npu", GPU)))
+    assert world.assume(replace(card_pod("p"), requests={GPU: 1.0}), "a") == (0,)
+
+
+@pytest.mark.parametrize("kept", [True, False])
+def test_an_annotation_that_is_edited_is_followed(kept: bool) -> None:
+    world = DeviceWorld([card_node("a", 3)], [card_pod("p", "a", n=1, said={INDEX: "2"})])
+    world.put(card_pod("p", "a", n=1, said={INDEX: "1"} if kept else {}))
+    assert world.devices("p") == ((1,) if kept else (0,))

@@ -1,0 +1,126 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from forecast.service_key import Owner
+from kube.objects.constraints import Operator, Requirement
+from kube.objects.objects import NamespaceInfo
+from placement.index import pod_groups
+from placement.index.namespaces import Namespaces
+from placement.index.pod_groups import PodGroups
+from placement.index.topology import PodsByRow
+from tests.placement.small_cluster import chosen, is_in, pod_of, term
+
+WEB = {"app": "web"}
+ALL = chosen()
+
+
+def by_row(pods: PodsByRow) -> dict[int, int]:
+    found: dict[int, int] = {}
+    for row, amount in zip(pods.rows.tolist(), pods.amounts.tolist(), strict=True):
+        found[row] = found.get(row, 0) + amount
+    return {row: amount for row, amount in found.items() if amount}
+
+
+def test_pods_with_the_same_namespace_and_labels_are_one_group() -> None:
+    groups = PodGroups()
+    for i, row in enumerate((0, 0, 3)):
+        groups.count(row, pod_of(f"p{i}", WEB), 1)
+    groups.count(3, pod_of("other", WEB, namespace="shop"), 1)
+    groups.count(3, pod_of("third", {"app": "db"}), 1)
+    assert len(groups) == 3
+    assert by_row(groups.pods_of(groups.chosen_by(chosen(is_in("app", "web")), "default"))) == {0: 2, 3: 1}
+
+
+def test_terminating_pods_are_told_apart() -> None:
+    groups = PodGroups()
+    groups.count(0, pod_of("stays", WEB), 1)
+    groups.count(0, pod_of("goes", WEB, terminating=True), 1)
+    groups.count(1, pod_of("goes, too", WEB, terminating=True), 1)
+    web = groups.chosen_by(chosen(is_in("app", "web")), "default")
+    assert by_row(groups.pods_of(web)) == {0: 2, 1: 1}
+    assert by_row(groups.pods_of(web, leaving=False)) == {0: 1}
+    groups.count(0, pod_of("goes", WEB, terminating=True), -1)
+    groups.count(1, pod_of("goes, too", WEB, terminating=True), -1)
+    groups.count(1, pod_of("comes", WEB), 1)
+    assert by_row(groups.pods_of(web, leaving=False)) == {0: 1, 1: 1}
+
+
+@pytest.mark.parametrize("few", [0, 256], ids=["one pass over all", "group by group"])
+@pytest.mark.parametrize("leaving", [True, False])
+def test_many_groups_are_summed_as_few_are(monkeypatch: pytest.MonkeyPatch, few: int, leaving: bool) -> None:
+    monkeypatch.setattr(pod_groups, "_FEW", few)
+    groups = PodGroups()
+    for i in range(300):
+        groups.count(i % 7, pod_of(f"p{i}", {"app": f"a{i % 50}"}, terminating=i % 3 == 0), 1)
+    for i in range(0, 300, 2):
+        groups.count(i % 7, pod_of(f"p{i}", {"app": f"a{i % 50}"}, terminating=i % 3 == 0), -1)
+    expected: dict[int, int] = {}
+    for i in range(1, 300, 2):
+        if (leaving or i % 3) and i % 50 != 9:
+            expected[i % 7] = expected.get(i % 7, 0) + 1
+    others = chosen(Requirement("app", Operator.NOT_IN, ("a9",)))
+    assert by_row(groups.pods_of(groups.chosen_by(others, "default"), leaving=leaving)) == expected
+
+
+def test_nothing_is_left_of_pods_that_went() -> None:
+    groups = PodGroups()
+    pods = [
+        pod_of(f"p{i}", {"pod": f"p{i}"}, owner=Owner("StatefulSet", "db"), owner_uid=f"uid-{i}") for i in range(300)
+    ]
+    for round_ in range(3):
+        for i, pod in enumerate(pods):
+            groups.count(i % 5, pod, 1)
+        assert (len(groups), len(groups.owned)) == (300, 300)
+        for i, pod in enumerate(pods):
+            groups.count(i % 5, pod, -1)
+        assert (len(groups), len(groups.owned)) == (0, 0), round_
+        assert not len(groups.chosen_by(ALL, "default"))
+    assert groups._n_cells == 300 and len(groups._groups) == 300  # used again, not made anew
+
+
+def test_terms_mean_namespaces_by_name_and_by_label() -> None:
+    groups, namespaces = PodGroups(), Namespaces()
+    for row, namespace in enumerate(("default", "shop", "batch", "unlisted")):
+        groups.count(row, pod_of("p", WEB, namespace=namespace), 1)
+    namespaces.replace([NamespaceInfo("shop", {"team": "red"}), NamespaceInfo("batch", {"team": "blue"})])
+    red = chosen(is_in("team", "red"))
+
+    def rows_of(**where: object) -> set[int]:
+        return set(by_row(groups.pods_of(groups.meant_by(term("zone", **where), namespaces))))  # type: ignore[arg-type]
+
+    assert rows_of(namespaces=["default"]) == {0}
+    assert rows_of(namespaces=[], namespace_selector=red) == {1}
+    assert rows_of(namespaces=["default"], namespace_selector=red) == {0, 1}
+    assert rows_of(namespaces=[], namespace_selector=ALL) == {0, 1, 2, 3}
+    namespaces.put(NamespaceInfo("batch", {"team": "red"}))
+    assert rows_of(namespaces=[], namespace_selector=red) == {1, 2}
+
+
+def test_only_pods_of_spreading_controllers_are_kept_by_owner() -> None:
+    groups = PodGroups()
+    groups.count(0, pod_of("a", owner=Owner("ReplicaSet", "web"), owner_uid="rs"), 1)
+    groups.count(0, pod_of("b", owner=Owner("DaemonSet", "agent"), owner_uid="ds"), 1)
+    groups.count(0, pod_of("c", owner=Owner("ReplicaSet", "web"), owner_uid="rs", terminating=True), 1)
+    assert by_row(groups.owned.pods_of("rs")) == {0: 1}
+    assert by_row(groups.owned.pods_of("ds")) == {}
+
+
+def test_many_alike_pods_are_counted_as_one_by_one() -> None:
+    many, single = PodGroups(), PodGroups()
+    web = replace(pod_of("like", WEB), owner=Owner("ReplicaSet", "web"), owner_uid="rs")
+    rows = [*list(range(100)), 7, 7, 3]
+    for goes in (False, True):
+        like = replace(web, terminating=goes)
+        many.count_all(rows, like)
+        for row in rows:
+            single.count(row, like, 1)
+    for groups in (many, single):
+        groups.count(99, web, -1)
+    for leaving in (True, False):
+        found = [by_row(groups.pods_of(groups.chosen_by(ALL, "default"), leaving=leaving)) for groups in (many, single)]
+        assert found[0] == found[1]
+        assert found[0][7] == (6 if leaving else 3)
+    assert by_row(many.owned.pods_of("rs")) == by_row(single.owned.pods_of("rs"))

@@ -1,0 +1,50 @@
+from __future__ import annotations
+
+from placement.index import provisioning_failures
+from placement.index.provisioning_failures import ProvisioningFailures
+
+
+class Clock:
+    now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def test_a_failure_counts_for_a_while() -> None:
+    clock = Clock()
+    failures = ProvisioningFailures(seconds=100, clock=clock)
+    failures.add("one", "a")
+    clock.now = 60
+    failures.add("one", "b")
+    assert set(failures.nodes("one")) == {"a", "b"} and not failures.nodes("two")
+    clock.now = 100
+    assert set(failures.nodes("one")) == {"b"}
+    failures.add("one", "b")
+    clock.now = 199
+    assert set(failures.nodes("one")) == {"b"}
+    clock.now = 200
+    assert not failures.nodes("one")
+
+
+def test_a_clock_that_is_set_back_prolongs_no_failure() -> None:
+    clock = Clock()
+    failures = ProvisioningFailures(seconds=100, clock=clock)
+    failures.add("one", "a")
+    clock.now = -3600
+    assert not failures.nodes("one")
+
+
+def test_it_does_not_grow_without_end() -> None:
+    clock = Clock()
+    failures = ProvisioningFailures(seconds=100, clock=clock)
+    for i in range(provisioning_failures._MOST_CLAIMS + 50):
+        failures.add(f"claim-{i}", "a")
+    for i in range(provisioning_failures._MOST_NODES + 50):
+        failures.add("last", f"n{i}")
+    assert len(failures._of) == provisioning_failures._MOST_CLAIMS and not failures.nodes("claim-0")
+    nodes = failures.nodes("last")
+    assert len(nodes) == provisioning_failures._MOST_NODES and "n0" not in nodes
+    clock.now = 100
+    failures.add("new", "a")
+    assert list(failures._of) == ["new"]

@@ -1,0 +1,158 @@
+"""Policies from a file, as editors and kubelets change it."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from placement.policies.compiling import PolicyDefaults
+from placement.policies.file_source import PolicyFile
+from placement.policies.provider import PolicyProvider
+from placement.policies.status import OutcomeKind
+from tests.placement.policies.made_up import DOCUMENT, pod
+
+A, B = "default: a\npolicies: {a: {}}", "default: b\npolicies: {b: {}}"
+
+
+@pytest.fixture
+def provider() -> PolicyProvider:
+    return PolicyProvider(PolicyDefaults())
+
+
+def in_effect(provider: PolicyProvider) -> str:
+    return provider.choose(pod()).policy.name
+
+
+def test_a_file_is_read_at_once_and_a_change_when_it_reads_the_same_twice(
+    tmp_path: Path, provider: PolicyProvider
+) -> None:
+    path = tmp_path / "policies.yaml"
+    path.write_text(A)
+    file = PolicyFile(path, provider)
+    assert file.look() is not None and in_effect(provider) == "a"
+    assert file.look() is None
+    path.write_text(B[:10])  # an editor is half-way
+    assert file.look() is None and in_effect(provider) == "a"
+    path.write_text(B)
+    assert file.look() is None and in_effect(provider) == "a"
+    outcome = file.look()
+    assert outcome is not None and outcome.kind is OutcomeKind.ACCEPTED and in_effect(provider) == "b"
+    assert file.look() is None
+
+
+def test_a_change_that_times_and_sizes_do_not_show_is_one(tmp_path: Path, provider: PolicyProvider) -> None:
+    path = tmp_path / "policies.yaml"
+    path.write_text(A)
+    file = PolicyFile(path, provider)
+    file.look()
+    before = path.stat()
+    path.write_text(B)
+    os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+    assert path.stat().st_size == before.st_size
+    file.look()
+    file.look()
+    assert in_effect(provider) == "b"
+
+
+def test_a_mounted_config_map_is_followed_through_its_links(tmp_path: Path, provider: PolicyProvider) -> None:
+    """As the kubelet writes it: ..data points to a directory that is replaced."""
+    for name, text in (("one", A), ("two", B)):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "policies.yaml").write_text(text)
+    (tmp_path / "..data").symlink_to("one")
+    (tmp_path / "policies.yaml").symlink_to("..data/policies.yaml")
+    file = PolicyFile(tmp_path / "policies.yaml", provider)
+    file.look()
+    assert in_effect(provider) == "a"
+    (tmp_path / "new").symlink_to("two")
+    (tmp_path / "new").rename(tmp_path / "..data")
+    file.look()
+    file.look()
+    assert in_effect(provider) == "b"
+
+
+def test_what_cannot_be_read_is_refused_and_the_last_good_one_stays(tmp_path: Path, provider: PolicyProvider) -> None:
+    path = tmp_path / "policies.yaml"
+    path.write_text(A)
+    file = PolicyFile(path, provider)
+    file.look()
+
+    def refused() -> str:
+        file.look()
+        file.look()
+        refusal = provider.status.refusal
+        assert refusal is not None and in_effect(provider) == "a"
+        return refusal.message
+
+    path.unlink()
+    assert refused() == "there is no policy document"
+    path.mkdir()
+    assert "Is a directory" in refused()
+    path.rmdir()
+    path.write_bytes(b"\xff\xfe")
+    assert "is not UTF-8" in refused()
+    path.write_text("")
+    assert "is empty" in refused()
+    path.write_text("x" * ((1 << 20) + 1))
+    assert "1048576 are allowed" in refused()
+    path.unlink()
+    os.mkfifo(path)
+    assert "is empty" in refused()  # and nobody waits for a writer
+    path.unlink()
+    path.symlink_to(path)
+    assert "cannot be read" in refused()
+    path.unlink()
+    path.write_text(A)
+    file.look()
+    file.look()
+    assert provider.status.refusal is None
+
+
+def test_looking_at_what_is_no_file_leaves_nothing_open(tmp_path: Path, provider: PolicyProvider) -> None:
+    file = PolicyFile(tmp_path, provider)
+    file.look()
+    before = len(os.listdir("/proc/self/fd"))
+    for _ in range(20):
+        file.look()
+    assert len(os.listdir("/proc/self/fd")) == before
+    assert provider.status.refusal is not None and "Is a directory" in provider.status.refusal.message
+
+
+def test_it_says_when_it_last_knew_what_is_there(tmp_path: Path, provider: PolicyProvider) -> None:
+    path, now = tmp_path / "policies.yaml", [1.0]
+    file = PolicyFile(path, provider, clock=lambda: now[0])
+    assert PolicyFile(path, provider).last_contact is None
+    file.look()  # there is none: that is an answer
+    assert file.last_contact == 1.0
+    now[0] = 2.0
+    path.write_text(A)
+    file.look()
+    assert file.last_contact == 2.0
+    now[0] = 3.0
+    path.unlink()
+    path.mkdir()
+    file.look()
+    assert file.last_contact == 2.0
+
+
+@pytest.fixture
+def running(tmp_path: Path, provider: PolicyProvider) -> Iterator[Path]:
+    path = tmp_path / "policies.yaml"
+    path.write_text(DOCUMENT)
+    file = PolicyFile(path, provider, every_seconds=0.02)
+    file.start()
+    yield path
+    file.stop()
+
+
+def test_it_follows_by_itself(running: Path, provider: PolicyProvider) -> None:
+    assert in_effect(provider) == "balanced"
+    running.write_text(B)
+    deadline = time.monotonic() + 30
+    while in_effect(provider) != "b":
+        assert time.monotonic() < deadline
+        time.sleep(0.01)

@@ -1,0 +1,272 @@
+"""The policies in effect: what takes effect, what stays, what is told, and readers that never see a half of it."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Collection
+
+import pytest
+
+from kube.objects.objects import PodInfo
+from placement.policies.compiling import PolicyDefaults, compile_document
+from placement.policies.document import PolicyDocument
+from placement.policies.policy_set import PolicySet
+from placement.policies.provider import PolicyProvider
+from placement.policies.status import OutcomeKind
+from tests.placement.policies.made_up import DOCUMENT, pod
+
+BROKEN = DOCUMENT.replace("qos_balance", "qos_ballance")
+OTHER = "default: other\npolicies: {other: {}}"
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now = 1000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def provider(clock: Clock | None = None) -> PolicyProvider:
+    return PolicyProvider(PolicyDefaults(), source="file policies.yaml", clock=clock or Clock())
+
+
+def test_the_settings_apply_until_there_is_a_document() -> None:
+    policies = provider()
+    chosen = policies.choose(pod())
+    assert (chosen.policy.name, chosen.because) == ("settings", "")
+    assert policies.scoring(pod()).policy is chosen.policy.scoring
+    status = policies.status
+    assert (status.version, status.since, status.refusal, status.policies) == (None, None, None, ("settings",))
+
+
+def test_a_good_document_takes_effect_as_a_whole() -> None:
+    clock = Clock()
+    policies = provider(clock)
+    outcome = policies.offer(DOCUMENT, "v1")
+    assert outcome is not None and outcome.kind is OutcomeKind.ACCEPTED
+    assert outcome.message == "3 policies and 3 rules are in effect, version v1"
+    assert policies.choose(pod({"app": "cart"})).policy.name == "latency-critical"
+    assert policies.scoring(pod({"app": "cart"})).because == "rule 1: carts"
+    status = policies.status
+    assert (status.version, status.since, status.n_rules, status.default) == ("v1", 1000.0, 3, "balanced")
+    assert status.refusal is None and status.outcomes[OutcomeKind.ACCEPTED] == 1
+
+
+def test_a_broken_document_leaves_the_last_good_one_in_effect_and_is_told_once() -> None:
+    clock = Clock()
+    policies = provider(clock)
+    policies.offer(DOCUMENT, "v1")
+    before = policies.policies
+    clock.now = 1010.0
+    outcome = policies.offer(BROKEN, "v2")
+    assert outcome is not None and outcome.kind is OutcomeKind.REFUSED
+    assert "qos_ballance" in outcome.message and outcome.message.endswith("; version v1 stays in effect")
+    clock.now = 1020.0
+    assert policies.offer(BROKEN, "v3") is None  # listed again
+    assert policies.policies is before
+    status = policies.status
+    assert status.version == "v1" and status.refusal is not None and status.refusal.at == 1010.0
+    assert status.outcomes == {OutcomeKind.ACCEPTED: 1, OutcomeKind.REFUSED: 1, OutcomeKind.GONE: 0}
+    again = policies.offer(DOCUMENT, "v4")
+    assert again is not None and again.kind is OutcomeKind.ACCEPTED
+    assert policies.status.refusal is None and policies.status.version == "v4"
+
+
+def test_a_broken_document_from_the_start_leaves_the_settings() -> None:
+    policies = provider()
+    outcome = policies.offer(BROKEN)
+    assert outcome is not None and outcome.message.endswith("; the settings apply to all pods")
+    assert policies.choose(pod({"app": "cart"})).policy.name == "settings"
+
+
+def test_another_document_with_the_same_mistake_is_told_again() -> None:
+    policies = provider()
+    policies.offer(BROKEN, "v1")
+    again = policies.offer(BROKEN + "# tried again", "v2")
+    assert again is not None and again.kind is OutcomeKind.REFUSED
+    assert policies.status.outcomes[OutcomeKind.REFUSED] == 2
+    assert policies.offer(BROKEN + "# tried again", "v3") is None
+    assert policies.refuse("no key") is not None and policies.refuse("no key") is None
+
+
+def test_nobody_waits_for_a_document_that_is_being_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
+    policies = provider()
+    policies.offer(DOCUMENT, "v1")
+    began, may_end = threading.Event(), threading.Event()
+
+    def compile_slowly(document: PolicyDocument, defaults: PolicyDefaults) -> PolicySet:
+        began.set()
+        assert may_end.wait(30)
+        return compile_document(document, defaults)
+
+    monkeypatch.setattr("placement.policies.provider.compile_document", compile_slowly)
+    found = list[str | None]()
+
+    def look() -> None:
+        policies.still_waiting("no answer")
+        found.append(policies.status.version)
+
+    source = threading.Thread(target=lambda: policies.offer(OTHER, "v2"))
+    looking = threading.Thread(target=look)
+    source.start()
+    try:
+        assert began.wait(30)
+        looking.start()
+        looking.join(30)
+        assert found == ["v1"]
+    finally:
+        may_end.set()
+        source.join()
+        looking.join()
+    assert policies.status.version == "v2" and policies.choose(pod()).policy.name == "other"
+
+
+def test_a_document_that_is_gone_stays_in_effect_until_there_is_another() -> None:
+    policies = provider()
+    policies.offer(DOCUMENT, "v1")
+    outcome = policies.gone()
+    assert outcome is not None and outcome.kind is OutcomeKind.GONE
+    assert outcome.message == "there is no file policies.yaml; version v1 stays in effect"
+    assert policies.gone() is None
+    assert policies.choose(pod()).policy.name == "balanced"
+    again = policies.offer(DOCUMENT, "v2")  # the same text, from a ConfigMap that was made anew
+    assert again is not None and again.kind is OutcomeKind.ACCEPTED and policies.status.refusal is None
+
+
+def test_the_same_text_in_a_newer_version_is_nothing_new() -> None:
+    policies = provider()
+    policies.offer(DOCUMENT, "v1")
+    assert policies.offer(DOCUMENT, "v2") is None
+    assert policies.status.version == "v1"
+
+
+def test_waiting_for_the_first_document_is_told_unless_there_is_word_of_it() -> None:
+    policies = provider()
+    policies.still_waiting("no answer")
+    assert policies.status.refusal is not None and policies.status.refusal.message == "no answer"
+    policies.offer(DOCUMENT)
+    policies.still_waiting("no answer")
+    assert policies.status.refusal is None
+
+
+def test_a_mistake_of_ours_costs_the_document_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    policies = provider()
+    policies.offer(DOCUMENT, "v1")
+
+    def fail(*unused: object) -> None:
+        raise ZeroDivisionError("a mistake")
+
+    monkeypatch.setattr("placement.policies.provider.compile_document", fail)
+    outcome = policies.offer(OTHER)
+    assert outcome is not None and "ZeroDivisionError: a mistake" in outcome.message
+    assert policies.choose(pod()).policy.name == "balanced"
+
+
+def test_namespace_labels_count_from_when_they_are_known() -> None:
+    policies = provider()
+    policies.offer(DOCUMENT)
+    assert policies.choose(pod(namespace="lake")).policy.name == "balanced"
+    policies.read_labels_with({"lake": {"team": "data"}}.get)
+    assert policies.choose(pod(namespace="lake")).policy.name == "batch"
+
+
+def test_an_unknown_name_is_counted_and_told_once_per_pod() -> None:
+    told: list[tuple[str, str, set[str]]] = []
+
+    def listen(about: PodInfo, name: str, known: Collection[str]) -> None:
+        told.append((about.uid, name, set(known)))
+
+    policies = provider()
+    policies.offer(DOCUMENT)
+    policies.tell_unknown(listen)
+    for _ in range(3):
+        for uid in ("a", "b"):
+            policies.choose(pod(policy="bath", uid=uid))
+            policies.scoring(pod(policy="bath", uid=uid))
+    policies.choose(pod(policy="batch", uid="c"))
+    known = {"settings", "balanced", "latency-critical", "batch"}
+    assert told == [("a", "bath", known), ("b", "bath", known)]
+    assert policies.status.unknown == 2
+
+
+def test_a_listener_that_fails_costs_no_pod_its_policy(caplog: pytest.LogCaptureFixture) -> None:
+    policies, told = provider(), list[str]()
+
+    def fail(about: PodInfo, name: str, known: Collection[str]) -> None:
+        raise ValueError("a mistake")
+
+    policies.offer(DOCUMENT)
+    policies.tell_unknown(fail)
+    policies.tell_unknown(lambda about, name, known: told.append(about.uid))
+    for uid in ("a", "b"):
+        assert policies.choose(pod(policy="bath", uid=uid)).policy.name == "balanced"
+    assert told == ["a", "b"]
+    assert [record.message for record in caplog.records if record.exc_info].count(
+        "nobody could be told of a pod that names no policy"
+    ) == 1
+
+
+def test_namespaces_whose_labels_are_asked_for_and_not_known_are_told() -> None:
+    policies = provider()
+    policies.offer(DOCUMENT)
+    policies.read_labels_with({"lake": {"team": "data"}}.get)
+    assert policies.unread(["shop", "lake", "shop", "other"]) == ("other", "shop")
+    policies.offer("policies: {a: {}}\nrules: [{policy: a, namespaces: [shop], namespace_selector: {}}]")
+    assert policies.unread(["shop", "lake", "other"]) == ("shop",)
+    policies.offer("policies: {a: {}}\nrules: [{policy: a, namespaces: [shop]}]")
+    assert policies.unread(["shop"]) == ()
+
+
+def test_names_of_pods_and_policies_that_come_and_go_take_bounded_room() -> None:
+    policies = provider()
+    for number in range(25_000):
+        policies.choose(pod(policy="x", uid=f"uid-{number}"))
+        policies.count(f"policy-{number}")
+    assert policies.status.unknown == 25_000
+    assert len(policies.pods) <= 1_000
+    assert len(policies._unknown._seen) == 10_000
+
+
+def test_pods_are_counted_by_policy() -> None:
+    policies = provider()
+    for name in ("batch", "settings", "batch"):
+        policies.count(name)
+    assert policies.pods == {"batch": 2, "settings": 1}
+
+
+def test_readers_never_wait_and_never_see_a_half_of_a_set() -> None:
+    """Each document has one policy, whose name, weight and rule go together."""
+    texts = [
+        f"policies: {{p{n}: {{scores: {{weights: {{balance: {n}}}}}, deadline: {n}ms}}}}\n"
+        f"rules: [{{policy: p{n}, description: d{n}, namespaces: [shop]}}]"
+        for n in range(1, 8)
+    ]
+    policies = provider()
+    policies.offer(texts[0])
+    mistakes: list[str] = []
+    seen: set[str] = set()
+    done = threading.Event()
+
+    def read() -> None:
+        while not done.is_set():
+            chosen = policies.choose(pod())
+            number = chosen.policy.name[1:]
+            seen.add(number)
+            weights, deadline = chosen.policy.scoring.weights, chosen.policy.deadline_seconds
+            if chosen.because != f"rule 1: d{number}" or weights != {"balance": float(number)}:
+                mistakes.append(f"{chosen.because} {weights}")
+            if deadline is None or round(deadline * 1000) != int(number):
+                mistakes.append(f"{number} {deadline}")
+
+    readers = [threading.Thread(target=read) for _ in range(4)]
+    for reader in readers:
+        reader.start()
+    try:
+        for turn in range(200):
+            policies.offer(texts[turn % len(texts)] if turn % 3 else "policies: [")
+    finally:
+        done.set()
+        for reader in readers:
+            reader.join()
+    assert not mistakes and len(seen) > 1

@@ -1,0 +1,46 @@
+from __future__ import annotations
+
+import pytest
+
+from kube.objects.constraints import PodConstraints, PreferredPodTerm
+from placement.scores.inter_pod_affinity import InterPodAffinity
+from tests.placement.small_cluster import is_in, node_of, pod_of, scores, term, view_of
+
+NODES = [node_of("a", {"zone": "z1"}), node_of("b", {"zone": "z2"}), node_of("c", {"zone": "z3"}), node_of("d")]
+NAMES = ["a", "b", "c", "d"]
+NEAR_WEB = term("zone", is_in("app", "web"))
+
+
+def preferring(weight: int) -> PodConstraints:
+    return PodConstraints(preferred_affinity=(PreferredPodTerm(weight, NEAR_WEB),))
+
+
+def test_weights_of_both_sides_add_up_per_domain() -> None:
+    pods = [
+        pod_of("w1", {"app": "web"}, node="a"),
+        pod_of("w2", {"app": "web"}, node="a"),
+        pod_of("likes", {"app": "db"}, node="b", constraints=preferring(5)),
+        pod_of("needs", {"app": "db"}, node="b", constraints=PodConstraints(affinity=(NEAR_WEB,))),
+        pod_of(
+            "shuns",
+            node="c",
+            constraints=PodConstraints(preferred_anti_affinity=(PreferredPodTerm(10, NEAR_WEB),)),
+        ),
+    ]
+    probe = pod_of("new", {"app": "web"}, constraints=preferring(4))
+    raw = {"a": 2 * 4, "b": 5 + 1, "c": -10, "d": 0}
+    expected = {name: int(100 * (score + 10) / 18) for name, score in raw.items()}
+    assert scores(InterPodAffinity(), probe, view_of(NODES, pods), NAMES) == expected
+
+
+def test_where_nothing_tells_nodes_apart_all_have_zero() -> None:
+    assert scores(InterPodAffinity(), pod_of("new"), view_of(NODES, []), NAMES) == dict.fromkeys(NAMES, 0)
+    assert scores(InterPodAffinity(), pod_of("new"), view_of(NODES, []), []) == {}
+
+
+@pytest.mark.parametrize("weight", [-(2**31), 0, 2**31 - 1])
+def test_absurd_weights_do_no_harm(weight: int) -> None:
+    pods = [pod_of(f"w{i}", {"app": "web"}, node="a", constraints=preferring(weight)) for i in range(3)]
+    probe = pod_of("new", {"app": "web"}, constraints=preferring(weight))
+    found = scores(InterPodAffinity(), probe, view_of(NODES, pods), NAMES)
+    assert found["a"] == (100 if weight > 0 else 0) and set(found.values()) <= {0, 100}

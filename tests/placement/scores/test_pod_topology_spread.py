@@ -1,0 +1,120 @@
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from forecast.service_key import NO_OWNER, Owner
+from kube.objects.constraints import LabelSelector, PodConstraints, TopologySpreadConstraint
+from kube.objects.objects import NodeInfo, PodInfo
+from placement.scores.pod_topology_spread import PodTopologySpread
+from tests.placement.small_cluster import chosen, is_in, node_of, pod_of, scores, view_of
+
+HOSTNAME, ZONE = "kubernetes.io/hostname", "topology.kubernetes.io/zone"
+REPLICA_SET = Owner("ReplicaSet", "web-1")
+WEB = chosen(is_in("app", "web"))
+
+
+def in_zone(name: str, zone: str) -> NodeInfo:
+    return node_of(name, {HOSTNAME: name, ZONE: zone})
+
+
+def replica(i: int, node: str = "", *, owner: Owner = REPLICA_SET, owner_uid: str = "rs") -> PodInfo:
+    return pod_of(f"web-{i}", {"app": "web"}, node=node, owner=owner, owner_uid=owner_uid)
+
+
+def soft(key: str, selector: LabelSelector | None = WEB) -> PodConstraints:
+    return PodConstraints(spread=(TopologySpreadConstraint(1, key, hard=False, selector=selector),))
+
+
+def test_pods_of_a_controller_are_spread_over_hosts_and_zones_by_default() -> None:
+    nodes = [in_zone("a", "z1"), in_zone("b", "z1"), in_zone("c", "z2")]
+    view = view_of(nodes, [replica(0, "a"), replica(1, "a"), replica(2, "b")])
+    # Three hosts (ln 5, skew 3) and two zones (ln 4, skew 5).
+    hosts, zones = math.log(5), math.log(4)
+    raw = [round(2 * hosts + 2 + 3 * zones + 4), round(hosts + 2 + 3 * zones + 4), 2 + 4]
+    assert raw == [13, 12, 6]
+    expected = {"a": 100 * (13 + 6 - 13) // 13, "b": 100 * (13 + 6 - 12) // 13, "c": 100}
+    assert scores(PodTopologySpread(), replica(9), view, ["a", "b", "c"]) == expected
+
+
+def test_by_default_a_node_without_a_zone_is_spread_over_by_host() -> None:
+    nodes = [in_zone("a", "z1"), node_of("b", {HOSTNAME: "b"}), node_of("c", {HOSTNAME: "c"})]
+    view = view_of(nodes, [replica(0, "b"), replica(1, "b")])
+    # Nodes without a zone count as one more zone; they get no points for it.
+    raw = {"a": 2 + 4, "b": round(2 * math.log(5) + 2), "c": 2}
+    assert raw == {"a": 6, "b": 5, "c": 2}
+    expected = {name: 100 * (6 + 2 - score) // 6 for name, score in raw.items()}
+    assert scores(PodTopologySpread(), replica(9), view, ["a", "b", "c"]) == expected
+
+
+def test_by_default_nodes_without_a_zone_are_with_those_whose_zone_has_no_name() -> None:
+    view = view_of([in_zone("a", ""), node_of("b", {HOSTNAME: "b"})], [replica(0, "b"), replica(1, "b")])
+    raw = {"a": round(2 + 2 * math.log(3) + 4), "b": round(2 * math.log(4) + 2)}
+    assert raw == {"a": 8, "b": 5}
+    assert scores(PodTopologySpread(), replica(9), view, ["a", "b"]) == {"a": 100 * (13 - 8) // 8, "b": 100}
+
+
+def test_pods_on_nodes_that_do_not_exist_are_in_no_zone_not_even_the_nameless_one() -> None:
+    nodes = [in_zone("a", ""), in_zone("b", "z2")]
+    pods = [replica(i, "gone") for i in range(5)]
+    assert scores(PodTopologySpread(), replica(9), view_of(nodes, pods), ["a", "b"]) == {"a": 100, "b": 100}
+
+
+@pytest.mark.parametrize(
+    "probe",
+    [
+        replica(9, owner=NO_OWNER, owner_uid=""),
+        replica(9, owner=Owner("Job", "web")),
+        replica(9, owner=Owner("DaemonSet", "web")),
+    ],
+    ids=["no controller", "Job", "DaemonSet"],
+)
+def test_other_pods_are_not_spread_by_default(probe: PodInfo) -> None:
+    view = view_of([in_zone("a", "z1"), in_zone("b", "z2")], [replica(0, "a")])
+    assert scores(PodTopologySpread(), probe, view, ["a", "b"]) == {"a": 0, "b": 0}
+
+
+def test_hard_constraints_replace_those_by_default() -> None:
+    view = view_of([in_zone("a", "z1"), in_zone("b", "z2")], [replica(0, "a")])
+    hard = PodConstraints(spread=(TopologySpreadConstraint(1, ZONE, hard=True, selector=WEB),))
+    probe = pod_of("new", {"app": "web"}, constraints=hard, owner=REPLICA_SET, owner_uid="rs")
+    assert scores(PodTopologySpread(), probe, view, ["a", "b"]) == {"a": 0, "b": 0}
+
+
+def test_nodes_without_a_key_of_the_pods_own_have_the_worst_score() -> None:
+    view = view_of([in_zone("a", "z1"), in_zone("b", "z2"), node_of("c")], [replica(0, "a"), replica(1, "c")])
+    probe = pod_of("new", {"app": "web"}, constraints=soft(ZONE))
+    assert scores(PodTopologySpread(), probe, view, ["a", "b", "c"]) == {"a": 0, "b": 100, "c": 0}
+
+
+def test_nodes_without_a_key_do_not_stretch_the_scores_of_the_others() -> None:
+    nodes = [in_zone("a", "z1"), in_zone("b", "z2"), node_of("c", {HOSTNAME: "c"})]
+    pods = [replica(0, "a"), *(replica(i, "c") for i in range(1, 9))]
+    both = PodConstraints(spread=soft(ZONE).spread + soft(HOSTNAME).spread)
+    probe = pod_of("new", {"app": "web"}, constraints=both)
+    assert scores(PodTopologySpread(), probe, view_of(nodes, pods), ["a", "b", "c"]) == {"a": 0, "b": 100, "c": 0}
+
+
+def test_all_nodes_without_the_key_have_the_worst_score() -> None:
+    view = view_of([node_of("a"), node_of("b")], [])
+    probe = pod_of("new", constraints=soft(ZONE))
+    assert scores(PodTopologySpread(), probe, view, ["a", "b"]) == {"a": 0, "b": 0}
+
+
+def test_an_empty_selector_counts_no_pod() -> None:
+    view = view_of([in_zone("a", "z1"), in_zone("b", "z2")], [replica(0, "a")])
+    probe = pod_of("new", constraints=soft(ZONE, chosen()))
+    assert scores(PodTopologySpread(), probe, view, ["a", "b"]) == {"a": 100, "b": 100}
+
+
+def test_no_nodes_have_no_scores() -> None:
+    view = view_of([in_zone("a", "z1")], [])
+    assert scores(PodTopologySpread(), replica(9), view, []) == {}
+
+
+@pytest.mark.parametrize("max_skew", [-(2**31), -1, 0, 2**31 - 1])
+def test_absurd_skews_do_no_harm(max_skew: int) -> None:
+    view = view_of([in_zone("a", "z1"), in_zone("b", "z2")], [replica(0, "a")])
+    odd = PodConstraints(spread=(TopologySpreadConstraint(max_skew, ZONE, hard=False, selector=WEB),))
+    assert set(scores(PodTopologySpread(), pod_of("new", constraints=odd), view, ["a", "b"])) == {"a", "b"}

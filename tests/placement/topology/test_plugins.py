@@ -1,0 +1,45 @@
+"""What is switched off is not there, and what is there is what the framework asks for."""
+
+from __future__ import annotations
+
+import pytest
+
+from placement.plugins import CountsRoom, EnqueueExtensions, TellsApart
+from placement.topology.options import TopologyOptions
+from placement.topology.plugins import TopologyPlugins, topology_plugins
+from tests.placement.topology.gang_world import GangWorld, gpu_node
+
+
+def made(*, gangs: bool = True, node_topologies: bool = True) -> tuple[GangWorld, TopologyPlugins]:
+    world = GangWorld([gpu_node("a")])
+    world.devices.choose = world.devices.best_fit
+    options = TopologyOptions(gangs=gangs, node_topologies=node_topologies)
+    return world, topology_plugins(world.view.state, world.devices, world.gangs, lambda pod: (), options)
+
+
+@pytest.mark.parametrize(
+    ("off", "filters", "preferences"),
+    [
+        ({}, ["GangTopology", "NodeResourceTopologyMatch"], ["GangTopology", "NearCards", "WholeCores"]),
+        ({"gangs": False}, ["NodeResourceTopologyMatch"], ["NearCards", "WholeCores"]),
+        ({"node_topologies": False}, ["GangTopology"], ["GangTopology"]),
+        ({"gangs": False, "node_topologies": False}, [], []),
+    ],
+)
+def test_what_is_switched_off(off: dict[str, bool], filters: list[str], preferences: list[str]) -> None:
+    world, plugins = made(**off)
+    assert [one.name for one in plugins.filters] == filters
+    assert [one.name for one in plugins.preferences] == preferences
+    assert (world.devices.choose == world.devices.best_fit) is (plugins.cards is None)
+
+
+def test_they_say_what_wakes_whom_they_rejected() -> None:
+    _, plugins = made()
+    assert all(isinstance(one, EnqueueExtensions) for one in plugins.filters)
+    assert isinstance(plugins.numa, CountsRoom) and isinstance(plugins.gangs, TellsApart)
+
+
+def test_without_podgroups_there_are_no_gangs() -> None:
+    world, _ = made()
+    plugins = topology_plugins(world.view.state, world.devices, None, lambda pod: (), TopologyOptions())
+    assert plugins.gangs is None and plugins.cards is not None

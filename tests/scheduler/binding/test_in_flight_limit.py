@@ -1,0 +1,49 @@
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from scheduler.binding.in_flight_limit import InFlightLimit
+
+
+class Clock:
+    now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def test_a_burst_of_refusals_counts_once() -> None:
+    clock = Clock()
+    limit = InFlightLimit(128, clock=clock)
+    for _ in range(128):
+        limit.was_throttled()
+    assert limit.now == 96 and limit.throttled == 128
+    clock.now = 1.0
+    limit.was_throttled()
+    assert limit.now == 72
+
+
+def test_what_goes_well_gives_it_back_one_by_one() -> None:
+    limit = InFlightLimit(128, clock=Clock())
+    limit.was_throttled()
+    for _ in range(97):
+        limit.went_well()
+    assert limit.now == 97
+    for _ in range(10_000):
+        limit.went_well()
+    assert limit.now == 128
+
+
+@given(most=st.integers(1, 300), events=st.lists(st.sampled_from(["429", "ok", "second"]), max_size=300))
+def test_there_is_always_room_for_some(most: int, events: list[str]) -> None:
+    clock = Clock()
+    limit = InFlightLimit(most, clock=clock)
+    for event in events:
+        if event == "second":
+            clock.now += 1.0
+        elif event == "429":
+            limit.was_throttled()
+        else:
+            limit.went_well()
+        assert min(4, most) <= limit.now <= most

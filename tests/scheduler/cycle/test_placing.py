@@ -1,0 +1,73 @@
+"""Batches of like pods go exactly where the same pods would go one by one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from forecast.service_key import ServiceKey
+from kube.objects.objects import PodInfo
+from tests.scheduler.cycle.varied_cluster import varied_cluster
+
+
+def assert_same(seed: int, **kind: Any) -> None:
+    batches, single = varied_cluster(seed, **kind), varied_cluster(seed, **kind)
+    together, alone = batches.place(one_by_one=False), single.place(one_by_one=True)
+    assert together == alone
+    with batches.scorer.reading() as one, single.scorer.reading() as other:
+        np.testing.assert_array_equal(one.state.requested, other.state.requested)
+        if one.predicted is not None and other.predicted is not None:
+            everything = np.arange(one.state.n_rows)
+            np.testing.assert_array_equal(one.predicted.load.share(everything), other.predicted.load.share(everything))
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_a_batch_is_placed_as_one_by_one(seed: int) -> None:
+    assert_same(seed)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_also_without_a_model(seed: int) -> None:
+    assert_same(seed, with_model=False)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("seed", range(100, 200))
+def test_on_many_clusters(seed: int) -> None:
+    assert_same(seed, with_model=bool(seed % 4))
+
+
+def test_not_all_pods_fit_and_not_all_go_to_one_node() -> None:
+    """The clusters above are not trivial."""
+    placed = [varied_cluster(seed).place(one_by_one=False) for seed in range(6)]
+    assert any("" in nodes for nodes in placed)
+    assert all(len(set(nodes)) > 5 for nodes in placed)
+
+
+def test_a_bounded_scan_looks_at_some_nodes_and_goes_on_from_there() -> None:
+    cluster = varied_cluster(3, n_nodes=60)
+    nodes = cluster.place(one_by_one=False, most=4, bounded_scan=2)
+    assert sum(map(bool, nodes)) > 100
+    assert len(set(nodes)) > 30
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_a_batch_of_job_pods_is_placed_as_one_by_one(seed: int) -> None:
+    """Every other service runs for a while only, each for another."""
+
+    def runs(pod: PodInfo, service: ServiceKey) -> float | None:
+        number = sum(map(ord, service.name))
+        return None if number % 3 == 0 else 600.0 * (1 + number % 11)
+
+    assert_same(seed, run_of=runs)
+    cluster = varied_cluster(seed, run_of=runs)
+    cluster.place(one_by_one=False)
+    with cluster.scorer.reading() as tables:
+        predicted = tables.predicted
+        assert predicted is not None
+        weighed = {
+            predicted.keys[predicted.placed[pod.uid].profile].run for pod in cluster.pods if pod.uid in predicted.placed
+        }
+        assert len(weighed) > 1

@@ -1,0 +1,143 @@
+"""Weights and pools of a policy in a cycle: batches go where pods go one by one, and each weight counts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from forecast.arrays import Ints
+from kube.objects.constraints import LabelSelector, Operator, Requirement
+from placement.plugins import Score
+from placement.policies.policy import Policy
+from placement.policies.pool_order import PoolOrder
+from placement.scores.catalogue import STANDARD_SCORES
+from placement.scores.plugin_weights import BALANCED, FIT, OURS, PLUGIN_WEIGHTS
+from scheduler.cycle.placing import Looked, Placer
+from tests.scheduler.cycle.varied_cluster import FILTERS, VariedCluster, varied_cluster
+
+NOTHING: Mapping[str, float] = dict.fromkeys(PLUGIN_WEIGHTS, 0)
+
+SSD = LabelSelector((Requirement("disk", Operator.IN, ("ssd",)),))
+FIRST_ZONE = LabelSelector((Requirement("topology.kubernetes.io/zone", Operator.IN, ("zone-1",)),))
+
+WEIGHTS = {
+    "requests dropped": {FIT: 0, BALANCED: 0},
+    "spreading dropped": {"PodTopologySpread": 0},
+    "images alone": {**NOTHING, "ImageLocality": 7},
+    "ours alone": {**NOTHING, OURS: 1},
+    "ours dropped": {OURS: 0},
+    "all others": {name: 3 + 2 * at for at, name in enumerate(PLUGIN_WEIGHTS) if name != OURS} | {OURS: 0.3},
+}
+
+
+def by_policy(cluster: VariedCluster, **changes: Any) -> VariedCluster:
+    return replace(cluster, policy=replace(cluster.policy, **changes))
+
+
+def weighed(given: Mapping[str, float]) -> Mapping[str, float]:
+    return {**PLUGIN_WEIGHTS, **given}
+
+
+def assert_same(seed: int, **changes: Any) -> list[str]:
+    batches, single = (by_policy(varied_cluster(seed), **changes) for _ in range(2))
+    together = batches.place(one_by_one=False)
+    assert together == single.place(one_by_one=True)
+    return together
+
+
+@pytest.mark.parametrize("given", WEIGHTS.values(), ids=WEIGHTS)
+def test_a_batch_is_placed_as_one_by_one_whatever_the_weights(given: Mapping[str, float]) -> None:
+    assert assert_same(5, plugin_weights=weighed(given)) != varied_cluster(5).place(one_by_one=False)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("given", WEIGHTS.values(), ids=WEIGHTS)
+@pytest.mark.parametrize("seed", range(20))
+def test_on_many_clusters(seed: int, given: Mapping[str, float]) -> None:
+    assert_same(seed, plugin_weights=weighed(given), pools=PoolOrder([SSD]) if seed % 2 else None)
+
+
+@pytest.mark.parametrize("pools", [[SSD], [FIRST_ZONE, SSD]])
+@pytest.mark.parametrize("seed", range(3))
+def test_a_batch_fills_pools_as_one_by_one(seed: int, pools: Sequence[LabelSelector]) -> None:
+    assert_same(seed, pools=PoolOrder(pools))
+
+
+def test_a_node_is_of_the_first_pool_that_it_matches() -> None:
+    cluster = varied_cluster(2)
+    ssd, zone = (PoolOrder([pool]).places(cluster.view) == 0 for pool in (SSD, FIRST_ZONE))
+    both = PoolOrder([FIRST_ZONE, SSD]).places(cluster.view)
+    assert (ssd & zone).any()
+    np.testing.assert_array_equal(both, np.where(zone, 0, np.where(ssd, 1, 2)))
+
+
+def test_a_pool_has_room_while_one_of_its_nodes_passes_all_filters() -> None:
+    """Every pod outside the first pool was placed when no node of it passed."""
+    cluster = by_policy(varied_cluster(2, n_pods=400), pools=PoolOrder([SSD]))
+    seen: list[tuple[bool, bool]] = []
+    with cluster.scorer.reading() as tables:
+        level, _ = cluster.scorer.level()
+        for pod in cluster.pods:
+            looks: list[Looked] = []
+            placer = Placer(cluster.view, tables, level, 1e12, one_by_one=True, look_at=pod.uid, on_look=looks.append)
+            placed = placer.place([pod], FILTERS, cluster.policy)
+            if placed.rows:
+                first = cluster.policy.pools.places(cluster.view) == 0  # type: ignore[union-attr]
+                seen.append((bool(first[placed.rows[0]]), bool((looks[0].verdict.passes & first).any())))
+                by = set(looks[0].passed_over.values())
+                assert by <= {"PoolOrder", "predicted memory"}
+    in_first, had_room = np.array(seen).T
+    assert 20 < in_first.sum() < len(seen) - 20
+    np.testing.assert_array_equal(in_first, had_room)
+
+
+def looked(cluster: VariedCluster, policy: Policy, scores: Sequence[tuple[Score, int]] = ()) -> Looked:
+    with cluster.scorer.reading() as tables:
+        level, _ = cluster.scorer.level()
+        placer = Placer(cluster.view, tables, level, until=1e12, scores=scores)
+        return placer.look([cluster.pods[0]], FILTERS, policy)
+
+
+def test_each_score_counts_with_the_weight_of_the_policy() -> None:
+    cluster = varied_cluster(4)
+    before = {part.name: part for part in looked(cluster, cluster.policy).parts}
+    assert {name: part.weight for name, part in before.items()} == PLUGIN_WEIGHTS
+    for name, weight in PLUGIN_WEIGHTS.items():
+        twice = looked(cluster, replace(cluster.policy, plugin_weights=weighed({name: 2 * weight})))
+        for part in twice.parts:
+            times = 2 if part.name == name else 1
+            np.testing.assert_array_equal(part.points, times * before[part.name].points)
+        np.testing.assert_allclose(twice.totals, sum(part.points for part in twice.parts))
+        without = looked(cluster, replace(cluster.policy, plugin_weights=weighed({name: 0})))
+        assert [part.name for part in without.parts] == [other for other in before if other != name]
+        np.testing.assert_allclose(without.totals, sum(part.points for part in without.parts))
+    assert set(before) == {FIT, BALANCED, OURS} | {score.name for score, _ in STANDARD_SCORES}
+
+
+class Odd:
+    """Implements Score: 100 for the nodes of odd rows."""
+
+    name = "DynamicResources"
+
+    def score(self, pod: object, view: object, rows: Ints) -> Ints:
+        """See Score."""
+        return 100 * (rows % 2)
+
+
+def test_a_score_of_a_profile_can_be_weighed_and_dropped() -> None:
+    cluster = varied_cluster(4)
+    first, again, dropped = (
+        {part.name: part for part in looked(cluster, policy, [(Odd(), 2)]).parts}.get("DynamicResources")
+        for policy in (
+            cluster.policy,
+            replace(cluster.policy, plugin_weights=weighed({"DynamicResources": 6})),
+            replace(cluster.policy, plugin_weights=weighed({"DynamicResources": 0})),
+        )
+    )
+    assert first is not None and again is not None and dropped is None
+    assert (first.weight, again.weight, first.points.max()) == (2, 6, 200)
+    np.testing.assert_array_equal(again.points, 3 * first.points)

@@ -1,0 +1,406 @@
+"""The directory of gangs beside tables as they change: what the queue, the cycle and preemption are told."""
+
+from __future__ import annotations
+
+import pytest
+
+from kube.objects.objects import Phase
+from placement.pod_groups.minima import Minima
+from placement.status import SUCCESS, Code, Status
+from scheduler.gangs.directory import GangDirectory
+from scheduler.gangs.options import GangOptions
+from scheduler.gangs.sink import PodGroupSink
+from scheduler.gangs.verdict import Reason
+from scheduler.queue.unit import UnitOf
+from scorer.live_tables import LiveTables
+from tests.scheduler.gangs.made_up import NOW, TRAIN, Scene, group, member
+
+
+@pytest.fixture
+def scene() -> Scene:
+    return Scene()
+
+
+def test_units() -> None:
+    scene = Scene()
+    scene.directory.put_group(group())
+    units = scene.directory.unit_of
+    assert units(member("a")) == UnitOf(TRAIN, NOW - 100, True)
+    assert units(member("a", of="other")) == UnitOf("ml/other", None, True)
+    assert units(member("a", of="", owner="rs-1")) == units(member("b", of="", owner="rs-1"))
+    keys = {
+        units(pod).key
+        for pod in (
+            member("a", of="", owner="ml/train"),
+            member("b", of="", owner="ml/train", namespace="elsewhere"),
+            member("c", of=""),
+            member("ml/train", of=""),
+            member("d"),
+        )
+    }
+    assert len(keys) == 5, "anybody may name any controller, and nobody joins others' units by that"
+    assert not units(member("c", of="")).is_gang
+
+
+def test_a_pod_of_no_group_passes(scene: Scene) -> None:
+    assert scene.directory.gate(member("a", of="")) == SUCCESS
+    assert scene.directory.group_of(member("a", of="")) is None
+
+
+def test_groups_are_read_first() -> None:
+    scene = Scene(synced=False)
+    scene.put(member("a"))
+    assert scene.gate() == "waits until PodGroup ml/train has been read"
+    scene.directory.put_group(group(1, name="other"))
+    assert scene.gate() == "waits until PodGroup ml/train has been read"
+    scene.told.clear()
+    scene.directory.replace_groups([])
+    assert scene.gate() == "PodGroup ml/train does not exist" and scene.told == [TRAIN]
+
+
+def test_members_come_one_by_one(scene: Scene) -> None:
+    scene.put(member("a"))
+    assert scene.directory.gate(member("a")) == Status(Code.UNRESOLVABLE, "Gang", "PodGroup ml/train does not exist")
+    scene.directory.put_group(group(4, {"ps": 1, "worker": 2}))
+    assert scene.gate() == (
+        "waits for members: 1 of 4 pods of PodGroup train exist, role ps 0 of 1, role worker 0 of 2"
+    )  # fmt: skip
+    scene.put(*(member(f"w{n}", "worker") for n in range(3)))
+    assert scene.gate() == "waits for members: role ps 0 of 1 of PodGroup train"
+    scene.told.clear()
+    scene.put(member("ps", "ps"))
+    assert scene.gate() == "" and scene.told == [TRAIN]
+    scene.cluster.delete_pod("ps")
+    assert scene.gate() != "" and scene.told == [TRAIN] * 2
+
+
+def test_who_is_not_counted_is_said(scene: Scene) -> None:
+    scene.directory.put_group(group(4))
+    scene.put(
+        member("a"),
+        member("b", gates=("quota",)),
+        member("c", scheduler_name="default-scheduler"),
+        member("d", terminating=True, node="n1"),
+        member("e", phase=Phase.FAILED, node="n1"),
+        member("f", phase=Phase.SUCCEEDED, node="n1"),
+    )
+    assert scene.gate() == (
+        "waits for members: 1 of 4 pods of PodGroup train exist (not counted: 1 held by scheduling gates, "
+        "1 of another scheduler, 1 terminating, 1 finished, 1 failed)"
+    )
+    scene.put(member("b"), member("c", scheduler_name="default-scheduler", node="n1"))
+    assert scene.gate().startswith("waits for members: 3 of 4 pods of PodGroup train exist (not counted: 1 term")
+
+
+def test_a_member_that_is_made_again_does_not_wait_for_those_that_are_done(scene: Scene) -> None:
+    scene.directory.put_group(group(3))
+    done = member("a", owner="job", phase=Phase.SUCCEEDED, node="n1")
+    scene.put(done, member("b", owner="job", node="n1", phase=Phase.RUNNING), member("c", owner="job"))
+    assert scene.gate() == "" and scene.directory.shortfall(TRAIN, [member("c")]) == ""
+
+
+def test_who_has_succeeded_in_this_run_is_counted_and_not_said_to_be_missing(scene: Scene) -> None:
+    scene.directory.put_group(group(4))
+    done = [member(uid, owner=owner, phase=Phase.SUCCEEDED, node="n1") for uid, owner in (("a", "job"), ("b", "old"))]
+    scene.put(*done, member("c", owner="job"))
+    assert scene.gate() == (
+        "waits for members: 2 of 4 pods of PodGroup train exist (not counted: 1 finished)"
+    )  # fmt: skip
+
+
+def test_words_alone_are_told_of_by_the_next_tick(scene: Scene) -> None:
+    scene.directory.put_group(group(3))
+    scene.put(member("a"))
+    scene.told.clear()
+    scene.put(member("b"))
+    assert not scene.told and "2 of 3 pods" in scene.gate()
+    scene.directory.tick()
+    assert scene.told == [TRAIN]
+    scene.directory.tick()
+    assert scene.told == [TRAIN]
+
+
+def test_a_mistaken_spec_closes_the_gate_until_it_is_mended(scene: Scene) -> None:
+    scene.directory.put_group(group(1))
+    scene.put(member("a"))
+    assert scene.gate() == ""
+    scene.told.clear()
+    scene.directory.put_group(group(1, problem="min-per-role: no"))
+    assert scene.gate() == "PodGroup train cannot be used: min-per-role: no"
+    assert scene.directory.shortfall(TRAIN, [member("a")]) == "PodGroup train cannot be used: min-per-role: no"
+    assert scene.directory.minimum(TRAIN) == 0
+    scene.directory.put_group(group(1))
+    assert scene.gate() == "" and scene.told == [TRAIN] * 2
+
+
+def test_a_group_that_vanishes_closes_the_gate(scene: Scene) -> None:
+    scene.directory.put_group(group(1))
+    scene.put(member("a"))
+    scene.told.clear()
+    scene.directory.delete_group(group(1))
+    assert scene.gate() == scene.directory.shortfall(TRAIN, [member("a")]) == "PodGroup ml/train does not exist"
+    assert scene.told == [TRAIN] and scene.directory.in_placing_order(TRAIN, [member("a"), member("b")]) == [0, 1]
+    scene.cluster.delete_pod("a")
+    assert len(scene.directory) == 0 and scene.directory.report(TRAIN) is None
+
+
+def test_shortfall_counts_each_pod_once(scene: Scene) -> None:
+    pods = [member("a", "ps"), member("b", "worker"), member("c", "worker")]
+    scene.directory.put_group(group(3, {"worker": 2}))
+    scene.put(*pods)
+    assert scene.directory.shortfall(TRAIN, []) == "0 of 3 members, role worker 0 of 2"
+    scene.assume(*pods[:2])
+    assert scene.directory.shortfall(TRAIN, pods[:2]) == "2 of 3 members, role worker 1 of 2"
+    assert scene.directory.shortfall(TRAIN, pods) == scene.directory.shortfall(TRAIN, [*pods, *pods]) == ""
+    assert [pod.uid for pod in scene.directory.sitting(TRAIN)] == ["a", "b"]
+    scene.cluster.forget("a")
+    assert scene.directory.shortfall(TRAIN, pods[1:]) == "2 of 3 members"
+    assert [pod.node for pod in scene.directory.sitting(TRAIN)] == ["n1"]
+
+
+def test_members_beyond_the_minimum_need_nobody(scene: Scene) -> None:
+    scene.directory.put_group(group(2, {"ps": 1}))
+    scene.put(member("a", "ps", node="n1"), member("b", node="n1"), member("c"))
+    assert scene.gate() == "" and scene.directory.shortfall(TRAIN, []) == ""
+    scene.directory.attempt_failed(TRAIN, "c does not fit")
+    scene.now += 1000
+    scene.directory.attempt_failed(TRAIN, "c does not fit")
+    assert scene.gate() == ""
+
+
+def test_those_that_fill_roles_are_placed_first(scene: Scene) -> None:
+    scene.directory.put_group(group(3, {"ps": 1, "worker": 2}))
+    scene.put(member("w", "worker", node="n1"))
+    pods = [member("x"), member("y"), member("w1", "worker"), member("w2", "worker"), member("ps", "ps")]
+    assert scene.directory.in_placing_order(TRAIN, pods) == [2, 4, 0, 1, 3]
+
+
+def test_a_running_gang_breaks_below_its_minimum(scene: Scene) -> None:
+    breaks = scene.directory.breaks_without
+    scene.put(*(member(f"w{n}", "worker", node="n1") for n in range(3)), member("ps", "ps", node="n2"))
+    assert not breaks(TRAIN, ["ps"]), "there is no such PodGroup"
+    scene.directory.put_group(group(2, {"ps": 1}))
+    assert scene.directory.minimum(TRAIN) == 2
+    assert not breaks(TRAIN, []) and not breaks(TRAIN, ["nobody"]) and not breaks("ml/none", ["w0"])
+    assert breaks(TRAIN, ["ps"]) and not breaks(TRAIN, ["w0", "w1"]) and breaks(TRAIN, ["w0", "w1", "w2"])
+    assert not breaks(TRAIN, ["w0", "w0", "w1", "w1", "nobody"])
+
+
+def test_a_group_that_does_not_fit_lets_others_go_first() -> None:
+    scene = Scene(options=GangOptions(schedule_timeout=60, pause=30))
+    scene.directory.put_group(group(2))
+    scene.put(member("a"), member("b"))
+    fail = scene.directory.attempt_failed
+    fail(TRAIN, "1 of 2 members fit", "0/9 nodes are available: 9 Insufficient cpu")
+    scene.now += 59
+    fail(TRAIN, "1 of 2 members fit")
+    assert scene.gate() == ""
+    scene.told.clear()
+    scene.now += 1
+    fail(TRAIN, "1 of 2 members fit", "0/9 nodes are available: 9 Insufficient cpu")
+    assert scene.gate() == (
+        "PodGroup train could not be placed within 60 s, others go first and it is tried every 30 s: "
+        "1 of 2 members fit: 0/9 nodes are available: 9 Insufficient cpu"
+    )
+    assert scene.told == [TRAIN]
+    scene.now += 29.9
+    scene.directory.tick()
+    assert scene.gate() and scene.told == [TRAIN]
+    scene.now += 0.1
+    scene.directory.tick()
+    assert scene.gate() == "" and scene.told == [TRAIN] * 2
+    fail(TRAIN, "1 of 2 members fit")
+    assert scene.gate() and scene.told == [TRAIN] * 3
+
+
+def test_a_timeout_that_passes_between_two_attempts_is_noticed_at_the_next_tick() -> None:
+    scene = Scene(options=GangOptions(schedule_timeout=60, pause=30))
+    late: list[str] = []
+    scene.directory.late_listeners.append(late.append)
+    scene.directory.replace_groups([group(2), group(1, name="soon", timeout_seconds=5.0)])
+    scene.put(member("a"), member("b"), member("s", of="soon"))
+    for key in (TRAIN, "ml/soon"):
+        scene.directory.attempt_failed(key, "1 of 2 members fit")
+    scene.told.clear()
+    reports = {}
+    for second in range(1, 92):
+        scene.now += 1
+        scene.directory.tick()
+        report = scene.directory.report(TRAIN)
+        assert report is not None
+        reports[second] = (report.verdict.reason, report.verdict.passes, [*late])
+    assert reports[4][2] == [] and reports[5][2] == ["ml/soon"]
+    assert reports[59] == (Reason.UNSCHEDULABLE, True, ["ml/soon"])
+    assert reports[60] == (Reason.TIMEOUT, False, ["ml/soon", TRAIN])
+    assert reports[89] == (Reason.TIMEOUT, False, ["ml/soon", TRAIN])
+    assert reports[90] == (Reason.TIMEOUT, True, ["ml/soon", TRAIN]), "tried again after the pause"
+    assert scene.told.count(TRAIN) == 2, "the gate closed once and opened once"
+
+
+def test_a_timeout_of_its_own(scene: Scene) -> None:
+    scene.directory.put_group(group(1, timeout_seconds=0.0))
+    scene.put(member("a"))
+    scene.directory.attempt_failed(TRAIN, "no")
+    assert "within 0 s" in scene.gate()
+
+
+def test_the_longest_wait_is_that_of_the_gang_that_was_first_tried_in_vain(scene: Scene) -> None:
+    scene.directory.put_group(group(1))
+    scene.directory.put_group(group(1, name="other"))
+    scene.put(member("a"), member("b", of="other"))
+    scene.now += 100
+    assert scene.directory.longest_wait() == 0, "complete gangs that nobody has tried yet are no news"
+    scene.directory.attempt_failed(TRAIN, "no")
+    scene.now += 30
+    scene.directory.attempt_failed("ml/other", "no")
+    scene.directory.attempt_failed(TRAIN, "no")
+    scene.now += 5
+    assert scene.directory.longest_wait() == 35
+    scene.directory.scheduled(TRAIN, 1)
+    assert scene.directory.longest_wait() == 5
+    scene.cluster.delete_pod("b")
+    assert scene.directory.longest_wait() == 0
+
+
+@pytest.mark.parametrize("how", ["spec", "anew", "added", "ungated", "incomplete", "scheduled", "seated"])
+def test_a_change_ends_a_pause(scene: Scene, how: str) -> None:
+    scene.directory.put_group(group(2, timeout_seconds=0.0))
+    scene.put(member("a"), member("b"), member("gated", gates=("not-yet",)))
+    scene.directory.attempt_failed(TRAIN, "no")
+    assert scene.gate()
+    scene.told.clear()
+    match how:
+        case "added":
+            scene.put(member("c"))
+        case "ungated":
+            scene.put(member("gated"))
+        case "spec":
+            scene.directory.put_group(group(1, timeout_seconds=0.0))
+        case "anew":
+            scene.directory.put_group(group(2, timeout_seconds=0.0, uid="another"))
+        case "incomplete":
+            scene.cluster.delete_pod("a")
+            scene.put(member("c"))
+        case "scheduled":
+            scene.directory.scheduled(TRAIN, 2)
+        case "seated":
+            scene.put(member("a", node="n1"), member("b", node="n1"))
+    assert scene.gate() == ""
+    assert scene.told[-1] == TRAIN
+
+
+def test_a_status_that_is_written_wakes_nobody(scene: Scene) -> None:
+    scene.directory.put_group(group(2))
+    scene.put(member("a"))
+    scene.directory.tick()
+    scene.told.clear()
+    scene.directory.put_group(group(2, generation=2))
+    scene.directory.replace_groups([group(2)])
+    scene.directory.tick()
+    assert not scene.told and scene.directory.take_changed() == {TRAIN}
+    assert scene.directory.take_changed() == set()
+
+
+def test_a_complete_list_takes_the_place_of_what_was_there(scene: Scene) -> None:
+    scene.put(member("a"), member("b", of="other"))
+    scene.directory.put_group(group(1))
+    scene.directory.put_group(group(1, name="empty"))
+    scene.directory.replace_groups([group(1, name="other")])
+    assert scene.gate("other") == "" and scene.gate("train") == "PodGroup ml/train does not exist"
+    assert len(scene.directory) == 2
+
+
+def test_a_pod_may_change_its_group(scene: Scene) -> None:
+    scene.directory.replace_groups([group(1), group(1, name="other")])
+    scene.put(member("a"))
+    scene.put(member("a", of="other"))
+    assert scene.gate("train") and not scene.gate("other")
+    scene.put(member("a", of=""))
+    assert scene.gate("train") and scene.gate("other")
+
+
+def test_report(scene: Scene) -> None:
+    scene.directory.put_group(group(3))
+    scene.put(
+        member("a", node="n1", owner="job-b", phase=Phase.RUNNING),
+        member("b", node="n1", owner="job-a"),
+        member("c", phase=Phase.FAILED),
+        member("e", node="n1", phase=Phase.RUNNING, terminating=True),
+    )
+    report = scene.directory.report(TRAIN)
+    assert report is not None and report.complete_since is None and report.owners == ("ml/job-a", "ml/job-b")
+    scene.now += 5
+    scene.put(member("d"))
+    report = scene.directory.report(TRAIN)
+    assert report is not None and report.complete_since == NOW + 5
+    assert (report.scheduled, report.running, report.failed, report.waiting, report.total) == (2, 1, 1, 1, 5)
+
+
+def test_it_begins_with_what_the_tables_hold_and_follows_live_ones() -> None:
+    tables = LiveTables(clock=lambda: NOW)
+    with tables.reading() as cluster:
+        cluster.put_pod(member("a"))
+        directory = GangDirectory(cluster.state, clock=lambda: NOW)
+    tables.attach((), directory)
+    sink = PodGroupSink(directory, tables.reading)
+    sink.replace([])
+    sink.put(group(2))
+    assert directory.gate(member("a")).reason == "waits for members: 1 of 2 pods of PodGroup train exist"
+    with tables.reading() as cluster:
+        cluster.put_pod(member("b"))
+    assert directory.gate(member("a")).is_success
+    directory.rebuild()
+    assert directory.gate(member("a")).is_success
+    sink.delete(group(2))
+    assert not directory.gate(member("a")).is_success
+
+
+def test_minima_may_grow_under_those_that_sit(scene: Scene) -> None:
+    scene.directory.put_group(group(1))
+    scene.put(member("a", node="n1"), member("b"))
+    scene.directory.put_group(group(3))
+    assert scene.gate() == "waits for members: 2 of 3 pods of PodGroup train exist"
+    scene.directory.put_group(group(2, minima=Minima(2, {"x": 1})))
+    assert scene.gate() == "waits for members: role x 0 of 1 of PodGroup train"
+
+
+def test_a_gang_that_has_lost_its_seats_is_tried_as_if_for_the_first_time(scene: Scene) -> None:
+    pods = [member("a"), member("b")]
+    scene.directory.put_group(group(2))
+    scene.put(*pods)
+    scene.directory.attempt_failed(TRAIN, "no")
+    scene.assume(*pods)
+    scene.put(member("a", node="n1"), member("b", node="n1"), member("c"))
+    scene.cluster.delete_pod("a")
+    report = scene.directory.report(TRAIN)
+    assert report is not None and report.verdict.reason is Reason.QUEUED
+
+
+@pytest.mark.parametrize("how", ["taken back", "changed", "relisted"])
+def test_what_is_only_tried_does_not_end_a_pause(scene: Scene, how: str) -> None:
+    pods = [member("a"), member("b")]
+    scene.directory.put_group(group(2, timeout_seconds=0.0))
+    scene.put(*pods)
+    scene.directory.attempt_failed(TRAIN, "no")
+    if how == "taken back":
+        scene.assume(*pods)
+        assert scene.gate() == ""
+        scene.cluster.forget_all(["a", "b"])
+    elif how == "changed":
+        scene.put(member("a", priority=7))
+    else:
+        scene.cluster.replace_pods([member("a"), member("b")])
+        scene.directory.rebuild()
+    assert "others go first" in scene.gate()
+
+
+def test_a_group_that_is_made_again_begins_anew(scene: Scene) -> None:
+    scene.put(member("a"))
+    scene.directory.put_group(group(1))
+    scene.now += 100
+    scene.directory.put_group(group(1, generation=2))
+    report = scene.directory.report(TRAIN)
+    assert report is not None and report.complete_since == NOW
+    scene.directory.put_group(group(1, uid="another"))
+    report = scene.directory.report(TRAIN)
+    assert report is not None and report.complete_since == NOW + 100

@@ -1,0 +1,42 @@
+"""The plugin Gang: what keeps a pod out, and what lets it in."""
+
+from __future__ import annotations
+
+import pytest
+
+from placement.cluster_events import ClusterEvent, EventKind
+from placement.plugins import EnqueueExtensions, Hint, PreEnqueue
+from scheduler.gangs.plugin import Gang
+from tests.scheduler.gangs.made_up import Scene, group, member
+
+
+def test_it_asks_the_directory() -> None:
+    scene = Scene()
+    plugin: PreEnqueue = Gang(scene.directory)
+    scene.directory.put_group(group(2))
+    scene.put(member("a"))
+    assert plugin.pre_enqueue(member("a")) == scene.directory.gate(member("a"))
+    assert not plugin.pre_enqueue(member("a")).is_success and plugin.name == "Gang"
+    assert plugin.pre_enqueue(member("b", of="")).is_success
+
+
+@pytest.mark.parametrize(
+    ("event", "hint"),
+    [
+        (ClusterEvent(EventKind.GROUP_CHANGED, group="ml/train"), Hint.QUEUE),
+        (ClusterEvent(EventKind.GROUP_CHANGED, group="ml/other"), Hint.SKIP),
+        (ClusterEvent(EventKind.GROUP_CHANGED), Hint.SKIP),
+        (ClusterEvent(EventKind.UNSCHEDULED_POD_CHANGED, pod=member("a")), Hint.QUEUE),
+        (ClusterEvent(EventKind.UNSCHEDULED_POD_CHANGED, pod=member("b")), Hint.SKIP),
+        (ClusterEvent(EventKind.NODE_ADDED), Hint.SKIP),
+    ],
+)
+def test_what_may_let_a_pod_in(event: ClusterEvent, hint: Hint) -> None:
+    plugin = Gang(Scene().directory)
+    assert isinstance(plugin, EnqueueExtensions)
+    assert plugin.hint(member("a"), event) is hint
+
+
+def test_pods_of_no_group_are_woken_by_no_group() -> None:
+    event = ClusterEvent(EventKind.GROUP_CHANGED)
+    assert Gang(Scene().directory).hint(member("a", of=""), event) is Hint.SKIP

@@ -1,0 +1,79 @@
+"""Nobody decides on tables that may lack what a predecessor wrote."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from scheduler.leader_election.takeover import Takeover
+
+
+class World:
+    def __init__(self) -> None:
+        self.leads, self.waits_for, self.is_read = False, "", False
+        self.is_more_read = True
+        self.readings = self.beginnings = 0
+        self.takeover = Takeover(
+            leads=lambda: self.leads,
+            waits_for=lambda: self.waits_for,
+            read_again=(self.read_again, lambda: lambda: self.is_more_read),
+            begin=self.begin,
+        )
+
+    def read_again(self) -> Callable[[], bool]:
+        self.readings += 1
+        self.is_read = False
+        return lambda: self.is_read
+
+    def begin(self) -> None:
+        self.beginnings += 1
+
+
+def test_a_replica_that_does_not_lead_reads_nothing_anew() -> None:
+    world = World()
+    assert not world.takeover.may_decide()
+    assert not world.readings
+
+
+def test_who_comes_to_lead_reads_once_more_and_then_decides() -> None:
+    world = World()
+    world.leads = True
+    assert not world.takeover.may_decide()
+    assert not world.takeover.may_decide()
+    assert (world.readings, world.beginnings) == (1, 0)
+    world.is_read = True
+    assert world.takeover.may_decide()
+    assert world.takeover.may_decide()
+    assert (world.readings, world.beginnings) == (1, 1)
+
+
+def test_all_that_is_read_has_to_be_there() -> None:
+    world = World()
+    world.leads, world.is_more_read = True, False
+    assert not world.takeover.may_decide()
+    world.is_read = True
+    assert not world.takeover.may_decide()
+    world.is_more_read = True
+    assert world.takeover.may_decide() and world.readings == 1
+
+
+def test_every_time_anew() -> None:
+    world = World()
+    for term in (1, 2):
+        world.leads = True
+        assert not world.takeover.may_decide()
+        world.is_read = True
+        assert world.takeover.may_decide()
+        world.leads = False
+        assert not world.takeover.may_decide()
+        assert (world.readings, world.beginnings) == (term, term)
+
+
+def test_nothing_is_decided_before_the_cluster_was_read_at_all() -> None:
+    world = World()
+    world.leads, world.waits_for = True, "pods have not been listed"
+    assert not world.takeover.may_decide()
+    assert not world.readings
+    world.waits_for = ""
+    assert not world.takeover.may_decide()
+    world.is_read = True
+    assert world.takeover.may_decide()

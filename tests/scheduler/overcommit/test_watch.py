@@ -1,0 +1,164 @@
+"""Which nodes are overcommitted, since when, why, and how often that was."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from scheduler.overcommit.overcommit import Cause
+from tests.scheduler.overcommit.nodes import Scene, node, pod
+
+
+def full() -> Scene:
+    """A node of 4 cores with pods of 4 cores, seen while they fit."""
+    scene = Scene([node()])
+    scene.put(*(pod(f"p{i}") for i in range(4)))
+    assert scene.after(0) == []
+    return scene
+
+
+def test_it_is_counted_once_after_the_grace() -> None:
+    scene = full()
+    scene.put(pod("one too many"))
+    assert scene.after(0) == [] and scene.after(0.9) == []
+    assert scene.after(0.1) == ["n"]
+    assert scene.after(1) == ["n"] and scene.after(100) == ["n"]
+    assert scene.watch.counts == {Cause.SHARED: 1}
+    (told,) = scene.told
+    assert told.excess == {"cpu": 1000} and len(told.pods) == 5
+
+
+def test_one_that_comes_back_is_another() -> None:
+    scene = full()
+    one = pod("one too many")
+    for _ in range(2):
+        scene.put(one)
+        scene.after(0)
+        assert scene.after(1) == ["n"]
+        scene.gone(one)
+        assert scene.after(1) == []
+    assert scene.watch.counts == {Cause.SHARED: 2}
+
+
+def test_what_is_over_within_the_grace_does_not_count() -> None:
+    scene = full()
+    one = pod("one too many")
+    for _ in range(3):
+        scene.put(one)
+        assert scene.after(0.5) == []
+        scene.gone(one)
+        assert scene.after(0.5) == []
+    assert scene.watch.counts == {}
+
+
+def test_a_clock_that_is_set_back_delays_and_no_more() -> None:
+    scene = full()
+    scene.put(pod("one too many"))
+    scene.after(0)
+    assert scene.after(-500) == [] and scene.after(1) == ["n"]
+
+
+@pytest.mark.parametrize(
+    ("domain", "cause"),
+    [(None, Cause.SHARED), ("", Cause.SHARED), ("ours", Cause.OWN), ("batch", Cause.SHARED), ("theirs", None)],
+)
+def test_by_domain(domain: str | None, cause: Cause | None) -> None:
+    scene = Scene([node(domain=domain)], domain="ours", shared=["", "batch"])
+    scene.put(pod("large", cpu=5))
+    scene.after(0)
+    scene.after(1)
+    assert scene.watch.counts == ({} if cause is None else {cause: 1})
+
+
+def test_a_terminating_pod_counts_until_it_is_gone() -> None:
+    scene = full()
+    scene.put(pod("p0", terminating=True), pod("one too many"))
+    scene.after(0)
+    assert scene.after(1) == ["n"]
+
+
+def test_an_assumed_pod_does_not_count_before_it_is_bound() -> None:
+    scene = full()
+    waiting = pod("assumed", on="")
+    scene.put(waiting)
+    scene.cluster.assume(waiting, "n", scene.now + 60)
+    assert scene.after(0) == [] and scene.after(5) == []
+    scene.put(replace(waiting, node="n"))
+    assert scene.after(0) == [] and scene.after(1) == ["n"]
+
+
+@pytest.mark.parametrize(
+    ("requests", "excess"),
+    [
+        ({"memory": 2.0**34 + 1}, {"memory": 1}),
+        ({"example.com/gpu": 3.0}, {"example.com/gpu": 1}),
+        ({"unknown": 3.0}, None),  # nothing that kube-scheduler counts
+        ({"cpu": 4.0, "memory": 2.0**34, "example.com/gpu": 2.0}, None),
+    ],
+)
+def test_per_resource_as_the_filter_counts(requests: dict[str, float], excess: dict[str, int] | None) -> None:
+    scene = Scene([node(gpu=2)])
+    scene.put(pod("p", requests=requests))
+    scene.after(0)
+    assert scene.after(1) == (["n"] if excess else [])
+    assert [one.excess for one in scene.told] == ([excess] if excess else [])
+
+
+def test_too_many_pods() -> None:
+    scene = Scene([node(pods=2)])
+    scene.put(*(pod(f"p{i}", requests={}) for i in range(3)))
+    scene.after(0)
+    scene.after(1)
+    assert [one.excess for one in scene.told] == [{"pods": 1}]
+
+
+def test_pods_of_a_node_that_is_not_there_are_no_overcommit() -> None:
+    scene = Scene([])
+    scene.put(pod("early", cpu=100))
+    assert scene.after(0) == [] and scene.after(5) == []
+
+
+def test_a_node_that_became_smaller() -> None:
+    scene = full()
+    scene.put_node(node(cpu=3))
+    scene.after(0)
+    assert scene.after(1) == ["n"]
+    assert scene.watch.counts == {Cause.SHRUNK: 1}
+    scene.put(pod("p4"))  # bound, although nothing was left even before
+    assert scene.after(0) == ["n"]
+    assert scene.watch.counts == {Cause.SHRUNK: 1, Cause.SHARED: 1}
+
+
+def test_a_device_plugin_that_restarts() -> None:
+    scene = Scene([node(gpu=2)])
+    scene.put(pod("trains", requests={"example.com/gpu": 2.0}))
+    scene.after(0)
+    scene.put_node(node(gpu=0))
+    scene.after(0)
+    scene.after(1)
+    assert scene.watch.counts == {Cause.SHRUNK: 1}
+
+
+def test_a_device_plugin_that_restarts_while_we_start() -> None:
+    part = replace(node(gpu=1), capacity=node(gpu=2).capacity)
+    for seen in (node(gpu=0), part):
+        scene = Scene([seen])
+        scene.put(pod("trains", requests={"example.com/gpu": 2.0}))
+        scene.after(0)
+        scene.after(1)
+        assert scene.watch.counts == {Cause.SHRUNK: 1}
+
+
+def test_a_row_that_another_node_takes_over_remembers_nothing() -> None:
+    scene = Scene([node("large", cpu=100)])
+    scene.put(pod("p", on="large", cpu=50))
+    scene.after(0)
+    scene.gone(pod("p", on="large"))
+    scene.cluster.apply(scene.cluster.state.delete_node("large"))
+    scene.put_node(node("small", cpu=4))
+    scene.put(pod("q", on="small", cpu=50))
+    assert scene.cluster.state.names == ["small"]
+    scene.after(0)
+    scene.after(1)
+    assert scene.watch.counts == {Cause.SHARED: 1}

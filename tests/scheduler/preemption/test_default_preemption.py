@@ -1,0 +1,360 @@
+"""Who may preempt, who may be preempted, and which node is emptied: case by case."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from threading import RLock
+
+import pytest
+
+from forecast.errors import InputError
+from kube.objects.objects import PodInfo
+from placement.cluster_events import ClusterEvent, EventKind
+from placement.importance import cost_of
+from placement.plugins import EnqueueExtensions, Hint, Nomination, PostFilter
+from placement.status import Code, Status
+from scheduler.preemption.budgets import DisruptionBudget
+from scheduler.preemption.options import PreemptionOptions
+from scorer.checking import check
+from tests.scheduler.preemption.made_up import NOW, World, budget, node, pod
+
+
+def status(answer: Nomination | Status) -> Status:
+    assert isinstance(answer, Status)
+    return answer
+
+
+def test_it_is_a_plugin_of_the_framework() -> None:
+    world = World([node("a")], [])
+    plugin: PostFilter = world.preemption
+    hints: tuple[EnqueueExtensions, ...] = (world.preemption, world.nominated)
+    assert plugin.name == "DefaultPreemption" and [one.name for one in hints] == ["DefaultPreemption", "NominatedPods"]
+
+
+# Which node, by what upstream compares, one thing after the other
+
+
+CHOICES: dict[str, tuple[Sequence[PodInfo], Sequence[DisruptionBudget]]] = {
+    "no budget is violated": (
+        [pod("worse", "a", cpu=4, priority=0, labels={"app": "db"}), pod("better", "b", cpu=4, priority=50)],
+        [budget("db", allowed=0, app="db")],
+    ),
+    "the highest victim is lower": (
+        [
+            pod("worse", "a", cpu=4, priority=50),
+            *(pod(f"better-{i}", "b", cpu=2, priority=40) for i in range(2)),
+        ],
+        [],
+    ),
+    "the sum of priorities is lower": (
+        [
+            pod("worse-0", "a", cpu=2, priority=50),
+            pod("worse-1", "a", cpu=2, priority=50),
+            pod("better-0", "b", cpu=2, priority=50),
+            pod("better-1", "b", cpu=2, priority=10),
+        ],
+        [],
+    ),
+    "there are fewer victims, though their priorities are negative": (
+        [
+            *(pod(f"worse-{i}", "a", cpu=2, priority=-100) for i in range(2)),
+            pod("better", "b", cpu=4, priority=-100),
+        ],
+        [],
+    ),
+    "the most important victims started later": (
+        [pod("worse", "a", cpu=4, started=10.0), pod("better", "b", cpu=4, started=20.0)],
+        [],
+    ),
+    "only the start of the most important counts": (
+        [
+            pod("worse-0", "a", cpu=2, priority=50, started=10.0),
+            pod("worse-1", "a", cpu=2, priority=10, started=90.0),
+            pod("better-0", "b", cpu=2, priority=50, started=20.0),
+            pod("better-1", "b", cpu=2, priority=10, started=5.0),
+        ],
+        [],
+    ),
+    "it has not started": (
+        [pod("worse", "a", cpu=4, started=10.0), pod("better", "b", cpu=4, started=None, created=5.0)],
+        [],
+    ),
+}
+
+
+@pytest.mark.parametrize("case", CHOICES)
+@pytest.mark.parametrize("names", [("a", "b"), ("b", "a")], ids=["last", "first"])
+def test_the_node_is_chosen_of_which(case: str, names: tuple[str, str]) -> None:
+    pods, budgets = CHOICES[case]
+    world = World([node(name) for name in names], pods, budgets)
+    found = world.preempts(pod("x", cpu=4, priority=1000))
+    assert found is not None and found[0] == "b" and all(name.startswith("better") for name in found[1])
+
+
+def test_of_equal_nodes_the_first_is_chosen() -> None:
+    world = World([node("b"), node("a")], [pod("p", "b", cpu=4), pod("q", "a", cpu=4)])
+    assert world.preempts(pod("x", cpu=4, priority=1)) == ("b", ["p"])
+
+
+def test_pods_that_take_what_is_left_over_preempt_nobody() -> None:
+    world = World([node("a")], [pod("p", "a", cpu=4)], may_preempt=lambda pod: pod.name != "x")
+    assert "such pods take what is left over" in status(world.asked(pod("x", cpu=4, priority=1000))).reason
+    assert world.preempts(pod("y", cpu=4, priority=1000)) == ("a", ["p"])
+
+
+# Who goes
+
+
+def test_the_most_important_stay_and_victims_are_named_from_the_most_important_on() -> None:
+    there = [
+        pod("low", "a", cpu=1, priority=1),
+        pod("young", "a", cpu=1, priority=5, started=20.0),
+        pod("old", "a", cpu=1, priority=5, started=10.0),
+        pod("high", "a", cpu=1, priority=9),
+    ]
+    world = World([node("a")], there)
+    assert world.preempts(pod("x", cpu=1, priority=10)) == ("a", ["low"])
+    assert world.preempts(pod("x", cpu=2, priority=10)) == ("a", ["young", "low"])
+    assert world.preempts(pod("x", cpu=4, priority=10)) == ("a", ["high", "old", "young", "low"])
+
+
+def test_whoever_violates_a_budget_is_reprieved_before_more_important_pods() -> None:
+    there = [pod("kept", "a", cpu=2, priority=1, labels={"app": "db"}), pod("goes", "a", cpu=2, priority=9)]
+    world = World([node("a")], there, [budget("db", allowed=0, app="db")])
+    assert world.preempts(pod("x", cpu=2, priority=10)) == ("a", ["goes"])
+    world.budgets.put(budget("db", allowed=1, app="db"))
+    assert world.preempts(pod("x", cpu=2, priority=10)) == ("a", ["kept"])
+    world.budgets.put(budget("db", allowed=0, disrupted=("kept",), app="db"))  # it is reckoned with already
+    assert world.preempts(pod("x", cpu=2, priority=10)) == ("a", ["kept"])
+    world.budgets.delete(budget("db", allowed=0, app="db"))
+    assert world.preempts(pod("x", cpu=2, priority=10)) == ("a", ["kept"])
+
+
+def test_of_several_pods_of_a_budget_as_many_may_go_as_it_allows() -> None:
+    there = [pod(f"db-{i}", "a", cpu=1, started=float(i), labels={"app": "db"}) for i in range(4)]
+    world = World(
+        [node("a"), node("b")], [*there, pod("web", "b", cpu=4, priority=5)], [budget("d", allowed=1, app="db")]
+    )
+    # In the order of importance the first may go, the others would violate the budget and so are looked at first.
+    assert world.preempts(pod("x", cpu=1, priority=10)) == ("a", ["db-0"])
+    assert world.preempts(pod("x", cpu=2, priority=10)) == ("b", ["web"])
+
+
+@pytest.mark.parametrize("priority", [5, 6, 2_000_000_000])
+def test_nobody_of_the_same_or_a_higher_priority_goes(priority: int) -> None:
+    world = World([node("a")], [pod("p", "a", cpu=4, priority=priority)])
+    answer = status(world.asked(pod("x", priority=5)))
+    assert answer.code is Code.UNRESOLVABLE
+    assert answer.reason == "preemption: 0/1 nodes are available: 1 No preemption victims found for incoming pod."
+
+
+def test_nodes_that_reject_for_good_are_left_out() -> None:
+    world = World([node("a"), node("small", cpu=1)], [pod("p", "a", cpu=4, priority=9), pod("q", "small")])
+    answer = status(world.asked(pod("x", cpu=2, priority=5)))
+    assert answer.reason == (
+        "preemption: 0/2 nodes are available: 1 Preemption is not helpful for scheduling, "
+        "1 No preemption victims found for incoming pod."
+    )
+
+
+def test_a_port_is_freed_by_whoever_has_it() -> None:
+    there = [pod("port", "a", priority=9, ports=(80,)), pod("low", "a", priority=1)]
+    world = World([node("a")], there)
+    assert world.preempts(pod("x", priority=10, ports=(80,))) == ("a", ["port"])
+    assert world.preempts(pod("x", cpu=3, priority=10, ports=(80,))) == ("a", ["port"])
+    assert world.preempts(pod("x", cpu=4, priority=10, ports=(80,))) == ("a", ["port", "low"])
+    assert world.preempts(pod("x", priority=9, ports=(80,))) is None
+    # Trying it out left no traces.
+    assert check(world.view.cluster, RLock(), datetime.fromtimestamp(NOW, UTC)).sound
+
+
+def test_pods_that_are_being_bound_are_no_victims() -> None:
+    world = World([node("a")], [])
+    waiting = pod("p", cpu=4)
+    assumed = world.assumed.assume(waiting, None, "a", until=NOW, now=NOW)
+    assert assumed is not None
+    world.put(assumed)
+    assert world.preempts(pod("x", priority=1)) is None
+    world.assumed.gone("p")
+    assert world.preempts(pod("x", priority=1)) == ("a", ["p"])
+
+
+# Newly started pods are protected
+
+
+def test_newly_started_pods_are_protected_for_a_while() -> None:
+    world = World([node("a")], [pod("p", "a", cpu=4, started=NOW - 20)])
+    answer = status(world.asked(pod("x", priority=1)))
+    assert answer.code is Code.UNRESOLVABLE and answer.wait_seconds == pytest.approx(40)
+    world.now += 40
+    assert world.preempts(pod("x", priority=1)) == ("a", ["p"])
+
+
+@pytest.mark.parametrize(
+    ("sitting", "protected"),
+    [
+        (pod("p", "a", cpu=4, started=None, created=NOW - 10), True),  # not started yet: counted from its creation
+        (pod("p", "a", cpu=4, started=None, created=NOW - 100), False),
+        (pod("p", "a", cpu=4, started=NOW + 10), True),  # by the clock of a node that is ahead
+        (pod("p", "a", cpu=4, started=NOW + 1e6), False),  # by no clock at all
+    ],
+)
+def test_who_is_young(sitting: PodInfo, protected: bool) -> None:
+    assert (World([node("a")], [sitting]).preempts(pod("x", priority=1)) is None) is protected
+
+
+def test_nobody_is_protected_from_critical_pods_nor_when_switched_off() -> None:
+    young = [pod("p", "a", cpu=4, started=NOW)]
+    assert World([node("a")], young).preempts(pod("x", priority=2_000_000_000)) == ("a", ["p"])
+    options = PreemptionOptions(protect_started_seconds=0)
+    assert World([node("a")], young, options=options).preempts(pod("x", priority=1)) == ("a", ["p"])
+
+
+# Eligibility
+
+
+def test_a_pod_that_never_preempts_does_not() -> None:
+    world = World([node("a")], [pod("p", "a", cpu=4)])
+    answer = status(world.asked(pod("x", priority=1, may_preempt=False)))
+    assert (answer.code, answer.reason) == (
+        Code.UNSCHEDULABLE,
+        "preemption: not eligible due to preemptionPolicy=Never.",
+    )
+
+
+def test_a_nominated_pod_waits_for_its_victims_and_only_for_these() -> None:
+    world = World([node("a"), node("b")], [pod("p", "a", cpu=4), pod("q", "b", cpu=4)])
+    x = pod("x", cpu=4, priority=1)
+    answer = world.asked(x)
+    assert isinstance(answer, Nomination)
+    world.nominated.nominate(x, answer.node, [victim.uid for victim in answer.victims])
+    assert "not left" in status(world.asked(x)).reason
+    world.put(pod("p", "a", cpu=4, terminating=True))
+    assert status(world.asked(x)).code is Code.UNSCHEDULABLE
+    world.delete("p")
+    assert world.feasible(x) == {"a"}
+    assert world.feasible(pod("y", cpu=4, priority=1)) == set()  # its room is kept
+    assert world.preempts(pod("y", cpu=4, priority=1)) == ("b", ["q"])
+
+
+def test_a_nominated_pod_waits_for_the_victims_of_others_on_its_node_before_they_are_seen_to_go() -> None:
+    there = [pod(name, "a", cpu=1, started=float(started)) for started, name in enumerate("stuvpq")]
+    world = World([node("a", cpu=6), node("b", cpu=2)], [*there, pod("r", "b", cpu=2, priority=1)])
+    x, y = (pod(name, cpu=2, priority=2) for name in "xy")
+    world.nominated.nominate(x, "a", ["p", "q"])
+    world.nominated.nominate(y, "a", ["u", "v", "p", "q"])
+    world.delete("p")
+    world.delete("q")
+    assert world.feasible(x) == set()  # the room of y is kept, too
+    assert status(world.asked(x)).reason == (
+        "preemption: not eligible due to a victim that has not left the nominated node yet."
+    )
+    world.nominated.clear("y")
+    assert world.feasible(x) == {"a"}
+
+
+def test_after_a_restart_the_status_of_the_pod_and_terminating_pods_are_enough() -> None:
+    world = World([node("a"), node("b")], [pod("p", "a", cpu=4, terminating=True), pod("q", "b", cpu=4)])
+    x = pod("x", cpu=4, priority=1, nominated_node="a")
+    assert status(world.asked(x)).reason == "preemption: not eligible due to a terminating pod on the nominated node."
+    world.nominated.adopt([x])
+    assert status(world.asked(x)).code is Code.UNSCHEDULABLE
+    # A terminating pod of the same priority is nobody's victim.
+    world.put(pod("p", "a", cpu=4, priority=1, terminating=True))
+    assert world.preempts(x) == ("b", ["q"])
+
+
+def test_a_nominated_node_that_can_never_take_the_pod_is_given_up() -> None:
+    world = World([node("a", cpu=1), node("b")], [pod("p", "a", terminating=True), pod("q", "b", cpu=4)])
+    assert world.preempts(pod("x", cpu=2, priority=1, nominated_node="a")) == ("b", ["q"])
+    assert world.preempts(pod("x", cpu=2, priority=1, nominated_node="gone")) == ("b", ["q"])
+
+
+def test_a_nomination_ends_when_nothing_helps_any_more() -> None:
+    world = World([node("a")], [pod("p", "a", cpu=4, priority=9)])
+    world.nominated.nominate(pod("x", priority=1), "a")
+    assert status(world.asked(pod("x", priority=1))).code is Code.UNRESOLVABLE
+    assert world.ended == [("x", "a")] and len(world.nominated) == 0
+
+
+# Hints
+
+
+def test_a_nominated_pod_is_woken_by_pods_that_leave_its_node() -> None:
+    world = World([node("a"), node("b")], [])
+    x = pod("x")
+
+    def left(name: str) -> ClusterEvent:
+        return ClusterEvent(EventKind.POD_LEFT, pod=pod("p", name))
+
+    assert world.preemption.hint(x, left("b")) is Hint.QUEUE
+    world.nominated.nominate(x, "a")
+    assert world.preemption.hint(x, left("a")) is Hint.QUEUE
+    assert world.preemption.hint(x, left("b")) is Hint.SKIP
+    assert world.preemption.hint(x, ClusterEvent(EventKind.POD_LEFT)) is Hint.QUEUE
+    assert world.preemption.hint(x, ClusterEvent(EventKind.POD_BOUND)) is Hint.SKIP
+    assert world.nominated.hint(x, left("b")) is Hint.QUEUE
+    assert world.nominated.hint(x, ClusterEvent(EventKind.FORECAST_CHANGED)) is Hint.SKIP
+
+
+# Odd input
+
+
+def test_pods_that_request_made_up_things_do_no_harm() -> None:
+    strange = replace(pod("s", "a"), requests={f"example.com/r{i}": 1e30 for i in range(40)}, priority=-(2**31))
+    world = World([node("a")], [strange, pod("p", "a", cpu=4)])
+    assert world.preempts(pod("x", cpu=1, priority=1)) == ("a", ["p"])
+    wants = replace(pod("x", priority=2**31 - 1), requests={"cpu": 1.0, "example.com/r3": 1.0})
+    assert world.preempts(wants) is None  # no node has any
+    for i in range(40):
+        world.sitting.units(f"example.com/r{i}")
+    assert world.preempts(pod("x", cpu=1, priority=1)) == ("a", ["p"])
+
+
+def test_the_cost_of_negative_priorities_grows_with_each_victim() -> None:
+    one, two = (cost_of(0, [pod(f"p{i}", priority=-5) for i in range(n)], 0) for n in (1, 2))
+    assert one < two
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"protect_started_seconds": -1.0}, "-1.0 s"),
+        ({"protect_started_seconds": float("nan")}, "nan s"),
+        ({"least_candidates": 0}, "0 candidate nodes"),
+        ({"candidates_share": 1.5}, "1.5 is no share"),
+    ],
+)
+def test_options_that_mean_nothing_are_refused(options: dict[str, float], words: str) -> None:
+    with pytest.raises(InputError, match=words):
+        PreemptionOptions(**options)  # type: ignore[arg-type]
+
+
+def test_how_many_nodes_are_tried_one_by_one() -> None:
+    as_upstream = PreemptionOptions(least_candidates=100, candidates_share=0.1)
+    assert [as_upstream.most_candidates(n) for n in (5, 100, 5000)] == [100, 100, 500]
+    assert PreemptionOptions().most_candidates(5000) == 8
+
+
+def test_no_more_nodes_are_tried_than_that() -> None:
+    names = [f"n{i}" for i in range(6)]
+    there = [pod(f"p{name}", name, ports=(80,), started=float(i)) for i, name in enumerate(names)]
+    x = pod("x", priority=1, ports=(80,))
+    assert World([node(name) for name in names], there).preempts(x) == ("n5", ["pn5"])
+    options = PreemptionOptions(least_candidates=2)
+    assert World([node(name) for name in names], there, options=options).preempts(x) == ("n1", ["pn1"])
+
+
+@pytest.mark.parametrize("n_pods", [1, 2, 3, 4, 7])
+def test_only_whoever_has_the_port_goes_wherever_it_comes_in_the_order(n_pods: int) -> None:
+    for place in range(n_pods):
+        there = [pod(f"p{i}", "a", cpu=0.1, priority=100 - i, ports=(80,) if i == place else ()) for i in range(n_pods)]
+        world = World([node("a")], there)
+        assert world.preempts(pod("x", cpu=0.1, priority=1000, ports=(80,))) == ("a", [f"p{place}"])
+        both = [*there, pod("q", "a", cpu=0.1, priority=-1, ports=(81,))]
+        assert World([node("a")], both).preempts(pod("x", cpu=0.1, priority=1000, ports=(80, 81))) == (
+            "a",
+            [f"p{place}", "q"],
+        )

@@ -1,0 +1,76 @@
+"""Costs that are kept are those that all nodes would be given anew."""
+
+from __future__ import annotations
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from forecast.arrays import Floats, Ints
+from kube.decoding.decoding import Kind
+from scheduler.profiles.gpu.fragmentation.cost_table import CostTable, states_of_rows
+from scheduler.profiles.gpu.fragmentation.nodes import NodeStates
+from scheduler.profiles.gpu.fragmentation.packing import Packing
+from scheduler.profiles.gpu.fragmentation.shapes import PodShape, ShapeMix
+from tests.scheduler.profiles.gpu.fragmentation.gpu_world import GpuWorld, card_node, card_pod
+
+SHAPES = (PodShape(1000, 1024, 1, 300), PodShape(4000, 1024, 2, 1000), PodShape(2000, 1024, 0, 0))
+MIX = ShapeMix(SHAPES, np.array([0.5, 0.3, 0.2]))
+
+step = st.tuples(
+    st.sampled_from(["land", "leave", "grow", "drain"]),
+    st.integers(0, 7),
+    st.sampled_from(["a", "b", "c"]),
+    st.sampled_from([{"whole": 1}, {"whole": 2}, {"milli": 300}, {"milli": 700}, {}]),
+)
+
+
+@settings(deadline=None)
+@given(st.lists(step, max_size=25), st.integers(1, 3))
+def test_costs_follow_what_changes(steps: list[tuple[str, int, str, dict[str, int]]], most_shapes: int) -> None:
+    world = GpuWorld(card_node("a"), card_node("b", cards=4), card_node("c", cards=0))
+    packing = Packing(MIX, world.devices.models)
+    table = CostTable(world.state, world.devices, most_shapes=most_shapes)
+    table.use(packing)
+    for act, number, node, asked in steps:
+        if act == "land":
+            world.put(card_pod(f"p{number}", node=node, **asked))
+        elif act == "leave":
+            world.delete(card_pod(f"p{number}"))
+        elif act == "grow":
+            world.scorer.put(Kind.NODES, card_node(node, cards=1 + number % 4))
+        else:
+            world.scorer.put(Kind.NODES, card_node(f"new-{number}", cards=number % 3))
+        shape = SHAPES[number % len(SHAPES)]
+        kept = table.of(shape)
+        anew = packing.cost(shape, states_of_rows(world.state, world.devices, np.arange(world.state.n_rows)))
+        np.testing.assert_array_equal(kept.cost, anew[0])
+        np.testing.assert_array_equal(kept.device, anew[1])
+
+
+class Counting:
+    """A judge that notes how many nodes it was asked about."""
+
+    def __init__(self) -> None:
+        self.asked: list[int] = []
+
+    def cost(self, shape: PodShape, nodes: NodeStates) -> tuple[Floats, Ints]:
+        self.asked.append(nodes.n_nodes)
+        return np.zeros(nodes.n_nodes), np.full(nodes.n_nodes, -1, dtype=np.int64)
+
+    def following(self, nodes: NodeStates) -> Counting:
+        return self
+
+
+def test_only_nodes_that_changed_are_judged_again() -> None:
+    world, judge = GpuWorld(*(card_node(f"n{i}") for i in range(20))), Counting()
+    table = CostTable(world.state, world.devices)
+    table.use(judge)
+    table.of(SHAPES[0])
+    table.of(SHAPES[0])
+    world.put(card_pod("p", whole=1, node="n3"))
+    table.of(SHAPES[0])
+    assert judge.asked == [20, 1]
+    table.use(judge)
+    table.of(SHAPES[0])
+    assert judge.asked == [20, 1], "the same judge again says nothing new"

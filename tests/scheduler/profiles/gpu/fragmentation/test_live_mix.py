@@ -1,0 +1,106 @@
+"""The mix of shapes follows the pods that come, whoever is still there."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from scheduler.profiles.gpu.fragmentation.live_mix import LiveMix, MixOptions, rounded
+from scheduler.profiles.gpu.fragmentation.shapes import PodShape
+from tests.scheduler.profiles.gpu.fragmentation.gpu_world import NOW, GpuWorld, card_node, card_pod
+
+DAY = 86_400.0
+
+
+class Mixed:
+    def __init__(self, **options: float) -> None:
+        self.now = NOW
+        self.world = GpuWorld(card_node("a", cards=8))
+        made = MixOptions(**{"half_life": DAY, "drift": 0.05, "every": 10.0} | options)  # type: ignore[arg-type]
+        self.mix = LiveMix(self.world.state, self.world.shapes.of, made, clock=lambda: self.now)
+        self.world.scorer.attach((), self.mix)
+
+    def weights(self) -> dict[tuple[int, int], float]:
+        self.now += 10.0
+        mix = self.mix.mix()
+        assert mix is not None
+        return {(s.count, s.milli): float(w) for s, w in zip(mix.shapes, mix.weight, strict=True)}
+
+
+def test_every_pod_counts_once_however_often_it_changes() -> None:
+    mixed = Mixed()
+    shared, whole = card_pod("s", milli=500), card_pod("w", whole=2)
+    mixed.world.put(shared, whole, shared)
+    mixed.world.put(card_pod("s", milli=500, node="a"))
+    assert mixed.weights() == pytest.approx({(1, 500): 0.5, (2, 1000): 0.5})
+
+
+def test_pods_that_have_gone_still_count() -> None:
+    mixed = Mixed()
+    mixed.world.put(card_pod("s", milli=500), card_pod("w", whole=2))
+    mixed.world.delete(card_pod("w", whole=2))
+    assert mixed.weights() == pytest.approx({(1, 500): 0.5, (2, 1000): 0.5})
+
+
+def test_old_pods_fade() -> None:
+    mixed = Mixed()
+    mixed.world.put(card_pod("old", milli=500))
+    mixed.now += DAY
+    mixed.world.put(replace(card_pod("new", whole=2), created=mixed.now))
+    assert mixed.weights() == pytest.approx({(2, 1000): 2 / 3, (1, 500): 1 / 3})
+    mixed.now += 400 * DAY  # and numbers neither overflow nor vanish
+    mixed.world.put(replace(card_pod("much-later", whole=4), created=mixed.now))
+    assert mixed.weights() == pytest.approx({(4, 1000): 1.0})
+
+
+def test_the_mix_is_the_same_object_until_it_has_moved() -> None:
+    mixed = Mixed(drift=0.2)
+    mixed.world.put(*(card_pod(f"s{i}", milli=500) for i in range(10)))
+    mixed.now += 10
+    before = mixed.mix.mix()
+    mixed.world.put(card_pod("w1", whole=1))
+    mixed.now += 10
+    assert mixed.mix.mix() is before
+    mixed.world.put(*(card_pod(f"w{i}", whole=1) for i in range(2, 9)))
+    assert mixed.mix.mix() is before, "it is looked at every ten seconds"
+    mixed.now += 10
+    assert mixed.mix.mix() is not before
+
+
+def test_without_pods_there_is_no_mix() -> None:
+    assert Mixed().mix.mix() is None
+
+
+def test_the_lightest_shapes_are_left_out() -> None:
+    mixed = Mixed(most_shapes=1)
+    mixed.world.put(card_pod("a", whole=1), card_pod("b", whole=1), card_pod("c", whole=4))
+    assert mixed.weights() == {(1, 1000): 1.0}
+
+
+def test_shapes_that_nobody_wants_again_do_not_pile_up() -> None:
+    mixed = Mixed(most_shapes=2)
+    mixed.world.put(*(card_pod(f"common-{i}", whole=8) for i in range(2)))
+    mixed.world.put(*(replace(card_pod(f"p{i}", milli=10 * i), created=NOW + i) for i in range(1, 100)))
+    assert len(mixed.mix._weights) <= 32
+    assert (8, 1000) in mixed.weights()
+
+
+def test_a_restart_finds_the_mix_of_the_pods_that_are_there() -> None:
+    mixed = Mixed()
+    mixed.world.put(card_pod("s", milli=500, node="a"), card_pod("w", whole=2))
+    again = LiveMix(mixed.world.state, mixed.world.shapes.of, clock=lambda: mixed.now)
+    mix = again.mix()
+    assert mix is not None and {s.count * s.milli for s in mix.shapes} == {500, 2000}
+
+
+@given(st.integers(0, 10**6), st.integers(0, 10**7), st.integers(1, 1000))
+def test_rounding_never_makes_a_shape_smaller_nor_much_larger(cpu: int, memory: int, milli: int) -> None:
+    shape = PodShape(cpu, memory, 1, milli)
+    counted = rounded(shape)
+    for asked, counts in ((cpu, counted.cpu_milli), (memory, counted.memory_mib)):
+        assert asked * 0.8 <= counts <= asked  # it fits wherever the pod fits
+    assert milli <= counted.milli < milli + 10
+    assert rounded(counted) == counted

@@ -1,0 +1,134 @@
+"""What workloads and pods say, what is written onto them, and what their objects say to us."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from forecast.service_key import ServiceKey
+from scheduler.profiles.gpu.tide.record import NOTHING_DONE, MoveRecord, read_record, written
+from scheduler.profiles.gpu.tide.terms import GRACE, LARGEST, LEAST, TIDE, Role, role_of, training_terms
+from scheduler.profiles.gpu.tide.workloads import (
+    BUILT_IN,
+    JOB,
+    WorkloadKind,
+    object_path,
+    read_list,
+    read_scale,
+    read_workload,
+)
+from tests.scheduler.profiles.gpu.tide.tide_api import workload
+
+
+def test_roles() -> None:
+    assert role_of({TIDE: "training"}) is Role.TRAINING and role_of({TIDE: "inference"}) is Role.INFERENCE
+    assert role_of({}) is Role.UNSAID and role_of({TIDE: "both"}) is Role.UNSAID
+    assert "write training or inference" in training_terms({TIDE: "both"}).mistakes
+
+
+@pytest.mark.parametrize(
+    ("said", "least", "most", "grace", "mistake"),
+    [
+        ({LEAST: "2", LARGEST: "16", GRACE: "10m"}, 2, 16, 600.0, ""),
+        ({LEAST: "0"}, 0, None, None, ""),
+        ({GRACE: "90"}, None, None, 90.0, ""),
+        ({LEAST: "-1"}, None, None, None, "min-replicas is '-1'"),
+        ({LARGEST: "١٢"}, None, None, None, "write a number"),
+        ({LARGEST: "1e3"}, None, None, None, "write a number"),
+        ({LEAST: "9" * 5000}, None, None, None, "write a number"),
+        ({LEAST: "5", LARGEST: "2"}, None, None, None, "neither counts"),
+        ({GRACE: "2d"}, None, None, None, "a day at most"),
+        ({GRACE: ""}, None, None, None, "write a duration"),
+    ],
+)
+def test_terms(said: dict[str, str], least: int | None, most: int | None, grace: float | None, mistake: str) -> None:
+    terms = training_terms(said)
+    assert (terms.least, terms.most, terms.grace) == (least, most, grace)
+    assert (mistake in terms.mistakes) if mistake else not terms.mistakes
+
+
+def test_the_workload_says_it_before_its_pods() -> None:
+    terms = training_terms({LEAST: "1"}, {LEAST: "3", LARGEST: "4"})
+    assert (terms.least, terms.most) == (1, 4)
+
+
+@given(
+    st.integers(0, 4_000_000_000),
+    st.integers(0, 1000),
+    st.integers(0, 1000),
+    st.integers(0, 1000),
+    st.integers(0, 1000),
+    st.sampled_from([0.0, 0.5, 8.0]),
+    st.text(max_size=20),
+    st.integers(0, 2**31),
+)
+def test_records_come_back(
+    at: int, moves: int, before: int, after: int, size: int, gpus: float, pool: str, gang: int
+) -> None:
+    record = MoveRecord(float(at), moves, before, after, size, gpus, pool, gang, generation=gang + 1)
+    assert read_record(written(record)) == record
+
+
+@given(st.one_of(st.none(), st.text(max_size=50), st.just('{"at":"9999-99-99","moves":1}'), st.just('{"moves":-1}')))
+def test_what_is_no_record_is_none(text: str | None) -> None:
+    assert read_record(text) == NOTHING_DONE
+
+
+def test_a_move_that_was_not_carried_out_does_not_count() -> None:
+    record = MoveRecord(at=1000.0, moves=3, before=6, after=3, size=8)
+    assert record.seen_with(3, dwell=60) == record
+    assert record.seen_with(5, dwell=60) == record, "somebody else has changed it since"
+    undone = record.seen_with(6, dwell=60)
+    assert (undone.moves, undone.at) == (2, 940.0)
+    assert (undone.after, undone.size) == (6, 8), "as it was left by the move before"
+
+
+@pytest.mark.parametrize(("generation", "is_taken_back"), [(0, False), (5, False), (6, False), (7, True), (9, True)])
+def test_a_move_that_somebody_took_back_was_carried_out(generation: int, is_taken_back: bool) -> None:
+    record = MoveRecord(at=1000.0, moves=3, before=0, after=4, size=4, generation=5)
+    assert (record.seen_with(0, 60, generation) == record) is is_taken_back
+
+
+def read(kind: WorkloadKind, made: dict[str, Any]) -> Any:
+    made["metadata"]["resourceVersion"] = "7"
+    return read_workload(kind, json.dumps(made).encode())
+
+
+def test_built_in_workloads() -> None:
+    state = read(BUILT_IN["Deployment"], workload("Deployment", "train", 3, annotations={"min-replicas": "1"}))
+    assert (state.replicas, state.resource_version, state.key) == (3, "7", ServiceKey("lab", "Deployment", "train"))
+    assert state.template is not None and state.template.requests["nvidia.com/gpu"] == 2
+    assert role_of(state.template.annotations) is Role.TRAINING
+    assert read(JOB, workload("Job", "train", 5)).replicas == 5
+    none_said = workload("Job", "train", 1)
+    del none_said["spec"]["parallelism"]
+    assert read(JOB, none_said).replicas == 1
+    assert read(JOB, workload("Job", "train", 5, suspend=True)).is_over
+    failed = workload("Job", "train", 5) | {"status": {"conditions": [{"type": "Failed", "status": "True"}]}}
+    assert read(JOB, failed).is_over
+    going = workload("Job", "train", 5)
+    going["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
+    assert read(JOB, going).is_over
+
+
+def test_other_kinds_say_their_number_through_the_scale_subresource_only() -> None:
+    kind = WorkloadKind("apps.example", "v1", "deployments", "Deployment")
+    assert read(kind, workload("Deployment", "train", 3)).replicas is None
+    assert object_path(kind, ServiceKey("lab", "Deployment", "a b")).endswith("/namespaces/lab/deployments/a%20b")
+
+
+def test_scales_and_lists() -> None:
+    scale = {"metadata": {"name": "train", "resourceVersion": "9"}, "spec": {}}
+    assert read_scale(json.dumps(scale).encode()) == (0, "9"), "Go leaves out what is 0"
+    good: dict[str, Any] = workload("Job", "train", 2)
+    bad: dict[str, Any] = {"metadata": {}}
+    body = {"items": [good, bad], "metadata": {"continue": "more"}}
+    found, goes_on = read_list(JOB, json.dumps(body).encode())
+    assert [one.key.name for one in found] == ["train"] and goes_on == "more"
+    with pytest.raises(msgspec.MsgspecError):
+        read_scale(b"[]")

@@ -1,0 +1,25 @@
+"""docs/serverless.md names what there is."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from placement.virtual_nodes.options import PROVIDER_TAINT
+from scheduler.profiles.job.serverless.bringing_back import Outcome
+from scheduler.profiles.job.serverless.metrics import ServerlessCollector
+from scheduler.profiles.job.serverless.starting import Failure
+from scheduler.profiles.job.terms import PLACE_ANNOTATION
+from tests.scheduler.profiles.job.serverless.providers_world import World
+
+DOC = (Path(__file__).parents[5] / "docs" / "serverless.md").read_text()
+
+
+def test_every_metric_is_listed() -> None:
+    for family in ServerlessCollector(World([]).tables, None).collect():
+        assert f"`{family.name}{'_total' if family.type == 'counter' else ''}`" in DOC
+    for word in (*Failure, *Outcome, "taken_back_total"):
+        assert (word if isinstance(word, str) else f"`{word.value}`") in DOC
+
+
+def test_names_that_people_write_are_those_of_the_code() -> None:
+    assert PLACE_ANNOTATION in DOC and PROVIDER_TAINT in DOC

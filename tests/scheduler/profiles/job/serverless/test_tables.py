@@ -1,0 +1,283 @@
+"""What is kept of providers while their nodes and pods come, go, start and fail."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from kube.decoding.decoding import Kind
+from kube.objects.objects import Phase, PodInfo
+from placement.virtual_nodes.options import Provider
+from scheduler.profiles.job.serverless.starting import Failure
+from scheduler.profiles.job.serverless.tables import LOST_SECONDS, ProviderTables
+from tests.scheduler.profiles.job.serverless.providers_world import GIB, OURS, World, job_pod, provider_node, real_node
+
+ACI = Provider("aci", start_timeout=100.0)
+
+
+def given_up(world: World) -> list[tuple[str, Failure]]:
+    return [(one.pod.name, one.failure) for one in world.tables.not_started()]
+
+
+def test_pods_count_from_the_moment_they_are_assumed_until_they_are_gone() -> None:
+    world = World([provider_node("v", "aci"), real_node()], ACI)
+    pod = job_pod("p", cpu=2.0, memory=3 * GIB)
+    world.place([pod])
+    assert world.use("aci") == (1, 2.0, 3.0, 1)
+    world.run(pod, "v")
+    assert world.use("aci") == (1, 2.0, 3.0, 1)
+    world.started(pod, "v")
+    assert world.use("aci") == (1, 2.0, 3.0, 0)
+    world.run(pod, "v", phase=Phase.SUCCEEDED, started=world.now)
+    assert world.use("aci") == (0, 0.0, 0.0, 0)
+    world.place([job_pod("q")])
+    world.cluster.forget("q")
+    assert world.use("aci") == (0, 0.0, 0.0, 0)
+
+
+def test_pods_of_others_and_on_real_nodes_do_not_count() -> None:
+    world = World([provider_node("v", "aci"), real_node()], ACI)
+    world.run(job_pod("theirs", scheduler_name="default-scheduler"), "v")
+    world.run(job_pod("here"), "real")
+    assert world.use("aci")[0] == 0
+    assert world.tables.provider_at("v") == "aci" and world.tables.provider_at("real") == ""
+    assert world.tables.provider_at("unknown") == ""
+
+
+def test_pods_that_are_known_before_their_node_count_once_it_is() -> None:
+    world = World([], ACI)
+    world.run(job_pod("p"), "v")
+    world.put(provider_node("v", "aci"))
+    world.reasons(job_pod("q"))
+    assert world.use("aci")[0] == 1
+
+
+def test_a_node_may_change_hands() -> None:
+    world = World([provider_node("v", "aci")], ACI, Provider("eci"))
+    world.run(job_pod("p"), "v")
+    world.put(provider_node("v", "eci"))
+    world.reasons(job_pod("q"))
+    assert (world.use("aci")[0], world.use("eci")[0]) == (0, 1)
+
+
+def test_a_pod_that_does_not_start_is_given_up_after_its_time() -> None:
+    world = World([provider_node("v", "aci")], ACI)
+    pod = job_pod("p")
+    world.place([pod])
+    world.now += 1_000.0
+    assert given_up(world) == [], "it is not even bound"
+    world.run(pod, "v")
+    assert given_up(world) == [("p", Failure.STALLED)]
+    assert given_up(world) == [("p", Failure.STALLED)], "until it is gone"
+    assert world.tables.failures == {("aci", Failure.STALLED): 1}, "but it failed once"
+    world.gone(world.view.state.pods["p"])
+    assert given_up(world) == []
+
+
+def test_it_has_its_time_from_when_it_was_seen_there() -> None:
+    world = World([provider_node("v", "aci")], ACI)
+    world.run(job_pod("old", created=0.0), "v")  # as after a restart
+    world.now += 99.0
+    assert given_up(world) == []
+    world.now += 1.0
+    assert given_up(world) == [("old", Failure.STALLED)]
+
+
+def test_what_starts_in_time_is_left_alone_for_good() -> None:
+    world = World([provider_node("v", "aci")], ACI)
+    world.started(world.run(job_pod("p"), "v"), "v")
+    world.now += 1e6
+    world.put(provider_node("v", "aci", ready=False))
+    world.now += 1e6
+    assert given_up(world) == []
+
+
+def test_a_clock_that_was_set_back_gives_nobody_up() -> None:
+    world = World([provider_node("v", "aci")], ACI)
+    world.now = 1e9
+    world.run(job_pod("p"), "v")
+    world.now = 1e6
+    assert given_up(world) == []
+    world.now += 100.0
+    assert given_up(world) == [("p", Failure.STALLED)]
+
+
+@pytest.mark.parametrize("goes", [True, False])
+def test_pods_on_a_node_that_is_lost_are_given_up_soon(goes: bool) -> None:
+    world = World([provider_node("v", "aci")], ACI)
+    pod = world.run(job_pod("p"), "v")
+    if goes:
+        world.cluster.delete(provider_node("v", "aci"))
+    else:
+        world.put(provider_node("v", "aci", ready=False))
+    assert given_up(world) == [], "it may come back"
+    world.now += LOST_SECONDS
+    assert given_up(world) == [("p", Failure.LOST)]
+    world.put(provider_node("v", "aci"))
+    assert world.use("aci")[0] == 1
+    world.gone(pod)
+    assert world.use("aci")[0] == 0
+
+
+@pytest.mark.parametrize("for_good", [True, False])
+def test_a_rejected_pod_is_a_failure_once_and_its_provider_backs_off(for_good: bool) -> None:
+    world = World([provider_node("v", "aci"), real_node()], ACI)
+    pod = job_pod("p")
+    world.place([pod])
+    world.rejected(pod, "v", for_good=for_good)
+    assert world.tables.failures == {("aci", Failure.REJECTED): 1}
+    assert given_up(world) == ([] if for_good else [("p", Failure.REJECTED)])
+    assert "backed off" in world.reasons(job_pod("q"))["v"]
+    assert world.failed_nodes.tells_apart(pod) is None, "once it works again the Job may come back"
+
+
+def test_a_pod_that_is_rejected_where_others_start_goes_elsewhere() -> None:
+    world = World([provider_node("v", "aci"), real_node()], ACI)
+    bad = world.run(job_pod("bad", job="bad"), "v")
+    world.now += 1.0
+    world.started(world.run(job_pod("good", job="good"), "v"), "v")
+    world.rejected(bad, "v")
+    assert world.place([job_pod("bad-2", job="bad"), job_pod("bad-3", job="bad")]) == ["real", "real"]
+    assert world.place([job_pod("good-2", job="good")]) == ["v"]
+
+
+def test_a_pod_that_fails_by_itself_is_not_its_providers_failure() -> None:
+    world = World([provider_node("v", "aci")], ACI)
+    pod = world.started(world.run(job_pod("p"), "v"), "v")
+    world.run(pod, "v", phase=Phase.FAILED, started=world.now)
+    world.run(world.run(job_pod("late"), "v"), "v", phase=Phase.FAILED, status_reason="DeadlineExceeded")
+    assert not world.tables.failures and world.reasons(job_pod("q")) == {}
+
+
+def test_a_pod_whose_init_containers_run_has_started() -> None:
+    world = World([provider_node("v", "aci")], replace(ACI, start_timeout=100.0))
+    pod = world.run(job_pod("p"), "v")
+    world.run(pod, "v", is_preparing=True)
+    world.now += 1_000.0
+    assert world.tables.not_started() == [] and world.use("aci") == (1, 1.0, 1.0, 0)
+    world.run(pod, "v", is_preparing=True, phase=Phase.FAILED, status_reason="ProviderFailed")
+    assert not world.tables.failures
+
+
+def test_whoever_found_no_room_is_told_when_there_is_some() -> None:
+    world = World([provider_node("v", "aci")], replace(ACI, most_starting=1))
+    pod = job_pod("p")
+    world.place([pod])
+    bound = world.run(pod, "v")
+    assert world.told == 0
+    assert world.reasons(job_pod("q"))
+    world.started(bound, "v")
+    assert world.told == 1 and not world.reasons(job_pod("q"))
+    world.started(world.run(job_pod("r"), "v"), "v")
+    assert world.told == 1, "nobody had asked"
+
+
+def test_that_there_is_room_is_told_twice_a_second_at_most() -> None:
+    world = World([provider_node("v", "aci")], replace(ACI, most_starting=1))
+    for number in range(10):
+        pod = job_pod(f"p-{number}")
+        assert world.place([pod, job_pod("waits")]) == ["v"]
+        world.started(pod, "v")
+        world.now += 0.09
+    assert world.told == 2
+    world.tables.advance()
+    assert world.told == 2
+    world.now += 0.4
+    world.tables.advance()
+    assert world.told == 3, "the last is not left out"
+
+
+def test_the_end_of_a_backoff_is_told_once() -> None:
+    world = World([provider_node("v", "aci")], ACI)
+    world.rejected(world.run(job_pod("p"), "v"), "v")
+    world.now += 29.0
+    world.tables.advance()
+    assert world.told == 0
+    world.now += 1.0
+    world.tables.advance()
+    world.tables.advance()
+    assert world.told == 1
+
+
+def test_nothing_is_remembered_of_pods_that_are_gone() -> None:
+    world = World([provider_node("v", "aci")], ACI)
+    for number in range(50):
+        pod = job_pod(f"p-{number}")
+        world.place([pod])
+        world.rejected(pod, "v", for_good=bool(number % 2))
+        world.gone(pod)
+        world.now += 1_000.0
+    assert world.use("aci") == (0, 0.0, 0.0, 0)
+    assert not world.tables._seated and not world.tables._failed and not world.tables.healths[0].probing
+
+
+_ACTS = st.tuples(
+    st.sampled_from(["place", "start", "reject", "finish", "go", "lose", "heal", "list"]), st.integers(0, 9)
+)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(_ACTS, max_size=40))
+def test_following_gives_what_counting_anew_gives(acts: list[tuple[str, int]]) -> None:
+    nodes = [provider_node("a", "aci"), provider_node("b", "aci"), provider_node("c"), real_node()]
+    world = World(nodes, ACI, Provider("other", most_pods=4))
+    for what, number in acts:
+        world.now += 7.0
+        node = "abc"[number % 3]
+        pod = world.view.state.pods.get(f"p-{number}")
+        match what:
+            case "place" if pod is None:
+                world.place([job_pod(f"p-{number}", cpu=0.1 * (number + 1))])
+            case "start" if pod is not None and pod.node and pod.phase is Phase.PENDING:
+                world.started(pod, pod.node)
+            case "reject" if pod is not None and pod.node and pod.phase is Phase.PENDING:
+                world.rejected(pod, pod.node, for_good=number % 2 == 0)
+            case "finish" if pod is not None and pod.node:
+                world.run(pod, pod.node, phase=Phase.SUCCEEDED, started=world.now)
+            case "go" if pod is not None:
+                world.gone(pod)
+            case "lose":
+                world.cluster.delete(provider_node(node))
+            case "heal":
+                world.put(provider_node(node, "aci" if number % 2 else ""))
+            case "list":
+                left = [one for one in world.view.state.pods.values() if one.uid[-1] != str(number)]
+                world.cluster.replace_pods(left)
+        world.tables.not_started()
+    world.reasons(job_pod("q"))
+    assert _counted(world.tables) == _by_hand(world)
+
+
+def _counted(tables: ProviderTables) -> dict[str, tuple[int, int, frozenset[str]]]:
+    return {use.provider.name: (use.pods, use.cpu, frozenset(use.starting)) for use in tables.uses}
+
+
+def _by_hand(world: World) -> dict[str, tuple[int, int, frozenset[str]]]:
+    found: dict[str, tuple[int, int, frozenset[str]]] = {}
+    state = world.view.state
+    for use in world.tables.uses:
+        there = [
+            pod
+            for uid in state.seat_of
+            if (pod := state.pods[uid]).scheduler_name == OURS
+            and world.tables.provider_at(pod.node) == use.provider.name
+        ]
+        cpu = sum(round(pod.requests["cpu"] * 1000) for pod in there)
+        starting = frozenset(pod.uid for pod in there if pod.phase is Phase.PENDING)
+        found[use.provider.name] = (len(there), cpu, starting)
+    return found
+
+
+def test_the_complete_list_after_a_restart_is_enough() -> None:
+    world = World([], ACI)
+    pods: list[PodInfo] = [replace(job_pod(f"p-{i}"), node="v") for i in range(5)]
+    world.cluster.replace_pods(pods)
+    world.cluster.apply(world.cluster.state.replace(Kind.NODES, [provider_node("v", "aci")]))
+    again = ProviderTables(
+        world.view.state, world.options, is_ours=lambda pod: pod.scheduler_name == OURS, clock=lambda: world.now
+    )
+    world.reasons(job_pod("q"))
+    assert _counted(again) == _counted(world.tables) and world.use("aci")[0] == 5

@@ -1,0 +1,111 @@
+"""GET /v1/jobs/plan: what was reported, cut to what was asked."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from scheduler.profiles.job.service.answers import (
+    DemandPoint,
+    JobPlan,
+    JobReports,
+    PlannedJob,
+    ProviderReport,
+    StormReport,
+)
+from scheduler.profiles.job.service.bodies import JOB_BODIES
+from scheduler.profiles.job.service.routes import jobs_router
+from scheduler.service.answers import QueueReport
+from scorer.service.app import assembled
+from scorer.service.metrics import ServiceMetrics
+from scorer.service.openapi import describe
+from scorer.service.options import ServiceOptions
+from scorer.service.state import Service
+from tests.scorer.service.app_client import AppClient
+from tests.scorer.service.fake_scorer import FakeScorer
+
+NOW = 1_779_130_000.0
+
+
+def planned(name: str, *, hours: float = 1.0, namespace: str = "batch", due: float = math.inf) -> PlannedJob:
+    return PlannedJob(
+        namespace, name, f"uid-{name}", "CronJob/report", NOW + 3600 * hours, due, 600.0, "it is the valley"
+    )
+
+
+REPORTS = JobReports(
+    clock=lambda: NOW,
+    jobs=lambda: [
+        planned("late", hours=20),
+        planned("soon", hours=0.5, due=NOW + 7200),
+        planned("odd", hours=3, due=1e300),
+        planned("other", namespace="shop"),
+    ],
+    demand=lambda: [DemandPoint(NOW + 300 * n, 300, n, 2.0 * n, 1e9 * n) for n in range(48)],
+    storms=lambda: [
+        StormReport(NOW + 3600, NOW + 4200, 300, 150, 3e11, 75, 1.5e11, "reserved", ("batch/CronJob/report",))
+    ],
+    providers=lambda: [ProviderReport("cheap", 2, 40, 20.0, 4e10, quota_pods=100, backs_off_until=NOW + 30)],
+    queues=lambda: [QueueReport("default", "batch/CronJob/report", "drf", 1.0, 0.25, 10, 20)],
+)
+
+
+@pytest.fixture
+def client() -> Iterator[AppClient]:
+    scorer, options = FakeScorer(1), ServiceOptions()
+    service = Service(scorer, options, ServiceMetrics(scorer, options, ()))
+
+    def document(app: Any, *, with_tokens: bool) -> dict[str, Any]:
+        return describe(app, with_tokens=with_tokens, more=JOB_BODIES)
+
+    with AppClient(assembled("test", service, [jobs_router(REPORTS.plan)], document)) as client:
+        yield client
+
+
+def names(client: AppClient, query: str = "") -> list[str]:
+    return [job["name"] for job in client.get(f"/v1/jobs/plan{query}").json()["jobs"]]
+
+
+def test_jobs_come_by_start(client: AppClient) -> None:
+    assert names(client) == ["soon", "other", "odd", "late"]
+    assert names(client, "?hours=4") == ["soon", "other", "odd"]
+    assert names(client, "?namespace=shop") == ["other"]
+    assert names(client, "?limit=1") == ["soon"]
+    assert client.get("/v1/jobs/plan?limit=1").json()["total_jobs"] == 4
+
+
+def test_all_of_it_is_told(client: AppClient) -> None:
+    told = client.get("/v1/jobs/plan?hours=1").json()
+    assert told["no_forecast_because"] is None
+    assert told["jobs"][0]["latest_start"] == "2026-05-18T20:46:40Z"
+    assert told["jobs"][0]["why"] == "it is the valley"
+    assert len(told["demand"]) == 13
+    assert told["storms"][0]["reserved_cpu_cores"] == 75
+    assert told["providers"][0]["quota_pods"] == 100
+    assert told["providers"][0]["quota_cpu_cores"] is None
+    assert told["queues"][0]["share"] == 0.25
+
+
+def test_a_latest_start_that_no_calendar_has(client: AppClient) -> None:
+    latest = {job["name"]: job["latest_start"] for job in client.get("/v1/jobs/plan").json()["jobs"]}
+    assert latest["odd"].startswith("9999-")
+    assert latest["late"] is None
+
+
+@pytest.mark.parametrize("query", ["?hours=0", "?hours=169", "?hours=nan", "?limit=0", "?limit=many"])
+def test_what_cannot_be_asked(client: AppClient, query: str) -> None:
+    assert client.get(f"/v1/jobs/plan{query}").status_code == 422
+
+
+def test_the_document_knows_it(client: AppClient) -> None:
+    document = client.get("/openapi.json").json()
+    assert {body.__name__ for body in JOB_BODIES} <= set(document["components"]["schemas"])
+    assert "/v1/jobs/plan" in document["paths"]
+
+
+def test_parts_that_are_switched_off_are_empty() -> None:
+    plan = JobReports(clock=lambda: NOW).plan()
+    assert plan == JobPlan(NOW)

@@ -1,0 +1,430 @@
+"""Bursts that come at the same time every day without a CronJob: what is remembered of them, and what is expected."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Any
+from zoneinfo import ZoneInfo
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from forecast.errors import InputError
+from forecast.service_key import NO_OWNER, Owner, ServiceKey
+from kube.decoding.job_templates import PodTemplate
+from kube.decoding.jobs import JobInfo
+from kube.objects.objects import PodInfo
+from scheduler.profiles.job.storm.burst_days import AROUND, around, expected_arrivals
+from scheduler.profiles.job.storm.burst_groups import group_named, group_of
+from scheduler.profiles.job.storm.bursts import PastBursts
+from scheduler.profiles.job.storm.demand import demand_ahead
+from scheduler.profiles.job.storm.storms import storms
+from scorer.assuming import AssumingCluster
+from scorer.options import ScorerOptions
+from tests.kube.api_objects import node, pod
+
+MIDNIGHT = 1_790_035_200.0  # 2026-09-22, UTC
+DAY = 86_400.0
+EIGHT = 8 * 3600.0
+
+
+# Names
+
+
+@pytest.mark.parametrize(
+    ("name", "group"),
+    [
+        ("load", "load"),
+        ("load-20261122t0800", "load"),
+        ("load-28391040", "load"),
+        ("load-x7k2p", "load"),
+        ("load-2026-11-22t08-00-00", "load"),
+        ("load.6d5191b91782409082d46dd3b0ea97f9", "load"),
+        ("load-ab3kd92x", "load"),
+        ("load-1f0e3dad-9990-4f34-9d1c-0a2b3c4d5e6f", "load"),
+        ("spark-pi-8a3b2c1d9e4f5a6b-driver", "spark-pi-driver"),
+        ("etl-v2-version2024", "etl-v2-version2024"),
+        ("mysql-html-decade", "mysql-html-decade"),
+        ("28391040", "28391040"),
+        ("x7k2p-28391040", "x7k2p"),
+        ("", ""),
+    ],
+)
+def test_generated_parts_are_left_out_of_names(name: str, group: str) -> None:
+    assert group_named("shop", "Job", name) == f"shop/Job/{group}"
+
+
+def test_a_group_is_what_starts_the_pods() -> None:
+    assert group_of(pod("a", owner=Owner("Workflow", "nightly-1795334400"))) == "shop/Workflow/nightly"
+    assert group_of(pod("resize-x7k2p", owner=NO_OWNER)) == "shop/Pod/resize"
+    assert group_of(pod("p-x7k2p", labels={"dag_id": "prices"})) == "shop/DAG/prices"
+    assert group_of(pod("p", owner=Owner("Job", "load-1"), labels={"dag_id": "prices"})) == "shop/Job/load"
+
+
+# Days
+
+
+def days(*of: dict[int, int], minutes: int = 100) -> np.ndarray:
+    """(n_days, n_minutes) pods by minute."""
+    made = np.zeros((len(of), minutes), dtype=np.int64)
+    for row, pods in enumerate(of):
+        for minute, n in pods.items():
+            made[row, minute] = n
+    return made
+
+
+def expected(*of: dict[int, int], seen: np.ndarray | None = None, min_pods: int = 10) -> dict[int, int]:
+    came = days(*of)
+    seen = np.ones(came.shape, dtype=bool) if seen is None else seen
+    return {
+        first + int(at): int(pods[at])
+        for first, pods in expected_arrivals(came, seen, min_pods)
+        for at in np.flatnonzero(pods)
+    }
+
+
+@pytest.mark.parametrize(
+    ("came", "what"),
+    [
+        ([{50: 100}], {}),
+        ([{50: 100}, {50: 100}], {50: 100}),
+        ([{50: 100}, {50: 100}, {}], {50: 100}),
+        ([{50: 100}, {50: 100}, {}, {}], {}),
+        ([{50: 9}, {50: 9}, {50: 9}], {}),
+        ([{50: 6, 52: 4}, {50: 7, 53: 3}], {50: 6, 52: 4}),
+        ([{50: 10}, {50: 30}, {50: 80}], {50: 30}),
+        ([{50: 10}, {50: 20}], {50: 15}),
+        ([{50: 100}, {61: 100}], {}),
+        ([{48: 100}, {50: 101}, {53: 102}], {50: 101}),
+        ([{20: 50, 28: 40}, {20: 50, 28: 40}], {20: 50, 28: 40}),
+        ([{20: 50, 80: 40}, {20: 50, 80: 40}, {20: 60}], {20: 50, 80: 40}),
+        ([{0: 10, 99: 20}, {0: 10, 99: 20}], {0: 10, 99: 20}),
+        ([dict.fromkeys(range(100), 8)] * 3, dict.fromkeys(range(100), 8)),
+    ],
+)
+def test_what_came_on_most_days_is_expected(came: list[dict[int, int]], what: dict[int, int]) -> None:
+    assert expected(*came) == what
+
+
+def test_days_on_which_nobody_looked_do_not_speak_against_it() -> None:
+    came: list[dict[int, int]] = [{50: 100}, {50: 100}, {}, {}]
+    seen = np.ones((4, 100), dtype=bool)
+    seen[2:] = False
+    assert expected(*came) == {}
+    assert expected(*came, seen=seen) == {50: 100}
+
+
+some_days = st.lists(st.lists(st.integers(0, 9), min_size=30, max_size=30), min_size=1, max_size=7)
+
+
+@settings(max_examples=50)
+@given(some_days)
+def test_pods_around_a_minute(of: list[list[int]]) -> None:
+    came = np.array(of)
+    slow = [[sum(day[max(0, at - AROUND) : at + AROUND + 1]) for at in range(30)] for day in of]
+    assert around(came).tolist() == slow
+
+
+@settings(max_examples=50)
+@given(some_days, st.integers(1, 20))
+def test_no_more_is_expected_than_ever_came_and_no_minute_twice(of: list[list[int]], min_pods: int) -> None:
+    came = np.array(of)
+    total, until = 0, 0
+    for first, pods in expected_arrivals(came, np.ones(came.shape, dtype=bool), min_pods):
+        assert first >= until
+        assert pods.min() >= 0
+        assert pods.sum() >= min_pods
+        until, total = first + len(pods), total + int(pods.sum())
+    assert until <= 30
+    assert total <= came.max(axis=0).sum() * len(of)
+
+
+# What is remembered
+
+
+class World:
+    """Tables of one node, and what remembers bursts beside them."""
+
+    def __init__(self, now: float = MIDNIGHT, **more: Any) -> None:
+        self.now = now
+        self.cluster = AssumingCluster(ScorerOptions(), now=now)
+        self.cluster.put(node("n1", cpu=1000.0))
+        self.bursts = PastBursts(
+            self.cluster.state, more.pop("run_seconds", lambda service: 60.0), clock=lambda: self.now, **more
+        )
+        self.cluster.listeners.append(self.bursts.apply)
+
+    def come(self, at: float, n: int, name: str = "task", **more: Any) -> list[PodInfo]:
+        self.now = max(self.now, at)
+        pods = [job_pod(f"{name}-{at:.0f}-{i}", at, **more) for i in range(n)]
+        for one in pods:
+            self.cluster.put(one)
+        return pods
+
+    def expected(self, now: float | None = None) -> list[tuple[float, str, int]]:
+        """Seconds from now, group, pods."""
+        self.now = self.now if now is None else now
+        return [(one.at - self.now, one.name, one.pods) for one in self.bursts.expected(self.now)]
+
+
+def job_pod(name: str, created: float, *, by: str = "job-scheduler", **more: Any) -> PodInfo:
+    return replace(pod(name, created=created, **more), scheduler_name=by)
+
+
+def job(name: str, started: float, *, pods: int = 40, by: str = "job-scheduler", **more: Any) -> JobInfo:
+    template = PodTemplate(requests={"cpu": 0.5}, scheduler_name=by)
+    made = JobInfo("shop", name, f"uid-{name}", ServiceKey("shop", "Job", name), created=started - 1, started=started)
+    return replace(made, **{"parallelism": pods, "completions": pods, "template": template, **more})
+
+
+def daily_jobs(n_days: int, **more: Any) -> list[JobInfo]:
+    """load, at 08:00 and a little."""
+    return [job(f"load-{28_391_040 + 1440 * day}", MIDNIGHT + day * DAY + EIGHT + 20, **more) for day in range(n_days)]
+
+
+def test_pods_of_a_workflow_engine_are_expected_when_they_came_before() -> None:
+    world = World()
+    for day in range(2):
+        world.come(MIDNIGHT + day * DAY + EIGHT + 30, 60, labels={"dag_id": "prices"})
+        assert len(world.expected(world.now + 3600)) == day, "two days make a habit"
+    ahead = world.expected(MIDNIGHT + 2 * DAY + 30)
+    assert ahead == [(EIGHT - 30, "shop/DAG/prices", 60)]
+    assert world.expected(MIDNIGHT + 2 * DAY + EIGHT + 59) == [(-59.0, "shop/DAG/prices", 60)], "the minute under way"
+
+    [storm] = storms(demand_ahead((), world.bursts.expected(world.now), lambda service: 1.0, world.now))
+    assert (storm.pods, storm.cpu) == (60, 30.0)
+    next_day = job_pod("another", world.now, labels={"dag_id": "prices"})
+    assert storm.groups == {world.bursts.group_of(next_day)}
+
+
+def test_one_that_misses_a_day_is_still_expected_and_one_that_ended_is_not_for_long() -> None:
+    world = World()
+    for day in range(5):
+        world.come(MIDNIGHT + day * DAY + EIGHT, 20)
+    at = MIDNIGHT + EIGHT - 60
+    assert [len(world.expected(at + day * DAY)) for day in (5, 6, 7, 8, 9, 10)] == [1, 1, 1, 1, 0, 0]
+    assert len(world.bursts) == 1
+    world.expected(at + 14 * DAY)
+    assert len(world.bursts) == 0
+
+
+def test_a_burst_at_midnight() -> None:
+    world = World()
+    for day in range(3):
+        world.come(MIDNIGHT + day * DAY - 60, 8)
+        world.come(MIDNIGHT + day * DAY, 8)
+    assert world.expected(MIDNIGHT + 2 * DAY + 3600) == [
+        (DAY - 3660, "shop/Pod/task", 8),
+        (DAY - 3600, "shop/Pod/task", 8),
+    ]
+
+
+def test_what_is_known_of_the_pods_of_a_group() -> None:
+    seconds = {"a": 10.0, "b": 30.0, "c": 500.0}
+    world = World(run_seconds=lambda service: seconds[service.name])
+    for day, name in enumerate("abc"):
+        owner, cpu = Owner("Flow", name), 1.0 + day
+        world.come(MIDNIGHT + day * DAY, 10, labels={"dag_id": "ignored"}, owner=owner, requests={"cpu": cpu})
+    assert world.expected() == []  # a, b and c are three groups
+
+    world = World(run_seconds=lambda service: seconds[service.name.partition("-")[0]])
+    for day in range(3):
+        world.come(MIDNIGHT + day * DAY, 10, owner=Owner("Flow", f"b-{day}"), requests={"cpu": 1.0 + day})
+    [one] = world.bursts.expected(MIDNIGHT + 2 * DAY + 3600)
+    assert (one.name, one.run_seconds, one.requests) == ("shop/Flow/b", 30.0, {"cpu": 2.0})
+    assert one.service is None
+    assert not one.stays
+
+    world = World()
+    for day in range(2):
+        world.now = MIDNIGHT + day * DAY
+        for i in range(10):
+            world.cluster.put(replace(job_pod(f"task-{day}-{i}", world.now), uses_host=True))
+    assert world.bursts.expected(MIDNIGHT + DAY + 3600)[0].stays
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"by": "default-scheduler"},
+        {"owner": Owner("ReplicaSet", "cart-7d9f")},
+        {"owner": Owner("DaemonSet", "agent")},
+        {"owner": Owner("Job", "load-28391040")},
+    ],
+)
+def test_pods_that_do_not_count_themselves(more: dict[str, Any]) -> None:
+    world = World()
+    for day in range(3):
+        world.come(MIDNIGHT + day * DAY, 50, **more)
+    assert world.expected() == []
+    assert len(world.bursts) == 0
+
+
+def test_a_job_counts_once_with_the_pods_it_runs_side_by_side() -> None:
+    world, jobs = World(MIDNIGHT + 2 * DAY), daily_jobs(2, completions=400)
+    for _ in range(3):
+        world.bursts.learn_from_jobs(jobs)
+    for one in jobs:
+        assert one.started is not None
+        world.come(one.started + 1, 40, owner=Owner("Job", one.name))
+        world.bursts.learn_from_jobs([replace(one, succeeded=1)])
+    assert world.expected(MIDNIGHT + 2 * DAY) == [(EIGHT, "shop/Job/load", 40)]
+    assert world.bursts.group_of(job_pod("x", 0.0, owner=Owner("Job", "load-28393920"))) == "shop/Job/load"
+    assert world.bursts.group_of(job_pod("x", 0.0, by="default-scheduler", owner=Owner("Job", "load-1"))) == ""
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"service": ServiceKey("shop", "CronJob", "load")},
+        {"by": "default-scheduler"},
+        {"started": None},
+        {"suspended": True},
+        {"parallelism": 0},
+    ],
+)
+def test_jobs_that_do_not_count(more: dict[str, Any]) -> None:
+    world = World(MIDNIGHT + 3 * DAY)
+    by = {"by": more.pop("by")} if "by" in more else {}
+    world.bursts.learn_from_jobs([replace(one, **more) for one in daily_jobs(3, **by)])
+    assert world.expected() == []
+
+
+def test_a_suspended_job_counts_when_it_is_let_go_on() -> None:
+    world = World(MIDNIGHT + 3 * DAY)
+    jobs = daily_jobs(3)
+    world.bursts.learn_from_jobs([replace(one, started=None, suspended=True) for one in jobs])
+    world.bursts.learn_from_jobs([replace(one, started=None) for one in jobs])
+    assert world.expected() == []
+    world.bursts.learn_from_jobs([replace(one, started=(one.started or 0.0) + 3600) for one in jobs])
+    assert world.expected() == [(EIGHT + 3600, "shop/Job/load", 40)]
+
+
+def test_after_a_restart_it_is_learned_again_from_what_is_still_there() -> None:
+    world, jobs = World(), daily_jobs(3)
+    for day, one in enumerate(jobs):
+        world.come(MIDNIGHT + day * DAY + 3600, 20)
+        world.now = MIDNIGHT + day * DAY + 2 * EIGHT
+        world.bursts.learn_from_jobs([one])
+    before = world.expected(MIDNIGHT + 3 * DAY)
+    assert [name for _, name, _ in before] == ["shop/Pod/task", "shop/Job/load"]
+
+    again = PastBursts(world.cluster.state, lambda service: 60.0, clock=lambda: world.now)
+    again.learn_from_jobs(jobs[::-1])
+    again.rebuild()
+    assert again.expected(world.now) == world.bursts.expected(world.now)
+
+
+def test_what_is_told_of_again_counts_once() -> None:
+    world = World()
+    for day in range(2):
+        for one in world.come(MIDNIGHT + day * DAY + EIGHT, 20):
+            world.cluster.put(replace(one, labels={"changed": "since"}))
+    world.bursts.rebuild()
+    for one in list(world.cluster.state.pods.values()):
+        world.cluster.delete(one)
+    assert [pods for _, _, pods in world.expected(MIDNIGHT + 2 * DAY)] == [20]
+
+
+def test_the_clock_on_the_wall_counts() -> None:
+    berlin = ZoneInfo("Europe/Berlin")
+
+    def local(day: int, hour: int) -> float:
+        return datetime(2026, 10, day, hour, tzinfo=berlin).timestamp()
+
+    world, utc = World(local(22, 0), zone="Europe/Berlin"), World(local(22, 0))
+    for day in (22, 23, 24):
+        for one in (world, utc):
+            one.come(local(day, 8), 20)
+    now = local(25, 0)  # the day on which clocks are set back
+    assert local(25, 8) - local(24, 8) == DAY + 3600
+    assert world.expected(now) == [(local(25, 8) - now, "shop/Pod/task", 20)]
+    assert utc.expected(now) == [(local(25, 8) - 3600 - now, "shop/Pod/task", 20)]
+
+
+def test_groups_of_one_do_not_push_out_bursts() -> None:
+    world = World(groups=2)
+    for day in range(2):
+        world.come(MIDNIGHT + day * DAY + EIGHT, 20)
+        for n in range(700):
+            world.come(MIDNIGHT + day * DAY + EIGHT + 600, 1, name=f"only{n}x")
+    assert [name for _, name, _ in world.expected()] == ["shop/Pod/task"]
+    assert len(world.bursts) <= 600
+
+    for name in ("second", "third", "fourth"):
+        world.come(MIDNIGHT + DAY + 2 * EIGHT, 20, name=name)
+    assert [name for _, name, _ in world.expected()] == ["shop/Pod/task"], "it is daily, and they are not yet"
+
+
+def test_the_group_that_was_heard_of_longest_ago_makes_room() -> None:
+    world = World(groups=2)
+    for day in range(2):
+        for name in ("first", "second"):
+            world.come(MIDNIGHT + day * DAY + EIGHT, 20, name=name)
+    world.come(MIDNIGHT + DAY + EIGHT + 60, 20, name="third")
+    assert [name for _, name, _ in world.expected(MIDNIGHT + 2 * DAY)] == ["shop/Pod/second"]
+
+
+def test_what_was_counted_and_forgotten_does_not_count_again() -> None:
+    world, jobs = World(MIDNIGHT + 4 * DAY, counted=2), daily_jobs(4)
+    for _ in range(2):
+        world.bursts.learn_from_jobs(jobs)
+    assert world.expected() == [(EIGHT, "shop/Job/load", 40)]
+
+
+@pytest.mark.parametrize("created", [0.0, float("nan"), float("inf"), -1e18, MIDNIGHT - 8 * DAY, MIDNIGHT + DAY])
+def test_times_that_cannot_be(created: float) -> None:
+    world = World()
+    world.cluster.put(job_pod("odd", created))
+    assert len(world.bursts) == 0
+
+
+def test_odd_requests_are_left_out() -> None:
+    world = World()
+    odd = {"cpu": float("inf"), "memory": 1e300, "nan": float("nan"), **{f"kind-{i}": 1.0 for i in range(40)}}
+    jobs = daily_jobs(2, template=PodTemplate(requests=odd, scheduler_name="job-scheduler"), parallelism=10**9)
+    world.now = MIDNIGHT + 2 * DAY
+    world.bursts.learn_from_jobs([replace(one, completions=None) for one in jobs])
+    [one] = world.bursts.expected(world.now)
+    assert one.pods == 65_535
+    assert len(one.requests) == 16
+    assert set(one.requests.values()) == {1.0}
+
+
+def test_what_nobody_can_mean_is_refused() -> None:
+    with pytest.raises(InputError, match=re.escape("min_pods is 0")):
+        World(min_pods=0)
+    with pytest.raises(InputError, match="Mars"):
+        World(zone="Mars/Olympus")
+
+
+def test_within_a_minute_only_what_is_learned_of_the_past_changes_what_is_expected() -> None:
+    world = World(MIDNIGHT + 3 * DAY)
+    world.bursts.learn_from_jobs(daily_jobs(2))
+    before = world.bursts.expected(world.now)
+    assert [one.pods for one in before] == [40]
+    world.come(world.now, 50)
+    assert world.bursts.expected(world.now + 30) is before
+    world.bursts.learn_from_jobs(daily_jobs(3, pods=90)[2:])
+    assert [one.pods for one in world.bursts.expected(world.now + 30)] == [40]
+    world.bursts.learn_from_jobs([replace(one, uid=one.uid + "x") for one in daily_jobs(3)])
+    assert [one.pods for one in world.bursts.expected(world.now + 30)] == [80]
+
+
+def test_a_stream_is_no_storm() -> None:
+    world = World(MIDNIGHT + 2 * DAY)
+    every_minute: Sequence[JobInfo] = [
+        job(f"stream-{day}-{minute}", MIDNIGHT + day * DAY + 60 * minute, pods=80)
+        for day in range(2)
+        for minute in range(120)
+    ]
+    world.bursts.learn_from_jobs(every_minute)
+    made = demand_ahead((), world.bursts.expected(world.now), lambda service: 1.0, world.now)
+    assert made.arrivals[:120].tolist() == [80.0] * 120
+    assert storms(made) == []
+    assert datetime.fromtimestamp(made.start, UTC).hour == 0

@@ -1,0 +1,299 @@
+"""Jobs with slack wait for their planned start, in the queue itself, and no longer than they may."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from forecast.resources import CPU
+from kube.objects.objects import Phase
+from placement.cluster_events import ClusterEvent, EventKind
+from placement.plugins import EnqueueExtensions
+from placement.status import Code
+from scheduler.profiles.job.valley.expected_load import expected_load, usable_rows
+from scheduler.profiles.job.valley.gate import ValleyGate
+from scheduler.profiles.job.valley.metrics import ValleyMetrics
+from scheduler.profiles.job.valley.options import ValleyOptions
+from scheduler.profiles.job.valley.planner import Planner
+from tests.scheduler.profiles.job.valley.waiting_pods import NotingQueue, due_of, job_pod, run_seconds
+from tests.scheduler.profiles.job.valley.waiting_queue import EVENING, Waiting
+from tests.scorer.live_cluster import at, model
+from tests.scorer.scorer_at import LiveScorer
+
+
+def test_the_load_ahead_is_that_of_the_nodes() -> None:
+    live = LiveScorer(19.0, pods=EVENING)
+    live.measure_as_expected()
+    cluster = live.scorer._cluster
+    predicted = cluster.predicted
+    assert predicted is not None
+    load = expected_load(cluster, predicted, usable_rows(cluster, predicted), live.clock.now, hours=24, step=300)
+    assert load is not None
+    assert load.capacity[CPU] == 160
+    shares = predicted.load.share(slice(0, 4))[:, CPU].mean(axis=0)
+    slot = predicted.horizon.slot
+    assert load.share.shape[1] == 288
+    for hours in range(1, 23):
+        # In the middle of a half hour it is what is predicted for it.
+        assert abs(load.share[CPU, 12 * hours + 2 : 12 * hours + 4].mean() - shares[slot + 2 * hours]) < 0.01
+    assert load.share[CPU].max() > 2 * load.share[CPU].min()
+
+
+def test_a_job_with_slack_is_held_until_the_valley_and_then_let_go() -> None:
+    waiting = Waiting(19.0)
+    job = job_pod(created=at(19), latest_start="12h")
+    waiting.put(job)
+    assert waiting.popped() == []
+    waiting.planner.keep_up()
+    (planned,) = waiting.planner.planned()
+    assert planned.start > at(22)
+    assert "cluster" in planned.why and "may start until" in planned.why
+    (shown,) = waiting.queue.waiting()
+    assert (shown.rejected_by, shown.message) == (frozenset({"Valley"}), planned.why)
+    waiting.later(planned.start - at(19) - 10)
+    assert waiting.popped() == []
+    waiting.later(20)
+    assert waiting.popped() == ["job"]
+
+
+def test_jobs_that_say_nothing_are_not_held() -> None:
+    waiting = Waiting()
+    waiting.put(job_pod("plain"), job_pod("odd", latest_start="whenever"))
+    assert sorted(waiting.popped()) == ["odd", "plain"]
+    assert waiting.gate.held() == {}
+
+
+def test_without_a_plan_it_waits_a_few_seconds_at_most() -> None:
+    waiting = Waiting(first_wait=5.0)
+    waiting.put(job_pod(created=at(19), latest_start="12h"))
+    waiting.later(4)
+    assert waiting.popped() == []
+    waiting.later(2)
+    assert waiting.popped() == ["job"]
+
+
+def test_it_is_let_go_before_its_latest_start_even_if_nobody_plans_any_more() -> None:
+    waiting = Waiting(20.0)
+    waiting.put(job_pod(created=at(20), latest_start="2h"))
+    waiting.planner.plan()
+    waiting.later(2 * 3600 - 59)
+    assert waiting.popped() == ["job"]
+
+
+def test_a_deadline_leaves_time_for_the_run() -> None:
+    waiting = Waiting(20.0)
+    waiting.put(job_pod(created=at(20), deadline="2h", run="1h"))
+    waiting.planner.plan()
+    (planned,) = waiting.planner.planned()
+    assert planned.due == at(21)
+    assert planned.start <= at(21) - 60
+
+
+def test_without_a_model_nobody_is_held() -> None:
+    waiting = Waiting(without_model=True)
+    waiting.put(job_pod(created=at(19), latest_start="12h"))
+    waiting.planner.plan()
+    assert waiting.popped() == ["job"]
+    waiting.put(job_pod("next", created=at(19), latest_start="12h"))
+    assert waiting.popped() == ["next"]
+
+
+def test_with_shifting_off_nobody_is_held() -> None:
+    waiting = Waiting(shift=False)
+    waiting.put(job_pod(created=at(19), latest_start="12h"))
+    assert waiting.popped() == ["job"]
+
+
+def test_what_was_let_go_and_found_no_node_is_not_held_again() -> None:
+    waiting = Waiting(19.0)
+    waiting.put(job_pod(created=at(19), latest_start="12h"))
+    waiting.planner.plan()
+    (planned,) = waiting.planner.planned()
+    waiting.later(planned.start - at(19) + 1)
+    popped = waiting.queue.pop(most=1, wait_seconds=0.0)
+    assert popped is not None
+    waiting.queue.rejected(popped.pods, frozenset({"NodeResourcesFit"}), "no room")
+    waiting.planner.plan()
+    assert waiting.queue.lengths()["gated"] == 0
+
+
+def test_what_was_let_go_and_waits_for_a_node_is_held_no_longer() -> None:
+    metrics = ValleyMetrics()
+    waiting = Waiting(19.0, metrics=metrics)
+    job = job_pod(created=at(19), latest_start="12h")
+    waiting.put(job)
+    waiting.planner.plan()
+    (planned,) = waiting.planner.planned()
+    held_seconds = planned.start - at(19) + 1
+    waiting.later(held_seconds)
+    assert waiting.popped() == ["job"]
+    waiting.later(600)
+    waiting.planner.plan()
+    assert waiting.planner.planned() == ()
+    assert set(waiting.gate.held()) == {"uid-job"}, "it has no node yet"
+    waiting.later(600)
+    waiting.live.put(replace(job, node="node-1"))
+    waiting.planner.plan()
+    (family,) = metrics.held_seconds.collect()
+    told = {one.name: one.value for one in family.samples if not one.labels}
+    assert told["forecast_job_held_seconds_count"] == 1
+    assert told["forecast_job_held_seconds_sum"] == pytest.approx(held_seconds, abs=1)
+
+
+def test_how_long_it_was_held_is_known_where_there_is_no_forecast_any_more() -> None:
+    metrics = ValleyMetrics()
+    waiting = Waiting(without_model=True, metrics=metrics)
+    job = job_pod(created=at(19), latest_start="12h")
+    waiting.put(job)
+    waiting.later(3)
+    waiting.planner.plan()
+    assert waiting.popped() == ["job"]
+    waiting.later(600)
+    waiting.live.put(replace(job, node="node-1"))
+    waiting.planner.plan()
+    (family,) = metrics.held_seconds.collect()
+    told = {one.name: one.value for one in family.samples if not one.labels}
+    assert told["forecast_job_held_seconds_sum"] == pytest.approx(3)
+
+
+def test_what_was_let_go_is_not_held_again_when_its_binding_fails() -> None:
+    waiting = Waiting(19.0)
+    job = job_pod(created=at(19), latest_start="12h")
+    waiting.put(job)
+    waiting.planner.plan()
+    (planned,) = waiting.planner.planned()
+    waiting.later(planned.start - at(19) + 1)
+    popped = waiting.queue.pop(most=1, wait_seconds=0.0)
+    assert popped is not None
+    with waiting.live.scorer.changing() as cluster:
+        cluster.assume(job, "node-1", waiting.live.clock.now + 1e6)
+    waiting.planner.plan()  # which forgets what has a node
+    assert (waiting.planner.planned(), waiting.gate.held()) == ((), {})
+    with waiting.live.scorer.changing() as cluster:
+        cluster.forget_all([job.uid])
+    with waiting.live.scorer.reading():
+        waiting.queue.failed(popped.pods)
+        waiting.queue.happened(ClusterEvent(EventKind.TIMEOUT))
+        assert waiting.gate.pre_enqueue(job).is_success
+    waiting.planner.plan()
+    waiting.later(2)
+    assert waiting.popped() == ["job"]
+
+
+def test_who_was_let_go_is_remembered_until_it_is_gone() -> None:
+    waiting = Waiting(19.0)
+    jobs = [job_pod(f"job-{n}", created=at(19), latest_start="5m") for n in range(3)]
+    waiting.put(*jobs)
+    waiting.later(241)  # a minute before their latest start
+    with waiting.live.scorer.reading():
+        assert all(waiting.gate.pre_enqueue(job).is_success for job in jobs)
+    assert len(waiting.gate.all_let_go()) == 3
+    waiting.live.delete(jobs[0])
+    waiting.live.put(replace(jobs[1], node="node-1", phase=Phase.SUCCEEDED))
+    waiting.planner.plan()
+    assert waiting.gate.all_let_go() == ["uid-job-2"]
+
+
+def test_pods_that_do_not_wait_any_more_are_forgotten() -> None:
+    waiting = Waiting(19.0)
+    jobs = [job_pod(f"job-{n}", created=at(19), latest_start="12h") for n in range(4)]
+    waiting.put(*jobs)
+    waiting.planner.plan()
+    assert len(waiting.planner.planned()) == 4
+    waiting.live.delete(jobs[0])
+    waiting.live.put(replace(jobs[1], node="node-1"))
+    waiting.planner.plan()
+    assert {one.pod.uid for one in waiting.planner.planned()} == set(waiting.gate.held()) == {"uid-job-2", "uid-job-3"}
+
+
+def test_only_those_whose_start_changes_are_asked_about() -> None:
+    live, queue = LiveScorer(19.0, pods=EVENING), NotingQueue()
+    gate = ValleyGate(ValleyOptions(), due_of, clock=live.clock)
+    planner = Planner(live.scorer, queue, gate, run_seconds, ValleyOptions(), clock=live.clock)
+    jobs = [job_pod(f"job-{n}", created=at(19), latest_start="12h") for n in range(30)]
+    for one in jobs:
+        live.put(one)
+        assert gate.pre_enqueue(one).code is Code.WAIT
+    planner.keep_up()
+    assert sorted(queue.asked) == sorted(one.uid for one in jobs)
+    for _ in range(2):
+        queue.asked.clear()
+        live.later(15)
+        planner.keep_up()
+        assert len(queue.asked) <= 3
+
+
+def test_it_plans_when_there_are_new_jobs_and_every_few_seconds() -> None:
+    waiting = Waiting(19.0, every=10.0)
+    waiting.planner.keep_up()
+    assert waiting.planner.planned() == ()
+    waiting.put(job_pod(created=at(19), latest_start="12h"))
+    waiting.planner.keep_up()  # at once
+    assert len(waiting.planner.planned()) == 1
+    waiting.live.delete(job_pod())
+    waiting.planner.keep_up()
+    assert len(waiting.planner.planned()) == 1
+    waiting.later(10)
+    waiting.planner.keep_up()
+    assert waiting.planner.planned() == ()
+
+
+def test_jobs_to_come_keep_others_out_of_their_minute() -> None:
+    waiting = Waiting(19.0)
+    waiting.put(job_pod(created=at(19), latest_start="12h"))
+    waiting.planner.plan()
+    (alone,) = waiting.planner.planned()
+
+    def storm(moments):  # type: ignore[no-untyped-def]
+        more = 0.0 * moments[None, :].repeat(5, axis=0)
+        more[CPU, abs(moments - alone.start) < 1800] = 150.0
+        return more
+
+    beside = Planner(
+        waiting.live.scorer,
+        waiting.queue,
+        waiting.gate,
+        run_seconds,
+        ValleyOptions(),
+        further=storm,
+        clock=waiting.live.clock,
+    )
+    beside.plan()
+    (moved,) = beside.planned()
+    assert moved.start != alone.start
+
+
+def test_it_is_a_plugin() -> None:
+    assert isinstance(Waiting().gate, EnqueueExtensions)
+    assert model().calendar.zone is not None
+
+
+def test_running_jobs_give_their_room_back() -> None:
+    live = LiveScorer(19.0, pods=EVENING)
+    cluster = live.scorer._cluster
+    cluster.run_of = lambda pod, service: run_seconds(pod, service) if pod.name == "job" else None
+    live.put(replace(job_pod("job", "node-1", cpu=20.0, run="2h"), started=live.clock.now))
+    predicted = cluster.predicted
+    assert predicted is not None
+    load = expected_load(cluster, predicted, usable_rows(cluster, predicted), live.clock.now, hours=6, step=300)
+    assert load is not None and load.room is not None
+    free = sum(40.0 - cluster.state.requested[row, cluster.state.kinds["cpu"]] for row in range(4))
+    assert load.room[0, 0] == pytest.approx(free - 0.05 * 160)
+    assert load.room[0, 23] == load.room[0, 0]
+    assert load.room[0, 24] == pytest.approx(load.room[0, 0] + 20)
+    assert load.n_nodes == 4
+
+
+def test_a_job_is_planned_with_what_it_requests() -> None:
+    full = [job_pod(f"full-{n}", f"node-{n}", cpu=26.0, run="20h") for n in range(4)]
+    waiting = Waiting(19.0)
+    cluster = waiting.live.scorer._cluster
+    cluster.run_of = lambda pod, service: 3600.0 * 4 if pod.name.startswith("full") else None
+    for pod in full:
+        waiting.live.put(replace(pod, started=waiting.live.clock.now))
+    waiting.put(job_pod(created=at(19), cpu=20.0, latest_start="12h"))
+    waiting.planner.plan()
+    (planned,) = waiting.planner.planned()
+    assert planned.start >= at(23)
+    assert "there is no room for its requests now" in planned.why

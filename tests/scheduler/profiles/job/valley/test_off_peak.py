@@ -1,0 +1,233 @@
+"""Nodes whose peak falls into the run are kept for later: against the curves, point by point."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from forecast.errors import InputError
+from forecast.resources import CPU, HOT_RESOURCES
+from kube.decoding.decoding import Kind
+from kube.objects.constraints import NodeSelectorTerm, Operator, PreferredNodeTerm, Requirement
+from kube.objects.objects import PodInfo
+from placement.cluster_events import ClusterEvent, EventKind
+from placement.filters.catalogue import standard_filters
+from placement.filters.filter import ClusterView, rejected
+from placement.index.index import PlacementIndex
+from placement.plugins import EnqueueExtensions, Hint
+from placement.policies.policy import Policy
+from scheduler.cycle.batch_plan import BatchPlan
+from scheduler.cycle.dependence import is_asked_once
+from scheduler.cycle.placing import Placer
+from scheduler.profiles.job.valley.off_peak import OffPeak
+from scheduler.profiles.job.valley.options import ValleyOptions
+from scorer.degradation import Level
+from scorer.policy import scoring_policy
+from scorer.predicted.load import PredictedLoad
+from tests.scheduler.profiles.job.valley.waiting_pods import due_of, job_pod, run_seconds, view_of_live
+from tests.scorer.live_cluster import at, node, pod_of
+from tests.scorer.scorer_at import LiveScorer, tables
+
+CEILING = 0.5
+CROWD = [pod_of(n % 6, f"online-{n}", "node-0") for n in range(60)] + [
+    pod_of(n % 6, f"few-{n}", f"node-{n % 3 + 1}") for n in range(12)
+]
+
+
+def scene(hour: float, **options: Any) -> tuple[LiveScorer, OffPeak]:
+    """node-0 is crowded: past the ceiling in its evening."""
+    live = LiveScorer(hour, pods=CROWD)
+    return live, OffPeak(ValleyOptions(**{"ceiling": CEILING, **options}), due_of, run_seconds)
+
+
+def over(live: LiveScorer, minutes: float, cpu: float) -> set[int]:
+    """Rows that pass the ceiling, by the definition."""
+    predicted = tables(live)
+    load, first = predicted.load, predicted.horizon.slot
+    end = math.ceil(predicted.horizon.position(live.clock.now + 60 * minutes))
+    pod = job_pod(cpu=cpu, run=f"{minutes}m")
+    own = load.usage_of(live.scorer._cluster.profile(pod))[CPU, first:end].max()
+    share = load.share(slice(0, 4))[:, CPU, first:end].max(axis=1) + own / 40
+    return set(np.flatnonzero(share > CEILING).tolist())
+
+
+def preferred(live: LiveScorer, tested: OffPeak, minutes: float, cpu: float = 2.0) -> set[int]:
+    view = view_of_live(live)
+    pod = job_pod(cpu=cpu, run=f"{minutes}m")
+    return set(tested.prefer(pod, 1, view, np.arange(view.n_rows)).rows.tolist())
+
+
+@pytest.mark.parametrize("hour", [3.0, 6.0, 12.5, 17.0, 19.75, 23.0])
+@pytest.mark.parametrize("minutes", [10, 100])
+def test_nodes_that_stay_below_come_first(hour: float, minutes: float) -> None:
+    live, tested = scene(hour)
+    assert preferred(live, tested, minutes) == {0, 1, 2, 3} - over(live, minutes, 2.0)
+
+
+def test_the_same_node_is_avoided_before_its_peak_and_taken_at_night() -> None:
+    hours = np.arange(0, 24, 0.5)
+    avoided = [0 not in preferred(*scene(hour), 10) for hour in hours]
+    assert any(avoided) and not all(avoided)
+    begins = hours[avoided.index(True)]
+    if begins >= 2:
+        # A run that ends before is let in, one that lasts until then is not.
+        live, tested = scene(begins - 2)
+        assert 0 in preferred(live, tested, 60)
+        assert 0 not in preferred(live, tested, 140)
+
+
+def test_a_node_past_the_ceiling_is_better_than_none() -> None:
+    live, tested = scene(12.0, ceiling=0.05)
+    view = view_of_live(live)
+    found = tested.prefer(job_pod(cpu=20.0), 7, view, np.arange(4))
+    assert (len(found.rows), found.most) == (4, 7)
+
+
+def test_who_may_wait_is_rejected_there_and_who_may_not_is_not() -> None:
+    hour = next(h for h in np.arange(0, 24, 0.5) if over(scene(h)[0], 30, 2.0))
+    live, tested = scene(hour)
+    view = view_of_live(live)
+    patient = job_pod("patient", created=live.clock.now, latest_start="4h")
+    found = tested.filter(patient, view)
+    assert set(np.flatnonzero(rejected(found, view.n_rows)).tolist()) == over(live, 30, 2.0)
+    assert "predicted load of cpu would pass 50 % of capacity during the expected run" in found[0].reason
+    assert not found[0].preemptible
+    assert is_asked_once([tested], patient, view)
+    for pressed in (job_pod(), job_pod(created=live.clock.now, latest_start="5m")):
+        assert tested.filter(pressed, view) == ()
+        assert is_asked_once([tested], pressed, view)
+
+
+def test_a_batch_is_for_no_more_pods_than_there_is_room_for() -> None:
+    live, tested = scene(3.0)
+    view = view_of_live(live)
+    few = tested.prefer(job_pod(cpu=0.1), 4, view, np.arange(4))
+    assert few.most == 4
+    many = tested.prefer(job_pod(cpu=2.0), 1000, view, np.arange(4))
+    assert 1 <= many.most < 1000
+    assert many.most == tested.room(job_pod(cpu=2.0), view, many.rows).sum()
+
+
+@pytest.mark.parametrize("level", [Level.FRESH, Level.NEUTRAL])
+@pytest.mark.parametrize("slack", ["4h", ""])
+def test_many_like_pods_go_together_and_no_node_comes_to_be_over(
+    slack: str, level: Level, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """node-0 is nearly full by the forecast from the beginning: that is no reason to take them one by one.
+    All would rather go to node-1, to which they do where the forecast does not count: until that is full."""
+    made: list[int] = []
+    begin = BatchPlan.__init__
+
+    def counted(plan: BatchPlan, *arguments: Any, **others: Any) -> None:
+        made.append(1)
+        begin(plan, *arguments, **others)
+
+    monkeypatch.setattr(BatchPlan, "__init__", counted)
+    found = []
+    for one_by_one in (False, True):
+        live, tested = scene(22.0)
+        said = {"latest_start": slack} if slack else {}
+        live.scorer.put(Kind.NODES, replace(node("node-1"), labels={"disk": "ssd"}))
+        first = job_pod(cpu=1.0, created=live.clock.now, **said)
+        ssd = NodeSelectorTerm((Requirement("disk", Operator.IN, ("ssd",)),))
+        liked = replace(first.constraints, preferred_node_terms=(PreferredNodeTerm(100, ssd),))
+        pods = [replace(first, uid=f"job-{i}", name=f"job-{i}", constraints=liked) for i in range(80)]
+        for pod in pods:
+            live.put(pod)
+        with live.scorer.changing() as cluster:
+            view = ClusterView(cluster, PlacementIndex(cluster.state))
+            cluster.listeners.append(view.index.apply)
+            room = tested.room(pods[0], view, np.arange(4))
+            assert room.min() == 0 and 0 < room.sum() < 80
+            placer = Placer(view, cluster, level, until=live.clock.now + 600, one_by_one=one_by_one)
+            placer.preferences = (tested,)
+            filters = (*standard_filters(), tested)
+            placed = placer.place(pods, filters, Policy(scoring_policy(live.scorer.options)))
+        times = np.bincount(placed.rows, minlength=4)
+        found.append(times)
+        assert (np.bincount(placed.rows[: int(room.sum())], minlength=4) <= room).all()
+        if slack:
+            assert len(placed.rows) < 80
+            assert placed.why_not is not None
+            assert "OffPeak" in [name for name, _ in placed.why_not.rejections]
+        else:
+            assert len(placed.rows) == 80
+    assert 1 <= len(made) <= 12
+    assert np.abs(found[0] - found[1]).max() <= 1
+
+
+def test_what_room_there_is_is_found_out_once_while_nothing_changes(monkeypatch: pytest.MonkeyPatch) -> None:
+    live, tested = scene(20.0)
+    view = view_of_live(live)
+    made: list[int] = []
+    begin = PredictedLoad.share_between
+
+    def counted(*said: Any) -> Any:
+        made.append(1)
+        return begin(*said)
+
+    monkeypatch.setattr(PredictedLoad, "share_between", counted)
+    patient = job_pod(created=live.clock.now, latest_start="4h")
+    live.put(patient)
+    live.put(job_pod("small", cpu=0.1))
+
+    def once(pod: PodInfo = patient) -> int:
+        made.clear()
+        tested.filter(pod, view)
+        tested.room(pod, view, np.arange(4))
+        tested.prefer(pod, 5, view, np.arange(4))
+        return len(made)
+
+    per_room = once()
+    assert per_room <= len(HOT_RESOURCES)
+    assert once() == 0
+    assert once(job_pod("small", cpu=0.1)) == per_room, "another pod"
+    assert once() == 0
+    rooms = tested.room(patient, view, np.arange(4)).tolist()
+    with live.scorer.changing() as cluster:
+        cluster.assume_all([patient], [1], live.clock.now + 600)
+    assert once() == per_room, "a pod has landed"
+    assert tested.room(patient, view, np.arange(4)).tolist() == [rooms[0], rooms[1] - 1, *rooms[2:]]
+    live.scorer.put(Kind.NODES, node("node-2", 400.0))
+    assert once() == per_room, "a node has another size"
+    live.at(21.0)
+    assert once() == per_room, "time has passed"
+    new = OffPeak(ValleyOptions(ceiling=CEILING), due_of, run_seconds)
+    assert (tested.room(patient, view, np.arange(4)) == new.room(patient, view, np.arange(4))).all()
+
+
+def test_without_a_forecast_or_when_switched_off_it_says_nothing() -> None:
+    live = LiveScorer(20.0, pods=CROWD, without_model=True)
+    view = view_of_live(live)
+    patient = job_pod(created=live.clock.now, latest_start="4h")
+    for tested in (OffPeak(ValleyOptions(ceiling=CEILING), due_of, run_seconds), scene(20.0, keep_off_peak=False)[1]):
+        assert tested.filter(patient, view) == ()
+        assert len(tested.prefer(patient, 5, view, np.arange(4)).rows) == 4
+        assert (tested.room(patient, view, np.arange(4)) > 1000).all()
+
+
+def test_pods_that_run_on_and_on_are_none_of_its_business() -> None:
+    live, _ = scene(20.0)
+    tested = OffPeak(ValleyOptions(ceiling=0.05), due_of, lambda pod, service: None)
+    view = view_of_live(live)
+    assert tested.filter(job_pod(created=live.clock.now, latest_start="4h"), view) == ()
+
+
+def test_which_pods_are_told_apart_and_what_wakes() -> None:
+    _, tested = scene(20.0)
+    assert isinstance(tested, EnqueueExtensions)
+    assert tested.tells_apart(job_pod()) is None
+    early, late = (job_pod(created=at(hour), latest_start="4h") for hour in (1, 9))
+    assert tested.tells_apart(early) != tested.tells_apart(late)
+    assert tested.hint(early, ClusterEvent(EventKind.POD_LEFT)) is Hint.QUEUE
+    assert tested.hint(early, ClusterEvent(EventKind.GROUP_CHANGED)) is Hint.SKIP
+
+
+@pytest.mark.parametrize("wrong", [{"ceiling": 0.0}, {"hours": math.nan}, {"step": 1.0}, {"every": 0.0}])
+def test_options_out_of_range_are_refused(wrong: dict[str, float]) -> None:
+    with pytest.raises(InputError, match="must be from"):
+        ValleyOptions(**wrong)  # type: ignore[arg-type]

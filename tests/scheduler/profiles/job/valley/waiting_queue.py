@@ -1,0 +1,80 @@
+"""Gate, planner and a real queue over a live cluster."""
+
+from __future__ import annotations
+
+from kube.objects.objects import PodInfo
+from placement.pod_groups.labels import group_of
+from scheduler.profiles.job.valley.gate import ValleyGate
+from scheduler.profiles.job.valley.metrics import ValleyMetrics
+from scheduler.profiles.job.valley.options import ValleyOptions
+from scheduler.profiles.job.valley.planner import Planner
+from scheduler.queue.options import QueueOptions
+from scheduler.queue.scheduling_queue import SchedulingQueue
+from scheduler.queue.sorting import PrioritySort
+from scheduler.queue.unit import UnitOf, unit_by_owner
+from tests.scheduler.profiles.job.valley.waiting_pods import due_of, run_seconds
+from tests.scorer.live_cluster import pod_of
+from tests.scorer.scorer_at import LiveScorer
+
+__all__ = ["EVENING", "Waiting"]
+
+EVENING = [pod_of(n % 6, f"online-{n}", f"node-{n % 4}") for n in range(48)]
+
+
+class _Units:
+    """Gangs by their label, whether or not there is a PodGroup."""
+
+    def unit_of(self, pod: PodInfo) -> UnitOf:
+        group = group_of(pod)
+        return unit_by_owner(pod) if group is None else UnitOf(group, None, True)
+
+
+class Waiting:
+    """At some hour of the model's first day."""
+
+    def __init__(
+        self,
+        hour: float = 19.0,
+        *,
+        without_model: bool = False,
+        metrics: ValleyMetrics | None = None,
+        **options: float | bool,
+    ) -> None:
+        self.live = LiveScorer(hour, pods=EVENING, without_model=without_model)
+        settings = ValleyOptions(**options)  # type: ignore[arg-type]
+        self.gate = ValleyGate(settings, due_of, clock=self.live.clock)
+        self.queue = SchedulingQueue(
+            sort=PrioritySort(),
+            gate=self.gate.pre_enqueue,
+            hints=lambda pod: {},
+            units=_Units(),
+            options=QueueOptions(),
+            clock=self.live.clock,
+        )
+        self.planner = Planner(
+            self.live.scorer,
+            self.queue,
+            self.gate,
+            run_seconds,
+            settings,
+            metrics=metrics,
+            clock=self.live.clock,
+        )
+
+    def put(self, *pods: PodInfo) -> None:
+        for pod in pods:
+            self.live.put(pod)
+            self.queue.put(pod)
+
+    def later(self, seconds: float) -> None:
+        self.live.later(seconds)
+        self.queue.tick()
+
+    def popped(self) -> list[str]:
+        found: list[str] = []
+        while (popped := self.queue.pop(most=100, wait_seconds=0.0)) is not None:
+            found += [queued.pod.uid for queued in popped.pods]
+        return [uid.removeprefix("uid-") for uid in found]
+
+    def gated(self) -> int:
+        return self.queue.lengths()["gated"]

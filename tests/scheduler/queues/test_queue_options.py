@@ -1,0 +1,52 @@
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from forecast.errors import InputError
+from scheduler.queues.options import DEFAULT_QUEUE, FairOptions, Order, PodQueue, all_queues
+
+
+def test_there_is_always_a_default_queue() -> None:
+    assert [queue.name for queue in all_queues([PodQueue("a")])] == ["a", DEFAULT_QUEUE]
+    own = PodQueue(DEFAULT_QUEUE, order=Order.FIFO)
+    assert all_queues([own, PodQueue("a")]) == (PodQueue("a"), replace(own, profiles=("job",)))
+
+
+@pytest.mark.parametrize(
+    ("queue", "word"),
+    [
+        ({"name": "a/b"}, "DNS label"),
+        ({"name": ""}, "DNS label"),
+        ({"name": "a", "weight": 0.0}, "weight of queue a"),
+        ({"name": "a", "weight": math.nan}, "weight of queue a"),
+        ({"name": "a", "owner_weights": {"x": -1.0}}, "owner 'x'"),
+        ({"name": "a", "most_per_turn": -1}, "most_per_turn"),
+    ],
+)
+def test_a_queue_that_cannot_be_is_refused(queue: dict[str, Any], word: str) -> None:
+    with pytest.raises(InputError, match=word):
+        PodQueue(**queue)
+
+
+@pytest.mark.parametrize(
+    ("queues", "word"),
+    [
+        ([PodQueue("a"), PodQueue("a")], "a is there twice"),
+        ([PodQueue(DEFAULT_QUEUE, namespaces=("x",))], "takes all pods of its profiles"),
+    ],
+)
+def test_queues_that_contradict_each_other_are_refused(queues: list[PodQueue], word: str) -> None:
+    with pytest.raises(InputError, match=word):
+        all_queues(queues)
+
+
+@pytest.mark.parametrize(
+    "options", [{"longest_wait": -1.0}, {"due_lead": math.inf}, {"quantum": 0}, {"unqueued_weight": 0.0}]
+)
+def test_options_that_cannot_be_are_refused(options: dict[str, Any]) -> None:
+    with pytest.raises(InputError, match=next(iter(options))):
+        FairOptions(**options)

@@ -1,0 +1,162 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kube.objects.objects import NodeInfo, Phase, PodInfo
+from kube.tables.state import ClusterState
+from scheduler.queues.options import PodQueue
+from scheduler.queues.queue_of import QUEUE_ANNOTATION, QueueOf, QueueOwner
+from scheduler.queues.shares import Held, OwnerShare, Shares
+from tests.placement.small_cluster import pod_of
+from tests.scheduler.queues.queue_pods import PROFILES, a_job_pod, a_node
+
+A, B = QueueOwner("default", "a"), QueueOwner("default", "b")
+
+
+class Cluster:
+    """The tables, and shares that follow them."""
+
+    def __init__(self, *nodes: NodeInfo, otherwise: Callable[[NodeInfo], bool] = lambda node: False) -> None:
+        self.state, self.otherwise = ClusterState(), otherwise
+        for node in nodes:
+            self.state.put_node(node)
+        self.shares = self.counted_anew()
+
+    def counted_anew(self) -> Shares:
+        queue_of = QueueOf([PodQueue("other")], PROFILES)
+        return Shares(
+            self.state,
+            queue_of=queue_of,
+            counts=lambda node: not node.name.startswith("virtual"),
+            otherwise=self.otherwise,
+        )
+
+    def put(self, pod: PodInfo) -> None:
+        self.shares.apply(self.state.put_pod(pod))
+
+    def delete(self, uid: str) -> None:
+        self.shares.apply(self.state.delete_pod(uid))
+
+    def put_node(self, node: NodeInfo) -> None:
+        self.shares.apply(self.state.put_node(node))
+
+
+def test_what_sits_is_charged_to_its_owner_until_it_ends() -> None:
+    cluster = Cluster(a_node("n", 10, 100))
+    waiting = a_job_pod("p", namespace="a", cpu=2, memory=5)
+    cluster.put(waiting)
+    assert cluster.shares.held(A) == Held(0, ())
+    cluster.put(replace(waiting, node="n"))
+    cluster.put(a_job_pod("q", namespace="a", node="n"))
+    cluster.put(a_job_pod("r", namespace="b", node="n", memory=40))
+    assert cluster.shares.held(A) == Held(2, (3.0, 6.0))
+    assert cluster.shares.report() == (
+        OwnerShare("default", "a", 2, 0.3, "cpu"),
+        OwnerShare("default", "b", 1, 0.4, "memory"),
+    )
+    cluster.put(replace(waiting, node="n", phase=Phase.SUCCEEDED))
+    assert cluster.shares.held(A) == Held(1, (1.0, 1.0))
+    cluster.delete("a/q")
+    assert cluster.shares.report() == (OwnerShare("default", "b", 1, 0.4, "memory"),)
+
+
+def test_pods_of_other_profiles_are_not_charged() -> None:
+    cluster = Cluster(a_node("n", 10, 100))
+    cluster.put(pod_of("p", node="n", namespace="a"))
+    assert cluster.shares.report() == ()
+
+
+def test_a_pod_without_requests_takes_something_all_the_same() -> None:
+    bare = replace(a_job_pod("p"), requests={}, nonzero_requests=(0.1, 2e8))
+    assert Cluster().shares.demand(bare) == (0.1, 2e8)
+
+
+def test_like_pods_that_are_assumed_at_once_are_charged_at_once() -> None:
+    cluster = Cluster(a_node("n", 10, 100))
+    pods = [a_job_pod(f"p{n}", namespace="a", cpu=0.5) for n in range(4)]
+    for pod in pods:
+        cluster.put(pod)
+    cluster.shares.apply([cluster.state.seat_all(pods, [0] * 4)])
+    assert cluster.shares.held(A) == Held(4, (2.0, 4.0))
+    cluster.put(replace(pods[0], node="n"))  # the watch says so, too
+    assert cluster.shares.held(A) == Held(4, (2.0, 4.0))
+
+
+def test_a_pod_that_sits_stays_with_the_queue_it_came_from() -> None:
+    cluster = Cluster(a_node("n", 10, 100))
+    pod = a_job_pod("p", namespace="a", node="n")
+    cluster.put(pod)
+    cluster.put(replace(pod, annotations={QUEUE_ANNOTATION: "other"}, requests={"cpu": 3.0, "memory": 1.0}))
+    assert cluster.shares.held(A) == Held(1, (3.0, 1.0))
+
+
+def test_the_total_is_that_of_the_nodes_that_count() -> None:
+    cluster = Cluster(a_node("n", 10, 100), a_node("virtual-1", 1e6, 1e6))
+    assert cluster.shares.total == (10.0, 100.0)
+    cluster.put_node(a_node("m", 5, 50))
+    cluster.put_node(a_node("n", 20, 100))
+    assert cluster.shares.total == (25.0, 150.0)
+    cluster.shares.apply(cluster.state.delete_node("m"))
+    assert cluster.shares.total == (20.0, 100.0)
+
+
+def test_without_nodes_that_count_others_take_their_place() -> None:
+    """As where all nodes are virtual: shares of nothing would be those of whoever comes first."""
+    cluster = Cluster(a_node("virtual-1", 100, 1000), otherwise=lambda node: node.name != "virtual-theirs")
+    cluster.put(a_job_pod("p", namespace="a", node="virtual-1", cpu=10))
+    assert cluster.shares.report() == (OwnerShare("default", "a", 1, 0.1, "cpu"),)
+    cluster.put_node(a_node("virtual-theirs", 100, 1000))
+    cluster.put_node(a_node("virtual-2", 100, 1000))
+    assert cluster.shares.total == (200.0, 2000.0)
+    cluster.put_node(a_node("n", 20, 200))
+    assert cluster.shares.total == (20.0, 200.0)
+    assert cluster.shares.report() == (OwnerShare("default", "a", 1, 0.5, "cpu"),)
+    cluster.shares.apply(cluster.state.delete_node("n"))
+    assert cluster.shares.total == (200.0, 2000.0)
+    assert cluster.shares.held(A) == Held(1, (10.0, 1.0))
+
+
+def test_a_resource_that_a_node_brings_counts_from_then_on() -> None:
+    cluster = Cluster(a_node("n", 10, 100))
+    cluster.put(a_job_pod("p", namespace="a", node="n", further={"nvidia.com/gpu": 2.0, "x.com/y": 1.0}))
+    assert cluster.shares.held(A).amounts == (1.0, 1.0)
+    cluster.put_node(a_node("g", 10, 100, nvidia_gpu=1.0, nvidia__gpu=4.0))
+    assert cluster.shares.resources == ("cpu", "memory", "nvidia/gpu")
+    cluster.put_node(replace(a_node("g", 10, 100), allocatable={"cpu": 10.0, "memory": 100.0, "nvidia.com/gpu": 4.0}))
+    assert cluster.shares.resources == ("cpu", "memory", "nvidia.com/gpu")
+    assert cluster.shares.report() == (OwnerShare("default", "a", 1, 0.5, "nvidia.com/gpu"),)
+
+
+def test_names_of_resources_are_bounded() -> None:
+    cluster = Cluster()
+    cluster.put_node(replace(a_node("n", 10, 100), allocatable={"cpu": 1.0} | {f"x/{n}": 1.0 for n in range(99)}))
+    assert len(cluster.shares.resources) == 16
+    cluster.put_node(replace(a_node("m", 10, 100), allocatable={"cpu": 1.0} | {f"y/{n}": 1.0 for n in range(99)}))
+    assert len(cluster.shares.total) == 16
+
+
+STEPS = st.lists(
+    st.tuples(st.integers(0, 5), st.sampled_from("ab"), st.sampled_from(["", "n", "m", "gone", "ended"])), max_size=30
+)
+
+
+@given(steps=STEPS)
+def test_following_is_as_good_as_counting_anew(steps: list[tuple[int, str, str]]) -> None:
+    cluster = Cluster(a_node("n", 10, 100), a_node("m", 10, 100))
+    for number, namespace, then in steps:
+        pod = a_job_pod(f"p{number}", namespace=namespace, cpu=0.1 * (number + 1))
+        if then == "gone":
+            cluster.delete(pod.uid)
+        elif then == "ended":
+            cluster.put(replace(pod, node="n", phase=Phase.FAILED))
+        else:
+            cluster.put(replace(pod, node=then))
+        anew = cluster.counted_anew()
+        for member in (A, B):
+            assert cluster.shares.held(member).n_pods == anew.held(member).n_pods
+            assert cluster.shares.held(member).amounts == pytest.approx(anew.held(member).amounts)

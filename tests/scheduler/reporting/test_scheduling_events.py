@@ -1,0 +1,109 @@
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from scheduler.reporting.scheduling_events import SchedulingEventFigures, SchedulingEvents, session_post
+from tests.scheduler.binding.made_up import Scripted, pod_info, scripted_server, session_to
+
+Make = Callable[..., SchedulingEvents]
+
+
+@pytest.fixture
+def posted() -> list[dict[str, Any]]:
+    return []
+
+
+@pytest.fixture
+def make(posted: list[dict[str, Any]]) -> Make:
+    """Events that start to be posted when they are stopped: until then nothing is in a hurry."""
+
+    def post(path: str, body: bytes) -> int:
+        posted.append({"path": path} | json.loads(body))
+        return 201
+
+    def of(**settings: Any) -> SchedulingEvents:
+        return SchedulingEvents(post, instance="replica-0", **settings)
+
+    return of
+
+
+def all_of(events: SchedulingEvents) -> SchedulingEventFigures:
+    events.start()
+    events.stop(60)
+    return events.figures
+
+
+def test_they_are_worded_as_kube_schedulers(make: Make, posted: list[dict[str, Any]]) -> None:
+    events = make()
+    events.scheduled(pod_info("cart-1"), "node-1")
+    events.failed(pod_info("cart-2"), "0/1 nodes are available: 1 Insufficient cpu.")
+    assert all_of(events) == SchedulingEventFigures(2, 0, 0, 0)
+    scheduled, failed = posted
+    assert scheduled["path"] == "/apis/events.k8s.io/v1/namespaces/default/events"
+    assert (scheduled["reason"], scheduled["type"], scheduled["action"]) == ("Scheduled", "Normal", "Binding")
+    assert scheduled["note"] == "Successfully assigned default/cart-1 to node-1"
+    assert (scheduled["reportingController"], scheduled["reportingInstance"]) == ("ours", "replica-0")
+    assert scheduled["regarding"]["uid"] == "uid-cart-1"
+    assert (failed["reason"], failed["type"], failed["action"]) == ("FailedScheduling", "Warning", "Scheduling")
+    assert failed["note"] == "0/1 nodes are available: 1 Insufficient cpu."
+
+
+def test_the_same_failure_is_told_every_five_minutes(make: Make, posted: list[dict[str, Any]]) -> None:
+    now = [1000.0]
+    events = make(clock=lambda: now[0])
+    for at, message in [(0, "a"), (10, "a"), (20, "b"), (299, "b"), (320, "b")]:
+        now[0] = 1000.0 + at
+        events.failed(pod_info("cart-1"), message)
+    events.forget("uid-cart-1")
+    events.failed(pod_info("cart-1"), "b")
+    all_of(events)
+    assert [event["note"] for event in posted] == ["a", "b", "b", "b"]
+
+
+def test_so_many_of_each_kind(make: Make, posted: list[dict[str, Any]]) -> None:
+    """A storm of failures hides no success."""
+    events = make(rate=1.0, burst=3.0, clock=lambda: 1000.0)
+    for number in range(10):
+        events.failed(pod_info(f"cart-{number}"), "no")
+    events.scheduled(pod_info("cart-1"), "node-1")
+    assert all_of(events) == SchedulingEventFigures(4, 7, 0, 0)
+    assert reasons_of(posted) == {"FailedScheduling": 3, "Scheduled": 1}
+
+
+def reasons_of(posted: list[dict[str, Any]]) -> dict[str, int]:
+    reasons = [event["reason"] for event in posted]
+    return {reason: reasons.count(reason) for reason in reasons}
+
+
+def test_there_is_room_for_so_many(make: Make) -> None:
+    events = make(burst=100.0, max_waiting=2)
+    for number in range(5):
+        events.scheduled(pod_info(f"cart-{number}"), "node-1")
+    assert all_of(events) == SchedulingEventFigures(2, 0, 3, 0)
+
+
+def test_they_go_through_the_session_and_a_lost_one_costs_only_itself() -> None:
+    answers = iter([Scripted(drop=True), Scripted(403), Scripted(201)])
+    with scripted_server(lambda *_: next(answers)) as url, session_to(url) as session:
+        events = SchedulingEvents(session_post(session), instance="replica-0")
+        for number in range(3):
+            events.scheduled(pod_info(f"cart-{number}"), "node-1")
+        assert all_of(events) == SchedulingEventFigures(1, 0, 0, 2)
+
+
+def test_who_does_not_lead_tells_nothing() -> None:
+    seen = []
+
+    def script(*request: object) -> Scripted:
+        seen.append(request)
+        return Scripted()
+
+    with scripted_server(script) as url, session_to(url, may_write=lambda: False) as session:
+        events = SchedulingEvents(session_post(session), instance="replica-0")
+        events.scheduled(pod_info("cart-1"), "node-1")
+        assert all_of(events).failed == 1
+    assert not seen

@@ -1,0 +1,59 @@
+"""One application over made-up loops and a made-up scorer, with the routes of the job profile, in this process."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from scheduler.figures import SchedulingFigures
+from scheduler.metrics import SchedulingGauges, SchedulingMetrics
+from scheduler.profiles.gpu.tide.report import NO_REPORT
+from scheduler.profiles.gpu.tide.service.bodies import TIDE_BODIES
+from scheduler.profiles.gpu.tide.service.routes import tide_router
+from scheduler.profiles.job.service.answers import JobReports
+from scheduler.profiles.job.service.bodies import JOB_BODIES
+from scheduler.profiles.job.service.routes import jobs_router
+from scheduler.reporting.condition_writer import ConditionFigures
+from scheduler.reporting.scheduling_events import SchedulingEventFigures
+from scheduler.service.app import create_app
+from tests.scheduler.service.simple_scheduling import SimpleScheduling, queued
+from tests.scorer.service.app_client import AppClient
+from tests.scorer.service.fake_scorer import FakeScorer
+
+
+@pytest.fixture
+def scorer() -> FakeScorer:
+    return FakeScorer(3)
+
+
+@pytest.fixture
+def scheduling() -> SimpleScheduling:
+    made = SimpleScheduling()
+    made.pods = [queued("cart-1"), queued("cart-2", priority=100), queued("search-1", namespace="web", part="gated")]
+    return made
+
+
+@pytest.fixture
+def metrics() -> SchedulingMetrics:
+    return SchedulingMetrics()
+
+
+@pytest.fixture
+def client(scorer: FakeScorer, scheduling: SimpleScheduling, metrics: SchedulingMetrics) -> Iterator[AppClient]:
+    figures = SchedulingFigures(
+        incoming=dict,
+        throttled=lambda: 0,
+        conditions=lambda: ConditionFigures(0, 0, 0, 0),
+        events=lambda: SchedulingEventFigures(0, 0, 0, 0),
+    )
+    app = create_app(
+        scorer,
+        scheduling,
+        metrics,
+        collectors=[SchedulingGauges(scheduling.state), figures],
+        routers=[jobs_router(JobReports(clock=lambda: 0.0).plan), tide_router(lambda: NO_REPORT)],
+        bodies=(*JOB_BODIES, *TIDE_BODIES),
+    )
+    with AppClient(app) as client:
+        yield client

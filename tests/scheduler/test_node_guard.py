@@ -1,0 +1,94 @@
+"""A pod is not bound to a node that is gone by then, or is another one."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import pytest
+
+from kube.client.api_answer import Answer
+from kube.decoding.decoding import Kind
+from kube.objects.objects import Taint
+from placement.status import Code, Status
+from scheduler.binding.default_binder import DefaultBinder
+from scheduler.node_guard import NodeGuard, change_of
+from scorer.scorer import Scorer
+from tests.placement.small_cluster import node_of
+from tests.scheduler.gangs.made_up import member
+
+
+def test_only_a_node_that_is_there_is_left_to_the_next_plugin() -> None:
+    scorer = Scorer(clock=lambda: 0.0)
+    scorer.replace(Kind.NODES, [node_of("a"), node_of("b")])
+    with scorer.reading() as cluster:
+        guard = NodeGuard(cluster.state)
+
+    def said(node: str) -> Status:
+        return asyncio.run(guard.bind(member("p", of=""), node))
+
+    gone = Code.UNSCHEDULABLE
+    assert said("a").code is said("b").code is Code.SKIP
+    assert said("nowhere") == Status(gone, "NodeGuard", "node nowhere is gone")
+    scorer.delete(Kind.NODES, node_of("a"))
+    assert said("a") == Status(gone, "NodeGuard", "node a is gone")
+    scorer.put(Kind.NODES, node_of("c"))  # takes the row over
+    assert (said("a").code, said("b").code, said("c").code) == (gone, Code.SKIP, Code.SKIP)
+    scorer.put(Kind.NODES, node_of("a"))
+    assert said("a").code is Code.SKIP
+
+
+CHANGES = [
+    {"allocatable": {"cpu": 1.0}},
+    {"labels": {"zone": "b"}},
+    {"taints": (Taint("k", "v", "NoSchedule"),)},
+    {"unschedulable": True},
+]
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_a_node_made_anew_under_the_name_is_another_one(change: dict[str, Any]) -> None:
+    scorer = Scorer(clock=lambda: 0.0)
+    scorer.replace(Kind.NODES, [node_of("a")])
+    with scorer.reading() as cluster:
+        guard = NodeGuard(cluster.state)
+    pods = [replace(member(name, of=""), uid=name) for name in "pqr"]
+    for pod in pods:
+        assert guard.reserve(pod, "a").is_success
+
+    def said(at: int) -> Code:
+        return asyncio.run(guard.bind(pods[at], "a")).code
+
+    scorer.delete(Kind.NODES, node_of("a"))
+    scorer.put(Kind.NODES, node_of("a"))
+    assert said(0) is Code.SKIP, "it is as it was"
+    scorer.put(Kind.NODES, replace(node_of("a"), **change))
+    assert said(1) is Code.UNSCHEDULABLE
+    guard.unreserve(pods[2], "a")
+    guard.reserve(pods[2], "a")
+    assert said(2) is Code.SKIP, "it was chosen as it is now"
+
+
+@pytest.mark.parametrize(("status", "is_known"), [(429, True), (503, False)])
+def test_a_binding_is_not_asked_for_again_once_its_node_is_another_one(status: int, is_known: bool) -> None:
+    """Failed before: it was, for ten seconds. is_known: that the first request did not bind the pod, either."""
+    scorer, asked = Scorer(clock=lambda: 0.0), list[str]()
+    scorer.replace(Kind.NODES, [node_of("a")])
+    with scorer.reading() as cluster:
+        change = partial(change_of, cluster.state)
+
+    class Session:
+        async def request(self, method: str, path: str, body: bytes | None, **options: Any) -> Answer:
+            asked.append(method)
+            if method == "GET":
+                return Answer(200, b'{"metadata": {"uid": "p"}, "spec": {}}')
+            scorer.put(Kind.NODES, replace(node_of("a"), allocatable={"cpu": 1.0}))
+            return Answer(status, text="busy")
+
+    binder = DefaultBinder(Session(), change_of=change)  # type: ignore[arg-type]
+    said = asyncio.run(binder.bind(replace(member("p", of=""), uid="p"), "a"))
+    assert asked.count("POST") == 1
+    assert "node a has changed since it was chosen" in said.reason
+    assert (said.code is Code.UNSCHEDULABLE) is is_known

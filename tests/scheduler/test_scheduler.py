@@ -1,0 +1,528 @@
+"""The loop and what becomes of its decisions: nothing is lost, held twice or given away, whatever bindings come to."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from kube.decoding.decoding import Kind
+from kube.objects.objects import PodInfo
+from placement.cluster_events import ClusterEvent, EventKind
+from placement.filters.catalogue import standard_filters
+from placement.filters.filter import ClusterView, Filter, Rejection
+from placement.index.index import INDEXED_KINDS, PlacementIndex
+from placement.plugins import Nomination
+from placement.policies.policy import OnePolicy, Policy
+from placement.status import Code, Status
+from scheduler.binding.binding_plugins import BindingPlugins
+from scheduler.binding.cycles import Done
+from scheduler.binding.outcome import Ending, Outcome, Reserved
+from scheduler.cache.assumptions import Assumptions
+from scheduler.cycle.cycle import SchedulingCycle
+from scheduler.filter_hints import FILTER_HINTS
+from scheduler.following import ClusterFollower
+from scheduler.gangs.directory import GangDirectory
+from scheduler.metrics import SchedulingMetrics
+from scheduler.profile import SchedulingProfile
+from scheduler.queue.options import QueueOptions
+from scheduler.queue.queued import Part
+from scheduler.queue.scheduling_queue import SchedulingQueue
+from scheduler.queue.sorting import PrioritySort
+from scheduler.scheduler import LoopOptions, Scheduler
+from scheduler.settling import Settling
+from scorer.policy import scoring_policy
+from scorer.scorer import Scorer
+from tests.placement.small_cluster import node_of
+from tests.scheduler.gangs.made_up import NOW, group, member
+
+BINDING, WATCH = 10.0, 60.0
+
+
+class Bindings:
+    """In place of BindingCycles: the test says how each ends."""
+
+    def __init__(self) -> None:
+        self.begun: list[tuple[Reserved, Done]] = []
+        self.questions: list[tuple[Reserved, Done]] = []
+        self.raises = False
+
+    @property
+    def unfinished(self) -> int:
+        return len(self.begun) + len(self.questions)
+
+    def start(self, reserved: Sequence[Reserved], done: Done) -> None:
+        if self.raises:
+            raise RuntimeError("no bindings")
+        self.begun += [(one, done) for one in reserved]
+
+    def ask(self, reserved: Reserved, done: Done) -> None:
+        self.questions.append((reserved, done))
+
+    def end(self, outcome: Outcome, which: int = 0) -> Reserved:
+        reserved, done = self.begun.pop(which)
+        done(reserved, outcome)
+        return reserved
+
+    def answer(self, outcome: Outcome) -> None:
+        reserved, done = self.questions.pop(0)
+        done(reserved, outcome)
+
+
+class Told:
+    def __init__(self) -> None:
+        self.failures: list[tuple[str, str, str]] = []
+        self.pauses: list[tuple[str, str, str]] = []
+        self.bound: list[str] = []
+
+    def failed(self, pod: PodInfo, message: str, *, reason: str = "Unschedulable") -> None:
+        self.failures.append((pod.uid, reason, message))
+
+    def paused(self, pod: PodInfo, message: str, *, by: str) -> None:
+        self.pauses.append((pod.uid, by, message))
+
+    def scheduled(self, pod: PodInfo, node: str) -> None:
+        self.bound.append(pod.uid)
+
+    def forget(self, uid: str) -> None:
+        """Nothing was told."""
+
+
+class World:
+    """Nodes for two pods each, and all of a loop but its thread and its bindings."""
+
+    def __init__(
+        self,
+        n_nodes: int = 1,
+        *,
+        filters: Sequence[Filter] = (),
+        post_filters: Sequence[object] = (),
+        options: LoopOptions | None = None,
+    ) -> None:
+        self.now, self.seconds, self.policies = NOW, 0.0, object()
+        self.pauses: dict[str, Status] = {}
+        self.bindings, self.told = Bindings(), Told()
+        self.scorer = Scorer(clock=lambda: self.now)
+        with self.scorer.reading() as cluster:
+            self.cluster = cluster
+            view = ClusterView(cluster, PlacementIndex(cluster.state))
+            self.gangs = gangs = GangDirectory(cluster.state, clock=lambda: self.now)
+            self.queue = SchedulingQueue(
+                sort=PrioritySort(),
+                gate=lambda pod: self.pauses.get(pod.uid) or gangs.gate(pod),
+                hints=lambda pod: FILTER_HINTS,
+                units=gangs,
+                options=QueueOptions(),
+                clock=lambda: self.now,
+            )
+            self.follower = ClusterFollower(cluster, view.index, self.queue, ["forecast-scheduler"])
+            profile = SchedulingProfile(
+                "online",
+                "forecast-scheduler",
+                OnePolicy(Policy(scoring_policy(self.scorer.options))),
+                BindingPlugins(bind=()),
+                filters=(*standard_filters(), *filters),
+                post_filters=tuple(post_filters),  # type: ignore[arg-type]
+            )
+            assumptions = Assumptions(
+                cluster,
+                seconds=WATCH,
+                binding_seconds=BINDING,
+                ask=lambda reserved: self.settling.ask_about(reserved),
+                clock=lambda: self.now,
+            )
+            self.metrics = metrics = SchedulingMetrics()
+            self.settling = Settling(
+                self.scorer,
+                self.queue,
+                self.follower,
+                assumptions,
+                self.bindings,  # type: ignore[arg-type]
+                telling=self.told,
+                metrics=metrics,
+                clock=lambda: self.now,
+            )
+            self.loop = Scheduler(
+                self.scorer,
+                view,
+                self.queue,
+                self.follower,
+                SchedulingCycle(view, cluster, {"forecast-scheduler": profile}, gangs, stopwatch=lambda: self.seconds),
+                self.settling,
+                telling=self.told,
+                may_schedule=lambda: True,
+                policies=lambda: self.policies,
+                metrics=metrics,
+                options=options or LoopOptions(),
+                clock=lambda: self.now,
+            )
+            self.scorer.attach((), view.index)
+            self.scorer.attach((), gangs)
+            self.scorer.attach((), self.settling)
+            self.scorer.attach(INDEXED_KINDS, self.follower)
+        allocatable = {"cpu": 4.0, "memory": 2.0**33, "pods": 2.0}
+        for number in range(n_nodes):
+            self.scorer.put(Kind.NODES, replace(node_of(f"node-{number}"), allocatable=allocatable))
+
+    def arrive(self, *uids: str, **changes: Any) -> None:
+        for uid in uids:
+            self.scorer.put(Kind.PODS, member(uid, **({"of": ""} | changes)))
+
+    def seen_bound(self, reserved: Reserved) -> None:
+        """The watch shows it."""
+        self.scorer.put(Kind.PODS, replace(self.cluster.state.pods[reserved.pod.uid], node=reserved.node))
+
+    def pass_time(self, seconds: float) -> None:
+        self.now += seconds
+        self.scorer.tick()
+        self.loop.tick()
+
+    def parts(self) -> dict[str, Part]:
+        return {one.uid: one.part for one in self.queue.waiting()}
+
+    def counted(self, name: str) -> float:
+        """Sum of a metric's samples over its labels."""
+        samples = (sample for one in self.metrics.collectors for metric in one.collect() for sample in metric.samples)
+        return sum(sample.value for sample in samples if sample.name == name)
+
+    @property
+    def assumed(self) -> set[str]:
+        return set(self.cluster.assumed.uids())
+
+
+BOUND, FAILED, UNKNOWN = Outcome(Ending.BOUND), Outcome(Ending.FAILED, "refused"), Outcome(Ending.UNKNOWN, "no answer")
+
+
+def test_a_pod_is_placed_bound_and_confirmed() -> None:
+    world = World()
+    world.arrive("a")
+    assert world.loop.round()
+    assert world.assumed == {"a"}
+    reserved = world.bindings.end(BOUND)
+    assert world.told.bound == ["a"]
+    assert world.parts() == {}
+    world.seen_bound(reserved)
+    assert world.assumed == set()
+    assert world.cluster.state.pod_count.sum() == 1
+
+
+def test_a_failed_binding_gives_exactly_its_room_back_and_the_pod_comes_again() -> None:
+    world = World()
+    world.arrive("a", "b")
+    world.loop.round()
+    world.loop.round()
+    world.bindings.end(FAILED)
+    assert world.assumed == {"b"}
+    assert world.parts()["a"] is Part.BACKOFF
+    assert world.told.failures == [("a", "SchedulerError", "refused")]
+    world.pass_time(1.5)
+    assert world.loop.round()
+    assert world.assumed == {"a", "b"}
+
+
+@pytest.mark.parametrize("outcome", [replace(FAILED, is_gone=True), replace(FAILED, is_elsewhere=True, node="other")])
+def test_a_pod_that_is_gone_or_elsewhere_is_not_tried_again(outcome: Outcome) -> None:
+    world = World()
+    world.arrive("a")
+    world.loop.round()
+    world.scorer.delete(Kind.PODS, world.cluster.state.pods["a"])
+    world.bindings.end(outcome)
+    assert world.assumed == set()
+    assert world.parts() == {}
+
+
+def test_an_outcome_that_is_not_known_holds_the_room_until_it_is() -> None:
+    world = World()
+    world.arrive("a")
+    world.loop.round()
+    world.bindings.end(UNKNOWN)
+    for pause in (BINDING, BINDING, 2 * BINDING, 4 * BINDING, WATCH, WATCH):
+        world.pass_time(pause - 1)  # a request that was given up may still be carried out
+        assert world.assumed == {"a"}
+        assert not world.bindings.questions
+        world.pass_time(1)
+        assert len(world.bindings.questions) == 1
+        world.bindings.answer(UNKNOWN)
+        assert world.assumed == {"a"}
+    world.pass_time(WATCH)
+    world.bindings.answer(FAILED)
+    assert world.assumed == set()
+    assert world.parts()["a"] is Part.BACKOFF
+
+
+def test_a_pod_found_bound_counts_as_bound() -> None:
+    world = World()
+    world.arrive("a")
+    world.loop.round()
+    world.bindings.end(UNKNOWN)
+    world.pass_time(WATCH + 1)
+    world.bindings.answer(BOUND)
+    assert world.told.bound == ["a"]
+    assert world.assumed == {"a"}
+    assert world.parts() == {}
+
+
+@pytest.mark.parametrize("shown", ["after the outcome", "before the outcome", "while asked"])
+def test_a_pod_without_an_answer_that_the_watch_shows_on_its_node_is_reported_as_bound(shown: str) -> None:
+    world = World()
+    world.arrive("a")
+    world.loop.round()
+    reserved = world.bindings.begun[0][0]
+    world.now += 3
+    if shown == "before the outcome":
+        world.seen_bound(reserved)
+        world.bindings.end(UNKNOWN)
+    else:
+        world.bindings.end(UNKNOWN)
+        if shown == "while asked":
+            world.pass_time(BINDING)
+        world.seen_bound(reserved)
+    while world.bindings.questions:
+        world.bindings.answer(BOUND)
+    world.pass_time(2 * WATCH + BINDING)
+    assert world.told.bound == ["a"], "one event"
+    assert world.counted("forecast_pod_scheduling_seconds_count") == 1
+    assert world.counted("forecast_pod_scheduling_seconds_sum") == (3 + BINDING if shown == "while asked" else 3)
+    assert world.counted("forecast_schedule_attempts_total") == 1
+    assert not world.settling.knows("a") and world.assumed == set() and world.parts() == {}
+
+
+def test_a_pod_that_the_watch_shows_while_an_answer_about_it_is_read_is_reported_as_bound(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    world = World()
+    world.arrive("a")
+    world.loop.round()
+    reserved = world.bindings.end(UNKNOWN)
+    world.pass_time(BINDING)
+    reading = world.scorer.reading
+
+    def shown_first() -> object:
+        monkeypatch.setattr(world.scorer, "reading", reading)
+        world.seen_bound(reserved)
+        return reading()
+
+    monkeypatch.setattr(world.scorer, "reading", shown_first)
+    world.bindings.answer(BOUND)
+    assert world.told.bound == ["a"] and not world.settling.knows("a")
+
+
+@pytest.mark.parametrize("fate", ["gone", "elsewhere"])
+def test_a_pod_without_an_answer_that_is_gone_or_elsewhere_is_forgotten_and_not_reported(fate: str) -> None:
+    world = World(2)
+    world.arrive("a")
+    world.loop.round()
+    reserved = world.bindings.end(UNKNOWN)
+    pod = world.cluster.state.pods["a"]
+    if fate == "gone":
+        world.scorer.delete(Kind.PODS, pod)
+    else:
+        other = next(name for name in ("node-0", "node-1") if name != reserved.node)
+        world.scorer.put(Kind.PODS, replace(pod, node=other))
+    assert world.told.bound == [] and not world.settling.knows("a")
+    assert world.counted("forecast_pod_scheduling_seconds_count") == 0 and world.parts() == {}
+
+
+def test_only_a_bound_pod_that_is_not_seen_is_worth_a_warning(caplog: pytest.LogCaptureFixture) -> None:
+    world = World()
+    world.arrive("a")
+    world.loop.round()
+    world.bindings.end(UNKNOWN)
+    world.pass_time(BINDING + 1)
+    assert not [one for one in caplog.records if one.levelno >= logging.WARNING]
+    world.bindings.answer(BOUND)
+    world.pass_time(WATCH - 1)
+    assert not world.bindings.questions
+    world.pass_time(2)
+    assert len(world.bindings.questions) == 1
+    assert [one.message for one in caplog.records if one.levelno >= logging.WARNING] == [
+        "a pod is not seen on its node: the API server is asked"
+    ]
+
+
+def test_nobody_asks_about_a_pod_whose_binding_is_under_way_and_only_once_about_another() -> None:
+    world = World()
+    world.arrive("waits-long", "lost")
+    world.loop.round()
+    world.loop.round()
+    lost = 0 if world.bindings.begun[0][0].pod.uid == "lost" else 1
+    world.bindings.end(UNKNOWN, lost)
+    for _ in range(6):
+        world.pass_time(WATCH + 2 * BINDING + 1)
+    assert [reserved.pod.uid for reserved, _ in world.bindings.questions] == ["lost"]
+    assert world.assumed == {"waits-long", "lost"}
+
+
+def test_an_old_answer_does_not_touch_a_newer_placement() -> None:
+    world = World(2)
+    world.arrive("a")
+    world.loop.round()
+    first = world.bindings.end(UNKNOWN)
+    world.pass_time(WATCH + 1)
+    ((asked, done),) = world.bindings.questions
+    assert asked.node == first.node
+    # The watch shows that it is not bound and had to be made anew: it is placed again, elsewhere.
+    world.settling.give_back([first.pod])
+    world.scorer.put(Kind.NODES, replace(node_of(first.node), unschedulable=True))
+    world.queue.remove("a")
+    with world.scorer.reading():
+        world.queue.put(world.cluster.state.pods["a"])
+    assert world.loop.round()
+    assert world.bindings.begun[0][0].node != first.node
+    done(asked, FAILED)
+    assert world.assumed == {"a"}
+    assert world.cluster.state.pod_count.sum() == 1
+
+
+def test_bindings_that_cannot_be_started_lose_nothing() -> None:
+    world = World()
+    world.arrive("a")
+    world.bindings.raises = True
+    world.loop.round()
+    assert world.assumed == set()
+    assert world.parts()["a"] is Part.BACKOFF
+    world.bindings.raises = False
+    world.pass_time(1.5)
+    assert world.loop.round()
+    assert len(world.bindings.begun) == 1
+
+
+def test_a_cycle_that_raises_loses_nothing_and_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    world = World()
+    world.arrive("a")
+    with monkeypatch.context() as broken:
+        broken.setattr(SchedulingCycle, "run", lambda *_: 1 / 0)
+        world.loop.round()
+    assert world.parts()["a"] is Part.BACKOFF
+    assert world.told.failures[0][1] == "SchedulerError"
+    world.pass_time(1.5)
+    assert world.loop.round()
+    assert world.assumed == {"a"}
+
+
+def test_room_that_comes_free_while_a_pod_is_bound_is_told() -> None:
+    world = World()
+    world.arrive("a", "b", "c")
+    for _ in range(3):
+        world.loop.round()
+    assert world.parts()["c"] is Part.UNSCHEDULABLE
+    assert world.told.failures == [("c", "Unschedulable", "0/1 nodes are available: 1 Too many pods")]
+    world.scorer.delete(Kind.PODS, world.cluster.state.pods["a"])
+    assert world.parts()["c"] in (Part.BACKOFF, Part.ACTIVE)
+
+
+class Slow:
+    """Implements PostFilter: every pod takes its time."""
+
+    name = "Slow"
+
+    def __init__(self) -> None:
+        self.world: World
+
+    def post_filter(
+        self, pod: PodInfo, view: ClusterView, filters: Sequence[Filter], rejections: Sequence[Rejection]
+    ) -> Nomination | Status:
+        self.world.seconds += 0.06
+        return Status(Code.UNSCHEDULABLE, self.name, "not yet")
+
+
+def test_a_unit_that_takes_long_is_left_for_what_is_more_important() -> None:
+    slow = Slow()
+    world = World(0, post_filters=(slow,))
+    slow.world = world
+    world.arrive(*(f"low-{i}" for i in range(10)), owner="set")
+    world.loop.round()
+    assert set(world.parts().values()) == {Part.ACTIVE, Part.UNSCHEDULABLE}
+    left = [uid for uid, part in world.parts().items() if part is Part.ACTIVE]
+    assert all(one.attempts == 0 for one in world.queue.waiting() if one.uid in left)
+    world.arrive("high", priority=1000)
+    popped = world.queue.pop(most=1, wait_seconds=0)
+    assert popped is not None
+    assert popped.pods[0].pod.uid == "high"
+
+
+def test_other_policies_wake_everybody() -> None:
+    world = World(0)
+    world.arrive("a")
+    world.loop.round()
+    world.pass_time(30)
+    assert world.parts()["a"] is Part.UNSCHEDULABLE
+    world.policies = object()
+    world.pass_time(1)
+    assert world.parts()["a"] is not Part.UNSCHEDULABLE
+
+
+def test_pods_that_are_kept_out_of_the_queue_are_told_why() -> None:
+    world = World()
+    world.scorer.put(Kind.PODS, member("a", of="train"))
+    world.pass_time(5)
+    assert not world.told.failures
+    world.pass_time(60)
+    ((uid, reason, message),) = world.told.failures
+    assert (uid, reason) == ("a", "Unschedulable")
+    assert "ml/train" in message
+
+
+def test_members_of_a_gang_that_is_late_are_told_so_by_the_attempt_itself() -> None:
+    world = World()
+    world.gangs.replace_groups([group(3, timeout_seconds=0.0)])
+    world.arrive("a", "b", "c", of="train")
+    assert world.loop.round()
+    assert {uid for uid, _, _ in world.told.failures} == {"a", "b", "c"}
+    for _, reason, message in world.told.failures:
+        assert reason == "Unschedulable" and "could not be placed within 0 s" in message and "2 of 3" in message
+
+
+def test_pods_that_wait_by_choice_are_told_once_and_not_that_they_are_unschedulable() -> None:
+    world = World()
+    for start in ("02:40", "02:45", "02:50"):
+        world.pauses["a"] = Status(Code.WAIT, "Valley", f"starts {start}", 10_000.0)
+        world.arrive("a", priority=len(world.pauses["a"].reason))
+        with world.scorer.reading():
+            event = ClusterEvent(EventKind.UNSCHEDULED_POD_CHANGED, pod=world.cluster.state.pods["a"])
+            world.queue.happened(event)
+        world.pass_time(40)
+    assert world.queue.waiting()[0].message == "starts 02:50"
+    assert world.told.pauses == [("a", "Valley", "starts 02:40")]
+    assert world.told.failures == []
+    # Whom nobody wants is forgotten, and whom the gate shuts out for good is told why.
+    world.pauses["a"] = Status(Code.UNRESOLVABLE, "Valley", "no more")
+    world.queue.wake_units([world.queue.waiting()[0].unit])
+    world.pass_time(40)
+    assert world.told.failures == [("a", "Unschedulable", "no more")]
+    assert world.loop._paused == set()
+
+
+def test_a_pod_lost_by_a_mistake_is_found_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    world = World()
+    world.arrive("a")
+    with monkeypatch.context() as broken:
+        broken.setattr(Scheduler, "_act", lambda *_: None)
+        world.loop.round()
+    world.settling.give_back([world.cluster.state.pods["a"]])
+    world.pass_time(61)
+    world.pass_time(20)
+    assert world.loop.round()
+    assert [reserved.pod.uid for reserved, _ in world.bindings.begun] == ["a"]
+
+
+def test_what_comes_soon_after_another_pod_waits_for_more_to_come(monkeypatch: pytest.MonkeyPatch) -> None:
+    world = World(2, options=LoopOptions(gather=30.0))
+    rests: list[float] = []
+
+    def wait(seconds: float) -> bool:
+        rests.append(seconds)
+        world.arrive("b", "c", owner_uid="of-one-controller")
+        return False
+
+    monkeypatch.setattr(world.loop._stopping, "wait", wait)
+    world.arrive("a")
+    assert world.loop.round() and rests == []  # nothing was placed lately
+    assert world.loop.round()
+    assert len(rests) == 1 and 0 < rests[0] <= 30
+    assert world.assumed == {"a", "b", "c"}  # one cycle for both
+    world.arrive("d")
+    assert world.loop.round() and len(rests) == 1  # what waits already is not made to wait

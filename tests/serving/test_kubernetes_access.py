@@ -1,0 +1,337 @@
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Coroutine
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from forecast.errors import InputError
+from scorer.service.app import create_app
+from scorer.service.options import ServiceOptions
+from serving.kubernetes_access import AccessLimits, KubernetesAccess, Verdict
+from tests.scorer.service.app_client import AppClient
+from tests.scorer.service.fake_scorer import FakeScorer
+from tests.serving.made_up_reviews import MadeUpReviews
+
+
+class Clock:
+    now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def reviews() -> MadeUpReviews:
+    return MadeUpReviews()
+
+
+def _nodes(access: KubernetesAccess, token: bytes, address: str = "") -> Coroutine[Any, Any, Verdict]:
+    return access.verdict(token, "get", "/v1/nodes", address)
+
+
+async def _until(condition: Callable[[], bool]) -> None:
+    async with asyncio.timeout(20):
+        while not condition():
+            await asyncio.sleep(0.005)
+
+
+@pytest.mark.parametrize(
+    ("token", "verb", "path", "verdict"),
+    [
+        (b"alices", "get", "/v1/nodes", Verdict.ALLOWED),
+        (b"alices", "post", "/v1/nodes", Verdict.FORBIDDEN),
+        (b"alices", "get", "/v1/nodes/", Verdict.FORBIDDEN),
+        (b"bobs", "get", "/v1/nodes", Verdict.FORBIDDEN),
+        (b"nobodys", "get", "/v1/nodes", Verdict.NOBODY),
+    ],
+)
+def test_the_api_server_decides(reviews: MadeUpReviews, token: bytes, verb: str, path: str, verdict: Verdict) -> None:
+    assert asyncio.run(KubernetesAccess(reviews.ask).verdict(token, verb, path)) is verdict
+
+
+@pytest.mark.parametrize("token", [b"", b"x" * 16_385, "é".encode(), b"\xff"])
+def test_what_cannot_be_a_token_is_not_asked_about(reviews: MadeUpReviews, token: bytes) -> None:
+    assert asyncio.run(_nodes(KubernetesAccess(reviews.ask), token)) is Verdict.NOBODY
+    assert reviews.asked == []
+
+
+def test_a_yes_counts_for_a_minute_and_a_no_for_seconds(reviews: MadeUpReviews) -> None:
+    clock = Clock()
+    access = KubernetesAccess(reviews.ask, clock=clock)
+
+    async def story() -> None:
+        for clock.now in (0.0, 4.9):
+            assert await _nodes(access, b"alices") is Verdict.ALLOWED
+            assert await _nodes(access, b"bobs") is Verdict.FORBIDDEN
+            assert await _nodes(access, b"carols") is Verdict.NOBODY
+        assert sorted(reviews.asked) == ["alice", "alices", "bob", "bobs", "carols"]
+        reviews.users = {"bobs": "bob", "carols": "carol"}
+        reviews.rights = {("bob", "get", "/v1/nodes"), ("carol", "get", "/v1/nodes")}
+        clock.now = 5.1
+        assert await _nodes(access, b"bobs") is Verdict.ALLOWED
+        assert await _nodes(access, b"carols") is Verdict.ALLOWED
+        assert await _nodes(access, b"alices") is Verdict.ALLOWED
+        clock.now = 60.1
+        assert await _nodes(access, b"alices") is Verdict.NOBODY
+
+    asyncio.run(story())
+
+
+def test_without_the_api_server_only_those_known_are_let_in_and_only_for_their_time(
+    reviews: MadeUpReviews, caplog: pytest.LogCaptureFixture
+) -> None:
+    clock = Clock()
+    access = KubernetesAccess(reviews.ask, clock=clock)
+
+    async def story() -> None:
+        assert await _nodes(access, b"alices") is Verdict.ALLOWED
+        reviews.away = True
+        assert await _nodes(access, b"alices") is Verdict.ALLOWED
+        assert await access.verdict(b"alices", "get", "/metrics") is Verdict.UNKNOWN  # never asked while it could be
+        assert await _nodes(access, b"bobs") is Verdict.UNKNOWN
+        clock.now = 60.1
+        assert await _nodes(access, b"alices") is Verdict.UNKNOWN
+        reviews.away = False
+        assert await _nodes(access, b"alices") is Verdict.ALLOWED
+
+    with caplog.at_level(logging.WARNING):
+        asyncio.run(story())
+    assert len(caplog.records) == 2  # at 0 and at 60.1 s: not one per request
+    assert "alices" not in caplog.text and "bobs" not in caplog.text
+
+
+def _metrics(access: KubernetesAccess, token: bytes, address: str = "") -> Coroutine[Any, Any, Verdict]:
+    return access.verdict(token, "get", "/metrics", address)
+
+
+def test_without_the_api_server_prometheus_goes_on_reading_metrics_for_an_hour(reviews: MadeUpReviews) -> None:
+    """Or the alert that the API server is away could never fire."""
+    clock = Clock()
+    access = KubernetesAccess(reviews.ask, clock=clock)
+
+    async def story() -> None:
+        reviews.rights.add(("alice", "post", "/metrics"))
+        for verb, path in (("get", "/metrics"), ("post", "/metrics"), ("get", "/v1/nodes")):
+            assert await access.verdict(b"alices", verb, path) is Verdict.ALLOWED
+        assert await _metrics(access, b"bobs") is Verdict.FORBIDDEN
+        reviews.away = True
+        for clock.now in (60.1, 330.0, 3599.9):
+            assert await _metrics(access, b"alices") is Verdict.ALLOWED
+            assert await _metrics(access, b"bobs") is Verdict.UNKNOWN
+            assert await access.verdict(b"alices", "post", "/metrics") is Verdict.UNKNOWN
+            assert await _nodes(access, b"alices") is Verdict.UNKNOWN
+        clock.now = 3600.1
+        assert await _metrics(access, b"alices") is Verdict.UNKNOWN
+        reviews.away = False
+        assert await _metrics(access, b"alices") is Verdict.ALLOWED
+
+    asyncio.run(story())
+
+
+@pytest.mark.parametrize("path", ["/metrics", "/v1/nodes"])
+def test_a_token_that_is_withdrawn_reads_no_metrics_afterwards(reviews: MadeUpReviews, path: str) -> None:
+    """Wherever that was found out."""
+    clock = Clock()
+    access = KubernetesAccess(reviews.ask, clock=clock)
+
+    async def story() -> None:
+        assert await _metrics(access, b"alices") is Verdict.ALLOWED
+        del reviews.users["alices"]
+        clock.now = 60.1
+        assert await access.verdict(b"alices", "get", path) is Verdict.NOBODY
+        reviews.away = True
+        clock.now = 120.0
+        assert await _metrics(access, b"alices") is Verdict.UNKNOWN
+
+    asyncio.run(story())
+
+
+def test_who_may_read_metrics_no_more_does_not_once_the_api_server_is_away(reviews: MadeUpReviews) -> None:
+    clock = Clock()
+    access = KubernetesAccess(reviews.ask, clock=clock)
+
+    async def story() -> None:
+        assert await _metrics(access, b"alices") is Verdict.ALLOWED
+        reviews.rights.remove(("alice", "get", "/metrics"))
+        clock.now = 60.1
+        assert await _metrics(access, b"alices") is Verdict.FORBIDDEN
+        reviews.away = True
+        clock.now = 120.0
+        assert await _metrics(access, b"alices") is Verdict.UNKNOWN
+
+    asyncio.run(story())
+
+
+def test_a_flood_keeps_prometheus_out_in_a_long_outage_neither(reviews: MadeUpReviews) -> None:
+    clock = Clock()
+    access = KubernetesAccess(reviews.ask, limits=AccessLimits(at_once=2, waiting=10, waiting_of_one=4), clock=clock)
+
+    async def story() -> None:
+        assert await _metrics(access, b"alices", "10.0.0.1") is Verdict.ALLOWED
+        reviews.away = True
+        reviews.hold_made_up.clear()
+        clock.now = 1800.0
+        flood = [
+            asyncio.create_task(_nodes(access, b"made-up-%d" % number, f"10.0.0.{number % 5}")) for number in range(100)
+        ]
+        await _until(lambda: sum(task.done() for task in flood) == 90 and reviews.at_once == 2)
+        assert await _metrics(access, b"alices", "10.0.0.1") is Verdict.ALLOWED
+        reviews.hold_made_up.set()
+        await asyncio.gather(*flood)
+
+    asyncio.run(story())
+
+
+def test_the_same_question_is_asked_once_although_who_asked_first_hangs_up(reviews: MadeUpReviews) -> None:
+    access = KubernetesAccess(reviews.ask)
+
+    async def story() -> None:
+        reviews.hold.clear()
+        first = asyncio.create_task(access.verdict(b"alices", "get", "/v1/nodes"))
+        await _until(lambda: bool(reviews.asked))
+        others = [asyncio.create_task(access.verdict(b"alices", "get", "/v1/nodes")) for _ in range(10)]
+        await asyncio.sleep(0.01)
+        first.cancel()
+        reviews.hold.set()
+        assert set(await asyncio.gather(*others)) == {Verdict.ALLOWED}
+        assert reviews.asked == ["alices", "alice"]
+
+    asyncio.run(story())
+
+
+def test_a_flood_of_one_neighbour_keeps_out_neither_who_is_known_nor_who_is_new(reviews: MadeUpReviews) -> None:
+    limits = AccessLimits(at_once=2, waiting=10, waiting_of_one=4)
+    access = KubernetesAccess(reviews.ask, limits=limits)
+
+    async def story() -> None:
+        assert await _nodes(access, b"alices", "10.0.0.1") is Verdict.ALLOWED
+        reviews.asked.clear()
+        reviews.hold.clear()
+        flood = [
+            asyncio.create_task(access.verdict(b"made-up-%d" % number, "get", "/v1/nodes", "10.0.0.9"))
+            for number in range(500)
+        ]
+        await _until(lambda: sum(task.done() for task in flood) == 496)
+        assert {task.result() for task in flood if task.done()} == {Verdict.BUSY}
+        assert await _nodes(access, b"alices", "10.0.0.1") is Verdict.ALLOWED
+        newcomer = asyncio.create_task(access.verdict(b"bobs", "get", "/v1/nodes", "10.0.0.2"))
+        await _until(lambda: reviews.at_once == 2)
+        reviews.hold.set()
+        assert await newcomer is Verdict.FORBIDDEN
+        await asyncio.gather(*flood)
+        assert sorted(reviews.asked) == ["bob", "bobs", *sorted(name for name in reviews.asked if "made-up" in name)]
+        assert len(reviews.asked) == 4 + 2 and reviews.most_at_once == 2
+        assert await _nodes(access, b"made-up-new", "10.0.0.9") is Verdict.NOBODY  # its places are free again
+
+    asyncio.run(story())
+
+
+def test_a_flood_of_many_neighbours_is_limited_as_a_whole(reviews: MadeUpReviews) -> None:
+    access = KubernetesAccess(reviews.ask, limits=AccessLimits(at_once=2, waiting=10, waiting_of_one=4))
+
+    async def story() -> None:
+        reviews.hold.clear()
+        flood = [
+            asyncio.create_task(access.verdict(b"made-up-%d" % number, "get", "/", f"10.0.0.{number}"))
+            for number in range(100)
+        ]
+        await _until(lambda: sum(task.done() for task in flood) == 90)
+        reviews.hold.set()
+        await asyncio.gather(*flood)
+        assert len(reviews.asked) == 10
+
+    asyncio.run(story())
+
+
+def test_a_flood_does_not_keep_a_token_from_being_reviewed_again(reviews: MadeUpReviews) -> None:
+    clock = Clock()
+    access = KubernetesAccess(reviews.ask, limits=AccessLimits(at_once=2, waiting=10, waiting_of_one=4), clock=clock)
+
+    async def story() -> None:
+        assert await _nodes(access, b"alices", "10.0.0.1") is Verdict.ALLOWED
+        clock.now = 60.1  # what is known of alice has run out
+        reviews.hold_made_up.clear()
+        flood = [
+            asyncio.create_task(_nodes(access, b"made-up-%d" % number, f"10.0.0.{number % 5}")) for number in range(100)
+        ]
+        await _until(lambda: sum(task.done() for task in flood) == 90 and reviews.at_once == 2)
+        assert await _nodes(access, b"bobs", "10.0.0.7") is Verdict.BUSY
+        assert await _nodes(access, b"alices", "10.0.0.1") is Verdict.ALLOWED
+        clock.now = 700.0  # too long ago: like anybody who is new
+        assert await _nodes(access, b"alices", "10.0.0.1") is Verdict.BUSY
+        reviews.hold_made_up.set()
+        await asyncio.gather(*flood)
+
+    asyncio.run(story())
+
+
+def test_familiar_tokens_wait_in_places_that_are_limited_too(reviews: MadeUpReviews) -> None:
+    limits = AccessLimits(waiting=10, waiting_of_one=4, familiar_at_once=3)
+    access = KubernetesAccess(reviews.ask, limits=limits)
+
+    async def story() -> None:
+        assert await _nodes(access, b"alices") is Verdict.ALLOWED
+        reviews.hold.clear()
+        asked = [asyncio.create_task(access.verdict(b"alices", "get", f"/{number}")) for number in range(20)]
+        await _until(lambda: sum(task.done() for task in asked) == 16 and reviews.at_once == 3)
+        reviews.hold.set()
+        await asyncio.gather(*asked)
+        assert reviews.most_at_once == 3
+
+    asyncio.run(story())
+
+
+def test_made_up_tokens_push_out_nobody_who_is_let_in(reviews: MadeUpReviews) -> None:
+    access = KubernetesAccess(reviews.ask, limits=AccessLimits(most=3))
+
+    async def story() -> None:
+        assert await _nodes(access, b"alices") is Verdict.ALLOWED
+        for number in range(20):
+            assert await _nodes(access, b"made-up-%d" % number) is Verdict.NOBODY
+        reviews.away = True
+        assert await _nodes(access, b"alices") is Verdict.ALLOWED
+
+    asyncio.run(story())
+
+
+def test_a_limit_of_nothing_is_refused() -> None:
+    with pytest.raises(InputError, match="at_once is 0"):
+        AccessLimits(at_once=0)
+
+
+def _get(client: AppClient, token: str | None, path: str = "/v1/nodes") -> tuple[int, str]:
+    answer = client.get(path, headers={} if token is None else {"Authorization": f"Bearer {token}"})
+    return answer.status_code, answer.json().get("error", "")
+
+
+def test_the_service_says_what_is_wrong_with_a_token(scorer: FakeScorer, reviews: MadeUpReviews) -> None:
+    app = create_app(scorer, access=KubernetesAccess(reviews.ask))
+    with AppClient(app) as client:
+        assert client.get("/healthz").status_code == client.get("/").status_code == 200
+        assert reviews.asked == []
+        assert _get(client, None) == (401, "a token is needed: send Authorization: Bearer TOKEN")
+        assert reviews.asked == []
+        assert _get(client, "alices")[0] == 200
+        status, error = _get(client, "bobs")
+        assert status == 403 and "this token's user may not get /v1/nodes" in error and "docs/security.md" in error
+        assert _get(client, "nobodys") == (401, "the token is not valid: ask for the current one")
+        assert client.get("/v1/nodes", headers={"Authorization": "Basic YWxpY2VzOg=="}).status_code == 401
+        reviews.away = True
+        answer = client.get("/v1/nodes", headers={"Authorization": "Bearer news"})
+        assert answer.status_code == 503 and answer.headers["retry-after"]
+        assert "securitySchemes" in app.openapi()["components"]
+
+
+def test_a_token_of_a_file_needs_no_review(scorer: FakeScorer, reviews: MadeUpReviews, tmp_path: Path) -> None:
+    path = tmp_path / "tokens"
+    path.write_text("from-the-file")
+    app = create_app(scorer, ServiceOptions(token_files=(path,)), access=KubernetesAccess(reviews.ask))
+    with AppClient(app) as client:
+        assert _get(client, "from-the-file", "/v1/status")[0] == 200
+        assert reviews.asked == []
+        assert _get(client, "alices")[0] == 200
+        assert _get(client, "alices", "/v1/status")[0] == 403

@@ -1,0 +1,98 @@
+from __future__ import annotations
+
+import socket
+import threading
+import time
+from collections.abc import AsyncIterator
+from contextlib import ExitStack
+
+import httpx
+import pytest
+
+from forecast.errors import InputError
+from scorer.service.app import create_app
+from scorer.service.options import ServiceOptions
+from tests.processes.scorer_process import eventually
+from tests.scorer.service.app_client import AppClient
+from tests.scorer.service.fake_scorer import FakeScorer
+from tests.serving.served import served
+
+
+async def _in_parts(*parts: bytes) -> AsyncIterator[bytes]:
+    for part in parts:
+        yield part
+
+
+def test_a_body_is_refused_by_its_announced_length(scorer: FakeScorer) -> None:
+    with AppClient(create_app(scorer, ServiceOptions(max_body_bytes=100))) as client:
+        answer = client.post("/v1/scores", content=b" " * 101)
+        assert answer.status_code == 413 and "larger than 100 bytes" in answer.json()["error"]
+        assert client.post("/v1/scores", content=b" " * 100).status_code == 400  # read, and not JSON
+        unending = client.post("/v1/scores", content=b"", headers={"Content-Length": "9" * 5000})
+        assert unending.status_code == 413
+
+
+def test_a_body_is_counted_where_no_length_is_announced(scorer: FakeScorer) -> None:
+    with AppClient(create_app(scorer, ServiceOptions(max_body_bytes=100))) as client:
+        assert client.post("/v1/scores", content=_in_parts(b" " * 60, b" " * 41)).status_code == 413
+        assert client.post("/v1/scores", content=_in_parts(b" " * 60, b" " * 40)).status_code == 400
+
+
+def test_a_body_that_trickles_in_is_given_up(scorer: FakeScorer) -> None:
+    async def trickle() -> AsyncIterator[bytes]:
+        import asyncio
+
+        while True:
+            yield b" "
+            await asyncio.sleep(0.01)
+
+    with AppClient(create_app(scorer, ServiceOptions(deadline_seconds=0.2))) as client:
+        answer = client.post("/v1/scores", content=trickle())
+    assert answer.status_code == 408 and "did not arrive within 0.2 s" in answer.json()["error"]
+
+
+def test_an_answer_that_takes_too_long_is_given_up(scorer: FakeScorer) -> None:
+    release = threading.Event()
+
+    def wait() -> None:
+        release.wait(20)
+
+    scorer.fail = wait
+    with AppClient(create_app(scorer, ServiceOptions(deadline_seconds=0.2))) as client:
+        answer = client.get("/v1/nodes")
+        assert answer.status_code == 503 and "no answer within 0.2 s" in answer.json()["error"]
+        assert int(answer.headers["retry-after"]) > 0
+        assert client.get("/healthz").status_code == 200
+        release.set()
+        # A busy machine may need more than 0.2 s for an answer, but not for ever.
+        assert eventually(lambda: client.get("/v1/nodes").status_code == 200)
+
+
+def test_more_requests_than_allowed_are_turned_away_but_those_of_open_paths_are_not(scorer: FakeScorer) -> None:
+    scorer.fail = lambda: time.sleep(0.6)
+    with AppClient(create_app(scorer, ServiceOptions(max_concurrent=2))) as client:
+        answers = client.together(
+            *[("GET", "/v1/nodes")] * 5, ("GET", "/healthz"), ("GET", "/readyz"), ("GET", "/page.js")
+        )
+        assert sorted(answer.status_code for answer in answers[:5]) == [200, 200, 503, 503, 503]
+        refused = next(answer for answer in answers if answer.status_code == 503)
+        assert "2 requests are at work" in refused.json()["error"] and int(refused.headers["retry-after"]) > 0
+        assert [answer.status_code for answer in answers[5:]] == [200, 200, 200]
+        assert client.get("/v1/nodes").status_code == 200  # the places were given back
+
+
+@pytest.mark.parametrize("wrong", [{"max_body_bytes": 0}, {"deadline_seconds": -1.0}])
+def test_options_that_cannot_be_are_refused(wrong: dict[str, float]) -> None:
+    with pytest.raises(InputError, match=next(iter(wrong))):
+        ServiceOptions(**wrong)  # type: ignore[arg-type]
+
+
+def test_incomplete_bodies_take_no_place_from_other_requests(scorer: FakeScorer) -> None:
+    with served(create_app(scorer, ServiceOptions(max_concurrent=2))) as url, ExitStack() as stack:
+        where = httpx.URL(url)
+        head = f"POST /v1/scores HTTP/1.1\r\nHost: {where.netloc.decode()}\r\nContent-Type: application/json\r\n"
+        for _ in range(6):
+            incomplete = stack.enter_context(socket.create_connection((where.host, where.port or 80)))
+            incomplete.sendall(f"{head}Content-Length: 100\r\n\r\n{{".encode())
+        for _ in range(3):
+            assert httpx.get(f"{url}/v1/nodes").status_code == 200

@@ -1,0 +1,47 @@
+from __future__ import annotations
+
+import logging
+
+import pytest
+
+from serving.quiet_log import Quiet, QuietLog, quiet_libraries
+
+
+class Clock:
+    now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def test_the_next_line_says_how_many_were_held_back(caplog: pytest.LogCaptureFixture) -> None:
+    clock = Clock()
+    log = QuietLog(logging.getLogger("serving.test"), Quiet(10, clock))
+    for _ in range(5):
+        log.log(logging.WARNING, "%s failed", "it")
+    clock.now = 10
+    log.log(logging.WARNING, "%s failed", "it")
+    assert [record.getMessage() for record in caplog.records] == ["it failed", "it failed (4 more were not logged)"]
+
+
+def test_kinds_are_held_back_apart(caplog: pytest.LogCaptureFixture) -> None:
+    log = QuietLog(logging.getLogger("serving.test"))
+    for kind in ("filter", "bind", "filter"):
+        log.log(logging.WARNING, "%s failed", kind, kind=kind)
+    assert [record.getMessage() for record in caplog.records] == ["filter failed", "bind failed"]
+
+
+def test_texts_that_clients_choose_do_not_become_a_line_each() -> None:
+    quiet = Quiet(10, Clock())
+    assert sum(quiet.held_back(f"text {number}") is not None for number in range(10_000)) == 65
+
+
+@pytest.mark.parametrize("name", ["asyncio", "uvicorn.error"])
+def test_libraries_are_quiet_while_a_server_runs(caplog: pytest.LogCaptureFixture, name: str) -> None:
+    library = logging.getLogger(name)
+    with quiet_libraries():
+        for number in range(100):
+            library.error("Fatal error on transport\ntransport: %d", number)
+    assert len(caplog.records) == 1
+    library.error("Fatal error on transport\ntransport: 100")
+    assert len(caplog.records) == 2

@@ -1,0 +1,52 @@
+from __future__ import annotations
+
+import asyncio
+import gc
+import threading
+import weakref
+from collections.abc import Awaitable, Callable
+
+import pytest
+
+from extender.service.workers import Deadline, Workers
+from serving.threads import in_thread
+
+
+class Body:
+    """Of a request."""
+
+
+def test_work_runs_beside_the_event_loop() -> None:
+    async def test() -> None:
+        assert await in_thread(threading.get_ident) != threading.get_ident()
+
+    asyncio.run(test())
+
+
+def _by_workers(work: Callable[[], None]) -> Awaitable[None]:
+    return Workers(1, "test").run(work, Deadline(10))
+
+
+@pytest.mark.parametrize("run", [in_thread, _by_workers])
+def test_an_error_keeps_nothing_alive(run: Callable[[Callable[[], None]], Awaitable[None]]) -> None:
+    async def route(body: Body) -> None:
+        def work() -> None:
+            raise KeyError(id(body))
+
+        with pytest.raises(KeyError):
+            await run(work)
+
+    async def test() -> None:
+        body = Body()
+        left = weakref.ref(body)
+        await route(body)
+        del body
+        await asyncio.sleep(0.2)  # the thread is idle
+        assert left() is None
+
+    gc.collect()
+    gc.disable()
+    try:
+        asyncio.run(test())
+    finally:
+        gc.enable()

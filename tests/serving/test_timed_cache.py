@@ -1,0 +1,40 @@
+from __future__ import annotations
+
+from serving.timed_cache import TimedCache
+
+
+class Clock:
+    now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def test_an_answer_holds_for_its_time_however_often_it_is_asked_for() -> None:
+    clock = Clock()
+    cache: TimedCache[str, int] = TimedCache(seconds=10, most=5, clock=clock)
+    cache.put("a", 1)
+    for clock.now in (1.0, 9.9):
+        assert cache.get("a") == 1
+    clock.now = 10.0
+    assert cache.get("a") is None
+    assert len(cache) == 0
+    cache.put("a", 2)
+    assert cache.get("a") == 2
+
+
+def test_what_was_asked_for_the_longest_ago_makes_room() -> None:
+    cache: TimedCache[str, int] = TimedCache(seconds=10, most=2, clock=Clock())
+    cache.put("a", 1)
+    cache.put("b", 2)
+    assert cache.get("a") == 1
+    cache.put("c", 3)
+    assert (cache.get("a"), cache.get("b"), cache.get("c"), len(cache)) == (1, None, 3, 2)
+
+
+def test_what_is_forgotten_was_never_put() -> None:
+    cache: TimedCache[str, int] = TimedCache(seconds=10, most=2, clock=Clock())
+    cache.put("a", 1)
+    for _ in range(2):
+        cache.forget("a")
+    assert (cache.get("a"), len(cache)) == (None, 0)
