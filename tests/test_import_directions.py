@@ -9,8 +9,11 @@ from __future__ import annotations
 import ast
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from functools import cache
+from graphlib import TopologicalSorter
 from pathlib import Path
+from typing import Final
 
 import pytest
 
@@ -28,6 +31,25 @@ MAY_IMPORT = {
     "admission": {"admission", "placement", "scorer", "serving", "kube", "forecast"},
 }
 MAY_IMPORT["forecast_scheduler"] = {"forecast_scheduler", *MAY_IMPORT}
+
+LAYERS: Final = {
+    "forecast": "peak_weights predictors",
+    "trainer": "gate history < prometheus run_report < own_history",
+    "kube": "objects < decoding < client tables < binding events",
+    "scorer": "runs scores service < predicted < live < replay",
+    "placement": "index pod_groups virtual_nodes < filters < devices scores < card_types machine_groups topology "
+    "< policies",
+    "extender": "decisions protocol < service",
+    "scheduler": "binding leader_election overcommit queue < cache gangs queues reporting service volumes < preemption "
+    "< cycle profiles",
+    "scheduler.profiles": "job online < gpu",
+    "scheduler.profiles.gpu": "dra fragmentation idle_cpu tide",
+    "scheduler.profiles.job": "cron objects service valley < storm < serverless",
+    "admission": "certificates templates < webhook",
+    "forecast_scheduler": "peaks_report < commands",
+}
+"""Folders of a package, lowest first. A folder imports only from those before a `<`. Files beside the folders are free:
+they hold what all folders use, or put the folders together."""
 
 # `forecast` is pure: it knows no cluster, no metrics server and no HTTP, in either direction.
 FORBIDDEN_IN_FORECAST = {
@@ -100,6 +122,57 @@ def test_a_package_imports_only_what_lies_below_it(package: str) -> None:
 )
 def test_the_check_sees_what_it_should(package: str, source: str, n_offences: int) -> None:
     assert len(offences(package, source, "file.py")) == n_offences
+
+
+@cache
+def modules() -> Mapping[str, tuple[Path, frozenset[str]]]:
+    """Every module of ours with its file and the modules of ours that it imports."""
+    files = {_module_of(file): file for package in MAY_IMPORT for file in sorted((ROOT / package).rglob("*.py"))}
+    return {name: (file, frozenset(_modules_of(file.read_text(), files))) for name, file in files.items()}
+
+
+def _module_of(file: Path) -> str:
+    return ".".join(file.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
+
+
+def _modules_of(source: str, known: Mapping[str, Path]) -> Iterator[str]:
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names if alias.name in known)
+        elif isinstance(node, ast.ImportFrom) and node.module is not None and node.module in known:
+            for alias in node.names:
+                inner = f"{node.module}.{alias.name}"
+                yield inner if inner in known else node.module
+
+
+def test_no_files_import_each_other_in_a_circle() -> None:
+    tuple(TopologicalSorter({name: imported for name, (_, imported) in modules().items()}).static_order())
+
+
+@pytest.mark.parametrize("package", LAYERS)
+def test_a_folder_imports_only_folders_below_it(package: str) -> None:
+    layers = [layer.split() for layer in LAYERS[package].split("<")]
+    height = {folder: n for n, layer in enumerate(layers) for folder in layer}
+    folders = {file.parent.name for file in (ROOT / package.replace(".", "/")).glob("*/__init__.py")}
+    assert set(height) == folders, "name every folder of the package once in LAYERS"
+    wrong = [
+        f"{name} imports {other}"
+        for name, (_, imported) in modules().items()
+        for other in imported
+        if (here := _folder(name, package)) and (there := _folder(other, package)) and here != there
+        if height[there] >= height[here]
+    ]
+    assert not wrong, "\n".join(wrong)
+
+
+def _folder(module: str, package: str) -> str:
+    """The folder of a package that a module is in; "" = in none."""
+    inside = module.removeprefix(package + ".")
+    return (
+        ""
+        if inside == module or modules()[module][0].parent == ROOT / package.replace(".", "/")
+        else inside.partition(".")[0]
+    )
 
 
 def test_the_command_line_starts_without_the_slow_libraries() -> None:
