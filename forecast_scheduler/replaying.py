@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
+import numpy as np
 from rich.table import Table
 
 from forecast.fit import fit
@@ -14,11 +15,12 @@ from forecast_scheduler.scorer_options import scorer_options
 from forecast_scheduler.settings import Settings
 from forecast_scheduler.tables import rules_table
 from scorer.replay.by_scorer import ScorerSetup
+from scorer.replay.doubled_replicas import doubled_replicas
 from scorer.replay.replay import Replay, forecast_with, replay
 from scorer.replay.window import replay_window
 from trainer.history.files import HistoryFiles
 
-__all__ = ["configured_setup", "replay_history", "replay_tables"]
+__all__ = ["configured_setup", "doubled_table", "replay_doubled", "replay_history", "replay_tables"]
 
 
 def replay_history(
@@ -40,6 +42,24 @@ def replay_history(
     pods = files.pod_usage(window.days[0], window.days[-1], progress=progress)
     forecaster = forecast_with(lambda before: fit(before, progress=progress))
     return replay(history, pods, forecaster, at=at, days=days, seed=seed, setup=setup, progress=progress)
+
+
+def replay_doubled(files: HistoryFiles, history: History, played: Replay, *, progress: Progress) -> Replay | None:
+    """The same replay, but two hours before it a third of the services with a fixed replica count got twice as many.
+
+    The model is the one of `played`, which knows nothing of it. Returns None if there is no such service.
+    """
+    window, recording, forecast = played.window, played.recording, played.forecasts["forecast"]
+    fixed = np.flatnonzero(~forecast.autoscaled & ~recording.ending & (recording.replicas_at_start() > 0))
+    model = forecast.model
+    if model is None or not len(fixed):
+        return None
+    pods = files.pod_usage(window.days[0], window.days[-1], progress=progress)
+    chosen = np.random.default_rng(played.seed).permutation(fixed)[: -(-len(fixed) // 3)]
+    changed = doubled_replicas(history, pods, window, chosen)
+    return replay(
+        *changed, forecast_with(lambda _: model), days=window.n_days, seed=played.seed, ladder=False, progress=progress
+    )
 
 
 def configured_setup(settings: Settings) -> ScorerSetup | None:
@@ -75,3 +95,9 @@ def replay_tables(played: Replay) -> list[Table]:
             by_regression=report["by_regression"],
         ),
     ]
+
+
+def doubled_table(played: Replay) -> Table:
+    """The rules on the pods of `replay_doubled`."""
+    title = "What last week cannot know: at 02:00 some services got twice the replicas, each with half the load"
+    return rules_table(played.to_json()["rules"], title=title)

@@ -55,7 +55,7 @@ def demo(
     from forecast.fit import fit
     from forecast_scheduler.history_source import open_history, tell_what_was_cleaned
     from forecast_scheduler.model_store import open_registry
-    from forecast_scheduler.replaying import replay_history, replay_tables
+    from forecast_scheduler.replaying import doubled_table, replay_doubled, replay_history, replay_tables
     from scorer.replay.html import html_report
     from trainer.nightly import train_and_publish
 
@@ -91,7 +91,9 @@ def demo(
     defaults = shell.settings.replay
     with shell.progress() as progress:
         played = replay_history(files, known, at=None, days=defaults.days, seed=defaults.seed, progress=progress)
-    for table in replay_tables(played):
+        doubled = replay_doubled(files, known, played, progress=progress)
+    first, *ladder = replay_tables(played)
+    for table in (first, *([doubled_table(doubled)] if doubled else []), *ladder):
         shell.out.print(table)
     write_json(output / "replay.json", played.to_json())
     write_text(output / "report.html", html_report(played, known))

@@ -8,4 +8,6 @@ playback    recording + rule -> which node each pod lands on
 metrics     recording + nodes -> hot share, spread of peaks, coverage of the bound
 report      the figures of all rules, as JSON
 html        the same with plots, for people
+
+doubled_replicas  history -> another one, in which services were scaled shortly before: last week cannot know it
 """

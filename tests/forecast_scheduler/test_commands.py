@@ -167,6 +167,7 @@ def test_the_demo_goes_all_the_way_and_says_where_the_report_lies(
     assert "shop/Deployment/cart" in said
     assert "yesterday" in said
     assert "last_week" in said
+    assert "What last week cannot know" in said
     assert said.rstrip().splitlines()[-2].endswith(str((output / "report.html").resolve()))
     assert (output / "report.html").exists()
     assert json.loads((output / "replay.json").read_text())["rules"]
