@@ -10,7 +10,7 @@ NEW_ENOUGH := import sys; sys.exit(sys.version_info < (3, 11))
 PYTHON ?= $(shell for python in python3 python3.13 python3.12 python3.11; do \
 	$$python -c "$(NEW_ENOUGH)" 2>/dev/null && { echo $$python; break; }; done)
 SOURCES := $(wildcard forecast trainer kube serving scorer placement extender scheduler admission forecast_scheduler dashboards tests benchmarks)
-# `make bench TRACES=DIR`: the public traces that the figures of the README are measured on; the sample alone without.
+# `make bench TRACES=DIR`: the public traces that docs/benchmarks.md measures on; the sample alone without.
 TRACES ?=
 # `make demo DEMO="--serve-seconds 30"`: the scorer ends by itself, for scripts.
 DEMO ?=
@@ -70,7 +70,7 @@ test-long: $(VENV)/.installed-test  ## the long tests too: soak runs, thousands 
 dashboards: $(VENV)/.installed-test  ## write dashboards, rules and alerts anew from their code
 	$(BIN)/python -m dashboards
 
-bench: $(VENV)/.installed-bench  ## the figures in the README
+bench: $(VENV)/.installed-bench  ## the figures in docs/benchmarks.md
 	$(BIN)/python -m benchmarks.backtest $(if $(TRACES),--traces $(TRACES))
 	$(BIN)/python -m benchmarks.replay --ladder $(if $(TRACES),--traces $(TRACES) --scenarios)
 	$(BIN)/python -m benchmarks.scale

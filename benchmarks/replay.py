@@ -2,7 +2,7 @@
 
     python -m benchmarks.replay                                   the bundled sample
     python -m benchmarks.replay --history DIR [DIR ...]           histories built before
-    python -m benchmarks.replay --traces DIR                      builds the clusters of the README first
+    python -m benchmarks.replay --traces DIR                      builds the clusters of docs/benchmarks.md first
     python -m benchmarks.replay --scenario nightly-jobs           the sample with nights full of CronJobs
 
 All rules of a seed place the same pods in the same order, so differences are paired: the intervals come from drawing
@@ -62,7 +62,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.replay", description=__doc__)
     parser.add_argument("--history", type=Path, nargs="+", help="history directories to replay")
-    parser.add_argument("--traces", type=Path, help="directory of the traces to build the README's clusters from")
+    parser.add_argument("--traces", type=Path, help="directory of the traces that the clusters are built from")
     parser.add_argument("--scenarios", action="store_true", help="with --traces: also every scenario")
     parser.add_argument("--scenario", choices=SCENARIOS, nargs="+", help="only these, played on the sample")
     parser.add_argument("--seeds", type=int, default=5)
