@@ -10,7 +10,7 @@ from pathlib import Path
 __all__ = ["PAGES", "ROOT", "Block", "blocks", "commands", "text_of"]
 
 ROOT = Path(__file__).parents[2]
-PAGES = tuple(sorted([ROOT / "README.md", *(ROOT / "docs").glob("*.md")]))
+PAGES = tuple(sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").glob("*.md")]))
 
 _BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 

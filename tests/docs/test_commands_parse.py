@@ -20,6 +20,7 @@ _INLINE = re.compile(rf"`({_PROGRAM} [^`]*)`")
 _OTHERWISE = re.compile(r" *\| *(?!-)[^\s\]|]+")  # the second of two values
 _SYNOPSIS = re.compile(r"[\[\]|]|\.\.\.")  # of what may be left out, chosen or repeated
 _OPTION = re.compile(r"^--?[a-z][a-z-]*")
+_SCRIPT = re.compile(r"python -m benchmarks\.([a-z_]+)")
 _MAKE = re.compile(r"`make ([a-z][a-z-]*)")
 
 
@@ -36,6 +37,12 @@ def test_make_targets_of_a_page_are_there(page: Path) -> None:
     lines = [line for block in blocks(text) if block.language == "console" for line in commands(block)]
     named = _MAKE.findall(text) + [line.split()[1] for line in lines if line.startswith("make ") and " " in line]
     assert {one for one in named if "=" not in one} <= targets
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_benchmarks_of_a_page_are_there(page: Path) -> None:
+    named = set(_SCRIPT.findall(text_of(page)))
+    assert not [name for name in named if not (ROOT / "benchmarks" / f"{name}.py").exists()]
 
 
 @pytest.mark.parametrize(
