@@ -99,5 +99,5 @@ def replay_tables(played: Replay) -> list[Table]:
 
 def doubled_table(played: Replay) -> Table:
     """The rules on the pods of `replay_doubled`."""
-    title = "What last week cannot know: at 02:00 some services got twice the replicas, each with half the load"
+    title = "What last week cannot know: at 02:00 some services got twice the replicas"
     return rules_table(played.to_json()["rules"], title=title)
