@@ -264,7 +264,7 @@ def _reactive(cluster: _Cluster, slot: int, now: float, needed: float, *, spare:
     """Only what is needed now counts: demand is taken to stay as it is."""
     still = np.full((1, SLOTS_PER_DAY), np.ceil(needed * (1 + spare)))
     demand = _known(cluster, float(cluster.scene.week.starts[slot]), still)
-    options = replace(cluster.options, moves_per_job=10**6, moves_per_day=10**9)
+    options = cluster.options.replace(moves_per_job=10**6, moves_per_day=10**9)
     return decide(cluster.seen(now), demand, now, options, UTC)[0]
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from pydantic import Field
 
-from forecast_scheduler.setting_group import Duration, SettingGroup
+from forecast.setting_group import Duration, SettingGroup
 
 if TYPE_CHECKING:
     from admission.certificates.options import CertificateOptions

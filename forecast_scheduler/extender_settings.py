@@ -7,8 +7,8 @@ from typing import Annotated, ClassVar
 
 from pydantic import Field
 
+from forecast.setting_group import Duration, SettingGroup
 from forecast_scheduler.serving_settings import ServingSettings
-from forecast_scheduler.setting_group import Duration, SettingGroup
 
 __all__ = ["DecisionSettings", "ExtenderSettings", "RemoteScorerSettings"]
 
@@ -19,7 +19,7 @@ class RemoteScorerSettings(SettingGroup):
     """A scorer that runs elsewhere, instead of the one inside."""
 
     url: str | None = None
-    """For instance https://scorer.forecast-scheduler:8080. None: the scorer runs inside."""
+    """For instance https://scorer.forecast-scheduler:8080. None: the scorer runs inside; `--scorer`."""
 
     token_file: Path | None = None
     """File with the bearer token it asks for."""
@@ -38,7 +38,7 @@ class DecisionSettings(SettingGroup):
     """What is written down of each decision (docs/shadow.md)."""
 
     log: str | None = None
-    """File of JSON lines, - for standard output. None: no log."""
+    """File of JSON lines, - for standard output. None: no log; `--decisions`."""
 
     max_bytes: int = Field(default=100 * 2**20, ge=0)
     """The file is rotated at this size; 0: never."""
@@ -59,7 +59,7 @@ class ExtenderSettings(ServingSettings):
     group: ClassVar[str] = "extender"
 
     port: int = Field(default=8888, ge=0, le=65_535)
-    """0: any free one, which is printed."""
+    """0: any free one, which is printed; `--port`."""
 
     max_body_bytes: int = Field(default=4 * 2**20, gt=0)
     """Of a request. All bodies together get 8 times as much memory."""
@@ -74,10 +74,10 @@ class ExtenderSettings(ServingSettings):
     """Profiles of kube-scheduler that ask the extender, by schedulerName; `explain` goes by them."""
 
     shadow: bool = False
-    """Compute and write down what would have been advised, and answer neutrally."""
+    """Compute and write down what would have been advised, and answer neutrally; `--shadow`."""
 
     bind: bool = False
-    """Answer /bind; only where bindVerb is set in the KubeSchedulerConfiguration."""
+    """Answer /bind; only where bindVerb is set in the KubeSchedulerConfiguration; `--bind`."""
 
     score_per_point: float = Field(default=0.2, gt=0, le=100)
     """With the default weights: percent of a node's capacity that one point stands for."""

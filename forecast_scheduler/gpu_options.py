@@ -88,24 +88,5 @@ def offline_pods(settings: GpuSettings, options: DeviceOptions) -> OfflinePods:
 
 
 def tide_options(settings: GpuSettings, *, dry_run: bool) -> TideOptions:
-    """Raises InputError, see TideOptions."""
-    ours = settings.tide
-    return TideOptions(
-        dry_run=dry_run or ours.dry_run,
-        every=ours.every,
-        margin=ours.margin,
-        spread=ours.spread,
-        reserve_gpus=ours.reserve_gpus,
-        half_life=ours.half_life,
-        notice=ours.notice,
-        grace=ours.grace,
-        dwell=ours.dwell,
-        dead_band=ours.dead_band,
-        moves_per_job=ours.moves_per_job,
-        moves_per_day=ours.moves_per_day,
-        take_whole=ours.take_whole,
-        preview_hours=ours.preview_hours,
-        blind_margin=ours.blind_margin,
-        pool_label=ours.pool_label,
-        kinds=tuple(ours.kinds),
-    )
+    """The settings; in a dry run of the whole process the tide is one, too."""
+    return settings.tide.replace(dry_run=dry_run or settings.tide.dry_run)

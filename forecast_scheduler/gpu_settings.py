@@ -6,7 +6,8 @@ from typing import Literal, Self
 
 from pydantic import Field, model_validator
 
-from forecast_scheduler.setting_group import Duration, SettingGroup
+from forecast.setting_group import Duration, SettingGroup
+from scheduler.profiles.gpu.tide.options import TideOptions
 
 __all__ = [
     "BalanceSettings",
@@ -14,7 +15,6 @@ __all__ = [
     "GpuSettings",
     "IdleCpuSettings",
     "MixSettings",
-    "TideSettings",
 ]
 
 
@@ -55,64 +55,6 @@ class DraSettings(SettingGroup):
 
     binding_timeout: Duration = Field(default=600, gt=0, le=86_400)
     """That drivers have, from the allocation on, to make devices with binding conditions ready."""
-
-
-class TideSettings(SettingGroup):
-    """Training that makes room for the inference that is forecast, and grows back (docs/tide.md)."""
-
-    enabled: bool = True
-    """Plan and move; else trainings stay as they are."""
-
-    dry_run: bool = False
-    """Decide and tell, and scale nothing."""
-
-    every: Duration = Field(default=30, ge=1, le=600)
-    """Between two looks."""
-
-    margin: float = Field(default=0.02, ge=0, le=2)
-    """Share by which all inference together may need more than is forecast."""
-
-    spread: float = Field(default=0.05, ge=0, le=2)
-    """Share by which each service may err on its own."""
-
-    reserve_gpus: float = Field(default=0, ge=0)
-    """GPUs of each pool that are left to inference besides."""
-
-    half_life: Duration = Field(default=21_600, ge=60, le=604_800)
-    """In it half of what inference has beyond its forecast now is forgotten."""
-
-    notice: Duration = Field(default=60, ge=0, le=3600)
-    """Beside the checkpoint grace, until drained GPUs are free and inference has started on them."""
-
-    grace: Duration = Field(default=300, ge=0, le=86_400)
-    """So long a training takes to write its checkpoint, where it does not say."""
-
-    dwell: Duration = Field(default=7200, ge=0, le=86_400)
-    """So long a training keeps what it was given."""
-
-    dead_band: float = Field(default=2, ge=0)
-    """GPUs; a training that would grow by less, and not to its full size, does not."""
-
-    moves_per_job: int = Field(default=12, ge=0)
-    """Of one training in a local day; shrinking for inference is never refused."""
-
-    moves_per_day: int = Field(default=500, ge=0)
-    """Of all trainings together."""
-
-    take_whole: bool = True
-    """Trainings that cannot shrink any further are stopped as a whole where inference needs their GPUs."""
-
-    preview_hours: float = Field(default=24, ge=1, le=168)
-    """So far ahead moves are shown."""
-
-    blind_margin: float = Field(default=0.1, ge=0, le=2)
-    """Without a forecast this share of what inference has is left free of training."""
-
-    pool_label: str = ""
-    """Node label by which pools are divided further than by card model; empty: they are not."""
-
-    kinds: list[str] = Field(default_factory=list)
-    """Further workloads that may be scaled: group/version/plural."""
 
 
 class IdleCpuSettings(SettingGroup):
@@ -168,4 +110,4 @@ class GpuSettings(SettingGroup):
     balance: BalanceSettings = BalanceSettings()
     dra: DraSettings = DraSettings()
     idle_cpu: IdleCpuSettings = IdleCpuSettings()
-    tide: TideSettings = TideSettings()
+    tide: TideOptions = TideOptions()

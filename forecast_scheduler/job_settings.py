@@ -6,7 +6,7 @@ from typing import Annotated, Any, Final, Literal, Self
 
 from pydantic import Field, model_validator
 
-from forecast_scheduler.setting_group import Duration, SettingGroup, check_names
+from forecast.setting_group import Duration, SettingGroup, check_names
 
 __all__ = [
     "JobSettings",

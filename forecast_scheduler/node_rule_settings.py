@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field
 
-from forecast_scheduler.setting_group import Duration, SettingGroup
+from forecast.setting_group import Duration, SettingGroup
 from placement.devices.options import MODEL_LABELS
 
 __all__ = [

@@ -7,8 +7,8 @@ from typing import Any
 
 from pydantic import field_validator, model_validator
 
+from forecast.setting_group import SettingGroup
 from forecast_scheduler.policy_place import CONFIG_MAP, namespace_and_name
-from forecast_scheduler.setting_group import SettingGroup
 
 __all__ = ["PolicySettings"]
 
@@ -17,10 +17,10 @@ class PolicySettings(SettingGroup):
     """Policies by pod (docs/policies.md). Neither file nor config_map: the settings apply to all pods."""
 
     file: Path | None = None
-    """YAML file, looked at twice a second; also that of a mounted ConfigMap."""
+    """YAML file, looked at twice a second; also that of a mounted ConfigMap; `--policies FILE`."""
 
     config_map: str | None = None
-    """NAMESPACE/NAME of a ConfigMap, which is watched."""
+    """NAMESPACE/NAME of a ConfigMap, which is watched; `--policies configmap:NAMESPACE/NAME`."""
 
     events: bool = True
     """Tell in events what became of the ConfigMap, and pods that the policy they name is none."""

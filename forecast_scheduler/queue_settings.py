@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from forecast_scheduler.setting_group import SettingGroup
+from forecast.setting_group import SettingGroup
 
 __all__ = ["QueueSettings"]
 

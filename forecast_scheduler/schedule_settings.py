@@ -7,11 +7,11 @@ from typing import Annotated, ClassVar, Self
 from pydantic import Field, field_validator, model_validator
 
 from forecast.errors import InputError
+from forecast.setting_group import Duration, SettingGroup, check_names
 from forecast_scheduler.gpu_settings import GpuSettings
 from forecast_scheduler.job_settings import JobSettings
 from forecast_scheduler.queue_settings import QueueSettings
 from forecast_scheduler.serving_settings import ServingSettings
-from forecast_scheduler.setting_group import Duration, SettingGroup, check_names
 from scheduler.leader_election.election import LeaseTiming
 
 __all__ = [
@@ -74,7 +74,7 @@ class LeaseSettings(SettingGroup):
     """
 
     enabled: bool = True
-    """Take the Lease before anything is written; without it only one replica may run."""
+    """Take the Lease before anything is written; without it only one replica may run; `--leader-elect`."""
 
     namespace: str = Field(default="forecast-scheduler", min_length=1)
     """Of the Lease."""
@@ -128,22 +128,24 @@ class ScheduleSettings(ServingSettings):
     group: ClassVar[str] = "schedule"
 
     port: int = Field(default=8889, ge=0, le=65_535)
-    """0: any free one, which is printed."""
+    """0: any free one, which is printed; `--port`."""
 
     scheduler_name: str = Field(default="forecast-scheduler", min_length=1)
-    """Pods with this schedulerName are placed by the online profile."""
+    """Pods with this schedulerName are placed by the online profile; `--scheduler-name`."""
 
     profiles: list[str] = Field(default_factory=lambda: ["online"], min_length=1)
-    """Profiles that run in this process."""
+    """Profiles that run in this process: online, gpu, job; `--profile`."""
 
     domain: str = "forecast-scheduler"
-    """Pods are only placed on nodes whose label forecast-scheduler.io/domain says this; empty: on those without it."""
+    """Pods are only placed on nodes whose label forecast-scheduler.io/domain says this; empty: on those without it;
+    `--domain`."""
 
     share_nodes: list[str] = Field(default_factory=list)
-    """Further domains whose nodes are shared with another scheduler; an empty text means nodes without the label."""
+    """Further domains whose nodes are shared with another scheduler; an empty text means nodes without the label;
+    `--share-nodes`."""
 
     dry_run: bool = False
-    """Decide and tell, and write nothing to the API server."""
+    """Decide and tell, and write nothing to the API server; `--dry-run`."""
 
     backoff: BackoffSettings = BackoffSettings()
 
@@ -160,7 +162,7 @@ class ScheduleSettings(ServingSettings):
     """Bindings under way at once."""
 
     binding_timeout: Duration = Field(default=10, gt=0, le=120)
-    """So long it is tried to bind a pod; past it the API server is asked what became of it."""
+    """Time in which a pod is bound. If no answer came, the API server is asked what became of it, as long after."""
 
     assume_timeout: Duration = Field(default=60, gt=0, le=300)
     """A pod that was bound but is not seen so by the watch after this time is looked at."""
@@ -175,7 +177,8 @@ class ScheduleSettings(ServingSettings):
     """By resource: share of capacity that a node's predicted peak must not pass, for instance {cpu: 0.9}."""
 
     queues: list[QueueSettings] = Field(default_factory=list)
-    """Queues of pods; jobs that none takes are in the queue `default`, other such pods go by priority and age."""
+    """Queues of pods; jobs that none takes are in the queue `default`, other such pods go by priority and age
+    (docs/queues.md)."""
 
     unqueued_weight: float = Field(default=4, gt=0)
     """Turns of pods that no queue takes beside those of each queue, where they are equally important."""

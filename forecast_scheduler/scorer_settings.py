@@ -7,8 +7,8 @@ from typing import Annotated
 
 from pydantic import Field, field_validator, model_validator
 
+from forecast.setting_group import Duration, SettingGroup
 from forecast_scheduler.serving_settings import ServingSettings
-from forecast_scheduler.setting_group import Duration, SettingGroup
 
 __all__ = ["LadderSettings", "ScorerSettings", "ScoresSettings", "WaterLevelSettings"]
 
@@ -78,7 +78,7 @@ class ScorerSettings(ServingSettings):
     """How `scorer` runs."""
 
     kubeconfig: Path | None = None
-    """None: the cluster this process runs in, else $KUBECONFIG or ~/.kube/config."""
+    """Cluster to follow. None: the one this process runs in, else $KUBECONFIG or ~/.kube/config; `--kubeconfig`."""
 
     deadline: Duration = Field(default=10, gt=0)
     """A request is answered by then, if only with 503."""
@@ -105,10 +105,11 @@ class ScorerSettings(ServingSettings):
     """How often the tables are compared with a rebuild; 0: only when /v1/self-check is asked."""
 
     default_run: Duration = Field(default=600, ge=1, le=366 * 86_400)
-    """How long a pod of a job runs of which nothing is known."""
+    """How long a pod of a job runs of which nothing is known, in all commands (docs/jobs.md)."""
 
     report: Path | None = None
-    """Page that `report --html` writes, offered at /report with a link on the scorer's page; read at every request."""
+    """Page that `report --html` writes, offered at /report with a link on the scorer's page; read at every request
+    (docs/report.md)."""
 
     scores: ScoresSettings = ScoresSettings()
     ladder: LadderSettings = LadderSettings()

@@ -18,12 +18,12 @@ import yaml
 from pydantic import BaseModel, Field, ValidationError
 
 from forecast.errors import InputError
+from forecast.setting_group import Country, SettingGroup, what_is_allowed
 from forecast_scheduler.extender_settings import ExtenderSettings
 from forecast_scheduler.node_rule_settings import NodeRuleSettings
 from forecast_scheduler.policy_settings import PolicySettings
 from forecast_scheduler.schedule_settings import ScheduleSettings
 from forecast_scheduler.scorer_settings import ScorerSettings
-from forecast_scheduler.setting_group import Country, SettingGroup
 from forecast_scheduler.training_settings import PrometheusSettings, TrainSettings
 from forecast_scheduler.webhook_settings import WebhookSettings
 
@@ -47,7 +47,7 @@ class ModelsSettings(SettingGroup):
     """Where models are published and which of them are trusted."""
 
     location: str = "models"
-    """Directory or fsspec URL, for instance s3://bucket/models."""
+    """Where models are published: a directory or any fsspec URL, for instance s3://bucket/models."""
 
     private_key: Path | None = None
     """PEM file with an ed25519 private key; if set, `train` signs what it publishes."""
@@ -73,13 +73,16 @@ class Settings(SettingGroup):
     """All settings. Options of a command win over these."""
 
     history: str | None = None
-    """Directory with usage.parquet and its neighbours; with Prometheus also an fsspec URL. None: see --history."""
+    """Directory of the history, with usage.parquet and its neighbours, if `--history` is not given. A history that
+    grows from Prometheus may be any fsspec URL."""
 
     time_zone: str | None = None
-    """IANA name, for instance Europe/Berlin: when it is evening. None: what history.json says, else UTC."""
+    """IANA name, for instance Europe/Berlin. Local half hours and days are cut by it. None: what history.json says,
+    else UTC."""
 
     holiday_country: Country | None = None
-    """Whose public holidays count: ISO code, for instance DE or DE-BY. None: what history.json says, else none."""
+    """Country whose public holidays have a profile of their own: ISO code, if needed with a subdivision (DE, DE-BY).
+    None: what history.json says, else none."""
 
     models: ModelsSettings = ModelsSettings()
     prometheus: PrometheusSettings = PrometheusSettings()
@@ -175,8 +178,7 @@ def _first_mistake(error: ValidationError, source: str) -> str:
         near = difflib.get_close_matches(path[-1], allowed, n=1)
         hint = f"did you mean {'.'.join([*path[:-1], near[0]])!r}?" if near else f"known keys are {', '.join(allowed)}"
         return f"{source} has the unknown key {key!r}: {hint}"
-    what = mistake["msg"].removeprefix("Value error, ")
-    return f"{source} sets {key!r} to {mistake['input']!r}: {what[:1].lower()}{what[1:]}"
+    return f"{source} sets {key!r} to {mistake['input']!r}: {what_is_allowed(mistake)}"
 
 
 def _keys_of_group(path: list[str]) -> list[str]:

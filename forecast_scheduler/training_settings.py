@@ -9,7 +9,7 @@ from typing import Literal
 
 from pydantic import Field, field_validator
 
-from forecast_scheduler.setting_group import Duration, SettingGroup
+from forecast.setting_group import Duration, SettingGroup
 from trainer.prometheus.queries import Queries
 
 __all__ = ["GateSettings", "PrometheusSettings", "TrainSettings"]
@@ -21,10 +21,11 @@ class PrometheusSettings(SettingGroup):
     """Any server with the Prometheus API: Prometheus, Thanos, Mimir, VictoriaMetrics."""
 
     url: str | None = None
-    """What comes before /api/v1; None: `train` works on the history as it is."""
+    """Server that `train` reads if neither `--prometheus` nor `--history` is given: what comes before /api/v1. None:
+    `train` works on the history as it is."""
 
     days: int = Field(default=28, ge=1, le=400)
-    """How far back the first run reads. Later runs read what is new."""
+    """Days that the first run reads back. Later runs read what is new; `--days`."""
 
     step: Duration = Field(default=300, ge=15, le=3600)
     """Distance of two samples; must divide an hour. Recording rules are evaluated as often."""
@@ -42,13 +43,14 @@ class PrometheusSettings(SettingGroup):
     """Use what `forecast-scheduler rules` had recorded, where it was."""
 
     disk_capacity: float | None = Field(default=None, gt=0)
-    """Bytes/s a node can read and write; Prometheus does not know it. None: assumed, if the history is long enough."""
+    """Bytes/s a node can read and write; Prometheus does not know it. None: assumed, if the history is long enough
+    (docs/model.md)."""
 
     network_capacity: float | None = Field(default=None, gt=0)
     """Bytes/s a node can receive and send; None: the speed of its physical interfaces, else assumed."""
 
     log_capacity: float | None = Field(default=None, gt=0)
-    """Bytes/s a node's log collector can take; None: assumed, if the history is long enough."""
+    """Bytes/s a node's log collector can take. None: assumed, if the history is long enough (docs/model.md)."""
 
     max_samples: int = Field(default=2_000_000, ge=1000)
     """Most points asked for in one query; the server's own limit is query.max-samples."""
@@ -108,7 +110,7 @@ class GateSettings(SettingGroup):
     """When tonight's model may replace the one in use, per resource (docs/train.md)."""
 
     worse_than_current: float = Field(default=0.02, ge=0)
-    """Share by which its loss may exceed that of the model in use."""
+    """Share by which the loss of a resource may exceed that of the model in use."""
 
     lowest_coverage: float = Field(default=0.85, ge=0, le=1)
     """Least share of peaks that its 0.95 bounds must have held."""
@@ -129,22 +131,23 @@ class TrainSettings(SettingGroup):
     """How long a run that was killed keeps others out. Running ones renew it."""
 
     metrics_file: Path | None = None
-    """Figures for the textfile collector of node-exporter."""
+    """File of figures for the textfile collector of node-exporter; `--metrics`."""
 
     pushgateway: str | None = None
-    """URL of a Pushgateway that gets the same figures."""
+    """URL of a Pushgateway that gets the same figures; `--pushgateway`."""
 
     peaks_report: Path | None = None
     """Page of predicted against actual peaks, written after each run (docs/report.md); see also scorer.report."""
 
     backend: str | None = None
-    """Where per-series work runs, a backend of joblib: loky (processes here), dask. None: in this process."""
+    """Backend of joblib that runs per-series work: loky (processes here), threading, dask. None: this process;
+    `--backend`."""
 
     jobs: int = Field(default=-1, ge=-1)
-    """Pieces of work at once with a backend; -1: as many as it offers."""
+    """Pieces of work at once with a backend; -1: as many as it offers; `--jobs`."""
 
     dask_scheduler: str | None = None
-    """Address of an existing Dask cluster, for instance tcp://dask:8786; with backend dask."""
+    """Address of an existing Dask cluster, for instance tcp://dask:8786; with backend dask; `--dask-scheduler`."""
 
     @field_validator("jobs")
     @classmethod

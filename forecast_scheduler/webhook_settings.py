@@ -14,7 +14,7 @@ __all__ = ["WebhookSettings"]
 
 
 class WebhookSettings(ServingSettings):
-    """How `webhook` runs (docs/webhook.md)."""
+    """How `webhook` runs (docs/webhook.md). It needs `tls_cert` and `tls_key`, or `certificates.managed`."""
 
     group: ClassVar[str] = "webhook"
 
@@ -22,13 +22,13 @@ class WebhookSettings(ServingSettings):
     """Listen beyond this machine without asking who asks: API servers show neither token nor certificate by default."""
 
     port: int = Field(default=8443, ge=0, le=65_535)
-    """0: any free one, which is printed."""
+    """0: any free one, which is printed; `--port`."""
 
     max_concurrent: int = Field(default=256, gt=0)
     """Requests at work at once; more are turned away with 503, and failurePolicy decides."""
 
     kubeconfig: Path | None = None
-    """Which API server to follow. None: the cluster this runs in, else kubectl's default."""
+    """Cluster to follow. None: the one this process runs in, else $KUBECONFIG or ~/.kube/config; `--kubeconfig`."""
 
     statuses: bool = True
     """Write the statuses of templates and bindings, and watch pods for the figures in them."""

@@ -38,12 +38,11 @@ def test_defaults_are_those_of_the_options() -> None:
     assert mix_options(ours) == MixOptions()
     assert dra_options(ours) == DraOptions()
     assert idle_cpu_options(ours, dry_run=False) == IdleCpuOptions()
-    assert tide_options(ours, dry_run=False) == TideOptions()
 
 
 def test_what_is_set_gets_there() -> None:
     assert idle_cpu_options(settings(idle_cpu={"memory_per_gpu": 2}), dry_run=True).memory_per_gpu == 2 * 2**30
-    assert tide_options(settings(tide={"grace": "10m"}), dry_run=True).dry_run
+    assert settings(tide={"grace": "10m"}).tide == TideOptions(grace=600)
 
 
 @pytest.mark.parametrize("is_dry_run", [False, True])

@@ -1,75 +1,80 @@
-"""Settings of the tide between inference and training."""
+"""Settings of the tide: `schedule.gpu.tide`."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from pydantic import Field, field_validator
 
-from forecast.errors import InputError
-from placement.limits import within
+from forecast.setting_group import Duration, SettingGroup
 
 __all__ = ["TideOptions"]
 
 
-@dataclass(frozen=True, slots=True)
-class TideOptions:
-    """
-    dry_run       : decide and tell, write nothing
-    every         : seconds between looks
-    margin        : share by which all inference together may need more than is forecast
-    spread        : share by which each service may err on its own; services' errors add as their squares do
-    reserve_gpus  : GPUs of each pool that are left to inference besides
-    half_life     : seconds in which half of what inference has beyond its forecast now is forgotten
-    notice        : seconds beside the checkpoint grace until drained GPUs are free and inference has started on them
-    grace         : seconds that a training takes to write its checkpoint, where it does not say
-    dwell         : seconds that a training keeps what it was given: it grows only into room that lasts so long, and
-                    one that shrinks shrinks by what it would have to give up in that time
-    dead_band     : GPUs; a training that would grow by less, and not to its full size, does not
-    moves_per_job : a local day; growing stops one move short of it, which is kept for shrinking. Shrinking for
-                    inference is never refused
-    moves_per_day : the same of all trainings together
-    take_whole    : trainings that cannot shrink any further are stopped as a whole where inference needs their GPUs
-    preview_hours : so far ahead moves are shown; demand is for a week
-    blind_margin  : without a usable forecast no training pod is placed into the last GPUs: this share of what
-                    inference has is left free
-    pool_label    : node label by whose values pools are divided further than by card model; '' = they are not
-    kinds         : further workloads that may be scaled, group/version/plural, found by the label of the tide
-    """
+class TideOptions(SettingGroup):
+    """Training makes room for the inference that is forecast, and grows back (docs/tide.md)."""
+
+    enabled: bool = True
+    """Plan and move trainings. If false, trainings stay as they are."""
 
     dry_run: bool = False
-    every: float = 30.0
-    margin: float = 0.02
-    spread: float = 0.05
-    reserve_gpus: float = 0.0
-    half_life: float = 6 * 3600.0
-    notice: float = 60.0
-    grace: float = 300.0
-    dwell: float = 7200.0
-    dead_band: float = 2.0
-    moves_per_job: int = 12
-    moves_per_day: int = 500
-    take_whole: bool = True
-    preview_hours: float = 24.0
-    blind_margin: float = 0.1
-    pool_label: str = ""
-    kinds: tuple[str, ...] = ()
+    """Decide and report, and scale nothing."""
 
-    def __post_init__(self) -> None:
-        within("every", self.every, 1.0, 600.0)
-        within("margin", self.margin, 0.0, 2.0)
-        within("spread", self.spread, 0.0, 2.0)
-        within("reserve_gpus", self.reserve_gpus, 0.0, 1e6)
-        within("half_life", self.half_life, 60.0, 7 * 86_400.0)
-        within("notice", self.notice, 0.0, 3600.0)
-        within("grace", self.grace, 0.0, 86_400.0)
-        within("dwell", self.dwell, 0.0, 86_400.0)
-        within("dead_band", self.dead_band, 0.0, 1e6)
-        within("moves_per_job", self.moves_per_job, 0, 1e6)
-        within("moves_per_day", self.moves_per_day, 0, 1e9)
-        within("preview_hours", self.preview_hours, 1.0, 168.0)
-        within("blind_margin", self.blind_margin, 0.0, 2.0)
-        for kind in self.kinds:
+    every: Duration = Field(default=30, ge=1, le=600)
+    """Time between two plans."""
+
+    margin: float = Field(default=0.02, ge=0, le=2)
+    """Share by which all inference together may need more than the forecast."""
+
+    spread: float = Field(default=0.05, ge=0, le=2)
+    """Share by which each service may need more on its own. The errors of services add as their squares do."""
+
+    reserve_gpus: float = Field(default=0, ge=0, le=1e6)
+    """GPUs of each pool that are left to inference in addition."""
+
+    half_life: Duration = Field(default=21_600, ge=60, le=604_800)
+    """Time in which half of what inference holds above its forecast now is forgotten."""
+
+    notice: Duration = Field(default=60, ge=0, le=3600)
+    """Time in addition to the checkpoint grace until drained GPUs are free and inference has started on them."""
+
+    grace: Duration = Field(default=300, ge=0, le=86_400)
+    """Time that a training needs to write its checkpoint, if the training does not say."""
+
+    dwell: Duration = Field(default=7200, ge=0, le=86_400)
+    """Time that a training keeps what it was given. It grows only into room that lasts so long. A training that shrinks
+    gives up at once what it would have to give up in that time."""
+
+    dead_band: float = Field(default=2, ge=0, le=1e6)
+    """GPUs. A training that would grow by less, and not to its full size, does not grow."""
+
+    moves_per_job: int = Field(default=12, ge=0, le=1_000_000)
+    """Moves of one training in a local day. Growing stops one move short of it, which is kept for shrinking. Shrinking
+    for inference is never refused."""
+
+    moves_per_day: int = Field(default=500, ge=0, le=1_000_000_000)
+    """Moves of all trainings together in a local day, by the same rule."""
+
+    take_whole: bool = True
+    """Stop a training as a whole if it cannot shrink any further and inference needs its GPUs."""
+
+    preview_hours: float = Field(default=24, ge=1, le=168)
+    """Hours ahead for which moves are shown. Demand is known for a week."""
+
+    blind_margin: float = Field(default=0.1, ge=0, le=2)
+    """Share of what inference holds that stays free of training while no usable forecast is there."""
+
+    pool_label: str = ""
+    """Node label that divides pools further than the card model does. Empty: none."""
+
+    kinds: tuple[str, ...] = ()
+    """Further workloads that may be scaled, as group/version/plural. They are found by the label of the tide."""
+
+    @field_validator("kinds")
+    @classmethod
+    def _named_in_full(cls, kinds: tuple[str, ...]) -> tuple[str, ...]:
+        for kind in kinds:
             if kind.count("/") != 2 or not all(kind.split("/")):
-                raise InputError(f"kinds names {kind!r}: write group/version/plural, such as kubeflow.org/v1/mpijobs")
+                raise ValueError(f"{kind!r} is no kind: write group/version/plural, such as kubeflow.org/v1/mpijobs")
+        return kinds
 
     def lead(self, grace: float | None) -> float:
         """Seconds from when a training is to shrink until its GPUs are free: it may be seen one look late. grace: as it

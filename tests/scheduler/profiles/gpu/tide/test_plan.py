@@ -47,7 +47,7 @@ def test_a_rise_in_steps_is_one_move_and_not_one_for_each() -> None:
     """What would have to go within the dwell time goes at once."""
     ahead = demand([8, 10, 12, 12, 14, 14] + [14] * ALL_DAY)
     assert levels([training()], ahead, NOON + SLOT - 60) == [2]
-    assert levels([training()], ahead, NOON + SLOT - 60, replace(PLAIN, dwell=0.0)) == [3]
+    assert levels([training()], ahead, NOON + SLOT - 60, PLAIN.replace(dwell=0.0)) == [3]
 
 
 def test_training_grows_into_what_lasts_and_not_into_what_does_not() -> None:
@@ -65,8 +65,8 @@ def test_growing_waits_for_dwell_dead_band_and_pods_that_wait() -> None:
     assert levels([training(replicas=3, moved=NOON - 3599.0, moves=1)], free) == [3]
     assert levels([training(replicas=3, moved=NOON - 3600.0, moves=1)], free) == [4]
     assert levels([training(replicas=3, waiting=True)], free) == [3]
-    assert levels([training(replicas=3)], free, options=replace(PLAIN, dead_band=3.0)) == [3]
-    assert levels([training(replicas=3, most=4)], free, options=replace(PLAIN, dead_band=3.0)) == [4]
+    assert levels([training(replicas=3)], free, options=PLAIN.replace(dead_band=3.0)) == [3]
+    assert levels([training(replicas=3, most=4)], free, options=PLAIN.replace(dead_band=3.0)) == [4]
     assert levels([training(replicas=0, least=0)], free) == [0], "its owner has switched it off"
     assert levels([training(replicas=0, least=0, taken=True)], free) == [4]
 
@@ -110,8 +110,8 @@ def test_who_is_stopped_first_elastic_then_less_important_then_younger() -> None
     everyone = [old, young, low, elastic]
     found = [levels(everyone, demand([16 - 4 * left] * ALL_DAY)) for left in (4, 3, 2, 1, 0)]
     assert found == [[2, 2, 2, 2], [2, 2, 2, 0], [2, 2, 0, 0], [2, 0, 0, 0], [0, 0, 0, 0]]
-    assert levels(everyone, demand([16] * ALL_DAY), options=replace(PLAIN, take_whole=False)) == [2, 2, 2, 2]
-    _, lacking = decide(everyone, demand([10] * ALL_DAY), NOON, replace(PLAIN, take_whole=False), UTC)
+    assert levels(everyone, demand([16] * ALL_DAY), options=PLAIN.replace(take_whole=False)) == [2, 2, 2, 2]
+    _, lacking = decide(everyone, demand([10] * ALL_DAY), NOON, PLAIN.replace(take_whole=False), UTC)
     assert lacking.tolist() == [10.0]
 
 
@@ -123,7 +123,7 @@ def test_no_more_are_stopped_than_are_needed() -> None:
 
 
 def test_the_cap_holds_growing_back_and_never_shrinking() -> None:
-    capped = replace(PLAIN, moves_per_job=4)
+    capped = PLAIN.replace(moves_per_job=4)
     free, tight = demand([4] * ALL_DAY), demand([12] * ALL_DAY)
     fresh = training(replicas=2, moved=NOON - 7200, moves=2)
     spent = replace(fresh, moves=3)
@@ -139,7 +139,7 @@ def test_the_cap_holds_growing_back_and_never_shrinking() -> None:
 
 
 def test_the_cap_of_all_together() -> None:
-    capped = replace(PLAIN, moves_per_day=3)
+    capped = PLAIN.replace(moves_per_day=3)
     many = [training(f"a/Job/{n}", gpus=1.0, replicas=1, most=2) for n in range(6)]
     made = moves(many, demand([0] * ALL_DAY), options=capped)
     assert len(made) == 2, "one is kept for shrinking"
@@ -148,7 +148,7 @@ def test_the_cap_of_all_together() -> None:
 
 
 def test_the_day_of_the_cap_is_the_local_one() -> None:
-    capped, free = replace(PLAIN, moves_per_job=2), demand([4] * ALL_DAY)
+    capped, free = PLAIN.replace(moves_per_job=2), demand([4] * ALL_DAY)
     spent = training(replicas=2, moved=NOON - 4 * 3600, moves=2)
     tokyo = ZoneInfo("Asia/Tokyo")
     at = NOON + 4 * 3600  # 01:00 of the next day in Tokyo
@@ -159,7 +159,7 @@ def test_the_day_of_the_cap_is_the_local_one() -> None:
 def test_the_last_move_of_a_day_lasts_the_day() -> None:
     """Else the evening needs one more, and the next hour again."""
     rising = demand([9] * 4 + [11] * 8 + [14] * ALL_DAY)
-    options = replace(PLAIN, moves_per_job=4)
+    options = PLAIN.replace(moves_per_job=4)
     assert levels([training(moved=NOON - 7200, moves=0)], rising, options=options) == [3]
     assert levels([training(moved=NOON - 7200, moves=3)], rising, options=options) == [1]
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from dataclasses import fields
 from pathlib import Path
 
 import pytest
@@ -32,7 +31,7 @@ def documented() -> dict[str, object]:
     return said
 
 
-@pytest.mark.parametrize("name", [field.name for field in fields(TideOptions)])
+@pytest.mark.parametrize("name", list(TideOptions.model_fields))
 def test_every_setting_is_in_the_doc_with_its_default(name: str) -> None:
     default, said = getattr(TideOptions(), name), documented()[name]
     if isinstance(said, str) and said:

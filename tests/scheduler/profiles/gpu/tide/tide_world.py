@@ -122,7 +122,7 @@ class World:
         **options: Any,
     ) -> None:
         self.clock = Clock(moment(hour))
-        self.scorer, self.options = Scorer(clock=self.clock), replace(OPTIONS, **options)
+        self.scorer, self.options = Scorer(clock=self.clock), OPTIONS.replace(**options)
         self.scorer.follow(lambda: (True, self.clock.now, {}))
         self.queue, self.metrics = Queue(), TideMetrics()
         self.told: list[tuple[str, str, str]] = []
