@@ -27,7 +27,7 @@ OTHER_KUBERNETES = $(shell $(BIN)/python -c "from tests.servers.control_plane.bi
 	print(*(one for one in VERSIONS if one != kubernetes_version()))")
 PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: help setup setup-bench demo cluster dashboards test test-together audit lint types test-long bench clean
+.PHONY: help setup setup-bench demo cluster dashboards settings test test-together audit lint types test-long bench clean
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(firstword $(MAKEFILE_LIST)) | expand -t 14
@@ -69,6 +69,9 @@ test-long: $(VENV)/.installed-test  ## the long tests too: soak runs, thousands 
 
 dashboards: $(VENV)/.installed-test  ## write dashboards, rules and alerts anew from their code
 	$(BIN)/python -m dashboards
+
+settings: $(VENV)/.installed-test  ## write docs/settings.md anew from the settings classes
+	$(BIN)/python -m forecast_scheduler.settings_page
 
 bench: $(VENV)/.installed-bench  ## the figures in docs/benchmarks.md
 	$(BIN)/python -m benchmarks.backtest $(if $(TRACES),--traces $(TRACES))

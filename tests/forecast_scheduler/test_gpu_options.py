@@ -76,7 +76,6 @@ def test_what_cannot_work_is_refused(changed: dict[str, Any]) -> None:
         ("balance", "gpu-placement.md"),
         ("dra", "dra.md"),
         ("idle_cpu", "idle-cpu.md"),
-        ("tide", "tide.md"),
     ],
 )
 def test_the_page_of_a_group_names_its_settings(group: str, page: str) -> None:
