@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from placement.card_types.listed_cards import ListedCards
 from placement.filters.filter import Filter
-from placement.node_rules import NodeRuleOptions
+from placement.node_rule_options import NodeRuleOptions
 from placement.policies.policy import Policy
 from scorer.policy import ScoringPolicy
 

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from extender.options import ExtenderOptions
 from extender.remote_scores import RemoteScorer
 from extender.service.options import ServiceOptions
 from forecast_scheduler.extender_settings import ExtenderSettings
-from forecast_scheduler.node_rule_options import node_rule_options
 from forecast_scheduler.scorer_options import scorer_options
 from forecast_scheduler.scorer_settings import ScorerSettings
 from forecast_scheduler.serving_access import hosts_of
 from forecast_scheduler.settings import Settings
-from placement.node_rules import NodeRuleOptions
+from placement.node_rule_options import NodeRuleOptions
 from placement.policies.compiling import PolicyDefaults
 from placement.policies.filter_choice import (
     FilterOptions,
@@ -50,19 +47,19 @@ def extender_options(whole: Settings) -> ExtenderOptions:
 def extender_rules(whole: Settings) -> NodeRuleOptions:
     """The rules about nodes, but for topology: gangs and zones are not the extender's."""
     without = TopologyOptions(gangs=False, node_topologies=False)
-    return replace(node_rule_options(whole.node_rules), topology=without)
+    return whole.node_rules.replace(topology=without)
 
 
 def filter_options(whole: Settings) -> FilterOptions:
     """What the filters go by; policies may say otherwise."""
-    settings, rules = whole.extender, node_rule_options(whole.node_rules)
+    settings, rules = whole.extender, whole.node_rules
     return FilterOptions(
         domain=settings.domain,
         daemons=tuple(settings.daemon_schedulers),
         highest_peaks=settings.highest_peaks,
         standard=tuple(settings.standard_filters),
         predicts=settings.scorer.url is None,
-        groups=rules.groups,
+        groups=rules.machine_groups,
         cards=rules.cards,
         devices=rules.devices,
     )

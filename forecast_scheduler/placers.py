@@ -13,7 +13,6 @@ from typing import Final
 from forecast_scheduler.extender_options import policy_defaults
 from forecast_scheduler.gpu_options import idle_cpu_options, offline_pods
 from forecast_scheduler.job_options import serverless_options
-from forecast_scheduler.node_rule_options import device_options
 from forecast_scheduler.schedule_options import schedule_policy_defaults
 from forecast_scheduler.settings import Settings
 from kube.objects.objects import PodInfo
@@ -100,7 +99,7 @@ def _job_placer(settings: Settings, name: str, policies: Policies, virtual: Virt
 
 def _gpu_placer(settings: Settings, name: str, policies: Policies) -> Placer:
     ours = settings.schedule.gpu
-    devices = device_options(settings.node_rules)
+    devices = settings.node_rules.devices
     offline = offline_pods(ours, devices)
     plain = idle_cpu_options(ours, dry_run=True).plain_pods
     cards = ListedCards(CardOptions(without_cards=Protection.HARD), devices)

@@ -6,7 +6,6 @@ from typing import Final
 
 from forecast.errors import InputError
 from forecast_scheduler.gpu_options import offline_pods
-from forecast_scheduler.node_rule_options import node_rule_options
 from forecast_scheduler.schedule_settings import ScheduleSettings
 from forecast_scheduler.scorer_options import scorer_options
 from forecast_scheduler.serving_access import hosts_of
@@ -63,12 +62,12 @@ def _there_is() -> str:
 def schedule_policy_defaults(settings: Settings) -> PolicyDefaults:
     """What policies leave out, they have from here."""
     scorer, ours = scorer_options(settings), settings.schedule
-    rules = node_rule_options(settings.node_rules)
+    rules = settings.node_rules
     options = FilterOptions(
         domain=ours.domain,
         shared=tuple(ours.share_nodes),
         highest_peaks=ours.highest_peaks,
-        groups=rules.groups,
+        groups=rules.machine_groups,
         cards=rules.cards,
         devices=rules.devices,
         is_offline=offline_pods(ours.gpu, rules.devices).is_offline,

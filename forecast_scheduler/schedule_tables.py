@@ -13,8 +13,6 @@ from kubernetes.client import ApiClient
 
 from forecast_scheduler.gpu_tables import GpuTables, gpu_tables
 from forecast_scheduler.job_tables import JobTables, job_tables
-from forecast_scheduler.node_rule_options import node_rule_options
-from forecast_scheduler.node_rule_settings import NodeRuleSettings
 from forecast_scheduler.queue_tables import QueueTables, latest_starts, queue_tables
 from forecast_scheduler.schedule_options import gang_options, gap_options
 from forecast_scheduler.schedule_settings import ScheduleSettings
@@ -25,6 +23,7 @@ from placement.filters.filter import ClusterView
 from placement.filters.node_resources_fit import NodeResourcesFit
 from placement.importance import priority_of
 from placement.index.index import INDEXED_KINDS, PlacementIndex
+from placement.node_rule_options import NodeRuleOptions
 from placement.node_rules import NodeRules, node_rules
 from placement.pod_groups.group_apis import APIS, GroupApi
 from scheduler.binding.session import ApiSession
@@ -98,7 +97,7 @@ class ScheduleTables:
 
 
 def schedule_tables(
-    scorer: Scorer, settings: ScheduleSettings, rule_settings: NodeRuleSettings, session: ApiSession | None = None
+    scorer: Scorer, settings: ScheduleSettings, rule_options: NodeRuleOptions, session: ApiSession | None = None
 ) -> ScheduleTables:
     """Attached to the tables of the scorer, which has not read its cluster yet. Raises InputError, see job_options.
 
@@ -126,8 +125,7 @@ def schedule_tables(
                 clock=scorer.clock,
             )
             scorer.attach((), gangs)
-        options = node_rule_options(rule_settings)
-        rules = node_rules(cluster, options, gangs, clock=scorer.clock, class_resources=class_resources)
+        rules = node_rules(cluster, rule_options, gangs, clock=scorer.clock, class_resources=class_resources)
         for follower in rules.followers():
             scorer.attach((), follower)
         colocation = schedule_colocation(scorer, settings)

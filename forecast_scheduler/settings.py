@@ -20,12 +20,12 @@ from pydantic import BaseModel, Field, ValidationError
 from forecast.errors import InputError
 from forecast.setting_group import Country, SettingGroup, what_is_allowed
 from forecast_scheduler.extender_settings import ExtenderSettings
-from forecast_scheduler.node_rule_settings import NodeRuleSettings
 from forecast_scheduler.policy_settings import PolicySettings
 from forecast_scheduler.schedule_settings import ScheduleSettings
 from forecast_scheduler.scorer_settings import ScorerSettings
 from forecast_scheduler.training_settings import PrometheusSettings, TrainSettings
 from forecast_scheduler.webhook_settings import WebhookSettings
+from placement.node_rule_options import NodeRuleOptions
 
 __all__ = ["ENVIRONMENT_PREFIX", "ModelsSettings", "ReplaySettings", "Settings", "load_settings", "with_options"]
 
@@ -91,7 +91,7 @@ class Settings(SettingGroup):
     scorer: ScorerSettings = ScorerSettings()
     extender: ExtenderSettings = ExtenderSettings()
     schedule: ScheduleSettings = ScheduleSettings()
-    node_rules: NodeRuleSettings = NodeRuleSettings()
+    node_rules: NodeRuleOptions = NodeRuleOptions()
     policies: PolicySettings = PolicySettings()
     webhook: WebhookSettings = WebhookSettings()
 

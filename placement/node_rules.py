@@ -21,36 +21,23 @@ from kubernetes.client import ApiClient
 from kube.client.kubernetes_contract import Subscription
 from kube.client.kubernetes_source import ResourceSource, source_of
 from kube.objects.objects import PodInfo
-from placement.card_types.options import CardOptions
 from placement.card_types.plugins import CardPlugins, card_plugins
 from placement.devices.device_table import Choose, DeviceTable
 from placement.devices.filter import GpuDevices
-from placement.devices.options import DeviceOptions
 from placement.filters.annotations import MACHINE_GROUP
 from placement.filters.filter import ClusterView, Filter
-from placement.machine_groups.options import GroupOptions
 from placement.machine_groups.plugins import GroupPlugins, group_plugins
+from placement.node_rule_options import NodeRuleOptions
 from placement.plugins import NodePreference
 from placement.pod_groups.gangs import Gangs
 from placement.policies.policy import Policies
 from placement.topology.decoding import node_resource_topologies
 from placement.topology.members import FiltersOf
-from placement.topology.options import TopologyOptions
 from placement.topology.plugins import TopologyPlugins, topology_plugins
 from scorer.assuming import AssumingCluster
 from scorer.follower import Follower
 
-__all__ = ["NodeRuleOptions", "NodeRules", "node_rules"]
-
-
-@dataclass(frozen=True, slots=True)
-class NodeRuleOptions:
-    """The settings say the same under node_rules."""
-
-    devices: DeviceOptions = field(default_factory=DeviceOptions)
-    cards: CardOptions = field(default_factory=CardOptions)
-    groups: GroupOptions = field(default_factory=GroupOptions)
-    topology: TopologyOptions = field(default_factory=TopologyOptions)
+__all__ = ["NodeRules", "node_rules"]
 
 
 @dataclass(slots=True)
@@ -188,7 +175,7 @@ def node_rules(
         devices=devices,
         device_filter=GpuDevices(devices, class_resources),
         cards=card_plugins(state, devices, options.cards, clock=clock),
-        groups=group_plugins(state, options.groups, devices, clock=clock),
+        groups=group_plugins(state, options.machine_groups, devices, clock=clock),
         topology=topology_plugins(state, devices, gangs, profile_filters, options.topology, clock=clock),
         profile_filters=profile_filters,
     )

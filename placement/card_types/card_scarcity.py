@@ -107,7 +107,7 @@ class CardScarcity:
         if not rows:
             nothing = np.zeros(len(models))
             return nothing, nothing.copy(), nothing.copy()
-        now, half_life = self._clock(), self.options.half_life_seconds
+        now, half_life = self._clock(), self.options.half_life
         accepts = np.array([fits for _, fits in rows])
         recent = np.array([one.recent(now, half_life) for one, _ in rows])
         sitting = np.array([one.sitting for one, _ in rows], dtype=np.float64)

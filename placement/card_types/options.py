@@ -1,12 +1,13 @@
-"""What is kept for whom among types of cards; the settings say the same under node_rules.cards."""
+"""Settings of types of cards: `node_rules.cards`."""
 
 from __future__ import annotations
 
-import math
-from dataclasses import dataclass
 from enum import Enum
+from typing import Annotated
 
-from forecast.errors import InputError
+from pydantic import Field
+
+from forecast.setting_group import Duration, Off, SettingGroup
 
 __all__ = ["CardOptions", "Even", "Protection"]
 
@@ -27,37 +28,33 @@ class Even(Enum):
     ALL = "all"  # also, for pods that name none, all that are equally scarce
 
 
-@dataclass(frozen=True, slots=True)
-class CardOptions:
-    """
-    protection        : of scarce cards from pods that do not ask for them
-    rare_types        : types that are always the scarcest, whatever the cluster says
-    rare_from         : with HARD: scarcity, 0..1, from which on a type is rare
-    band              : width of a class of scarcity, 0..1: types of one class are the same to pods that name none.
-                        Wide, so that there are two: among few nodes fragmentation has little choice
-    half_life_seconds : after this time what was wanted once, and no longer is, counts half
-    without_cards     : of nodes with cards from pods that ask for none: they come last, or are not for them
-    even              : for which pods the pressure of types is kept even
-    pressure_band     : so much more of its supply may be wanted of one type than of another before that one comes first
+class CardOptions(SettingGroup):
+    """What is kept for whom among types of cards (docs/card-types.md)."""
 
-    Raises InputError.
-    """
+    protection: Annotated[Protection, Off] = Protection.SOFT
+    """Protection of scarce cards from pods that name no type. soft: less scarce cards come first. hard: scarce cards
+    are not for such pods."""
 
-    protection: Protection = Protection.SOFT
     rare_types: tuple[str, ...] = ()
-    rare_from: float = 0.8
-    band: float = 0.8
-    half_life_seconds: float = 6 * 3600.0
-    without_cards: Protection = Protection.SOFT
-    even: Even = Even.NAMED
-    pressure_band: float = 0.2
+    """Types that are always the scarcest, whatever the cluster says."""
 
-    def __post_init__(self) -> None:
-        if not 0 < self.rare_from <= 1:
-            raise InputError(f"rare_from is {self.rare_from}: a scarcity above 0 and at most 1 is needed, such as 0.8")
-        if not 0.01 <= self.band <= 1:
-            raise InputError(f"band is {self.band}: a share from 0.01 to 1 is needed, such as 0.8")
-        if not 0 <= self.pressure_band <= 1:
-            raise InputError(f"pressure_band is {self.pressure_band}: a share from 0 to 1 is needed, such as 0.2")
-        if not (math.isfinite(self.half_life_seconds) and self.half_life_seconds > 0):
-            raise InputError(f"half_life_seconds is {self.half_life_seconds}: make it more than 0")
+    rare_from: float = Field(default=0.8, gt=0, le=1)
+    """Scarcity from which on a type is rare, with `protection: hard`."""
+
+    band: float = Field(default=0.8, ge=0.01, le=1)
+    """Width of a class of scarcity: types of one class are the same to pods that name none. Wide, so that there are two
+    classes: among few nodes fragmentation has little choice."""
+
+    half_life: Duration = Field(default=21_600, gt=0)
+    """Time after which what was wanted once, and no longer is, counts half."""
+
+    without_cards: Annotated[Protection, Off] = Protection.SOFT
+    """Protection of nodes with cards from pods that ask for none. off: as any other node. soft: these nodes come last.
+    hard: these nodes are not for such pods."""
+
+    even: Annotated[Even, Off] = Even.NAMED
+    """Pods for which the pressure of types is kept even: none, those that name several types, or all."""
+
+    pressure_band: float = Field(default=0.2, ge=0, le=1)
+    """Difference of pressure that does not matter: share of its supply by which one type may be wanted more than
+    another before the other one comes first."""

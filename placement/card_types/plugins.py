@@ -40,6 +40,6 @@ def card_plugins(
     clock: Callable[[], float] = time.time,
 ) -> CardPlugins:
     """Under the lock of the tables. clock: unix seconds."""
-    demand = CardDemand(state, devices, half_life_seconds=options.half_life_seconds, clock=clock)
+    demand = CardDemand(state, devices, half_life_seconds=options.half_life, clock=clock)
     scarcity = CardScarcity(devices, demand, options, clock=clock)
     return CardPlugins(demand, scarcity, CardTypes(devices, scarcity), CardCollector(scarcity))

@@ -21,7 +21,6 @@ from placement.filters.found import found
 from placement.index.node_labels import LabelColumn
 from placement.machine_groups.lending import may_still_borrow
 from placement.machine_groups.membership import Membership, Standing, asks_to_borrow
-from placement.machine_groups.options import GroupOptions
 
 __all__ = ["MachineGroup"]
 
@@ -50,7 +49,7 @@ class MachineGroup:
         membership : rules of groups; None = all of them are anybody's who names them
         is_wanted  : whether owners wait for machines of a group, which lends nothing then (GroupUse)
         """
-        self.membership, self._is_wanted = membership or Membership(GroupOptions()), is_wanted
+        self.membership, self._is_wanted = membership or Membership(()), is_wanted
 
     def filter(self, pod: PodInfo, view: ClusterView) -> Sequence[Rejection]:
         """Evaluated per distinct group."""

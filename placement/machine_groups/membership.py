@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from enum import IntEnum
+from functools import lru_cache
 from typing import Final
 
 import numpy as np
@@ -12,7 +13,7 @@ from forecast.arrays import Ints
 from kube.objects.objects import ANNOTATION_PREFIX, PodInfo
 from placement.filters.annotations import MACHINE_GROUP, names_in
 from placement.index.node_labels import LabelColumn
-from placement.machine_groups.options import Borrow, Group, GroupOptions, GroupOwner
+from placement.machine_groups.options import Borrow, Group, GroupOwner
 
 __all__ = ["BORROW", "Membership", "Standing", "asks_to_borrow"]
 
@@ -35,14 +36,14 @@ class Standing(IntEnum):
 class Membership:
     """The rules of the groups, looked up by name."""
 
-    def __init__(self, options: GroupOptions) -> None:
-        self._groups = {group.name: group for group in options.groups}
-        self._lenders = tuple(group for group in options.groups if group.borrow is Borrow.IDLE)
-        self._implied = tuple(group for group in options.groups if group.implied)
+    def __init__(self, groups: Sequence[Group]) -> None:
+        self._groups = {group.name: group for group in groups}
+        self._lenders = tuple(group for group in groups if group.borrow is Borrow.IDLE)
+        self._implied = tuple(group for group in groups if group.implied)
 
     def rule(self, name: str) -> Group:
         """Of the group of this name; one that is not listed is anybody's who names it."""
-        return self._groups.get(name) or Group(name)
+        return self._groups.get(name) or _unlisted(name)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -87,6 +88,11 @@ class Membership:
     @staticmethod
     def _may_name(pod: PodInfo, group: Group) -> bool:
         return not group.owners or _is_owners(pod, group.owners)
+
+
+@lru_cache(maxsize=4096)  # asked for every group of nodes and pod: validating a new one each time would cost more
+def _unlisted(name: str) -> Group:
+    return Group(name=name)
 
 
 def asks_to_borrow(pod: PodInfo) -> bool:

@@ -1,15 +1,18 @@
-"""Machine groups that have owners; groups that are not listed are anybody's who names them."""
+"""Settings of machine groups that have owners: `node_rules.machine_groups`. Groups that are not listed are for any pod
+that names them."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from enum import Enum
+from typing import Self
 
-from forecast.errors import InputError
+from pydantic import Field, model_validator
+
+from forecast.setting_group import SettingGroup
 from kube.objects.pod_shape import IDENTITY_LABELS
 
-__all__ = ["Borrow", "Group", "GroupOptions", "GroupOwner"]
+__all__ = ["Borrow", "Group", "GroupOwner"]
 
 
 class Borrow(Enum):
@@ -19,71 +22,59 @@ class Borrow(Enum):
     IDLE = "idle"  # what the owners leave free, as long as these do not want it
 
 
-@dataclass(frozen=True, slots=True)
-class GroupOwner:
-    """Pods of these namespaces that have all of these labels; what is not given is not asked.
+class GroupOwner(SettingGroup):
+    """Pods of one of the namespaces that have all of the labels. At least one of both is given.
 
     Whoever may create pods chooses their labels: namespaces keep people apart, labels only keep order among them.
-
-    Raises InputError.
     """
 
     namespaces: tuple[str, ...] = ()
-    labels: Mapping[str, str] = field(default_factory=dict)
+    """Any of them. Empty: all namespaces."""
 
-    def __post_init__(self) -> None:
+    labels: Mapping[str, str] = Field(default_factory=dict)
+    """All of them. Not labels by which a controller tells its own pods apart."""
+
+    @model_validator(mode="after")
+    def _says_who(self) -> Self:
         if not (self.namespaces or self.labels):
-            raise InputError("an owner of a machine group has neither namespaces nor labels: name one of them")
+            raise ValueError("an owner of a machine group has neither namespaces nor labels: name one of them")
         if telling := sorted(IDENTITY_LABELS & self.labels.keys()):
-            raise InputError(
+            raise ValueError(
                 f"an owner of a machine group has the label {telling[0]!r}, by which a controller tells its own pods "
                 "apart: choose one that all pods of the owner share"
             )
+        return self
 
 
-@dataclass(frozen=True, slots=True)
-class Group:
-    """One machine group: the nodes with the label MACHINE_GROUP: name.
-
-    owners       : whose pods may name it; none = anybody's
-    only         : pods that name it go nowhere else; false = to other nodes, too, once it is full
-    implied      : pods of its owners that name no group count as if they named it
-    borrow       : whether pods of others may be there
-    borrow_below : these need a lower priority than this, which pods of the owners should have at least: who comes back
-                   for what was lent gets it by preemption
-    keep_free    : share of the group, 0..1, that is never lent: of its devices, its CPU and what else a pod requests
-
-    Raises InputError.
-    """
+class Group(SettingGroup):
+    """A machine group with rules of its own (docs/machine-groups.md)."""
 
     name: str
+    """Value of the node label forecast-scheduler.io/machine-group, without commas."""
+
     owners: tuple[GroupOwner, ...] = ()
+    """Owners whose pods may name the group. Empty: any pod may."""
+
     only: bool = True
+    """Pods that name the group go nowhere else. If false, they go to other nodes, too, once the group is full."""
+
     implied: bool = False
+    """Pods of the owners that name no group count as if they named this one. Needs `owners`."""
+
     borrow: Borrow = Borrow.NEVER
+    """idle: pods of others may use what the owners leave free."""
+
     borrow_below: int = 0
-    keep_free: float = 0.0
+    """Pods that borrow need a lower priority than this. Pods of the owners should have at least this priority: they
+    take back by preemption what was lent."""
 
-    def __post_init__(self) -> None:
+    keep_free: float = Field(default=0, ge=0, le=1)
+    """Share of the group that is never lent: of its devices, its CPU and what else a pod requests."""
+
+    @model_validator(mode="after")
+    def _can_be_named(self) -> Self:
         if not self.name or "," in self.name or self.name != self.name.strip():
-            raise InputError(f"{self.name!r} cannot name a machine group: use the value of the nodes' label, no commas")
-        if not 0 <= self.keep_free <= 1:
-            raise InputError(f"keep_free of machine group {self.name!r} is {self.keep_free}: give a share from 0 to 1")
+            raise ValueError(f"{self.name!r} cannot name a machine group: use the value of the nodes' label, no commas")
         if self.implied and not self.owners:
-            raise InputError(f"machine group {self.name!r} is implied and has no owners: say whose pods it is for")
-
-
-@dataclass(frozen=True, slots=True)
-class GroupOptions:
-    """groups: those with rules of their own.
-
-    Raises InputError.
-    """
-
-    groups: tuple[Group, ...] = ()
-
-    def __post_init__(self) -> None:
-        names = [group.name for group in self.groups]
-        twice = sorted({name for name in names if names.count(name) > 1})
-        if twice:
-            raise InputError(f"machine group {twice[0]!r} is given twice: say all of it in one place")
+            raise ValueError(f"machine group {self.name!r} is implied and has no owners: say whose pods it is for")
+        return self

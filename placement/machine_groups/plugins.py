@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from kube.tables.state import ClusterState
@@ -11,7 +11,7 @@ from placement.devices.device_table import DeviceTable
 from placement.machine_groups.machine_group import MachineGroup
 from placement.machine_groups.membership import Membership
 from placement.machine_groups.metrics import GroupCollector
-from placement.machine_groups.options import GroupOptions
+from placement.machine_groups.options import Group
 from placement.machine_groups.preference import MachineGroupOrder
 from placement.machine_groups.use import GroupUse
 
@@ -35,13 +35,13 @@ class GroupPlugins:
 
 def group_plugins(
     state: ClusterState,
-    options: GroupOptions,
+    groups: Sequence[Group],
     devices: DeviceTable | None = None,
     *,
     clock: Callable[[], float] = time.time,
 ) -> GroupPlugins:
     """Under the lock of the tables. devices: None = nobody keeps account of cards; clock: unix seconds."""
-    membership = Membership(options)
+    membership = Membership(groups)
     use = GroupUse(state, membership, devices, clock=clock)
     order = MachineGroupOrder(membership)
     return GroupPlugins(use, MachineGroup(membership, is_wanted=use.is_wanted), order, GroupCollector(use))

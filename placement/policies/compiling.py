@@ -11,10 +11,10 @@ from kube.decoding.constraint_decoding import label_selector
 from kube.decoding.wire_scheduling import LabelSelectorJson, RequirementJson
 from kube.objects.constraints import LabelSelector
 from placement.card_types.listed_cards import ListedCards
-from placement.card_types.options import CardOptions, Protection
+from placement.card_types.options import Protection
 from placement.filters.filter import Filter
 from placement.filters.predicted_peak import PredictedPeak
-from placement.policies.document import CardsSpec, PolicyDocument, PolicySpec, RuleSpec, ScoresSpec, SelectorSpec
+from placement.policies.document import PolicyDocument, PolicySpec, RuleSpec, ScoresSpec, SelectorSpec
 from placement.policies.filter_choice import (
     FilterOptions,
     card_rule,
@@ -143,16 +143,10 @@ def _filter_options(spec: PolicySpec, options: FilterOptions, place: str) -> Fil
         peaks = spec.highest_peaks
         for resource in peaks:
             _check_resource(resource, f"{place}.highest_peaks.{resource}")
-    cards = options.cards if spec.cards is None else _cards(spec.cards, options.cards)
+    cards = options.cards
+    if spec.cards is not None:
+        cards = cards.replace(**spec.cards.model_dump(exclude_none=True))
     return replace(options, highest_peaks=dict(peaks), cards=cards)
-
-
-def _cards(spec: CardsSpec, options: CardOptions) -> CardOptions:
-    return replace(
-        options,
-        protection=options.protection if spec.protection is None else Protection(spec.protection),
-        without_cards=options.without_cards if spec.without_cards is None else Protection(spec.without_cards),
-    )
 
 
 def _filters(spec: PolicySpec, options: FilterOptions, place: str) -> tuple[Filter, ...]:

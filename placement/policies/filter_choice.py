@@ -17,7 +17,7 @@ from placement.filters.filter import Filter
 from placement.filters.predicted_peak import PredictedPeak
 from placement.machine_groups.machine_group import MachineGroup
 from placement.machine_groups.membership import Membership
-from placement.machine_groups.options import GroupOptions
+from placement.machine_groups.options import Group
 from placement.policies.mistakes import way_out
 
 __all__ = [
@@ -55,7 +55,7 @@ class FilterOptions:
     predicts: bool = True
     shared: tuple[str, ...] = ()
     daemons: tuple[str, ...] = ()
-    groups: GroupOptions = field(default_factory=GroupOptions)
+    groups: Sequence[Group] = ()
     cards: CardOptions = field(default_factory=CardOptions)
     devices: DeviceOptions = field(default_factory=DeviceOptions)
     is_offline: Callable[[PodInfo], bool] = lambda pod: False

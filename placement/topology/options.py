@@ -1,30 +1,23 @@
-"""What can be set about topology; the settings say the same under node_rules.topology."""
+"""Settings of topology: `node_rules.topology`."""
 
 from __future__ import annotations
 
-import math
-from dataclasses import dataclass
+from pydantic import Field
 
-from forecast.errors import InputError
+from forecast.setting_group import Duration, SettingGroup
 
 __all__ = ["TopologyOptions"]
 
 
-@dataclass(frozen=True, slots=True)
-class TopologyOptions:
-    """
-    gangs           : whether the topology annotations of PodGroups are heeded
-    node_topologies : whether NodeResourceTopology objects are read, where they are installed
-    settle_seconds  : after a pod has started, until what its node publishes is taken to include it even if nothing was
-                      published since. Twice as long as exporters wait at most by default
-
-    Raises InputError.
-    """
+class TopologyOptions(SettingGroup):
+    """Gangs close together, and cards with fast links (docs/topology.md)."""
 
     gangs: bool = True
-    node_topologies: bool = True
-    settle_seconds: float = 120.0
+    """Heed the topology annotations of PodGroups."""
 
-    def __post_init__(self) -> None:
-        if not (math.isfinite(self.settle_seconds) and self.settle_seconds >= 0):
-            raise InputError(f"settle_seconds of topology is {self.settle_seconds} s: it must be 0 or above")
+    node_topologies: bool = True
+    """Read NodeResourceTopology objects, if they are installed."""
+
+    settle: Duration = Field(default=120, ge=0)
+    """Time after the start of a pod from which what its node publishes is taken to include the pod, even if nothing was
+    published since. Twice as long as exporters wait at most by default."""

@@ -6,7 +6,7 @@
 A node publishes seconds after its kubelet has chosen, and which zone it chose nobody knows before: pods that were given
 to it since count in every zone, as in scheduler-plugins' over-reserving cache
 (pkg/noderesourcetopology/cache/overreserve.go). A pod is included once something was published after it had started, or
-has started `settle_seconds` ago: its resources are set aside before its containers start.
+has started `settle` ago: its resources are set aside before its containers start.
 
 Everything is called under the lock of the tables.
 """
@@ -168,7 +168,7 @@ class ZoneTable(NodesAndPodsOnly):
                 self._write(one.node)
                 self._may_have_grown = True
         now = self._clock()
-        if now >= self._next_look or now < self._next_look - self._options.settle_seconds - 1.0:
+        if now >= self._next_look or now < self._next_look - self._options.settle - 1.0:
             self._settle_by_time(now)
 
     def tick(self) -> None:
@@ -230,7 +230,7 @@ class ZoneTable(NodesAndPodsOnly):
 
     def _includes(self, node: str, started: float) -> bool:
         """Whether what the node published includes a pod that started then (unix seconds)."""
-        by_time = self._clock() - self._options.settle_seconds
+        by_time = self._clock() - self._options.settle
         return started <= max(by_time, self._published.get(node, -math.inf) - _BEHIND)
 
     def _settle(self, node: str, latest: float) -> None:
@@ -242,7 +242,7 @@ class ZoneTable(NodesAndPodsOnly):
 
     def _settle_by_time(self, now: float) -> None:
         self._next_look = now + 1.0
-        limit = now - self._options.settle_seconds
+        limit = now - self._options.settle
         over = [(uid, pod) for uid, pod in self._unsettled.items() if pod.started is not None and pod.started <= limit]
         for uid, pod in over:
             self._drop(uid, pod)

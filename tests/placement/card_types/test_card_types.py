@@ -164,7 +164,7 @@ def test_who_accepts_every_model_there_is_makes_none_scarce() -> None:
 
 
 def test_scarcity_fades_when_the_pods_are_gone() -> None:
-    world = scarce(half_life_seconds=3600.0)
+    world = scarce(half_life=3600.0)
     for i in range(6):
         world.delete(f"a-{i}")
     assert world.look()[A100] == 0.75
@@ -268,7 +268,7 @@ def test_metrics_say_the_latest() -> None:
 
 
 @pytest.mark.parametrize(
-    "wrong", [{"rare_from": 0}, {"rare_from": 1.1}, {"band": 0}, {"pressure_band": -1}, {"half_life_seconds": 0}]
+    "wrong", [{"rare_from": 0}, {"rare_from": 1.1}, {"band": 0}, {"pressure_band": -1}, {"half_life": 0}]
 )
 def test_options_that_cannot_be(wrong: dict[str, float]) -> None:
     with pytest.raises(InputError, match=next(iter(wrong))):

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
 from pathlib import Path
 
 from kube.objects.objects import ANNOTATION_PREFIX
 from placement.card_types.metrics import CardCollector
-from placement.card_types.options import CardOptions, Even, Protection
 from placement.card_types.wishes import GPU_TYPE_PREFERRED
 from placement.filters.annotations import GPU_TYPE
 from tests.placement.card_types.card_world import CardWorld
@@ -23,7 +21,3 @@ def test_every_metric_is_listed() -> None:
 def test_names_that_people_write_are_those_of_the_code() -> None:
     for annotation in (GPU_TYPE, GPU_TYPE_PREFERRED):
         assert f"`{annotation.removeprefix(ANNOTATION_PREFIX)}`" in DOC
-    for word in (*Protection, *Even):
-        assert f"`{word.value}`" in DOC
-    for option in fields(CardOptions):
-        assert f"| `{option.name.removesuffix('_seconds')}` |" in DOC

@@ -23,7 +23,7 @@ def wanted(demand: CardDemand) -> dict[Wish, tuple[int, int]]:
 def recent(world: CardWorld, *required: str) -> float:
     """Of pods that require these types."""
     found = [one for one in world.demand.wanted() if one.wish == Wish(required)]
-    return sum(one.recent(world.now, world.card_options.half_life_seconds) for one in found)
+    return sum(one.recent(world.now, world.card_options.half_life) for one in found)
 
 
 def test_pods_count_that_name_types_and_want_cards() -> None:
@@ -47,7 +47,7 @@ def test_pods_count_that_name_types_and_want_cards() -> None:
 
 
 def test_what_was_wanted_fades_by_halves() -> None:
-    world = CardWorld(NODES, half_life_seconds=HOUR)
+    world = CardWorld(NODES, half_life=HOUR)
     world.put(typed("p", "A100", n=4), typed("q", "A100", n=4))
     world.delete("p")
     assert recent(world, "A100") == 8000

@@ -88,19 +88,21 @@ def test_soft_rejects_nothing_and_says_what_comes_last() -> None:
     assert soft.last(pod(None, {GPU: 1}), VIEW).tolist() == [False, True, False, False, False]
     assert not soft.last(pod("A100", {GPU: 1}), VIEW).any()
     assert passing(soft, pod("T4", {GPU: 1}), VIEW) == {"t4"}
-    off = ListedCards(CardOptions(Protection.OFF, ("A100",), without_cards=Protection.OFF))
+    off = ListedCards(CardOptions(protection=Protection.OFF, rare_types=("A100",), without_cards=Protection.OFF))
     assert not off.filter(pod(), VIEW) and not off.last(pod(), VIEW).any()
 
 
 def test_rare_types_are_kept_for_pods_that_name_them() -> None:
-    tested = ListedCards(CardOptions(Protection.HARD, ("A100",)))
+    tested = ListedCards(CardOptions(protection=Protection.HARD, rare_types=("A100",)))
     others = {"plain", "a10", "t4", "shared"}
 
     assert passing(tested, pod(None, {GPU: 1}), VIEW) == passing(tested, pod(), VIEW) == others
     assert passing(tested, pod("A100", {GPU: 1}), VIEW) == {"a100"}
     assert passing(tested, pod("T4", {GPU: 1}), VIEW) == {"t4"}
     assert passing(tested, pod(None, {GPU: 1}, preferred="A100"), VIEW) == others | {"a100"}
-    free_to_go = ListedCards(CardOptions(Protection.HARD, ("A100",), without_cards=Protection.OFF))
+    free_to_go = ListedCards(
+        CardOptions(protection=Protection.HARD, rare_types=("A100",), without_cards=Protection.OFF)
+    )
     assert passing(free_to_go, pod(), VIEW) == others | {"a100"}
 
 
@@ -122,6 +124,6 @@ def test_offline_pods_and_members_of_a_pod_group_are_not_kept_apart() -> None:
 
 def test_pods_of_a_daemon_set_go_everywhere() -> None:
     agent = replace(pod("V100"), owner=Owner("DaemonSet", "agent"))
-    strict = ListedCards(CardOptions(Protection.HARD, ("A100",), without_cards=Protection.HARD))
+    strict = ListedCards(CardOptions(protection=Protection.HARD, rare_types=("A100",), without_cards=Protection.HARD))
 
     assert not strict.filter(agent, VIEW) and not strict.last(agent, VIEW).any()

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
 from pathlib import Path
 
 from placement.devices import filter as device_filter
 from placement.devices.annotations import GPU_INDEX, MOST_DEVICES, sharing_annotations
 from placement.devices.demand import GPU_MILLI
 from placement.devices.metrics import DeviceCollector
-from placement.devices.options import DeviceOptions
 from tests.placement.devices.device_world import DeviceWorld
 
 DOC = (Path(__file__).parents[3] / "docs" / "gpu-devices.md").read_text()
@@ -18,15 +16,6 @@ DOC = (Path(__file__).parents[3] / "docs" / "gpu-devices.md").read_text()
 def test_every_metric_is_listed() -> None:
     for family in DeviceCollector(DeviceWorld().table).collect():
         assert f"`{family.name}" in DOC
-
-
-def test_every_setting_is_listed_with_its_default() -> None:
-    defaults = DeviceOptions()
-    for field in fields(DeviceOptions):
-        assert f"\n| `{field.name}` | " in DOC
-        value = getattr(defaults, field.name)
-        for text in value if isinstance(value, tuple) else [str(value).lower()]:
-            assert text in DOC
 
 
 def test_what_pods_say_and_are_told_is_named() -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 from kube.objects.objects import NodeInfo, PodInfo
 from placement.filters.catalogue import standard_filters
-from placement.machine_groups.options import Group, GroupOptions
+from placement.machine_groups.options import Group
 from placement.machine_groups.plugins import group_plugins
 from tests.placement.card_types.card_world import CardWorld
 from tests.placement.devices.device_world import card_node, card_pod
@@ -49,7 +49,7 @@ class GroupWorld(CardWorld):
 
     def __init__(self, nodes: Iterable[NodeInfo], pods: Iterable[PodInfo] = (), *groups: Group) -> None:
         super().__init__(nodes, pods)
-        made = group_plugins(self.state, GroupOptions(groups), self.table, clock=lambda: self.now)
+        made = group_plugins(self.state, groups, self.table, clock=lambda: self.now)
         self.use, self.filter, self.order = made.use, made.filter, made.order
         self.cluster.listeners.append(self.use.apply)
         self.filters = (*standard_filters(), self.filter)

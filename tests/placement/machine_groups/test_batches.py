@@ -17,7 +17,7 @@ from tests.placement.machine_groups.group_world import KEY, GroupWorld, group_no
 
 MODELS = ("A100", "T4", "V100")
 KEPT = 0.25
-LENDS = Group("g", (GroupOwner(("own",)),), only=False, borrow=Borrow.IDLE, keep_free=KEPT)
+LENDS = Group(name="g", owners=(GroupOwner(namespaces=("own",)),), only=False, borrow=Borrow.IDLE, keep_free=KEPT)
 
 NODES = st.lists(
     st.tuples(st.sampled_from([None, "g", "h"]), st.sampled_from(MODELS), st.integers(0, 4)), min_size=1, max_size=8

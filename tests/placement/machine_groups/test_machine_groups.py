@@ -14,7 +14,8 @@ from kube.objects.objects import PodInfo
 from placement.cluster_events import ClusterEvent, EventKind
 from placement.feasibility import verdict
 from placement.machine_groups.metrics import GroupCollector
-from placement.machine_groups.options import Borrow, Group, GroupOptions, GroupOwner
+from placement.machine_groups.options import Borrow, Group, GroupOwner
+from placement.node_rule_options import NodeRuleOptions
 from placement.plugins import Hint, NodePreference
 from placement.policies.filter_choice import FilterOptions, chosen_filters
 from scheduler.cycle.dependence import is_asked_once
@@ -30,7 +31,10 @@ KEPT = Verdict.no("node(s) belonged to a machine group that keeps what it has le
 
 SEARCH = GroupOwner(namespaces=("search",))
 NODES = [group_node("plain"), group_node("ours", "search"), group_node("ads", "ads"), group_node("open", "open")]
-GROUPS = (Group("search", (SEARCH,)), Group("ads", (GroupOwner(("ads", "bids"), {"team": "ads"}),)))
+GROUPS = (
+    Group(name="search", owners=(SEARCH,)),
+    Group(name="ads", owners=(GroupOwner(namespaces=("ads", "bids"), labels={"team": "ads"}),)),
+)
 
 
 @pytest.mark.parametrize(
@@ -56,20 +60,20 @@ GROUPS = (Group("search", (SEARCH,)), Group("ads", (GroupOwner(("ads", "bids"), 
 def test_only_owners_may_name_a_group(pod: PodInfo, expected: list[Verdict]) -> None:
     world = GroupWorld(NODES, (), *GROUPS)
     assert list(verdicts(world.filter, pod, world.view).values()) == expected
-    (made,) = (one for one in chosen_filters(FilterOptions(groups=GroupOptions(GROUPS))) if one.name == "MachineGroup")
+    (made,) = (one for one in chosen_filters(FilterOptions(groups=GROUPS)) if one.name == "MachineGroup")
     assert list(verdicts(made, pod, world.view).values()) == expected
 
 
 def test_owners_that_may_leave_go_to_their_own_first() -> None:
     nodes = [group_node("plain", cpu=4.0), group_node("ours", "search", cpu=4.0)]
     for only, expected in ((True, {"ours": 4}), (False, {"ours": 4, "plain": 4})):
-        world = GroupWorld(nodes, (), Group("search", (SEARCH,), only=only))
+        world = GroupWorld(nodes, (), Group(name="search", owners=(SEARCH,), only=only))
         placed = world.place([of_team(f"p-{i}", "search", "search", cpu=1.0) for i in range(10)])
         assert Counter(placed) == expected and placed[:4] == ["ours"] * 4
 
 
 def test_pods_of_owners_may_belong_without_saying_so() -> None:
-    world = GroupWorld(NODES, (), Group("search", (SEARCH,), implied=True), GROUPS[1])
+    world = GroupWorld(NODES, (), Group(name="search", owners=(SEARCH,), implied=True), GROUPS[1])
     assert passing(world.filter, of_team("p", "search"), world.view) == {"ours"}
     assert passing(world.filter, of_team("p", "search", "open"), world.view) == {"open"}
     assert passing(world.filter, of_team("p", "shop"), world.view) == {"plain"}
@@ -79,7 +83,7 @@ def test_pods_of_owners_may_belong_without_saying_so() -> None:
 
 
 def lends(keep_free: float = 0.0, below: int = 0) -> Group:
-    return Group("search", (SEARCH,), borrow=Borrow.IDLE, borrow_below=below, keep_free=keep_free)
+    return Group(name="search", owners=(SEARCH,), borrow=Borrow.IDLE, borrow_below=below, keep_free=keep_free)
 
 
 def borrower(name: str, *, priority: int = -1, **more: object) -> PodInfo:
@@ -184,7 +188,7 @@ def test_who_borrows_is_told_when_owners_wait_no_more() -> None:
 
 def test_several_groups_lend_each_its_own() -> None:
     nodes = [group_node("a", "search", cpu=4.0), group_node("b", "ads", cpu=4.0)]
-    ads = Group("ads", (GroupOwner(("ads",)),), borrow=Borrow.IDLE, keep_free=0.5)
+    ads = Group(name="ads", owners=(GroupOwner(namespaces=("ads",)),), borrow=Borrow.IDLE, keep_free=0.5)
     world = GroupWorld(nodes, (), lends(0.25), ads)
     assert Counter(world.place([borrower(f"p-{i}", cpu=1.0) for i in range(9)])) == {"a": 3, "b": 2}
 
@@ -269,11 +273,11 @@ def test_options_that_cannot_be() -> None:
     for wrong, word in (
         (lambda: GroupOwner(), "neither namespaces nor labels"),
         (lambda: GroupOwner(labels={"job-name": "x"}), "job-name"),
-        (lambda: Group(""), "cannot name"),
-        (lambda: Group("a,b"), "cannot name"),
-        (lambda: Group("a", keep_free=1.5), "keep_free"),
-        (lambda: Group("a", implied=True), "no owners"),
-        (lambda: GroupOptions((Group("a"), Group("a"))), "twice"),
+        (lambda: Group(name=""), "cannot name"),
+        (lambda: Group(name="a,b"), "cannot name"),
+        (lambda: Group(name="a", keep_free=1.5), "keep_free"),
+        (lambda: Group(name="a", implied=True), "no owners"),
+        (lambda: NodeRuleOptions(machine_groups=(Group(name="a"), Group(name="a"))), "twice"),
     ):
         with pytest.raises(InputError, match=word):
             wrong()

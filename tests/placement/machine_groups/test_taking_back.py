@@ -8,11 +8,11 @@ from kube.objects.constraints import LabelSelector, Operator, PodAffinityTerm, P
 from kube.objects.objects import NodeInfo, PodInfo
 from placement.machine_groups.machine_group import MachineGroup
 from placement.machine_groups.membership import Membership
-from placement.machine_groups.options import Borrow, Group, GroupOptions, GroupOwner
+from placement.machine_groups.options import Borrow, Group, GroupOwner
 from tests.scheduler.preemption.made_up import World, node, pod
 
 KEY, BORROW = "forecast-scheduler.io/machine-group", "forecast-scheduler.io/borrow"
-GROUP = Group("search", (GroupOwner(labels={"team": "search"}),), borrow=Borrow.IDLE, keep_free=0.25)
+GROUP = Group(name="search", owners=(GroupOwner(labels={"team": "search"}),), borrow=Borrow.IDLE, keep_free=0.25)
 
 
 def of_group(name: str) -> NodeInfo:
@@ -29,7 +29,7 @@ def borrower(name: str, on: str, *, cpu: float = 2.0, priority: int = -5) -> Pod
 
 
 def world(*pods: PodInfo) -> World:
-    groups = MachineGroup(Membership(GroupOptions((GROUP,))))
+    groups = MachineGroup(Membership((GROUP,)))
     return World([node("plain"), of_group("a"), of_group("b")], pods, further_filters=[groups])
 
 

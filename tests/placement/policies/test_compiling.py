@@ -88,7 +88,7 @@ def test_a_parameter_of_a_filter_takes_the_place_of_that_of_the_settings() -> No
     assert "PredictedPeak" not in names(one("highest_peaks: {}"))
     hard = one("cards: {protection: hard}")
     (cards,) = (f for f in hard.filters if isinstance(f, ListedCards))
-    assert cards.options == hard.cards.options == CardOptions(Protection.HARD, ("H100",))
+    assert cards.options == hard.cards.options == CardOptions(protection=Protection.HARD, rare_types=("H100",))
     assert cards.devices == DEFAULTS.filters.devices
     off = one("cards: {protection: off, without_cards: off}").cards.options
     assert (off.protection, off.without_cards) == (Protection.OFF, Protection.OFF)

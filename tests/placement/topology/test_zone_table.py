@@ -58,7 +58,7 @@ def test_a_pod_counts_in_every_zone_until_something_is_published_after_its_start
 
 
 def test_a_pod_is_included_after_a_while_although_nothing_is_published() -> None:
-    world = world_of_one(settle_seconds=60.0)
+    world = world_of_one(settle=60.0)
     world.put(pod("a", "n1", n=1, started=NOW))
     assert world.left("n1") == [3, 3]
     world.now += 59
@@ -151,8 +151,8 @@ def test_layouts_are_kept_once() -> None:
 
 
 def test_options() -> None:
-    with pytest.raises(InputError, match="settle_seconds of topology is -1 s: it must be 0 or above"):
-        TopologyOptions(settle_seconds=-1)
+    with pytest.raises(InputError, match="settle is -1: input should be greater than or equal to 0"):
+        TopologyOptions(settle=-1)
 
 
 class Following(RuleBasedStateMachine):
@@ -160,7 +160,7 @@ class Following(RuleBasedStateMachine):
 
     def __init__(self) -> None:
         super().__init__()
-        self.world = World({"n1": 8, "n2": 8}, options=TopologyOptions(settle_seconds=30.0))
+        self.world = World({"n1": 8, "n2": 8}, options=TopologyOptions(settle=30.0))
 
     nodes = st.sampled_from(["n1", "n2"])
     names = st.sampled_from("abcd")

@@ -1,0 +1,31 @@
+"""Settings of the rules about nodes: `node_rules`. One section for every profile of `schedule` and for `extender`."""
+
+from __future__ import annotations
+
+from typing import Self
+
+from pydantic import model_validator
+
+from forecast.setting_group import SettingGroup, check_names
+from placement.card_types.options import CardOptions
+from placement.devices.options import DeviceOptions
+from placement.machine_groups.options import Group
+from placement.topology.options import TopologyOptions
+
+__all__ = ["NodeRuleOptions"]
+
+
+class NodeRuleOptions(SettingGroup):
+    """Which nodes pods may go to and which come first, whatever places them (docs/node-rules.md)."""
+
+    devices: DeviceOptions = DeviceOptions()
+    cards: CardOptions = CardOptions()
+    machine_groups: tuple[Group, ...] = ()
+    """Machine groups with owners (docs/machine-groups.md)."""
+
+    topology: TopologyOptions = TopologyOptions()
+
+    @model_validator(mode="after")
+    def _groups_with_names(self) -> Self:
+        check_names("machine group", [one.name for one in self.machine_groups])
+        return self
