@@ -52,6 +52,7 @@ from placement.index.index import PlacementIndex
 from placement.plugins import NodePreference
 from placement.policies.compiling import PolicyDefaults, settings_policy
 from scheduler.cycle.placing import Placer
+from scheduler.profiles.job.options import JobOptions
 from scheduler.profiles.job.terms import DEADLINE_ANNOTATION, LATEST_START_ANNOTATION, terms_of
 from scheduler.profiles.job.valley.gate import ValleyGate
 from scheduler.profiles.job.valley.off_peak import OffPeak
@@ -161,8 +162,8 @@ class _Simulation:
             self.view = ClusterView(cluster, PlacementIndex(cluster.state))
             cluster.listeners.append(self.view.index.apply)
         self.node_of_row = {row: day.nodes.index(name) for name, row in self.view.state.row_of.items()}
-        options = ValleyOptions(shift=rule == "with the valley", every=300.0)
-        self.off_peak = OffPeak(options, _due_of, self._run_of)
+        options = ValleyOptions(enabled=rule == "with the valley", every=300.0)
+        self.off_peak = OffPeak(JobOptions().ceiling, options, _due_of, self._run_of)
         self.gate = ValleyGate(options, _due_of, clock=lambda: self.now)
         self.planner = Planner(
             self.scorer, _Queue(), self.gate, lambda pod, service: _said(pod), options, clock=lambda: self.now

@@ -10,12 +10,11 @@ from typing import Final, Protocol
 from kubernetes.client import ApiClient
 from prometheus_client.registry import Collector
 
-from forecast_scheduler.job_options import valley_options
-from forecast_scheduler.job_settings import JobSettings
 from forecast_scheduler.job_tables import JobTables
 from forecast_scheduler.queue_tables import QueueTables
 from kube.events.event_posting import Post
 from scheduler.binding.session import ApiSession
+from scheduler.profiles.job.options import JobOptions
 from scheduler.profiles.job.serverless.plugins import ProviderCare
 from scheduler.profiles.job.service.answers import JobReports, PlannedJob, ProviderReport
 from scheduler.profiles.job.service.bodies import JOB_BODIES
@@ -43,7 +42,7 @@ def valley_planner(
     tables: JobTables,
     scorer: Scorer,
     queue: WakingQueue,
-    settings: JobSettings,
+    settings: JobOptions,
     *,
     after: Callable[[], bool] = lambda: True,
 ) -> Planner:
@@ -53,7 +52,7 @@ def valley_planner(
         queue,
         tables.gate,
         tables.run_seconds,
-        valley_options(settings),
+        settings.valley,
         is_ours=tables.is_own_node,
         further=tables.storms.expected_use,
         metrics=tables.valley_metrics,
@@ -77,7 +76,7 @@ class JobCare:
         scorer: Scorer,
         queue: JobQueueView,
         session: ApiSession,
-        settings: JobSettings,
+        settings: JobOptions,
         *,
         api: ApiClient,
         post: Post | None,
@@ -170,7 +169,7 @@ class JobCare:
                     cpu_cores=use.cpu / 1000,
                     memory_bytes=float(use.memory),
                     quota_cpu_cores=use.provider.most_cpu,
-                    quota_memory_bytes=use.provider.most_memory,
+                    quota_memory_bytes=use.provider.most_memory_bytes,
                     quota_pods=use.provider.most_pods,
                     weight=use.provider.weight,
                     backs_off_until=health.until if health.is_backing_off else None,

@@ -15,7 +15,6 @@ from kubernetes.client import ApiClient
 
 from forecast.arrays import Floats
 from forecast.service_key import ServiceKey
-from forecast_scheduler.job_options import serverless_options, storm_options, valley_options
 from forecast_scheduler.queue_tables import LatestStarts, OwnNodes
 from forecast_scheduler.schedule_settings import ScheduleSettings
 from kube.client.kubernetes_contract import Subscription
@@ -152,11 +151,9 @@ def _job_tables(
         return serverless.serverless.room_for(storm.pod_request, state, nodes.in_domain)
 
     is_assumed = cluster.assumed.__contains__
-    serverless = serverless_plugins(
-        state, serverless_options(ours), is_ours=is_ours, is_assumed=is_assumed, clock=clock
-    )
+    serverless = serverless_plugins(state, ours.serverless, is_ours=is_ours, is_assumed=is_assumed, clock=clock)
     nodes = OwnNodes.of(settings)
-    options, metrics = valley_options(ours), ValleyMetrics()
+    metrics = ValleyMetrics()
     return JobTables(
         scheduler_name=name,
         cron_jobs=cron_jobs,
@@ -166,8 +163,8 @@ def _job_tables(
         due_of=due_of,
         is_own_node=nodes.are_real,
         serverless=serverless,
-        gate=ValleyGate(options, due_of, clock=clock),
-        off_peak=OffPeak(options, due_of, runs.seconds),
+        gate=ValleyGate(ours.valley, due_of, clock=clock),
+        off_peak=OffPeak(ours.ceiling, ours.valley, due_of, runs.seconds),
         punctuality=Punctuality(
             state,
             is_assumed,
@@ -183,7 +180,7 @@ def _job_tables(
             scorer,
             cron_jobs.all,
             of_service,
-            storm_options(ours),
+            ours.storm,
             changes=lambda: cron_jobs.changes,
             scheduler_names=(name,),
             domains=nodes.domains,

@@ -12,7 +12,6 @@ from typing import Final
 
 from forecast_scheduler.extender_options import policy_defaults
 from forecast_scheduler.gpu_options import idle_cpu_options, offline_pods
-from forecast_scheduler.job_options import serverless_options
 from forecast_scheduler.schedule_options import schedule_policy_defaults
 from forecast_scheduler.settings import Settings
 from kube.objects.objects import PodInfo
@@ -50,7 +49,7 @@ def attach_usable_nodes(scorer: Scorer, settings: Settings, provider: PolicyProv
     provider : of the policy document; None = there is none
     Raises InputError if the settings name what does not exist.
     """
-    serverless = serverless_options(settings.schedule.job)
+    serverless = settings.schedule.job.serverless
     with scorer.reading() as cluster:
         virtual = VirtualNodes(cluster.state, Claims(serverless))
         usable = UsableNodes(cluster, list(_placers(settings, provider, virtual)), virtual)
@@ -86,7 +85,7 @@ def _placers(settings: Settings, provider: PolicyProvider | None, virtual: Virtu
 
 
 def _job_placer(settings: Settings, name: str, policies: Policies, virtual: VirtualNodes) -> Placer:
-    options = serverless_options(settings.schedule.job)
+    options = settings.schedule.job.serverless
     return Placer(
         JOB,
         name,

@@ -10,7 +10,6 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from forecast_scheduler.job_options import serverless_options
 from forecast_scheduler.queue_options import fair_options, pod_queues
 from forecast_scheduler.schedule_settings import ScheduleSettings
 from kube.objects.objects import NodeInfo, PodInfo
@@ -46,7 +45,7 @@ class OwnNodes:
     @classmethod
     def of(cls, settings: ScheduleSettings) -> OwnNodes:
         """Raises InputError, see Provider."""
-        return cls(frozenset((settings.domain, *settings.share_nodes)), Claims(serverless_options(settings.job)))
+        return cls(frozenset((settings.domain, *settings.share_nodes)), Claims(settings.job.serverless))
 
     def in_domain(self, node: NodeInfo) -> bool:
         """Whether it is of a domain that we may use."""

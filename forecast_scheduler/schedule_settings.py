@@ -9,10 +9,10 @@ from pydantic import Field, field_validator, model_validator
 from forecast.errors import InputError
 from forecast.setting_group import Duration, SettingGroup, check_names
 from forecast_scheduler.gpu_settings import GpuSettings
-from forecast_scheduler.job_settings import JobSettings
 from forecast_scheduler.queue_settings import QueueSettings
 from forecast_scheduler.serving_settings import ServingSettings
 from scheduler.leader_election.election import LeaseTiming
+from scheduler.profiles.job.options import JobOptions
 
 __all__ = [
     "BackoffSettings",
@@ -194,7 +194,7 @@ class ScheduleSettings(ServingSettings):
     lease: LeaseSettings = LeaseSettings()
     colocation: ColocationSettings = ColocationSettings()
     repair: RepairSettings = RepairSettings()
-    job: JobSettings = JobSettings()
+    job: JobOptions = JobOptions()
     gpu: GpuSettings = GpuSettings()
 
     @property

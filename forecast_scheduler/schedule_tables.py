@@ -99,7 +99,7 @@ class ScheduleTables:
 def schedule_tables(
     scorer: Scorer, settings: ScheduleSettings, rule_options: NodeRuleOptions, session: ApiSession | None = None
 ) -> ScheduleTables:
-    """Attached to the tables of the scorer, which has not read its cluster yet. Raises InputError, see job_options.
+    """Attached to the tables of the scorer, which has not read its cluster yet. Raises InputError.
 
     session : that claims are written with; None = they are not
     """

@@ -39,8 +39,13 @@ _MOVED: Final = {
     "schedule.gpu.topology": "node_rules.topology",
     "schedule.rare_devices": "node_rules.cards",
     "extender.rare_devices": "node_rules.cards",
+    "schedule.job.queues": "schedule.queues",
+    "schedule.job.longest_wait": "schedule.longest_wait",
+    "schedule.job.due_lead": "schedule.due_lead",
+    "schedule.job.online_weight": "schedule.unqueued_weight",
 }
-"""Keys that have another name since, and that."""
+"""Keys that have another name since, and that. Those of schedule.job count for pods of every profile now; a queue with
+`profiles: [job]` takes those of jobs only (docs/queues.md)."""
 
 
 class ModelsSettings(SettingGroup):

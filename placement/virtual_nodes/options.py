@@ -1,13 +1,14 @@
-"""Providers of virtual nodes and what may be used of each; the settings say the same under schedule.job.serverless."""
+"""Settings of virtual nodes: `schedule.job.serverless`. What may be used of each provider."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from enum import Enum
-from typing import Final
+from typing import Final, Self
 
-from forecast.errors import InputError
+from pydantic import Field, model_validator
+
+from forecast.setting_group import Duration, SettingGroup, check_names
 
 __all__ = [
     "OTHER",
@@ -36,74 +37,85 @@ class First(Enum):
     NEVER = "never"  # virtual nodes are not used at all
 
 
-@dataclass(frozen=True, slots=True)
-class Provider:
-    """One provider, and what pods of ours may use of it at once; None = as much as there is.
+class Provider(SettingGroup):
+    """One provider of virtual nodes, and what pods of the job profile may use of it at once. Limits that are left out
+    do not limit."""
 
-    labels                : of its nodes; none: those whose taint PROVIDER_TAINT has its name
-    most_pods             : that sit there
-    most_cpu, most_memory : cores and bytes that they request
-    most_starting         : bound, or about to be, and not started
-    price_cpu_hour, price_memory_gib_hour : of what is requested
-    most_spend_per_hour   : by these prices, of all pods that sit there
-    weight                : its share of the pods, of those providers that have room
-    start_timeout         : seconds after which a pod that has not started is taken back
-    backoff_initial, backoff_longest : seconds without pods after a failure; twice as long with every further one
+    name: str = Field(min_length=1, max_length=63)
+    """Value of the taint virtual-kubelet.io/provider of its nodes."""
 
-    Raises InputError.
-    """
+    labels: Mapping[str, str] = Field(default_factory=dict)
+    """Labels of its nodes. Empty: its nodes are those with the taint."""
 
-    name: str
-    labels: Mapping[str, str] = field(default_factory=dict)
-    most_pods: int | None = None
-    most_cpu: float | None = None
-    most_memory: float | None = None
-    most_starting: int | None = None
-    price_cpu_hour: float = 0.0
-    price_memory_gib_hour: float = 0.0
-    most_spend_per_hour: float | None = None
-    weight: float = 1.0
-    start_timeout: float = 300.0
-    backoff_initial: float = 30.0
-    backoff_longest: float = 600.0
+    most_pods: int | None = Field(default=None, ge=0)
+    """Pods of the job profile that sit there."""
 
-    def __post_init__(self) -> None:
-        if not self.weight > 0:
-            raise InputError(f"the weight of provider {self.name!r} is {self.weight}: make it more than 0")
-        if not 0 < self.backoff_initial <= self.backoff_longest:
-            raise InputError(
-                f"provider {self.name!r} backs off for {self.backoff_initial} s at first and for "
-                f"{self.backoff_longest} s at most: the first must be more than 0 and no more than the second"
-            )
-        if not self.start_timeout > 0:
-            raise InputError(f"start_timeout of provider {self.name!r} is {self.start_timeout}: make it more than 0")
+    most_cpu: float | None = Field(default=None, ge=0)
+    """Cores that these pods request."""
+
+    most_memory: float | None = Field(default=None, ge=0)
+    """GiB that these pods request."""
+
+    most_starting: int | None = Field(default=None, ge=1)
+    """Pods that are assumed or bound there and have not started."""
+
+    price_cpu_hour: float = Field(default=0, ge=0)
+    """Price of a core for an hour."""
+
+    price_memory_gib_hour: float = Field(default=0, ge=0)
+    """Price of a GiB of memory for an hour."""
+
+    most_spend_per_hour: float | None = Field(default=None, ge=0)
+    """What all these pods may cost per hour, by these prices and what they request."""
+
+    weight: float = Field(default=1, gt=0)
+    """Its share of the pods among the providers with room."""
+
+    start_timeout: Duration = Field(default=300, gt=0)
+    """A pod that has not started after this time is taken back."""
+
+    backoff_initial: Duration = Field(default=30, gt=0)
+    """Time without pods after a failure; twice as long after every further one."""
+
+    backoff_longest: Duration = Field(default=600, gt=0)
+    """Where doubling ends; at least `backoff_initial`."""
+
+    @model_validator(mode="after")
+    def _in_order(self) -> Self:
+        if self.backoff_longest < self.backoff_initial:
+            raise ValueError("backoff_longest must be at least backoff_initial")
+        return self
+
+    @property
+    def most_memory_bytes(self) -> float | None:
+        """most_memory, as nodes and pods count it."""
+        return None if self.most_memory is None else self.most_memory * 2.0**30
 
 
-@dataclass(frozen=True, slots=True)
-class ServerlessOptions:
-    """
-    providers : the first that claims a node has it; virtual nodes that nobody claims are those of the provider OTHER,
-                which has no limits unless it is listed
-    taints    : keys of taints that providers put on their nodes to keep pods away that do not mean them; a node with
-                one is virtual
-    tolerate  : pods that may leave the cluster need not tolerate these
-
-    Raises InputError.
-    """
+class ServerlessOptions(SettingGroup):
+    """Virtual nodes (docs/serverless.md)."""
 
     first: First = First.SERVERLESS
-    providers: tuple[Provider, ...] = ()
-    taints: tuple[str, ...] = (PROVIDER_TAINT,)
-    tolerate: bool = True
+    """Nodes that come first; the others take what is left over. never: virtual nodes are not used at all."""
 
-    def __post_init__(self) -> None:
-        names = [provider.name for provider in self.providers]
-        twice = sorted({name for name in names if names.count(name) > 1})
-        if twice:
-            raise InputError(f"provider {twice[0]!r} is given twice: each provider has a name of its own")
+    tolerate: bool = True
+    """Pods that may leave the cluster need not tolerate the `taints`."""
+
+    taints: tuple[str, ...] = (PROVIDER_TAINT,)
+    """Keys of taints that providers put on their nodes to keep pods away that do not mean them. A node with one of them
+    is virtual."""
+
+    providers: tuple[Provider, ...] = ()
+    """Providers with their quotas. The first that claims a node has it. Virtual nodes that none claims are those of the
+    provider `other`, which has no limits unless it is listed."""
+
+    @model_validator(mode="after")
+    def _once_each(self) -> Self:
+        check_names("provider", [one.name for one in self.providers])
+        return self
 
     def all_providers(self) -> tuple[Provider, ...]:
         """Those listed, and OTHER."""
         if any(provider.name == OTHER for provider in self.providers):
             return self.providers
-        return (*self.providers, Provider(OTHER))
+        return (*self.providers, Provider(name=OTHER))

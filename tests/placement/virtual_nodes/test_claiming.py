@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
@@ -12,7 +13,8 @@ from placement.virtual_nodes.claiming import REAL, Claims
 from placement.virtual_nodes.options import Provider, ServerlessOptions
 from tests.scheduler.profiles.job.serverless.providers_world import provider_node, real_node
 
-OPTIONS = ServerlessOptions(providers=(Provider("aci"), Provider("eci", labels={"vendor": "e"}), Provider("late")))
+VENDOR = Provider(name="eci", labels={"vendor": "e"})
+OPTIONS = ServerlessOptions(providers=(Provider(name="aci"), VENDOR, Provider(name="late")))
 
 FARGATE = "eks.amazonaws.com/compute-type"
 
@@ -50,19 +52,19 @@ def test_other_taints_may_be_given() -> None:
 
 
 def test_the_others_may_have_limits_too() -> None:
-    claims = Claims(ServerlessOptions(providers=(Provider("other", most_pods=3),)))
+    claims = Claims(ServerlessOptions(providers=(Provider(name="other", most_pods=3),)))
     assert [provider.most_pods for provider in claims.providers] == [3]
 
 
 @pytest.mark.parametrize(
-    "wrong",
+    ("wrong", "message"),
     [
-        lambda: Provider("p", weight=0.0),
-        lambda: Provider("p", backoff_initial=10.0, backoff_longest=5.0),
-        lambda: Provider("p", start_timeout=0.0),
-        lambda: ServerlessOptions(providers=(Provider("p"), Provider("p"))),
+        (lambda: Provider(name="p", weight=0.0), "Provider: weight is 0.0: "),
+        (lambda: Provider(name="p", backoff_initial=10.0, backoff_longest=5.0), "must be at least backoff_initial"),
+        (lambda: Provider(name="p", start_timeout=0.0), "Provider: start_timeout is 0.0: "),
+        (lambda: ServerlessOptions(providers=(Provider(name="p"), Provider(name="p"))), "'p' is given twice"),
     ],
 )
-def test_what_makes_no_sense_is_refused(wrong: object) -> None:
-    with pytest.raises(InputError, match="provider 'p'"):
-        wrong()  # type: ignore[operator]
+def test_what_makes_no_sense_is_refused(wrong: Callable[[], object], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        wrong()

@@ -84,9 +84,9 @@ class ProviderUse:
         if of.most_cpu is not None and wanted.cpu:
             left = int(of.most_cpu * _MILLI + 0.5) - self.cpu
             limits.append(Limit(left // wanted.cpu, f"at its quota of {of.most_cpu:g} cores"))
-        if of.most_memory is not None and wanted.memory:
-            left = int(of.most_memory) - self.memory
-            limits.append(Limit(left // wanted.memory, f"at its quota of {of.most_memory / _GIB:g} GiB of memory"))
+        if (most := of.most_memory_bytes) is not None and wanted.memory:
+            left = int(most) - self.memory
+            limits.append(Limit(left // wanted.memory, f"at its quota of {most / _GIB:g} GiB of memory"))
         if of.most_spend_per_hour is not None and self.cost_per_hour(wanted) > 0:
             limits.append(Limit(self._affordable(wanted), f"at its budget of {of.most_spend_per_hour:g} per hour"))
         if of.most_starting is not None:

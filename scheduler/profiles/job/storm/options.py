@@ -1,40 +1,32 @@
-"""Settings of storms and of the room that is kept for them."""
+"""Settings of storms and of the room that is kept for them: `schedule.job.storm`."""
 
 from __future__ import annotations
 
-import math
-from dataclasses import dataclass
+from pydantic import Field
 
-from forecast.errors import InputError
+from forecast.setting_group import Duration, SettingGroup
 
 __all__ = ["StormOptions"]
 
 
-@dataclass(frozen=True, slots=True)
-class StormOptions:
-    """
-    reserve   : keep room; else storms are only foreseen
-    threshold : pods per minute, beyond what comes steadily, that make a storm
-    lead      : seconds before a storm from which room is kept
-    grace     : seconds after the storm's last minute began until which it is kept at most
-    most_room : share of the room that is free of which a storm's may be made at most
-    zone      : of CronJobs that name none: that of the kube-controller-manager; '' = UTC
+class StormOptions(SettingGroup):
+    """Headroom for many jobs at once (docs/storms.md)."""
 
-    Raises InputError.
-    """
+    enabled: bool = True
+    """Keep room for storms. If false, storms are only forecast."""
 
-    reserve: bool = True
-    threshold: int = 50
-    lead: float = 300.0
-    grace: float = 120.0
-    most_room: float = 0.5
+    threshold: int = Field(default=50, ge=1)
+    """Pods per minute, beyond what comes steadily, that make a storm."""
+
+    lead: Duration = Field(default=300, ge=0, le=86_400)
+    """Time before a storm from which room is kept."""
+
+    grace: Duration = Field(default=120, ge=0, le=86_400)
+    """Time after the last minute of a storm began until which room is kept, a minute at least, or until its pods have
+    come."""
+
+    most_room: float = Field(default=0.5, gt=0, le=1)
+    """Share of what is free that may be kept for storms. The rest is for all pods, whatever is expected."""
+
     zone: str = ""
-
-    def __post_init__(self) -> None:
-        if self.threshold < 1:
-            raise InputError(f"threshold is {self.threshold}: a storm needs at least 1 pod per minute")
-        for name, value in (("lead", self.lead), ("grace", self.grace)):
-            if not (math.isfinite(value) and 0 <= value <= 86_400):
-                raise InputError(f"{name} is {value}: it must be from 0 s to a day")
-        if not 0 < self.most_room <= 1:
-            raise InputError(f"most_room is {self.most_room}: it is a share of what is free, above 0, at most 1")
+    """Time zone of CronJobs that name none: that of the kube-controller-manager. Empty: UTC."""

@@ -146,7 +146,7 @@ class StormWatch:
         has_room = False
         with self._tables.reading() as cluster:
             self._hold_new(now)
-            if self.headroom.held and self.options.reserve:
+            if self.headroom.held and self.options.enabled:
                 eligible, taken = self._eligible(cluster.state), 0.0
                 for held in sorted(self.headroom.held, key=lambda one: one.storm.start):
                     awaited = self._awaited(held, now)

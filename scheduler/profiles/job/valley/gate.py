@@ -76,7 +76,7 @@ class ValleyGate:
 
     def pre_enqueue(self, pod: PodInfo) -> Status:
         """See PreEnqueue."""
-        if not self._options.shift:
+        if not self._options.enabled:
             return SUCCESS
         key = held_as(pod)
         if self.is_let_go(pod):

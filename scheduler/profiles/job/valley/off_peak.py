@@ -71,15 +71,17 @@ class OffPeak:
 
     def __init__(
         self,
+        ceiling: float,
         options: ValleyOptions,
         due_of: Callable[[PodInfo], float],
         run_seconds: Callable[[PodInfo, ServiceKey], float | None],
     ) -> None:
         """
+        ceiling     : share of capacity that a node is to stay below while a job runs there
         due_of      : unix seconds, the latest moment at which a pod may start; inf = it does not say
         run_seconds : how long a pod is expected to run from now; None = on and on
         """
-        self._options, self._due_of, self._run_seconds = options, due_of, run_seconds
+        self._ceiling, self._options, self._due_of, self._run_seconds = ceiling, options, due_of, run_seconds
         self._load: PredictedLoad | None = None
         self._known: dict[tuple[Hashable, ...], _Room] = {}  # of that load, as it is
 
@@ -90,7 +92,7 @@ class OffPeak:
     def may_wait(self, pod: PodInfo, now: float) -> bool:
         """Whether the pod says that it may, and has the time."""
         due = self._due_of(pod)
-        return self._options.shift and now + _LEAST_SLACK < due - self._options.margin < math.inf
+        return self._options.enabled and now + _LEAST_SLACK < due - self._options.margin < math.inf
 
     def tells_apart(self, pod: PodInfo) -> Hashable:
         """Pods of one template may differ in whether they may wait: of Jobs, or without a Job, of different times."""
@@ -111,7 +113,7 @@ class OffPeak:
         resource = _fitted(room.resource, view.n_rows)
         for one in HOT_RESOURCES:
             reason = (
-                f"predicted load of {RESOURCES[one].name} would pass {100 * self._options.ceiling:g} % of capacity "
+                f"predicted load of {RESOURCES[one].name} would pass {100 * self._ceiling:g} % of capacity "
                 "during the expected run, and the pod may wait"
             )
             rejections += found(np.asarray(over & (resource == one)), view, reason, preemptible=False)
@@ -165,7 +167,7 @@ class OffPeak:
             if not own[one].any():
                 continue
             share = load.share_between(one, first, end)
-            fits = _pods_below(share, own[one], per_capacity[:, one], self._options.ceiling)
+            fits = _pods_below(share, own[one], per_capacity[:, one], self._ceiling)
             fewer = fits < pods
             resource[fewer], pods[fewer] = one, fits[fewer]
         return _Room(pods, resource)

@@ -24,14 +24,12 @@ import numpy as np
 
 from forecast.arrays import Bools, Floats, Ints
 from forecast.resources import RESOURCES
+from scheduler.profiles.job.valley.options import ValleyOptions
 from scorer.scores.predicted_peak import RESOURCE_WEIGHTS
 
-__all__ = ["MARGIN_SECONDS", "ExpectedLoad", "PlannedStart", "WaitingJob", "plan_starts"]
+__all__ = ["ExpectedLoad", "PlannedStart", "WaitingJob", "plan_starts"]
 
-MARGIN_SECONDS: Final = 60.0
-"""So long before its latest start a job is let go: a place has to be found and its images may have to be pulled."""
-
-_LEAST_GAIN: Final = 0.05
+_DEFAULTS: Final = ValleyOptions()
 _MOST_PIECES: Final = 500
 _MOST_PIECES_OF_A_GROUP: Final = 64
 _LABELS: Final = tuple({"cpu": "CPU"}.get(one.name, one.name) for one in RESOURCES)
@@ -116,8 +114,8 @@ def plan_starts(
     load: ExpectedLoad,
     now: float,
     *,
-    margin: float = MARGIN_SECONDS,
-    least_gain: float = _LEAST_GAIN,
+    margin: float = _DEFAULTS.margin,
+    least_gain: float = _DEFAULTS.least_gain,
     zone: tzinfo = UTC,
 ) -> list[PlannedStart]:
     """In the order of `jobs`.

@@ -82,7 +82,7 @@ def test_a_failure_long_ago_is_over() -> None:
 
 def test_nodes_of_one_provider_are_one() -> None:
     nodes = [provider_node("a", "x"), provider_node("a-2", "x"), provider_node("b", "y"), real_node(cpu=100.0)]
-    world = World(nodes, Provider("x", weight=9.0), Provider("y"))
+    world = World(nodes, Provider(name="x", weight=9.0), Provider(name="y"))
     failed(world, "a")
     assert nodes_for(world) == {"b"}
     failed(world, "b", name="q")

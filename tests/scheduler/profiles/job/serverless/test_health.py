@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from placement.virtual_nodes.options import Provider
 from scheduler.profiles.job.serverless.health import Health, ProviderHealth
 
-PROVIDER = Provider("p", backoff_initial=30.0, backoff_longest=600.0)
+PROVIDER = Provider(name="p", backoff_initial=30.0, backoff_longest=600.0)
 
 
 def made() -> ProviderHealth:

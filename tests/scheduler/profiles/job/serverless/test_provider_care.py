@@ -21,7 +21,7 @@ from tests.scheduler.profiles.job.serverless.test_watching import MadeUpSession
 
 def test_a_pod_that_does_not_start_is_taken_back_and_told_of() -> None:
     cluster, lock = AssumingCluster(ScorerOptions(), now=time.time()), threading.RLock()
-    options = ServerlessOptions(providers=(Provider("aci", start_timeout=0.001),))
+    options = ServerlessOptions(providers=(Provider(name="aci", start_timeout=0.001),))
     plugins = serverless_plugins(
         cluster.state, options, is_ours=lambda pod: True, is_assumed=cluster.assumed.__contains__
     )

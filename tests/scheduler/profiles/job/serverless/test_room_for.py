@@ -39,17 +39,17 @@ USABLE = provider_node("v", "p", cpu=60.0)
     ],
 )
 def test_nodes_that_take_no_pods_have_no_room_for_them(node: NodeInfo, pods: int) -> None:
-    assert room(World([real_node(), node], Provider("p"))) == pods
+    assert room(World([real_node(), node], Provider(name="p"))) == pods
 
 
 def test_nodes_of_other_domains_have_none() -> None:
-    world = World([USABLE, replace(USABLE, name="w")], Provider("p"))
+    world = World([USABLE, replace(USABLE, name="w")], Provider(name="p"))
     assert [room(world), room(world, of=frozenset({"w"})), room(world, of=frozenset())] == [60, 30, 0]
 
 
 def test_a_provider_without_limits_has_the_room_of_its_nodes_and_one_with_limits_no_more() -> None:
     nodes = [USABLE, provider_node("w", "q", cpu=400.0), provider_node("x", cpu=10.0)]
-    world = World(nodes, Provider("p"), Provider("q", most_pods=7))
+    world = World(nodes, Provider(name="p"), Provider(name="q", most_pods=7))
     assert room(world) == 30 + 7 + 5
     world.put(*(bound := [replace(job_pod(f"on-{i}", cpu=3.0), node="v") for i in range(10)]))
     assert len(bound) == 10
@@ -59,6 +59,6 @@ def test_a_provider_without_limits_has_the_room_of_its_nodes_and_one_with_limits
 
 
 def test_none_where_providers_come_after_the_cluster_and_their_taint_counts_where_nobody_tolerates_it() -> None:
-    assert room(World([USABLE], Provider("p"), first=First.CLUSTER)) == 0
-    assert room(World([USABLE], Provider("p"), tolerate=False)) == 0
-    assert room(World([real_node()], Provider("p"))) == 0
+    assert room(World([USABLE], Provider(name="p"), first=First.CLUSTER)) == 0
+    assert room(World([USABLE], Provider(name="p"), tolerate=False)) == 0
+    assert room(World([real_node()], Provider(name="p"))) == 0

@@ -24,18 +24,18 @@ def pods(count: int, prefix: str = "p", **fields: Any) -> list[PodInfo]:
 
 
 def test_a_batch_stops_exactly_at_the_quota_and_the_rest_goes_to_the_cluster() -> None:
-    world = World([real_node(cpu=100.0), provider_node("v", "aci")], Provider("aci", most_pods=70))
+    world = World([real_node(cpu=100.0), provider_node("v", "aci")], Provider(name="aci", most_pods=70))
     assert Counter(world.place(pods(100))) == {"v": 70, "real": 30}
     assert world.place(pods(1, "q")) == ["real"]
 
 
 def test_cluster_first_is_the_other_way_round() -> None:
-    world = World([real_node(cpu=30.0), provider_node("v", "aci")], Provider("aci"), first=First.CLUSTER)
+    world = World([real_node(cpu=30.0), provider_node("v", "aci")], Provider(name="aci"), first=First.CLUSTER)
     assert Counter(world.place(pods(100))) == {"real": 30, "v": 70}
 
 
 def test_never_is_never() -> None:
-    world = World([real_node(cpu=30.0), provider_node("v", "aci")], Provider("aci"), first=First.NEVER)
+    world = World([real_node(cpu=30.0), provider_node("v", "aci")], Provider(name="aci"), first=First.NEVER)
     assert Counter(world.place(pods(100))) == {"real": 30}
     world = World([provider_node("v")], first=First.NEVER)  # without a taint
     assert world.place(pods(1, place="serverless")) == []
@@ -44,13 +44,13 @@ def test_never_is_never() -> None:
 @pytest.mark.parametrize(
     ("provider", "room"),
     [
-        (Provider("aci", most_cpu=10.0), 5),
-        (Provider("aci", most_memory=12 * GIB), 3),
-        (Provider("aci", most_starting=4), 4),
-        (Provider("aci", price_cpu_hour=0.1, price_memory_gib_hour=0.01, most_spend_per_hour=1.68), 7),
-        (Provider("aci", most_pods=0), 0),
-        (Provider("aci", most_cpu=0.3), 0),
-        (Provider("aci", price_cpu_hour=0.1), 100),
+        (Provider(name="aci", most_cpu=10.0), 5),
+        (Provider(name="aci", most_memory=12), 3),
+        (Provider(name="aci", most_starting=4), 4),
+        (Provider(name="aci", price_cpu_hour=0.1, price_memory_gib_hour=0.01, most_spend_per_hour=1.68), 7),
+        (Provider(name="aci", most_pods=0), 0),
+        (Provider(name="aci", most_cpu=0.3), 0),
+        (Provider(name="aci", price_cpu_hour=0.1), 100),
     ],
 )
 def test_each_limit_is_kept(provider: Provider, room: int) -> None:
@@ -62,18 +62,18 @@ def test_each_limit_is_kept(provider: Provider, room: int) -> None:
 
 
 def test_tenths_of_cores_add_up() -> None:
-    world = World([provider_node("v", "aci")], Provider("aci", most_cpu=0.3))
+    world = World([provider_node("v", "aci")], Provider(name="aci", most_cpu=0.3))
     assert len(world.place(pods(5, cpu=0.1))) == 3
 
 
 def test_who_wants_nothing_of_a_resource_is_not_kept_out_by_it() -> None:
-    world = World([provider_node("v", "aci")], Provider("aci", most_cpu=0.0, most_memory=0.0))
+    world = World([provider_node("v", "aci")], Provider(name="aci", most_cpu=0.0, most_memory=0.0))
     assert len(world.place(pods(5, cpu=0.0, memory=0.0))) == 5
 
 
 def test_several_providers_get_shares_by_weight() -> None:
     nodes = [provider_node("a", "heavy"), provider_node("b", "light"), provider_node("b-2", "light")]
-    world = World(nodes, Provider("heavy", weight=3.0), Provider("light", weight=1.0))
+    world = World(nodes, Provider(name="heavy", weight=3.0), Provider(name="light", weight=1.0))
     world.place(pods(100))
     assert (world.use("heavy")[0], world.use("light")[0]) == (75, 25)
 
@@ -81,7 +81,12 @@ def test_several_providers_get_shares_by_weight() -> None:
 def test_a_batch_goes_where_the_same_pods_go_one_by_one() -> None:
     def placed(*, one_by_one: bool) -> Counter[str]:
         nodes = [real_node(cpu=9.0), provider_node("a", "x"), provider_node("b", "y"), provider_node("c")]
-        world = World(nodes, Provider("x", weight=2.0, most_pods=11), Provider("y", most_starting=9), Provider("other"))
+        world = World(
+            nodes,
+            Provider(name="x", weight=2.0, most_pods=11),
+            Provider(name="y", most_starting=9),
+            Provider(name="other"),
+        )
         return Counter(world.place(pods(60), one_by_one=one_by_one))
 
     assert placed(one_by_one=False) == placed(one_by_one=True)
@@ -101,7 +106,7 @@ def test_what_stays_stays_and_says_why() -> None:
 
 
 def test_place_serverless_is_virtual_nodes_only() -> None:
-    world = World([real_node(), provider_node("v", "aci")], Provider("aci", most_pods=1))
+    world = World([real_node(), provider_node("v", "aci")], Provider(name="aci", most_pods=1))
     assert world.place(pods(3, place="serverless")) == ["v"]
     assert world.reasons(job_pod("p", place="serverless")).keys() == {"real", "v"}
     assert World([real_node()]).place([job_pod("p", place="serverless")]) == []
@@ -110,7 +115,7 @@ def test_place_serverless_is_virtual_nodes_only() -> None:
 
 
 def test_nodes_that_are_not_ready_get_none() -> None:
-    world = World([provider_node("v", "aci"), provider_node("dead", "aci", ready=False)], Provider("aci"))
+    world = World([provider_node("v", "aci"), provider_node("dead", "aci", ready=False)], Provider(name="aci"))
     assert world.reasons(job_pod("p")) == {"dead": "node(s) were virtual and not ready"}
     assert set(world.place(pods(5))) == {"v"}
 
@@ -122,7 +127,7 @@ def test_a_cluster_without_virtual_nodes_is_left_alone() -> None:
 
 
 def test_a_provider_that_backs_off_gets_nothing_then_one_then_all() -> None:
-    world = World([real_node(cpu=100.0), provider_node("v", "aci")], Provider("aci"))
+    world = World([real_node(cpu=100.0), provider_node("v", "aci")], Provider(name="aci"))
     (first,) = pods(1, "first")
     world.place([first])
     world.rejected(first, "v")
@@ -137,7 +142,7 @@ def test_a_provider_that_backs_off_gets_nothing_then_one_then_all() -> None:
 
 def test_a_gang_can_find_out_whether_a_provider_is_well_again() -> None:
     """With no other nodes: one pod at a time would never be the whole gang."""
-    world = World([provider_node("v", "aci")], Provider("aci"))
+    world = World([provider_node("v", "aci")], Provider(name="aci"))
     (first,) = pods(1, "first")
     world.place([first])
     world.rejected(first, "v")
@@ -163,7 +168,7 @@ def test_a_gang_can_find_out_whether_a_provider_is_well_again() -> None:
 def test_no_quota_is_ever_passed(
     batches: list[tuple[int, float, int]], most_pods: int, most_cpu: float, most_starting: int
 ) -> None:
-    provider = Provider("x", most_pods=most_pods, most_cpu=most_cpu, most_starting=most_starting)
+    provider = Provider(name="x", most_pods=most_pods, most_cpu=most_cpu, most_starting=most_starting)
     world = World([provider_node("a", "x"), provider_node("b", "x"), real_node(cpu=20.0)], provider)
     for number, (count, cpu, starts) in enumerate(batches):
         world.place(pods(count, f"batch-{number}", cpu=cpu))
@@ -193,7 +198,7 @@ def test_it_is_what_the_framework_asks_for() -> None:
     ],
 )
 def test_pods_are_woken_by_what_helps_them(event: ClusterEvent, helps: bool) -> None:
-    world = World([real_node(), provider_node("v", "aci")], Provider("aci", most_pods=1))
+    world = World([real_node(), provider_node("v", "aci")], Provider(name="aci", most_pods=1))
     assert event.kind in world.serverless.woken_by
     assert world.serverless.hint(job_pod("p"), event) is (Hint.QUEUE if helps else Hint.SKIP)
     if event.pod is not None:
@@ -201,7 +206,7 @@ def test_pods_are_woken_by_what_helps_them(event: ClusterEvent, helps: bool) -> 
 
 
 def test_room_at_a_provider_wakes_those_who_may_take_it() -> None:
-    world = World([provider_node("v", "aci")], Provider("aci", most_pods=1), Provider("other", most_pods=0))
+    world = World([provider_node("v", "aci")], Provider(name="aci", most_pods=1), Provider(name="other", most_pods=0))
     event = ClusterEvent(EventKind.FORECAST_CHANGED)
     assert world.serverless.hint(job_pod("p"), event) is Hint.QUEUE
     world.place(pods(1))

@@ -15,7 +15,7 @@ from scheduler.profiles.job.serverless.starting import Failure
 from scheduler.profiles.job.serverless.tables import LOST_SECONDS, ProviderTables
 from tests.scheduler.profiles.job.serverless.providers_world import GIB, OURS, World, job_pod, provider_node, real_node
 
-ACI = Provider("aci", start_timeout=100.0)
+ACI = Provider(name="aci", start_timeout=100.0)
 
 
 def given_up(world: World) -> list[tuple[str, Failure]]:
@@ -56,7 +56,7 @@ def test_pods_that_are_known_before_their_node_count_once_it_is() -> None:
 
 
 def test_a_node_may_change_hands() -> None:
-    world = World([provider_node("v", "aci")], ACI, Provider("eci"))
+    world = World([provider_node("v", "aci")], ACI, Provider(name="eci"))
     world.run(job_pod("p"), "v")
     world.put(provider_node("v", "eci"))
     world.reasons(job_pod("q"))
@@ -153,7 +153,7 @@ def test_a_pod_that_fails_by_itself_is_not_its_providers_failure() -> None:
 
 
 def test_a_pod_whose_init_containers_run_has_started() -> None:
-    world = World([provider_node("v", "aci")], replace(ACI, start_timeout=100.0))
+    world = World([provider_node("v", "aci")], ACI.replace(start_timeout=100.0))
     pod = world.run(job_pod("p"), "v")
     world.run(pod, "v", is_preparing=True)
     world.now += 1_000.0
@@ -163,7 +163,7 @@ def test_a_pod_whose_init_containers_run_has_started() -> None:
 
 
 def test_whoever_found_no_room_is_told_when_there_is_some() -> None:
-    world = World([provider_node("v", "aci")], replace(ACI, most_starting=1))
+    world = World([provider_node("v", "aci")], ACI.replace(most_starting=1))
     pod = job_pod("p")
     world.place([pod])
     bound = world.run(pod, "v")
@@ -176,7 +176,7 @@ def test_whoever_found_no_room_is_told_when_there_is_some() -> None:
 
 
 def test_that_there_is_room_is_told_twice_a_second_at_most() -> None:
-    world = World([provider_node("v", "aci")], replace(ACI, most_starting=1))
+    world = World([provider_node("v", "aci")], ACI.replace(most_starting=1))
     for number in range(10):
         pod = job_pod(f"p-{number}")
         assert world.place([pod, job_pod("waits")]) == ["v"]
@@ -223,7 +223,7 @@ _ACTS = st.tuples(
 @given(st.lists(_ACTS, max_size=40))
 def test_following_gives_what_counting_anew_gives(acts: list[tuple[str, int]]) -> None:
     nodes = [provider_node("a", "aci"), provider_node("b", "aci"), provider_node("c"), real_node()]
-    world = World(nodes, ACI, Provider("other", most_pods=4))
+    world = World(nodes, ACI, Provider(name="other", most_pods=4))
     for what, number in acts:
         world.now += 7.0
         node = "abc"[number % 3]

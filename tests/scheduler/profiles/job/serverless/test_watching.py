@@ -27,7 +27,7 @@ from scheduler.profiles.job.serverless.watching import ProviderWatch
 from tests.kube.job_table import JobTable
 from tests.scheduler.profiles.job.serverless.providers_world import OURS, World, job_pod, provider_node
 
-ACI = Provider("aci", start_timeout=100.0)
+ACI = Provider(name="aci", start_timeout=100.0)
 
 
 class MadeUpSession:

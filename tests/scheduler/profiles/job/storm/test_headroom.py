@@ -282,7 +282,7 @@ def test_no_more_is_kept_than_there_is_and_more_as_room_comes_free() -> None:
 
 
 def test_storms_are_only_foreseen_where_no_room_is_to_be_kept() -> None:
-    scene = Scene(cron_job(), options={"reserve": False})
+    scene = Scene(cron_job(), options={"enabled": False})
     scene.at(-1)
     assert scene.kept == 0
     assert len(scene.watch.ahead) == 24

@@ -9,8 +9,6 @@ import numpy as np
 import pytest
 
 from forecast.errors import InputError
-from forecast_scheduler.job_options import storm_options
-from forecast_scheduler.job_settings import JobSettings
 from scheduler.profiles.job.storm.demand import Demand, demand_ahead
 from scheduler.profiles.job.storm.options import StormOptions
 from scheduler.profiles.job.storm.storms import storms
@@ -121,7 +119,7 @@ def test_no_more_is_kept_than_is_still_to_come() -> None:
 
 
 def test_a_share_of_what_is_free_is_for_everybody() -> None:
-    assert StormOptions().most_room == JobSettings().storm.most_room == storm_options(JobSettings()).most_room == 0.5
+    assert StormOptions().most_room == 0.5
     scene = Scene(cron_job(pods=200, cpu=1.0), options={"most_room": 0.5})
     scene.at(-4)
     assert scene.kept == 80

@@ -100,7 +100,7 @@ def test_without_a_model_nobody_is_held() -> None:
 
 
 def test_with_shifting_off_nobody_is_held() -> None:
-    waiting = Waiting(shift=False)
+    waiting = Waiting(enabled=False)
     waiting.put(job_pod(created=at(19), latest_start="12h"))
     assert waiting.popped() == ["job"]
 

@@ -38,10 +38,10 @@ CROWD = [pod_of(n % 6, f"online-{n}", "node-0") for n in range(60)] + [
 ]
 
 
-def scene(hour: float, **options: Any) -> tuple[LiveScorer, OffPeak]:
+def scene(hour: float, *, ceiling: float = CEILING, **options: Any) -> tuple[LiveScorer, OffPeak]:
     """node-0 is crowded: past the ceiling in its evening."""
     live = LiveScorer(hour, pods=CROWD)
-    return live, OffPeak(ValleyOptions(**{"ceiling": CEILING, **options}), due_of, run_seconds)
+    return live, OffPeak(ceiling, ValleyOptions(**options), due_of, run_seconds)
 
 
 def over(live: LiveScorer, minutes: float, cpu: float) -> set[int]:
@@ -196,7 +196,7 @@ def test_what_room_there_is_is_found_out_once_while_nothing_changes(monkeypatch:
     assert once() == per_room, "a node has another size"
     live.at(21.0)
     assert once() == per_room, "time has passed"
-    new = OffPeak(ValleyOptions(ceiling=CEILING), due_of, run_seconds)
+    new = OffPeak(CEILING, ValleyOptions(), due_of, run_seconds)
     assert (tested.room(patient, view, np.arange(4)) == new.room(patient, view, np.arange(4))).all()
 
 
@@ -204,7 +204,7 @@ def test_without_a_forecast_or_when_switched_off_it_says_nothing() -> None:
     live = LiveScorer(20.0, pods=CROWD, without_model=True)
     view = view_of_live(live)
     patient = job_pod(created=live.clock.now, latest_start="4h")
-    for tested in (OffPeak(ValleyOptions(ceiling=CEILING), due_of, run_seconds), scene(20.0, keep_off_peak=False)[1]):
+    for tested in (OffPeak(CEILING, ValleyOptions(), due_of, run_seconds), scene(20.0, keep_off_peak=False)[1]):
         assert tested.filter(patient, view) == ()
         assert len(tested.prefer(patient, 5, view, np.arange(4)).rows) == 4
         assert (tested.room(patient, view, np.arange(4)) > 1000).all()
@@ -212,7 +212,7 @@ def test_without_a_forecast_or_when_switched_off_it_says_nothing() -> None:
 
 def test_pods_that_run_on_and_on_are_none_of_its_business() -> None:
     live, _ = scene(20.0)
-    tested = OffPeak(ValleyOptions(ceiling=0.05), due_of, lambda pod, service: None)
+    tested = OffPeak(0.05, ValleyOptions(), due_of, lambda pod, service: None)
     view = view_of_live(live)
     assert tested.filter(job_pod(created=live.clock.now, latest_start="4h"), view) == ()
 
@@ -227,7 +227,7 @@ def test_which_pods_are_told_apart_and_what_wakes() -> None:
     assert tested.hint(early, ClusterEvent(EventKind.GROUP_CHANGED)) is Hint.SKIP
 
 
-@pytest.mark.parametrize("wrong", [{"ceiling": 0.0}, {"hours": math.nan}, {"step": 1.0}, {"every": 0.0}])
+@pytest.mark.parametrize("wrong", [{"margin": -1.0}, {"hours": math.nan}, {"step": 1.0}, {"every": 0.0}])
 def test_options_out_of_range_are_refused(wrong: dict[str, float]) -> None:
-    with pytest.raises(InputError, match="must be from"):
+    with pytest.raises(InputError, match="input should be"):
         ValleyOptions(**wrong)  # type: ignore[arg-type]
