@@ -37,7 +37,7 @@ from placement.filters.filter import ClusterView, rejected
 from placement.filters.node_resources_fit import NodeResourcesFit
 from placement.index.index import PlacementIndex
 from scheduler.profiles.online.colocating import Colocation
-from scheduler.profiles.online.colocation import GapOptions
+from scheduler.profiles.online.options import GapOptions
 from scorer.live.usage import NodeUsage
 from scorer.live.virtual_request import VIRTUAL_REQUEST_ANNOTATION
 from scorer.model_watch import LoadedModel

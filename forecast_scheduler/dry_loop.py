@@ -29,13 +29,13 @@ from scheduler.gangs.group_creator import suppose_groups
 from scheduler.profiles.gpu.tide.controller import Session
 from scheduler.profiles.gpu.tide.report import NO_REPORT, TideReport
 from scheduler.profiles.job.service.answers import StormReport
-from scheduler.queue.options import QueueOptions
+from scheduler.queue.options import BackoffOptions, QueueOptions
 from scheduler.queue.queued import Popped
 from scorer.scorer import Scorer
 
 __all__ = ["DryLoop", "Planned"]
 
-_WITHOUT_BACKOFF: Final = QueueOptions(initial_backoff=0.0, longest_backoff=0.0, longest_unschedulable=1e9)
+_WITHOUT_BACKOFF: Final = QueueOptions(backoff=BackoffOptions(initial=0, longest=0), unschedulable_flush=1e9)
 _ASSUMED_SECONDS: Final = 86_400.0
 _MOST_ATTEMPTS: Final = 50
 """A pod that other pods wake more often than this is left where it is."""

@@ -15,14 +15,7 @@ from typing import Any, Final
 
 from kubernetes.client import ApiClient
 
-from forecast_scheduler.gpu_options import (
-    dra_options,
-    idle_cpu_options,
-    judge_maker,
-    mix_options,
-    offline_pods,
-    tide_options,
-)
+from forecast_scheduler.gpu_options import judge_maker, offline_pods, with_dry_run
 from forecast_scheduler.schedule_settings import ScheduleSettings
 from kube.client.kubernetes_contract import Subscription
 from kube.client.kubernetes_source import ResourceSource
@@ -192,14 +185,14 @@ def _gpu_tables(
         shape = shapes.of(pod)
         return shape if shape.count or pod.scheduler_name == name else None
 
-    live_mix = LiveMix(state, shape_of, mix_options(ours), clock=clock)
+    live_mix = LiveMix(state, shape_of, ours.mix, clock=clock)
     fragmentation = Fragmentation(
         state, devices, shapes, live_mix, CostTable(state, devices), judge_maker(ours), slack=ours.slack
     )
     rules.choose_devices_by(fragmentation.device_for)
-    offline, idle_options = offline_pods(ours, options), idle_cpu_options(ours, dry_run=settings.dry_run)
+    offline, idle_options = offline_pods(ours, options), with_dry_run(ours.idle_cpu, settings.dry_run)
     node_pods = GpuNodePods(cluster, offline)
-    gpus_of, tiding = pod_gpus(options), tide_options(ours, dry_run=settings.dry_run)
+    gpus_of, tiding = pod_gpus(options), with_dry_run(ours.tide, settings.dry_run)
     tide = TideTable(
         state,
         pod_gpus=gpus_of,
@@ -212,7 +205,7 @@ def _gpu_tables(
         session,
         view,
         DraTable(state, scorer.reading, class_resources),
-        dra_options(ours),
+        ours.dra,
         keep=cluster.keep,
         is_assumed=cluster.assumed.__contains__,
         clock=clock,

@@ -24,7 +24,6 @@ from forecast_scheduler.node_rule_care import NodeRuleCare
 from forecast_scheduler.queue_care import QueueCare
 from forecast_scheduler.schedule_loop import ScheduleLoop
 from forecast_scheduler.schedule_options import (
-    lease_timing,
     schedule_policy,
     schedule_policy_defaults,
     sharing_options,
@@ -236,9 +235,8 @@ def _lease(settings: ScheduleSettings, kubeconfig: Path | None) -> Lease | None:
     """None = it is not to be taken: a dry run must not keep a scheduler from its work."""
     if settings.dry_run or not settings.lease.enabled:
         return None
-    lease = settings.lease
     # Connections of its own: a renewal must not wait for anything else.
-    return Lease(api_client(kubeconfig), namespace=lease.namespace, name=lease.name, timing=lease_timing(settings))
+    return Lease(api_client(kubeconfig), settings.lease)
 
 
 def _may_write(settings: ScheduleSettings, lease: Lease | None) -> Callable[[], bool]:

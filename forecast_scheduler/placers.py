@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Final
 
 from forecast_scheduler.extender_options import policy_defaults
-from forecast_scheduler.gpu_options import idle_cpu_options, offline_pods
+from forecast_scheduler.gpu_options import offline_pods
 from forecast_scheduler.schedule_options import schedule_policy_defaults
 from forecast_scheduler.settings import Settings
 from kube.objects.objects import PodInfo
@@ -100,7 +100,7 @@ def _gpu_placer(settings: Settings, name: str, policies: Policies) -> Placer:
     ours = settings.schedule.gpu
     devices = settings.node_rules.devices
     offline = offline_pods(ours, devices)
-    plain = idle_cpu_options(ours, dry_run=True).plain_pods
+    plain = ours.idle_cpu.plain_pods
     cards = ListedCards(CardOptions(without_cards=Protection.HARD), devices)
     return Placer(
         GPU,

@@ -10,7 +10,6 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from forecast_scheduler.queue_options import fair_options, pod_queues
 from forecast_scheduler.schedule_settings import ScheduleSettings
 from kube.objects.objects import NodeInfo, PodInfo
 from placement.devices.options import DeviceOptions
@@ -133,7 +132,7 @@ def queue_tables(
         return None
     names, job_name = settings.scheduler_names, settings.scheduler_names.get(JOB)
     nodes = OwnNodes.of(settings)
-    queue_of = QueueOf(pod_queues(settings), {name: profile for profile, name in names.items()})
+    queue_of = QueueOf(settings.queues, {name: profile for profile, name in names.items()})
     means_cards = (*devices.resources, devices.shared_memory_resource, devices.count_resource)
     with scorer.reading() as cluster:
         shares = Shares(
@@ -150,7 +149,7 @@ def queue_tables(
     return QueueTables(
         queue_of=queue_of,
         shares=shares,
-        flows=FairFlows(queue_of.queues, shares, options=fair_options(settings)),
+        flows=FairFlows(queue_of.queues, shares, options=settings),
         sort=FlowSort(queue_of.queues),
         unread=unread,
         due_of=starts.due_of,

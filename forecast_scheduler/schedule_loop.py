@@ -8,7 +8,6 @@ from collections.abc import Sequence
 
 from forecast_scheduler.loop_parts import LoopParts
 from forecast_scheduler.placing_core import placing_core
-from forecast_scheduler.schedule_options import queue_options
 from forecast_scheduler.schedule_profiles import live_profiles
 from scheduler.binding.cycles import BindingCycles
 from scheduler.binding.in_flight_limit import InFlightLimit
@@ -48,7 +47,7 @@ class ScheduleLoop:
                 )
             profiles = live_profiles(parts, self._limit, self._volumes)
             self._core = core = placing_core(
-                parts.scorer, tables, profiles, queue_options(settings), clock=time.time, steady=running_time
+                parts.scorer, tables, profiles, settings, clock=time.time, steady=running_time
             )
             self.queue = core.queue
             self.bindings = BindingCycles(

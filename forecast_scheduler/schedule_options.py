@@ -13,23 +13,13 @@ from forecast_scheduler.settings import Settings
 from placement.policies.compiling import PolicyDefaults, settings_policy
 from placement.policies.filter_choice import FilterOptions
 from placement.policies.policy import Policy
-from scheduler.gangs.options import GangOptions
-from scheduler.leader_election.election import LeaseTiming
 from scheduler.overcommit.sharing import SharingOptions
-from scheduler.preemption.options import PreemptionOptions
-from scheduler.profiles.online.colocation import GapOptions
-from scheduler.queue.options import QueueOptions
 from scorer.service.options import ServiceOptions
 
 __all__ = [
     "PROFILES",
     "check_profiles",
-    "gang_options",
-    "gap_options",
-    "lease_timing",
-    "preemption_options",
     "profile_names",
-    "queue_options",
     "schedule_policy",
     "schedule_policy_defaults",
     "schedule_service_options",
@@ -78,38 +68,6 @@ def schedule_policy_defaults(settings: Settings) -> PolicyDefaults:
 def schedule_policy(settings: Settings) -> Policy:
     """That of pods for which no policy is chosen. Raises InputError where scores, filters or resources are misnamed."""
     return settings_policy(schedule_policy_defaults(settings))
-
-
-def queue_options(settings: ScheduleSettings) -> QueueOptions:
-    """How long pods wait."""
-    backoff = settings.backoff
-    return QueueOptions(
-        initial_backoff=backoff.initial,
-        longest_backoff=backoff.longest,
-        longest_unschedulable=settings.unschedulable_flush,
-    )
-
-
-def gang_options(settings: ScheduleSettings) -> GangOptions:
-    """Of PodGroups."""
-    return GangOptions(schedule_timeout=settings.gangs.timeout, pause=settings.gangs.pause)
-
-
-def gap_options(settings: ScheduleSettings) -> GapOptions:
-    """Of pods of low priority."""
-    ours = settings.colocation
-    return GapOptions(priority_below=ours.priority_below, ceiling=ours.ceiling, hours=ours.hours)
-
-
-def lease_timing(settings: ScheduleSettings) -> LeaseTiming:
-    """How fast another replica takes over."""
-    lease = settings.lease
-    return LeaseTiming(lease=lease.duration, renew_deadline=lease.renew_deadline, retry=lease.retry_period)
-
-
-def preemption_options(settings: ScheduleSettings) -> PreemptionOptions:
-    """Who is protected."""
-    return PreemptionOptions(protect_started_seconds=settings.preemption.protect_started)
 
 
 def sharing_options(settings: ScheduleSettings, instance: str) -> SharingOptions:

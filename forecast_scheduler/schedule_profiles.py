@@ -10,7 +10,6 @@ from functools import partial
 from forecast_scheduler.gpu_tables import GpuTables
 from forecast_scheduler.job_tables import JobTables
 from forecast_scheduler.loop_parts import LoopParts
-from forecast_scheduler.schedule_options import preemption_options
 from forecast_scheduler.schedule_settings import ScheduleSettings
 from forecast_scheduler.schedule_tables import ScheduleTables
 from placement.filters.filter import Filter
@@ -199,7 +198,7 @@ def _post_filters(
         clock=clock,
         gangs=tables.gangs,
         assumed=tables.assumed,
-        options=preemption_options(settings),
+        options=settings.preemption,
         may_preempt=(lambda pod: True) if tables.gpus is None else tables.gpus.offline.may_preempt,
     )
     return (preemption,)

@@ -6,123 +6,24 @@ from typing import Annotated, ClassVar, Self
 
 from pydantic import Field, field_validator, model_validator
 
-from forecast.errors import InputError
-from forecast.setting_group import Duration, SettingGroup, check_names
-from forecast_scheduler.gpu_settings import GpuSettings
-from forecast_scheduler.queue_settings import QueueSettings
+from forecast.setting_group import Duration
 from forecast_scheduler.serving_settings import ServingSettings
-from scheduler.leader_election.election import LeaseTiming
+from scheduler.gangs.options import GangOptions
+from scheduler.leader_election.options import LeaseOptions
+from scheduler.overcommit.options import RepairOptions
+from scheduler.preemption.options import PreemptionOptions
+from scheduler.profiles.gpu.options import GpuOptions
 from scheduler.profiles.job.options import JobOptions
+from scheduler.profiles.online.options import GapOptions
+from scheduler.queue.options import QueueOptions
+from scheduler.queues.options import FairOptions
 
-__all__ = [
-    "BackoffSettings",
-    "ColocationSettings",
-    "GangSettings",
-    "LeaseSettings",
-    "PreemptionSettings",
-    "RepairSettings",
-    "ScheduleSettings",
-]
+__all__ = ["ScheduleSettings"]
 
 Share = Annotated[float, Field(gt=0, le=10)]
 
 
-class BackoffSettings(SettingGroup):
-    """How long a pod that could not be placed waits before it is tried again."""
-
-    initial: Duration = Field(default=1, ge=0, le=600)
-    """After the first attempt; doubled with every further one. 0: not at all."""
-
-    longest: Duration = Field(default=10, gt=0, le=3600)
-    """Never longer than this."""
-
-    @model_validator(mode="after")
-    def _in_order(self) -> Self:
-        if self.longest < self.initial:
-            raise ValueError("longest must be at least initial")
-        return self
-
-
-class GangSettings(SettingGroup):
-    """Pods of one PodGroup, placed all or not at all (docs/gangs.md)."""
-
-    enabled: bool = True
-    """Heed PodGroups; else their pods are placed one by one."""
-
-    timeout: Duration = Field(default=60, gt=0)
-    """Of groups without scheduleTimeoutSeconds: so long a complete group is tried before others get their turn."""
-
-    pause: Duration = Field(default=60, ge=0)
-    """So long a group that is past its timeout is not tried."""
-
-
-class PreemptionSettings(SettingGroup):
-    """Evicting pods of lower priority for one that fits nowhere (docs/preemption.md)."""
-
-    enabled: bool = True
-    """Evict; else pods wait for room."""
-
-    protect_started: Duration = Field(default=60, ge=0)
-    """Pods that started less long ago are not evicted; 0: all may be."""
-
-
-class LeaseSettings(SettingGroup):
-    """Which of several replicas writes: the one that holds a Lease of coordination.k8s.io.
-
-    Shorter than client-go's 15, 10 and 2 s: a replica that was killed is to be followed within 15 s, the time that its
-    successor waits for what it bound last included.
-    """
-
-    enabled: bool = True
-    """Take the Lease before anything is written; without it only one replica may run; `--leader-elect`."""
-
-    namespace: str = Field(default="forecast-scheduler", min_length=1)
-    """Of the Lease."""
-
-    name: str = Field(default="forecast-scheduler", min_length=1)
-    """Of the Lease; the same for all replicas, another one for other scheduler names."""
-
-    duration: Duration = Field(default=10, ge=1)
-    """A Lease that is not renewed for so long is taken over. Whole seconds."""
-
-    renew_deadline: Duration = Field(default=7, gt=0)
-    """A leader that could not renew for so long writes nothing any more."""
-
-    retry_period: Duration = Field(default=1, gt=0)
-    """How often the Lease is renewed, or tried to be taken."""
-
-    @model_validator(mode="after")
-    def _in_order(self) -> Self:
-        if self.duration != round(self.duration):
-            raise ValueError("duration must be whole seconds")
-        try:
-            LeaseTiming(lease=self.duration, renew_deadline=self.renew_deadline, retry=self.retry_period)
-        except InputError as error:
-            raise ValueError(str(error)) from None
-        return self
-
-
-class ColocationSettings(SettingGroup):
-    """Pods of low priority in the gap between the predicted peak and capacity (docs/colocation.md)."""
-
-    priority_below: int = 0
-    """Pods of a lower priority are admitted by forecast."""
-
-    ceiling: float = Field(default=0.8, gt=0, le=1)
-    """Share of a node's capacity that its predicted load with such a pod stays below."""
-
-    hours: int = Field(default=24, ge=1, le=168)
-    """So far ahead."""
-
-
-class RepairSettings(SettingGroup):
-    """What is done where requests on a node pass its allocatable (docs/sharing-nodes.md)."""
-
-    enabled: bool = True
-    """Evict our newest pods there; else it is only counted and told."""
-
-
-class ScheduleSettings(ServingSettings):
+class ScheduleSettings(ServingSettings, QueueOptions, FairOptions):
     """How `schedule` runs. It has its scorer inside: the settings under `scorer` count, too, but for serving."""
 
     group: ClassVar[str] = "schedule"
@@ -146,11 +47,6 @@ class ScheduleSettings(ServingSettings):
 
     dry_run: bool = False
     """Decide and tell, and write nothing to the API server; `--dry-run`."""
-
-    backoff: BackoffSettings = BackoffSettings()
-
-    unschedulable_flush: Duration = Field(default=300, gt=0)
-    """A pod that no event has woken for so long is tried again."""
 
     batch: int = Field(default=1024, ge=1)
     """Most pods of one controller placed in one cycle; a gang is always placed whole."""
@@ -176,26 +72,13 @@ class ScheduleSettings(ServingSettings):
     highest_peaks: dict[str, Share] = Field(default_factory=dict)
     """By resource: share of capacity that a node's predicted peak must not pass, for instance {cpu: 0.9}."""
 
-    queues: list[QueueSettings] = Field(default_factory=list)
-    """Queues of pods; jobs that none takes are in the queue `default`, other such pods go by priority and age
-    (docs/queues.md)."""
-
-    unqueued_weight: float = Field(default=4, gt=0)
-    """Turns of pods that no queue takes beside those of each queue, where they are equally important."""
-
-    longest_wait: Duration = Field(default=600, ge=0)
-    """With queues: a pod that came, or was tried last, so long ago goes next, whatever its priority; 0: never."""
-
-    due_lead: Duration = Field(default=300, ge=0)
-    """A pod goes first in its queue from so long before the latest moment it may start; 0: never."""
-
-    gangs: GangSettings = GangSettings()
-    preemption: PreemptionSettings = PreemptionSettings()
-    lease: LeaseSettings = LeaseSettings()
-    colocation: ColocationSettings = ColocationSettings()
-    repair: RepairSettings = RepairSettings()
+    gangs: GangOptions = GangOptions()
+    preemption: PreemptionOptions = PreemptionOptions()
+    lease: LeaseOptions = LeaseOptions()
+    colocation: GapOptions = GapOptions()
+    repair: RepairOptions = RepairOptions()
     job: JobOptions = JobOptions()
-    gpu: GpuSettings = GpuSettings()
+    gpu: GpuOptions = GpuOptions()
 
     @property
     def scheduler_names(self) -> dict[str, str]:
@@ -214,11 +97,6 @@ class ScheduleSettings(ServingSettings):
         if len(set(profiles)) < len(profiles):
             raise ValueError("each profile may be named once")
         return profiles
-
-    @model_validator(mode="after")
-    def _queues_with_names(self) -> Self:
-        check_names("queue", [one.name for one in self.queues])
-        return self
 
     @model_validator(mode="after")
     def _not_shared_with_itself(self) -> Self:

@@ -14,7 +14,6 @@ from kubernetes.client import ApiClient
 from forecast_scheduler.gpu_tables import GpuTables, gpu_tables
 from forecast_scheduler.job_tables import JobTables, job_tables
 from forecast_scheduler.queue_tables import QueueTables, latest_starts, queue_tables
-from forecast_scheduler.schedule_options import gang_options, gap_options
 from forecast_scheduler.schedule_settings import ScheduleSettings
 from kube.client.kubernetes_contract import Subscription
 from kube.client.kubernetes_source import ResourceSource, source_of
@@ -119,7 +118,7 @@ def schedule_tables(
         if settings.gangs.enabled:
             gangs = GangDirectory(
                 cluster.state,
-                options=gang_options(settings),
+                options=settings.gangs,
                 is_ours=lambda pod: pod.scheduler_name in ours,
                 is_assumed=cluster.assumed.__contains__,
                 clock=scorer.clock,
@@ -163,4 +162,4 @@ def schedule_tables(
 def schedule_colocation(scorer: Scorer, settings: ScheduleSettings) -> Colocation:
     """With bounds that reach as far ahead as any profile looks."""
     hours = settings.gpu.idle_cpu.hours if GPU in settings.profiles else 0
-    return Colocation(scorer, gap_options(settings), hours=hours, after=lambda: scorer.synced)
+    return Colocation(scorer, settings.colocation, hours=hours, after=lambda: scorer.synced)

@@ -1,29 +1,23 @@
-"""What can be set about gangs."""
+"""Settings of gangs: `schedule.gangs`."""
 
 from __future__ import annotations
 
-import math
-from dataclasses import dataclass
+from pydantic import Field
 
-from forecast.errors import InputError
+from forecast.setting_group import Duration, SettingGroup
 
 __all__ = ["GangOptions"]
 
 
-@dataclass(frozen=True, slots=True)
-class GangOptions:
-    """Seconds.
+class GangOptions(SettingGroup):
+    """Pods of one PodGroup, placed all or not at all (docs/gangs.md)."""
 
-    schedule_timeout : from the first failed attempt of a complete group until others go first; of groups that have no
-                       scheduleTimeoutSeconds. 60 as in scheduler-plugins
-    pause            : in which a group that is past it is not tried
-    """
+    enabled: bool = True
+    """Heed PodGroups. If false, their pods are placed one by one."""
 
-    schedule_timeout: float = 60.0
-    pause: float = 60.0
+    timeout: Duration = Field(default=60, ge=0)
+    """Time from the first failed attempt of a complete group until others go first, for groups without
+    scheduleTimeoutSeconds. As in scheduler-plugins."""
 
-    def __post_init__(self) -> None:
-        for name in ("schedule_timeout", "pause"):
-            value = getattr(self, name)
-            if not (math.isfinite(value) and value >= 0):
-                raise InputError(f"{name} of gangs is {value} s: it must be 0 or above")
+    pause: Duration = Field(default=60, ge=0)
+    """Time in which a group that is past its timeout is not tried."""

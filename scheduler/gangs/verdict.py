@@ -118,7 +118,7 @@ def _held(members: Members) -> str:
 
 def timeout_of(group: PodGroupInfo, options: GangOptions) -> float:
     """Seconds from the first failed attempt."""
-    return options.schedule_timeout if group.timeout_seconds is None else group.timeout_seconds
+    return options.timeout if group.timeout_seconds is None else group.timeout_seconds
 
 
 def _seats(members: Members, minima: Minima) -> str:

@@ -11,34 +11,10 @@ it *began* to send the last renewal that was confirmed; others saw that renewal 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-from forecast.errors import InputError
+from scheduler.leader_election.options import LeaseOptions
 from scheduler.leader_election.record import LeaseRecord
 
-__all__ = ["Election", "LeaseTiming"]
-
-
-@dataclass(frozen=True, slots=True)
-class LeaseTiming:
-    """Seconds, as client-go's defaults. Raises InputError where a leader could write after another took over.
-
-    lease          : others leave a Lease alone that changed less than this ago
-    renew_deadline : a leader that could not renew for so long stops
-    retry          : between two tries
-    """
-
-    lease: float = 15.0
-    renew_deadline: float = 10.0
-    retry: float = 2.0
-
-    def __post_init__(self) -> None:
-        if not (0 < self.retry * 1.2 < self.renew_deadline < self.lease) or self.lease < 1:
-            raise InputError(
-                f"a lease with a duration of {self.lease:g} s, a renew_deadline of {self.renew_deadline:g} s and a "
-                f"retry_period of {self.retry:g} s protects nothing: duration must be at least 1 s and above "
-                "renew_deadline, and renew_deadline above 1.2 times retry_period"
-            )
+__all__ = ["Election"]
 
 
 class Election:
@@ -47,8 +23,8 @@ class Election:
     identity : of this replica, of no other
     """
 
-    def __init__(self, identity: str, timing: LeaseTiming) -> None:
-        self._identity, self._timing = identity, timing
+    def __init__(self, identity: str, options: LeaseOptions) -> None:
+        self._identity, self._options = identity, options
         self._seen: LeaseRecord | None = None
         self._seen_at = 0.0
         self._renewed_at: float | None = None
@@ -75,7 +51,7 @@ class Election:
         seen = self._seen
         if seen is None or seen.holder in ("", self._identity):
             return 0.0
-        return max(0.0, self._seen_at + (seen.seconds or self._timing.lease) - now)
+        return max(0.0, self._seen_at + (seen.seconds or self._options.duration) - now)
 
     def written(self, record: LeaseRecord, began: float, now: float) -> None:
         """The API server confirmed our write, which we began to send at `began`."""
@@ -89,7 +65,7 @@ class Election:
     def left(self, now: float) -> float:
         """Seconds until we may not write any more, unless renewed; 0 = we may not now. For any thread."""
         renewed_at = self._renewed_at
-        return 0.0 if renewed_at is None else max(0.0, renewed_at + self._timing.renew_deadline - now)
+        return 0.0 if renewed_at is None else max(0.0, renewed_at + self._options.renew_deadline - now)
 
     def step_down(self) -> None:
         """Lead no more."""

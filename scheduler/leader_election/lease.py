@@ -24,7 +24,8 @@ from kubernetes import client
 
 from kube.client.api_answer import Answer, answered, unanswered
 from kube.client.kubernetes_client import send
-from scheduler.leader_election.election import Election, LeaseTiming
+from scheduler.leader_election.election import Election
+from scheduler.leader_election.options import LeaseOptions
 from scheduler.leader_election.record import LeaseRecord, lease_body, read_lease
 
 __all__ = ["Lease", "LeaseStatus", "our_identity", "running_time"]
@@ -66,20 +67,17 @@ class Lease:
     def __init__(
         self,
         api: client.ApiClient,
+        options: LeaseOptions,
         *,
-        namespace: str,
-        name: str = "forecast-scheduler",
         identity: str = "",
-        timing: LeaseTiming | None = None,
         clock: Callable[[], float] = running_time,
         wall: Callable[[], float] = time.time,
         rng: random.Random | None = None,
     ) -> None:
-        self._api, self._namespace, self._name = api, namespace, name
+        self._api, self._options = api, options
         self.identity: Final = identity or our_identity()
-        self._timing = timing or LeaseTiming()
         self._clock, self._wall, self._rng = clock, wall, rng or random.Random()
-        self._election = Election(self.identity, self._timing)
+        self._election = Election(self.identity, options)
         self._leads = False  # as the log has it
         self._last_error, self._failures = "", 0
         self._stopping = threading.Event()
@@ -128,7 +126,7 @@ class Lease:
     def _pause(self) -> float:
         """Leaders renew at a steady pace, candidates must not all come at the same moment; neither sleeps through the
         end of a Lease."""
-        retry, now = self._timing.retry, self._clock()
+        retry, now = self._options.retry_period, self._clock()
         if self._leads:
             return min(retry, self._election.left(now))
         retry *= 1.0 + _JITTER * self._rng.random()
@@ -139,7 +137,11 @@ class Lease:
         if leads == self._leads:
             return
         self._leads = leads
-        fields = {"lease": f"{self._namespace}/{self._name}", "identity": self.identity, "why": self._last_error}
+        fields = {
+            "lease": f"{self._options.namespace}/{self._options.name}",
+            "identity": self.identity,
+            "why": self._last_error,
+        }
         logger.log(
             logging.INFO if leads or self._stopping.is_set() else logging.WARNING,
             "this replica leads" if leads else "this replica does not lead any more",
@@ -173,10 +175,10 @@ class Lease:
     def _write(self, *, release: bool = False) -> Answer:
         seen, began = self._election.seen, self._clock()
         body = lease_body(
-            self._namespace,
-            self._name,
+            self._options.namespace,
+            self._options.name,
             holder="" if release else self.identity,
-            seconds=self._timing.lease,
+            seconds=self._options.duration,
             now=self._wall(),
             before=seen,
         )
@@ -203,7 +205,7 @@ class Lease:
         return record is not None and record.holder == self.identity
 
     def _send(self, method: str, path: str, body: bytes | None) -> Answer:
-        longest = self._timing.renew_deadline / 2
+        longest = self._options.renew_deadline / 2
         left = self._election.left(self._clock())
         try:
             answer = send(self._api, method, path, body, seconds=max(0.1, min(longest, left)) if left else longest)
@@ -217,13 +219,13 @@ class Lease:
         if self._failures & (self._failures - 1) == 0:  # the 1st, 2nd, 4th, 8th, ... in a row
             logger.warning(
                 "the lease cannot be read or written: get, create and update on leases.coordination.k8s.io are needed",
-                extra={"lease": f"{self._namespace}/{self._name}", "why": self._last_error},
+                extra={"lease": f"{self._options.namespace}/{self._options.name}", "why": self._last_error},
             )
 
     @property
     def _collection(self) -> str:
-        return f"/apis/coordination.k8s.io/v1/namespaces/{self._namespace}/leases"
+        return f"/apis/coordination.k8s.io/v1/namespaces/{self._options.namespace}/leases"
 
     @property
     def _path(self) -> str:
-        return f"{self._collection}/{self._name}"
+        return f"{self._collection}/{self._options.name}"

@@ -134,7 +134,7 @@ class Search:
         n = sitting.n_slots
         may_go = (sitting.row[:n] >= 0) & (sitting.priority[:n] < pod.priority)
         wait_seconds = 0.0
-        protect = self._options.protect_started_seconds
+        protect = self._options.protect_started
         if protect and pod.priority < SYSTEM_CRITICAL:
             since = sitting.since[:n]
             # Clocks differ: a pod from the near future is young, one from afar has a wrong date.

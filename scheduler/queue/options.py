@@ -1,39 +1,39 @@
-"""How long pods wait in the parts of the queue."""
+"""Settings of the queue: how long pods wait in its parts. They stand in the section `schedule`."""
 
 from __future__ import annotations
 
-import math
-from dataclasses import dataclass
+from typing import Self
 
-from forecast.errors import InputError
+from pydantic import Field, model_validator
 
-__all__ = ["QueueOptions"]
+from forecast.setting_group import Duration, SettingGroup
+
+__all__ = ["BackoffOptions", "QueueOptions"]
 
 
-@dataclass(frozen=True, slots=True)
-class QueueOptions:
-    """Seconds, with kube-scheduler's defaults.
+class BackoffOptions(SettingGroup):
+    """How long a pod that could not be placed waits before it is tried again. The defaults are kube-scheduler's."""
 
-    initial_backoff       : after the first attempt; doubles with each further one. 0 = no backoff
-    longest_backoff       : where doubling ends
-    longest_unschedulable : a pod that no event woke is tried again after that
-    most_events           : remembered for pods in flight; a pod that was longer in flight is tried again in any case
-    """
+    initial: Duration = Field(default=1, ge=0, le=600)
+    """Wait after the first attempt; doubled with every further one. 0: none."""
 
-    initial_backoff: float = 1.0
-    longest_backoff: float = 10.0
-    longest_unschedulable: float = 300.0
-    most_events: int = 10_000
+    longest: Duration = Field(default=10, ge=0, le=3600)
+    """Where doubling ends; at least `initial`."""
 
-    def __post_init__(self) -> None:
-        if not (math.isfinite(self.initial_backoff) and self.initial_backoff >= 0):
-            raise InputError(f"initial_backoff is {self.initial_backoff} s: it must be 0 or above")
-        if not (math.isfinite(self.longest_backoff) and self.longest_backoff >= self.initial_backoff):
-            raise InputError(
-                f"longest_backoff is {self.longest_backoff} s: it must be at least initial_backoff, "
-                f"which is {self.initial_backoff} s"
-            )
-        if not (math.isfinite(self.longest_unschedulable) and self.longest_unschedulable > 0):
-            raise InputError(f"longest_unschedulable is {self.longest_unschedulable} s: it must be above 0")
-        if self.most_events < 1:
-            raise InputError(f"most_events is {self.most_events}: it must be above 0")
+    @model_validator(mode="after")
+    def _in_order(self) -> Self:
+        if self.longest < self.initial:
+            raise ValueError("longest must be at least initial")
+        return self
+
+
+class QueueOptions(SettingGroup):
+    """How long pods wait in the parts of the queue."""
+
+    backoff: BackoffOptions = BackoffOptions()
+
+    unschedulable_flush: Duration = Field(default=300, gt=0)
+    """A pod that no event has woken for this time is tried again."""
+
+    most_events: int = Field(default=10_000, ge=1)
+    """Events remembered for pods in flight. A pod that was longer in flight is tried again in any case."""

@@ -386,7 +386,7 @@ class SchedulingQueue:
         unit, options = queued.home, self._options
         # Other members of a gang may have been placed meanwhile, which begins it anew.
         attempts = max(1, unit.attempts) if unit.is_gang else queued.attempts
-        until = now + backoff_seconds(attempts, initial=options.initial_backoff, longest=options.longest_backoff)
+        until = now + backoff_seconds(attempts, initial=options.backoff.initial, longest=options.backoff.longest)
         queued.until = unit.until = until
         return until
 
@@ -401,7 +401,7 @@ class SchedulingQueue:
         if is_awake:
             part, due = (Part.BACKOFF if until > now else Part.ACTIVE), until
         else:
-            part, due = Part.UNSCHEDULABLE, now + self._options.longest_unschedulable
+            part, due = Part.UNSCHEDULABLE, now + self._options.unschedulable_flush
         for queued in together:
             self._parts.move(queued, part, _ATTEMPT_FAILED, now, due=due)
         self._tell()

@@ -1,15 +1,16 @@
-"""What a queue is: whose pods wait in it, and in what order they go."""
+"""Settings of queues, in the section `schedule`: what a queue is, whose pods wait in it, in what order they go."""
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from enum import Enum
-from typing import Final
+from typing import Annotated, Final, Literal
+
+from pydantic import Field, field_validator
 
 from forecast.errors import InputError
+from forecast.setting_group import Duration, SettingGroup
 from kube.objects.objects import PodInfo
 
 __all__ = ["DEFAULT_PROFILES", "DEFAULT_QUEUE", "FairOptions", "Order", "PodQueue", "all_queues"]
@@ -19,7 +20,8 @@ DEFAULT_PROFILES: Final = ("job",)
 """Whose pods the default queue takes unless it names profiles: services and GPU pods go by priority and age."""
 
 _NAME: Final = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
-_LARGEST_WEIGHT: Final = 1e6
+
+Weight = Annotated[float, Field(gt=0, le=1e6)]
 
 
 class Order(Enum):
@@ -31,38 +33,45 @@ class Order(Enum):
     DRF = "drf"  # within a priority the owner with the smallest dominant share; its own by priority, then age
 
 
-@dataclass(frozen=True, slots=True)
-class PodQueue:
-    """
-    name          : as in the annotation forecast-scheduler.io/queue; a DNS label
-    namespaces    : a pod may wait here if it matches all of namespaces, profiles and labels that are given, and does
-                    unless it names another queue; where none is given, any pod may that names the queue
-    weight        : its share of the pods that are placed while others wait, too
-    owner_label   : label of pods that says whose they are, for DRF; '' = their namespace
-    owner_weights : shares that owners are entitled to, 1 unless said
-    most_per_turn : pods of one turn, however many the loop takes; 0 = as many as it takes
-    """
+class PodQueue(SettingGroup):
+    """Pods that wait in one line (docs/queues.md). A pod may wait here if it matches all of namespaces, profiles and
+    labels that are given, and does unless it names another queue. If none is given, any pod may that names the
+    queue."""
 
     name: str
-    namespaces: tuple[str, ...] = ()
-    profiles: tuple[str, ...] = ()
-    labels: Mapping[str, str] = field(default_factory=dict)
-    order: Order = Order.DRF
-    weight: float = 1.0
-    owner_label: str = ""
-    owner_weights: Mapping[str, float] = field(default_factory=dict)
-    most_per_turn: int = 0
+    """As the annotation forecast-scheduler.io/queue names it. A DNS label: up to 63 of a-z, 0-9 and '-'."""
 
-    def __post_init__(self) -> None:
-        if not _NAME.fullmatch(self.name):
-            raise InputError(
-                f"a queue is called {self.name!r}: its name must be a DNS label, lower-case letters, digits and '-'"
-            )
-        _check_weight(self.weight, f"the weight of queue {self.name}")
-        for owner, weight in self.owner_weights.items():
-            _check_weight(weight, f"the weight of owner {owner!r} in queue {self.name}")
-        if self.most_per_turn < 0:
-            raise InputError(f"most_per_turn of queue {self.name} is {self.most_per_turn}: it must be 0 or above")
+    namespaces: tuple[str, ...] = ()
+    """Namespaces whose pods may wait here. Empty: all."""
+
+    profiles: tuple[Literal["online", "gpu", "job"], ...] = ()
+    """Profiles whose pods may wait here. Empty: all, and for the queue `default` job."""
+
+    labels: Mapping[str, str] = Field(default_factory=dict)
+    """Labels that pods here have. Empty: any."""
+
+    order: Order = Order.DRF
+    """Pods that go first. fifo: those that came first. priority: the more important. deadline: those that have to start
+    first. drf: those of the owner with the smallest dominant share."""
+
+    weight: Weight = 1
+    """Turns of this queue for each turn of a queue with weight 1, while both have pods that wait."""
+
+    owner_label: str = ""
+    """Label of pods that names their owner, for drf. Empty: their namespace is the owner."""
+
+    owner_weights: Mapping[str, Weight] = Field(default_factory=dict)
+    """Dominant shares that owners are entitled to beside each other, 1 unless given, for instance {search: 2}."""
+
+    most_per_turn: int = Field(default=0, ge=0)
+    """Pods placed in one turn, however many the loop takes. 0: as many as go together."""
+
+    @field_validator("name")
+    @classmethod
+    def _is_a_label(cls, name: str) -> str:
+        if not _NAME.fullmatch(name):
+            raise ValueError("the name of a queue must be a DNS label, lower-case letters, digits and '-'")
+        return name
 
     @property
     def selects(self) -> bool:
@@ -78,30 +87,35 @@ class PodQueue:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class FairOptions:
-    """
-    unqueued_weight : of pods that no queue takes: they are one queue, by priority and age
-    longest_wait    : seconds; a pod that came, or was tried last, so long ago goes next whatever its priority;
-                      0 = never
-    due_lead        : seconds before the latest moment it may start a pod goes first in its queue; 0 = never
-    quantum         : fewest pods of an owner's turn in a DRF queue, unless so many are more than 3 % of an even share;
-                      turns that grow because they are many, or in vain, grow no further
-    """
+class FairOptions(SettingGroup):
+    """Whose turn it is."""
 
-    unqueued_weight: float = 4.0
-    longest_wait: float = 600.0
-    due_lead: float = 300.0
-    quantum: int = 64
+    queues: tuple[PodQueue, ...] = ()
+    """Queues of pods. Jobs that none takes are in the queue `default`; other such pods go by priority and age
+    (docs/queues.md)."""
 
-    def __post_init__(self) -> None:
-        _check_weight(self.unqueued_weight, "unqueued_weight")
-        for name in ("longest_wait", "due_lead"):
-            seconds = getattr(self, name)
-            if not (math.isfinite(seconds) and seconds >= 0):
-                raise InputError(f"{name} is {seconds} s: it must be 0 or above")
-        if self.quantum < 1:
-            raise InputError(f"quantum is {self.quantum}: it must be above 0")
+    unqueued_weight: Weight = 4
+    """Turns of pods that no queue takes, for each turn of a queue with weight 1, if they are equally important. They
+    are one queue, by priority and age."""
+
+    longest_wait: Duration = Field(default=600, ge=0)
+    """A pod that came, or was tried last, this long ago goes next, whatever its priority. Needs a queue. 0: never."""
+
+    due_lead: Duration = Field(default=300, ge=0)
+    """A pod goes first in its queue from this long before the latest moment it may start. 0: never."""
+
+    quantum: int = Field(default=64, ge=1)
+    """Fewest pods of an owner's turn in a drf queue, unless this many are more than 3 % of an even share. Turns that
+    grow because they are many, or in vain, grow no further."""
+
+    @field_validator("queues")
+    @classmethod
+    def _fit_together(cls, queues: tuple[PodQueue, ...]) -> tuple[PodQueue, ...]:
+        try:
+            all_queues(queues)
+        except InputError as error:
+            raise ValueError(str(error)) from None
+        return queues
 
 
 def all_queues(queues: Sequence[PodQueue]) -> tuple[PodQueue, ...]:
@@ -117,11 +131,6 @@ def all_queues(queues: Sequence[PodQueue]) -> tuple[PodQueue, ...]:
                 f"queue {DEFAULT_QUEUE} has namespaces or labels: it takes all pods of its profiles that no other "
                 "queue takes. Give this one another name"
             )
-    default = [queue for queue in queues if queue.name == DEFAULT_QUEUE] or [PodQueue(DEFAULT_QUEUE)]
-    default = [queue if queue.profiles else replace(queue, profiles=DEFAULT_PROFILES) for queue in default]
+    default = [queue for queue in queues if queue.name == DEFAULT_QUEUE] or [PodQueue(name=DEFAULT_QUEUE)]
+    default = [queue if queue.profiles else queue.replace(profiles=DEFAULT_PROFILES) for queue in default]
     return (*(queue for queue in queues if queue.name != DEFAULT_QUEUE), *default)
-
-
-def _check_weight(weight: float, what: str) -> None:
-    if not (math.isfinite(weight) and 0 < weight <= _LARGEST_WEIGHT):
-        raise InputError(f"{what} is {weight}: it must be above 0 and at most {_LARGEST_WEIGHT:.0f}")

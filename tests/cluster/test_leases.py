@@ -17,15 +17,16 @@ import pytest
 import urllib3
 
 from kube.client.kubernetes_client import api_client
-from scheduler.leader_election.election import LeaseTiming
 from scheduler.leader_election.lease import Lease
+from scheduler.leader_election.options import LeaseOptions
 from tests.scheduler.binding.made_up import eventually
 from tests.servers.control_plane.control_plane import ControlPlane
 from tests.servers.control_plane.tcp_proxy import TcpProxy
 
-SHORT = LeaseTiming(lease=3.0, renew_deadline=2.0, retry=0.3)
+SHORT = LeaseOptions(namespace="default", duration=3, renew_deadline=2, retry_period=0.3)
+LONG = LeaseOptions(namespace="default", duration=15, renew_deadline=10, retry_period=2)
 # Long enough that a leader does not lose it because the machine is busy.
-CALM = LeaseTiming(lease=60.0, renew_deadline=40.0, retry=0.2)
+CALM = LeaseOptions(namespace="default", duration=60, renew_deadline=40, retry_period=0.2)
 
 
 @dataclass
@@ -50,16 +51,10 @@ def make(plane: ControlPlane, name: str) -> Iterator[Make]:
     made: list[Replica] = []
     apis = []
 
-    def of(identity: str, timing: LeaseTiming = SHORT, kubeconfig: Path = plane.kubeconfig) -> Replica:
+    def of(identity: str, timing: LeaseOptions = SHORT, kubeconfig: Path = plane.kubeconfig) -> Replica:
         api = api_client(kubeconfig)
         apis.append(api)
-        lease = Lease(
-            api,
-            namespace="default",
-            name=name,
-            identity=identity,
-            timing=timing,
-        )
+        lease = Lease(api, timing.replace(name=name), identity=identity)
         replica = Replica(lease)
         made.append(replica)
         lease.start()
@@ -159,13 +154,12 @@ def test_never_two_while_connections_fail_again_and_again(plane: ControlPlane, m
 _ALONE = """
 import sys, time
 from pathlib import Path
-from scheduler.leader_election.election import LeaseTiming
+from scheduler.leader_election.options import LeaseOptions
 from scheduler.leader_election.lease import Lease
 from kube.client.kubernetes_client import api_client
 
-kubeconfig, name, seconds, deadline, retry = sys.argv[1:]
-timing = LeaseTiming(float(seconds), float(deadline), float(retry))
-lease = Lease(api_client(Path(kubeconfig)), namespace="default", name=name, identity="child", timing=timing)
+kubeconfig, options = sys.argv[1:]
+lease = Lease(api_client(Path(kubeconfig)), LeaseOptions.model_validate_json(options), identity="child")
 lease.start()
 for question in sys.stdin:  # asked, so that it is known when it was answered
     print(int(lease.may_write()), flush=True)
@@ -176,10 +170,10 @@ lease.stop()
 class Child:
     """A replica in a process of its own, to be stopped and killed."""
 
-    def __init__(self, kubeconfig: Path, name: str, timing: LeaseTiming) -> None:
-        times = [str(timing.lease), str(timing.renew_deadline), str(timing.retry)]
+    def __init__(self, kubeconfig: Path, name: str, timing: LeaseOptions) -> None:
+        options = timing.replace(name=name).model_dump_json()
         self.process = subprocess.Popen(
-            [sys.executable, "-c", _ALONE, str(kubeconfig), name, *times],
+            [sys.executable, "-c", _ALONE, str(kubeconfig), options],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
@@ -208,10 +202,10 @@ class Child:
 
 
 @pytest.mark.parametrize(
-    "timing", [pytest.param(SHORT, id="short"), pytest.param(LeaseTiming(), id="15 s", marks=pytest.mark.long)]
+    "timing", [pytest.param(SHORT, id="short"), pytest.param(LONG, id="15 s", marks=pytest.mark.long)]
 )
 def test_a_killed_leader_is_followed_when_its_lease_is_over(
-    plane: ControlPlane, make: Make, name: str, timing: LeaseTiming
+    plane: ControlPlane, make: Make, name: str, timing: LeaseOptions
 ) -> None:
     with Child(plane.kubeconfig, name, timing) as child:
         assert eventually(child.may_write)

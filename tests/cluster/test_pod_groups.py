@@ -49,7 +49,7 @@ class World:
         api = api_client(plane.kubeconfig)
         self.tables = LiveTables()
         with self.tables.reading() as cluster:
-            self.directory = GangDirectory(cluster.state, options=GangOptions(schedule_timeout=0.0, pause=3600.0))
+            self.directory = GangDirectory(cluster.state, options=GangOptions(timeout=0.0, pause=3600.0))
         self.tables.attach((), self.directory)
         sink = PodGroupSink(self.directory, self.tables.reading)
         self.groups = ResourceSource([ResourceWatcher(api, sink, POD_GROUPS, timing=WEBHOOK_TIMING)])

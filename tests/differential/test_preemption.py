@@ -147,7 +147,7 @@ def _ours(real: RealPreemption, cases: Sequence[Case]) -> dict[str, Outcome]:
     body = json.dumps({"metadata": {"resourceVersion": "1"}, "items": real.listed("poddisruptionbudgets")}).encode()
     budgets: list[DisruptionBudget] = decode_page(WATCHED_BUDGETS, body).objects
     assert sum(one.allowed for one in budgets) > 0
-    world = World(nodes, list(pods.values()), budgets, options=PreemptionOptions(protect_started_seconds=0.0))
+    world = World(nodes, list(pods.values()), budgets, options=PreemptionOptions(protect_started=0.0))
     outcomes = {}
     for case in cases:
         answer = world.asked(pods[case.name])

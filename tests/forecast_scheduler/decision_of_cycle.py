@@ -9,7 +9,7 @@ from typing import Any
 from forecast_scheduler.live_policies import read_policies
 from forecast_scheduler.live_scorer import Inputs, open_scorer
 from forecast_scheduler.placing_core import placing_core
-from forecast_scheduler.schedule_options import queue_options, schedule_policy, schedule_policy_defaults
+from forecast_scheduler.schedule_options import schedule_policy, schedule_policy_defaults
 from forecast_scheduler.schedule_profiles import assembled_profiles
 from forecast_scheduler.schedule_tables import schedule_tables
 from forecast_scheduler.settings import Settings
@@ -34,9 +34,7 @@ def decision_of_cycle(
     def attach(scorer: Scorer) -> Any:
         tables = schedule_tables(scorer, settings.schedule, settings.node_rules)
         profiles = assembled_profiles(settings.schedule, policies, tables, DryRun(), clock=scorer.clock)
-        made.append(
-            (tables, placing_core(scorer, tables, profiles, queue_options(settings.schedule), clock=scorer.clock))
-        )
+        made.append((tables, placing_core(scorer, tables, profiles, settings.schedule, clock=scorer.clock)))
         return INDEXED_KINDS
 
     inputs = Inputs(cluster, models=str(models), at=moment)

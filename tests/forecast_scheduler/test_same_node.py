@@ -16,7 +16,7 @@ from forecast_scheduler.live_extender import open_extender
 from forecast_scheduler.live_scorer import Inputs, open_scorer
 from forecast_scheduler.options import parse_moment
 from forecast_scheduler.placing_core import placing_core
-from forecast_scheduler.schedule_options import queue_options, schedule_policy
+from forecast_scheduler.schedule_options import schedule_policy
 from forecast_scheduler.schedule_profiles import assembled_profiles
 from forecast_scheduler.schedule_tables import schedule_tables
 from forecast_scheduler.settings import Settings, with_options
@@ -282,7 +282,7 @@ def test_the_explanation_of_a_running_scheduler_names_the_same_node(
         tables = schedule_tables(scorer, settings.schedule, settings.node_rules)
         policies = OnePolicy(schedule_policy(settings))
         profiles = assembled_profiles(settings.schedule, policies, tables, DryRun(), clock=scorer.clock)
-        core = placing_core(scorer, tables, profiles, queue_options(settings.schedule), clock=scorer.clock)
+        core = placing_core(scorer, tables, profiles, settings.schedule, clock=scorer.clock)
         core.attach()
         with scorer.reading() as cluster_tables:
             view, waiting = tables.view, core.queue.waiting

@@ -6,8 +6,9 @@ import time
 from collections.abc import Callable
 from typing import Final
 
-from scheduler.profiles.online.colocation import GapOptions, PredictedGap
+from scheduler.profiles.online.colocation import PredictedGap
 from scheduler.profiles.online.declared_use import DeclaredUse
+from scheduler.profiles.online.options import GapOptions
 from scheduler.profiles.online.upper_bounds import UpperBounds
 from scorer.every import Every
 from scorer.live_tables import LiveTables

@@ -12,7 +12,6 @@ Without a usable model the gap is what requests leave free, and VirtualAvailable
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
@@ -28,28 +27,16 @@ from placement.filters.found import every_node, found
 from placement.plugins import Hint
 from placement.usable_forecast import usable_forecast
 from scheduler.profiles.online.declared_use import DeclaredUse
+from scheduler.profiles.online.options import GapOptions
 from scheduler.profiles.online.upper_bounds import GAP_RESOURCES, Bounds, UpperBounds
 from scheduler.profiles.online.upper_load import upper_load
 from scorer.predicted.cluster import PredictedCluster
 
-__all__ = ["COLOCATE_ANNOTATION", "GapOptions", "PredictedGap"]
+__all__ = ["COLOCATE_ANNOTATION", "PredictedGap"]
 
 COLOCATE_ANNOTATION: Final = ANNOTATION_PREFIX + "colocate"
 _NAMES: Final = tuple(RESOURCES[resource].name for resource in GAP_RESOURCES)
 _UNKNOWN: Final = "predicted load is not known"
-
-
-@dataclass(frozen=True, slots=True)
-class GapOptions:
-    """
-    priority_below : pods of a lower priority are admitted by forecast
-    ceiling        : share of a node's capacity that the upper bound of its load stays below, 0..1
-    hours          : so far ahead; such pods are expected to have ended then, 1..168
-    """
-
-    priority_below: int = 0
-    ceiling: float = 0.8
-    hours: int = 24
 
 
 class PredictedGap:

@@ -93,7 +93,7 @@ class Model:
 class Directory(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
-        self.scene = Scene(options=GangOptions(schedule_timeout=60, pause=PAUSE))
+        self.scene = Scene(options=GangOptions(timeout=60, pause=PAUSE))
         self.directory = self.scene.directory
         self.infos: dict[str, PodGroupInfo] = {}
         self.model = Model(self.scene, self.infos)

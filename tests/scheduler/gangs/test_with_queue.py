@@ -23,7 +23,7 @@ class World(Scene):
     """Pods that wait are put into the queue after the directory has seen them."""
 
     def __init__(self) -> None:
-        super().__init__(options=GangOptions(schedule_timeout=60, pause=30))
+        super().__init__(options=GangOptions(timeout=60, pause=30))
         plugin = Gang(self.directory)
         self.queue = SchedulingQueue(
             sort=PrioritySort(),

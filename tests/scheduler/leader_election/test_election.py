@@ -9,10 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from forecast.errors import InputError
-from scheduler.leader_election.election import Election, LeaseTiming
+from scheduler.leader_election.election import Election
+from scheduler.leader_election.options import LeaseOptions
 from scheduler.leader_election.record import LeaseRecord
 
-TIMING = LeaseTiming()
+TIMING = LeaseOptions(duration=15, renew_deadline=10, retry_period=2)
 
 
 def record(holder: str, renewed: str = "0", version: str = "1", seconds: float = 15.0) -> LeaseRecord:
@@ -21,8 +22,8 @@ def record(holder: str, renewed: str = "0", version: str = "1", seconds: float =
 
 @pytest.mark.parametrize(("lease", "deadline", "retry"), [(15, 15, 2), (15, 2, 2), (15, 10, 0), (0.5, 0.3, 0.1)])
 def test_times_that_protect_nothing_are_refused(lease: float, deadline: float, retry: float) -> None:
-    with pytest.raises(InputError, match="protects nothing"):
-        LeaseTiming(lease, deadline, retry)
+    with pytest.raises(InputError, match=r"protects nothing|input should be (above|greater)|whole seconds"):
+        LeaseOptions(duration=lease, renew_deadline=deadline, retry_period=retry)
 
 
 def test_a_lease_of_nobody_is_free_at_once_and_anothers_when_it_stood_still() -> None:

@@ -124,7 +124,7 @@ class DelayedCluster:
             self.nominated = NominatedPods(cluster.state, ended=self._nomination_ended)
             preemption = DefaultPreemption(
                 self.sitting, budgets, self.nominated, clock=lambda: self.now, assumed=cluster.assumed, gangs=gangs,
-                options=PreemptionOptions(protect_started_seconds=0.0),
+                options=PreemptionOptions(protect_started=0.0),
             )  # fmt: skip
             hints = {**FILTER_HINTS, preemption.name: preemption, self.nominated.name: self.nominated}
             self.queue = SchedulingQueue(

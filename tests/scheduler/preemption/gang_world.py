@@ -86,7 +86,7 @@ class GangWorld:
             self.sitting = SittingPods(cluster.state, self.budgets, self.gangs)
             self.preemption = DefaultPreemption(
                 self.sitting, self.budgets, self.nominated, clock=lambda: NOW, gangs=self.gangs,
-                assumed=cluster.assumed, options=PreemptionOptions(protect_started_seconds=60.0),
+                assumed=cluster.assumed, options=PreemptionOptions(protect_started=60.0),
             )  # fmt: skip
             for follower in (self.view.index, self.devices, self.gangs, self.nominated, self.sitting):
                 self.scorer.attach(INDEXED_KINDS if follower is self.view.index else (), follower)

@@ -208,7 +208,7 @@ def test_who_is_young(sitting: PodInfo, protected: bool) -> None:
 def test_nobody_is_protected_from_critical_pods_nor_when_switched_off() -> None:
     young = [pod("p", "a", cpu=4, started=NOW)]
     assert World([node("a")], young).preempts(pod("x", priority=2_000_000_000)) == ("a", ["p"])
-    options = PreemptionOptions(protect_started_seconds=0)
+    options = PreemptionOptions(protect_started=0)
     assert World([node("a")], young, options=options).preempts(pod("x", priority=1)) == ("a", ["p"])
 
 
@@ -321,10 +321,10 @@ def test_the_cost_of_negative_priorities_grows_with_each_victim() -> None:
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"protect_started_seconds": -1.0}, "-1.0 s"),
-        ({"protect_started_seconds": float("nan")}, "nan s"),
-        ({"least_candidates": 0}, "0 candidate nodes"),
-        ({"candidates_share": 1.5}, "1.5 is no share"),
+        ({"protect_started": -1.0}, "protect_started is -1.0: "),
+        ({"protect_started": float("nan")}, "protect_started is nan: "),
+        ({"least_candidates": 0}, "least_candidates is 0: "),
+        ({"candidates_share": 1.5}, "candidates_share is 1.5: "),
     ],
 )
 def test_options_that_mean_nothing_are_refused(options: dict[str, float], words: str) -> None:

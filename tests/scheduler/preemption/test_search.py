@@ -23,7 +23,7 @@ from scheduler.preemption.options import PreemptionOptions
 from tests.scheduler.preemption.made_up import World, budget, node, pod
 from tests.scheduler.preemption.plain_search import candidates, passing
 
-UNPROTECTED = PreemptionOptions(protect_started_seconds=0.0)
+UNPROTECTED = PreemptionOptions(protect_started=0.0)
 APPS = ("a", "b", "c")
 APART = PodConstraints(
     anti_affinity=(

@@ -166,7 +166,7 @@ class SlowQueue:
     def _back(self, group: list[SlowPod], by: frozenset[str] | None) -> None:
         first = group[0]
         attempts = max(1, self.gang_attempts.get(first.key, 0)) if first.is_gang else first.attempts
-        until = self.now + min(self.options.initial_backoff * 2 ** (attempts - 1), self.options.longest_backoff)
+        until = self.now + min(self.options.backoff.initial * 2 ** (attempts - 1), self.options.backoff.longest)
         self.gang_until[first.key] = first.until = until
         for each in group:
             each.by, each.waits_since = by or frozenset(), self.now
@@ -179,7 +179,7 @@ class SlowQueue:
             each.part = "" if by is None or self.gate(each.pod) else "gated"
         for each in [each for each in group if each.part != "gated"] + others:
             each.part = "unschedulable" if not is_awake else "backoff" if until > self.now else "active"
-            each.flush = self.now + self.options.longest_unschedulable
+            each.flush = self.now + self.options.unschedulable_flush
 
     def _admit(self, new: SlowPod) -> None:
         if not self.gate(new.pod):

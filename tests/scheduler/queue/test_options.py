@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from forecast.errors import InputError
@@ -9,23 +11,23 @@ from scheduler.queue.options import QueueOptions
 
 def test_defaults_are_those_of_kube_scheduler() -> None:
     options = QueueOptions()
-    assert (options.initial_backoff, options.longest_backoff, options.longest_unschedulable) == (1.0, 10.0, 300.0)
+    assert (options.backoff.initial, options.backoff.longest, options.unschedulable_flush) == (1.0, 10.0, 300.0)
 
 
 @pytest.mark.parametrize(
     ("wrong", "named"),
     [
-        ({"initial_backoff": -1.0}, "initial_backoff"),
-        ({"initial_backoff": float("nan")}, "initial_backoff"),
-        ({"longest_backoff": 0.5}, "longest_backoff"),
-        ({"longest_backoff": float("inf")}, "longest_backoff"),
-        ({"longest_unschedulable": 0.0}, "longest_unschedulable"),
+        ({"backoff": {"initial": -1.0}}, "backoff.initial is -1.0"),
+        ({"backoff": {"initial": float("nan")}}, "backoff.initial is nan"),
+        ({"backoff": {"longest": 0.5}}, "longest must be at least initial"),
+        ({"backoff": {"longest": float("inf")}}, "backoff.longest is inf"),
+        ({"unschedulable_flush": 0.0}, "unschedulable_flush"),
         ({"most_events": 0}, "most_events"),
     ],
 )
-def test_what_cannot_be_is_refused(wrong: dict[str, float], named: str) -> None:
+def test_what_cannot_be_is_refused(wrong: dict[str, Any], named: str) -> None:
     with pytest.raises(InputError, match=named):
-        QueueOptions(**wrong)  # type: ignore[arg-type]
+        QueueOptions(**wrong)
 
 
 @pytest.mark.parametrize(("attempts", "seconds"), [(0, 0), (1, 1), (2, 2), (4, 8), (5, 10), (10_000, 10)])

@@ -3,7 +3,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from placement.plugins import SortedUnit
-from scheduler.queue.options import QueueOptions
+from scheduler.queue.options import BackoffOptions, QueueOptions
 from tests.placement.small_cluster import pod_of
 from tests.scheduler.queue.queue_world import BEGIN, FIT, World, a_pod, node_added
 
@@ -87,7 +87,7 @@ def test_pop_sees_by_itself_that_a_backoff_is_over() -> None:
 
 
 def test_without_backoff_a_pod_that_failed_is_active_at_once() -> None:
-    world = World(QueueOptions(initial_backoff=0.0, longest_backoff=0.0))
+    world = World(QueueOptions(backoff=BackoffOptions(initial=0, longest=0)))
     world.put(a_pod("a"))
     first = world.pop()
     assert first is not None

@@ -162,7 +162,7 @@ class QueueMachine(RuleBasedStateMachine):
         self.closed.clear()
         self.world.gated = {}
         self.world.queue.happened(ClusterEvent(EventKind.TIMEOUT))
-        self.world.after(_OPTIONS.longest_backoff)
+        self.world.after(_OPTIONS.backoff.longest)
         assert set(self.world.parts().values()) <= {"active"}
         popped = [uid for uids in self.world.all_popped() for uid in uids]
         assert sorted(popped) == sorted(self.model.pods)

@@ -5,7 +5,7 @@ import time
 from collections import Counter
 from dataclasses import replace
 
-from scheduler.queue.options import QueueOptions
+from scheduler.queue.options import BackoffOptions, QueueOptions
 from scheduler.queue.queued import Popped
 from scheduler.queue.scheduling_queue import SchedulingQueue
 from scheduler.queue.sorting import PrioritySort
@@ -22,7 +22,7 @@ def _real_queue() -> SchedulingQueue:
         gate=world.gate,
         hints=world.hints,
         units=world,
-        options=QueueOptions(initial_backoff=0.001, longest_backoff=0.01, longest_unschedulable=0.05),
+        options=QueueOptions(backoff=BackoffOptions(initial=0.001, longest=0.01), unschedulable_flush=0.05),
         clock=time.time,
     )
 

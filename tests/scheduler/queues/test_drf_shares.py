@@ -65,7 +65,7 @@ class Simulation:
         for number in range(NODES):
             self.state.put_node(a_node(f"n{number}", CPU, MEMORY))
         weights = {owner: demand.weight for owner, demand in owners.items()}
-        queue_of = QueueOf([PodQueue("default", order=order, owner_weights=weights)], PROFILES)
+        queue_of = QueueOf([PodQueue(name="default", order=order, owner_weights=weights)], PROFILES)
         self.shares = Shares(self.state, queue_of=queue_of)
         hints: Mapping[str, EnqueueExtensions] = {"Fit": FitHint()}
         self.queue = SchedulingQueue(

@@ -16,10 +16,10 @@ from scheduler.queues.shares import Shares
 from tests.scheduler.queues.queue_pods import PROFILES, a_head, a_job_pod, a_node
 
 QUEUES = [
-    PodQueue("fifo", order=Order.FIFO, weight=3),
-    PodQueue("edf", order=Order.DEADLINE),
-    PodQueue("prio", order=Order.PRIORITY, most_per_turn=10),
-    PodQueue("drf", weight=2, owner_weights={"rich": 2.0}),
+    PodQueue(name="fifo", order=Order.FIFO, weight=3),
+    PodQueue(name="edf", order=Order.DEADLINE),
+    PodQueue(name="prio", order=Order.PRIORITY, most_per_turn=10),
+    PodQueue(name="drf", weight=2, owner_weights={"rich": 2.0}),
 ]
 NOW = 10_000.0
 

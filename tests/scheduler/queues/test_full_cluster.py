@@ -33,7 +33,7 @@ class FullCluster:
         self.now, self.free, self.sizes, self.seated = 1000.0, free, list[int](), Counter[str]()
         self.state = ClusterState()
         self.state.put_node(a_node("n", CORES, 4 * CORES))
-        queue_of = QueueOf([PodQueue("default")], PROFILES)
+        queue_of = QueueOf([PodQueue(name="default")], PROFILES)
         self.shares = Shares(self.state, queue_of=queue_of)
         hints: Mapping[str, EnqueueExtensions] = {FIT: Plugin(FIT, frozenset(), lambda *_: True)}
         self.queue = SchedulingQueue(

@@ -7,10 +7,10 @@ from scheduler.queues.queue_of import QUEUE_ANNOTATION, QueueOf, QueueOwner, lan
 from tests.scheduler.queues.queue_pods import PROFILES, a_job_pod
 
 QUEUES = [
-    PodQueue("night", order=Order.FIFO),
-    PodQueue("science", ("lab", "physics")),
-    PodQueue("teams", ("shop",), owner_label="team"),
-    PodQueue("later", ("lab",)),
+    PodQueue(name="night", order=Order.FIFO),
+    PodQueue(name="science", namespaces=("lab", "physics")),
+    PodQueue(name="teams", namespaces=("shop",), owner_label="team"),
+    PodQueue(name="later", namespaces=("lab",)),
 ]
 
 

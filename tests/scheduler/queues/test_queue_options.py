@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -11,9 +10,9 @@ from scheduler.queues.options import DEFAULT_QUEUE, FairOptions, Order, PodQueue
 
 
 def test_there_is_always_a_default_queue() -> None:
-    assert [queue.name for queue in all_queues([PodQueue("a")])] == ["a", DEFAULT_QUEUE]
-    own = PodQueue(DEFAULT_QUEUE, order=Order.FIFO)
-    assert all_queues([own, PodQueue("a")]) == (PodQueue("a"), replace(own, profiles=("job",)))
+    assert [queue.name for queue in all_queues([PodQueue(name="a")])] == ["a", DEFAULT_QUEUE]
+    own = PodQueue(name=DEFAULT_QUEUE, order=Order.FIFO)
+    assert all_queues([own, PodQueue(name="a")]) == (PodQueue(name="a"), own.replace(profiles=("job",)))
 
 
 @pytest.mark.parametrize(
@@ -21,9 +20,9 @@ def test_there_is_always_a_default_queue() -> None:
     [
         ({"name": "a/b"}, "DNS label"),
         ({"name": ""}, "DNS label"),
-        ({"name": "a", "weight": 0.0}, "weight of queue a"),
-        ({"name": "a", "weight": math.nan}, "weight of queue a"),
-        ({"name": "a", "owner_weights": {"x": -1.0}}, "owner 'x'"),
+        ({"name": "a", "weight": 0.0}, "^PodQueue: weight is 0.0"),
+        ({"name": "a", "weight": math.nan}, "^PodQueue: weight is nan"),
+        ({"name": "a", "owner_weights": {"x": -1.0}}, "owner_weights.x is -1.0"),
         ({"name": "a", "most_per_turn": -1}, "most_per_turn"),
     ],
 )
@@ -35,8 +34,8 @@ def test_a_queue_that_cannot_be_is_refused(queue: dict[str, Any], word: str) -> 
 @pytest.mark.parametrize(
     ("queues", "word"),
     [
-        ([PodQueue("a"), PodQueue("a")], "a is there twice"),
-        ([PodQueue(DEFAULT_QUEUE, namespaces=("x",))], "takes all pods of its profiles"),
+        ([PodQueue(name="a"), PodQueue(name="a")], "a is there twice"),
+        ([PodQueue(name=DEFAULT_QUEUE, namespaces=("x",))], "takes all pods of its profiles"),
     ],
 )
 def test_queues_that_contradict_each_other_are_refused(queues: list[PodQueue], word: str) -> None:

@@ -25,7 +25,7 @@ def due(pod: PodInfo) -> float:
 
 
 def units(gangs: Gangs | None = None) -> QueueUnits:
-    queue_of = QueueOf([PodQueue("night", order=Order.FIFO)], PROFILES)
+    queue_of = QueueOf([PodQueue(name="night", order=Order.FIFO)], PROFILES)
     return QueueUnits(gangs or Gangs(), is_job=is_job, due=due, queue_of=queue_of)
 
 
@@ -65,7 +65,7 @@ def test_pods_of_other_profiles_are_in_a_flow_of_their_own() -> None:
 
 
 def test_pods_of_a_service_in_a_queue_stay_with_their_controller_and_with_those_due_at_the_same_time() -> None:
-    queue_of = QueueOf([PodQueue("line", profiles=("online",), order=Order.FIFO)], PROFILES)
+    queue_of = QueueOf([PodQueue(name="line", profiles=("online",), order=Order.FIFO)], PROFILES)
     units = QueueUnits(Gangs(), is_job=is_job, due=due, queue_of=queue_of)
     pod = replace(pod_of("a", owner_uid="rs"), scheduler_name="forecast-scheduler")
     one, same, other = (units.unit_of(each) for each in (pod, replace(pod, uid="b"), replace(pod, owner_uid="other")))

@@ -28,7 +28,7 @@ class Cluster:
         self.shares = self.counted_anew()
 
     def counted_anew(self) -> Shares:
-        queue_of = QueueOf([PodQueue("other")], PROFILES)
+        queue_of = QueueOf([PodQueue(name="other")], PROFILES)
         return Shares(
             self.state,
             queue_of=queue_of,

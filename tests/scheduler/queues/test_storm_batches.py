@@ -27,7 +27,7 @@ def batches(pods: Sequence[PodInfo], order: Order) -> list[list[str]]:
     """Names of what is popped, one after the other; the cluster is empty and stays so."""
     state = ClusterState()
     state.put_node(a_node("n", 1000, 1000))
-    queue_of = QueueOf([PodQueue("default", order=order)], PROFILES)
+    queue_of = QueueOf([PodQueue(name="default", order=order)], PROFILES)
     now = NOW
     queue = SchedulingQueue(
         sort=FlowSort(queue_of.queues),

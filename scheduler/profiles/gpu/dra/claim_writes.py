@@ -73,7 +73,7 @@ class ClaimWrites:
     async def write(self, held: Held, pod: PodInfo) -> None:
         """All that the pod needs. Raises NotWritten, TimeoutError."""
         assert self.writer is not None
-        async with asyncio.timeout(self._options.write_seconds):
+        async with asyncio.timeout(self._options.write_timeout):
             if held.extended is not None:
                 await self._create(held, held.extended, pod)
             for key, (uid, made) in held.claims.items():
@@ -94,13 +94,13 @@ class ClaimWrites:
         clock : unix seconds
         """
         waiting = dict(held.claims)
-        until = clock() + self._options.binding_seconds
+        until = clock() + self._options.binding_timeout
         while waiting:
             for key, (uid, _) in list(waiting.items()):
                 claim = self._table.claim(*key)
                 if claim is None or claim.uid != uid or claim.allocation is None:
                     raise NotWritten(f"claim {key[0]}/{key[1]} got deallocated elsewhere in the meantime")
-                state, why = readiness_of(claim, clock(), self._options.binding_seconds)
+                state, why = readiness_of(claim, clock(), self._options.binding_timeout)
                 if state is Readiness.FAILED or (state is Readiness.WAITING and clock() > until):
                     raise NotWritten(f"claim {key[0]}/{key[1]}: {why}")
                 if state is Readiness.READY:

@@ -233,7 +233,7 @@ class DynamicResources:
         except NotWritten as error:
             return Status(Code.ERROR, _NAME, str(error))
         except TimeoutError:
-            return Status(Code.ERROR, _NAME, f"claims were not written in {self._options.write_seconds:g} s")
+            return Status(Code.ERROR, _NAME, f"claims were not written in {self._options.write_timeout:g} s")
         try:
             await self._writes.ready(held, self._clock)
         except NotWritten as error:
@@ -295,11 +295,11 @@ class DynamicResources:
             if flight is not None:
                 flight.users.add(pod.uid)
             held.claims[claim.key] = (claim.uid, None if flight is None else flight.made)
-        seconds = self._options.write_seconds + _MARGIN_SECONDS
+        seconds = self._options.write_timeout + _MARGIN_SECONDS
         if any(made is not None and needs_conditions(made.allocation) for _, made in held.claims.values()) or any(
             needs_conditions(allocation) for _, allocation in claims.allocated
         ):
-            seconds += self._options.binding_seconds
+            seconds += self._options.binding_timeout
         self._keep(pod.uid, self._clock() + seconds)
         return SUCCESS
 
@@ -328,7 +328,7 @@ class DynamicResources:
     def _out_of_reach(self, claim: ClaimInfo, view: ClusterView) -> Bools:
         """(n_rows,) nodes from which the claim cannot be used with the allocation that it has."""
         allocation = self.table.allocation_of(claim)
-        timeout = self._options.binding_seconds
+        timeout = self._options.binding_timeout
         if claim.allocation is not None and readiness_of(claim, self._clock(), timeout)[0] is Readiness.FAILED:
             return np.ones(view.n_rows, dtype=bool)
         if allocation is None or allocation.node_terms is None:

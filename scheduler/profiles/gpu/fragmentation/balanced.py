@@ -7,27 +7,18 @@ memory and cards equally used than cards unbroken.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Self
 
 import numpy as np
 
 from forecast.arrays import Floats, Ints
 from scheduler.profiles.gpu.fragmentation.nodes import NodeStates, fits
+from scheduler.profiles.gpu.fragmentation.options import BalanceWeights
 from scheduler.profiles.gpu.fragmentation.shapes import WHOLE, PodShape
 from scorer.scores import MAX_NODE_SCORE
 from scorer.scores.weighted_balance import balance_change_score
 
-__all__ = ["BalanceWeights", "Balanced"]
-
-
-@dataclass(frozen=True, slots=True)
-class BalanceWeights:
-    """How much the shares of each resource count beside each other."""
-
-    cpu: float = 1.0
-    memory: float = 1.0
-    gpu: float = 3.0
+__all__ = ["Balanced"]
 
 
 class Balanced:

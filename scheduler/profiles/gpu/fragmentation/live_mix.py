@@ -12,7 +12,6 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
@@ -20,10 +19,11 @@ import numpy as np
 from kube.objects.objects import PodInfo
 from kube.tables.changes import Change, PodChange, one_by_one
 from kube.tables.state import ClusterState
+from scheduler.profiles.gpu.fragmentation.options import MixOptions
 from scheduler.profiles.gpu.fragmentation.shapes import PodShape, ShapeMix
 from scorer.follower import NodesAndPodsOnly
 
-__all__ = ["LiveMix", "MixOptions", "rounded"]
+__all__ = ["LiveMix", "rounded"]
 
 _LEAST_WEIGHT: Final = 1e-3
 """A pod that came ten half-lives ago."""
@@ -33,21 +33,6 @@ _KEPT: Final = 8
 between two times at which the lightest are forgotten."""
 
 _STEPS_PER_DOUBLING: Final = 4
-
-
-@dataclass(frozen=True, slots=True)
-class MixOptions:
-    """
-    half_life   : seconds after which a pod counts half
-    most_shapes : shapes in the mix, those that weigh most
-    drift       : share of the mix that has to have moved before it is made anew, 0..1
-    every       : seconds between two looks at whether it has
-    """
-
-    half_life: float = 86_400.0
-    most_shapes: int = 128
-    drift: float = 0.05
-    every: float = 10.0
 
 
 class LiveMix(NodesAndPodsOnly):

@@ -26,7 +26,8 @@ from scheduler.profiles.gpu.idle_cpu.gpu_node_pods import KEPT_RESOURCES, GpuNod
 from scheduler.profiles.gpu.idle_cpu.offline import OfflinePods
 from scheduler.profiles.gpu.idle_cpu.options import IdleCpuOptions
 from scheduler.profiles.gpu.idle_cpu.reserve import WHOLE, kept_for_idle, per_gpu
-from scheduler.profiles.online.colocation import GapOptions, PredictedGap
+from scheduler.profiles.online.colocation import PredictedGap
+from scheduler.profiles.online.options import GapOptions
 
 __all__ = ["Devices", "IdleCpu", "gap_of"]
 
@@ -72,7 +73,7 @@ class IdleCpu:
         """
         self.options, self._offline, self._pods, self._devices, self._gap = options, offline, pods, devices, gap
         cores = None if options.cores_per_gpu is None else 1000 * options.cores_per_gpu
-        self._fixed = (cores, options.memory_per_gpu)
+        self._fixed = (cores, options.memory_bytes_per_gpu)
 
     def is_idle(self, pod: PodInfo, view: ClusterView) -> bool:
         """Whether its answer is the same whatever comes to sit where."""

@@ -1,12 +1,13 @@
-"""Settings of idle cores of GPU nodes; the settings file has them under schedule.gpu.idle_cpu."""
+"""Settings of idle cores of GPU nodes: `schedule.gpu.idle_cpu`."""
 
 from __future__ import annotations
 
-import math
-from dataclasses import dataclass
 from enum import Enum
+from typing import Self
 
-from forecast.errors import InputError
+from pydantic import Field, model_validator
+
+from forecast.setting_group import Duration, SettingGroup
 
 __all__ = ["IdleCpuOptions", "PlainPods"]
 
@@ -18,48 +19,48 @@ class PlainPods(Enum):
     ANYWHERE = "anywhere"
 
 
-@dataclass(frozen=True, slots=True)
-class IdleCpuOptions:
-    """
-    priority_below : pods of a lower priority are offline without saying so
-    ceiling        : share of a GPU node's CPU and memory that the upper bound of its load stays below with an offline
-                     pod, above 0 to 1
-    hours          : so far ahead, 1..168. Short: what comes later makes them go, see `lead_seconds`
-    cores_per_gpu  : cores kept for each GPU that is idle; None = as many as pods with such cards request for each
-    memory_per_gpu : bytes, the same
-    plain_pods     : what becomes of other pods without GPUs
-    evict          : whether offline pods are evicted when the cores are needed; else they only give way to preemption
-    lead_seconds   : so long before the predicted load passes the ceiling; they need time to end
-    slack          : share of the CPU by which the ceiling has to be passed before anybody is evicted, so that figures
-                     that move a little evict nobody. Then it is down to the ceiling
-    dry_run        : evictions are only told
+class IdleCpuOptions(SettingGroup):
+    """Offline pods without GPUs on the idle cores of GPU nodes (docs/idle-cpu.md)."""
 
-    Raises InputError.
-    """
+    dry_run: bool = False
+    """Decide and report, and evict no pod."""
 
     priority_below: int = 0
-    ceiling: float = 0.8
-    hours: int = 6
-    cores_per_gpu: float | None = None
-    memory_per_gpu: float | None = None
-    plain_pods: PlainPods = PlainPods.APART
-    evict: bool = True
-    lead_seconds: float = 1800.0
-    slack: float = 0.05
-    dry_run: bool = False
+    """Pods of a lower priority are offline without saying so."""
 
-    def __post_init__(self) -> None:
-        if not 0 < self.ceiling <= 1:
-            raise InputError(f"load cannot stay below {self.ceiling!r} of a node: give more than 0, up to 1")
-        if not 1 <= self.hours <= 168:
-            raise InputError(f"the forecast cannot be looked at for {self.hours!r} h ahead: give 1 to 168")
-        for name, amount in (("cores", self.cores_per_gpu), ("bytes", self.memory_per_gpu)):
-            if amount is not None and not (math.isfinite(amount) and amount >= 0):
-                raise InputError(f"{amount!r} {name} cannot be kept for an idle GPU: give 0 or more, or measure it")
-        if not (0 <= self.slack < 1):
-            raise InputError(f"{self.slack!r} is no share of a node's CPU that may be passed: give 0 to less than 1")
-        if not (0 <= self.lead_seconds <= 3600 * self.hours):
-            raise InputError(
-                f"load cannot be foreseen {self.lead_seconds!r} s ahead where {self.hours} h are looked at: "
-                f"give 0 to {3600 * self.hours}"
-            )
+    ceiling: float = Field(default=0.8, gt=0, le=1)
+    """Share of a node's CPU and memory that the upper bound of its load with an offline pod stays below."""
+
+    hours: int = Field(default=6, ge=1, le=168)
+    """Hours ahead of the forecast that admits an offline pod. Short: what comes later evicts it, see `lead`."""
+
+    cores_per_gpu: float | None = Field(default=None, ge=0)
+    """Cores kept for each idle GPU. None: as many as pods with such cards request for each."""
+
+    memory_per_gpu: float | None = Field(default=None, ge=0)
+    """GiB kept for each idle GPU. None: as much as pods with such cards request for each."""
+
+    plain_pods: PlainPods = PlainPods.APART
+    """Nodes of other pods without GPUs. apart: nodes without GPUs. anywhere: all nodes."""
+
+    evict: bool = True
+    """Evict offline pods when the cores are needed. If false, they only give way to preemption."""
+
+    lead: Duration = Field(default=1800, ge=0)
+    """Offline pods are evicted this long before the predicted load passes the ceiling: they need time to end. At most
+    `hours`."""
+
+    slack: float = Field(default=0.05, ge=0, lt=1)
+    """Share of the CPU by which the ceiling has to be passed before a pod is evicted, so that figures that move a
+    little evict none. Then pods are evicted down to the ceiling."""
+
+    @model_validator(mode="after")
+    def _foreseeable(self) -> Self:
+        if self.lead > 3600 * self.hours:
+            raise ValueError("lead must be at most as long as hours")
+        return self
+
+    @property
+    def memory_bytes_per_gpu(self) -> float | None:
+        """memory_per_gpu, as nodes and pods count it."""
+        return None if self.memory_per_gpu is None else self.memory_per_gpu * 2.0**30

@@ -84,7 +84,7 @@ def strained_nodes(
     if not len(rows):
         return []
     capacity = cluster.capacity[rows, CPU]
-    foreseen = _foreseen(cluster, rows, bounds, options.lead_seconds)
+    foreseen = _foreseen(cluster, rows, bounds, options.lead)
     measured = _measured(cluster, rows, pods)
     limit = (options.ceiling + options.slack) * capacity
     over = (foreseen > limit) | (measured > limit)  # NaN = not known: nobody goes for that
@@ -94,7 +94,7 @@ def strained_nodes(
         there = tuple(pods.offline_on(row).values())
         is_measured = bool(measured[place] > limit[place])
         cores = measured[place] if is_measured else foreseen[place]
-        does = "uses" if is_measured else f"is expected to use, within {options.lead_seconds / 60:g} minutes,"
+        does = "uses" if is_measured else f"is expected to use, within {options.lead / 60:g} minutes,"
         found.append(
             StrainedNode(
                 node=cluster.state.names[row],

@@ -19,7 +19,7 @@ from tests.scheduler.preemption.made_up import World, pod
 
 GPU = "nvidia.com/gpu"
 MILLI, INDEX = "forecast-scheduler.io/gpu-milli", "forecast-scheduler.io/gpu-index"
-UNPROTECTED = PreemptionOptions(protect_started_seconds=0.0)
+UNPROTECTED = PreemptionOptions(protect_started=0.0)
 
 
 def gpu_node(name: str, gpus: int = 2, *, cpu: float = 32.0) -> NodeInfo:

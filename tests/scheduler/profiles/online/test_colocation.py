@@ -18,7 +18,7 @@ from placement.filters.filter import ClusterView
 from placement.index.index import PlacementIndex
 from placement.plugins import Hint
 from scheduler.profiles.online.colocating import Colocation
-from scheduler.profiles.online.colocation import GapOptions
+from scheduler.profiles.online.options import GapOptions
 from scheduler.profiles.online.upper_bounds import GAP_RESOURCES
 from scorer.predicted.node_curves import gather, node_curves
 from scorer.tracking import LIVE_HALF_LIFE_SLOTS, TrackedCluster

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scheduler.profiles.gpu.fragmentation.live_mix import LiveMix, MixOptions, rounded
+from scheduler.profiles.gpu.fragmentation.live_mix import LiveMix, rounded
+from scheduler.profiles.gpu.fragmentation.options import MixOptions
 from scheduler.profiles.gpu.fragmentation.shapes import PodShape
 from tests.scheduler.profiles.gpu.fragmentation.gpu_world import NOW, GpuWorld, card_node, card_pod
 

@@ -9,10 +9,11 @@ import numpy as np
 from forecast.arrays import Floats, Ints
 from kube.decoding.decoding import Kind
 from kube.objects.objects import NodeInfo, PodInfo
-from scheduler.profiles.gpu.fragmentation.balanced import Balanced, BalanceWeights
+from scheduler.profiles.gpu.fragmentation.balanced import Balanced
 from scheduler.profiles.gpu.fragmentation.cost_table import CostTable, Judge, states_of_rows
 from scheduler.profiles.gpu.fragmentation.live_mix import LiveMix
 from scheduler.profiles.gpu.fragmentation.nodes import NodeStates
+from scheduler.profiles.gpu.fragmentation.options import BalanceWeights
 from scheduler.profiles.gpu.fragmentation.packing import Packing
 from scheduler.profiles.gpu.fragmentation.preference import Fragmentation, MakeJudge
 from scheduler.profiles.gpu.fragmentation.shapes import PodShape, ShapeMix

@@ -182,7 +182,7 @@ def first_hour_of_evictions(**options: Any) -> float:
 
 
 def test_they_go_before_the_evening_comes() -> None:
-    at_once, ahead = first_hour_of_evictions(lead_seconds=0.0), first_hour_of_evictions(lead_seconds=7200.0)
+    at_once, ahead = first_hour_of_evictions(lead=0.0), first_hour_of_evictions(lead=7200.0)
     assert at_once - ahead == 2.0
 
 
@@ -272,7 +272,7 @@ def test_in_a_dry_run_nobody_is_evicted_though_everything_else_allows_it() -> No
 
 
 def test_figures() -> None:
-    tested = Care(*offline_pods(3), gpu_pod("g", "node-0"), cores_per_gpu=5.0, memory_per_gpu=7.0)
+    tested = Care(*offline_pods(3), gpu_pod("g", "node-0"), cores_per_gpu=5.0, memory_per_gpu=7.0 / 2**30)
     tested.measure(36.5)
     tested.step()
     registry = CollectorRegistry()

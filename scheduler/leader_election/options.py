@@ -1,0 +1,49 @@
+"""Settings of the Lease: `schedule.lease`."""
+
+from __future__ import annotations
+
+from typing import Self
+
+from pydantic import Field, model_validator
+
+from forecast.setting_group import Duration, SettingGroup
+
+__all__ = ["LeaseOptions"]
+
+
+class LeaseOptions(SettingGroup):
+    """Which of several replicas writes: the one that holds a Lease of coordination.k8s.io.
+
+    Shorter than client-go's 15, 10 and 2 s: a replica that was killed is to be followed within 15 s, the time that its
+    successor waits for what it bound last included.
+    """
+
+    enabled: bool = True
+    """Take the Lease before anything is written; without it only one replica may run; `--leader-elect`."""
+
+    namespace: str = Field(default="forecast-scheduler", min_length=1)
+    """Namespace of the Lease."""
+
+    name: str = Field(default="forecast-scheduler", min_length=1)
+    """Name of the Lease: the same for all replicas, another one for other scheduler names."""
+
+    duration: Duration = Field(default=10, ge=1)
+    """A Lease that is not renewed for this time is taken over. Whole seconds, above `renew_deadline`."""
+
+    renew_deadline: Duration = Field(default=7, gt=0)
+    """A leader that could not renew for this time writes nothing any more. Above 1.2 times `retry_period`."""
+
+    retry_period: Duration = Field(default=1, gt=0)
+    """Time between two tries to take or renew the Lease."""
+
+    @model_validator(mode="after")
+    def _in_order(self) -> Self:
+        if self.duration != round(self.duration):
+            raise ValueError("duration must be whole seconds")
+        if not self.retry_period * 1.2 < self.renew_deadline < self.duration:
+            raise ValueError(
+                f"a lease with a duration of {self.duration:g} s, a renew_deadline of {self.renew_deadline:g} s and a "
+                f"retry_period of {self.retry_period:g} s protects nothing: duration must be above renew_deadline, "
+                "and renew_deadline above 1.2 times retry_period"
+            )
+        return self

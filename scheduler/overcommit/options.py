@@ -1,0 +1,14 @@
+"""Settings of the repair of overcommitted nodes: `schedule.repair`."""
+
+from __future__ import annotations
+
+from forecast.setting_group import SettingGroup
+
+__all__ = ["RepairOptions"]
+
+
+class RepairOptions(SettingGroup):
+    """What is done where requests on a node pass its allocatable (docs/sharing-nodes.md)."""
+
+    enabled: bool = True
+    """Evict our newest pods there. If false, overcommits are only counted and reported."""
