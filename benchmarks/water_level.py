@@ -27,7 +27,8 @@ import numpy as np
 from forecast.arrays import Bools, Floats
 from scorer.scores.least_allocated import least_allocated_score
 from scorer.scores.most_allocated import most_allocated_score
-from scorer.scores.spread_or_stack import WaterLevels, next_stack_weight, spread_or_stack_score, water_level
+from scorer.scores.options import WaterLevels
+from scorer.scores.spread_or_stack import next_stack_weight, spread_or_stack_score, water_level
 
 GIB = 1024.0**3
 NODE = np.array([32.0, 128 * GIB])
@@ -128,7 +129,7 @@ def main() -> None:
     parser.add_argument("--lower", type=float, default=WaterLevels().lower)
     parser.add_argument("--upper", type=float, default=WaterLevels().upper)
     arguments = parser.parse_args()
-    levels = WaterLevels(arguments.lower, arguments.upper)
+    levels = WaterLevels(lower=arguments.lower, upper=arguments.upper)
     print(f"water level: lower {levels.lower}, upper {levels.upper}, hysteresis {levels.hysteresis}")
     print(
         f"{'large pods are':16}{'rule':14}"

@@ -69,7 +69,7 @@ def policy_defaults(settings: Settings) -> PolicyDefaults:
     """What policies leave out, they have from here."""
     scorer, extender = scorer_options(settings), settings.extender
     longest = None if extender.scorer.url is None else extender.deadline
-    return PolicyDefaults(scorer.weights, scorer.parameters, filter_options(settings), longest)
+    return PolicyDefaults(scorer.scores.weights, scorer.scores, filter_options(settings), longest)
 
 
 def extender_service_options(settings: ExtenderSettings, scorer: ScorerSettings) -> ServiceOptions:

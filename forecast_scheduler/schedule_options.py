@@ -62,7 +62,7 @@ def schedule_policy_defaults(settings: Settings) -> PolicyDefaults:
         devices=rules.devices,
         is_offline=offline_pods(ours.gpu, rules.devices).is_offline,
     )
-    return PolicyDefaults(scorer.weights, scorer.parameters, options)
+    return PolicyDefaults(scorer.scores.weights, scorer.scores, options)
 
 
 def schedule_policy(settings: Settings) -> Policy:

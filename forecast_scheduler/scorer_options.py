@@ -6,10 +6,7 @@ from forecast_scheduler.scorer_settings import ScorerSettings
 from forecast_scheduler.serving_access import check_exposed, hosts_of
 from forecast_scheduler.serving_settings import ServingSettings
 from forecast_scheduler.settings import Settings
-from scorer.degradation import Ladder
-from scorer.options import ScorerOptions
-from scorer.scores.parameters import ScoreParameters
-from scorer.scores.spread_or_stack import WaterLevels
+from scorer.options import ScorerOptions, ScoringOptions
 from scorer.service.options import ServiceOptions
 from serving.server import ServerOptions
 
@@ -18,37 +15,16 @@ __all__ = ["scorer_options", "server_options", "service_options"]
 
 def scorer_options(settings: Settings) -> ScorerOptions:
     """What the scorer of each command does. Raises InputError where scores are misnamed."""
-    ours, prometheus = settings.scorer, settings.prometheus
-    scores, ladder = ours.scores, ours.ladder
-    water = scores.water_levels
+    prometheus = settings.prometheus
     capacities = {
         "disk": prometheus.disk_capacity,
         "network": prometheus.network_capacity,
         "log": prometheus.log_capacity,
     }
     return ScorerOptions(
-        weights=dict(scores.weights),
-        parameters=ScoreParameters(
-            request_weights=scores.request_weights,
-            balance_weights=scores.balance_weights,
-            usage_weights=scores.usage_weights,
-            shape=tuple(sorted(scores.shape.items())),
-            water_levels=WaterLevels(lower=water.lower, upper=water.upper, hysteresis=water.hysteresis),
-        ),
-        ladder=Ladder(
-            fresh_model=ladder.fresh_model,
-            oldest_model=ladder.oldest_model,
-            fresh_usage=ladder.fresh_usage,
-            oldest_state=ladder.oldest_state,
-        ),
+        **{name: getattr(settings.scorer, name) for name in ScoringOptions.model_fields},
         usage_window=prometheus.step,
-        usage_every=ours.usage_every,
-        model_every=ours.model_every,
-        soft_load_every=ours.scale_out_every,
-        overview_every=ours.overview_every,
-        self_check_every=ours.self_check_every,
         capacities={name: value for name, value in capacities.items() if value is not None},
-        default_run=ours.default_run,
         job_schedulers=(settings.schedule.job.scheduler_name,),
     )
 

@@ -101,6 +101,8 @@ def _value(value: Any, field: FieldInfo) -> str:
             return f"{value:g}" if abs(value) < 100_000 else f"{value:,.0f}"
         case dict():
             return "`{" + ", ".join(f"{key}: {_value(one, field)}" for key, one in value.items()) + "}`"
+        case (tuple(), *_):
+            return _value(dict(value), field)
         case list() | tuple():
             return ", ".join(_value(one, field) for one in value)
     return str(value)

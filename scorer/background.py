@@ -37,7 +37,7 @@ class Background:
             Every("tick", _TICK_SECONDS, scorer.tick),
             Every("rebuild", _TICK_SECONDS, scorer.rebuild_if_needed),
             Every("usage", options.usage_every, scorer.measure),
-            Every("scale-out", options.soft_load_every, scorer.share_out_scale_out, largest_share=_LARGEST_SHARE),
+            Every("scale-out", options.scale_out_every, scorer.share_out_scale_out, largest_share=_LARGEST_SHARE),
             Every("overview", options.overview_every, scorer.refresh_overview, largest_share=_LARGEST_SHARE),
         ]
         if options.self_check_every > 0:

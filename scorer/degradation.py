@@ -12,26 +12,20 @@ Live usage is judged per node; the rest is the same for all nodes.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import IntEnum
 
 import numpy as np
 
 from forecast.arrays import Bools, Ints
+from scorer.options import Ladder
 
 __all__ = [
-    "FRESH_MODEL_SECONDS",
-    "OLDEST_MODEL_SECONDS",
-    "Ladder",
     "Level",
     "level_and_reasons",
     "level_of_nodes",
     "level_without_live",
     "widening",
 ]
-
-FRESH_MODEL_SECONDS = 36 * 3600
-OLDEST_MODEL_SECONDS = 14 * 86_400
 
 
 class Level(IntEnum):
@@ -42,22 +36,6 @@ class Level(IntEnum):
     OLD_MODEL = 2
     REQUESTS = 3
     NEUTRAL = 4
-
-
-@dataclass(frozen=True, slots=True)
-class Ladder:
-    """Ages in seconds; how long each input may be relied on.
-
-    fresh_model  : the model was made for today
-    oldest_model : older ones do not enter scores
-    fresh_usage  : a node's last measurement still says what it uses now
-    oldest_state : the cluster as last heard of still resembles the real one
-    """
-
-    fresh_model: float = FRESH_MODEL_SECONDS
-    oldest_model: float = OLDEST_MODEL_SECONDS
-    fresh_usage: float = 300.0
-    oldest_state: float = 900.0
 
 
 def widening(model_age_days: int) -> float:

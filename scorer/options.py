@@ -1,45 +1,66 @@
-"""What can be set about the scorer, apart from where it listens and what it reads."""
+"""Settings of what the scorer computes, in the section `scorer`, and what the scorer is told besides."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 
-from scorer.degradation import Ladder
-from scorer.runs.expected import DEFAULT_RUN
-from scorer.scores.catalogue import DEFAULT_WEIGHTS
-from scorer.scores.parameters import ScoreParameters
+from pydantic import Field
 
-__all__ = ["ScorerOptions"]
+from forecast.setting_group import Duration, SettingGroup
+from scorer.scores.options import ScoreOptions
+
+__all__ = ["Ladder", "ScorerOptions", "ScoringOptions"]
 
 
-@dataclass(frozen=True, slots=True)
-class ScorerOptions:
-    """Durations in seconds.
+class Ladder(SettingGroup):
+    """How long the scorer's inputs may be relied on (docs/scorer.md)."""
 
-    weights          : of the scores that are summed, by name (docs/scores.md)
-    parameters       : of the scores themselves
-    ladder           : how long inputs may be relied on
-    usage_window     : over which measured usage is averaged; a pod is charged until a whole window has seen it
-    usage_every      : how often usage is measured
-    model_every      : how often it is looked whether a new model has been published
-    soft_load_every  : how often room for replicas still to come is spread anew
-    overview_every   : how often the peaks of all nodes are computed for page and metrics
-    self_check_every : how often the tables are compared with a rebuild; 0 = only when asked
-    capacities       : of nodes of which nothing else is known, by resource, base units
-    default_run      : how long a pod of a job runs of which nothing is known
-    job_schedulers   : scheduler names of the job profile, whose pods end even if no Job owns them
-    """
+    fresh_model: Duration = Field(default=36 * 3600, gt=0)
+    """Up to this age the model was made for today."""
 
-    weights: Mapping[str, float] = field(default_factory=lambda: dict(DEFAULT_WEIGHTS))
-    parameters: ScoreParameters = field(default_factory=ScoreParameters)
-    ladder: Ladder = field(default_factory=Ladder)
-    usage_window: float = 300.0
-    usage_every: float = 30.0
-    model_every: float = 30.0
-    soft_load_every: float = 300.0
-    overview_every: float = 60.0
-    self_check_every: float = 3600.0
-    capacities: Mapping[str, float] = field(default_factory=dict)
-    default_run: float = DEFAULT_RUN
+    oldest_model: Duration = Field(default=14 * 86_400, gt=0)
+    """A model older than this does not enter scores."""
+
+    fresh_usage: Duration = Field(default=300, gt=0)
+    """For this time a node's last measurement says what it uses now."""
+
+    oldest_state: Duration = Field(default=900, gt=0)
+    """For this time the cluster as last heard of resembles the real one."""
+
+
+class ScoringOptions(SettingGroup):
+    """What the scorer computes, and how often."""
+
+    usage_every: Duration = Field(default=30, ge=1)
+    """Time between two measurements of the usage of all nodes."""
+
+    model_every: Duration = Field(default=30, ge=1)
+    """Time between two looks for a new model."""
+
+    overview_every: Duration = Field(default=60, ge=1)
+    """Time between two computations of the peaks of all nodes for page and metrics."""
+
+    scale_out_every: Duration = Field(default=300, ge=1)
+    """Time after which room for replicas still to come is shared out anew."""
+
+    self_check_every: Duration = Field(default=3600, ge=0)
+    """Time between two comparisons of the tables with a rebuild. 0: only when /v1/self-check is asked."""
+
+    default_run: Duration = Field(default=600, ge=1, le=366 * 86_400)
+    """How long a pod of a job runs of which nothing is known, in all commands (docs/jobs.md)."""
+
+    scores: ScoreOptions = ScoreOptions()
+    ladder: Ladder = Ladder()
+
+
+class ScorerOptions(ScoringOptions):
+    """The settings, and what other sections of the document say."""
+
+    usage_window: Duration = 300
+    """Seconds over which measured usage is averaged. A pod is charged until a whole window has seen it."""
+
+    capacities: Mapping[str, float] = Field(default_factory=dict)
+    """Capacities of nodes of which nothing else is known, by resource, base units."""
+
     job_schedulers: tuple[str, ...] = ("job-scheduler",)
+    """Scheduler names of the job profile, whose pods end even if no Job owns them."""

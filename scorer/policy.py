@@ -72,6 +72,6 @@ class OnePolicy:
 
 def scoring_policy(options: ScorerOptions) -> ScoringPolicy:
     """The policy that the options describe. Raises InputError where scores are misnamed."""
-    registered = scores(options.parameters)
-    check_weights(options.weights, registered)
-    return ScoringPolicy(SETTINGS_POLICY, dict(options.weights), registered)
+    registered = scores(options.scores)
+    check_weights(options.scores.weights, registered)
+    return ScoringPolicy(SETTINGS_POLICY, dict(options.scores.weights), registered)

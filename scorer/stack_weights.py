@@ -8,7 +8,7 @@ import numpy as np
 
 from forecast.arrays import Bools, Floats
 from kube.tables.state import ClusterState
-from scorer.scores.parameters import ScoreParameters
+from scorer.scores.options import ScoreParameters
 from scorer.scores.spread_or_stack import next_stack_weight, water_level
 
 __all__ = ["StackWeights"]

@@ -65,7 +65,7 @@ class TrackedCluster:
         self.departed = Departed(options.usage_window)
         # Which nodes pods could use; whoever knows it better sets it before the first nodes come.
         self.usable_nodes: UsableNodes = EveryNode(self.state)
-        self._stack_weights = StackWeights(options.parameters)
+        self._stack_weights = StackWeights(options.scores)
         times = RunTimes()
         self.expected_runs = ExpectedRuns(
             times, jobs=self.state.jobs, default=options.default_run, scheduler_names=options.job_schedulers

@@ -28,8 +28,8 @@ from placement.policies.pool_order import PoolOrder
 from placement.policies.rules import Rule
 from placement.scores.plugin_weights import FURTHER_PLUGINS, OURS, PLUGIN_WEIGHTS, PluginWeights
 from scorer.policy import SETTINGS_POLICY, ScoringPolicy
-from scorer.scores.catalogue import DEFAULT_WEIGHTS, SCORES, RegisteredScore, check_weights, scores
-from scorer.scores.parameters import ScoreParameters
+from scorer.scores.catalogue import SCORES, RegisteredScore, check_weights, scores
+from scorer.scores.options import DEFAULT_WEIGHTS, ScoreParameters
 
 __all__ = ["PolicyDefaults", "compile_document", "settings_policy"]
 
@@ -220,7 +220,7 @@ def _scores(
         given["shape"] = tuple(sorted(spec.shape.items()))
     for name, value in given.items():
         with blamed_on(f"{place}.{name}"):
-            parameters = replace(parameters, **{name: value})  # type: ignore[arg-type]
+            parameters = parameters.replace(**{name: value})
     return scores(parameters) if given else registered
 
 

@@ -8,9 +8,8 @@ What a history does not hold stays unknown: labels, annotations, taints.
 from __future__ import annotations
 
 import hashlib
-import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from types import MappingProxyType
 
@@ -24,10 +23,9 @@ from forecast.resources import CPU, MEMORY, RESOURCES
 from forecast.service_key import NO_OWNER, Owner, ServiceKey
 from kube.decoding.decoding import Kind
 from kube.objects.objects import NodeInfo, Phase, PodInfo, QosClass
-from scorer.degradation import Ladder
 from scorer.live.usage import NodeUsage
 from scorer.model_watch import LoadedModel
-from scorer.options import ScorerOptions
+from scorer.options import Ladder, ScorerOptions
 from scorer.policy import ScoringPolicies
 from scorer.replay.cluster_state import ClusterState, PendingPod
 from scorer.replay.recording import Recording
@@ -36,6 +34,9 @@ from scorer.scorer import Scorer
 from scorer.scores.least_allocated import nonzero_requests
 
 __all__ = ["ByScorer", "ScorerSetup"]
+
+_FOR_EVER = 1e12
+"""Seconds: no input of a replay is too old."""
 
 _SLOT_SECONDS = 60 * SLOT_MINUTES
 _PODS_PER_NODE = 110.0
@@ -90,8 +91,8 @@ class ByScorer:
         self._gone: list[int] = []
         self._placed = 0
         # The replay has one model for all days, where a cluster would get a new one every night.
-        lasting = Ladder(fresh_model=math.inf, oldest_model=math.inf, oldest_state=math.inf)
-        options = replace(setup.options, ladder=lasting)
+        lasting = Ladder(fresh_model=_FOR_EVER, oldest_model=_FOR_EVER, oldest_state=_FOR_EVER)
+        options = setup.options.replace(ladder=lasting)
         self._scorer = Scorer(options, usage=self._usage, policies=setup.policies, clock=lambda: self._now)
         self._scorer.follow(lambda: (True, self._now, {}))
         self._scorer.replace(Kind.NODES, [self._node(row) for row in range(recording.n_nodes)])

@@ -22,13 +22,14 @@ from forecast.run_length import LONGEST_RUN, RunEstimate
 from forecast.service_key import ServiceKey
 from kube.decoding.jobs import JobInfo
 from kube.objects.objects import PodInfo
+from scorer.options import ScoringOptions
 from scorer.runs.job_pods import is_job_pod
 from scorer.runs.run_times import SHORTEST_RUN, RunTimes
 from scorer.runs.said_run import said_run
 
 __all__ = ["DEFAULT_RUN", "ExpectedRun", "ExpectedRuns", "Source", "refined"]
 
-DEFAULT_RUN: Final = 600.0
+DEFAULT_RUN: Final = ScoringOptions().default_run
 
 _MOST_RUNS_OF_MODEL: Final = 8
 

@@ -23,7 +23,7 @@ from scorer.scores.columns import ClusterFigures, NodeColumns, PodColumns
 from scorer.scores.least_allocated import least_allocated_score
 from scorer.scores.most_allocated import most_allocated_score
 from scorer.scores.most_available import available_is_known, most_available_score
-from scorer.scores.parameters import ScoreParameters
+from scorer.scores.options import ScoreParameters
 from scorer.scores.predicted_peak_score import points_of_share, predicted_peak_score
 from scorer.scores.qos_balance import qos_balance_score
 from scorer.scores.requested_to_capacity_ratio import requested_to_capacity_ratio_score
@@ -32,7 +32,6 @@ from scorer.scores.spread_or_stack import spread_or_stack_score
 from scorer.scores.weighted_balance import balance_change_score, balance_score
 
 __all__ = [
-    "DEFAULT_WEIGHTS",
     "SCORES",
     "ClusterFigures",
     "NodeColumns",
@@ -45,7 +44,6 @@ __all__ = [
     "weighted_mean",
 ]
 
-DEFAULT_WEIGHTS: Mapping[str, float] = MappingProxyType({"predicted_peak": 1.0})
 
 _REQUESTS = ("allocatable", "requested")
 _NONZERO = (*_REQUESTS, "requested_nonzero")

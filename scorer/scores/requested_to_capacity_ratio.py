@@ -12,39 +12,14 @@ from itertools import pairwise
 import numpy as np
 
 from forecast.arrays import AnyFloats, Ints
-from forecast.errors import InputError
 from scorer.scores import MAX_NODE_SCORE
+from scorer.scores.options import BIN_PACKING, ShapePoint
 from scorer.scores.resource_allocation import whole_capacity, whole_units
 
-__all__ = ["BIN_PACKING", "ShapePoint", "broken_line", "check_shape", "requested_to_capacity_ratio_score"]
-
-ShapePoint = tuple[int, int]
-"""(utilization in percent, 0..100; score, 0..10) as in KubeSchedulerConfiguration."""
-
-BIN_PACKING: tuple[ShapePoint, ...] = ((0, 0), (100, 10))
-"""The fuller the better, the shape of the Kubernetes documentation."""
+__all__ = ["broken_line", "requested_to_capacity_ratio_score"]
 
 _MAX_UTILIZATION = 100
 _MAX_SHAPE_SCORE = 10
-
-
-def check_shape(shape: Sequence[ShapePoint]) -> None:
-    """Raises InputError unless the utilizations rise within 0..100 and the scores are whole numbers within 0..10."""
-    utilizations = [utilization for utilization, _ in shape]
-    numbers = [number for point in shape for number in point]
-    if (
-        not shape
-        or any(number != int(number) for number in numbers)
-        or any(later <= earlier for earlier, later in pairwise(utilizations))
-        or utilizations[0] < 0
-        or utilizations[-1] > _MAX_UTILIZATION
-        or any(not 0 <= score <= _MAX_SHAPE_SCORE for _, score in shape)
-    ):
-        raise InputError(
-            f"the shape of requested_to_capacity_ratio is {[list(point) for point in shape]}: give at least one pair "
-            f"[utilization, score] of whole numbers, utilizations rising within 0..{_MAX_UTILIZATION}, "
-            f"scores within 0..{_MAX_SHAPE_SCORE}"
-        )
 
 
 def broken_line(points: Sequence[tuple[int, int]], at: Ints) -> Ints:

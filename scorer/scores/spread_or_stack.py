@@ -7,39 +7,14 @@ for a while (hysteresis), so that pods that come and go at a level do not turn i
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from forecast.arrays import AnyFloats, Floats
-from forecast.errors import InputError
 from scorer.scores import MAX_NODE_SCORE
 from scorer.scores.capacity import limited
+from scorer.scores.options import WaterLevels
 
-__all__ = ["WaterLevels", "next_stack_weight", "spread_or_stack_score", "water_level"]
-
-
-@dataclass(frozen=True, slots=True)
-class WaterLevels:
-    """Shares of the pool's allocatable that are requested.
-
-    lower, upper : spread below, stack above, go over linearly between
-    hysteresis   : how far the level has to fall before stacking gives way
-
-    The middle between lower and upper should not be above 1 - (largest pod / node): spread up to there, no node has
-    room for such a pod any more. The defaults keep room for pods of half a node (benchmarks/water_level.py).
-    """
-
-    lower: float = 0.4
-    upper: float = 0.6
-    hysteresis: float = 0.05
-
-    def __post_init__(self) -> None:
-        if not (0 <= self.lower < self.upper <= 1 and 0 <= self.hysteresis <= 1):
-            raise InputError(
-                f"water levels are lower {self.lower}, upper {self.upper}, hysteresis {self.hysteresis}: "
-                "0 <= lower < upper <= 1 and a hysteresis within 0..1 are needed"
-            )
+__all__ = ["next_stack_weight", "spread_or_stack_score", "water_level"]
 
 
 def water_level(requested: AnyFloats, allocatable: AnyFloats, weights: AnyFloats) -> float:

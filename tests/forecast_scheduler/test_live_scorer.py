@@ -17,8 +17,7 @@ from forecast.registry import Registry
 from forecast_scheduler.live_scorer import Inputs, clock_from, open_scorer
 from forecast_scheduler.scorer_options import scorer_options, server_options, service_options
 from forecast_scheduler.settings import Settings
-from scorer.degradation import Ladder
-from scorer.options import ScorerOptions
+from scorer.options import Ladder, ScorerOptions
 from tests.scorer.live_cluster import model
 
 BERLIN = Calendar("Europe/Berlin")
@@ -103,8 +102,8 @@ def test_settings_reach_the_scorer() -> None:
     )
     options = scorer_options(settings)
     assert (options.usage_window, options.usage_every) == (60, 5)
-    assert options.ladder == Ladder(3600, 7200, 180, 240)
-    assert options.weights == {"qos_balance": 1}
-    assert options.parameters.shape == ((0, 10), (100, 0))
-    assert options.parameters.water_levels.upper == 0.2
+    assert options.ladder == Ladder(fresh_model=3600, oldest_model=7200, fresh_usage=180, oldest_state=240)
+    assert options.scores.weights == {"qos_balance": 1}
+    assert options.scores.shape == ((0, 10), (100, 0))
+    assert options.scores.water_levels.upper == 0.2
     assert options.capacities == {"disk": 7e8, "log": 2e6}

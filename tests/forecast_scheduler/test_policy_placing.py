@@ -20,6 +20,7 @@ from placement.policies.policy import Policy
 from scorer.options import ScorerOptions
 from scorer.policy import scoring_policy
 from scorer.scorer import Scorer
+from scorer.scores.options import ScoreOptions
 from tests.forecast_scheduler.recorded_evening import MOMENT, recorded_evening
 from tests.servers.cluster_objects import node, pod, running
 
@@ -28,7 +29,7 @@ CARD = "nvidia.com/gpu"
 
 
 def policy(**weights: float) -> Policy:
-    return Policy(scoring_policy(ScorerOptions(weights=weights)))
+    return Policy(scoring_policy(ScorerOptions(scores=ScoreOptions(weights=weights))))
 
 
 def by_hand(*manifests: dict[str, Any]) -> list[dict[str, Any]]:

@@ -15,6 +15,7 @@ from kube.decoding.decoding import Kind
 from scorer.options import ScorerOptions
 from scorer.scorer import Scorer
 from scorer.scores.energy import best_nodes, energy_growth
+from scorer.scores.options import ScoreOptions
 from scorer.scores.predicted_peak import BEST_NODES, MEMORY_LIMIT, RESOURCE_WEIGHTS, power_growth
 from tests.scorer.live_cluster import at, model, pod_of, service
 from tests.scorer.scorer_at import LiveScorer, shares, tables
@@ -190,4 +191,4 @@ def test_what_does_not_exist_is_refused() -> None:
     with pytest.raises(UnknownName):
         SHARED.scorer.heat_map(resource="gpu")
     with pytest.raises(InputError):
-        Scorer(ScorerOptions(weights={"nonsense": 1.0}))
+        Scorer(ScorerOptions(scores=ScoreOptions(weights={"nonsense": 1.0})))

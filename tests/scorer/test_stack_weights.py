@@ -8,7 +8,7 @@ import numpy as np
 
 from forecast.arrays import Bools
 from kube.tables.state import ClusterState
-from scorer.scores.parameters import ScoreParameters
+from scorer.scores.options import ScoreParameters
 from scorer.stack_weights import StackWeights
 from tests.kube.api_objects import GIB, node, pod
 

@@ -18,7 +18,7 @@ from placement.policies.mistakes import DocumentMistake
 from placement.policies.policy import Policy
 from placement.policies.policy_set import PolicySet
 from placement.scores.plugin_weights import PLUGIN_WEIGHTS
-from scorer.scores.parameters import ScoreParameters
+from scorer.scores.options import ScoreParameters
 from tests.placement.policies.made_up import DOCUMENT
 
 DEFAULTS = PolicyDefaults(

@@ -20,11 +20,12 @@ from scorer.replay.by_scorer import ByScorer, ScorerSetup
 from scorer.replay.recording import record
 from scorer.replay.replay import CONFIGURED, RULES, Replay, forecast_with, replay
 from scorer.replay.window import replay_window
+from scorer.scores.options import ScoreOptions
 from tests.scorer.replay.simple_forecast import simple_forecast
 from tests.scorer.replay.small_cluster import REPLICAS, small_cluster
 
 DEFAULT = ScorerSetup(ScorerOptions())
-STACKING = ScorerSetup(ScorerOptions(weights={"most_allocated": 1.0}))
+STACKING = ScorerSetup(ScorerOptions(scores=ScoreOptions(weights={"most_allocated": 1.0})))
 
 
 @lru_cache(maxsize=1)

@@ -8,8 +8,9 @@ import pytest
 from forecast.arrays import Floats
 from forecast.errors import InputError
 from forecast.resources import CPU, LOG, RESOURCES
-from scorer.scores.catalogue import DEFAULT_WEIGHTS, SCORES, ScoreParameters, check_weights, combine, scores
+from scorer.scores.catalogue import SCORES, check_weights, combine, scores
 from scorer.scores.columns import ClusterFigures, NodeColumns, PodColumns
+from scorer.scores.options import DEFAULT_WEIGHTS, ScoreParameters
 
 
 def test_the_scores_that_are_promised_are_there() -> None:
@@ -59,16 +60,16 @@ def test_weights_that_make_no_sense_are_refused(weights: dict[str, float], messa
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
-        ({"request_weights": {"cpu": -1.0}}, "request_weights gives cpu the weight -1.0"),
-        ({"balance_weights": {"cpu": 0.0}}, "balance_weights gives no resource a weight"),
-        ({"balance_weights": {}}, "balance_weights gives no resource a weight"),
+        ({"request_weights": {"cpu": -1.0}}, "request_weights.cpu is -1.0"),
+        ({"balance_weights": {"cpu": 0.0}}, "balance_weights is .*: no resource has a weight above 0"),
+        ({"balance_weights": {}}, "balance_weights is .*: no resource has a weight above 0"),
         ({"usage_weights": {"gpu": 1.0}}, "resource 'gpu' is not known"),
         ({"shape": ()}, "at least one pair"),
         ({"shape": ((50, 1), (50, 2))}, "utilizations rising"),
         ({"shape": ((0, 0), (101, 10))}, "utilizations rising"),
         ({"shape": ((-1, 0), (100, 10))}, "utilizations rising"),
         ({"shape": ((0, 0), (100, 11))}, "scores within"),
-        ({"shape": ((0, 0.5), (100, 10))}, "whole numbers"),
+        ({"shape": ((0, 0.5), (100, 10))}, "valid integer"),
     ],
 )
 def test_parameters_that_make_no_sense_are_refused(parameters: dict[str, Any], message: str) -> None:

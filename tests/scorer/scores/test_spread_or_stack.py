@@ -6,7 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from forecast.errors import InputError
-from scorer.scores.spread_or_stack import WaterLevels, next_stack_weight, spread_or_stack_score, water_level
+from scorer.scores.options import WaterLevels
+from scorer.scores.spread_or_stack import next_stack_weight, spread_or_stack_score, water_level
 
 LEVELS = WaterLevels(lower=0.5, upper=0.7, hysteresis=0.1)
 level = st.floats(0, 1)
@@ -55,8 +56,8 @@ def test_a_higher_level_never_stacks_less(previous: float, low: float, high: flo
     ("lower", "upper", "hysteresis"), [(0.7, 0.5, 0.1), (0.5, 0.5, 0.1), (-0.1, 0.5, 0), (0.5, 1.1, 0)]
 )
 def test_levels_that_make_no_sense_are_refused(lower: float, upper: float, hysteresis: float) -> None:
-    with pytest.raises(InputError, match="lower < upper"):
-        WaterLevels(lower, upper, hysteresis)
+    with pytest.raises(InputError, match=r"lower must be below upper|input should be"):
+        WaterLevels(lower=lower, upper=upper, hysteresis=hysteresis)
 
 
 def test_a_cluster_is_as_full_as_its_fullest_resource() -> None:
