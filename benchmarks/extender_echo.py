@@ -18,7 +18,8 @@ from extender.service.app import create_app
 from kube.objects.objects import PodInfo
 from scorer.answers import Status
 from scorer.degradation import Level
-from serving.server import ServerOptions, serve
+from serving.options import ServerOptions
+from serving.server import serve
 
 __all__ = ["Echo"]
 

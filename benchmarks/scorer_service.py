@@ -44,7 +44,8 @@ def serve(options: argparse.Namespace) -> None:
     from scorer.options import ScorerOptions
     from scorer.scorer import Scorer
     from scorer.service.app import create_app
-    from serving.server import ServerOptions, serve
+    from serving.options import ServerOptions
+    from serving.server import serve
 
     made = large_cluster(options.nodes, options.pods, options.services, first_day=datetime.now(UTC).date())
     nodes, pods = made.nodes, made.pods

@@ -298,7 +298,8 @@ def serve_echo(certificate: Path, key: Path) -> None:
     from admission.webhook.admission import Answer, Outcome
     from admission.webhook.app import create_app
     from admission.webhook.protocol import allowed, decode_review
-    from serving.server import ServerOptions, serve
+    from serving.options import ServerOptions
+    from serving.server import serve
 
     def review(body: bytes) -> Answer:
         return Answer(allowed(decode_review(body).uid), Outcome.UNCHANGED)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -17,7 +17,7 @@ from forecast.progress import Progress
 from forecast_scheduler.live_scorer import Inputs, open_scorer
 from forecast_scheduler.model_store import open_registry
 from forecast_scheduler.recorded_cluster import cluster_at
-from forecast_scheduler.scorer_options import server_options, service_options
+from forecast_scheduler.serving_access import check_exposed, hosts_of
 from forecast_scheduler.settings import Settings
 from forecast_scheduler.shell import write_text
 from scorer.service.app import create_app
@@ -70,12 +70,12 @@ def serve_evening(
     """Serve until Ctrl-C, or for some seconds. A port that is taken is no reason not to show the page."""
     inputs = Inputs(cluster=evening.cluster, models=str(evening.models), history=evening.history, at=evening.moment)
     with open_scorer(settings, inputs) as (scorer, background):
-        app = create_app(scorer, service_options(settings.scorer))
-        options = server_options(settings.scorer)
+        check_exposed(settings.scorer)
+        app, options = create_app(scorer, settings.scorer, hosts=hosts_of(settings.scorer)), settings.scorer
         try:
             server = ScorerServer(app, options, on_started)
         except InputError:
-            server = ScorerServer(app, replace(options, port=0), on_started)
+            server = ScorerServer(app, options.replace(port=0), on_started)
         timer = None if seconds is None else threading.Timer(seconds, server.stop)
         with background:
             if timer is not None:

@@ -4,11 +4,8 @@ from __future__ import annotations
 
 from extender.options import ExtenderOptions
 from extender.remote_scores import RemoteScorer
-from extender.service.options import ServiceOptions
 from forecast_scheduler.extender_settings import ExtenderSettings
 from forecast_scheduler.scorer_options import scorer_options
-from forecast_scheduler.scorer_settings import ScorerSettings
-from forecast_scheduler.serving_access import hosts_of
 from forecast_scheduler.settings import Settings
 from placement.node_rule_options import NodeRuleOptions
 from placement.policies.compiling import PolicyDefaults
@@ -22,7 +19,6 @@ from placement.topology.options import TopologyOptions
 __all__ = [
     "extender_options",
     "extender_rules",
-    "extender_service_options",
     "filter_options",
     "policy_defaults",
     "remote_scorer",
@@ -70,20 +66,6 @@ def policy_defaults(settings: Settings) -> PolicyDefaults:
     scorer, extender = scorer_options(settings), settings.extender
     longest = None if extender.scorer.url is None else extender.deadline
     return PolicyDefaults(scorer.scores.weights, scorer.scores, filter_options(settings), longest)
-
-
-def extender_service_options(settings: ExtenderSettings, scorer: ScorerSettings) -> ServiceOptions:
-    """Who may ask, and how long kube-scheduler waits. scorer: of the one inside, whose metrics are exported, too."""
-    return ServiceOptions(
-        token_files=tuple(settings.token_files),
-        metrics_open=settings.metrics_open,
-        max_body_bytes=settings.max_body_bytes,
-        max_concurrent=settings.max_concurrent,
-        hosts=hosts_of(settings),
-        deadline_seconds=settings.deadline,
-        node_metrics=scorer.node_metrics,
-        service_metrics=scorer.service_metrics,
-    )
 
 
 def remote_scorer(settings: ExtenderSettings) -> RemoteScorer | None:

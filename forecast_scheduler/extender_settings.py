@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, ClassVar
+from typing import Annotated
 
 from pydantic import Field
 
+from extender.service.options import ServiceOptions
 from forecast.setting_group import Duration, SettingGroup
-from forecast_scheduler.serving_settings import ServingSettings
 
 __all__ = ["DecisionSettings", "ExtenderSettings", "RemoteScorerSettings"]
 
@@ -53,22 +53,8 @@ class DecisionSettings(SettingGroup):
     """More decisions than this get no event."""
 
 
-class ExtenderSettings(ServingSettings):
+class ExtenderSettings(ServiceOptions):
     """How `extender` runs. It has its scorer inside: the settings under `scorer` count, too, but for serving."""
-
-    group: ClassVar[str] = "extender"
-
-    port: int = Field(default=8888, ge=0, le=65_535)
-    """0: any free one, which is printed; `--port`."""
-
-    max_body_bytes: int = Field(default=4 * 2**20, gt=0)
-    """Of a request. All bodies together get 8 times as much memory."""
-
-    max_concurrent: int = Field(default=512, gt=0)
-    """Requests at work at once; more are turned away with 503. Bindings wait for the API server, many at a time."""
-
-    deadline: Duration = Field(default=0.2, gt=0)
-    """Past it the answer is neutral: all nodes pass, all get 0 points."""
 
     scheduler_names: list[str] = Field(default_factory=lambda: ["default-scheduler"], min_length=1)
     """Profiles of kube-scheduler that ask the extender, by schedulerName; `explain` goes by them."""

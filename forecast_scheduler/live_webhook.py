@@ -23,17 +23,14 @@ from admission.webhook.recorded_pods import POD_RECORDS, RecordedPods
 from admission.webhook.status_writer import StatusWriter, api_server_patch
 from admission.webhook.store import WEBHOOK_TIMING, TemplateStore, watchers
 from forecast.errors import InputError
-from forecast_scheduler.certificate_settings import certificate_options
-from forecast_scheduler.scorer_options import server_options
 from forecast_scheduler.serving_access import check_exposed, hosts_of, kubernetes_access
-from forecast_scheduler.webhook_settings import WebhookSettings
 from kube.client.kubernetes_client import api_client, check_access
 from kube.client.kubernetes_source import ResourceSource
 from kube.client.kubernetes_watcher import ResourceWatcher
 from kube.decoding.decoding import Kind
 from scorer.every import Every
 from serving.certificates import CertificateFiles
-from serving.server import ServerOptions
+from serving.options import ServerOptions
 
 __all__ = ["LiveWebhook", "open_webhook"]
 
@@ -50,7 +47,7 @@ class LiveWebhook:
 
 
 @contextmanager
-def open_webhook(settings: WebhookSettings, kubeconfig: Path | None = None) -> Iterator[LiveWebhook]:
+def open_webhook(settings: WebhookOptions, kubeconfig: Path | None = None) -> Iterator[LiveWebhook]:
     """A webhook that follows its API server while the context lasts.
 
     kubeconfig : None = as the settings say
@@ -70,20 +67,15 @@ def open_webhook(settings: WebhookSettings, kubeconfig: Path | None = None) -> I
         if settings.statuses:
             _write_statuses(api, store, errors, stack)
         server, collectors = _server(settings, api, stack)
-        options = WebhookOptions(
-            token_files=tuple(settings.token_files),
-            metrics_open=settings.metrics_open,
-            max_body_bytes=settings.max_body_bytes,
-            max_concurrent=settings.max_concurrent,
-            hosts=hosts_of(settings),
-        )
         reviewer = Reviewer(store, errors)
         access = kubernetes_access(settings, kubeconfig or settings.kubeconfig)
-        app = create_app(reviewer.review, store, options, access=access, collectors=collectors)
+        app = create_app(
+            reviewer.review, store, settings, access=access, collectors=collectors, hosts=hosts_of(settings)
+        )
         yield LiveWebhook(app, server)
 
 
-def _check(settings: WebhookSettings) -> None:
+def _check(settings: WebhookOptions) -> None:
     check_exposed(settings)
     managed = settings.certificates.managed
     for name in ("tls_cert", "tls_key"):
@@ -99,16 +91,15 @@ def _check(settings: WebhookSettings) -> None:
         )
 
 
-def _server(settings: WebhookSettings, api: ApiClient, stack: ExitStack) -> tuple[ServerOptions, tuple[Collector, ...]]:
+def _server(settings: WebhookOptions, api: ApiClient, stack: ExitStack) -> tuple[ServerOptions, tuple[Collector, ...]]:
     """Where to serve and with which certificate, and the metrics of that."""
     if not settings.certificates.managed:
         assert settings.tls_cert is not None  # _check
         collector = CertificateCollector(CertificateFiles(settings.tls_cert, settings.tls_key))
-        return server_options(settings), (collector,)
-    managed = stack.enter_context(open_certificates(certificate_options(settings.certificates), api))
-    # Options are checked as a whole: a client_ca asks for a certificate.
-    files = {"tls_cert": managed.files.certificate, "tls_key": managed.files.key}
-    return server_options(settings.model_copy(update=files)), (managed.collector,)
+        return settings, (collector,)
+    managed = stack.enter_context(open_certificates(settings.certificates, api))
+    files = settings.replace(tls_cert=managed.files.certificate, tls_key=managed.files.key)
+    return files, (managed.collector,)
 
 
 def _write_statuses(api: ApiClient, store: TemplateStore, errors: LastErrors, stack: ExitStack) -> None:

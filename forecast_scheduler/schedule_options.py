@@ -8,13 +8,13 @@ from forecast.errors import InputError
 from forecast_scheduler.gpu_options import offline_pods
 from forecast_scheduler.schedule_settings import ScheduleSettings
 from forecast_scheduler.scorer_options import scorer_options
-from forecast_scheduler.serving_access import hosts_of
 from forecast_scheduler.settings import Settings
 from placement.policies.compiling import PolicyDefaults, settings_policy
 from placement.policies.filter_choice import FilterOptions
 from placement.policies.policy import Policy
 from scheduler.overcommit.sharing import SharingOptions
 from scorer.service.options import ServiceOptions
+from serving.options import ServingOptions
 
 __all__ = [
     "PROFILES",
@@ -83,14 +83,10 @@ def sharing_options(settings: ScheduleSettings, instance: str) -> SharingOptions
 
 def schedule_service_options(settings: Settings) -> ServiceOptions:
     """Who may ask, and how much; which series are exported is the scorer's setting."""
-    ours, scorer = settings.schedule, settings.scorer
+    scorer = settings.scorer
     return ServiceOptions(
-        token_files=tuple(ours.token_files),
-        metrics_open=ours.metrics_open,
-        max_body_bytes=ours.max_body_bytes,
-        max_concurrent=ours.max_concurrent,
-        hosts=hosts_of(ours),
-        deadline_seconds=scorer.deadline,
+        **{name: getattr(settings.schedule, name) for name in ServingOptions.model_fields},
+        deadline=scorer.deadline,
         node_metrics=scorer.node_metrics,
         service_metrics=scorer.service_metrics,
     )

@@ -7,7 +7,6 @@ from typing import Annotated, ClassVar, Self
 from pydantic import Field, field_validator, model_validator
 
 from forecast.setting_group import Duration
-from forecast_scheduler.serving_settings import ServingSettings
 from scheduler.gangs.options import GangOptions
 from scheduler.leader_election.options import LeaseOptions
 from scheduler.overcommit.options import RepairOptions
@@ -17,13 +16,14 @@ from scheduler.profiles.job.options import JobOptions
 from scheduler.profiles.online.options import GapOptions
 from scheduler.queue.options import QueueOptions
 from scheduler.queues.options import FairOptions
+from serving.options import ServingOptions
 
 __all__ = ["ScheduleSettings"]
 
 Share = Annotated[float, Field(gt=0, le=10)]
 
 
-class ScheduleSettings(ServingSettings, QueueOptions, FairOptions):
+class ScheduleSettings(ServingOptions, QueueOptions, FairOptions):
     """How `schedule` runs. It has its scorer inside: the settings under `scorer` count, too, but for serving."""
 
     group: ClassVar[str] = "schedule"

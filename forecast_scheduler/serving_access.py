@@ -6,11 +6,11 @@ from pathlib import Path
 from typing import Final
 
 from forecast.errors import InputError
-from forecast_scheduler.serving_settings import ServingSettings
 from kube.client.kubernetes_client import api_client
 from serving.hosts import Hosts
 from serving.kubernetes_access import AccessLimits, KubernetesAccess
 from serving.kubernetes_reviews import api_server_ask, check_delegation
+from serving.options import ServingOptions
 from serving.server import only_this_machine
 
 __all__ = ["check_exposed", "hosts_of", "kubernetes_access"]
@@ -19,7 +19,7 @@ _REVIEW_SECONDS: Final = 3.0
 """An answer of the API server comes within, or whoever asks us is told to come back."""
 
 
-def check_exposed(settings: ServingSettings) -> None:
+def check_exposed(settings: ServingOptions) -> None:
     """Raises InputError where anybody on the network could ask, and nobody has said that they may."""
     asks = settings.token_files or settings.client_ca or settings.kubernetes_auth
     if asks or settings.anonymous or only_this_machine(settings.host):
@@ -32,7 +32,7 @@ def check_exposed(settings: ServingSettings) -> None:
     )
 
 
-def hosts_of(settings: ServingSettings) -> Hosts:
+def hosts_of(settings: ServingOptions) -> Hosts:
     """Under which names clients may ask. Raises InputError: a name with port, path or scheme."""
     for name in settings.allowed_hosts:
         if not name or set(name) & set("/:*@ "):
@@ -44,7 +44,7 @@ def hosts_of(settings: ServingSettings) -> Hosts:
     return Hosts(names, loopback=only_this_machine(settings.host))
 
 
-def kubernetes_access(settings: ServingSettings, kubeconfig: Path | None) -> KubernetesAccess | None:
+def kubernetes_access(settings: ServingOptions, kubeconfig: Path | None) -> KubernetesAccess | None:
     """Reviews by the API server; None = they are off. Raises InputError: no API server is named, or no right to ask it;
     ReviewFailed: it does not answer."""
     if not settings.kubernetes_auth:

@@ -17,6 +17,7 @@ from typing import Any, Final
 import yaml
 from pydantic import BaseModel, Field, ValidationError
 
+from admission.webhook.options import WebhookOptions
 from forecast.errors import InputError
 from forecast.setting_group import Country, SettingGroup, what_is_allowed
 from forecast_scheduler.extender_settings import ExtenderSettings
@@ -24,7 +25,6 @@ from forecast_scheduler.policy_settings import PolicySettings
 from forecast_scheduler.schedule_settings import ScheduleSettings
 from forecast_scheduler.scorer_settings import ScorerSettings
 from forecast_scheduler.training_settings import PrometheusSettings, TrainSettings
-from forecast_scheduler.webhook_settings import WebhookSettings
 from placement.node_rule_options import NodeRuleOptions
 
 __all__ = ["ENVIRONMENT_PREFIX", "ModelsSettings", "ReplaySettings", "Settings", "load_settings", "with_options"]
@@ -98,7 +98,7 @@ class Settings(SettingGroup):
     schedule: ScheduleSettings = ScheduleSettings()
     node_rules: NodeRuleOptions = NodeRuleOptions()
     policies: PolicySettings = PolicySettings()
-    webhook: WebhookSettings = WebhookSettings()
+    webhook: WebhookOptions = WebhookOptions()
 
 
 def load_settings(config: Path | None, environment: Mapping[str, str]) -> Settings:

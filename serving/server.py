@@ -1,7 +1,7 @@
 """Serve the application on a socket: TLS, graceful shutdown, slow clients. The application itself is app.py's.
 
-SIGTERM or stop()     /readyz says no; requests are still served for drain_seconds, while load balancers notice
-drain_seconds later   no new connections; requests in flight have shutdown_seconds to finish
+SIGTERM or stop()     /readyz says no; requests are still served for `drain`, while load balancers notice
+that much later       no new connections; requests in flight have `shutdown` to finish
 after that            run() returns; a second signal skips the waiting
 """
 
@@ -16,8 +16,6 @@ import socket
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from pathlib import Path
 from types import FrameType
 from typing import Any
 
@@ -29,10 +27,11 @@ from forecast.errors import InputError
 from serving.certificates import CertificateFiles, ReloadedCertificates
 from serving.connections import limited_protocol
 from serving.handshakes import TlsListener
+from serving.options import ServerOptions
 from serving.probes import Heartbeat, probe_app
 from serving.quiet_log import quiet_libraries
 
-__all__ = ["ScorerServer", "ServerOptions", "only_this_machine", "serve"]
+__all__ = ["ScorerServer", "only_this_machine", "serve"]
 
 logger = logging.getLogger(__name__)
 
@@ -40,42 +39,6 @@ _SWITCH_SECONDS = 0.001
 _PROBES_END_SECONDS = 5.0
 _READ_AT_ONCE = 64 * 1024
 """Bytes of a client that the kernel keeps (socket(7) doubles it): with TLS, what is read at once stays allocated."""
-
-
-@dataclass(frozen=True, slots=True)
-class ServerOptions:
-    """Where to listen and how to leave.
-
-    port             : 0 = any free one, told to on_started
-    probe_port       : where /healthz is answered as well, without TLS (probes.py); 0 = any free one, None = nowhere
-    tls_cert, tls_key: PEM files; the key may be in the certificate's file. Without them the service speaks plain HTTP
-    client_ca        : clients must show a certificate signed by it (mTLS)
-    drain_seconds    : how long to serve on after the signal, until load balancers have noticed
-    shutdown_seconds : how long requests in flight may then take
-    header_seconds   : a connection must send a request's header by then, and before it end its TLS handshake
-    unread_seconds   : a client that has read nothing of a large answer, or of many, for so long is hung up on
-    connections      : so many at most; the one that has been idle for the longest makes room (connections.py)
-    reload_seconds   : how often certificate files are looked at
-    """
-
-    host: str = "127.0.0.1"
-    port: int = 8080
-    probe_port: int | None = None
-    tls_cert: Path | None = None
-    tls_key: Path | None = None
-    client_ca: Path | None = None
-    drain_seconds: float = 0.0
-    shutdown_seconds: float = 15.0
-    header_seconds: float = 10.0
-    unread_seconds: float = 60.0
-    connections: int = 500
-    reload_seconds: float = 5.0
-
-    def __post_init__(self) -> None:
-        if not 0 <= self.port <= 65_535:
-            raise InputError(f"port is {self.port}: it must be 0 (any free one) to 65535")
-        if self.tls_cert is None and (self.tls_key is not None or self.client_ca is not None):
-            raise InputError("tls_key or client_ca is set without tls_cert: name the server's certificate too")
 
 
 def serve(app: FastAPI, options: ServerOptions, on_started: Callable[[str], None] | None = None) -> None:
@@ -90,6 +53,8 @@ class ScorerServer:
     """
 
     def __init__(self, app: FastAPI, options: ServerOptions, on_started: Callable[[str], None] | None = None) -> None:
+        if options.tls_cert is None and (options.tls_key is not None or options.client_ca is not None):
+            raise InputError("tls_key or client_ca is set without tls_cert: name the server's certificate too")
         self.options, self._app, self._on_started = options, app, on_started
         self._certificates = None
         if options.tls_cert is not None:
@@ -101,7 +66,7 @@ class ScorerServer:
             listening = ServerOptions(host=options.host, port=options.probe_port, connections=100)
             self._probes = ScorerServer(probe_app(self._heartbeat), listening)
         self._socket = _listen(options.host, options.port)
-        self._uvicorn = _Uvicorn(self._config(), options.header_seconds, self._stop_from_signal, self._started)
+        self._uvicorn = _Uvicorn(self._config(), options.header_timeout, self._stop_from_signal, self._started)
         self._loop: asyncio.AbstractEventLoop | None = None
         self._lock = threading.Lock()
         self._stopping = False
@@ -149,7 +114,7 @@ class ScorerServer:
             self._uvicorn.should_exit = True
         else:
             with contextlib.suppress(RuntimeError):  # the loop has ended meanwhile
-                loop.call_soon_threadsafe(self._drain, 0.0 if again else self.options.drain_seconds)
+                loop.call_soon_threadsafe(self._drain, 0.0 if again else self.options.drain)
 
     def _stop_from_signal(self) -> None:
         # The handler runs in the main thread, between two steps of the loop: no lock, stop() might hold it here.
@@ -159,7 +124,7 @@ class ScorerServer:
         if self._loop is None:
             self._uvicorn.should_exit = True
         else:
-            self._loop.call_soon_threadsafe(self._drain, 0.0 if again else self.options.drain_seconds)
+            self._loop.call_soon_threadsafe(self._drain, 0.0 if again else self.options.drain)
 
     def _drain(self, seconds: float) -> None:
         self._app.state.service.draining = True
@@ -185,7 +150,7 @@ class ScorerServer:
     async def _follow_certificates(self) -> None:
         assert self._certificates is not None
         while True:
-            await asyncio.sleep(self.options.reload_seconds)
+            await asyncio.sleep(self.options.reload_every)
             self._certificates.refresh()
 
     def _config(self) -> uvicorn.Config:
@@ -193,7 +158,7 @@ class ScorerServer:
         return uvicorn.Config(
             self._app,
             loop="auto",
-            http=limited_protocol(options.header_seconds, options.unread_seconds, options.connections),
+            http=limited_protocol(options.header_timeout, options.unread_timeout, options.connections),
             ws="none",
             lifespan="off",
             log_config=None,
@@ -203,7 +168,7 @@ class ScorerServer:
             # Above the 60 s after which common load balancers, and the 90 s after which Go's clients (kube-scheduler is
             # one) close idle connections themselves: a request that meets our closing would be lost.
             timeout_keep_alive=120,
-            timeout_graceful_shutdown=max(1, round(options.shutdown_seconds)),
+            timeout_graceful_shutdown=max(1, round(options.shutdown)),
             ssl_context_factory=None if certificates is None else lambda config, default: certificates.context,
         )
 

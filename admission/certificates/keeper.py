@@ -81,7 +81,7 @@ class CertificateKeeper:
         """
         now = self._monotonic()
         if self._waits or self._trouble or now >= self._due_at:
-            self._due_at = now + self._options.every_seconds
+            self._due_at = now + self._options.every
             self.look_safely()
 
     def look_safely(self) -> None:
@@ -172,7 +172,7 @@ class CertificateKeeper:
         answer = self._store.patch_configuration(patch_of(published, bundle))
         self._mended += 1
         logger.info(
-            "caBundle written", extra={"configuration": self._options.configuration, "authorities": len(bundle)}
+            "caBundle written", extra={"configuration": self._options.webhook_configuration, "authorities": len(bundle)}
         )
         return published_in(answer, self._options)
 
@@ -199,7 +199,7 @@ class CertificateKeeper:
             logger.warning(
                 "nobody calls service %s: MutatingWebhookConfiguration %s %s",
                 self._options.service,
-                self._options.configuration,
+                self._options.webhook_configuration,
                 what,
             )
         self._uncalled = uncalled

@@ -52,7 +52,7 @@ def open_certificates(
     with ShownCertificate() as shown:
         keeper = CertificateKeeper(ApiCertificateStore(api, options), shown, options, clock=clock, monotonic=monotonic)
         _first_look(keeper, sleep, monotonic)
-        every = Every("webhook-certificates", min(_TICK_SECONDS, options.every_seconds), keeper.look_if_due)
+        every = Every("webhook-certificates", min(_TICK_SECONDS, options.every), keeper.look_if_due)
         every.start()
         try:
             files = CertificateFiles(shown.path)

@@ -1,13 +1,17 @@
-"""How managed certificates are set up: whose, kept where, and for how long they are good."""
+"""Settings of managed certificates, `webhook.certificates`: whose, kept where, and for how long they are good."""
 
 from __future__ import annotations
 
 import ipaddress
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import timedelta
+from typing import Annotated, Any, Self
+
+from pydantic import BeforeValidator, Field, field_validator, model_validator
 
 from forecast.errors import InputError
+from forecast.setting_group import Duration, SettingGroup
 
 __all__ = ["CertificateOptions", "Lifetimes", "Named", "canonical"]
 
@@ -62,36 +66,90 @@ class Lifetimes:
             )
 
 
-@dataclass(frozen=True, slots=True)
-class CertificateOptions:
-    """
-    secret        : where authority, certificate and keys are kept
-    configuration : name of the MutatingWebhookConfiguration whose caBundle is kept right
-    service       : by which the API server reaches the webhook
-    names         : further DNS names and IP addresses that the certificate is good for; canonical
-    every_seconds : between two looks at Secret and caBundle
-    """
+def _named(value: Any) -> Any:
+    """An object of "NAMESPACE/NAME"."""
+    try:
+        return Named.of(value, "this") if isinstance(value, str) else value
+    except InputError:
+        raise ValueError("write NAMESPACE/NAME") from None
 
-    secret: Named
-    configuration: str
-    service: Named
+
+class CertificateOptions(SettingGroup):
+    """Certificates that the webhook makes and renews itself, in place of files (docs/certificates.md)."""
+
+    managed: bool = False
+    """Make and renew the certificate. If false, `webhook.tls_cert` and `webhook.tls_key` name files that others
+    renew."""
+
+    secret: Annotated[Named, BeforeValidator(_named)] = Named(
+        "forecast-scheduler", "forecast-scheduler-webhook-certificates"
+    )
+    """NAMESPACE/NAME of the Secret that all replicas share. It holds authority, certificate and keys."""
+
+    webhook_configuration: str = "forecast-scheduler"
+    """Name of the MutatingWebhookConfiguration whose caBundle is kept right."""
+
+    service: Annotated[Named, BeforeValidator(_named)] = Named("forecast-scheduler", "forecast-scheduler-webhook")
+    """NAMESPACE/NAME of the Service by which the API server reaches the webhook."""
+
     names: tuple[str, ...] = ()
-    every_seconds: float = 60.0
-    lifetimes: Lifetimes = field(default_factory=Lifetimes)
+    """Further DNS names and IP addresses that the certificate is good for, where a URL is called instead."""
 
-    def __post_init__(self) -> None:
-        if not _HOST.fullmatch(self.configuration):
-            raise InputError(
-                f"{self.configuration!r} is no name of a MutatingWebhookConfiguration: "
+    every: Duration = Field(default=60, gt=0)
+    """Time between two looks at Secret and caBundle."""
+
+    lifetime: Duration = Field(default=30 * 86_400, gt=0)
+    """Lifetime of the certificate; replaced after two thirds of it."""
+
+    authority_lifetime: Duration = Field(default=365 * 86_400, gt=0)
+    """Lifetime of the authority that signs it; replaced after two thirds of it. At least three times `lifetime` and
+    `ahead` together."""
+
+    ahead: Duration = Field(default=86_400, ge=0)
+    """A new authority is in the caBundle for this time before it signs."""
+
+    settle: Duration = Field(default=10, ge=0)
+    """An authority must have been in the caBundle for this time before a certificate of it is shown: the API servers
+    need a moment to notice."""
+
+    @field_validator("webhook_configuration")
+    @classmethod
+    def _is_a_name(cls, name: str) -> str:
+        if not _HOST.fullmatch(name):
+            raise ValueError(
+                f"{name!r} is no name of a MutatingWebhookConfiguration: "
                 "`kubectl get mutatingwebhookconfigurations` lists those that are there"
             )
-        if len(self.names) > _MAX_NAMES:
-            raise InputError(f"{len(self.names)} further names for a certificate: {_MAX_NAMES} are allowed")
+        return name
+
+    @field_validator("names")
+    @classmethod
+    def _are_names(cls, names: tuple[str, ...]) -> tuple[str, ...]:
+        if len(names) > _MAX_NAMES:
+            raise ValueError(f"{len(names)} further names for a certificate: {_MAX_NAMES} are allowed")
+        for name in names:
+            if not (_HOST.fullmatch(canonical(name)) or _is_address(canonical(name))):
+                raise ValueError(f"{name!r} is neither a DNS name nor an IP address: correct the certificate's names")
         # As they are read back from a certificate: else it would never be good for them.
-        object.__setattr__(self, "names", tuple(map(canonical, self.names)))
-        for name in self.names:
-            if not (_HOST.fullmatch(name) or _is_address(name)):
-                raise InputError(f"{name!r} is neither a DNS name nor an IP address: correct the certificate's names")
+        return tuple(map(canonical, names))
+
+    @model_validator(mode="after")
+    def _can_be_signed(self) -> Self:
+        try:
+            self.lifetimes  # noqa: B018  checked where they are made
+        except InputError as error:
+            raise ValueError(str(error)) from None
+        return self
+
+    @property
+    def lifetimes(self) -> Lifetimes:
+        """All four, as spans of time."""
+        return Lifetimes(
+            serving=timedelta(seconds=self.lifetime),
+            authority=timedelta(seconds=self.authority_lifetime),
+            ahead=timedelta(seconds=self.ahead),
+            settle=timedelta(seconds=self.settle),
+        )
 
     @property
     def all_names(self) -> tuple[str, ...]:

@@ -79,7 +79,7 @@ class ApiCertificateStore:
         self._api, self._options, self._seconds = api, options, seconds
         self._secrets = f"/api/v1/namespaces/{options.secret.namespace}/secrets"
         self._secret = f"{self._secrets}/{options.secret.name}"
-        self._configuration = f"{_CONFIGURATIONS}/{options.configuration}"
+        self._configuration = f"{_CONFIGURATIONS}/{options.webhook_configuration}"
 
     def read_secret(self) -> StoredSecret | None:
         """See CertificateStore."""
@@ -121,7 +121,7 @@ class ApiCertificateStore:
         """See CertificateStore."""
         body = self._send("PATCH", self._configuration, list(patch), _JSON_PATCH)
         if body is None:
-            raise Conflict(f"MutatingWebhookConfiguration {self._options.configuration} is gone")
+            raise Conflict(f"MutatingWebhookConfiguration {self._options.webhook_configuration} is gone")
         return body
 
     def _send(self, method: str, path: str, content: Any = None, content_type: str = "") -> dict[str, Any] | None:

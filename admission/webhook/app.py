@@ -16,7 +16,7 @@ from admission.webhook.state import InEffect, WebhookService, error_response
 from serving.body_budget import BodyBudget
 from serving.documents import bare_app, serve_document
 from serving.errors import add_error_handlers
-from serving.hosts import HostCheck
+from serving.hosts import ANY_HOST, HostCheck, Hosts
 from serving.kubernetes_access import KubernetesAccess
 from serving.limits import BodyLimit, Busy, Guard
 from serving.security import SecurityHeaders, add_authentication
@@ -31,6 +31,7 @@ def create_app(
     *,
     access: KubernetesAccess | None = None,
     collectors: Iterable[Collector] = (),
+    hosts: Hosts = ANY_HOST,
 ) -> FastAPI:
     """The webhook as an ASGI application. Raises InputError where a token file cannot be used.
 
@@ -38,6 +39,7 @@ def create_app(
     store      : what is in effect, for probes and metrics
     access     : who may ask beside whoever has a token of the files; None = nobody
     collectors : further metrics to export
+    hosts      : names under which it is asked (serving/hosts.py)
     """
     options = options or WebhookOptions()
     app = bare_app("forecast-scheduler webhook")
@@ -52,7 +54,7 @@ def create_app(
     app.add_middleware(
         BodyLimit,
         max_bytes=options.max_body_bytes,
-        seconds=options.receive_seconds,
+        seconds=options.receive_timeout,
         budget=budget,
         answer=error_response,
     )
@@ -60,7 +62,7 @@ def create_app(
     with_tokens = add_authentication(
         app, options.token_files, access, metrics_open=options.metrics_open, answer=error_response
     )
-    app.add_middleware(HostCheck, hosts=options.hosts, answer=error_response)
+    app.add_middleware(HostCheck, hosts=hosts, answer=error_response)
     app.add_middleware(Guard, observe=metrics.observe_request, answer=error_response)
     app.add_middleware(SecurityHeaders)
 

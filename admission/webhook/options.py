@@ -1,38 +1,51 @@
-"""How the webhook is served. Where it listens is serving.server's matter."""
+"""Settings of the webhook: `webhook`."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
+from typing import ClassVar
 
-from forecast.errors import InputError
-from serving.hosts import ANY_HOST, Hosts
+from pydantic import Field, field_validator
+
+from admission.certificates.options import CertificateOptions
+from forecast.setting_group import Duration
+from serving.options import ServingOptions
 
 __all__ = ["WebhookOptions"]
 
 
-@dataclass(frozen=True, slots=True)
-class WebhookOptions:
-    """Who may ask, and how much at a time.
+class WebhookOptions(ServingOptions):
+    """How `webhook` runs (docs/webhook.md). It needs `tls_cert` and `tls_key`, or `certificates.managed`.
 
-    token_files     : files with bearer tokens, one per line (docs/webhook.md says how an API server sends one).
-                      None = anybody may ask
-    metrics_open    : /metrics needs no token
-    max_body_bytes  : of a request; the API server takes requests up to 3 MiB. All bodies together
-                      get 8 times as much memory (serving/body_budget.py)
-    max_concurrent  : requests at work at once; more are turned away with 503, and failurePolicy decides
-    receive_seconds : by then a body must have arrived
-    hosts           : names under which it is asked (serving/hosts.py)
+    docs/webhook.md says how an API server sends a token.
     """
 
-    token_files: tuple[Path, ...] = ()
-    metrics_open: bool = False
-    max_body_bytes: int = 3 * 2**20
-    max_concurrent: int = 256
-    receive_seconds: float = 5.0
-    hosts: Hosts = ANY_HOST
+    group: ClassVar[str] = "webhook"
 
-    def __post_init__(self) -> None:
-        for name in ("max_body_bytes", "max_concurrent", "receive_seconds"):
-            if not getattr(self, name) > 0:
-                raise InputError(f"{name} is {getattr(self, name)}: it must be above 0")
+    anonymous: bool = True
+    """Listen beyond this machine without asking who asks: API servers show neither token nor certificate by default."""
+
+    port: int = Field(default=8443, ge=0, le=65_535)
+    """0: any free one, which is printed; `--port`."""
+
+    max_body_bytes: int = Field(default=3 * 2**20, gt=0)
+    """Size of a request; the API server takes requests up to 3 MiB. All bodies together get 8 times as much memory."""
+
+    max_concurrent: int = Field(default=256, gt=0)
+    """Requests at work at once; more are turned away with 503, and failurePolicy decides."""
+
+    receive_timeout: Duration = Field(default=5, gt=0)
+    """A body must have arrived by then."""
+
+    kubeconfig: Path | None = None
+    """Cluster to follow. None: the one this process runs in, else $KUBECONFIG or ~/.kube/config; `--kubeconfig`."""
+
+    statuses: bool = True
+    """Write the statuses of templates and bindings, and watch pods for the figures in them."""
+
+    certificates: CertificateOptions = CertificateOptions()
+
+    @field_validator("kubeconfig")
+    @classmethod
+    def _expand(cls, path: Path | None) -> Path | None:
+        return None if path is None else path.expanduser()

@@ -19,7 +19,7 @@ from scorer.answers import ScorerApi
 from serving.body_budget import BodyBudget
 from serving.documents import bare_app, serve_document
 from serving.errors import add_error_handlers
-from serving.hosts import HostCheck
+from serving.hosts import ANY_HOST, HostCheck, Hosts
 from serving.kubernetes_access import KubernetesAccess
 from serving.limits import BodyLimit, Busy, Guard
 from serving.security import SecurityHeaders, add_authentication
@@ -35,6 +35,9 @@ def create_app(
     binder: Binder | None = None,
     access: KubernetesAccess | None = None,
     collectors: Iterable[Collector] = (),
+    hosts: Hosts = ANY_HOST,
+    node_metrics: bool = True,
+    service_metrics: bool = True,
 ) -> FastAPI:
     """The extender as an ASGI application. Raises InputError where a token file cannot be used.
 
@@ -42,10 +45,12 @@ def create_app(
     binder     : who answers /bind; None = binding is off
     access     : who may ask beside whoever has a token of the files; None = nobody
     collectors : further metrics to export
+    hosts      : names under which it is asked (serving/hosts.py)
+    node_metrics, service_metrics : whether the scorer's series of each node and of each service are exported
     """
     options = options or ServiceOptions()
     app = bare_app("forecast-scheduler extender")
-    metrics = ServiceMetrics(extender, options, scorer, collectors)
+    metrics = ServiceMetrics(extender, scorer, collectors, nodes=node_metrics, services=service_metrics)
     app.state.service = Service(
         extender,
         options,
@@ -65,7 +70,7 @@ def create_app(
     app.add_middleware(
         BodyLimit,
         max_bytes=options.max_body_bytes,
-        seconds=options.receive_seconds,
+        seconds=options.receive_timeout,
         budget=budget,
         answer=error_response,
     )
@@ -73,7 +78,7 @@ def create_app(
     with_tokens = add_authentication(
         app, options.token_files, access, metrics_open=options.metrics_open, answer=error_response
     )
-    app.add_middleware(HostCheck, hosts=options.hosts, answer=error_response)
+    app.add_middleware(HostCheck, hosts=hosts, answer=error_response)
     app.add_middleware(Guard, observe=metrics.observe_request, answer=error_response)
     app.add_middleware(SecurityHeaders)
 

@@ -10,7 +10,6 @@ from prometheus_client import CollectorRegistry, Counter, Histogram, ProcessColl
 from prometheus_client.registry import Collector
 
 from extender.answers import ExtenderApi
-from extender.service.options import ServiceOptions
 from scorer.answers import ScorerApi
 from scorer.service.state_metrics import StateCollector, scorer_series
 
@@ -27,13 +26,20 @@ class ServiceMetrics:
     """What is counted while serving, and what is read from the extender when somebody looks."""
 
     def __init__(
-        self, extender: ExtenderApi, options: ServiceOptions, scorer: ScorerApi | None, more: Iterable[Collector]
+        self,
+        extender: ExtenderApi,
+        scorer: ScorerApi | None,
+        more: Iterable[Collector],
+        *,
+        nodes: bool = True,
+        services: bool = True,
     ) -> None:
         """
         scorer : the one inside, whose series are exported; None = it runs elsewhere and exports them itself
         more   : further metrics to export
+        nodes, services : whether the series of each are exported
         """
-        self._scorer, self._options = scorer, options
+        self._scorer, self._nodes, self._services = scorer, nodes, services
         self.registry = CollectorRegistry()
         stages = Histogram(
             "forecast_scheduling_duration_seconds",
@@ -101,6 +107,5 @@ class ServiceMetrics:
         """Prometheus text format 0.0.4. Takes a moment with many nodes: not for the event loop."""
         series: Iterable[bytes] = ()
         if self._scorer is not None:
-            options = self._options
-            series = scorer_series(self._scorer, nodes=options.node_metrics, services=options.service_metrics)
+            series = scorer_series(self._scorer, nodes=self._nodes, services=self._services)
         return b"".join([generate_latest(self.registry), *series])

@@ -82,26 +82,26 @@ def extender(
     moment = parse_moment(at)
 
     from extender.service.app import create_app
-    from forecast_scheduler.extender_options import extender_service_options
     from forecast_scheduler.live_extender import open_extender
     from forecast_scheduler.live_scorer import Inputs
-    from forecast_scheduler.scorer_options import server_options
-    from forecast_scheduler.serving_access import kubernetes_access
+    from forecast_scheduler.serving_access import check_exposed, hosts_of, kubernetes_access
     from serving.server import ScorerServer
 
     inputs = Inputs(cluster, kubeconfig, models, prometheus, history, moment)
-    listening = server_options(settings.extender)
+    check_exposed(settings.extender)
     with open_extender(settings, inputs) as live:
-        service = extender_service_options(settings.extender, settings.scorer)
         app = create_app(
             live.extender,
-            service,
+            settings.extender,
             scorer=live.scorer,
             binder=live.binder,
             access=kubernetes_access(settings.extender, inputs.kubeconfig or settings.scorer.kubeconfig),
             collectors=live.collectors,
+            hosts=hosts_of(settings.extender),
+            node_metrics=settings.scorer.node_metrics,
+            service_metrics=settings.scorer.service_metrics,
         )
-        server = ScorerServer(app, listening, on_started=lambda url: shell.say(f"extender: {url}"))
+        server = ScorerServer(app, settings.extender, on_started=lambda url: shell.say(f"extender: {url}"))
         with live.background:
             server.run()
     shell.say("extender: ended")

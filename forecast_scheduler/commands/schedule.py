@@ -139,12 +139,11 @@ while another thread decided."""
 def _serve(shell: Shell, settings: Settings, inputs: Inputs) -> None:
     from forecast_scheduler.live_schedule import open_schedule
     from forecast_scheduler.schedule_options import schedule_service_options
-    from forecast_scheduler.scorer_options import server_options
-    from forecast_scheduler.serving_access import kubernetes_access
+    from forecast_scheduler.serving_access import check_exposed, hosts_of, kubernetes_access
     from scheduler.service.app import create_app
     from serving.server import ScorerServer
 
-    listening = server_options(settings.schedule)
+    check_exposed(settings.schedule)
     sys.setswitchinterval(_SWITCH_SECONDS)
     with open_schedule(settings, inputs) as live:
         app = create_app(
@@ -156,8 +155,9 @@ def _serve(shell: Shell, settings: Settings, inputs: Inputs) -> None:
             collectors=live.collectors,
             routers=live.routers,
             bodies=live.bodies,
+            hosts=hosts_of(settings.schedule),
         )
-        server = ScorerServer(app, listening, on_started=lambda url: shell.say(f"schedule: {url}"))
+        server = ScorerServer(app, settings.schedule, on_started=lambda url: shell.say(f"schedule: {url}"))
         with live.background, live.running():
             server.run()
     shell.say("schedule: ended")

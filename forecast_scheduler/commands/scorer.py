@@ -54,21 +54,21 @@ def scorer(
 
     from forecast_scheduler.live_policies import open_policies, scored_by_policy
     from forecast_scheduler.live_scorer import Inputs, open_scorer
-    from forecast_scheduler.scorer_options import server_options, service_options
-    from forecast_scheduler.serving_access import kubernetes_access
+    from forecast_scheduler.serving_access import check_exposed, hosts_of, kubernetes_access
     from scorer.service.app import create_app
     from serving.server import ScorerServer
 
     inputs = Inputs(cluster, kubeconfig, models, prometheus, history, moment)
-    listening = server_options(settings.scorer)
+    check_exposed(settings.scorer)
     with ExitStack() as stack:
         named = stack.enter_context(open_policies(settings, kubeconfig, has_api_server=cluster is None))
         provider, collectors = (None, ()) if named is None else (named.provider, (named.collector,))
         opened = open_scorer(settings, inputs, scored_by_policy(provider), policies=provider)
         live, background = stack.enter_context(opened)
         access = kubernetes_access(settings.scorer, inputs.kubeconfig or settings.scorer.kubeconfig)
-        app = create_app(live, service_options(settings.scorer), access=access, collectors=collectors)
-        server = ScorerServer(app, listening, on_started=lambda url: shell.say(f"scorer: {url}"))
+        hosts = hosts_of(settings.scorer)
+        app = create_app(live, settings.scorer, access=access, collectors=collectors, hosts=hosts)
+        server = ScorerServer(app, settings.scorer, on_started=lambda url: shell.say(f"scorer: {url}"))
         with background:
             server.run()
     shell.say("scorer: ended")

@@ -24,6 +24,7 @@ from scorer.service.options import ServiceOptions
 from scorer.service.routes import forecasts, scores
 from scorer.service.routes import state as scorer_state
 from scorer.service.routes.page import page_router
+from serving.hosts import ANY_HOST, Hosts
 from serving.kubernetes_access import KubernetesAccess
 
 __all__ = ["create_app"]
@@ -39,6 +40,7 @@ def create_app(
     collectors: Iterable[Collector] = (),
     routers: Iterable[APIRouter] = (),
     bodies: Iterable[type] = (),
+    hosts: Hosts = ANY_HOST,
 ) -> FastAPI:
     """The process as an ASGI application. Raises InputError where a token file cannot be used.
 
@@ -46,10 +48,11 @@ def create_app(
     access     : who may ask beside whoever has a token of the files; None = nobody
     collectors : further metrics to export
     routers    : of profiles that have routes of their own; bodies: what these answer, for the OpenAPI document
+    hosts      : names under which it is asked (serving/hosts.py)
     """
     options = options or ServiceOptions()
     exported = ServiceMetrics(scorer, options, [*metrics.collectors, *collectors], stages=metrics.stages)
     service = SchedulingService(scorer, options, exported, scheduling=scheduling)
     own = (queue.router, state.router, scores.explaining, forecasts.router, scorer_state.router, page_router())
     described = partial(describe, more=tuple(bodies))
-    return assembled("forecast-scheduler schedule", service, (*own, *routers), described, access)
+    return assembled("forecast-scheduler schedule", service, (*own, *routers), described, access, hosts)

@@ -18,7 +18,7 @@ from scorer.service.state import Service
 from serving.body_budget import BodyBudget
 from serving.documents import bare_app, serve_document
 from serving.errors import add_error_handlers
-from serving.hosts import HostCheck
+from serving.hosts import ANY_HOST, HostCheck, Hosts
 from serving.kubernetes_access import KubernetesAccess
 from serving.limits import BodyLimit, Busy, Deadline, Guard
 from serving.security import SecurityHeaders, add_authentication
@@ -32,11 +32,13 @@ def create_app(
     *,
     access: KubernetesAccess | None = None,
     collectors: Iterable[Collector] = (),
+    hosts: Hosts = ANY_HOST,
 ) -> FastAPI:
     """The scorer as an ASGI application. Raises InputError where a token file cannot be used.
 
     access     : who may ask beside whoever has a token of the files; None = nobody
     collectors : further metrics to export
+    hosts      : names under which it is asked (serving/hosts.py)
     """
     options = options or ServiceOptions()
     service = Service(scorer, options, ServiceMetrics(scorer, options, collectors))
@@ -49,7 +51,7 @@ def create_app(
         report.router,
         page_router(),
     )
-    return assembled("forecast-scheduler scorer", service, routers, describe, access)
+    return assembled("forecast-scheduler scorer", service, routers, describe, access, hosts)
 
 
 def assembled(
@@ -58,6 +60,7 @@ def assembled(
     routers: Iterable[APIRouter],
     describe: Callable[..., dict[str, Any]],
     access: KubernetesAccess | None = None,
+    hosts: Hosts = ANY_HOST,
 ) -> FastAPI:
     """An application of these routes within the limits of the service. Raises InputError as create_app does.
 
@@ -71,12 +74,12 @@ def assembled(
     add_error_handlers(app)
 
     # Starlette runs what was added last first: read this from the bottom up.
-    app.add_middleware(Deadline, seconds=options.deadline_seconds)
+    app.add_middleware(Deadline, seconds=options.deadline)
     budget = BodyBudget(options.max_body_bytes)
-    app.add_middleware(BodyLimit, max_bytes=options.max_body_bytes, seconds=options.deadline_seconds, budget=budget)
+    app.add_middleware(BodyLimit, max_bytes=options.max_body_bytes, seconds=options.deadline, budget=budget)
     app.add_middleware(Busy, max_concurrent=options.max_concurrent, budget=budget)
     with_tokens = add_authentication(app, options.token_files, access, metrics_open=options.metrics_open)
-    app.add_middleware(HostCheck, hosts=options.hosts)
+    app.add_middleware(HostCheck, hosts=hosts)
     app.add_middleware(Guard, observe=metrics.observe_request)
     app.add_middleware(SecurityHeaders)
 

@@ -1,45 +1,37 @@
-"""How the HTTP service is set up. Where it listens is server.py's matter."""
+"""Settings of the scorer's HTTP service, in the section `scorer`."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 
-from forecast.errors import InputError
-from serving.hosts import ANY_HOST, Hosts
+from pydantic import Field, field_validator
+
+from forecast.setting_group import Duration
+from serving.options import ServingOptions
 
 __all__ = ["ServiceOptions"]
 
 
-@dataclass(frozen=True, slots=True)
-class ServiceOptions:
-    """Who may ask, how much at a time, and which metrics are exported.
+class ServiceOptions(ServingOptions):
+    """Who may ask, how much at a time, and which metrics are exported."""
 
-    token_files         : files with bearer tokens, one per line; read again when they change. None = anybody may ask
-    metrics_open        : /metrics needs no token
-    max_body_bytes      : of a request; 50,000 node names of 60 characters are 3 MB. All bodies together get 8 times as
-                          much memory (body_budget.py)
-    max_concurrent      : requests at work at once; more are turned away with 503 rather than queued past their deadline
-    deadline_seconds    : a request is answered by then, if only with 503
-    max_nodes           : node names in one request
-    node_metrics        : export the series of each node; 55 per node with five resources
-    service_metrics     : export the series of each service; 10 per service with five resources
-    hosts               : names under which it is asked (hosts.py)
-    report              : page that is offered at /report; None = none
-    """
+    deadline: Duration = Field(default=10, gt=0)
+    """A request is answered by then, if only with 503."""
 
-    token_files: tuple[Path, ...] = ()
-    metrics_open: bool = False
-    max_body_bytes: int = 3 * 2**20
-    max_concurrent: int = 256
-    deadline_seconds: float = 10.0
-    max_nodes: int = 50_000
+    max_nodes: int = Field(default=50_000, gt=0)
+    """Node names in one request."""
+
     node_metrics: bool = True
-    service_metrics: bool = True
-    report: Path | None = None
-    hosts: Hosts = ANY_HOST
+    """Export the series of each node: 55 per node with five resources."""
 
-    def __post_init__(self) -> None:
-        for name in ("max_body_bytes", "max_concurrent", "deadline_seconds", "max_nodes"):
-            if not getattr(self, name) > 0:
-                raise InputError(f"{name} is {getattr(self, name)}: it must be above 0")
+    service_metrics: bool = True
+    """Export the series of each service: 10 per service with five resources."""
+
+    report: Path | None = None
+    """Page that `report --html` writes, offered at /report with a link on the scorer's page; read at every request
+    (docs/report.md)."""
+
+    @field_validator("report")
+    @classmethod
+    def _expand(cls, path: Path | None) -> Path | None:
+        return None if path is None else path.expanduser()

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import pytest
 
+from admission.webhook.options import WebhookOptions
 from forecast_scheduler.extender_settings import ExtenderSettings
 from forecast_scheduler.schedule_settings import ScheduleSettings
 from forecast_scheduler.scorer_settings import ScorerSettings
-from forecast_scheduler.serving_settings import ServingSettings
-from forecast_scheduler.webhook_settings import WebhookSettings
 from serving.body_budget import BODIES_IN_ALL, BYTES_OF_A_VALUE, FREE_BYTES
 from serving.connections import MOST_BESIDE_BODY, MOST_UNREAD
 from serving.handshakes import MOST_HANDSHAKES
-from serving.server import ServerOptions
+from serving.options import ServerOptions, ServingOptions
 from tests.processes.floods import MIB, memory_limit
 
 OWN = {"scorer": 350, "extender": 350, "schedule": 450, "webhook": 110}
@@ -28,10 +27,10 @@ OF_A_VALUE = 500  # bytes that a decoder makes of it at most
         ("scorer", ScorerSettings()),
         ("extender", ExtenderSettings()),
         ("schedule", ScheduleSettings()),
-        ("webhook", WebhookSettings()),
+        ("webhook", WebhookOptions()),
     ],
 )
-def test_all_that_clients_can_make_a_service_hold_fits(part: str, settings: ServingSettings) -> None:
+def test_all_that_clients_can_make_a_service_hold_fits(part: str, settings: ServingOptions) -> None:
     room = BODIES_IN_ALL * settings.max_body_bytes
     bodies = room + settings.max_body_bytes  # one is joined from its parts
     beginnings = settings.max_concurrent * FREE_BYTES

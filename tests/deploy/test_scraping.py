@@ -120,9 +120,9 @@ def _keys_made(combination: Combination, installed: list[Manifest]) -> Iterator[
         if {"name": "FORECAST_SCHEDULER_WEBHOOK__CERTIFICATES__MANAGED", "value": "false"} not in container.get(
             "env", []
         ):
-            namespace, _, name = _settings().webhook.certificates.secret.partition("/")
-            assert namespace == OURS and _settings().webhook.certificates.managed
-            yield from ((name, key) for key in KEYS)
+            secret = _settings().webhook.certificates.secret
+            assert secret.namespace == OURS and _settings().webhook.certificates.managed
+            yield from ((secret.name, key) for key in KEYS)
 
 
 def test_no_service_monitor_names_a_secret_that_is_not_there(

@@ -20,7 +20,7 @@ from kube.decoding.decoding import Kind
 from kube.objects.objects import PodInfo, QosClass
 from scorer.service.app import create_app
 from scorer.service.options import ServiceOptions
-from serving.server import ServerOptions
+from serving.options import ServerOptions
 from tests.extender.answering import Answering
 from tests.scorer.live_cluster import pod_of
 from tests.scorer.scorer_at import LiveScorer
@@ -202,7 +202,7 @@ def test_one_that_is_slow_is_not_waited_for() -> None:
         over.wait(PATIENT)
 
     slow.fail = wait
-    with served(create_app(slow, ServiceOptions(deadline_seconds=2 * PATIENT))) as url:
+    with served(create_app(slow, ServiceOptions(deadline=2 * PATIENT))) as url:
         try:
             with pytest.raises(ScorerUnavailable, match="timed out"):
                 RemoteScores(RemoteScorer(url, seconds=0.1)).score(NEW, NODES)

@@ -2,33 +2,25 @@ from __future__ import annotations
 
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
 
 from admission.certificates.options import CertificateOptions, Lifetimes, Named
+from admission.webhook.options import WebhookOptions
 from forecast.errors import InputError
-from forecast_scheduler.certificate_settings import CertificateSettings, certificate_options
 from forecast_scheduler.live_webhook import open_webhook
 from forecast_scheduler.settings import load_settings
-from forecast_scheduler.webhook_settings import WebhookSettings
 
 PAGE = Path(__file__).parents[2] / "docs" / "certificates.md"
 
 
-def test_defaults_of_settings_and_options_are_the_same() -> None:
-    options = certificate_options(CertificateSettings())
-    assert options == CertificateOptions(options.secret, options.configuration, options.service)
-
-
 def test_every_setting_counts() -> None:
-    settings = CertificateSettings.model_validate(
+    settings = CertificateOptions.model_validate(
         {
             "secret": "a/b",
-            "webhook_configuration": "c",
             "service": "d/e",
-            "names": ["f.example"],
-            "every": "30s",
             "lifetime": "10d",
             "authority_lifetime": "90d",
             "ahead": "2d",
@@ -36,26 +28,25 @@ def test_every_setting_counts() -> None:
         }
     )
     lifetimes = Lifetimes(timedelta(days=10), timedelta(days=90), timedelta(days=2), timedelta(seconds=20))
-    expected = CertificateOptions(Named("a", "b"), "c", Named("d", "e"), ("f.example",), 30.0, lifetimes)
-    assert certificate_options(settings) == expected
+    assert (settings.secret, settings.service, settings.lifetimes) == (Named("a", "b"), Named("d", "e"), lifetimes)
 
 
 @pytest.mark.parametrize(
     ("setting", "message"),
     [
-        ({"secret": "b"}, r"webhook\.certificates\.secret is 'b': write NAMESPACE/NAME"),
-        ({"service": "/e"}, r"webhook\.certificates\.service is '/e'"),
+        ({"secret": "b"}, "secret is 'b': write NAMESPACE/NAME"),
+        ({"service": "/e"}, "service is '/e'"),
         ({"lifetime": "200d"}, "authority of 365 days cannot sign certificates of 200 days with 1 days ahead"),
     ],
 )
-def test_mistakes_are_named(setting: dict[str, str], message: str) -> None:
+def test_mistakes_are_named(setting: dict[str, Any], message: str) -> None:
     with pytest.raises(InputError, match=message):
-        certificate_options(CertificateSettings.model_validate(setting))
+        CertificateOptions(**setting)
 
 
 @pytest.mark.parametrize("file", ["tls_cert", "tls_key"])
 def test_files_and_managed_certificates_exclude_each_other(file: str) -> None:
-    settings = WebhookSettings.model_validate({"certificates": {"managed": True}, file: "a.pem"})
+    settings = WebhookOptions.model_validate({"certificates": {"managed": True}, file: "a.pem"})
     with pytest.raises(InputError, match=rf"webhook\.{file} .*leave one of them out"), open_webhook(settings):
         pass
 
@@ -65,7 +56,7 @@ def test_the_example_in_the_docs_is_valid(tmp_path: Path) -> None:
     [example] = [text for text in examples if "webhook" in (yaml.safe_load(text) or {})]
     (tmp_path / "settings.yaml").write_text(example)
     settings = load_settings(tmp_path / "settings.yaml", {})
-    assert settings.webhook.certificates == CertificateSettings(managed=True)
+    assert settings.webhook.certificates == CertificateOptions(managed=True)
 
 
 def test_the_docs_have_every_metric() -> None:
@@ -77,7 +68,7 @@ def test_the_docs_have_every_metric() -> None:
 
     store: CertificateStore = None  # type: ignore[assignment]
     with ShownCertificate() as shown:
-        keeper = CertificateKeeper(store, shown, certificate_options(CertificateSettings()), clock=lambda: 0.0)
+        keeper = CertificateKeeper(store, shown, CertificateOptions(), clock=lambda: 0.0)
         families = CertificateCollector(CertificateFiles(shown.path), keeper).collect()
         names = {family.name + ("_total" if family.type == "counter" else "") for family in families}
     assert len(names) == 4

@@ -39,7 +39,7 @@ def _scorer(tokens: Tokens) -> FastAPI:
 
 
 def _extender(tokens: Tokens) -> FastAPI:
-    options = ExtenderOptions(token_files=tokens, deadline_seconds=20)
+    options = ExtenderOptions(token_files=tokens, deadline=20)
     return extender.service.app.create_app(SimpleExtender(), options, binder=SimpleBinder())
 
 

@@ -15,7 +15,7 @@ from forecast.errors import InputError
 from forecast.model_artefact import artefact_of
 from forecast.registry import Registry
 from forecast_scheduler.live_scorer import Inputs, clock_from, open_scorer
-from forecast_scheduler.scorer_options import scorer_options, server_options, service_options
+from forecast_scheduler.scorer_options import scorer_options
 from forecast_scheduler.settings import Settings
 from scorer.options import Ladder, ScorerOptions
 from tests.scorer.live_cluster import model
@@ -81,8 +81,8 @@ def test_contradicting_inputs_are_refused(inputs: Inputs, message: str) -> None:
 def test_the_settings_as_they_come_are_the_defaults_of_the_scorer() -> None:
     settings = Settings()
     assert scorer_options(settings) == ScorerOptions()
-    assert server_options(settings.scorer).port == 8080
-    assert service_options(settings.scorer).max_concurrent == 256
+    assert settings.scorer.port == 8080
+    assert settings.scorer.max_concurrent == 256
 
 
 def test_settings_reach_the_scorer() -> None:

@@ -12,7 +12,6 @@ from forecast_scheduler import demo_scorer
 from forecast_scheduler.cli import run
 from forecast_scheduler.commands.demo import serve_last_evening
 from forecast_scheduler.history_source import open_history
-from forecast_scheduler.scorer_options import service_options
 from forecast_scheduler.settings import Settings, load_settings
 from forecast_scheduler.shell import open_shell
 from tests.forecast_scheduler.recorded_evening import Evening, recorded_evening
@@ -103,8 +102,8 @@ def test_what_is_missing_is_said_in_one_line(
 
 def test_the_setting_names_the_file_that_the_scorer_offers() -> None:
     settings = load_settings(None, {"FORECAST_SCHEDULER_SCORER__REPORT": "~/models/report.html"})
-    assert service_options(settings.scorer).report == Path.home() / "models" / "report.html"
-    assert service_options(Settings().scorer).report is None
+    assert settings.scorer.report == Path.home() / "models" / "report.html"
+    assert Settings().scorer.report is None
 
 
 def test_the_demo_writes_it_for_the_scorers_page(

@@ -8,17 +8,17 @@ import pytest
 from forecast.errors import InputError
 from forecast_scheduler.cli import run
 from forecast_scheduler.serving_access import check_exposed, kubernetes_access
-from forecast_scheduler.serving_settings import ServingSettings
 from forecast_scheduler.settings import Settings
+from serving.options import ServingOptions
 from serving.server import only_this_machine
 
 EVERYWHERE = "0.0.0.0"
 GROUPS = ["scorer", "extender", "schedule"]
 
 
-def _settings(group: str, **values: Any) -> ServingSettings:
+def _settings(group: str, **values: Any) -> ServingOptions:
     found = getattr(Settings.model_validate({group: values}), group)
-    assert isinstance(found, ServingSettings)
+    assert isinstance(found, ServingOptions)
     return found
 
 

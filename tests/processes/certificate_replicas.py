@@ -9,7 +9,6 @@ from base64 import b64encode
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
-from datetime import timedelta
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -19,12 +18,12 @@ from fastapi import FastAPI, Request, Response
 
 from admission.certificates.authority import read_certificates
 from admission.certificates.keeper import CertificateKeeper
-from admission.certificates.options import CertificateOptions, Lifetimes, Named
+from admission.certificates.options import CertificateOptions, Named
 from admission.certificates.shown import ShownCertificate
 from admission.certificates.store import ApiCertificateStore
 from kube.client.kubernetes_client import api_client
 from scorer.every import Every
-from serving.server import ServerOptions
+from serving.options import ServerOptions
 from tests.processes.webhook_process import Api
 from tests.serving.served import served
 
@@ -34,11 +33,12 @@ NAMESPACE = "forecast-scheduler"
 CONFIGURATIONS = "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations"
 OPTIONS = CertificateOptions(
     secret=Named(NAMESPACE, "forecast-scheduler-webhook-certificates"),
-    configuration="forecast-scheduler",
+    webhook_configuration="forecast-scheduler",
     service=Named(NAMESPACE, "forecast-scheduler-webhook"),
     names=("127.0.0.1",),
-    every_seconds=0.2,
-    lifetimes=Lifetimes(serving=timedelta(days=100), settle=timedelta(seconds=2)),
+    every=0.2,
+    lifetime=100 * 86_400,
+    settle=2,
 )
 DAY_SECONDS = 86_400.0
 
@@ -100,11 +100,11 @@ def replicas(kubeconfig: Path, clock: Clock, n: int = 2) -> Iterator[list[Replic
             stack.callback(client.rest_client.pool_manager.clear)
             keeper = CertificateKeeper(ApiCertificateStore(client, OPTIONS), shown, OPTIONS, clock=clock)
             keeper.look()
-            every = Every(f"look-{number}", OPTIONS.every_seconds, keeper.look_safely)
+            every = Every(f"look-{number}", OPTIONS.every, keeper.look_safely)
             every.start()
             stack.callback(every.stop)
             asked: list[str] = []
-            server = ServerOptions(port=0, tls_cert=shown.path, reload_seconds=0.1)
+            server = ServerOptions(port=0, tls_cert=shown.path, reload_every=0.1)
             url = stack.enter_context(served(marking_app(f"replica-{number}", asked), server))
             running.append(Replica(url, keeper, shown, asked))
         yield running

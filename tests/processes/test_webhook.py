@@ -14,13 +14,13 @@ from typing import Any
 import pytest
 from fastapi import FastAPI, Request
 
+from admission.certificates.options import CertificateOptions
 from admission.templates.record import CONTROL_ANNOTATION, TEMPLATES_ANNOTATION, applied_to
+from admission.webhook.options import WebhookOptions
 from forecast.errors import InputError
-from forecast_scheduler.certificate_settings import CertificateSettings
 from forecast_scheduler.live_webhook import open_webhook
-from forecast_scheduler.webhook_settings import WebhookSettings
 from scorer.opt_out import OPT_OUT_ANNOTATION
-from serving.server import ServerOptions
+from serving.options import ServerOptions
 from tests.processes.command import command
 from tests.processes.scorer_process import ROOT, eventually
 from tests.processes.webhook_process import (
@@ -259,9 +259,9 @@ def _standing_still(webhook: WebhookProcess) -> Iterator[None]:
 def test_without_one_certificate_it_does_not_start(plane: ControlPlane, tmp_path: Path) -> None:
     ended = command("webhook", "--kubeconfig", plane.kubeconfig)
     assert ended.returncode == 2 and "--tls-cert" in ended.stderr and "managed" in ended.stderr
-    both = WebhookSettings(tls_cert=Path("a.pem"), certificates=CertificateSettings(managed=True))
+    both = WebhookOptions(tls_cert=Path("a.pem"), certificates=CertificateOptions(managed=True))
     with pytest.raises(InputError, match="leave one of them out"), open_webhook(both, plane.kubeconfig):
         pass
     forbidden = plane.write_kubeconfig("nobody", plane.powerless_token)
-    with pytest.raises(InputError, match="403"), open_webhook(WebhookSettings(tls_cert=Path("a.pem")), forbidden):
+    with pytest.raises(InputError, match="403"), open_webhook(WebhookOptions(tls_cert=Path("a.pem")), forbidden):
         pass

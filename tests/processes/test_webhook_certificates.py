@@ -13,7 +13,6 @@ import time
 from base64 import b64decode, b64encode
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -25,9 +24,8 @@ from admission.certificates.authority import read_certificates
 from admission.certificates.held import Held, held_from
 from admission.certificates.metrics import CertificateCollector
 from admission.certificates.opening import open_certificates
-from admission.certificates.options import Named
+from admission.certificates.options import CertificateOptions, Named
 from forecast.errors import InputError
-from forecast_scheduler.certificate_settings import CertificateSettings, certificate_options
 from kube.client.kubernetes_client import api_client
 from tests.processes.certificate_replicas import (
     CONFIGURATIONS,
@@ -249,7 +247,7 @@ def test_certificates_outlive_the_api_server(plane: ControlPlane, api: Api, kube
 
 def test_open_certificates_has_a_certificate_at_once_and_looks_after_it(api: Api, kubeconfig: Path) -> None:
     client = api_client(kubeconfig)
-    with open_certificates(replace(OPTIONS, every_seconds=0.1), client) as managed:
+    with open_certificates(OPTIONS.replace(every=0.1), client) as managed:
         assert managed.files.key is None
         [shown] = read_certificates(managed.files.certificate.read_bytes())
         assert shown == serving(api)
@@ -301,20 +299,20 @@ def test_clients_show_certificates_to_a_webhook_that_manages_its_own(
 
 def test_missing_rights_and_wrong_names_are_said_at_the_start(plane: ControlPlane, api: Api, kubeconfig: Path) -> None:
     client = api_client(kubeconfig)
-    other = replace(OPTIONS, secret=Named(NAMESPACE, "other"))
+    other = OPTIONS.replace(secret=Named(NAMESPACE, "other"))
     with pytest.raises(InputError, match=r"403 .*secrets.*rbac-certificates\.yaml"), open_certificates(other, client):
         pass
-    other = replace(OPTIONS, configuration="other")
+    other = OPTIONS.replace(webhook_configuration="other")
     with pytest.raises(InputError, match=r"403 .*mutatingwebhookconfigurations"), open_certificates(other, client):
         pass
     client.rest_client.pool_manager.clear()
     admin = api_client(plane.kubeconfig)
-    nowhere = replace(OPTIONS, secret=Named("nowhere", "certificates"))
+    nowhere = OPTIONS.replace(secret=Named("nowhere", "certificates"))
     with pytest.raises(InputError, match="there is no namespace nowhere"), open_certificates(nowhere, admin):
         pass
     theirs = {"metadata": {"name": "theirs"}, "type": "Opaque", "data": {"password": "eA=="}}
     api.request("POST", f"/api/v1/namespaces/{NAMESPACE}/secrets", theirs)
-    foreign = replace(OPTIONS, secret=Named(NAMESPACE, "theirs"))
+    foreign = OPTIONS.replace(secret=Named(NAMESPACE, "theirs"))
     with pytest.raises(InputError, match="is left alone"), open_certificates(foreign, admin):
         pass
     admin.rest_client.pool_manager.clear()
@@ -342,17 +340,17 @@ def test_with_cert_manager_the_webhook_shows_its_certificate_and_may_do_nothing_
 
 
 def test_shipped_names_are_those_of_the_settings() -> None:
-    options = certificate_options(CertificateSettings(managed=True))
+    options = CertificateOptions(managed=True)
     shipped = manifests(ROOT / "deploy" / "base" / "webhook", ROOT / "deploy" / BY_CERT_MANAGER / "certificates.yaml")
     by_kind = {one["kind"]: one for one in shipped if one["kind"] in ("Service", "MutatingWebhookConfiguration")}
     service = by_kind["Service"]["metadata"]
     assert options.service == Named(service["namespace"], service["name"])
-    assert options.configuration == by_kind["MutatingWebhookConfiguration"]["metadata"]["name"]
+    assert options.webhook_configuration == by_kind["MutatingWebhookConfiguration"]["metadata"]["name"]
     [role] = [one for one in shipped if one["kind"] == "Role"]
     assert options.secret == Named(role["metadata"]["namespace"], role["rules"][0]["resourceNames"][0])
     [cluster_role] = [
         one for one in shipped if one["kind"] == "ClusterRole" and "certificates" in one["metadata"]["name"]
     ]
-    assert cluster_role["rules"][0]["resourceNames"] == [options.configuration]
+    assert cluster_role["rules"][0]["resourceNames"] == [options.webhook_configuration]
     dns_names = {name for one in shipped if one["kind"] == "Certificate" for name in one["spec"].get("dnsNames", ())}
     assert dns_names <= set(options.all_names) and options.all_names[0] in dns_names

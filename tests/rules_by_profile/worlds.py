@@ -117,7 +117,7 @@ class World:
             with scorer.reading() as cluster:
                 view = ClusterView(cluster, PlacementIndex(cluster.state))
                 scorer.attach(INDEXED_KINDS, view.index)
-            with AppClient(create_app(live.extender, ServiceOptions(deadline_seconds=20))) as client:
+            with AppClient(create_app(live.extender, ServiceOptions(deadline=20))) as client:
                 for one in waiting:
                     with scorer.reading():
                         scorer.put(Kind.PODS, decode_pod(one))

@@ -11,7 +11,8 @@ from pathlib import Path
 
 from fastapi import FastAPI
 
-from serving.server import ScorerServer, ServerOptions
+from serving.options import ServerOptions
+from serving.server import ScorerServer
 
 __all__ = ["ROOT", "process", "served"]
 

@@ -6,10 +6,9 @@ import pytest
 
 from forecast.errors import InputError
 from forecast_scheduler.serving_access import hosts_of
-from forecast_scheduler.serving_settings import ServingSettings
 from scorer.service.app import create_app
-from scorer.service.options import ServiceOptions
 from serving.hosts import ANY_HOST, Hosts
+from serving.options import ServingOptions
 from tests.forecast_scheduler.test_every_route import SERVICES, routes_of
 from tests.scorer.service.app_client import AppClient
 from tests.scorer.service.fake_scorer import FakeScorer
@@ -76,7 +75,7 @@ def test_each_of_several_headers_counts() -> None:
 
 def test_a_foreign_page_changes_and_reads_nothing_and_probes_are_answered() -> None:
     scorer = FakeScorer(3)
-    with AppClient(create_app(scorer, ServiceOptions(hosts=LOOPBACK))) as client:
+    with AppClient(create_app(scorer, hosts=LOOPBACK)) as client:
         charge = {"pod": {"namespace": "shop", "name": "cart-1"}, "node": "node-01"}
         for headers in ({"Host": "evil.example"}, {"Host": "localhost", "Origin": "http://evil.example"}):
             answer = client.post("/v1/charges", json=charge, headers=headers)
@@ -106,9 +105,9 @@ def test_every_post_takes_json_only(service: str) -> None:
 @pytest.mark.parametrize("name", ["", "http://forecast.example.com", "forecast.example.com:8443", "*.example.com"])
 def test_what_is_no_host_name_is_refused(name: str) -> None:
     with pytest.raises(InputError, match="host name alone"):
-        hosts_of(ServingSettings(allowed_hosts=[name]))
+        hosts_of(ServingOptions(allowed_hosts=(name,)))
 
 
 def test_the_address_of_the_settings_says_which_names_count() -> None:
-    assert hosts_of(ServingSettings(allowed_hosts=["A.Example."])) == Hosts(frozenset({"a.example"}), loopback=True)
-    assert hosts_of(ServingSettings(host="0.0.0.0")) == ANY_HOST
+    assert hosts_of(ServingOptions(allowed_hosts=("A.Example.",))) == Hosts(frozenset({"a.example"}), loopback=True)
+    assert hosts_of(ServingOptions(host="0.0.0.0")) == ANY_HOST

@@ -46,7 +46,7 @@ def test_a_body_that_trickles_in_is_given_up(scorer: FakeScorer) -> None:
             yield b" "
             await asyncio.sleep(0.01)
 
-    with AppClient(create_app(scorer, ServiceOptions(deadline_seconds=0.2))) as client:
+    with AppClient(create_app(scorer, ServiceOptions(deadline=0.2))) as client:
         answer = client.post("/v1/scores", content=trickle())
     assert answer.status_code == 408 and "did not arrive within 0.2 s" in answer.json()["error"]
 
@@ -58,7 +58,7 @@ def test_an_answer_that_takes_too_long_is_given_up(scorer: FakeScorer) -> None:
         release.wait(20)
 
     scorer.fail = wait
-    with AppClient(create_app(scorer, ServiceOptions(deadline_seconds=0.2))) as client:
+    with AppClient(create_app(scorer, ServiceOptions(deadline=0.2))) as client:
         answer = client.get("/v1/nodes")
         assert answer.status_code == 503 and "no answer within 0.2 s" in answer.json()["error"]
         assert int(answer.headers["retry-after"]) > 0
@@ -81,7 +81,7 @@ def test_more_requests_than_allowed_are_turned_away_but_those_of_open_paths_are_
         assert client.get("/v1/nodes").status_code == 200  # the places were given back
 
 
-@pytest.mark.parametrize("wrong", [{"max_body_bytes": 0}, {"deadline_seconds": -1.0}])
+@pytest.mark.parametrize("wrong", [{"max_body_bytes": 0}, {"deadline": -1.0}])
 def test_options_that_cannot_be_are_refused(wrong: dict[str, float]) -> None:
     with pytest.raises(InputError, match=next(iter(wrong))):
         ServiceOptions(**wrong)  # type: ignore[arg-type]

@@ -17,7 +17,8 @@ from forecast.errors import InputError
 from scorer.service.app import create_app
 from scorer.service.options import ServiceOptions
 from serving.handshakes import MOST_HANDSHAKES
-from serving.server import ScorerServer, ServerOptions
+from serving.options import ServerOptions
+from serving.server import ScorerServer
 from tests.scorer.service.fake_scorer import FakeScorer
 from tests.serving.authority import Authority
 from tests.serving.served import process, served
@@ -118,7 +119,7 @@ def test_a_renewed_certificate_is_shown_without_a_restart(
     scorer: FakeScorer, authority: Authority, caplog: pytest.LogCaptureFixture
 ) -> None:
     certificate, key = authority.issue("before", file="server")
-    options = ServerOptions(port=0, tls_cert=certificate, tls_key=key, reload_seconds=0.05)
+    options = ServerOptions(port=0, tls_cert=certificate, tls_key=key, reload_every=0.05)
     with served(create_app(scorer), options) as url, httpx.Client(verify=_trusting(authority)) as client:
         assert client.get(f"{url}/healthz").status_code == 200
         assert _subject(url, authority) == "before"
@@ -175,14 +176,14 @@ def test_a_client_that_never_finishes_its_header_is_hung_up_on() -> None:
 
 def test_a_client_that_never_ends_its_handshake_is_hung_up_on(scorer: FakeScorer, authority: Authority) -> None:
     certificate, key = authority.issue("server")
-    options = ServerOptions(port=0, tls_cert=certificate, tls_key=key, header_seconds=0.5)
+    options = ServerOptions(port=0, tls_cert=certificate, tls_key=key, header_timeout=0.5)
     with served(create_app(scorer), options) as url, socket.create_connection(_address(url), timeout=20) as silent:
         assert silent.recv(100) == b""
 
 
 def test_where_too_many_are_agreeing_on_tls_the_oldest_goes(scorer: FakeScorer, authority: Authority) -> None:
     certificate, key = authority.issue("server")
-    options = ServerOptions(port=0, tls_cert=certificate, tls_key=key, header_seconds=60)
+    options = ServerOptions(port=0, tls_cert=certificate, tls_key=key, header_timeout=60)
     with served(create_app(scorer), options) as url, contextlib.ExitStack() as held:
         silent = [
             held.enter_context(socket.create_connection(_address(url), timeout=20)) for _ in range(MOST_HANDSHAKES + 5)

@@ -33,11 +33,11 @@ async def readyz(request: Request) -> Response:
     if service.draining:
         return error_response(503, "the extender is shutting down: another replica answers")
     try:
-        await service.workers.run(service.require_ready, Deadline(service.options.deadline_seconds))
+        await service.workers.run(service.require_ready, Deadline(service.options.deadline))
     except NotReady as error:
         return error_response(503, f"{error}; ask again in a moment")
     except Late:
-        return error_response(503, f"no answer within {service.options.deadline_seconds:g} s: ask again in a moment")
+        return error_response(503, f"no answer within {service.options.deadline:g} s: ask again in a moment")
     return json_bytes(_OK)
 
 

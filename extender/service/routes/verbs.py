@@ -48,7 +48,7 @@ async def filter_nodes(request: Request) -> Response:
     """
     service = service_of(request)
     content = await json_body(request)
-    deadline = Deadline(service.options.deadline_seconds)
+    deadline = Deadline(service.options.deadline)
     try:
         asked = await _decoded(service, "filter", decode_asked, content)
     except Unusable as error:
@@ -80,7 +80,7 @@ async def prioritize(request: Request) -> Response:
     """Points by node, positive for better ones, negative for worse. Nodes that are missing have 0, which is neutral."""
     service = service_of(request)
     content = await json_body(request)
-    deadline = Deadline(service.options.deadline_seconds)
+    deadline = Deadline(service.options.deadline)
     try:
         asked = await _decoded(service, "prioritize", decode_asked, content)
     except Unusable as error:
@@ -104,7 +104,7 @@ async def preempt(request: Request) -> Response:
     """The nodes among those with victims where our filters would let the pod in once the victims are gone."""
     service = service_of(request)
     content = await json_body(request)
-    deadline = Deadline(service.options.deadline_seconds)
+    deadline = Deadline(service.options.deadline)
     try:
         asked = await _decoded(service, "preempt", decode_preemption, content)
     except Unusable as error:
@@ -144,14 +144,14 @@ async def _bind(service: Service, binding: BindingRequest) -> str:
             binder.bind(binding)
 
     try:
-        await service.binders.run(work, Deadline(service.options.bind_seconds))
+        await service.binders.run(work, Deadline(service.options.bind_timeout))
     except BindingFailed as error:
         metrics.count("bind", "failed")
         return str(error)
     except Late:
         # If it is bound after all, kube-scheduler learns it from its watch, and a second binding is refused.
         metrics.count("bind", "late")
-        return f"the API server did not confirm the binding within {service.options.bind_seconds:g} s"
+        return f"the API server did not confirm the binding within {service.options.bind_timeout:g} s"
     except Exception as error:
         metrics.count("bind", "failed")
         service.say_failure("bind", error)

@@ -15,7 +15,7 @@ from cryptography import x509
 from cryptography.x509 import verification
 
 from admission.certificates.keeper import CertificateKeeper
-from admission.certificates.options import CertificateOptions, Lifetimes, Named
+from admission.certificates.options import CertificateOptions, Named
 from admission.certificates.shown import ShownCertificate
 from admission.certificates.store import Conflict, StoredSecret, Unreachable
 
@@ -23,10 +23,9 @@ START = datetime(2026, 3, 1, 12, tzinfo=UTC)
 NAME = "hook.shop.svc"
 OPTIONS = CertificateOptions(
     secret=Named("shop", "hook-certificates"),
-    configuration="hook",
+    webhook_configuration="hook",
     service=Named("shop", "hook"),
     names=("127.0.0.1", "localhost"),
-    lifetimes=Lifetimes(),
 )
 
 

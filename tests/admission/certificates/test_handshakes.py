@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -41,7 +40,7 @@ def test_every_step_of_a_rotation_is_trusted(world: World, caplog: pytest.LogCap
             n_handshakes += 1
 
     # Two thirds of 340 days are 226, which pass on the way from 221 days to 240.
-    world.options = replace(OPTIONS, lifetimes=replace(OPTIONS.lifetimes, authority=timedelta(days=340)))
+    world.options = OPTIONS.replace(authority_lifetime=340 * 86_400)
     world.keepers = [
         CertificateKeeper(world.store, shown, world.options, clock=lambda: world.now.timestamp())
         for shown in world.shown

@@ -4,7 +4,6 @@ import logging
 import os
 from base64 import b64encode
 from collections.abc import Iterator
-from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
@@ -282,7 +281,7 @@ def test_webhooks_of_others_in_one_configuration_are_left_alone(tmp_path: Path) 
 
 def test_further_names_make_a_new_certificate_and_do_not_take_turns(world: World, tmp_path: Path) -> None:
     world.look()
-    with World(tmp_path, store=world.store, options=replace(OPTIONS, names=("hook.example",))) as newer:
+    with World(tmp_path, store=world.store, options=OPTIONS.replace(names=("hook.example",))) as newer:
         for _ in range(5):
             newer.look_twice()
             world.now = newer.now

@@ -42,12 +42,12 @@ def test_webhooks_are_ours_by_service_or_by_a_name_of_the_certificate() -> None:
 @pytest.mark.parametrize("name", ["2001:db8::1", "2001:DB8:0::1"])
 @pytest.mark.parametrize("host", ["[2001:db8::1]", "[2001:DB8:0:0::1]"])
 def test_an_address_is_ours_however_it_is_written(name: str, host: str) -> None:
-    options = replace(OPTIONS, names=(name,))
+    options = OPTIONS.replace(names=(name,))
     assert published_in(configuration(url(f"https://{host}:8443/mutate")), options).webhooks == (0,)
 
 
 def test_a_service_of_that_name_in_another_namespace_is_not_ours() -> None:
-    other = replace(OPTIONS, service=replace(OPTIONS.service, namespace="other"), names=())
+    other = OPTIONS.replace(service=replace(OPTIONS.service, namespace="other"), names=())
     assert published_in(configuration(webhook()), other).webhooks == ()
 
 

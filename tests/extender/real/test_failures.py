@@ -40,7 +40,7 @@ def test_an_extender_whose_work_takes_5_s_is_neutral_after_its_deadline(
     """The answers are in time and in order, so this holds even where the extender must not be ignored."""
     slow = SimpleExtender()
     release = threading.Event()
-    with served(create_app(slow, ServiceOptions(deadline_seconds=0.2))) as url:
+    with served(create_app(slow, ServiceOptions(deadline=0.2))) as url:
         # An answer in time shows that it is the rules of the made-up extender that are not heard later.
         httpx.post(f"{url}/filter", json={"Pod": {"metadata": {"name": "p"}}, "NodeNames": []}).raise_for_status()
 
@@ -72,7 +72,7 @@ def test_an_extender_that_finds_fault_with_itself_is_neutral(plane: ControlPlane
 
     broken.fail = fail
     with (
-        served(create_app(broken, ServiceOptions(deadline_seconds=20))) as url,
+        served(create_app(broken, ServiceOptions(deadline=20))) as url,
         KubeScheduler(plane, [extender(url, **VERBS)], settings=QUICK) as scheduler,
     ):
         assert len(placed(writer, scheduler, _names("cart"))) == 5
@@ -146,7 +146,7 @@ def test_no_pod_is_lost_or_bound_twice_where_bindings_fail_half_way(
         troublemaker.start()
         names = _names("cart", 60)
         try:
-            with served(create_app(SimpleExtender(), ServiceOptions(deadline_seconds=20), binder=binder)) as url:
+            with served(create_app(SimpleExtender(), ServiceOptions(deadline=20), binder=binder)) as url:
                 entry = extender(url, bindVerb="bind", **VERBS) | {"ignorable": ignorable}
                 with KubeScheduler(plane, [entry], settings=QUICK) as scheduler:
                     nodes = placed(writer, scheduler, names, 120)
@@ -179,7 +179,7 @@ def test_a_binder_that_fails_every_other_time_places_every_pod(plane: ControlPla
                 raise KeyError("after")
 
     with (
-        served(create_app(SimpleExtender(), ServiceOptions(deadline_seconds=20), binder=Unreliable())) as url,
+        served(create_app(SimpleExtender(), ServiceOptions(deadline=20), binder=Unreliable())) as url,
         KubeScheduler(plane, [extender(url, bindVerb="bind", **VERBS)], settings=QUICK) as scheduler,
     ):
         nodes = placed(writer, scheduler, _names("cart", 24), 120)
@@ -189,7 +189,7 @@ def test_a_binder_that_fails_every_other_time_places_every_pod(plane: ControlPla
 
 def test_binding_that_is_off_says_so_in_the_pods_events(plane: ControlPlane, writer: ClusterWriter) -> None:
     """A bindVerb without a binder: nothing is bound, and kube-scheduler's log names the way out."""
-    with served(create_app(SimpleExtender(), ServiceOptions(deadline_seconds=20))) as url:
+    with served(create_app(SimpleExtender(), ServiceOptions(deadline=20))) as url:
         with KubeScheduler(plane, [extender(url, bindVerb="bind", **VERBS)], settings=QUICK) as scheduler:
             writer.create(pod("cart-1"))
             deadline = time.monotonic() + 60
@@ -206,7 +206,7 @@ def test_an_extender_that_starts_late_is_neutral_until_it_is_ready(plane: Contro
     starting = SimpleExtender()
     starting.ready = False
     with (
-        served(create_app(starting, ServiceOptions(deadline_seconds=20))) as url,
+        served(create_app(starting, ServiceOptions(deadline=20))) as url,
         KubeScheduler(plane, [extender(url, **VERBS)], settings=QUICK) as scheduler,
     ):
         assert len(placed(writer, scheduler, _names("before"))) == 5

@@ -20,7 +20,7 @@ from tests.servers.control_plane.control_plane import ControlPlane
 from tests.servers.control_plane.kube_scheduler import KubeScheduler, extender
 from tests.serving.served import served
 
-PATIENT = ServiceOptions(deadline_seconds=20)
+PATIENT = ServiceOptions(deadline=20)
 VERBS = {"filterVerb": "filter", "prioritizeVerb": "prioritize", "preemptVerb": "preempt", "weight": 5}
 
 

@@ -11,7 +11,7 @@ from extender.service.options import ServiceOptions
 from tests.extender.service.simple_extender import SimpleBinder, SimpleExtender
 from tests.scorer.service.app_client import AppClient
 
-PATIENT = ServiceOptions(deadline_seconds=20)
+PATIENT = ServiceOptions(deadline=20)
 
 
 @pytest.fixture

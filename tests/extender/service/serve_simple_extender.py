@@ -10,7 +10,8 @@ import threading
 
 from extender.service.app import create_app
 from extender.service.options import ServiceOptions
-from serving.server import ServerOptions, serve
+from serving.options import ServerOptions
+from serving.server import serve
 from tests.extender.service.simple_extender import SimpleExtender
 
 
@@ -22,8 +23,8 @@ def main() -> None:
     extender, hangs = SimpleExtender(), "hang" in sys.argv
     if hangs:
         extender.fail = hang
-    options = ServiceOptions(deadline_seconds=0.2 if hangs else 20, threads=1)
-    serve(create_app(extender, options), ServerOptions(port=0, drain_seconds=1), lambda url: print(url, flush=True))
+    options = ServiceOptions(deadline=0.2 if hangs else 20, threads=1)
+    serve(create_app(extender, options), ServerOptions(port=0, drain=1), lambda url: print(url, flush=True))
 
 
 if __name__ == "__main__":

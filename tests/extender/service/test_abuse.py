@@ -29,7 +29,7 @@ JSON_TYPE = {"Content-Type": "application/json"}
 
 @pytest.fixture
 def url(extender: SimpleExtender, binder: SimpleBinder) -> Iterator[str]:
-    with served(create_app(extender, ServiceOptions(deadline_seconds=20), binder=binder)) as url:
+    with served(create_app(extender, ServiceOptions(deadline=20), binder=binder)) as url:
         yield url
 
 

@@ -15,7 +15,7 @@ from tests.extender.service.questions import BINDING, count_of, nodes_question, 
 from tests.extender.service.simple_extender import SimpleBinder, SimpleExtender
 from tests.scorer.service.app_client import AppClient
 
-SHORT = ServiceOptions(deadline_seconds=0.1, bind_seconds=0.1, threads=2)
+SHORT = ServiceOptions(deadline=0.1, bind_timeout=0.1, threads=2)
 
 
 def _wait(condition: Callable[[], bool], seconds: float = 20) -> None:
@@ -38,7 +38,7 @@ def release(extender: SimpleExtender, binder: SimpleBinder) -> threading.Event:
 
 
 def test_past_the_deadline_answers_are_neutral(extender: SimpleExtender, release: threading.Event) -> None:
-    with AppClient(create_app(extender, ServiceOptions(deadline_seconds=0.1, threads=4))) as client:
+    with AppClient(create_app(extender, ServiceOptions(deadline=0.1, threads=4))) as client:
         began = time.monotonic()
         filtered = client.post("/filter", json=nodes_question("a", "hot-1"))
         assert filtered.status_code == 200 and filtered.json()["NodeNames"] == ["a", "hot-1"]
@@ -54,7 +54,7 @@ def test_past_the_deadline_answers_are_neutral(extender: SimpleExtender, release
 
 def test_a_pod_may_have_a_shorter_deadline_of_its_own(extender: SimpleExtender, release: threading.Event) -> None:
     extender.deadlines["cart-1"] = 0.05
-    with AppClient(create_app(extender, ServiceOptions(deadline_seconds=600, threads=4))) as client:
+    with AppClient(create_app(extender, ServiceOptions(deadline=600, threads=4))) as client:
         assert client.post("/filter", json=nodes_question("hot-1")).json()["NodeNames"] == ["hot-1"]  # neutral
         assert client.post("/prioritize", json=nodes_question("good")).json() == []
         assert client.post("/preempt", json=victims_question(gpu=["u2"])).json()["NodeNameToMetaVictims"]
@@ -115,7 +115,7 @@ def test_an_api_server_that_hangs_does_not_slow_filters(
     extender: SimpleExtender, binder: SimpleBinder, release: threading.Event
 ) -> None:
     extender.fail = lambda: None
-    options = ServiceOptions(deadline_seconds=20, bind_seconds=0.1, bind_threads=2)
+    options = ServiceOptions(deadline=20, bind_timeout=0.1, bind_threads=2)
     with AppClient(create_app(extender, options, binder=binder)) as client:
         for _ in range(4):
             assert client.post("/bind", json=BINDING).json()["Error"]
@@ -123,7 +123,7 @@ def test_an_api_server_that_hangs_does_not_slow_filters(
         release.set()
 
 
-@pytest.mark.parametrize("name", ["deadline_seconds", "threads", "bind_seconds", "max_body_bytes"])
+@pytest.mark.parametrize("name", ["deadline", "threads", "bind_timeout", "max_body_bytes"])
 def test_options_that_cannot_be_are_refused(name: str) -> None:
     with pytest.raises(InputError, match=name):
         ServiceOptions(**{name: 0})  # type: ignore[arg-type]

@@ -12,7 +12,7 @@ import pytest
 
 from extender.service.app import create_app
 from extender.service.options import ServiceOptions
-from serving.server import ServerOptions
+from serving.options import ServerOptions
 from tests.extender.service.questions import BINDING, nodes_question
 from tests.extender.service.simple_extender import SimpleExtender
 from tests.scorer.service.app_client import AppClient
@@ -34,7 +34,7 @@ def test_a_body_of_thousands_of_whole_nodes_is_answered_where_the_limit_is_raise
     labels = {f"example.org/label-{i}": "x" * 40 for i in range(45)}
     items = [{"metadata": {"name": f"node-{i}", "labels": labels}} for i in range(4500)]
     question = nodes_question() | {"NodeNames": None, "Nodes": {"items": items}}
-    with AppClient(create_app(extender, ServiceOptions(max_body_bytes=16 * 2**20, deadline_seconds=10))) as client:
+    with AppClient(create_app(extender, ServiceOptions(max_body_bytes=16 * 2**20, deadline=10))) as client:
         answer = client.post("/filter", json=question)
     assert answer.status_code == 200 and len(answer.json()["Nodes"]["items"]) == 4500
     assert answer.json()["Nodes"]["items"][7] == items[7]
@@ -46,7 +46,7 @@ def test_a_body_that_trickles_in_is_given_up(extender: SimpleExtender) -> None:
             yield b" "
             await asyncio.sleep(0.01)
 
-    with AppClient(create_app(extender, ServiceOptions(receive_seconds=0.2))) as client:
+    with AppClient(create_app(extender, ServiceOptions(receive_timeout=0.2))) as client:
         answer = client.post("/filter", content=trickle(), headers=JSON_TYPE)
         assert answer.status_code == 408 and "did not arrive" in answer.json()["Error"]
 
@@ -80,7 +80,7 @@ def test_over_https_with_a_client_certificate(extender: SimpleExtender, tmp_path
     authority = Authority(tmp_path, "authority")
     certificate, key = authority.issue("extender")
     options = ServerOptions(port=0, tls_cert=certificate, tls_key=key, client_ca=authority.ca)
-    with served(create_app(extender, ServiceOptions(deadline_seconds=20)), options) as url:
+    with served(create_app(extender, ServiceOptions(deadline=20)), options) as url:
         trusting = ssl.create_default_context(cafile=str(authority.ca))
         with httpx.Client(verify=trusting) as stranger, pytest.raises(httpx.HTTPError):
             stranger.post(f"{url}/filter", json=nodes_question("a"))

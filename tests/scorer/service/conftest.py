@@ -19,5 +19,5 @@ def scorer() -> FakeScorer:
 
 @pytest.fixture
 def client(scorer: FakeScorer) -> Iterator[AppClient]:
-    with AppClient(create_app(scorer, ServiceOptions(deadline_seconds=5))) as client:
+    with AppClient(create_app(scorer, ServiceOptions(deadline=5))) as client:
         yield client

@@ -11,7 +11,8 @@ import time
 
 from scorer.service.app import create_app
 from scorer.service.options import ServiceOptions
-from serving.server import ServerOptions, serve
+from serving.options import ServerOptions
+from serving.server import serve
 from tests.scorer.service.fake_scorer import FakeScorer
 
 
@@ -25,8 +26,8 @@ def main() -> None:
             time.sleep(slow)
 
     scorer.fail = work
-    app = create_app(scorer, ServiceOptions(max_body_bytes=2**20, deadline_seconds=10))
-    options = ServerOptions(port=int(port), drain_seconds=drain, header_seconds=1.0)
+    app = create_app(scorer, ServiceOptions(max_body_bytes=2**20, deadline=10))
+    options = ServerOptions(port=int(port), drain=drain, header_timeout=1.0)
     serve(app, options, lambda url: print(url, flush=True))
 
 
