@@ -34,11 +34,11 @@ from forecast.resources import RESOURCES
 from tests.servers.openmetrics import MetricSeries, write_blocks
 from tests.servers.prometheus import PrometheusServer
 from trainer.own_history.store import OwnHistory
-from trainer.prometheus.connection import Connection, ConnectionOptions
+from trainer.prometheus.connection import Connection
+from trainer.prometheus.options import SourceOptions
 from trainer.prometheus.queries import fill
 from trainer.prometheus.recorded import NODE_USAGE, POD_INFO, POD_USAGE, recorded_pods
 from trainer.prometheus.source import PrometheusSource
-from trainer.prometheus.source_options import SourceOptions
 from trainer.reading import read_new_days
 
 _STEP, _SCRAPE, _PODS_PER_NODE = 300, 60, 20
@@ -130,8 +130,8 @@ def build(directory: Path, everybody: list[tuple[str, str, str]], end: int, days
 def read(arguments: argparse.Namespace) -> dict[str, float]:
     """One reading, in this process."""
     source = PrometheusSource(
-        Connection(ConnectionOptions(url=arguments.url)),
-        SourceOptions(use_recording_rules=arguments.read != "raw"),
+        Connection(arguments.url),
+        SourceOptions(recording_rules=arguments.read != "raw"),
     )
     now = datetime.fromtimestamp(arguments.end, UTC)
     started = time.perf_counter()

@@ -6,6 +6,7 @@ composed of these classes, docs/settings.md is generated from them, and code mak
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated, Any, Self
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError
@@ -51,7 +52,7 @@ def _first_mistake(group: type[SettingGroup], error: ValidationError) -> str:
         return f"{group.__name__} has no setting {key!r}: it has {', '.join(group.model_fields)}"
     if mistake["type"] == "missing":
         return f"{group.__name__}: {key} is missing: give it"
-    found = f"{key} is {mistake['input']!r}: " if key else ""
+    found = key and (f"{key}: " if isinstance(mistake["input"], Mapping) else f"{key} is {mistake['input']!r}: ")
     return f"{group.__name__}: {found}{what_is_allowed(mistake)}"
 
 

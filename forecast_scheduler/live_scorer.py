@@ -16,7 +16,6 @@ from forecast.progress import silent
 from forecast.registry import Registry
 from forecast_scheduler.model_store import open_registry
 from forecast_scheduler.placers import attach_usable_nodes
-from forecast_scheduler.prometheus_source import open_connection, queries_of
 from forecast_scheduler.scorer_options import scorer_options
 from forecast_scheduler.settings import Settings
 from forecast_scheduler.usage_sources import PrometheusUsage, RecordedUsage
@@ -28,8 +27,8 @@ from scorer.background import Background
 from scorer.live.usage import UsageSource
 from scorer.model_watch import ModelWatch
 from scorer.scorer import Scorer
+from trainer.prometheus.connection import Connection
 from trainer.prometheus.live_usage import LiveUsage
-from trainer.prometheus.log_source import LogSource
 
 if TYPE_CHECKING:
     from kube.client.kubernetes_source import KubernetesSource
@@ -191,10 +190,10 @@ def _prometheus(settings: Settings, url: str | None, clock: Callable[[], float])
         return None
     # A measurement that does not come soon is of no use any more: the next one is due.
     live = LiveUsage(
-        open_connection(settings.prometheus, address, timeout_seconds=10.0, patience_seconds=0.0),
-        queries_of(settings.prometheus),
+        Connection(address, settings.prometheus.replace(timeout=10, patience=0)),
+        settings.prometheus.templates,
         window_seconds=settings.prometheus.step,
-        log_source=LogSource(settings.prometheus.log_source),
+        log_source=settings.prometheus.log_source,
         recording_rules=settings.prometheus.recording_rules,
     )
     return PrometheusUsage(live, clock=clock)

@@ -24,8 +24,9 @@ from forecast_scheduler.extender_settings import ExtenderSettings
 from forecast_scheduler.policy_settings import PolicySettings
 from forecast_scheduler.schedule_settings import ScheduleSettings
 from forecast_scheduler.scorer_settings import ScorerSettings
-from forecast_scheduler.training_settings import PrometheusSettings, TrainSettings
+from forecast_scheduler.training_settings import TrainSettings
 from placement.node_rule_options import NodeRuleOptions
+from trainer.prometheus.options import PrometheusOptions
 
 __all__ = ["ENVIRONMENT_PREFIX", "ModelsSettings", "ReplaySettings", "Settings", "load_settings", "with_options"]
 
@@ -90,7 +91,7 @@ class Settings(SettingGroup):
     None: what history.json says, else none."""
 
     models: ModelsSettings = ModelsSettings()
-    prometheus: PrometheusSettings = PrometheusSettings()
+    prometheus: PrometheusOptions = PrometheusOptions()
     train: TrainSettings = TrainSettings()
     replay: ReplaySettings = ReplaySettings()
     scorer: ScorerSettings = ScorerSettings()
@@ -183,6 +184,8 @@ def _first_mistake(error: ValidationError, source: str) -> str:
         near = difflib.get_close_matches(path[-1], allowed, n=1)
         hint = f"did you mean {'.'.join([*path[:-1], near[0]])!r}?" if near else f"known keys are {', '.join(allowed)}"
         return f"{source} has the unknown key {key!r}: {hint}"
+    if isinstance(mistake["input"], Mapping):  # a group as a whole, which may hold secrets
+        return f"{source} is wrong under {key!r}: {what_is_allowed(mistake)}"
     return f"{source} sets {key!r} to {mistake['input']!r}: {what_is_allowed(mistake)}"
 
 

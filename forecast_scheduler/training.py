@@ -19,7 +19,7 @@ from forecast_scheduler.backend import work_on
 from forecast_scheduler.history_source import open_history
 from forecast_scheduler.prometheus_source import open_source
 from forecast_scheduler.settings import Settings
-from trainer.gate.verdict import GateOptions
+from trainer.gate.options import GateOptions
 from trainer.history.cleaning import CleaningReport
 from trainer.history.files import HistoryFiles
 from trainer.issued import IssuedForecasts, load_issued
@@ -99,7 +99,7 @@ def train_night(
                 registry,
                 now=now,
                 live=prometheus is not None,
-                gate=_gate_options(settings, force=force),
+                gate=GateOptions(**dict(settings.train.gate), force=force),
                 before_publish=lambda: _check(leases),
                 stages=stages,
                 progress=progress,
@@ -148,13 +148,3 @@ def _resolved(url: str) -> str:
 def _check(leases: list[Lease]) -> None:
     for lease in leases:
         lease.check()
-
-
-def _gate_options(settings: Settings, *, force: bool) -> GateOptions:
-    gate = settings.train.gate
-    return GateOptions(
-        worse_than_current=gate.worse_than_current,
-        lowest_coverage=gate.lowest_coverage,
-        max_held_back_nights=gate.max_held_back_nights,
-        force=force,
-    )

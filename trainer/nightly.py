@@ -23,7 +23,8 @@ from forecast.object_store import open_store
 from forecast.progress import Progress, silent
 from forecast.registry import Registry
 from trainer.gate.gate import apply_gate, run_gate
-from trainer.gate.verdict import GateOptions, GateReport
+from trainer.gate.options import GateOptions
+from trainer.gate.verdict import GateReport
 from trainer.issued import store_issued
 from trainer.readiness import MEASURED_DAYS, Readiness, check_ready
 

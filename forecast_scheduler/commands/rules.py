@@ -33,12 +33,10 @@ def rules(
     if kubernetes is not None and not (namespace and name):
         raise InputError(f"--kubernetes is {kubernetes!r}: write NAMESPACE/NAME, for instance monitoring/forecast")
 
-    from forecast_scheduler.prometheus_source import queries_of
-    from trainer.prometheus.log_source import LogSource
     from trainer.prometheus.recording_rules import prometheus_rule, rule_file, rule_file_text
 
     settings = shell.settings.prometheus
-    content = rule_file(queries_of(settings), int(settings.step), LogSource(settings.log_source))
+    content = rule_file(settings.templates, settings.step_seconds, settings.log_source)
     text = rule_file_text(prometheus_rule(content, name=name, namespace=namespace) if kubernetes else content)
     if output == STDOUT:
         sys.stdout.write(text)

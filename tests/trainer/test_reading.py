@@ -17,8 +17,8 @@ from trainer.lease import LeaseLost
 from trainer.own_history.store import OwnHistory
 from trainer.prometheus.day_tables import DayTables
 from trainer.prometheus.errors import Unreachable
+from trainer.prometheus.options import SourceOptions
 from trainer.prometheus.source import PrometheusSource
-from trainer.prometheus.source_options import SourceOptions
 from trainer.reading import Reading, read_new_days
 
 N_DAYS = 5
@@ -31,7 +31,7 @@ class Server:
     """Stands in for PrometheusSource: days that it has, and days on which reading fails."""
 
     url: str = "http://prometheus"
-    options: SourceOptions = field(default_factory=lambda: SourceOptions(step_seconds=1800))
+    options: SourceOptions = field(default_factory=lambda: SourceOptions(step=1800))
     failing: dict[date, Exception] = field(default_factory=dict)
     asked: list[date] = field(default_factory=list)
 

@@ -17,7 +17,8 @@ from forecast.resources import RESOURCES
 from trainer.gate.evidence import Evidence, compare, evaluation_days
 from trainer.gate.measured import measured_share
 from trainer.gate.merge import keep_resource, widen_resource
-from trainer.gate.verdict import GateOptions, GateReport, GateResult, Verdict, judge
+from trainer.gate.options import GateOptions
+from trainer.gate.verdict import GateReport, GateResult, Verdict, judge
 
 __all__ = ["FitModel", "apply_gate", "run_gate"]
 

@@ -26,8 +26,9 @@ from scipy.stats import binom
 
 from forecast.backtest import Score
 from trainer.gate.evidence import Evidence
+from trainer.gate.options import GateOptions
 
-__all__ = ["GateOptions", "GateReport", "GateResult", "Verdict", "judge"]
+__all__ = ["GateReport", "GateResult", "Verdict", "judge"]
 
 _SLACK = 0.05  # bounds fail when so few peaks covered are this unlikely at the lowest coverage allowed
 _FEWEST_FOR_UPPER_END = 200
@@ -43,28 +44,6 @@ class Verdict(Enum):
     WIDENED = "widened"
     FORCED = "forced"
     NOTHING_TO_COMPARE = "nothing_to_compare"
-
-
-@dataclass(frozen=True, slots=True)
-class GateOptions:
-    """When a model may be published.
-
-    worse_than_current   : share by which its loss may exceed that of the model in use
-    fewest_for_naive     : under so many series-days the comparison with the seasonal naive is noise and not made; one
-                           night of a cluster of 20 services must suffice
-    lowest_coverage, highest_coverage : range for the share of peaks within the 0.95 bound; the upper end only warns
-    evaluation_days      : the last days after the cut-off of the model in use that count
-    max_held_back_nights : so many nights a resource keeps its old arrays at most
-    force                : publish everything as it is
-    """
-
-    worse_than_current: float = 0.02
-    fewest_for_naive: int = 20
-    lowest_coverage: float = 0.85
-    highest_coverage: float = 0.995
-    evaluation_days: int = 7
-    max_held_back_nights: int = 3
-    force: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,7 +146,7 @@ def total_loss(score: Score) -> float:
 def judge(
     resource: str,
     evidence: Evidence | None,
-    options: GateOptions = GateOptions(),
+    options: GateOptions = GateOptions(),  # noqa: B008 - frozen
     *,
     previous: GateResult | None = None,
     same_night: bool = False,

@@ -17,9 +17,9 @@ from trainer.prometheus.day_grid import DayGrid
 from trainer.prometheus.gauge_reading import LogOfGauge
 from trainer.prometheus.labels import node_names, pod_names
 from trainer.prometheus.node_facts import NodeFacts
+from trainer.prometheus.options import SourceOptions
 from trainer.prometheus.pods_of_day import PodsOfDay
 from trainer.prometheus.samples import Samples, place
-from trainer.prometheus.source_options import SourceOptions
 from trainer.prometheus.units import check_units
 
 __all__ = ["DayRead", "assemble"]

@@ -11,11 +11,10 @@ import math
 import threading
 import time
 import warnings
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 from urllib.parse import urlsplit
 
 import requests
@@ -29,8 +28,9 @@ from forecast.errors import InputError
 from trainer.prometheus.answer import interpret
 from trainer.prometheus.errors import ImpossibleAnswer, TooManySamples, Transient, Unreachable
 from trainer.prometheus.matrix import Matrix, Series, matrix_of, vector_of
+from trainer.prometheus.options import ConnectionOptions
 
-__all__ = ["Connection", "ConnectionOptions"]
+__all__ = ["Connection"]
 
 logger = logging.getLogger(__name__)
 
@@ -43,54 +43,31 @@ _PIECE = 2**20
 _REPORT_SECONDS = 10.0
 
 
-@dataclass(frozen=True, slots=True)
-class ConnectionOptions:
-    """Where the server is and how we show who we are.
-
-    url               : what comes before /api/v1
-    bearer_token_file : read again for every request, since tokens of service accounts rotate
-    headers           : for instance {"X-Scope-OrgID": "team"} for Mimir
-    ca_file           : authorities that sign the server's certificate; None = those of the system
-    timeout_seconds   : for the connection, for each pause of the server, and for the whole of an answer
-    patience_seconds  : how long a failing request is repeated; the first one of a run only first_patience_seconds,
-                        so that a wrong URL is told at once
-    compress          : let the server compress its answers. Inside a cluster that costs more than it saves: 172,800
-                        samples took the server 0.34 s compressed and 0.05 s plain (6 MB)
-    """
-
-    url: str
-    bearer_token_file: Path | None = None
-    username: str = ""
-    password_file: Path | None = None
-    headers: Mapping[str, str] = field(default_factory=dict)
-    ca_file: Path | None = None
-    cert_file: Path | None = None
-    key_file: Path | None = None
-    insecure: bool = False
-    timeout_seconds: float = 120.0
-    patience_seconds: float = 180.0
-    first_patience_seconds: float = 15.0
-    compress: bool = False
-
-
 class Connection:
     """Instant and range queries that return checked results; threads may share it."""
 
-    def __init__(self, options: ConnectionOptions, *, sleep: Callable[[float], None] = time.sleep) -> None:
-        if not options.url.startswith(("http://", "https://")):
+    def __init__(
+        self, url: str, options: ConnectionOptions | None = None, *, sleep: Callable[[float], None] = time.sleep
+    ) -> None:
+        """url: what comes before /api/v1."""
+        options = options or ConnectionOptions()
+        if not url.startswith(("http://", "https://")):
             raise InputError("the URL of Prometheus has no scheme: write for instance http://prometheus:9090")
-        if "@" in urlsplit(options.url).netloc:
+        if "@" in urlsplit(url).netloc:
             raise InputError(
                 "the URL of Prometheus holds a user name or password, which would be printed: take them out and set "
                 "prometheus.username and prometheus.password_file"
             )
+        if bool(options.username) != (options.password_file is not None):
+            raise InputError("prometheus.username and prometheus.password_file belong together: set both or neither")
         for header, value in options.headers.items():
             if "\n" in value or "\r" in value:
                 raise InputError(f"prometheus.headers: the value of {header} has a line break: write it in one line")
+        self.url: Final = url
         self.options, self._sleep, self._reached = options, sleep, threading.Event()
         self._reported = -math.inf  # monotonic seconds of the last line about a retry
         self._current = threading.local()  # name and query of the request under way in this thread
-        session = _Session(options, self._current)
+        session = _Session(url, options, self._current)
         if options.ca_file is not None:
             session.verify = str(_readable(options.ca_file, "ca_file"))
         if options.insecure:
@@ -102,17 +79,13 @@ class Connection:
             key = options.key_file and str(_readable(options.key_file, "key_file"))
             session.cert = (cert, key) if key else cert
         self._client = PrometheusConnect(
-            options.url.rstrip("/"),
+            url.rstrip("/"),
             headers=({} if options.compress else {"Accept-Encoding": "identity"}) | dict(options.headers),
             auth=_Credentials(options),
             session=session,
             retry=0,  # tenacity repeats, see _ask
-            timeout=options.timeout_seconds,
+            timeout=options.timeout,
         )
-
-    @property
-    def url(self) -> str:
-        return self.options.url
 
     def instant(self, name: str, query: str, at: datetime | None = None) -> Matrix:
         """Result of an instant query; at None = now. name: of the query in the settings."""
@@ -138,9 +111,9 @@ class Connection:
         self, name: str, query: str, request: Callable[[], list[Series]], decode: Callable[[list[Series]], Matrix]
     ) -> Matrix:
         self._current.name, self._current.query = name, query
-        patience = self.options.patience_seconds
+        patience = self.options.patience
         if not self._reached.is_set():
-            patience = min(patience, self.options.first_patience_seconds)
+            patience = min(patience, self.options.first_patience)
         retrying = Retrying(
             stop=stop_after_delay(patience),
             wait=wait_random_exponential(multiplier=0.5, max=min(15, patience / 4)),
@@ -202,9 +175,9 @@ class _Credentials(AuthBase):
 class _Session(requests.Session):
     """Checks every answer before prometheus-api-client sees it, and translates what requests complains about."""
 
-    def __init__(self, options: ConnectionOptions, current: threading.local) -> None:
+    def __init__(self, url: str, options: ConnectionOptions, current: threading.local) -> None:
         super().__init__()
-        self._url, self._query, self._timeout = options.url, current, options.timeout_seconds
+        self._url, self._query, self._timeout = url, current, options.timeout
 
     def request(self, method: str, url: str | bytes, *args: Any, **kwargs: Any) -> requests.Response:
         params = kwargs.get("params") or {}

@@ -26,12 +26,12 @@ from trainer.prometheus.gauge_reading import log_of_gauge
 from trainer.prometheus.log_source import LOG_METRICS, LogQueries, LogSource, log_queries
 from trainer.prometheus.matrix import Matrix
 from trainer.prometheus.node_facts import node_facts
+from trainer.prometheus.options import SourceOptions
 from trainer.prometheus.plan import Chunk, uncovered_ranges
 from trainer.prometheus.pods_of_day import owners_of, pods_of_day
 from trainer.prometheus.reader import DayReader, Question
 from trainer.prometheus.recorded import recorded_info, recorded_nodes, recorded_pods
 from trainer.prometheus.samples import Samples, covered_ticks
-from trainer.prometheus.source_options import SourceOptions
 
 __all__ = ["read_day"]
 
@@ -57,16 +57,16 @@ def read_day(connection: Connection, options: SourceOptions, grid: DayGrid, prog
     reader = _sized(connection, options, grid)
     log = _log_queries(reader, options)
     owners = owners_of(
-        _joined(reader.facts("replicaset_owner", options.queries.replicaset_owner)),
-        _joined(reader.facts("job_owner", options.queries.job_owner)),
+        _joined(reader.facts("replicaset_owner", options.templates.replicaset_owner)),
+        _joined(reader.facts("job_owner", options.templates.job_owner)),
     )
     nodes = node_facts(
         *(
-            reader.facts(name, getattr(options.queries, name))
+            reader.facts(name, getattr(options.templates, name))
             for name in ("node_info", "node_capacity", "node_allocatable", "node_network_speed")
         )
     )
-    requests = _requests(reader.facts("pod_requests", options.queries.pod_requests))
+    requests = _requests(reader.facts("pod_requests", options.templates.pod_requests))
     samples, recorded_share = _samples(reader, options, log, progress)
     info = samples.pop(_INFO)
     pods = pods_of_day([*info.recorded, *_only(info.raw, info.raw_ticks)], grid.n_ticks, owners)
@@ -86,7 +86,7 @@ def _sized(connection: Connection, options: SourceOptions, grid: DayGrid) -> Day
     sized_on = whole_hours if whole_hours.n_ticks else grid
     reader = DayReader(connection, sized_on, {}, 0, options.max_samples, options.parallel)
     last = sized_on.n_ticks - 1
-    question = Question(_INFO, f"count by (namespace) ({options.queries.pod_info})", 0, last, per_pod=0)
+    question = Question(_INFO, f"count by (namespace) ({options.templates.pod_info})", 0, last, per_pod=0)
     counts: dict[str, int] = {}
     for part in reader.matrices(question, Chunk(0, last)):
         most = np.zeros(len(part.labels))
@@ -100,8 +100,8 @@ def _sized(connection: Connection, options: SourceOptions, grid: DayGrid) -> Day
 
 def _log_queries(reader: DayReader, options: SourceOptions) -> LogQueries:
     """The queries of the log source; AUTO is the first collector that this day knows."""
-    if options.queries.pod_log or options.queries.node_log:
-        return LogQueries(options.queries.pod_log, options.queries.node_log)
+    if options.templates.pod_log or options.templates.node_log:
+        return LogQueries(options.templates.pod_log, options.templates.node_log)
     if options.log_source is not LogSource.AUTO:
         return log_queries(options.log_source)
     last = reader.grid.n_ticks - 1
@@ -118,7 +118,7 @@ def _samples(
     reader: DayReader, options: SourceOptions, log: LogQueries, progress: Progress
 ) -> tuple[dict[str, Samples], float]:
     """pod_info and usage of pods and nodes by query name, and the share that was recorded."""
-    queries, n_ticks = options.queries, reader.grid.n_ticks
+    queries, n_ticks = options.templates, reader.grid.n_ticks
     # The raw counters may be gone where their records are kept.
     not_told = options.log_source is LogSource.AUTO and log == LogQueries()
     wanted = [_Read(_INFO, recorded_info(options.step_seconds), queries.pod_info, 1)]
@@ -132,7 +132,7 @@ def _samples(
             wanted.append(_Read(name, template, raw, per_pod))
     stage = f"read {reader.grid.day:%Y-%m-%d}"
     recorded_parts: list[list[Matrix]] = [[] for _ in wanted]
-    if options.use_recording_rules:
+    if options.recording_rules:
         asked = [number for number, read in enumerate(wanted) if read.recorded]
         answers = reader.ask(
             [Question(wanted[i].name, wanted[i].recorded, 0, n_ticks - 1, wanted[i].per_pod) for i in asked],

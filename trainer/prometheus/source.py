@@ -21,9 +21,9 @@ from trainer.prometheus.day_tables import DayTables
 from trainer.prometheus.errors import TooManySamples
 from trainer.prometheus.labels import node_names, pod_names
 from trainer.prometheus.log_source import LOG_METRICS
+from trainer.prometheus.options import SourceOptions
 from trainer.prometheus.queries import Queries, fill
 from trainer.prometheus.recorded import NODE_USAGE, POD_INFO, POD_USAGE
-from trainer.prometheus.source_options import SourceOptions
 
 __all__ = ["DayTables", "PrometheusSource"]
 
@@ -61,9 +61,9 @@ class PrometheusSource:
         Returns remarks: queries that found nothing, and what that means.
         """
         self._check_clock(now)
-        queries = self.options.queries
+        queries = self.options.templates
         at = self._last_data("pod_info", queries.pod_info, now)
-        if at is None and self.options.use_recording_rules:
+        if at is None and self.options.recording_rules:
             at = self._last_data("pod_info", POD_INFO, now)
         if at is None:
             self._explain_no_pods(now)
@@ -79,8 +79,8 @@ class PrometheusSource:
         step = timedelta(hours=1)
         start = datetime.combine(first, time(), UTC) + step
         days: set[date] = set()
-        templates = [("pod_info", self.options.queries.pod_info)]
-        if self.options.use_recording_rules:
+        templates = [("pod_info", self.options.templates.pod_info)]
+        if self.options.recording_rules:
             templates.append(("pod_info", POD_INFO))
         for name, template in templates:
             at = start
@@ -113,12 +113,12 @@ class PrometheusSource:
             )
 
     def _check_log_source(self, now: datetime) -> None:
-        source, queries = self.options.log_source, self.options.queries
+        source, queries = self.options.log_source, self.options.templates
         metric = LOG_METRICS.get(source)
         if metric is None or queries.pod_log or queries.node_log:
             return
         known = [metric]
-        if self.options.use_recording_rules:  # the counters may be gone where their records are kept
+        if self.options.recording_rules:  # the counters may be gone where their records are kept
             known += [f'{POD_USAGE}{{resource="log"}}', f'{NODE_USAGE}{{resource="log"}}']
         if any(self._last_data("log source", each, now) for each in known):
             return
@@ -131,7 +131,7 @@ class PrometheusSource:
         """Queries that find nothing; InputError where there is no going without. at: when pods were there last."""
         remarks, default = [], Queries()
         for name, brought_by in _BROUGHT_BY.items():
-            template = getattr(self.options.queries, name)
+            template = getattr(self.options.templates, name)
             if not template or self._found(name, template, at, now):
                 continue
             if template != getattr(default, name):
@@ -151,7 +151,7 @@ class PrometheusSource:
         """Whether a query has answered within the last day, or its records have."""
         kind, _, resource = name.partition("_")
         queries = [template]
-        if self.options.use_recording_rules and name in (*_CHECKED, *_CHECKED_NODES):
+        if self.options.recording_rules and name in (*_CHECKED, *_CHECKED_NODES):
             queries.append(f'{POD_USAGE if kind == "pod" else NODE_USAGE}{{resource="{resource}"}}')
         for query in queries:
             counted = f"count({fill(query, window_seconds=self.options.step_seconds)})"

@@ -61,8 +61,8 @@ def test_weights_that_make_no_sense_are_refused(weights: dict[str, float], messa
     ("parameters", "message"),
     [
         ({"request_weights": {"cpu": -1.0}}, "request_weights.cpu is -1.0"),
-        ({"balance_weights": {"cpu": 0.0}}, "balance_weights is .*: no resource has a weight above 0"),
-        ({"balance_weights": {}}, "balance_weights is .*: no resource has a weight above 0"),
+        ({"balance_weights": {"cpu": 0.0}}, "balance_weights: no resource has a weight above 0"),
+        ({"balance_weights": {}}, "balance_weights: no resource has a weight above 0"),
         ({"usage_weights": {"gpu": 1.0}}, "resource 'gpu' is not known"),
         ({"shape": ()}, "at least one pair"),
         ({"shape": ((50, 1), (50, 2))}, "utilizations rising"),

@@ -21,7 +21,8 @@ from tests.forecast.test_model_artefact import NOW
 from tests.synthetic import synthetic_history
 from trainer.gate.evidence import compare, evaluation_days, measured_peaks, seasonal_naive
 from trainer.gate.gate import apply_gate, run_gate
-from trainer.gate.verdict import GateOptions, GateReport, Verdict
+from trainer.gate.options import GateOptions
+from trainer.gate.verdict import GateReport, Verdict
 
 N_DAYS = 20
 

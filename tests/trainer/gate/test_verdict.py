@@ -12,7 +12,8 @@ import pytest
 
 from forecast.backtest import Score
 from trainer.gate.evidence import Evidence
-from trainer.gate.verdict import GateOptions, GateReport, GateResult, Verdict, judge
+from trainer.gate.options import GateOptions
+from trainer.gate.verdict import GateReport, GateResult, Verdict, judge
 
 
 def evidence(

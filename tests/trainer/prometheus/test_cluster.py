@@ -10,7 +10,7 @@ import pandas as pd
 from tests.servers.prometheus import PrometheusServer
 from tests.trainer.prometheus.cluster import build_truth
 from tests.trainer.prometheus.scrapes import frame
-from trainer.prometheus.connection import Connection, ConnectionOptions
+from trainer.prometheus.connection import Connection
 from trainer.prometheus.source import PrometheusSource
 
 START = date(2026, 3, 2)
@@ -20,7 +20,7 @@ def test_what_is_read_is_the_truth(tmp_path: Path) -> None:
     truth = build_truth(tmp_path, n_days=3, start=START)
     end = datetime(2026, 3, 5, tzinfo=UTC)
     with PrometheusServer(truth.blocks) as server:
-        source = PrometheusSource(Connection(ConnectionOptions(server.url)))
+        source = PrometheusSource(Connection(server.url))
         days = source.days_with_data(START - timedelta(days=2), end)
         assert days == tuple(START + timedelta(days=day) for day in range(3))
         read = [source.read_day(day, end) for day in days]

@@ -9,24 +9,25 @@ import pytest
 from forecast.errors import InputError
 from tests.servers.bad_proxy import BadProxy, self_signed
 from tests.servers.prometheus import PrometheusServer
-from trainer.prometheus.connection import Connection, ConnectionOptions
+from trainer.prometheus.connection import Connection
+from trainer.prometheus.options import ConnectionOptions
 
 
 @pytest.mark.parametrize(("content", "message"), [(b"one\ntwo", "has several lines"), (b"\xff\xfe\x00", "is not text")])
 def test_a_file_that_holds_no_secret(content: bytes, message: str, tmp_path: Path) -> None:
     token = tmp_path / "token"
     token.write_bytes(content)
-    options = ConnectionOptions("http://127.0.0.1:1", bearer_token_file=token)
+    options = ConnectionOptions(bearer_token_file=token)
     with pytest.raises(InputError, match=rf"bearer_token_file .*token {message}"):
-        Connection(options).instant("pod_cpu", "up")
+        Connection("http://127.0.0.1:1", options).instant("pod_cpu", "up")
 
 
 def test_secrets_in_the_url_and_broken_headers_are_refused_without_repeating_them() -> None:
     with pytest.raises(InputError, match=r"prometheus\.password_file") as refused:
-        Connection(ConnectionOptions("http://me:secret@127.0.0.1:9090"))
+        Connection("http://me:secret@127.0.0.1:9090")
     assert "secret" not in str(refused.value)
     with pytest.raises(InputError, match="X-Scope-OrgID has a line break"):
-        Connection(ConnectionOptions("http://127.0.0.1:9090", headers={"X-Scope-OrgID": "a\nb"}))
+        Connection("http://127.0.0.1:9090", ConnectionOptions(headers={"X-Scope-OrgID": "a\nb"}))
 
 
 def test_a_server_that_asks_for_our_certificate_gets_it(tmp_path: Path) -> None:
@@ -35,10 +36,10 @@ def test_a_server_that_asks_for_our_certificate_gets_it(tmp_path: Path) -> None:
         PrometheusServer(tmp_path / "tsdb") as server,
         BadProxy(server.url, certificate=both, client_authority=both) as proxy,
     ):
-        ours = ConnectionOptions(proxy.url, ca_file=both, cert_file=both, key_file=both)
-        assert Connection(ours).instant("pod_cpu", "vector(7)").values.tolist() == [7]
-        without = ConnectionOptions(proxy.url, ca_file=both, first_patience_seconds=0.1)
+        ours = ConnectionOptions(ca_file=both, cert_file=both, key_file=both)
+        assert Connection(proxy.url, ours).instant("pod_cpu", "vector(7)").values.tolist() == [7]
+        without = ConnectionOptions(ca_file=both, first_patience=0.1)
         with pytest.raises(InputError, match=r"no secure connection|cannot be reached|broke off the TLS handshake"):
-            Connection(without).instant("pod_cpu", "vector(7)")
+            Connection(proxy.url, without).instant("pod_cpu", "vector(7)")
     with pytest.raises(InputError, match=r"prometheus\.cert_file .*missing\.pem cannot be read"):
-        Connection(ConnectionOptions("https://127.0.0.1:1", cert_file=tmp_path / "missing.pem"))
+        Connection("https://127.0.0.1:1", ConnectionOptions(cert_file=tmp_path / "missing.pem"))

@@ -7,7 +7,6 @@ import shutil
 import threading
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -20,12 +19,12 @@ from tests.servers.bad_proxy import BadProxy, Behaviour, first, self_signed
 from tests.servers.prometheus import PrometheusServer, free_port
 from tests.trainer.prometheus.scrapes import DAY, HOUR, options_day_end
 from tests.trainer.prometheus.small_server import small_server
-from trainer.prometheus.connection import Connection, ConnectionOptions
+from trainer.prometheus.connection import Connection
 from trainer.prometheus.day_tables import DayTables
 from trainer.prometheus.log_source import LogSource
+from trainer.prometheus.options import ConnectionOptions, SourceOptions
 from trainer.prometheus.queries import Queries
 from trainer.prometheus.source import PrometheusSource
-from trainer.prometheus.source_options import SourceOptions
 
 
 @pytest.fixture(scope="module")
@@ -42,10 +41,10 @@ def expected(server: PrometheusServer) -> DayTables:
 
 
 def _source(url: str, options: SourceOptions | None = None, **connection: Any) -> PrometheusSource:
-    settings = {"patience_seconds": 20.0, "first_patience_seconds": 1.0} | connection
+    settings = {"patience": 20.0, "first_patience": 1.0} | connection
     sleep: Callable[[float], None] = lambda seconds: time.sleep(min(seconds, 0.05))  # noqa: E731
     return PrometheusSource(
-        Connection(ConnectionOptions(url, **settings), sleep=sleep), options or SourceOptions(log_source=LogSource.NONE)
+        Connection(url, ConnectionOptions(**settings), sleep=sleep), options or SourceOptions(log_source=LogSource.NONE)
     )
 
 
@@ -81,12 +80,12 @@ def test_everything_at_once(server: PrometheusServer, expected: DayTables) -> No
 
 def test_a_slow_answer_times_out_and_is_asked_again(server: PrometheusServer, expected: DayTables) -> None:
     with BadProxy(server.url, _every(5, "slow")) as proxy:
-        assert _same(_source(proxy.url, timeout_seconds=0.2).read_day(DAY, options_day_end()), expected)
+        assert _same(_source(proxy.url, timeout=0.2).read_day(DAY, options_day_end()), expected)
 
 
 def test_an_answer_that_drips_is_given_up_and_asked_again(server: PrometheusServer, expected: DayTables) -> None:
     with BadProxy(server.url, _every(9, "drip")) as proxy:
-        assert _same(_source(proxy.url, timeout_seconds=0.4).read_day(DAY, options_day_end()), expected)
+        assert _same(_source(proxy.url, timeout=0.4).read_day(DAY, options_day_end()), expected)
 
 
 def test_an_answer_beyond_all_bounds_is_asked_for_in_pieces(
@@ -102,7 +101,7 @@ def test_retries_report_their_progress(
     monkeypatch.setattr("trainer.prometheus.connection._REPORT_SECONDS", 0.3)
     dies: Behaviour = lambda number, path: "pass" if number < 1 else "503"  # noqa: E731
     with BadProxy(server.url, dies) as proxy:
-        connection = _source(proxy.url, patience_seconds=1.4)._connection
+        connection = _source(proxy.url, patience=1.4)._connection
         connection.instant("pod_info", "up")
         with pytest.raises(InputError, match="tried for 1 s"):
             connection.instant("pod_cpu", "vector(1)")
@@ -177,7 +176,7 @@ def test_a_server_that_dies_for_good_ends_the_patience(server: PrometheusServer)
     dies: Behaviour = lambda number, path: "pass" if number < 5 else "503"  # noqa: E731
     message = r"503 \(shutting down\) \(tried for 1 s\)"
     with BadProxy(server.url, dies) as proxy, pytest.raises(InputError, match=message):
-        _source(proxy.url, patience_seconds=1.0).read_day(DAY, options_day_end())
+        _source(proxy.url, patience=1.0).read_day(DAY, options_day_end())
 
 
 @pytest.mark.parametrize(
@@ -269,7 +268,7 @@ _CHANGED = [
 
 @pytest.mark.parametrize(("name", "query", "message"), _CHANGED)
 def test_queries_that_cannot_be_right(server: PrometheusServer, name: str, query: str, message: str) -> None:
-    options = SourceOptions(queries=replace(Queries(), **{name: query}), log_source=LogSource.NONE)
+    options = SourceOptions(queries={name: query}, log_source=LogSource.NONE)
     with pytest.raises(InputError, match=message):
         _source(server.url, options).check(datetime.now(UTC))
 
@@ -285,7 +284,7 @@ def test_queries_that_cannot_be_right(server: PrometheusServer, name: str, query
     ],
 )
 def test_wrong_units(server: PrometheusServer, name: str, factor: str, message: str) -> None:
-    queries = replace(Queries(), **{name: f"{factor} ({getattr(Queries(), name)})"})
+    queries = {name: f"{factor} ({getattr(Queries(), name)})"}
     with pytest.raises(InputError, match=message):
         _source(server.url, SourceOptions(queries=queries)).read_day(DAY, options_day_end())
 
@@ -293,7 +292,7 @@ def test_wrong_units(server: PrometheusServer, name: str, factor: str, message: 
 def test_lost_labels_of_kube_state_metrics(server: PrometheusServer) -> None:
     lost = Queries().pod_info
     query = f'label_replace(label_replace({lost}, "namespace", "monitoring", "", ""), "pod", "ksm", "", "")'
-    options = SourceOptions(queries=replace(Queries(), pod_info=query))
+    options = SourceOptions(queries={"pod_info": query})
     with pytest.raises(InputError, match=r"9 pods at once under the name monitoring/ksm.*honorLabels: true"):
         _source(server.url, options).read_day(DAY, options_day_end())
 
@@ -301,9 +300,9 @@ def test_lost_labels_of_kube_state_metrics(server: PrometheusServer) -> None:
 def test_a_long_query_travels_in_the_body(server: PrometheusServer) -> None:
     query = " or ".join(["vector(1)"] * 2_000)
     with BadProxy(server.url) as proxy:
-        assert Connection(ConnectionOptions(proxy.url)).instant("pod_cpu", query).values.tolist() == [
-            1
-        ] and proxy.requests == ["/api/v1/query"]
+        assert Connection(proxy.url).instant("pod_cpu", query).values.tolist() == [1] and proxy.requests == [
+            "/api/v1/query"
+        ]
 
 
 def test_never_beyond_until(server: PrometheusServer) -> None:

@@ -16,9 +16,9 @@ from tests.servers.prometheus import PrometheusServer
 from tests.trainer.prometheus.scrapes import DAY, HOUR, MINUTE, Scrapes
 from trainer.history.files import read_history
 from trainer.own_history.store import OwnHistory
-from trainer.prometheus.connection import Connection, ConnectionOptions
+from trainer.prometheus.connection import Connection
+from trainer.prometheus.options import SourceOptions
 from trainer.prometheus.source import PrometheusSource
-from trainer.prometheus.source_options import SourceOptions
 
 N_DAYS = 5
 ZONE = Calendar("Europe/Berlin")  # an hour before UTC: local days begin at 23:00 UTC
@@ -54,7 +54,7 @@ def history(tmp_path_factory: pytest.TempPathFactory) -> History:
     own = OwnHistory(str(tmp_path_factory.mktemp("own")))
     own.begin(ZONE, 300)
     with PrometheusServer(blocks) as server:
-        source = PrometheusSource(Connection(ConnectionOptions(server.url)), SourceOptions())
+        source = PrometheusSource(Connection(server.url), SourceOptions())
         for index in range(N_DAYS):
             day: date = DAY + timedelta(days=index)
             until = datetime.combine(day, time(), UTC) + timedelta(days=1, hours=3)

@@ -17,13 +17,13 @@ from tests.servers.lies import LIES, distorted
 from tests.servers.prometheus import PrometheusServer
 from tests.trainer.prometheus.scrapes import DAY, options_day_end
 from tests.trainer.prometheus.small_server import small_server
-from trainer.prometheus.connection import Connection, ConnectionOptions
+from trainer.prometheus.connection import Connection
 from trainer.prometheus.day_tables import DayTables
 from trainer.prometheus.live_usage import LiveUsage
 from trainer.prometheus.log_source import LogSource
+from trainer.prometheus.options import ConnectionOptions, SourceOptions
 from trainer.prometheus.queries import Queries
 from trainer.prometheus.source import PrometheusSource
-from trainer.prometheus.source_options import SourceOptions
 
 NAMED = (
     "value null",
@@ -45,8 +45,8 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PrometheusServe
 
 
 def _connection(url: str) -> Connection:
-    options = ConnectionOptions(url, patience_seconds=0.2, first_patience_seconds=0.2)
-    return Connection(options, sleep=lambda seconds: time.sleep(min(seconds, 0.02)))
+    options = ConnectionOptions(patience=0.2, first_patience=0.2)
+    return Connection(url, options, sleep=lambda seconds: time.sleep(min(seconds, 0.02)))
 
 
 def _day(url: str) -> DayTables:

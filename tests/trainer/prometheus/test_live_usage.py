@@ -19,9 +19,10 @@ from tests.servers.bad_proxy import BadProxy, first
 from tests.servers.openmetrics import MetricSeries, write_blocks
 from tests.servers.prometheus import PrometheusServer
 from tests.trainer.prometheus.scrapes import Scrapes
-from trainer.prometheus.connection import Connection, ConnectionOptions
+from trainer.prometheus.connection import Connection
 from trainer.prometheus.live_usage import LiveUsage, NodesNow
 from trainer.prometheus.log_source import LogSource
+from trainer.prometheus.options import ConnectionOptions
 from trainer.prometheus.queries import Queries
 
 AHEAD = 1200
@@ -100,7 +101,7 @@ class Now:
 
 
 def _live(url: str, *, queries: Queries | None = None, patience: float = 0.0, **options: Any) -> LiveUsage:
-    connection = Connection(ConnectionOptions(url, timeout_seconds=10, patience_seconds=patience))
+    connection = Connection(url, ConnectionOptions(timeout=10, patience=patience))
     return LiveUsage(connection, queries or Queries(), window_seconds=300, **options)
 
 

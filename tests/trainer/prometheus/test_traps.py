@@ -15,11 +15,11 @@ from tests.servers.prometheus import PrometheusServer
 from tests.trainer.prometheus.scrapes import DAY, HOUR, MINUTE, Scrapes, frame, of, options_day_end, when
 from tests.trainer.prometheus.trap_series import MIB, trap_series
 from trainer.history.cleaning import Cause
-from trainer.prometheus.connection import Connection, ConnectionOptions
+from trainer.prometheus.connection import Connection
 from trainer.prometheus.day_tables import DayTables
 from trainer.prometheus.log_source import LogSource
+from trainer.prometheus.options import SourceOptions
 from trainer.prometheus.source import PrometheusSource
-from trainer.prometheus.source_options import SourceOptions
 
 Read = Callable[[LogSource], DayTables]
 
@@ -29,7 +29,7 @@ def read(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Read]:
     blocks = tmp_path_factory.mktemp("blocks")
     write_blocks(trap_series(), blocks)
     with PrometheusServer(blocks) as server:
-        connection = Connection(ConnectionOptions(server.url))
+        connection = Connection(server.url)
 
         @cache
         def day(source: LogSource) -> DayTables:
@@ -244,7 +244,7 @@ def test_late_samples_are_there_when_the_day_is_read_again(tmp_path: Path) -> No
     early.pod("shop", "late")
     late.cpu("shop", "late", 1.0)
     with PrometheusServer(tmp_path) as server:
-        source = PrometheusSource(Connection(ConnectionOptions(server.url)))
+        source = PrometheusSource(Connection(server.url))
         server.stop()
         write_blocks(early.series, tmp_path)
         server.start()
