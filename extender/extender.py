@@ -23,7 +23,7 @@ from extender.answers import Filtered, Victims
 from extender.decisions.advice import Advice
 from extender.decisions.decision import shadow_node
 from extender.decisions.recorder import DecisionRecorder
-from extender.options import ExtenderOptions
+from extender.extender_options import ExtenderOptions
 from extender.points import points_of, shortened
 from extender.score_source import LocalScores, ScoreSource
 from forecast.arrays import Bools, Floats, Ints
@@ -127,7 +127,7 @@ class Extender:
     def filter(self, pod: PodInfo, nodes: Sequence[str]) -> Filtered:
         """Which of the nodes pass our filters."""
         filters = self._policies.choose(pod).policy.filters
-        if self.options.is_shadow or not filters:
+        if self.options.answers.shadow or not filters:
             return Filtered(nodes)
         self._settle(_PATIENCE_SECONDS)  # the pod before this one counts
         with self._scorer.reading():
@@ -156,14 +156,14 @@ class Extender:
         known = _known(nodes, scored.unknown_nodes)
         ranking = scored.ranking
         order = self._order(pod, nodes, policy)
-        points = points_of(ranking, known, self.options.score_per_point) + order
-        ranking = ranking + order * self.options.score_per_point
-        named = shortened(points, self.options.longest_reply)
+        points = points_of(ranking, known, self.options.answers.score_per_point) + order
+        ranking = ranking + order * self.options.answers.score_per_point
+        named = shortened(points, self.options.answers.longest_reply)
         reply = dict(zip([nodes[i] for i in named.tolist()], points[named].tolist(), strict=True))
         now = self._stopwatch()
         judged = _Judged(pod, nodes, chosen, scored, ranking, known, points, reply, now - began, is_late=now > due)
         self._put_off.append(judged)  # kube-scheduler waits for the reply, and for nothing of this
-        return {} if self.options.is_shadow else reply
+        return {} if self.options.answers.shadow else reply
 
     def prepare(self, pod: PodInfo, nodes: Sequence[str]) -> None:
         """Score ahead: kube-scheduler is busy with its own scores before it asks for ours."""
@@ -185,7 +185,7 @@ class Extender:
     def preempt(self, pod: PodInfo, victims: Mapping[str, Victims]) -> Mapping[str, Victims]:
         """Nodes with victims where our filters would let the pod in, or might once the victims are gone."""
         candidates = {node: of for node, of in victims.items() if of.pods}
-        if self.options.is_shadow:
+        if self.options.answers.shadow:
             return candidates
         unresolvable = self.filter(pod, list(candidates)).unresolvable
         return {node: of for node, of in candidates.items() if node not in unresolvable}
@@ -242,25 +242,25 @@ class Extender:
                 self._policies.count(advice.policy)
                 with self._scorer.reading():
                     self._believe(advice, judged.pod.uid, bound_to)
-        if best is not None and self.options.charge_seconds > 0 and not judged.is_late:
+        if best is not None and self.options.answers.charge > 0 and not judged.is_late:
             self._charge(judged)
 
     def _charge(self, judged: _Judged) -> None:
         """Reckon with the pod where kube-scheduler will probably bind it."""
         pod, nodes = judged.pod, judged.nodes
-        told: Mapping[str, int] = {} if self.options.is_shadow else judged.reply
+        told: Mapping[str, int] = {} if self.options.answers.shadow else judged.reply
         with self._scorer.reading() as cluster:
             rows = self._rows(nodes)
             there = np.flatnonzero(rows >= 0)
             if not len(there) or pod.uid in cluster.state.seat_of:
                 return
             points = np.fromiter(map(told.get, nodes, repeat(0)), dtype=np.int64, count=len(nodes))
-            choice = expected_choice(pod, self._view, rows[there], points[there], self.options.weight)
+            choice = expected_choice(pod, self._view, rows[there], points[there], self.options.answers.weight)
             node = nodes[int(there[choice])]
-            self._scorer.charge_provisionally(pod, node, self.options.charge_seconds)
+            self._scorer.charge_provisionally(pod, node, self.options.answers.charge)
             if pod.uid in cluster.assumed:
                 self._awaited[pod.uid] = node
-        self._scores.charge(pod, node, self.options.charge_seconds)
+        self._scores.charge(pod, node, self.options.answers.charge)
 
     def _believe(self, advice: Advice, uid: str, node: str) -> None:
         """A shadow goes on as if its advice had been followed: otherwise it would advise the same nodes again."""
@@ -302,7 +302,7 @@ class Extender:
             model_age_seconds=ages[0] if version is not None else None,
             metrics_age_seconds=ages[1],
             seconds=judged.seconds,
-            is_shadow=self.options.is_shadow,
+            is_shadow=self.options.answers.shadow,
             is_late=judged.is_late,
             policy=judged.chosen.policy.name,
             policy_because=judged.chosen.because,

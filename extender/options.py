@@ -1,41 +1,49 @@
-"""What can be set about the extender, apart from where it listens."""
+"""Settings of the extender's answers, in the section `extender`, and of a scorer that runs elsewhere."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from pathlib import Path
 
-from placement.card_types.listed_cards import ListedCards
-from placement.filters.filter import Filter
-from placement.node_rule_options import NodeRuleOptions
-from placement.policies.policy import Policy
-from scorer.policy import ScoringPolicy
+from pydantic import Field
 
-__all__ = ["ExtenderOptions"]
+from forecast.setting_group import Duration, SettingGroup
+
+__all__ = ["AnswerOptions", "RemoteScorerOptions"]
 
 
-@dataclass(frozen=True, slots=True)
-class ExtenderOptions:
-    """
-    filters         : run on /filter, in this order; kube-scheduler has run its own already. These and `cards` are the
-                      settings' policy; others may say otherwise (policies/)
-    cards           : what nodes with cards, and rare ones, are to pods
-    rules           : about nodes
-    score_per_point : see points.py
-    weight          : of the extender in the KubeSchedulerConfiguration, to tell which node will be taken
-    longest_reply   : nodes named in a reply to /prioritize; 0 = all that do not get 0 points
-    charge_seconds  : how long the node expected to be taken is charged for a pod unless its binding is seen
-    is_shadow       : scores are computed and noted, kube-scheduler gets neutral answers
-    """
+class RemoteScorerOptions(SettingGroup):
+    """A scorer that runs elsewhere, instead of the one inside."""
 
-    filters: tuple[Filter, ...] = ()
-    cards: ListedCards = field(default_factory=ListedCards)
-    rules: NodeRuleOptions = field(default_factory=NodeRuleOptions)
-    score_per_point: float = 0.2
-    weight: int = 1
-    longest_reply: int = 500
-    charge_seconds: float = 2.0
-    is_shadow: bool = False
+    url: str | None = None
+    """For instance https://scorer.forecast-scheduler:8080. None: the scorer runs inside; `--scorer`."""
 
-    def policy(self, scoring: ScoringPolicy) -> Policy:
-        """That of the settings: of all pods for which nothing else chooses one."""
-        return Policy(scoring, self.filters, self.cards)
+    token_file: Path | None = None
+    """File with the bearer token it asks for."""
+
+    ca: Path | None = None
+    """PEM file its certificate is checked against. None: the system's."""
+
+    client_cert: Path | None = None
+    """PEM file with the certificate to show it."""
+
+    client_key: Path | None = None
+    """PEM file with its key."""
+
+
+class AnswerOptions(SettingGroup):
+    """What the extender answers."""
+
+    shadow: bool = False
+    """Compute and write down what would have been advised, and answer neutrally; `--shadow`."""
+
+    score_per_point: float = Field(default=0.2, gt=0, le=100)
+    """With the default weights: percent of a node's capacity that one point stands for."""
+
+    weight: int = Field(default=1, ge=1)
+    """Weight of the extender in the KubeSchedulerConfiguration. It tells which node kube-scheduler will take."""
+
+    longest_reply: int = Field(default=500, ge=0)
+    """Nodes named in a reply to /prioritize: the best and the worst; others get 0 points. 0: all that differ from 0."""
+
+    charge: Duration = Field(default=2, ge=0, le=60)
+    """How long the node expected to be taken is charged for a pod whose binding is not seen."""

@@ -36,7 +36,7 @@ class ExpectedPlacing(Placing):
         """choose: None = all pods are placed by the settings' policy."""
         super().__init__(scorer, settings)
         options = extender_options(settings)
-        self._weight, self._choose = options.weight, choose
+        self._weight, self._choose = options.answers.weight, choose
         self._settings_policy = options.policy(scoring_policy(scorer.options))
 
     def now_and_shaped(self, pod: PodInfo, shaped: PodInfo) -> tuple[BestNode, BestNode]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from extender.options import ExtenderOptions
+from extender.extender_options import ExtenderOptions
 from extender.remote_scores import RemoteScorer
 from forecast_scheduler.extender_settings import ExtenderSettings
 from forecast_scheduler.scorer_options import scorer_options
@@ -32,11 +32,7 @@ def extender_options(whole: Settings) -> ExtenderOptions:
         filters=chosen_filters(options),
         cards=card_rule(options),
         rules=extender_rules(whole),
-        score_per_point=settings.score_per_point,
-        weight=settings.weight,
-        longest_reply=settings.longest_reply,
-        charge_seconds=settings.charge,
-        is_shadow=settings.shadow,
+        answers=settings,
     )
 
 
@@ -70,14 +66,6 @@ def policy_defaults(settings: Settings) -> PolicyDefaults:
 
 def remote_scorer(settings: ExtenderSettings) -> RemoteScorer | None:
     """The scorer elsewhere; None = the one inside is asked."""
-    remote = settings.scorer
-    if remote.url is None:
+    if settings.scorer.url is None:
         return None
-    return RemoteScorer(
-        remote.url,
-        token_file=remote.token_file,
-        ca=remote.ca,
-        client_cert=remote.client_cert,
-        client_key=remote.client_key,
-        seconds=settings.deadline,
-    )
+    return RemoteScorer(**dict(settings.scorer), seconds=settings.deadline)

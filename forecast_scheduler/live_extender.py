@@ -20,12 +20,12 @@ from extender.decisions.event import CONTROLLER
 from extender.decisions.events import EventSink
 from extender.decisions.log import DecisionLog, open_decision_log
 from extender.decisions.metrics import DecisionCollector
+from extender.decisions.options import DecisionOptions
 from extender.decisions.recorder import DecisionRecorder
 from extender.extender import Extender
 from extender.remote_scores import RemoteScores
 from forecast.errors import InputError
 from forecast_scheduler.extender_options import extender_options, remote_scorer
-from forecast_scheduler.extender_settings import DecisionSettings
 from forecast_scheduler.live_policies import open_policies
 from forecast_scheduler.live_scorer import Inputs, open_scorer
 from forecast_scheduler.node_rule_care import NodeRuleCare
@@ -100,7 +100,7 @@ def open_extender(settings: Settings, inputs: Inputs) -> Iterator[LiveExtender]:
             stack.callback(job.stop)
         binder = ApiServerBinder(api_client(kubeconfig, connections=_BINDINGS_AT_ONCE)) if ours.bind else None
         collectors: list[Collector] = [
-            DecisionCollector(recorder, log, events, is_shadow=options.is_shadow),
+            DecisionCollector(recorder, log, events, is_shadow=options.answers.shadow),
             ChargeCollector(made[0]),
             EffectCollector(scorer, shaped_pods(scorer)),
             *care.collectors,
@@ -111,7 +111,7 @@ def open_extender(settings: Settings, inputs: Inputs) -> Iterator[LiveExtender]:
 
 
 def _recorder(
-    settings: DecisionSettings, stack: ExitStack, kubeconfig: Path | None, writes_events: bool
+    settings: DecisionOptions, stack: ExitStack, kubeconfig: Path | None, writes_events: bool
 ) -> tuple[DecisionRecorder, DecisionLog | None, EventSink | None]:
     """Whoever is told of decisions, running while the stack is open."""
     log: DecisionLog | None = None

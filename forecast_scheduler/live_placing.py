@@ -83,7 +83,7 @@ class Placing:
         The sum of a node is kube-scheduler's own scores and ten times the weight of the extender for each point.
         """
         with self._scorer.reading() as cluster:
-            view, weight = self._view, self._options.weight
+            view, weight = self._view, self._options.answers.weight
             found = verdict(pod, view, self._filters_of(chosen.policy))
             rows = np.flatnonzero(found.passes)
             names = [view.state.names[row] for row in rows.tolist()]
@@ -92,7 +92,7 @@ class Placing:
                 by_name = self._points(pod, names, chosen.policy)
                 points = np.array([by_name[name] for name in names], dtype=np.int64)
                 told = np.zeros_like(points)
-                named = shortened(points, self._options.longest_reply)
+                named = shortened(points, self._options.answers.longest_reply)
                 told[named] = points[named]
                 parts = [*default_parts(pod, view, rows, PLUGIN_WEIGHTS)]
                 parts.append(ScorePart(OURS, weight, POINT_VALUE * weight * told))
@@ -154,7 +154,7 @@ class Placing:
         rows = np.array([self._view.state.row_of[name] for name in names], dtype=np.int64)
         with self._scorer.reading():
             order = order_points(pod, self._view, rows, policy, self.rules.order_beside(policy.filters))
-        points = points_of(ranking, np.ones(len(names), dtype=bool), self._options.score_per_point) + order
+        points = points_of(ranking, np.ones(len(names), dtype=bool), self._options.answers.score_per_point) + order
         return dict(zip(names, points.tolist(), strict=True))
 
 

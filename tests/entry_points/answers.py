@@ -96,7 +96,7 @@ def by_extender(world: NightCluster) -> Iterator[Ask]:
             with scorer.reading() as tables:
                 rows = np.array([tables.state.row_of[name] for name in kept])
                 points = np.array([points_of.get(name, 0) for name in kept])
-                node = kept[expected_choice(pod, view, rows, points, live.extender.options.weight)]
+                node = kept[expected_choice(pod, view, rows, points, live.extender.options.answers.weight)]
             return Answer(node, _peak(scorer, question, node))
 
     yield answer

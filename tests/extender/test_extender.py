@@ -6,6 +6,7 @@ import math
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,7 +15,8 @@ from extender.answers import Victims
 from extender.decisions.advice import Advice
 from extender.decisions.recorder import DecisionRecorder
 from extender.extender import Extender
-from extender.options import ExtenderOptions
+from extender.extender_options import ExtenderOptions
+from extender.options import AnswerOptions
 from extender.score_source import LocalScores
 from forecast.errors import ForecastError
 from kube.decoding.decoding import Kind
@@ -73,9 +75,15 @@ class AtOnce(Extender):
         return reply
 
 
-def extender_of(tested: LiveScorer, **options: object) -> tuple[Extender, Said]:
+def extender_of(tested: LiveScorer, **options: Any) -> tuple[Extender, Said]:
     said = Said()
-    made = AtOnce(tested.scorer, ExtenderOptions(**options), recorder=said, clock=tested.clock)  # type: ignore[arg-type]
+    answers = AnswerOptions(**{name: options.pop(name) for name in AnswerOptions.model_fields if name in options})
+    made = AtOnce(
+        tested.scorer,
+        ExtenderOptions(**options, answers=answers),
+        recorder=said,  # type: ignore[arg-type]
+        clock=tested.clock,
+    )
     return made, said
 
 
@@ -123,7 +131,7 @@ def test_pods_that_follow_each_other_before_any_binding_is_seen_are_spread() -> 
         made.prioritize(pod_of(0, f"new-{n}"), NODES)
     advised = [str(advice.best) for advice in said.advice]
     assert sorted(advised) == sorted(NODES * 2)
-    without, said = extender_of(LiveScorer(), charge_seconds=0.0)
+    without, said = extender_of(LiveScorer(), charge=0.0)
     for n in range(4):
         without.prioritize(pod_of(0, f"new-{n}"), NODES)
     assert len({advice.best for advice in said.advice}) == 1
@@ -131,7 +139,7 @@ def test_pods_that_follow_each_other_before_any_binding_is_seen_are_spread() -> 
 
 def test_shadow_mode_notes_the_advice_and_answers_neutrally() -> None:
     tested = LiveScorer(pods=LOADED)
-    made, said = extender_of(tested, is_shadow=True, filters=(Rejects(([True] * 4, "no", False)),))
+    made, said = extender_of(tested, shadow=True, filters=(Rejects(([True] * 4, "no", False)),))
     assert made.filter(pod_of(0, "new"), NODES).nodes == NODES
     assert made.prioritize(pod_of(0, "new"), NODES) == {}
     assert said.advice[0].best == "node-3"
@@ -142,7 +150,7 @@ def test_shadow_mode_notes_the_advice_and_answers_neutrally() -> None:
 
 def test_a_shadow_goes_on_from_where_its_advice_would_have_led() -> None:
     tested = LiveScorer(sizes=(4.0, 4.0, 4.0, 4.0))  # a pod is more than a point of them
-    made, said = extender_of(tested, is_shadow=True)
+    made, said = extender_of(tested, shadow=True)
     for n in range(8):
         waiting = pod_of(0, f"new-{n}")
         tested.put(waiting)
@@ -271,8 +279,8 @@ def test_a_score_source_that_fails_is_not_hidden() -> None:
 
 def test_a_reply_can_be_shortened() -> None:
     tested = LiveScorer(pods=LOADED, options=ScorerOptions())
-    whole, _ = extender_of(tested, longest_reply=0, charge_seconds=0.0)
-    short, _ = extender_of(tested, longest_reply=2, charge_seconds=0.0)
+    whole, _ = extender_of(tested, longest_reply=0, charge=0.0)
+    short, _ = extender_of(tested, longest_reply=2, charge=0.0)
     all_points = whole.prioritize(pod_of(0, "new"), NODES)
     few = short.prioritize(pod_of(0, "new"), NODES)
     assert set(few) == {"node-0", "node-3"}
@@ -340,7 +348,9 @@ def test_a_pod_asked_about_again_does_not_count_against_itself() -> None:
 def test_a_binding_seen_before_its_advice_is_believed_by_the_shadow_and_counted_once() -> None:
     tested = LiveScorer(sizes=(4.0, 4.0, 4.0, 4.0), pods=[pod_of(1, "old", "node-0")])
     recorder = DecisionRecorder((), version="1", clock=tested.clock)
-    shadow = Extender(tested.scorer, ExtenderOptions(is_shadow=True), recorder=recorder, clock=tested.clock)
+    shadow = Extender(
+        tested.scorer, ExtenderOptions(answers=AnswerOptions(shadow=True)), recorder=recorder, clock=tested.clock
+    )
     waiting = replace(pod_of(0, "quick"), created=tested.clock.now)
     tested.put(waiting)
     shadow.prioritize(waiting, NODES)

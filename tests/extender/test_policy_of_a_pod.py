@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from extender.answers import Victims
 from extender.extender import Extender
-from extender.options import ExtenderOptions
+from extender.extender_options import ExtenderOptions
 from extender.score_source import LocalScores
 from kube.decoding.decoding import Kind
 from kube.objects.objects import PodInfo

@@ -13,7 +13,8 @@ import numpy as np
 import pytest
 
 from extender.extender import Extender
-from extender.options import ExtenderOptions
+from extender.extender_options import ExtenderOptions
+from extender.options import AnswerOptions
 from extender.remote_scores import RemoteScorer, RemoteScores, ScorerUnavailable
 from forecast.errors import InputError
 from kube.decoding.decoding import Kind
@@ -64,7 +65,7 @@ def scores_body(**changes: Any) -> bytes:
 
 @pytest.mark.parametrize("pod", ASKING.values(), ids=ASKING)
 def test_the_same_points_as_without_http(tested: LiveScorer, remote: RemoteScores, pod: PodInfo) -> None:
-    options = ExtenderOptions(charge_seconds=0)
+    options = ExtenderOptions(answers=AnswerOptions(charge=0))
     # An extender beside a scorer elsewhere knows nodes and pods, and has no model.
     beside = LiveScorer(pods=LOADED, without_model=True)
     near = Extender(tested.scorer, options).prioritize(pod, NODES)
@@ -109,7 +110,7 @@ def test_the_charge_reaches_it_and_ends(tested: LiveScorer, remote: RemoteScores
 
 
 def test_pods_that_follow_each_other_go_to_different_nodes(tested: LiveScorer, remote: RemoteScores) -> None:
-    options = ExtenderOptions(weight=100)
+    options = ExtenderOptions(answers=AnswerOptions(weight=100))
     made = Extender(LiveScorer(pods=LOADED, without_model=True).scorer, options, scores=remote)
     best = []
     for number in range(12):

@@ -1,0 +1,28 @@
+"""Settings of the decision log and of events: `extender.decisions`."""
+
+from __future__ import annotations
+
+from pydantic import Field
+
+from forecast.setting_group import SettingGroup
+
+__all__ = ["DecisionOptions"]
+
+
+class DecisionOptions(SettingGroup):
+    """What is written down of each decision (docs/shadow.md)."""
+
+    log: str | None = None
+    """File of JSON lines, - for standard output. None: no log; `--decisions`."""
+
+    max_bytes: int = Field(default=100 * 2**20, ge=0)
+    """The file is rotated at this size. 0: never."""
+
+    keep: int = Field(default=5, ge=0)
+    """Rotated files kept."""
+
+    events: bool = True
+    """Write an event for the pod; never in shadow mode."""
+
+    events_per_second: float = Field(default=5.0, gt=0)
+    """More decisions than this get no event."""

@@ -1,0 +1,34 @@
+"""What the extender goes by: the settings' policy, rules about nodes, and what it answers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from extender.options import AnswerOptions
+from placement.card_types.listed_cards import ListedCards
+from placement.filters.filter import Filter
+from placement.node_rule_options import NodeRuleOptions
+from placement.policies.policy import Policy
+from scorer.policy import ScoringPolicy
+
+__all__ = ["ExtenderOptions"]
+
+
+@dataclass(frozen=True, slots=True)
+class ExtenderOptions:
+    """
+    filters : run on /filter, in this order; kube-scheduler has run its own already. These and `cards` are the settings'
+              policy; others may say otherwise (policies/)
+    cards   : what nodes with cards, and rare ones, are to pods
+    rules   : about nodes
+    answers : see points.py for the points
+    """
+
+    filters: tuple[Filter, ...] = ()
+    cards: ListedCards = field(default_factory=ListedCards)
+    rules: NodeRuleOptions = field(default_factory=NodeRuleOptions)
+    answers: AnswerOptions = field(default_factory=AnswerOptions)
+
+    def policy(self, scoring: ScoringPolicy) -> Policy:
+        """That of the settings: of all pods for which nothing else chooses one."""
+        return Policy(scoring, self.filters, self.cards)
