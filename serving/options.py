@@ -25,8 +25,8 @@ class ServerOptions(SettingGroup):
     """Where /healthz is answered as well, without TLS or tokens, by a thread of its own. None: on `port` only."""
 
     tls_cert: Path | None = None
-    """PEM file with the server's certificate, if needed with its key; read again when it changes. None: plain HTTP;
-    `--tls-cert`."""
+    """PEM file with the server's certificate, if needed with its key; read again when it changes. TLS 1.2 or later.
+    None: plain HTTP; `--tls-cert`."""
 
     tls_key: Path | None = None
     """PEM file with its key; `--tls-key`."""
@@ -59,8 +59,8 @@ class ServingOptions(ServerOptions):
     group: ClassVar[str] = "scorer"
 
     token_files: tuple[Path, ...] = ()
-    """Files of bearer tokens, one per line; read again when they change. Empty: no token is asked for;
-    `--token-file`."""
+    """Files of bearer tokens, one per line. Every line is valid, so that tokens can be rotated; read again when they
+    change. Empty: no token is asked for; `--token-file`."""
 
     kubernetes_auth: bool = False
     """Admit clients with a token of the cluster that RBAC allows verb and path (docs/security.md)."""
@@ -79,8 +79,9 @@ class ServingOptions(ServerOptions):
     localhost only (docs/security.md)."""
 
     max_body_bytes: int = Field(default=3 * 2**20, gt=0)
-    """Size of a request: 50,000 node names of 60 characters are 3 MB. All bodies together get 8 times as much
-    memory."""
+    """Size of a request, counted while reading, whether or not a length is announced. 50,000 node names of 60
+    characters are 3 MB. All bodies together get 8 times as much memory, those of one address 4 times."""
 
     max_concurrent: int = Field(default=256, gt=0)
-    """Requests at work at once; more are turned away with 503 rather than queued past their deadline."""
+    """Requests at work at once; more are turned away with 503 rather than queued past their deadline. Probes are always
+    answered."""

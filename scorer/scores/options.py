@@ -74,7 +74,8 @@ class ScoreParameters(SettingGroup):
     requested_to_capacity_ratio, spread_or_stack. kube-scheduler's default."""
 
     balance_weights: Mapping[str, Weight] = Field(default_factory=lambda: {"cpu": 1.0, "memory": 1.0})
-    """By Kubernetes resource, of balance and balanced_allocation, for instance {nvidia.com/gpu: 3}."""
+    """By Kubernetes resource, of balance and balanced_allocation. kube-scheduler allows 1 only; here {nvidia.com/gpu:
+    3} is possible."""
 
     # Memory as in the objective of docs/placement.md: a node at 85 % memory serves as well as one at 50 %.
     usage_weights: Mapping[str, Weight] = Field(
@@ -83,7 +84,7 @@ class ScoreParameters(SettingGroup):
     """By resource, of most_available: 0 leaves a resource out, other weights enter its mean only."""
 
     shape: Annotated[tuple[ShapePoint, ...], BeforeValidator(_points)] = BIN_PACKING
-    """Of requested_to_capacity_ratio: utilization in percent, rising -> score 0 to 10."""
+    """Of requested_to_capacity_ratio: utilization in percent, rising -> score 0 to 10. The default stacks."""
 
     water_levels: WaterLevels = WaterLevels()
 

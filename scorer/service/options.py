@@ -16,7 +16,7 @@ class ServiceOptions(ServingOptions):
     """Who may ask, how much at a time, and which metrics are exported."""
 
     deadline: Duration = Field(default=10, gt=0)
-    """A request is answered by then, if only with 503."""
+    """Time for the body of a request to arrive, and again for the answer. It is answered by then, if only with 503."""
 
     max_nodes: int = Field(default=50_000, gt=0)
     """Node names in one request."""
