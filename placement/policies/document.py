@@ -11,6 +11,7 @@ from typing import Annotated, Any, Final, Literal, TypeVar
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
 from forecast.durations import duration_seconds
+from forecast.setting_group import Off
 from kube.objects.qualified_names import is_label_value, is_qualified_name
 from placement.policies.document_errors import first_mistake
 from placement.policies.mistakes import DocumentMistake
@@ -71,11 +72,6 @@ def _seconds(value: Any) -> Any:
     return seconds
 
 
-def _off(value: Any) -> Any:
-    """YAML 1.1 reads `off`, unquoted, as the truth value false."""
-    return "off" if value is False else value
-
-
 def _or_empty(value: Any) -> Any:
     """`batch:` with nothing behind it is null to YAML."""
     return {} if value is None else value
@@ -125,8 +121,8 @@ class SelectorSpec(_Part):
 class CardsSpec(_Part):
     """As node_rules.cards of the settings; which types are rare is a matter of the cluster."""
 
-    protection: Annotated[Literal["off", "soft", "hard"], BeforeValidator(_off)] | None = None
-    without_cards: Annotated[Literal["off", "soft", "hard"], BeforeValidator(_off)] | None = None
+    protection: Annotated[Literal["off", "soft", "hard"], Off] | None = None
+    without_cards: Annotated[Literal["off", "soft", "hard"], Off] | None = None
 
 
 class ScoresSpec(_Part):
