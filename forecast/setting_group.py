@@ -23,6 +23,7 @@ class SettingGroup(BaseModel):
     model_config = ConfigDict(
         frozen=True,
         extra="forbid",
+        defer_build=True,  # `--help` needs the classes, not their validators: 0.1 s
         use_attribute_docstrings=True,
         allow_inf_nan=False,
         # What was given may be a secret under a wrong name, and a traceback shows the error.

@@ -36,5 +36,5 @@ class ExtenderSettings(ServiceOptions, AnswerOptions):
     highest_peaks: dict[str, Share] = Field(default_factory=dict)
     """By resource: share of capacity that a node's predicted peak must not pass, for instance {cpu: 0.9}."""
 
-    scorer: RemoteScorerOptions = RemoteScorerOptions()
-    decisions: DecisionOptions = DecisionOptions()
+    scorer: RemoteScorerOptions = Field(default_factory=RemoteScorerOptions)
+    decisions: DecisionOptions = Field(default_factory=DecisionOptions)

@@ -72,13 +72,13 @@ class ScheduleSettings(ServingOptions, QueueOptions, FairOptions):
     highest_peaks: dict[str, Share] = Field(default_factory=dict)
     """By resource: share of capacity that a node's predicted peak must not pass, for instance {cpu: 0.9}."""
 
-    gangs: GangOptions = GangOptions()
-    preemption: PreemptionOptions = PreemptionOptions()
-    lease: LeaseOptions = LeaseOptions()
-    colocation: GapOptions = GapOptions()
-    repair: RepairOptions = RepairOptions()
-    job: JobOptions = JobOptions()
-    gpu: GpuOptions = GpuOptions()
+    gangs: GangOptions = Field(default_factory=GangOptions)
+    preemption: PreemptionOptions = Field(default_factory=PreemptionOptions)
+    lease: LeaseOptions = Field(default_factory=LeaseOptions)
+    colocation: GapOptions = Field(default_factory=GapOptions)
+    repair: RepairOptions = Field(default_factory=RepairOptions)
+    job: JobOptions = Field(default_factory=JobOptions)
+    gpu: GpuOptions = Field(default_factory=GpuOptions)
 
     @property
     def scheduler_names(self) -> dict[str, str]:

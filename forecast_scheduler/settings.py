@@ -90,16 +90,16 @@ class Settings(SettingGroup):
     """Country whose public holidays have a profile of their own: ISO code, if needed with a subdivision (DE, DE-BY).
     None: what history.json says, else none."""
 
-    models: ModelsSettings = ModelsSettings()
-    prometheus: PrometheusOptions = PrometheusOptions()
-    train: TrainSettings = TrainSettings()
-    replay: ReplaySettings = ReplaySettings()
-    scorer: ScorerSettings = ScorerSettings()
-    extender: ExtenderSettings = ExtenderSettings()
-    schedule: ScheduleSettings = ScheduleSettings()
-    node_rules: NodeRuleOptions = NodeRuleOptions()
-    policies: PolicySettings = PolicySettings()
-    webhook: WebhookOptions = WebhookOptions()
+    models: ModelsSettings = Field(default_factory=ModelsSettings)
+    prometheus: PrometheusOptions = Field(default_factory=PrometheusOptions)
+    train: TrainSettings = Field(default_factory=TrainSettings)
+    replay: ReplaySettings = Field(default_factory=ReplaySettings)
+    scorer: ScorerSettings = Field(default_factory=ScorerSettings)
+    extender: ExtenderSettings = Field(default_factory=ExtenderSettings)
+    schedule: ScheduleSettings = Field(default_factory=ScheduleSettings)
+    node_rules: NodeRuleOptions = Field(default_factory=NodeRuleOptions)
+    policies: PolicySettings = Field(default_factory=PolicySettings)
+    webhook: WebhookOptions = Field(default_factory=WebhookOptions)
 
 
 def load_settings(config: Path | None, environment: Mapping[str, str]) -> Settings:

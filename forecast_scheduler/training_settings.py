@@ -15,7 +15,7 @@ __all__ = ["TrainSettings"]
 class TrainSettings(SettingGroup):
     """How `train` runs and whom it tells."""
 
-    gate: GateLimits = GateLimits()
+    gate: GateLimits = Field(default_factory=GateLimits)
 
     keep_days: int = Field(default=100, ge=7)
     """Days kept in our own history. A fit looks at 91."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Self
 
-from pydantic import model_validator
+from pydantic import Field, model_validator
 
 from forecast.setting_group import SettingGroup, check_names
 from placement.card_types.options import CardOptions
@@ -18,12 +18,12 @@ __all__ = ["NodeRuleOptions"]
 class NodeRuleOptions(SettingGroup):
     """Which nodes pods may go to and which come first, whatever places them (docs/node-rules.md)."""
 
-    devices: DeviceOptions = DeviceOptions()
-    cards: CardOptions = CardOptions()
+    devices: DeviceOptions = Field(default_factory=DeviceOptions)
+    cards: CardOptions = Field(default_factory=CardOptions)
     machine_groups: tuple[Group, ...] = ()
     """Machine groups with owners (docs/machine-groups.md)."""
 
-    topology: TopologyOptions = TopologyOptions()
+    topology: TopologyOptions = Field(default_factory=TopologyOptions)
 
     @model_validator(mode="after")
     def _groups_with_names(self) -> Self:

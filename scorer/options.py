@@ -49,8 +49,8 @@ class ScoringOptions(SettingGroup):
     default_run: Duration = Field(default=600, ge=1, le=366 * 86_400)
     """How long a pod of a job runs of which nothing is known, in all commands (docs/jobs.md)."""
 
-    scores: ScoreOptions = ScoreOptions()
-    ladder: Ladder = Ladder()
+    scores: ScoreOptions = Field(default_factory=ScoreOptions)
+    ladder: Ladder = Field(default_factory=Ladder)
 
 
 class ScorerOptions(ScoringOptions):

@@ -70,7 +70,7 @@ FORBIDDEN_IN_FORECAST = {
     "uvicorn",
 }
 
-SLOW_LIBRARIES = ("sklearn", "statsmodels", "plotly", "pandas", "scipy", "pyarrow", "holidays", "fsspec")
+SLOW_LIBRARIES = ("numpy", "sklearn", "statsmodels", "plotly", "pandas", "scipy", "pyarrow", "holidays", "fsspec")
 
 
 def imports_of(source: str) -> Iterator[tuple[int, str]]:

@@ -43,7 +43,7 @@ class WebhookOptions(ServingOptions):
     statuses: bool = True
     """Write the statuses of templates and bindings, and watch pods for the figures in them."""
 
-    certificates: CertificateOptions = CertificateOptions()
+    certificates: CertificateOptions = Field(default_factory=CertificateOptions)
 
     @field_validator("kubeconfig")
     @classmethod

@@ -30,7 +30,7 @@ class BackoffOptions(SettingGroup):
 class QueueOptions(SettingGroup):
     """How long pods wait in the parts of the queue."""
 
-    backoff: BackoffOptions = BackoffOptions()
+    backoff: BackoffOptions = Field(default_factory=BackoffOptions)
 
     unschedulable_flush: Duration = Field(default=300, gt=0)
     """A pod that no event has woken for this time is tried again."""

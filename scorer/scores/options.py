@@ -86,7 +86,7 @@ class ScoreParameters(SettingGroup):
     shape: Annotated[tuple[ShapePoint, ...], BeforeValidator(_points)] = BIN_PACKING
     """Of requested_to_capacity_ratio: utilization in percent, rising -> score 0 to 10. The default stacks."""
 
-    water_levels: WaterLevels = WaterLevels()
+    water_levels: WaterLevels = Field(default_factory=WaterLevels)
 
     @field_validator("request_weights", "balance_weights", "usage_weights")
     @classmethod

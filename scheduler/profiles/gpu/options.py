@@ -28,8 +28,8 @@ class GpuOptions(SettingGroup):
     slack: float = Field(default=1, ge=0)
     """Nodes that differ by at most this are equally good: thousandths of a card, or points of balance."""
 
-    mix: MixOptions = MixOptions()
-    balance: BalanceWeights = BalanceWeights()
-    dra: DraOptions = DraOptions()
-    idle_cpu: IdleCpuOptions = IdleCpuOptions()
-    tide: TideOptions = TideOptions()
+    mix: MixOptions = Field(default_factory=MixOptions)
+    balance: BalanceWeights = Field(default_factory=BalanceWeights)
+    dra: DraOptions = Field(default_factory=DraOptions)
+    idle_cpu: IdleCpuOptions = Field(default_factory=IdleCpuOptions)
+    tide: TideOptions = Field(default_factory=TideOptions)

@@ -22,6 +22,6 @@ class JobOptions(SettingGroup):
     """Share of a node's capacity that its predicted load stays below while a job runs there, if other nodes allow
     it."""
 
-    serverless: ServerlessOptions = ServerlessOptions()
-    valley: ValleyOptions = ValleyOptions()
-    storm: StormOptions = StormOptions()
+    serverless: ServerlessOptions = Field(default_factory=ServerlessOptions)
+    valley: ValleyOptions = Field(default_factory=ValleyOptions)
+    storm: StormOptions = Field(default_factory=StormOptions)
