@@ -64,8 +64,8 @@ def kill_at_random(directory: str) -> None:
     while (at < 40 or len(values) < 10) and at < 500:
         child = os.fork()
         if child == 0:
-            for value in range(100_000):
-                registry_of(directory).publish(artefact_of(at * 100_000 + value + 1, n_services=50))
+            for value in range(1_000):  # all values stay below 2**24, up to which float32 holds every integer
+                registry_of(directory).publish(artefact_of(at * 1_000 + value + 1, n_services=50))
         time.sleep(rng.uniform(0.0, 4 * usual_seconds))
         os.kill(child, signal.SIGKILL)
         os.waitpid(child, 0)
