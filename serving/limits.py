@@ -21,12 +21,12 @@ from serving.errors import ErrorAnswer, error_response
 from serving.open_paths import OPEN_PATHS
 from serving.quiet_log import QuietLog
 
-__all__ = ["BodyLimit", "Busy", "Deadline", "Guard"]
+__all__ = ["BodyLimit", "Busy", "Deadline", "Guard", "Observe"]
 
 logger = logging.getLogger(__name__)
 
 _SHOWN = 200
-"""Characters of a path in the log: a client may send 512 KiB."""
+"""Characters of a path in the log: a client may send 48 KiB (connections.py)."""
 _HANG_UP = {"Connection": "close"}
 
 Observe = Callable[[str, str, int, float], None]

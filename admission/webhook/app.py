@@ -13,13 +13,11 @@ from admission.webhook.metrics import WebhookMetrics
 from admission.webhook.openapi import describe
 from admission.webhook.options import WebhookOptions
 from admission.webhook.state import InEffect, WebhookService, error_response
-from serving.body_budget import BodyBudget
 from serving.documents import bare_app, serve_document
 from serving.errors import add_error_handlers
-from serving.hosts import ANY_HOST, HostCheck, Hosts
+from serving.hosts import ANY_HOST, Hosts
 from serving.kubernetes_access import KubernetesAccess
-from serving.limits import BodyLimit, Busy, Guard
-from serving.security import SecurityHeaders, add_authentication
+from serving.middleware import add_middleware
 
 __all__ = ["create_app"]
 
@@ -48,23 +46,16 @@ def create_app(
     app.include_router(routes.router)
     add_error_handlers(app, error_response)
 
-    # Starlette runs what was added last first: read this from the bottom up. There is no deadline: the API server has
-    # one of its own (timeoutSeconds), and a review waits for nobody.
-    budget = BodyBudget(options.max_body_bytes)
-    app.add_middleware(
-        BodyLimit,
-        max_bytes=options.max_body_bytes,
-        seconds=options.receive_timeout,
-        budget=budget,
+    # There is no deadline: the API server has one of its own (timeoutSeconds), and a review waits for no one.
+    with_tokens = add_middleware(
+        app,
+        options,
+        receive_seconds=options.receive_timeout,
+        hosts=hosts,
+        access=access,
+        observe=metrics.observe_request,
         answer=error_response,
     )
-    app.add_middleware(Busy, max_concurrent=options.max_concurrent, budget=budget, answer=error_response)
-    with_tokens = add_authentication(
-        app, options.token_files, access, metrics_open=options.metrics_open, answer=error_response
-    )
-    app.add_middleware(HostCheck, hosts=hosts, answer=error_response)
-    app.add_middleware(Guard, observe=metrics.observe_request, answer=error_response)
-    app.add_middleware(SecurityHeaders)
 
     serve_document(app, lambda: describe(app, with_tokens=with_tokens))
     return app

@@ -16,13 +16,11 @@ from extender.service.state import Service, error_response
 from extender.service.workers import Workers
 from kube.binding.binder import Binder
 from scorer.answers import ScorerApi
-from serving.body_budget import BodyBudget
 from serving.documents import bare_app, serve_document
 from serving.errors import add_error_handlers
-from serving.hosts import ANY_HOST, HostCheck, Hosts
+from serving.hosts import ANY_HOST, Hosts
 from serving.kubernetes_access import KubernetesAccess
-from serving.limits import BodyLimit, Busy, Guard
-from serving.security import SecurityHeaders, add_authentication
+from serving.middleware import add_middleware
 
 __all__ = ["create_app"]
 
@@ -64,23 +62,16 @@ def create_app(
         app.include_router(router)
     add_error_handlers(app, error_response)
 
-    # Starlette runs what was added last first: read this from the bottom up. The deadline is the routes' matter: it
-    # counts from the moment the body is there, and ends with an answer rather than an error.
-    budget = BodyBudget(options.max_body_bytes)
-    app.add_middleware(
-        BodyLimit,
-        max_bytes=options.max_body_bytes,
-        seconds=options.receive_timeout,
-        budget=budget,
+    # The routes keep the deadline: it counts from the moment the body is there, and ends with an answer, not an error.
+    with_tokens = add_middleware(
+        app,
+        options,
+        receive_seconds=options.receive_timeout,
+        hosts=hosts,
+        access=access,
+        observe=metrics.observe_request,
         answer=error_response,
     )
-    app.add_middleware(Busy, max_concurrent=options.max_concurrent, budget=budget, answer=error_response)
-    with_tokens = add_authentication(
-        app, options.token_files, access, metrics_open=options.metrics_open, answer=error_response
-    )
-    app.add_middleware(HostCheck, hosts=hosts, answer=error_response)
-    app.add_middleware(Guard, observe=metrics.observe_request, answer=error_response)
-    app.add_middleware(SecurityHeaders)
 
     serve_document(app, lambda: describe(app, with_tokens=with_tokens))
     return app

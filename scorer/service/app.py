@@ -15,13 +15,12 @@ from scorer.service.options import ServiceOptions
 from scorer.service.routes import forecasts, report, scores, state
 from scorer.service.routes.page import page_router
 from scorer.service.state import Service
-from serving.body_budget import BodyBudget
 from serving.documents import bare_app, serve_document
 from serving.errors import add_error_handlers
-from serving.hosts import ANY_HOST, HostCheck, Hosts
+from serving.hosts import ANY_HOST, Hosts
 from serving.kubernetes_access import KubernetesAccess
-from serving.limits import BodyLimit, Busy, Deadline, Guard
-from serving.security import SecurityHeaders, add_authentication
+from serving.limits import Deadline
+from serving.middleware import add_middleware
 
 __all__ = ["assembled", "create_app"]
 
@@ -73,15 +72,10 @@ def assembled(
         app.include_router(router)
     add_error_handlers(app)
 
-    # Starlette runs what was added last first: read this from the bottom up.
-    app.add_middleware(Deadline, seconds=options.deadline)
-    budget = BodyBudget(options.max_body_bytes)
-    app.add_middleware(BodyLimit, max_bytes=options.max_body_bytes, seconds=options.deadline, budget=budget)
-    app.add_middleware(Busy, max_concurrent=options.max_concurrent, budget=budget)
-    with_tokens = add_authentication(app, options.token_files, access, metrics_open=options.metrics_open)
-    app.add_middleware(HostCheck, hosts=hosts)
-    app.add_middleware(Guard, observe=metrics.observe_request)
-    app.add_middleware(SecurityHeaders)
+    app.add_middleware(Deadline, seconds=options.deadline)  # innermost: it counts from the moment the body is there
+    with_tokens = add_middleware(
+        app, options, receive_seconds=options.deadline, hosts=hosts, access=access, observe=metrics.observe_request
+    )
 
     serve_document(app, lambda: describe(app, with_tokens=with_tokens))
     return app
