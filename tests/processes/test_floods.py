@@ -4,7 +4,8 @@ answers probes and honest clients meanwhile, and has its memory back afterwards.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import chain
 from pathlib import Path
@@ -27,6 +28,10 @@ LARGEST = {"scorer": 3 * MIB, "extender": 4 * MIB, "schedule": 3 * MIB, "webhook
 ATTACKS = ("many_headers", "full_buffers", "handshakes", "values_60", "short_chunks", "pipelined", "garbage")
 MOST_LOG = 5_000
 """Bytes during one attack: a line of each kind."""
+ANSWERS = 5
+"""More of them each flood lets an honest client have."""
+MOST_SECONDS = 60.0
+"""A flood lasts at most so long until they are there."""
 
 
 @pytest.fixture
@@ -83,6 +88,14 @@ def _large(part: str, pod: Mapping[str, Any], size: int) -> bytes:
     return body.encode().ljust(size)
 
 
+def _until_answered(watch: Watch, attacked: Callable[[], object]) -> None:
+    """Attack, again and again until an honest client has its answers: a busy machine takes more than 3 s."""
+    ends = time.monotonic() + MOST_SECONDS
+    attacked()
+    while watch.answers <= ANSWERS and time.monotonic() < ends:
+        attacked()
+
+
 def _holds(service: ScorerProcess, part: str, watches: Sequence[Watch]) -> None:
     assert max(watch.highest for watch in watches) < memory_limit(part), [watch.highest // MIB for watch in watches]
     # Of all floods together: one alone has fewer than 100 probes, of which a busy machine delays one.
@@ -90,7 +103,7 @@ def _holds(service: ScorerProcess, part: str, watches: Sequence[Watch]) -> None:
     assert probed[int(len(probed) * 0.99)] < 0.5, probed[-10:]
     wrong = [one for watch in watches for one in watch.wrong]
     assert not wrong, (len(wrong), wrong[:3])
-    assert sum(watch.answers for watch in watches) > 5 * len(watches)
+    assert all(watch.answers > ANSWERS for watch in watches), [watch.answers for watch in watches]
     assert "Traceback" not in service.log, service.log.partition("Traceback")[2][:4000]
 
 
@@ -107,9 +120,9 @@ def test_bodies_that_stop_before_their_end_and_floods_of_whole_ones(
     expected = service.post(path, question)
     before = rss(service)
     with Watch(service, probes, path, question) as slow:
-        flood(service.url, path, large, clients=200, unsent=1, seconds=3)
+        _until_answered(slow, lambda: flood(service.url, path, large, clients=200, unsent=1, seconds=3))
     with Watch(service, probes, path, question) as whole:
-        flood(service.url, path, large, clients=60, unsent=0, seconds=3)
+        _until_answered(whole, lambda: flood(service.url, path, large, clients=60, unsent=0, seconds=3))
     print(
         f"{part}: {before / MIB:.0f} MiB, 200 slow {slow.highest / MIB:.0f} p99 {slow.p99:.2f} s, "
         f"60 whole {whole.highest / MIB:.0f} p99 {whole.p99:.2f} s max {max(whole.slow):.2f}"
@@ -134,7 +147,7 @@ def test_floods_of_connections_headers_and_values(
     for name in ATTACKS:
         logged = len(service.log)
         with Watch(service, probes, path, question) as watch:
-            attack(name, target, 3)
+            _until_answered(watch, lambda name=name: attack(name, target, 3))  # type: ignore[misc]
         print(f"{part}, {name}: {before / MIB:.0f} MiB, {watch.highest / MIB:.0f} p99 {watch.p99:.2f} s")
         watches.append(watch)
         assert len(service.log) - logged < MOST_LOG, service.log[logged:][:3000]
