@@ -46,7 +46,7 @@ _READY_SECONDS: Final = 120.0
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A service and what its claims are multiplied by; unknown: resources whose capacity nobody configured."""
+    """A service and what its claims are multiplied by; unknown: resources without a configured capacity."""
 
     service: str
     factors: Mapping[int, float]
@@ -128,7 +128,7 @@ def _measure(case: Case, *, honest: bool) -> Outcome:
 
 
 def _written(out: Path, case: Case, *, honest: bool) -> Path:
-    """The sample without capacities that nobody configured; honest: with the claims as they are."""
+    """The sample without the capacities of `case.unknown`; honest: with the claims as they are."""
     shutil.copytree(SAMPLE, out)
     capacity = pd.read_parquet(out / "capacity.parquet")
     capacity[[RESOURCES[r].column for r in case.unknown]] = np.nan

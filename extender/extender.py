@@ -248,13 +248,13 @@ class Extender:
     def _charge(self, judged: _Judged) -> None:
         """Reckon with the pod where kube-scheduler will probably bind it."""
         pod, nodes = judged.pod, judged.nodes
-        told: Mapping[str, int] = {} if self.options.answers.shadow else judged.reply
+        points_of: Mapping[str, int] = {} if self.options.answers.shadow else judged.reply
         with self._scorer.reading() as cluster:
             rows = self._rows(nodes)
             there = np.flatnonzero(rows >= 0)
             if not len(there) or pod.uid in cluster.state.seat_of:
                 return
-            points = np.fromiter(map(told.get, nodes, repeat(0)), dtype=np.int64, count=len(nodes))
+            points = np.fromiter(map(points_of.get, nodes, repeat(0)), dtype=np.int64, count=len(nodes))
             choice = expected_choice(pod, self._view, rows[there], points[there], self.options.answers.weight)
             node = nodes[int(there[choice])]
             self._scorer.charge_provisionally(pod, node, self.options.answers.charge)

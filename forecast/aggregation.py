@@ -174,7 +174,7 @@ class HistoryBuilder:
         """Half hours of nodes whose pods were cut have no sum of pods, and tell nothing about what is beside it.
 
         Not those of services without any measured pod in the days that the regression looks at: it learns what their
-        pods use from these very half hours, as of any service that nobody measures.
+        pods use from these very half hours, as it does for a service without measurements.
         """
         recent = self._usage[:, :, -WINDOW_DAYS:]
         measured: Bools = np.any(np.isfinite(recent), axis=(2, 3))  # (n_services, n_resources)

@@ -149,7 +149,7 @@ class LocalStore(ObjectStore):
         with _translated(str(self._root)):
             for pattern in (f"{TEMPORARY}*", f"*/{TEMPORARY}*"):
                 for path in self._root.glob(pattern):
-                    with suppress(OSError):  # gone already, or another user's: it harms nobody
+                    with suppress(OSError):  # gone already, or another user's: a file that stays does no harm
                         if path.stat().st_mtime < older_than:
                             path.unlink()
 

@@ -45,8 +45,8 @@ from scheduler.gangs.status_writer import GroupStatusWriter
 from scheduler.leader_election.lease import Lease
 from scheduler.metrics import SchedulingGauges, SchedulingMetrics
 from scheduler.overcommit.eviction import api_server_evict
+from scheduler.overcommit.overcommit_events import CONTROLLER
 from scheduler.overcommit.sharing import NodeSharing
-from scheduler.overcommit.told import CONTROLLER
 from scheduler.profiles.gpu.profile import GPU
 from scheduler.queue.queued import WaitingPod
 from scheduler.reporting.logged_reports import LoggedReports

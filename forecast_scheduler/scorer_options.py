@@ -1,4 +1,4 @@
-"""What the scorer is told, from several sections of the settings."""
+"""Options of the scorer, from several sections of the settings."""
 
 from __future__ import annotations
 

@@ -45,7 +45,7 @@ _BOUNDS: Final = {
 
 
 def settings_page() -> str:
-    """The whole page."""
+    """Return docs/settings.md as its text is by the classes now."""
     return "\n".join([_HEAD, *_section(Settings, "")])
 
 

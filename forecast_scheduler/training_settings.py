@@ -1,4 +1,4 @@
-"""Settings of the nightly run: when a model may be published, and who is told."""
+"""Settings of the nightly run: when a model may be published, and where its figures go."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["TrainSettings"]
 
 
 class TrainSettings(SettingGroup):
-    """How `train` runs and whom it tells."""
+    """How `train` runs, and where its figures go."""
 
     gate: GateLimits = Field(default_factory=GateLimits)
 

@@ -185,11 +185,11 @@ def limited_protocol(header_seconds: float, unread_seconds: float, connections: 
 
 
 def _nothing() -> None:
-    """An answer is complete that nobody waits for."""
+    """Replace `on_response` of a request whose connection is gone."""
 
 
 class _TooMuch(Exception):
-    """Of one client."""
+    """A client has sent more headers, or more requests ahead, than it may."""
 
 
 class _OneByOne(FlowControl):

@@ -1,4 +1,4 @@
-"""What binding a pod is, whoever does it: kube.binding.binding.ApiServerBinder does."""
+"""The interface for binding a pod, its request and its error; kube.binding.binding.ApiServerBinder implements it."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ class Borrow(Enum):
 class GroupOwner(SettingGroup):
     """Pods of one of the namespaces that have all of the labels. At least one of both is given.
 
-    Whoever may create pods chooses their labels: namespaces keep people apart, labels only keep order among them.
+    A user who may create pods chooses their labels: namespaces keep people apart, labels only keep order among them.
     """
 
     namespaces: tuple[str, ...] = ()

@@ -93,7 +93,7 @@ class Provider(SettingGroup):
 
 
 class ServerlessOptions(SettingGroup):
-    """Virtual nodes (docs/serverless.md)."""
+    """Which pods go to virtual nodes, and how much of each provider they may use (docs/serverless.md)."""
 
     first: First = First.SERVERLESS
     """Nodes that come first; the others take what is left over. never: virtual nodes are not used at all."""

@@ -1,4 +1,4 @@
-"""What is told of overcommits: events on nodes, which `kubectl describe node` shows, and on pods that had to go."""
+"""Events about overcommits: on nodes, which `kubectl describe node` shows, and on pods that were evicted for them."""
 
 from __future__ import annotations
 

@@ -16,9 +16,9 @@ from placement.index.node_labels import NodeLabels
 from scheduler.overcommit.eviction import Evict
 from scheduler.overcommit.metrics import SharingCollector
 from scheduler.overcommit.overcommit import Overcommit
+from scheduler.overcommit.overcommit_events import event_of_overcommit, event_of_repair
 from scheduler.overcommit.relieving import RepairNews
 from scheduler.overcommit.repairing import OvercommitRepair
-from scheduler.overcommit.told import event_of_overcommit, event_of_repair
 from scheduler.overcommit.watch import OvercommitWatch, Tables
 from scorer.every import Every
 

@@ -52,7 +52,7 @@ nodes. $assumed</p>
 
 
 def html_report(replay: Replay, history: History) -> str:
-    """The whole page."""
+    """Return one HTML page with the plots of a replay; it needs no other file."""
     window = replay.window
     at = f"{window.first_slot // 2:02d}:{window.first_slot % 2 * 30:02d}"
     body = _BODY.substitute(

@@ -13,7 +13,7 @@ from serving.threads import in_thread
 
 
 class Body:
-    """Of a request."""
+    """Stands for the body of a request: the test looks whether it is freed."""
 
 
 def test_work_runs_beside_the_event_loop() -> None:

@@ -40,7 +40,7 @@ class ConnectionOptions(SettingGroup):
     """Our own certificate, if the server asks for one."""
 
     key_file: Path | None = None
-    """Its key."""
+    """PEM file with the key of cert_file. None: the key is in cert_file."""
 
     insecure: bool = False
     """Do not check the server's certificate."""

@@ -10,9 +10,9 @@ from kube.objects.objects import PodInfo
 from scheduler.overcommit.eviction import Evicted, Eviction
 from scheduler.overcommit.metrics import SharingCollector
 from scheduler.overcommit.overcommit import Cause
+from scheduler.overcommit.overcommit_events import event_of_overcommit, event_of_repair
 from scheduler.overcommit.relieving import RepairNews
 from scheduler.overcommit.repairing import OvercommitRepair
-from scheduler.overcommit.told import event_of_overcommit, event_of_repair
 from tests.scheduler.overcommit.nodes import OURS, Scene, node, pod
 
 REFUSED = Eviction(Evicted.REFUSED, "The disruption budget b needs 2 healthy pods")

@@ -10,7 +10,7 @@ __all__ = ["DraOptions"]
 
 
 class DraOptions(SettingGroup):
-    """ResourceClaims (docs/dra.md)."""
+    """How long the search for devices of ResourceClaims may take (docs/dra.md)."""
 
     most_steps: int = Field(default=20_000, ge=1)
     """Devices that are tried for the claims of one pod on one node before they count as not fitting there: claims with

@@ -29,10 +29,10 @@ class BalanceWeights(SettingGroup):
     """Weights of resources where cards are placed for balance (docs/gpu-placement.md)."""
 
     cpu: float = Field(default=1, ge=0)
-    """Weight of cores."""
+    """Weight of cores among the resources whose use is balanced."""
 
     memory: float = Field(default=1, ge=0)
-    """Weight of memory."""
+    """Weight of memory among the resources whose use is balanced."""
 
     gpu: float = Field(default=3, ge=0)
-    """Weight of cards."""
+    """Weight of cards among the resources whose use is balanced."""
