@@ -23,8 +23,6 @@ from forecast.sample_grid import Ints32
 from forecast.service_key import ServiceKey
 from forecast.usage_limits import CutSeries, Excess, fleet_limits, fold, services_beyond
 
-__all__ = ["HistoryBuilder", "NodeTable", "PodTable", "PodWindow"]
-
 _N_RESOURCES = len(RESOURCES)
 # A pod sits on a node in a slot if it was there for at least half of it: a rollout's old and new pods count once.
 _SITS = 0.5

@@ -15,5 +15,3 @@ Floats32 = NDArray[np.float32]
 AnyFloats = NDArray[np.floating]
 Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
-
-__all__ = ["AnyFloats", "Bools", "Floats", "Floats32", "Ints"]

@@ -26,27 +26,6 @@ from numpy.typing import NDArray
 
 from forecast.errors import InputError
 
-__all__ = [
-    "AXIS_NAMES",
-    "FORMAT",
-    "SCHEMA_VERSION",
-    "Array",
-    "ArraySpec",
-    "Artefact",
-    "CorruptArtefact",
-    "FileDigest",
-    "ForeignArtefact",
-    "Manifest",
-    "NoModel",
-    "UnsignedArtefact",
-    "array_from_bytes",
-    "array_to_bytes",
-    "file_name",
-    "manifest_from_bytes",
-    "manifest_to_bytes",
-    "sha256",
-]
-
 FORMAT = "forecast-scheduler/peak-model"
 SCHEMA_VERSION = 1
 DTYPES = ("float32", "float64", "int8", "int16", "int32", "int64", "uint8", "bool")

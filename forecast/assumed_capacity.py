@@ -23,17 +23,6 @@ from forecast.calendar import SLOTS_PER_DAY
 from forecast.history import History
 from forecast.resources import CPU, DISK, LOG, NETWORK
 
-__all__ = [
-    "ASSUMED_RESOURCES",
-    "LEAST_DAYS",
-    "LEAST_NODES",
-    "MARGIN",
-    "SAME_SIZE",
-    "assumed_capacities",
-    "kinds_of_nodes",
-    "sustained_rates",
-]
-
 ASSUMED_RESOURCES: Final = (DISK, NETWORK, LOG)
 """Resources whose capacity Kubernetes does not know."""
 

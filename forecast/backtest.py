@@ -29,8 +29,6 @@ from forecast.node_forecast import node_forecast
 from forecast.progress import Progress, silent
 from forecast.resources import RESOURCES
 
-__all__ = ["OURS", "SAMPLES_NEEDED", "Backtest", "Score", "backtest", "daily_peaks", "peak_scores", "scored_series"]
-
 OURS = "forecast-scheduler"
 _ORIGINS, _FEW_ORIGINS, _SHORT_HISTORY_DAYS = 28, 5, 40
 _MINIMUM_HISTORY_DAYS = 8

@@ -20,8 +20,6 @@ import numpy as np
 from forecast.arrays import AnyFloats, Floats
 from forecast.quantiles import nan_quantile
 
-__all__ = ["BASELINES", "Baseline"]
-
 Baseline = Callable[[Floats, AnyFloats], tuple[Floats, Floats]]
 WEEK = 7
 

@@ -24,8 +24,6 @@ if TYPE_CHECKING:  # pandas takes 80 MB, which services that only ask for slots 
     import holidays
     import pandas as pd
 
-__all__ = ["SLOTS_PER_DAY", "SLOT_MINUTES", "Calendar", "DayType", "Days"]
-
 SLOT_MINUTES = 30
 SLOTS_PER_DAY = 24 * 60 // SLOT_MINUTES
 

@@ -9,8 +9,6 @@ from forecast.assumed_capacity import ASSUMED_RESOURCES
 from forecast.model import PeakModel
 from forecast.resources import RESOURCES
 
-__all__ = ["capacity_gaps", "resources_measured"]
-
 
 def capacity_gaps(capacity: AnyFloats, measured: Bools) -> str:
     """Returns one line that names the resources without a capacity and the settings that give them one; "" = none.

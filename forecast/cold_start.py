@@ -23,8 +23,6 @@ from forecast.calendar import SLOTS_PER_DAY, Days, DayType
 from forecast.resources import MEMORY, RESOURCES
 from forecast.service_key import ServiceKey
 
-__all__ = ["BORROWED_DAYS", "Borrowed", "borrow_history", "request_ratios"]
-
 BORROWED_DAYS = 28
 """No predictor needs more than four weeks, so no older days are made up."""
 

@@ -21,8 +21,6 @@ from forecast.arrays import AnyFloats, Floats, Ints
 from forecast.calendar import SLOTS_PER_DAY
 from forecast.history import Placements
 
-__all__ = ["NodeLoad", "bound_at", "node_load", "peak_at", "plausible_z", "required_z"]
-
 _LEAST_ERROR = 0.01
 """Standard deviation of a node's forecast, at least, as a share of its mean load.
 

@@ -10,8 +10,6 @@ import math
 import re
 from typing import Final
 
-__all__ = ["DURATION_EXAMPLES", "duration_seconds"]
-
 DURATION_EXAMPLES: Final = "200ms, 30s, 5m or 1h30m"
 
 _LONGEST_TEXT: Final = 400

@@ -12,8 +12,6 @@ ForecastError
 
 from __future__ import annotations
 
-__all__ = ["ForecastError", "InputError", "NotEnoughHistory", "PublishError", "StoreError", "UnknownName"]
-
 
 class ForecastError(Exception):
     """Base of all errors this project raises on purpose."""

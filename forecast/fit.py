@@ -46,8 +46,6 @@ from forecast.selection import Selection, select_predictors
 from forecast.series import Series
 from forecast.spread import with_level_error
 
-__all__ = ["FitOptions", "fit"]
-
 _SMALLEST_FACTOR_BASE = 0.01
 """The highest slot of a curve is at least this share of the day's highest quantile, so that the factor stays finite."""
 

@@ -19,8 +19,6 @@ from forecast.errors import NotEnoughHistory
 from forecast.job_runs import JobRuns
 from forecast.service_key import ServiceKey
 
-__all__ = ["History", "Placements", "PodUsage"]
-
 
 @dataclass(frozen=True, slots=True)
 class Placements:

@@ -15,8 +15,6 @@ import numpy as np
 from forecast.arrays import AnyFloats, Bools, Floats
 from forecast.calendar import Days, DayType
 
-__all__ = ["as_ordinary", "holiday_curves", "without_holidays"]
-
 _LEVEL_REACH_DAYS = 7
 _LARGEST_LEVEL_CHANGE = 5.0
 

@@ -7,8 +7,6 @@ from collections.abc import Iterable, Sequence
 from html import escape
 from typing import Any
 
-__all__ = ["html_page", "html_table", "json_script"]
-
 # What is in the file runs, and nothing is fetched from anywhere: a report tells a lot about a cluster.
 _POLICY = (
     "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data: blob:; "

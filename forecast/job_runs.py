@@ -16,8 +16,6 @@ import numpy as np
 from forecast.arrays import Bools, Floats32, Ints
 from forecast.calendar import SLOT_MINUTES, SLOTS_PER_DAY, Calendar
 
-__all__ = ["JobRuns", "SampleTimes", "collect_runs"]
-
 _DAY_SECONDS = SLOTS_PER_DAY * SLOT_MINUTES * 60
 
 

@@ -9,8 +9,6 @@ from forecast.history import History
 from forecast.replicas import ReplicaForecast
 from forecast.resources import MEMORY, RESOURCES
 
-__all__ = ["share_of_reference", "usage_at_reference"]
-
 
 def usage_at_reference(history: History, replicas: ReplicaForecast) -> Floats:
     """History as it would have been with today's replica count: (n_services, n_resources, n_days, 48).

@@ -6,8 +6,6 @@ import numpy as np
 
 from forecast.arrays import Floats
 
-__all__ = ["coverage", "pinball_loss"]
-
 
 def pinball_loss(actual: Floats, forecast: Floats, quantile: float) -> Floats:
     """Loss whose expectation the true quantile minimises, elementwise and without the factor 2 some authors use.

@@ -18,8 +18,6 @@ from forecast.resources import MEMORY, RESOURCES
 from forecast.scenarios import SCENARIO_DAYS, SCENARIO_WEIGHTS, dilate
 from forecast.service_key import ServiceKey
 
-__all__ = ["DATED_DAYS", "PEAK_QUANTILES", "PeakModel", "no_runs"]
-
 DATED_DAYS = 14
 """Days from the cut-off that have a profile of their own; later days are read from their day type's profile."""
 

@@ -18,8 +18,6 @@ from forecast.resources import RESOURCES
 from forecast.scenarios import SCENARIO_WEIGHTS
 from forecast.service_key import ServiceKey
 
-__all__ = ["ARRAYS", "artefact_of", "model_of", "within_limits"]
-
 _USAGE = "base units of the resource"
 
 ARRAYS: tuple[ArraySpec, ...] = (

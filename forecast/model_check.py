@@ -25,8 +25,6 @@ from forecast.resources import RESOURCES
 from forecast.scenarios import SCENARIO_DAYS, SCENARIO_WEIGHTS
 from forecast.usage_limits import FLEET_FACTOR, most_of_nodes
 
-__all__ = ["AXES", "check_model", "clip_to_limits"]
-
 AXES: Final[Mapping[str, int]] = {
     "days": DATED_DAYS,
     "slots": SLOTS_PER_DAY,

@@ -14,8 +14,6 @@ from forecast.arrays import AnyFloats, Floats
 from forecast.calendar import Days, DayType
 from forecast.spread import smooth_slots
 
-__all__ = ["NodeBase", "fit_node_base", "usage_beside_pods"]
-
 _WINDOW_DAYS = 28
 
 

@@ -25,8 +25,6 @@ from forecast.rehearsal import PastForecast, spread_of_past
 from forecast.resources import RESOURCES
 from forecast.spread import Spread
 
-__all__ = ["calibrate_nodes"]
-
 _FOLDS = 3
 
 _FALLBACK_Z = (0.7, 2.5)

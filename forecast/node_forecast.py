@@ -14,8 +14,6 @@ from forecast.history import Placements
 from forecast.model import PeakModel
 from forecast.resources import RESOURCES
 
-__all__ = ["known_runs", "node_forecast", "nodes_understood", "rows_among"]
-
 
 def node_forecast(
     model: PeakModel, placements: Placements, days: tuple[date, ...], current_replicas: AnyFloats | None = None

@@ -21,8 +21,6 @@ from fsspec.core import url_to_fs
 from forecast.errors import InputError, StoreError
 from forecast.redaction import redacted
 
-__all__ = ["TEMPORARY", "FsspecStore", "LocalStore", "ObjectStore", "open_store"]
-
 TEMPORARY: Final = ".forecast-scheduler.tmp-"
 """Start of the names of temporary files: those of other programs in the same directory are left alone."""
 _ONE_REQUEST: Final = 5 * 2**30

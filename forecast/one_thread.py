@@ -8,8 +8,6 @@ from functools import cache
 
 from threadpoolctl import ThreadpoolController  # a dependency of scikit-learn
 
-__all__ = ["one_thread"]
-
 
 @contextmanager
 def one_thread() -> Iterator[None]:

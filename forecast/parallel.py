@@ -12,8 +12,6 @@ from typing import TypeVar
 
 from joblib import Parallel, delayed
 
-__all__ = ["run_all"]
-
 Result = TypeVar("Result")
 
 

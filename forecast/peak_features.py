@@ -14,8 +14,6 @@ from forecast.arrays import AnyFloats, Floats, Ints
 from forecast.calendar import Days, DayType
 from forecast.quantiles import nan_quantile, sort_rows
 
-__all__ = ["EXPERTS", "FEATURES", "LONGEST_WINDOW", "DailyStatistics", "PeakRows", "daily_statistics", "describe"]
-
 LONGEST_WINDOW = 60
 # One freak day (a backup at 10,000 times the usual traffic) must not rule the forecasts of the next weeks. A real
 # level shift passes: the cap follows the median of the last three days.

@@ -25,8 +25,6 @@ from forecast.peak_features import EXPERTS, DailyStatistics, PeakRows, daily_sta
 from forecast.quantile_blend import blend_weights
 from forecast.quantile_trees import QuantileTrees
 
-__all__ = ["PeakForecaster", "PeakQuantiles"]
-
 _FEWEST_DAYS_BEFORE, _DAYS_BEFORE = 3, 14
 _FEWEST_ROWS_FOR_TREES = 200
 _LARGEST_CORRECTION = 3.0  # of log(peak / blend): a factor 20

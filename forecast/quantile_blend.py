@@ -11,8 +11,6 @@ from scipy.optimize import minimize
 
 from forecast.arrays import Floats
 
-__all__ = ["blend_weights"]
-
 _SMOOTHING = 0.02  # width of the rounded tip of the pinball loss, in units of the scaled peaks
 _PRIOR_STRENGTH, _PRIOR_ROWS = 0.003, 500.0
 

@@ -14,8 +14,6 @@ from sklearn.ensemble import HistGradientBoostingRegressor
 
 from forecast.arrays import Floats
 
-__all__ = ["QuantileTrees", "weighted_quantile"]
-
 
 class QuantileTrees(HistGradientBoostingRegressor):
     """As HistGradientBoostingRegressor(loss="quantile").

@@ -12,8 +12,6 @@ import numpy as np
 
 from forecast.arrays import AnyFloats, Floats, Ints
 
-__all__ = ["SortedRows", "nan_quantile", "sort_rows"]
-
 
 @dataclass(frozen=True, slots=True)
 class SortedRows:

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import re
 
-__all__ = ["redacted"]
-
 _HIDDEN = "***"
 
 # RFC 3986, 3.2.1: userinfo ends with the last @ before the path. A password may hold an @ that nobody has escaped.

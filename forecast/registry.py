@@ -45,8 +45,6 @@ from forecast.errors import ForecastError, PublishError, StoreError
 from forecast.object_store import LocalStore, open_store
 from forecast.redaction import redacted
 
-__all__ = ["Registry"]
-
 logger = logging.getLogger(__name__)
 
 LATEST, MANIFEST, SIGNATURE = "latest.json", "manifest.json", "manifest.sig"

@@ -20,8 +20,6 @@ from forecast.selection import Selection
 from forecast.series import Series
 from forecast.spread import Spread, spread_of
 
-__all__ = ["PastForecast", "levels_known", "rehearse", "spread_of_past"]
-
 
 @dataclass(frozen=True, slots=True)
 class PastForecast:

@@ -15,8 +15,6 @@ from forecast.arrays import AnyFloats, Bools, Floats
 from forecast.calendar import Days, DayType
 from forecast.run_forecast import RunForecast, mean_by_day_type
 
-__all__ = ["ReplicaForecast", "forecast_replicas"]
-
 _RECENT_DAYS = 14
 _SWING = 0.2
 """An autoscaled service loses at least this share of its evening pods, and two of them, on most days."""

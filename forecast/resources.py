@@ -9,8 +9,6 @@ from dataclasses import dataclass
 
 from forecast.errors import UnknownName
 
-__all__ = ["CPU", "DISK", "HOT_RESOURCES", "LOG", "MEMORY", "NETWORK", "RESOURCES", "Resource", "resource_index"]
-
 
 @dataclass(frozen=True, slots=True)
 class Resource:

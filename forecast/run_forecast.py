@@ -20,8 +20,6 @@ from forecast.job_runs import JobRuns
 from forecast.resources import RESOURCES
 from forecast.run_length import estimate
 
-__all__ = ["RunForecast", "forecast_runs"]
-
 _RECENT_DAYS = 28
 _HALF_LIFE = 3.0
 """In days of the same type: a schedule counts for half three nights after it was moved, and after three Sundays too."""

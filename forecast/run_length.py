@@ -9,8 +9,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-__all__ = ["LONGEST_RUN", "RunEstimate", "estimate"]
-
 LONGEST_RUN: Final = 366 * 86_400.0
 
 _MANY: Final = 20

@@ -18,8 +18,6 @@ from forecast.arrays import Bools, Floats32, Ints
 from forecast.calendar import SLOT_MINUTES, SLOTS_PER_DAY, Calendar
 from forecast.job_runs import SampleTimes
 
-__all__ = ["MAX_STEP_SECONDS", "SampleGrid", "sample_times", "slot_last", "slot_means", "slot_shares"]
-
 Ints32 = NDArray[np.int32]
 
 MAX_STEP_SECONDS = 3600

@@ -19,8 +19,6 @@ import numpy as np
 
 from forecast.arrays import AnyFloats, Bools, Floats
 
-__all__ = ["SCENARIO_DAYS", "SCENARIO_WEIGHTS", "dilate", "knows_levels", "scenario_weeks"]
-
 SCENARIO_DAYS = 7
 
 SCENARIO_WEIGHTS = (1.0,)

@@ -23,8 +23,6 @@ from forecast.predictors import Predictor, discover
 from forecast.predictors.base import filled_days, nan_mean
 from forecast.progress import Progress, silent
 
-__all__ = ["Selection", "select_predictors"]
-
 _ORIGINS_BACK = (1, 2, 4, 7)  # days before the end at which past forecasts start
 _FEWEST_DAYS_BEFORE = 3
 _DAYS_LOOKED_AT = 42  # every predictor forgets within four weeks; with 90 days a fit took half as long again

@@ -10,8 +10,6 @@ import numpy as np
 from forecast.arrays import AnyFloats, Floats, Ints
 from forecast.service_key import ServiceKey
 
-__all__ = ["Series"]
-
 
 @dataclass(frozen=True, slots=True)
 class Series:

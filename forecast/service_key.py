@@ -24,17 +24,6 @@ from typing import Any
 
 from forecast.errors import InputError
 
-__all__ = [
-    "HASH_SUFFIX",
-    "NO_OWNER",
-    "Owner",
-    "ServiceKey",
-    "owner_from_labels",
-    "owner_from_references",
-    "owner_of_replica_set",
-    "service_of_pod",
-]
-
 
 @dataclass(frozen=True, slots=True, order=True)
 class ServiceKey:

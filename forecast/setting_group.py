@@ -14,8 +14,6 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError
 from forecast.durations import DURATION_EXAMPLES, duration_seconds
 from forecast.errors import InputError
 
-__all__ = ["Country", "Duration", "Off", "SettingGroup", "check_names", "what_is_allowed"]
-
 
 class SettingGroup(BaseModel):
     """Frozen. Refuses keys that it does not have. If code gives it a forbidden value, it raises InputError."""

@@ -14,8 +14,6 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey,
 
 from forecast.errors import InputError
 
-__all__ = ["is_valid", "new_key_pair", "sign"]
-
 _BEGIN = b"-----BEGIN"
 
 

@@ -15,8 +15,6 @@ import numpy as np
 
 from forecast.arrays import AnyFloats, Floats
 
-__all__ = ["Spread", "smooth_slots", "spread_of", "with_level_error"]
-
 _SMOOTHING = np.array([1.0, 2.0, 3.0, 2.0, 1.0])
 """A slot is seen on a few residual days only; its neighbours of two and a half hours lend it theirs."""
 

@@ -17,8 +17,6 @@ from forecast.arrays import Bools, Floats, Floats32, Ints
 from forecast.calendar import SLOTS_PER_DAY
 from forecast.resources import CPU, DISK, LOG, MEMORY, NETWORK, RESOURCES
 
-__all__ = ["CutSeries", "Excess", "fleet_limits", "fold", "most_of_nodes", "services_beyond"]
-
 TOLERANCE: Final = {CPU: 1.5, MEMORY: 1.5, DISK: 3.0, NETWORK: 10.0, LOG: 3.0}
 """Factors on a node's usage. On the sample, all pods together reach 0.998 of it. Disk and log wait in caches. Traffic
 between pods of one node passes no card of the node."""

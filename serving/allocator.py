@@ -13,8 +13,6 @@ import ctypes
 from functools import cache
 from typing import Final
 
-__all__ = ["give_back", "limit_arenas"]
-
 # malloc.h
 _M_TRIM_THRESHOLD: Final = -1
 _M_MMAP_THRESHOLD: Final = -3

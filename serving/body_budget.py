@@ -25,21 +25,6 @@ from typing import Final, TypeVar
 
 from serving.threads import in_thread
 
-__all__ = [
-    "BODIES_IN_ALL",
-    "BODIES_OF_A_PEER",
-    "BYTES_OF_A_VALUE",
-    "FREE_BYTES",
-    "LARGE_BODY",
-    "LARGE_VALUES",
-    "BodyBudget",
-    "Dropped",
-    "HeldBody",
-    "is_large",
-    "json_values",
-    "off_loop",
-]
-
 BODIES_IN_ALL: Final = 8
 """The room is so many times the largest body that is allowed."""
 BODIES_OF_A_PEER: Final = 4

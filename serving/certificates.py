@@ -9,8 +9,6 @@ from pathlib import Path
 
 from forecast.errors import InputError
 
-__all__ = ["CertificateFiles", "ReloadedCertificates"]
-
 logger = logging.getLogger(__name__)
 
 

@@ -22,8 +22,6 @@ from serving.heap_trim import HeapTrim
 from serving.open_paths import OPEN_PATHS
 from serving.quiet_log import QuietLog
 
-__all__ = ["MOST_BESIDE_BODY", "MOST_UNREAD", "limited_protocol"]
-
 logger = logging.getLogger(__name__)
 
 MOST_BESIDE_BODY = 48 * 1024

@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from importlib.metadata import version
+from types import ModuleType
 from typing import Any
 
 import msgspec
 from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
 from starlette.responses import Response
-
-__all__ = ["Document", "bare_app", "ref", "serve_document"]
 
 Answers = dict[int | str, dict[str, Any]]
 
@@ -39,6 +38,15 @@ def serve_document(app: FastAPI, make: Callable[[], dict[str, Any]]) -> None:
         if not encoded:
             encoded.append(msgspec.json.encode(openapi()))
         return Response(encoded[0], media_type="application/json")
+
+
+def bodies_of(module: ModuleType) -> list[type]:
+    """The msgspec types that a module defines, in the order of their definition."""
+    return [kind for kind in vars(module).values() if _is_body(kind) and kind.__module__ == module.__name__]
+
+
+def _is_body(kind: object) -> bool:
+    return isinstance(kind, type) and issubclass(kind, msgspec.Struct)
 
 
 def ref(schema: str) -> dict[str, str]:

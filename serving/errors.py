@@ -21,8 +21,6 @@ from starlette.responses import Response
 
 from forecast.errors import ForecastError, InputError
 
-__all__ = ["ErrorAnswer", "Refusal", "add_error_handlers", "error_response", "json_response", "query_error"]
-
 logger = logging.getLogger(__name__)
 
 RETRY_SECONDS = "1"

@@ -18,8 +18,6 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from serving.heap_trim import HeapTrim
 from serving.quiet_log import QuietLog
 
-__all__ = ["MOST_HANDSHAKES", "TlsListener"]
-
 logger = logging.getLogger(__name__)
 
 MOST_HANDSHAKES: Final = 300

@@ -10,8 +10,6 @@ from typing import Final
 
 from serving.allocator import give_back
 
-__all__ = ["HeapTrim"]
-
 _MUCH: Final = 4 * 2**20
 _EVERY: Final = 10.0
 _TIMES: Final = 4

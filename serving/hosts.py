@@ -16,8 +16,6 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from serving.errors import ErrorAnswer, error_response
 from serving.open_paths import OPEN_PATHS
 
-__all__ = ["ANY_HOST", "HostCheck", "Hosts"]
-
 _DEFAULT_PORTS = {"http": ":80", "https": ":443"}
 _SHOWN = 80
 

@@ -47,8 +47,6 @@ from serving.kubernetes_reviews import (
 from serving.quiet_log import Quiet, QuietLog
 from serving.timed_cache import TimedCache
 
-__all__ = ["OUTAGE_PATHS", "AccessLimits", "KubernetesAccess", "Verdict"]
-
 logger = logging.getLogger(__name__)
 
 Found = TypeVar("Found")

@@ -21,20 +21,6 @@ from kubernetes.client import ApiClient
 from forecast.errors import ForecastError, InputError
 from kube.client.kubernetes_client import send
 
-__all__ = [
-    "ACCESS_REVIEWS",
-    "TOKEN_REVIEWS",
-    "Ask",
-    "ReviewFailed",
-    "User",
-    "access_review",
-    "api_server_ask",
-    "check_delegation",
-    "is_allowed",
-    "token_review",
-    "user_of",
-]
-
 TOKEN_REVIEWS: Final = "/apis/authentication.k8s.io/v1/tokenreviews"
 ACCESS_REVIEWS: Final = "/apis/authorization.k8s.io/v1/subjectaccessreviews"
 

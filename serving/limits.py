@@ -21,8 +21,6 @@ from serving.errors import ErrorAnswer, error_response
 from serving.open_paths import OPEN_PATHS
 from serving.quiet_log import QuietLog
 
-__all__ = ["BodyLimit", "Busy", "Deadline", "Guard", "Observe"]
-
 logger = logging.getLogger(__name__)
 
 _SHOWN = 200

@@ -12,8 +12,6 @@ from serving.limits import BodyLimit, Busy, Guard, Observe
 from serving.options import ServingOptions
 from serving.security import SecurityHeaders, add_authentication
 
-__all__ = ["add_middleware"]
-
 
 def add_middleware(
     app: FastAPI,

@@ -9,8 +9,6 @@ from pydantic import Field
 
 from forecast.setting_group import Duration, SettingGroup
 
-__all__ = ["ServerOptions", "ServingOptions"]
-
 
 class ServerOptions(SettingGroup):
     """Where a service listens, and how it ends."""

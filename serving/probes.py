@@ -16,8 +16,6 @@ from starlette.responses import PlainTextResponse, Response
 
 from serving.documents import bare_app
 
-__all__ = ["Heartbeat", "probe_app"]
-
 _STUCK_SECONDS: Final = 30.0
 
 

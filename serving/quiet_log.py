@@ -12,8 +12,6 @@ import time
 from collections.abc import Callable, Hashable, Iterator, Mapping
 from contextlib import contextmanager
 
-__all__ = ["Quiet", "QuietLog", "quiet_libraries"]
-
 _SECONDS = 10.0
 _MOST_KINDS = 64
 """More kinds share one place, so a text that clients choose cannot become a line each time."""

@@ -11,8 +11,6 @@ import urllib3
 
 from forecast.errors import ForecastError, InputError
 
-__all__ = ["RemoteAddress", "RemoteService", "ServiceUnavailable"]
-
 _CONNECTIONS: Final = 16
 
 

@@ -22,8 +22,6 @@ from serving.errors import ErrorAnswer, error_response
 from serving.kubernetes_access import KubernetesAccess, Verdict
 from serving.open_paths import OPEN_PATHS
 
-__all__ = ["Authentication", "BearerTokens", "SecurityHeaders", "add_authentication", "bearer_token"]
-
 logger = logging.getLogger(__name__)
 
 CHECK_SECONDS = 1.0

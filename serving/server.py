@@ -31,8 +31,6 @@ from serving.options import ServerOptions
 from serving.probes import Heartbeat, probe_app
 from serving.quiet_log import quiet_libraries
 
-__all__ = ["ScorerServer", "only_this_machine", "serve"]
-
 logger = logging.getLogger(__name__)
 
 _SWITCH_SECONDS = 0.001

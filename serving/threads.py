@@ -8,8 +8,6 @@ from typing import TypeVar
 import anyio
 import anyio.to_thread
 
-__all__ = ["in_thread"]
-
 Answer = TypeVar("Answer")
 
 

@@ -30,8 +30,6 @@ from forecast.object_store import ObjectStore
 from forecast.resources import RESOURCES
 from forecast.service_key import ServiceKey
 
-__all__ = ["ISSUED_DAYS", "KEPT_DAYS", "IssuedForecasts", "load_issued", "published_at", "store_issued"]
-
 logger = logging.getLogger(__name__)
 
 ISSUED_DAYS = 7

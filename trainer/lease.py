@@ -37,8 +37,6 @@ from typing import Any
 from forecast.errors import ForecastError, StoreError
 from forecast.object_store import LocalStore, ObjectStore, open_store
 
-__all__ = ["LEASE_FILE", "Lease", "LeaseHeld", "LeaseLost", "hold_lease"]
-
 logger = logging.getLogger(__name__)
 
 LEASE_FILE = "train-lease.json"

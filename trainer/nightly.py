@@ -28,8 +28,6 @@ from trainer.gate.verdict import GateReport
 from trainer.issued import store_issued
 from trainer.readiness import MEASURED_DAYS, Readiness, check_ready
 
-__all__ = ["Night", "Stages", "load_previous", "train_and_publish"]
-
 logger = logging.getLogger(__name__)
 
 

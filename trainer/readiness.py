@@ -18,8 +18,6 @@ from forecast.errors import InputError
 from forecast.history import History
 from forecast.model import PeakModel
 
-__all__ = ["COLD_START_DAYS", "MEASURED_DAYS", "Readiness", "check_ready", "measured_days"]
-
 COLD_START_DAYS = 7
 """With less than a week of history no weekday has been seen twice, and most not at all."""
 

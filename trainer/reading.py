@@ -16,8 +16,6 @@ from trainer.own_history.store import OwnHistory
 from trainer.prometheus.errors import ImpossibleAnswer, Unreachable
 from trainer.prometheus.source import PrometheusSource
 
-__all__ = ["Reading", "read_new_days"]
-
 logger = logging.getLogger(__name__)
 
 

@@ -21,8 +21,6 @@ from forecast.errors import InputError, StoreError
 from forecast.object_store import LocalStore
 from trainer.gate.verdict import GateReport, Verdict
 
-__all__ = ["PUSH_JOB", "RunFigures", "push", "registry_of", "write_textfile"]
-
 logger = logging.getLogger(__name__)
 
 PUSH_JOB = "forecast_scheduler_train"

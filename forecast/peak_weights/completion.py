@@ -25,8 +25,6 @@ from forecast.peak_weights.composition import day_counts, felt_beyond, sum_on_no
 from forecast.peak_weights.observations import WINDOW_DAYS
 from forecast.peak_weights.weights import PeakWeights
 
-__all__ = ["complete_history", "pods_felt_by_nodes"]
-
 _BOUNDS = (0.5, 2.0)
 """A half hour is at most this far from the weight: beyond, a node is doing something else."""
 

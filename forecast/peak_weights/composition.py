@@ -15,8 +15,6 @@ from forecast.arrays import AnyFloats, Bools, Floats32, Ints
 from forecast.calendar import SLOTS_PER_DAY
 from forecast.history import Placements
 
-__all__ = ["Composition", "always_together", "compose", "day_counts", "felt_beyond", "pod_slots", "sum_on_nodes"]
-
 _TOGETHER = 0.9
 """Cosine between the pod counts of two services over nodes and times; random placement gives about 0.1."""
 

@@ -18,8 +18,6 @@ from forecast.calendar import SLOTS_PER_DAY
 from forecast.peak_weights.level_regression import PARTS, LevelRegression
 from forecast.peak_weights.levels import ridges
 
-__all__ = ["Corrections", "correct"]
-
 _SIGNIFICANT = 3.0
 """Two standard errors are passed by chance by one service in twenty, and clusters have hundreds."""
 

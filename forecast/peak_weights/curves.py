@@ -21,8 +21,6 @@ from forecast.peak_weights.composition import Composition, compose
 from forecast.peak_weights.observations import Observations
 from forecast.peak_weights.solver import Penalties, Rows, solve
 
-__all__ = ["Curves", "fit_curves"]
-
 _PRIOR_SPREAD = 6.0
 """Requests mislead by about their own size. That is one belief about a level, not one for each of 144 slots and kinds
 of day: a spread of 1 in each of them pulls levels by several percent."""

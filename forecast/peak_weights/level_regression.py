@@ -20,8 +20,6 @@ from forecast.arrays import AnyFloats, Bools, Floats, Floats32, Ints
 from forecast.calendar import SLOTS_PER_DAY, DayType
 from forecast.peak_weights.observations import Observations
 
-__all__ = ["PARTS", "Blocks", "LevelRegression", "block_structure", "build"]
-
 _BLOCK_SLOTS = 8
 PARTS = SLOTS_PER_DAY // _BLOCK_SLOTS
 """Parts of the day, of one block each."""

@@ -13,8 +13,6 @@ import numpy as np
 from forecast.arrays import AnyFloats, Floats32
 from forecast.peak_weights.level_regression import PARTS, LevelRegression
 
-__all__ = ["REPLICATES", "fit_levels", "node_draws", "ridges"]
-
 REPLICATES = 32
 _PRIOR_SPREAD = 1.0
 _NODE_SPREAD = 0.1

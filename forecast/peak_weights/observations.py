@@ -13,8 +13,6 @@ from forecast.history import History, Placements
 from forecast.peak_weights.composition import day_counts, felt_beyond, pod_slots
 from forecast.resources import CPU, MEMORY
 
-__all__ = ["Observations", "observe", "without_costs"]
-
 WINDOW_DAYS = 28
 """What a service adds to a node changes with its releases; older days say little."""
 

@@ -19,8 +19,6 @@ import numpy as np
 from forecast.arrays import Bools, Floats32
 from forecast.peak_weights.composition import Composition
 
-__all__ = ["Penalties", "Rows", "solve"]
-
 _HUBER = 2.0
 """Residuals beyond this many standard deviations pull with constant force; 1.3 would be 95 % efficient on normal
 errors (Huber 1981), 2.0 is 99 %."""

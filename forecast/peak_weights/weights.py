@@ -24,8 +24,6 @@ from forecast.peak_weights.levels import REPLICATES, fit_levels, node_draws
 from forecast.peak_weights.observations import Observations, observe, without_costs
 from forecast.resources import RESOURCES
 
-__all__ = ["IDENTIFIED_ERROR", "PeakWeights", "fit_peak_weights"]
-
 IDENTIFIED_ERROR = 0.2
 """A weight is identified when its standard error is at most this share of it."""
 

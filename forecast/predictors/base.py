@@ -16,8 +16,6 @@ from forecast.arrays import AnyFloats, Floats
 from forecast.calendar import SLOTS_PER_DAY, Days
 from forecast.errors import InputError
 
-__all__ = ["Predictor", "filled_days", "nan_mean"]
-
 
 class Predictor(BaseEstimator):
     """Base of all predictors; scikit-learn's conventions: the constructor stores, `fit` learns names ending in `_`.

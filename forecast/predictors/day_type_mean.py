@@ -10,8 +10,6 @@ from forecast.arrays import AnyFloats, Floats
 from forecast.calendar import Days
 from forecast.predictors.base import Predictor, nan_mean
 
-__all__ = ["DayTypeMeanPredictor", "kinds_of_day", "kinship"]
-
 
 class DayTypeMeanPredictor(Predictor):
     """The calm one: averages accidents away.

@@ -12,8 +12,6 @@ from forecast.predictors.base import Predictor, filled_days
 from forecast.predictors.day_type_mean import kinds_of_day, kinship
 from forecast.quantiles import SortedRows, sort_rows
 
-__all__ = ["DecayedQuantilesPredictor"]
-
 
 class DecayedQuantilesPredictor(Predictor):
     """The robust one: a single accident does not move a median.

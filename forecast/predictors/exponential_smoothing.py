@@ -14,8 +14,6 @@ from forecast.calendar import Days, DayType
 from forecast.predictors.base import Predictor, filled_days, nan_mean
 from forecast.predictors.day_type_mean import DayTypeMeanPredictor
 
-__all__ = ["ExponentialSmoothingPredictor"]
-
 _SMALLEST_LEVEL = 1e-3
 
 

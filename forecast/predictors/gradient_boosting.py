@@ -16,8 +16,6 @@ from forecast.one_thread import one_thread
 from forecast.predictors.base import Predictor, filled_days
 from forecast.predictors.day_type_mean import DayTypeMeanPredictor
 
-__all__ = ["GradientBoostingPredictor"]
-
 _SMALLEST_LEVEL = 1e-3
 _FEWEST_DAYS_BEFORE = 7
 _FEWEST_ROWS = 200

@@ -10,8 +10,6 @@ from forecast.arrays import AnyFloats, Floats
 from forecast.calendar import Days
 from forecast.predictors.base import Predictor, filled_days
 
-__all__ = ["LastWeekPredictor"]
-
 
 class LastWeekPredictor(Predictor):
     """Strong and free; it knows no trend, no level shift and repeats every accident."""

@@ -11,8 +11,6 @@ from forecast.arrays import AnyFloats, Floats
 from forecast.calendar import SLOTS_PER_DAY, Days
 from forecast.predictors.base import Predictor, filled_days
 
-__all__ = ["MstlPredictor"]
-
 _SLOTS_PER_STEP = 2
 _STEPS_PER_DAY = SLOTS_PER_DAY // _SLOTS_PER_STEP
 

@@ -10,8 +10,6 @@ from forecast.arrays import AnyFloats, Floats
 from forecast.calendar import Days
 from forecast.predictors.base import Predictor, filled_days
 
-__all__ = ["SeasonalNaivePredictor"]
-
 
 class SeasonalNaivePredictor(Predictor):
     """Follows a new level from one day to the next; a type never seen repeats the last day."""

@@ -8,8 +8,6 @@ from typing import Protocol
 
 from forecast.errors import ForecastError
 
-__all__ = ["Binder", "BindingFailed", "BindingRequest"]
-
 
 @dataclass(frozen=True, slots=True)
 class BindingRequest:

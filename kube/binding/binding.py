@@ -16,8 +16,6 @@ from kube.binding.binding_steps import Pause, Send, Verdict, binding_steps
 from kube.client.api_answer import Answer, answered, unanswered
 from kube.client.kubernetes_client import send
 
-__all__ = ["ApiServerBinder"]
-
 
 class ApiServerBinder:
     """Implements Binder. For any thread; one connection each."""

@@ -30,18 +30,6 @@ import msgspec
 from kube.binding.binder import BindingRequest
 from kube.client.api_answer import NO_ANSWER, NOT_SENT, Answer
 
-__all__ = [
-    "BindingResult",
-    "Pause",
-    "Seen",
-    "Send",
-    "Steps",
-    "Verdict",
-    "binding_steps",
-    "looking_steps",
-    "what_is_seen",
-]
-
 _MISSING: Final = 404
 _CONFLICT: Final = 409
 _TOO_MANY: Final = 429

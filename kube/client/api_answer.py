@@ -7,8 +7,6 @@ from typing import Final
 
 import msgspec
 
-__all__ = ["NOT_SENT", "NO_ANSWER", "Answer", "answered", "is_gone", "not_sent", "unanswered"]
-
 NO_ANSWER: Final = 0
 NOT_SENT: Final = -1
 

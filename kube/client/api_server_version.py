@@ -12,8 +12,6 @@ from kube.client.known_fields import OPENAPI_PATH, unknown_fields
 from kube.client.kubernetes_client import send
 from kube.objects.kubernetes_version import COMPARED, NEWEST, KubernetesVersion, decode_version
 
-__all__ = ["ApiServerVersion"]
-
 logger = logging.getLogger(__name__)
 
 _SECONDS: Final = 10.0

@@ -12,8 +12,6 @@ from typing import Any, Final
 
 import msgspec
 
-__all__ = ["OPENAPI_PATH", "unknown_fields"]
-
 OPENAPI_PATH: Final = "/openapi/v3/api/v1"
 
 _PREFIX: Final = "io.k8s.api.core.v1."

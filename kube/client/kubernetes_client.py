@@ -21,8 +21,6 @@ from forecast.errors import ForecastError, InputError
 from kube.client.kubernetes_requests import Request, list_request
 from kube.decoding.decoding import SCORED_KINDS, WATCHED, Kind
 
-__all__ = ["UnreachableApiServer", "api_client", "authorization", "check_access", "open_request", "send"]
-
 _CONNECT_SECONDS = 10.0
 
 # As client-go asks for: an idle watch is probed after 30 s and given up after 3 unanswered probes.

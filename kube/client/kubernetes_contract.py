@@ -10,8 +10,6 @@ from kube.client.kubernetes_steps import Backoff
 from kube.decoding.decoding import ApiObject, Kind
 from kube.decoding.watched import Watched
 
-__all__ = ["OptionalSink", "ResourceSink", "Sink", "Subscription", "Timing", "WatchStatus"]
-
 T_contra = TypeVar("T_contra", contravariant=True)
 
 

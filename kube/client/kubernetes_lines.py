@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ["LineSplitter"]
-
 
 class LineSplitter:
     r"""Feed it chunks, get back the lines that are complete, without their ends and without empty ones.

@@ -11,8 +11,6 @@ from typing import Any
 
 from kube.decoding.watched import Watched
 
-__all__ = ["Request", "list_request", "watch_request"]
-
 # Plain JSON second: both have metadata in the same place.
 _PARTIAL = "application/json;as={};g=meta.k8s.io;v=v1,application/json"
 

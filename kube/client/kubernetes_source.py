@@ -16,8 +16,6 @@ from kube.client.kubernetes_watcher import ResourceWatcher
 from kube.decoding.decoding import SCORED_KINDS, WATCHED, ApiObject, Kind, watched
 from kube.objects.kubernetes_version import KubernetesVersion
 
-__all__ = ["KubernetesSource", "ResourceSource", "Sink", "Timing", "WatchStatus", "source_of"]
-
 
 class ResourceSource:
     """List and watch, resumed after disconnects, restarts of the API server and forgotten history.

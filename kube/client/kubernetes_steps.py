@@ -14,8 +14,6 @@ import random
 from dataclasses import dataclass
 from enum import Enum
 
-__all__ = ["Action", "Backoff", "Outcome", "Result", "Step", "next_step", "result_of_status"]
-
 
 class Action(Enum):
     """What to ask the server for."""

@@ -23,8 +23,6 @@ from kube.client.kubernetes_requests import Request, list_request, watch_request
 from kube.client.kubernetes_steps import Action, Outcome, Result, Step, next_step, result_of_status
 from kube.decoding.watched import EventType, UndecodableObject, Watched, decode_page, decode_watch_line
 
-__all__ = ["ResourceWatcher"]
-
 logger = logging.getLogger(__name__)
 
 T = TypeVar("T")

@@ -13,7 +13,7 @@ from typing import Final
 import msgspec
 
 from forecast.errors import InputError
-from kube.decoding import wire
+from kube.decoding import wire, wire_base
 from kube.decoding import wire_scheduling as scheduling
 from kube.objects.constraints import (
     UNCONSTRAINED,
@@ -31,13 +31,11 @@ from kube.objects.constraints import (
     TopologySpreadConstraint,
 )
 
-__all__ = ["host_ports", "label_selector", "node_selector_term", "pod_constraints", "pod_volumes", "uses_host"]
-
 _LONGEST_SHARED: Final = 8192  # bytes; see shared_pieces.py
-_NULL: Final = bytes(wire.NOTHING)
+_NULL: Final = bytes(wire_base.NOTHING)
 _LABEL_KEYS: Final = b"atchLabelKeys"
 
-_node_selector_decoder = msgspec.json.Decoder(wire.StringMap | None)
+_node_selector_decoder = msgspec.json.Decoder(wire_base.StringMap | None)
 _affinity_decoder = msgspec.json.Decoder(scheduling.AffinityJson | None)
 _tolerations_decoder = msgspec.json.Decoder(list[scheduling.TolerationJson] | None)
 _spread_decoder = msgspec.json.Decoder(list[scheduling.SpreadJson] | None)
@@ -194,7 +192,7 @@ def _with_own(
 def _is_tied(volume: scheduling.VolumeJson) -> bool:
     """Whether it is of a kind that neither the API server nor a table of ours has."""
     loose = (volume.config_map, volume.secret, volume.empty_dir, volume.projected, volume.downward_api)
-    return all(one == wire.NOTHING for one in loose) and volume.image is None and _volume(volume, "") is None
+    return all(one == wire_base.NOTHING for one in loose) and volume.image is None and _volume(volume, "") is None
 
 
 def _volume(volume: scheduling.VolumeJson, pod_name: str) -> PodVolume | None:

@@ -28,7 +28,6 @@ from kube.decoding.storage_decoding import (
 )
 from kube.decoding.watched import (
     REFUSED,
-    EventType,
     ListPage,
     UndecodableObject,
     Watched,
@@ -40,22 +39,6 @@ from kube.decoding.watched import (
 from kube.objects.kubernetes_version import NEWEST, KubernetesVersion
 from kube.objects.objects import NamespaceInfo, NodeInfo, PodInfo, ReplicaSetInfo
 from kube.objects.storage_objects import StorageObject
-
-__all__ = [
-    "SCORED_KINDS",
-    "WATCHED",
-    "ApiObject",
-    "EventType",
-    "Kind",
-    "ListPage",
-    "UndecodableObject",
-    "WatchEvent",
-    "decode_event",
-    "decode_list",
-    "decode_object",
-    "decode_pod",
-    "watched",
-]
 
 ApiObject = NodeInfo | PodInfo | ReplicaSetInfo | JobInfo | NamespaceInfo | StorageObject
 

@@ -14,8 +14,6 @@ from kube.decoding import wire
 from kube.decoding.shared_pieces import resources
 from kube.objects.objects import DeviceAsk
 
-__all__ = ["CLASS_PREFIX", "device_asks", "may_be_of_class"]
-
 CLASS_PREFIX: Final = "deviceclass.resource.kubernetes.io/"
 """Before the name of a DeviceClass: the resource by which all its devices can be requested."""
 

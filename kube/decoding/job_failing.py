@@ -14,8 +14,6 @@ from typing import Final
 
 from kube.decoding.wire_base import Int32, Text, Wire
 
-__all__ = ["DEFAULT_FAILING", "Failing", "OnDisruption", "PodFailurePolicyJson", "failing_of"]
-
 _DEFAULT_LIMIT: Final = 6
 _DISRUPTION: Final = "DisruptionTarget"
 

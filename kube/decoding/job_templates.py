@@ -16,8 +16,6 @@ from kube.decoding.job_failing import PodFailurePolicyJson
 from kube.decoding.shared_pieces import own_annotations, string_map, totals
 from kube.decoding.wire_base import NOTHING, Int32, Text, Wire
 
-__all__ = ["NO_TEMPLATE", "JobSpecJson", "PodTemplate", "TemplateOwner", "pod_template", "pods_at_once"]
-
 
 @dataclass(frozen=True, slots=True)
 class PodTemplate:

@@ -16,8 +16,6 @@ from kube.decoding.job_templates import NO_TEMPLATE, JobSpecJson, PodTemplate, T
 from kube.decoding.object_decoding import controller, created_at, namespace_of, uid_of
 from kube.decoding.wire_base import Int32, Text, Time, Wire
 
-__all__ = ["JobInfo", "JobJson", "Outcome", "job_info"]
-
 
 class Outcome(Enum):
     """How a Job ended."""

@@ -16,8 +16,6 @@ from msgspec import Raw
 from kube.decoding import wire
 from kube.decoding.wire_base import Text, Wire
 
-__all__ = ["needed_features"]
-
 T = TypeVar("T")
 
 _RESTART_ALL: Final = "RestartAllContainersOnContainerExits"

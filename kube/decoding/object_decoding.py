@@ -9,7 +9,7 @@ from typing import Final
 import msgspec
 
 from forecast.service_key import NO_OWNER, Owner
-from kube.decoding import wire
+from kube.decoding import wire, wire_base
 from kube.decoding.constraint_decoding import host_ports, pod_constraints, pod_volumes, uses_host
 from kube.decoding.device_asks import device_asks, may_be_of_class
 from kube.decoding.needed_features import needed_features
@@ -28,17 +28,6 @@ from kube.objects.objects import (
 )
 from kube.objects.seating import FINISHED
 
-__all__ = [
-    "controller",
-    "created_at",
-    "namespace_info",
-    "namespace_of",
-    "node_info",
-    "pod_info",
-    "replica_set_info",
-    "uid_of",
-]
-
 _LONGEST_REASON: Final = 64
 
 _REVISION: Final = "deployment.kubernetes.io/revision"
@@ -51,7 +40,7 @@ _QOS: Final = {
     "BestEffort": QosClass.BEST_EFFORT,
 }
 
-_string_map_decoder = msgspec.json.Decoder(wire.StringMap | None)
+_string_map_decoder = msgspec.json.Decoder(wire_base.StringMap | None)
 
 
 def node_info(node: wire.NodeJson) -> NodeInfo:

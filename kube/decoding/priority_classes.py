@@ -17,8 +17,6 @@ from kube.decoding.watched import REFUSED, UndecodableObject
 from kube.decoding.wire_base import Int32, Text, Wire
 from kube.objects.objects import PodInfo
 
-__all__ = ["PRIORITY_CLASS", "PriorityClasses", "priority_classes"]
-
 PRIORITY_CLASS: Final = ("scheduling.k8s.io", "PriorityClass")
 """API group and kind."""
 

@@ -15,7 +15,7 @@ import msgspec
 from msgspec import Raw
 
 from forecast.service_key import Owner
-from kube.decoding import wire
+from kube.decoding import wire, wire_base
 from kube.objects.kubernetes_version import NEWEST, KubernetesVersion
 from kube.objects.objects import ANNOTATION_PREFIX, SHARING_PLUGIN_PREFIX
 from kube.objects.pod_requests import (
@@ -27,19 +27,17 @@ from kube.objects.pod_requests import (
 )
 from kube.objects.quantity import parse_quantity
 
-__all__ = ["own_annotations", "quantities", "resources", "shared_owner", "string_map", "totals"]
-
 T = TypeVar("T")
 
 # Longer pieces are not kept: a cache of them could be made to hold gigabytes by whoever posts pods.
 _LONGEST_SHARED: Final = 2048
 _SHARED_PIECES: Final = 16384
 
-_NULL: Final = bytes(wire.NOTHING)
+_NULL: Final = bytes(wire_base.NOTHING)
 
 _resources_decoder = msgspec.json.Decoder(wire.ResourcesJson | None)
-_amounts_decoder = msgspec.json.Decoder(wire.Amounts | None)
-_string_map_decoder = msgspec.json.Decoder(wire.StringMap | None)
+_amounts_decoder = msgspec.json.Decoder(wire_base.Amounts | None)
+_string_map_decoder = msgspec.json.Decoder(wire_base.StringMap | None)
 
 
 def string_map(raw: Raw) -> Mapping[str, str]:
@@ -55,7 +53,7 @@ def own_annotations(raw: Raw) -> Mapping[str, str]:
     return {k: v for k, v in _string_map(piece).items() if k.startswith((ANNOTATION_PREFIX, SHARING_PLUGIN_PREFIX))}
 
 
-def quantities(amounts: wire.Amounts | None) -> dict[str, float]:
+def quantities(amounts: wire_base.Amounts | None) -> dict[str, float]:
     """Resource name -> base units."""
     return {sys.intern(name): parse_quantity(amount) for name, amount in (amounts or {}).items()}
 

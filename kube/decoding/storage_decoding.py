@@ -8,7 +8,7 @@ from typing import Final
 
 import msgspec
 
-from kube.decoding import wire, wire_storage
+from kube.decoding import wire, wire_base, wire_storage
 from kube.decoding.constraint_decoding import label_selector, node_selector_term
 from kube.decoding.shared_pieces import string_map
 from kube.objects.constraints import NodeSelectorTerm, Operator, Requirement
@@ -26,16 +26,6 @@ from kube.objects.storage_objects import (
     VolumeSource,
 )
 
-__all__ = [
-    "attachment_info",
-    "capacity_info",
-    "claim_info",
-    "csi_driver_info",
-    "csi_node_info",
-    "storage_class_info",
-    "volume_info",
-]
-
 _CLASS_ANNOTATION: Final = "volume.beta.kubernetes.io/storage-class"
 _BIND_COMPLETED: Final = "pv.kubernetes.io/bind-completed"
 _SELECTED_NODE: Final = "volume.kubernetes.io/selected-node"
@@ -45,7 +35,7 @@ _ANNOTATIONS: Final = (_CLASS_ANNOTATION, _BIND_COMPLETED, _SELECTED_NODE, _MIGR
 
 _BINDING_MODES: Final = {mode.value: mode for mode in BindingMode}
 
-_string_map_decoder = msgspec.json.Decoder(wire.StringMap | None)
+_string_map_decoder = msgspec.json.Decoder(wire_base.StringMap | None)
 
 
 def volume_info(volume: wire_storage.VolumeObjectJson) -> VolumeInfo:
@@ -169,7 +159,7 @@ def _annotations(metadata: wire.Metadata) -> Mapping[str, str]:
     return {key: sys.intern(found[key] or "") for key in _ANNOTATIONS if key in found}
 
 
-def _storage(amounts: wire.Amounts | None) -> float | None:
+def _storage(amounts: wire_base.Amounts | None) -> float | None:
     amount = (amounts or {}).get("storage")
     return None if amount is None else parse_quantity(amount)
 

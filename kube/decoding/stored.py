@@ -11,8 +11,6 @@ from msgspec import Raw, Struct
 
 from kube.decoding.watched import UndecodableObject, Watched
 
-__all__ = ["Condition", "LastError", "ObjectStatus", "Stored", "stored"]
-
 T = TypeVar("T")
 
 

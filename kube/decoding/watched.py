@@ -16,18 +16,6 @@ from msgspec import Raw
 from forecast.errors import InputError
 from kube.decoding import wire
 
-__all__ = [
-    "REFUSED",
-    "EventType",
-    "ListPage",
-    "UndecodableObject",
-    "WatchEvent",
-    "Watched",
-    "decode_page",
-    "decode_watch_line",
-    "decoded",
-]
-
 T = TypeVar("T")
 D = TypeVar("D")
 

@@ -9,32 +9,8 @@ from __future__ import annotations
 import msgspec
 from msgspec import Raw
 
-from kube.decoding.wire_base import NOTHING, Amounts, Int32, Name, StringMap, Text, Time, Wire
+from kube.decoding.wire_base import NOTHING, Amounts, Int32, Name, Text, Time, Wire
 from kube.decoding.wire_scheduling import PortJson, VolumeJson
-
-__all__ = [
-    "NOTHING",
-    "Amounts",
-    "Condition",
-    "Container",
-    "ContainerState",
-    "ContainerStatus",
-    "ListJson",
-    "ListMetadata",
-    "Metadata",
-    "MetadataOnly",
-    "NodeJson",
-    "NodeSpec",
-    "NodeStatus",
-    "OwnerReference",
-    "PodJson",
-    "PodSpec",
-    "PodStatus",
-    "ResourcesJson",
-    "StatusJson",
-    "StringMap",
-    "WatchJson",
-]
 
 
 class OwnerReference(Wire):

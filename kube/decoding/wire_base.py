@@ -8,8 +8,6 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta, Raw
 
-__all__ = ["NOTHING", "Amounts", "Int32", "Name", "StringMap", "Text", "Time", "Wire"]
-
 Time = Annotated[datetime, Meta(tz=True)]
 Text = Annotated[str, Meta(max_length=16384)]
 Name = Annotated[str, Meta(min_length=1, max_length=316, pattern="^[^/]*$")]

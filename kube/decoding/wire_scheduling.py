@@ -7,22 +7,6 @@ from msgspec import Raw
 
 from kube.decoding.wire_base import NOTHING, Int32, StringMap, Text, Wire
 
-__all__ = [
-    "AffinityJson",
-    "LabelSelectorJson",
-    "NodeAffinityJson",
-    "NodeSelectorJson",
-    "NodeTermJson",
-    "PodAffinityJson",
-    "PodTermJson",
-    "PortJson",
-    "RequirementJson",
-    "SpreadJson",
-    "TolerationJson",
-    "VolumeJson",
-    "WeightedPodTermJson",
-]
-
 
 class PortJson(Wire):
     """ports[] of a container."""

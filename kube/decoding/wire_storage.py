@@ -8,16 +8,6 @@ from kube.decoding.wire import Metadata
 from kube.decoding.wire_base import Amounts, Text, Wire
 from kube.decoding.wire_scheduling import LabelSelectorJson, NodeSelectorJson
 
-__all__ = [
-    "CapacityJson",
-    "ClaimObjectJson",
-    "CsiDriverJson",
-    "CsiNodeJson",
-    "StorageClassJson",
-    "VolumeAttachmentJson",
-    "VolumeObjectJson",
-]
-
 Quantity = str | int | float
 
 

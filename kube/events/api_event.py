@@ -10,8 +10,6 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-__all__ = ["EventSource", "api_event", "clipped_note"]
-
 # What pkg/apis/core/validation/events.go of Kubernetes 1.36 lets through, in bytes.
 _LONGEST_NOTE = 1024
 _LONGEST_INSTANCE = 128

@@ -17,8 +17,6 @@ from kubernetes import client
 from kube.client.kubernetes_client import send
 from kube.events.outbox import Outbox
 
-__all__ = ["EventFigures", "EventPosting", "Post", "api_server_post"]
-
 logger = logging.getLogger(__name__)
 
 T = TypeVar("T")

@@ -6,8 +6,6 @@ from typing import Any
 
 from kube.events.api_event import EventSource, api_event
 
-__all__ = ["node_event"]
-
 
 def node_event(node: str, *, reason: str, note: str, at: float, source: EventSource) -> dict[str, Any]:
     """Returns a warning about a node, ready to be posted to the namespace `default`.

@@ -8,8 +8,6 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Generic, TypeVar
 
-__all__ = ["Outbox"]
-
 logger = logging.getLogger(__name__)
 
 T = TypeVar("T")

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ["TokenBucket"]
-
 
 class TokenBucket:
     """Begins with `burst` tokens and gains `rate` a second, up to `burst`. The caller has the clock and the lock."""

@@ -9,22 +9,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
-__all__ = [
-    "UNCONSTRAINED",
-    "HostPort",
-    "LabelSelector",
-    "NodeSelectorTerm",
-    "Operator",
-    "PodAffinityTerm",
-    "PodConstraints",
-    "PodVolume",
-    "PreferredNodeTerm",
-    "PreferredPodTerm",
-    "Requirement",
-    "Toleration",
-    "TopologySpreadConstraint",
-]
-
 
 class Operator(Enum):
     """Of a requirement. GT and LT compare whole numbers and are for nodes only."""

@@ -12,8 +12,6 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-__all__ = ["COMPARED", "NEWEST", "KubernetesVersion", "decode_version"]
-
 
 class KubernetesVersion(NamedTuple):
     """A minor version. Each property is a rule of kube-scheduler, and says where it stands there."""

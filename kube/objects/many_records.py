@@ -11,8 +11,6 @@ from collections import deque
 from collections.abc import Iterable
 from typing import TypeVar
 
-__all__ = ["many_records"]
-
 T = TypeVar("T")
 
 

@@ -6,8 +6,6 @@ import threading
 from collections.abc import Callable, Iterable, Sequence
 from typing import Generic, Protocol, TypeVar
 
-__all__ = ["NamedObjects"]
-
 
 class _Named(Protocol):
     @property

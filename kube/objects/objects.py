@@ -9,21 +9,6 @@ from enum import Enum, IntEnum
 from forecast.service_key import Owner
 from kube.objects.constraints import UNCONSTRAINED, HostPort, PodConstraints, PodVolume
 
-__all__ = [
-    "ANNOTATION_PREFIX",
-    "SHARING_PLUGIN_PREFIX",
-    "ContainerRequests",
-    "NamespaceInfo",
-    "NodeImage",
-    "NodeInfo",
-    "Phase",
-    "PodInfo",
-    "PodResourceClaim",
-    "QosClass",
-    "ReplicaSetInfo",
-    "Taint",
-]
-
 ANNOTATION_PREFIX = "forecast-scheduler.io/"
 
 SHARING_PLUGIN_PREFIX = "ALIYUN_COM_GPU_MEM_"

@@ -8,8 +8,6 @@ from typing import Any
 from forecast.service_key import NO_OWNER
 from kube.objects.objects import PodInfo, QosClass
 
-__all__ = ["pod_json"]
-
 _QOS = {
     QosClass.GUARANTEED: "Guaranteed",
     QosClass.BURSTABLE: "Burstable",

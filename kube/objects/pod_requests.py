@@ -19,8 +19,6 @@ from forecast.errors import InputError
 from kube.objects.kubernetes_version import NEWEST, KubernetesVersion
 from kube.objects.objects import ContainerRequests, QosClass
 
-__all__ = ["NO_RESOURCES", "ContainerResources", "PodTotals", "Resources", "pod_totals", "qos_class", "resized"]
-
 Quantities = Mapping[str, float]
 
 UNREQUESTED: Final[Quantities] = {"cpu": 0.1, "memory": 200.0 * 1024 * 1024}

@@ -15,8 +15,6 @@ from kube.objects.many_records import many_records
 from kube.objects.objects import PodInfo
 from kube.objects.seating import waits
 
-__all__ = ["IDENTITY_LABELS", "is_like", "is_like_but_for_identity", "on_node", "on_nodes", "shape_of"]
-
 _OWN: Final = ("uid", "name", "created")
 _FIELDS: Final = tuple(field.name for field in fields(PodInfo))
 _SHARED: Final = tuple(name for name in _FIELDS if name not in (*_OWN, "node"))

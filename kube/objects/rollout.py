@@ -14,8 +14,6 @@ from typing import Final
 from forecast.service_key import ServiceKey
 from kube.objects.objects import ReplicaSetInfo
 
-__all__ = ["ROLLOUT_SECONDS", "Rollouts", "deployment_of", "is_superseded", "newest_revision", "replicas_wanted"]
-
 ROLLOUT_SECONDS: Final = 3600.0
 
 

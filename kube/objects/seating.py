@@ -7,8 +7,6 @@ from typing import Final
 from forecast.service_key import ServiceKey
 from kube.objects.objects import Phase, PodInfo
 
-__all__ = ["FINISHED", "WAITING_SECONDS", "same_requests", "seat_weight", "serves", "sits", "waits"]
-
 FINISHED: Final = frozenset({Phase.SUCCEEDED, Phase.FAILED})
 """Phases in which a pod holds no resources any more."""
 

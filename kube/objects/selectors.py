@@ -6,8 +6,6 @@ from collections.abc import Mapping
 
 from kube.objects.constraints import LabelSelector, Operator, Requirement
 
-__all__ = ["requirement_matches", "selector_matches", "whole_number"]
-
 
 def selector_matches(selector: LabelSelector | None, labels: Mapping[str, str]) -> bool:
     """Whether all requirements hold; no selector matches nothing, an empty one everything."""

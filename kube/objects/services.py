@@ -11,8 +11,6 @@ from typing import Final
 
 from forecast.service_key import ServiceKey
 
-__all__ = ["KEPT_EMPTY", "Services"]
-
 KEPT_EMPTY: Final = 1024
 """Services without pods that keep their index; as many as have pods, if those are more."""
 

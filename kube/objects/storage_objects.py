@@ -11,20 +11,6 @@ from enum import Enum
 
 from kube.objects.constraints import LabelSelector, NodeSelectorTerm
 
-__all__ = [
-    "BindingMode",
-    "ClaimInfo",
-    "ClaimReference",
-    "CsiDriverInfo",
-    "CsiNodeInfo",
-    "StorageCapacityInfo",
-    "StorageClassInfo",
-    "StorageObject",
-    "VolumeAttachmentInfo",
-    "VolumeInfo",
-    "VolumeSource",
-]
-
 
 class BindingMode(Enum):
     """volumeBindingMode of a class: when its claims get their volumes."""

@@ -18,20 +18,6 @@ from forecast.arrays import Floats, Ints
 from kube.decoding.jobs import JobInfo
 from kube.objects.objects import PodInfo
 
-__all__ = [
-    "Change",
-    "JobChange",
-    "NodeAdded",
-    "NodeChanged",
-    "NodeRemoved",
-    "PodChange",
-    "PodsSeated",
-    "Seat",
-    "Seats",
-    "ServiceAdded",
-    "one_by_one",
-]
-
 
 @dataclass(frozen=True, slots=True)
 class Seat:

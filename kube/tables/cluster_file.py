@@ -17,21 +17,13 @@ import yaml
 from msgspec import Raw
 
 from forecast.errors import InputError
-from kube.decoding.decoding import SCORED_KINDS, ApiObject, Kind, UndecodableObject, decode_object
+from kube.decoding.decoding import SCORED_KINDS, ApiObject, Kind, decode_object
 from kube.decoding.jobs import JobInfo
 from kube.decoding.priority_classes import PRIORITY_CLASS, PriorityClasses, priority_classes
-from kube.decoding.watched import Watched
+from kube.decoding.watched import UndecodableObject, Watched
 from kube.objects.objects import NodeInfo, PodInfo, ReplicaSetInfo
-from kube.tables.state import Change, ClusterState
-
-__all__ = [
-    "EXPORT_COMMAND",
-    "EXPORT_FOR_FILTERS",
-    "ClusterObjects",
-    "load_into",
-    "parse_cluster",
-    "read_cluster_file",
-]
+from kube.tables.changes import Change
+from kube.tables.state import ClusterState
 
 EXPORT_COMMAND: Final = "kubectl get nodes,pods,replicasets,jobs -A -o json"
 EXPORT_FOR_FILTERS: Final = f"kubectl get {','.join(kind.value for kind in Kind)} -A -o json"

@@ -16,8 +16,6 @@ from numpy.typing import NDArray
 from forecast.arrays import Bools, Floats, Ints
 from kube.objects.objects import NodeInfo, PodInfo
 
-__all__ = ["NODE_KINDS", "NodeColumns", "nonzero_units", "per_unit", "request_units", "whole_units"]
-
 NODE_KINDS: Final = ("cpu", "memory", "pods", "ephemeral-storage")
 """Resource names every table begins with; extended ones (nvidia.com/gpu) follow as they appear."""
 

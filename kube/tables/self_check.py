@@ -18,10 +18,9 @@ from kube.decoding.jobs import JobInfo
 from kube.objects.objects import NodeInfo, PodInfo, ReplicaSetInfo
 from kube.objects.rollout import deployment_of, is_superseded, newest_revision, replicas_wanted
 from kube.objects.seating import seat_weight, serves, sits
+from kube.tables.changes import Seat
 from kube.tables.columns import nonzero_units, per_unit, request_units
-from kube.tables.state import ClusterState, Seat
-
-__all__ = ["Observed", "drifts", "observe", "self_check"]
+from kube.tables.state import ClusterState
 
 _AT_MOST = 100  # drifts of one kind worth reading
 

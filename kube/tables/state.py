@@ -41,19 +41,6 @@ from kube.tables.changes import (
 )
 from kube.tables.columns import NodeColumns
 
-__all__ = [
-    "Change",
-    "ClusterState",
-    "NodeAdded",
-    "NodeChanged",
-    "NodeRemoved",
-    "PodChange",
-    "PodsSeated",
-    "Seat",
-    "Seats",
-    "ServiceAdded",
-]
-
 
 class ClusterState:
     """The tables. All that is public is to be read only.

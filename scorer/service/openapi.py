@@ -8,9 +8,7 @@ from typing import Any
 from fastapi import FastAPI
 
 from scorer.service import bodies
-from serving.documents import Document
-
-__all__ = ["answer", "body", "describe", "file_answer", "plain_answer"]
+from serving.documents import Document, bodies_of
 
 _POD = {
     "metadata": {
@@ -61,5 +59,5 @@ _RAW = {"type": "object", "description": "A Kubernetes Pod object, or the namesp
 
 def describe(app: FastAPI, *, with_tokens: bool, more: Iterable[type] = ()) -> dict[str, Any]:
     """The document of the application. more: bodies beside the scorer's."""
-    types = [*(getattr(bodies, name) for name in bodies.__all__ if name != "PodReference"), *more]
+    types = [*(kind for kind in bodies_of(bodies) if kind is not bodies.PodReference), *more]
     return _DOCUMENT.describe(app, types, _RAW, with_tokens=with_tokens)

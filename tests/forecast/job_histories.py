@@ -13,8 +13,6 @@ from forecast.job_runs import JobRuns
 from forecast.service_key import ServiceKey
 from tests.trainer.history.histories import COLUMNS, Tables, tables
 
-__all__ = ["DAY", "HOUR", "NIGHTLY", "STEP_MINUTES", "job_tables", "nightly", "nights", "run_rows", "with_runs"]
-
 HOUR, DAY = 3600, 86_400
 
 NIGHTLY = ServiceKey("shop", "CronJob", "report")

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from kube.decoding.jobs import JobInfo
 
-__all__ = ["JobTable"]
-
 
 class JobTable(dict[str, JobInfo]):
     """A mapping from the UID of each Job to the Job."""

@@ -5,17 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from forecast.service_key import ServiceKey
-from kube.tables.changes import one_by_one
-from kube.tables.state import (
-    Change,
-    ClusterState,
-    NodeAdded,
-    NodeChanged,
-    NodeRemoved,
-    PodChange,
-    Seat,
-    ServiceAdded,
-)
+from kube.tables.changes import Change, NodeAdded, NodeChanged, NodeRemoved, PodChange, Seat, ServiceAdded, one_by_one
+from kube.tables.state import ClusterState
 
 
 class Listener:

@@ -13,8 +13,6 @@ from types import TracebackType
 from typing import Any, Self
 from urllib.parse import parse_qs, urlsplit
 
-__all__ = ["Answer", "ScriptedServer", "bookmark", "event", "page", "pod_json"]
-
 
 @dataclass(frozen=True, slots=True)
 class Answer:

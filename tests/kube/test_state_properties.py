@@ -14,8 +14,9 @@ from forecast.service_key import NO_OWNER, Owner
 from kube.decoding.decoding import Kind
 from kube.objects import services as services_module
 from kube.objects.objects import NodeInfo, Phase, PodInfo, QosClass
+from kube.tables.changes import Change
 from kube.tables.self_check import self_check
-from kube.tables.state import Change, ClusterState
+from kube.tables.state import ClusterState
 from tests.kube.api_objects import job, node, pod, replica_set
 from tests.kube.listener import Listener
 

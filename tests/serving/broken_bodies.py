@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 import random
 
-__all__ = ["BODY", "broken", "mutated"]
-
 POD = {"metadata": {"namespace": "shop", "name": "cart-1"}, "spec": {"containers": [{"name": "cart"}]}}
 BODY = json.dumps({"pod": POD, "nodes": ["node-01", "node-02"], "weights": {"predicted_peak": 1}}).encode()
 

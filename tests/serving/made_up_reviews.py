@@ -7,8 +7,6 @@ import threading
 
 from serving.kubernetes_reviews import TOKEN_REVIEWS, ReviewFailed
 
-__all__ = ["MadeUpReviews"]
-
 
 class MadeUpReviews:
     """users: by token; rights: (user, verb, path). hold: set it to let reviews end, hold_made_up: those of tokens that

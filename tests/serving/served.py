@@ -14,8 +14,6 @@ from fastapi import FastAPI
 from serving.options import ServerOptions
 from serving.server import ScorerServer
 
-__all__ = ["ROOT", "process", "served"]
-
 ROOT = Path(__file__).parents[2]
 
 

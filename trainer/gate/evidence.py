@@ -21,8 +21,6 @@ from forecast.model import PEAK_QUANTILES, PeakModel
 from forecast.resources import RESOURCES
 from trainer.gate.node_evidence import node_only, node_peaks_of
 
-__all__ = ["Evidence", "compare", "evaluation_days", "measured_peaks", "peaks_of", "seasonal_naive"]
-
 _SCALE_DAYS = 28
 """Series are judged complete and scaled over this many days, so that a service of last month is judged, too."""
 

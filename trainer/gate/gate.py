@@ -20,8 +20,6 @@ from trainer.gate.merge import keep_resource, widen_resource
 from trainer.gate.options import GateOptions
 from trainer.gate.verdict import GateReport, GateResult, Verdict, judge
 
-__all__ = ["FitModel", "apply_gate", "run_gate"]
-
 FitModel = Callable[[History, PeakModel | None], PeakModel]
 """A history and the model of the night before -> a model."""
 

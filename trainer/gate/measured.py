@@ -14,8 +14,6 @@ from forecast.history import History
 from forecast.model import PeakModel
 from trainer.gate.node_evidence import node_only
 
-__all__ = ["measured_share"]
-
 _DAYS_LOOKED_AT = 28
 
 

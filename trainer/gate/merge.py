@@ -19,8 +19,6 @@ from forecast.model_artefact import ARRAYS
 from forecast.resources import resource_index
 from forecast.scenarios import SCENARIO_DAYS
 
-__all__ = ["keep_resource", "widen_resource"]
-
 _USAGE_UNIT = "base units of the resource"
 _CAPACITY = frozenset({"node_capacity", "node_capacity_assumed"})
 

@@ -18,8 +18,6 @@ from forecast.model import PEAK_QUANTILES, PeakModel
 from forecast.node_forecast import known_runs, node_forecast, nodes_understood, rows_among
 from forecast.resources import RESOURCES
 
-__all__ = ["node_only", "node_peaks_of"]
-
 
 def node_only(history: History, n_days: int) -> Bools:
     """Resources of which nodes were measured and no pod was, over the last days: (n_resources,)."""

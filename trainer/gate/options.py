@@ -6,8 +6,6 @@ from pydantic import Field
 
 from forecast.setting_group import SettingGroup
 
-__all__ = ["GateLimits", "GateOptions"]
-
 
 class GateLimits(SettingGroup):
     """When tonight's model may replace the one in use, per resource (docs/train.md)."""

@@ -28,8 +28,6 @@ from forecast.backtest import Score
 from trainer.gate.evidence import Evidence
 from trainer.gate.options import GateOptions
 
-__all__ = ["GateReport", "GateResult", "Verdict", "judge"]
-
 _SLACK = 0.05  # bounds fail when so few peaks covered are this unlikely at the lowest coverage allowed
 _FEWEST_FOR_UPPER_END = 200
 _LEAST_WIDENING, _MOST_WIDENING = 1.1, 4.0

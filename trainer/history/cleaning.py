@@ -35,8 +35,6 @@ import numpy as np
 from forecast.arrays import Floats, Floats32, Ints
 from forecast.usage_limits import FLEET_FACTOR
 
-__all__ = ["CAPACITY_TOLERANCE", "Cause", "CleaningReport", "Tally", "clean_usage"]
-
 CAPACITY_TOLERANCE = 2.0
 """Usage above this many capacities is a broken counter. Real samples do pass 1: rates of bursts, burstable disks."""
 

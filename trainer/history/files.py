@@ -31,8 +31,6 @@ from trainer.history.layout import Layout, LayoutFile, read_settings
 from trainer.history.series_file import ABSENT, QUARTER_SECONDS, Ints32, Inventory, SeriesFile, Window
 from trainer.history.tables import node_lookup, node_table, pod_table, read_capacity, read_requests
 
-__all__ = ["HistoryFiles", "read_history", "read_pod_usage"]
-
 WINDOW_BYTES = 400 << 20
 """Samples held at a time. A window is at least one day: pods of a day x samples of a day x _CELL_BYTES."""
 

@@ -32,8 +32,6 @@ from forecast.errors import InputError
 from forecast.sample_grid import MAX_STEP_SECONDS
 from trainer.history.cleaning import Cause, Tally
 
-__all__ = ["Layout", "LayoutFile", "Settings", "numbers", "read_settings", "seconds"]
-
 USAGE, PODS, NODES, CAPACITY, SETTINGS = (
     "usage.parquet",
     "pods.parquet",

@@ -22,8 +22,6 @@ from forecast.sample_grid import SampleGrid
 from trainer.history.cleaning import Cause, Tally, clean_usage
 from trainer.history.layout import LayoutFile, numbers, seconds
 
-__all__ = ["ABSENT", "QUARTER_SECONDS", "Inventory", "SeriesFile", "Window"]
-
 ABSENT = -2
 """Place of a series at a tick without a sample; -1 is a sample whose node is not known."""
 

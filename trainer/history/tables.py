@@ -20,8 +20,6 @@ from trainer.history.cleaning import Cause, Tally
 from trainer.history.layout import Layout, LayoutFile, numbers
 from trainer.history.series_file import Inventory
 
-__all__ = ["node_lookup", "node_table", "pod_table", "read_capacity", "read_requests"]
-
 _REQUESTS = ("request_cpu_cores", "request_memory_bytes")
 _CAPACITY = tuple(resource.column for resource in RESOURCES)
 _ALLOCATABLE = ("allocatable_cpu_cores", "allocatable_memory_bytes")

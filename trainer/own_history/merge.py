@@ -15,8 +15,6 @@ import pyarrow.compute as pc
 from forecast.arrays import Floats, Ints
 from trainer.prometheus.day_tables import DayTables
 
-__all__ = ["merge_days"]
-
 _POD_KEYS, _NODE_KEYS = ("namespace", "pod"), ("node",)
 
 

@@ -31,8 +31,6 @@ from trainer.history.layout import Layout
 from trainer.own_history.merge import merge_days
 from trainer.prometheus.day_tables import DayTables
 
-__all__ = ["OwnHistory", "ReadDay", "last_read"]
-
 logger = logging.getLogger(__name__)
 
 LEDGER = "days.json"

@@ -24,8 +24,6 @@ from forecast.redaction import redacted
 from trainer.prometheus.errors import TooManySamples, Transient
 from trainer.prometheus.queries import Queries
 
-__all__ = ["interpret"]
-
 _SHOWN = 200
 _NAMES = frozenset(field.name for field in fields(Queries))
 # Evaluation errors that do not depend on the size of the question (promql/engine.go).

@@ -22,8 +22,6 @@ from trainer.prometheus.pods_of_day import PodsOfDay
 from trainer.prometheus.samples import Samples, place
 from trainer.prometheus.units import check_units
 
-__all__ = ["DayRead", "assemble"]
-
 
 @dataclass(frozen=True, slots=True)
 class DayRead:

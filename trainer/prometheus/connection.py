@@ -30,8 +30,6 @@ from trainer.prometheus.errors import ImpossibleAnswer, TooManySamples, Transien
 from trainer.prometheus.matrix import Matrix, Series, matrix_of, vector_of
 from trainer.prometheus.options import ConnectionOptions
 
-__all__ = ["Connection"]
-
 logger = logging.getLogger(__name__)
 
 # Thanos and VictoriaMetrics would otherwise answer without the stores they cannot reach, and the gap would stay in the

@@ -11,8 +11,6 @@ from datetime import UTC, date, datetime, time, timedelta
 
 from forecast.errors import InputError
 
-__all__ = ["DayGrid"]
-
 _DAY_SECONDS = 86_400
 
 

@@ -33,8 +33,6 @@ from trainer.prometheus.reader import DayReader, Question
 from trainer.prometheus.recorded import recorded_info, recorded_nodes, recorded_pods
 from trainer.prometheus.samples import Samples, covered_ticks
 
-__all__ = ["read_day"]
-
 _INFO = "pod_info"
 _FEW_NODES, _PODS_PER_NODE = 100, 5  # only to size pieces
 

@@ -16,17 +16,6 @@ from trainer.history.cleaning import Cause
 from trainer.prometheus.day_grid import DayGrid
 from trainer.prometheus.pods_of_day import PodsOfDay
 
-__all__ = [
-    "DayTables",
-    "Presence",
-    "capacity_table",
-    "log_of_nodes",
-    "node_table",
-    "pods_table",
-    "presence",
-    "usage_table",
-]
-
 _TIME = pa.timestamp("ms", tz="UTC")
 _NAME = pa.dictionary(pa.int32(), pa.string())
 

@@ -10,8 +10,6 @@ from __future__ import annotations
 
 from forecast.errors import ForecastError, InputError
 
-__all__ = ["ImpossibleAnswer", "TooManySamples", "Transient", "Unreachable"]
-
 
 class Unreachable(InputError):
     """The server has not answered for as long as we are willing to wait."""

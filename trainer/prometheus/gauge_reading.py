@@ -16,8 +16,6 @@ from trainer.prometheus.log_gauge import container_log_rates, pod_log_rates
 from trainer.prometheus.matrix import Matrix
 from trainer.prometheus.pods_of_day import PodsOfDay
 
-__all__ = ["LogOfGauge", "log_of_gauge"]
-
 _Container = tuple[str, str, str]
 
 

@@ -6,8 +6,6 @@ from collections.abc import Mapping, Sequence
 
 from forecast.errors import InputError
 
-__all__ = ["node_names", "pod_names"]
-
 
 def pod_names(name: str, labels: Sequence[Mapping[str, str]], *, once: bool = True) -> list[tuple[str, str]]:
     """(namespace, pod) of each series of a pod query; raises InputError if a label is missing.

@@ -27,8 +27,6 @@ from trainer.prometheus.matrix import Matrix
 from trainer.prometheus.queries import Queries, fill, on_node
 from trainer.prometheus.recorded import NODE_USAGE, POD_USAGE
 
-__all__ = ["LiveUsage", "NodesNow"]
-
 _SLOT_SECONDS = SLOT_MINUTES * 60
 _MOST_SKEW_SECONDS = 60
 _INDEX = {resource.name: index for index, resource in enumerate(RESOURCES)}

@@ -16,8 +16,6 @@ import numpy as np
 from forecast.arrays import Bools, Floats, Ints
 from trainer.prometheus.options import SourceOptions
 
-__all__ = ["DEFAULT_ROTATION_CAP_BYTES", "container_log_rates", "pod_log_rates"]
-
 DEFAULT_ROTATION_CAP_BYTES = SourceOptions().log_rotation_cap_bytes
 """containerLogMaxFiles x containerLogMaxSize as the kubelet has them by default."""
 

@@ -17,8 +17,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
-__all__ = ["KUBELET_GAUGE", "LOG_METRICS", "LogQueries", "LogSource", "log_queries"]
-
 
 class LogSource(Enum):
     """What counts log bytes. AUTO: the first one in this order whose metric exists."""

@@ -19,8 +19,6 @@ import numpy as np
 from forecast.arrays import Floats, Ints
 from trainer.prometheus.errors import ImpossibleAnswer
 
-__all__ = ["Matrix", "Series", "matrix_of", "vector_of"]
-
 Series = Mapping[str, Any]
 """One element of a result: metric and values (range query) or value (instant query)."""
 

@@ -15,8 +15,6 @@ from forecast.resources import CPU, MEMORY, NETWORK, RESOURCES
 from trainer.prometheus.labels import node_names
 from trainer.prometheus.matrix import Matrix
 
-__all__ = ["NodeFacts", "node_facts"]
-
 _RESOURCES = {"cpu": CPU, "memory": MEMORY}
 
 

@@ -13,8 +13,6 @@ from forecast.setting_group import Duration, SettingGroup
 from trainer.prometheus.log_source import LogSource
 from trainer.prometheus.queries import Queries
 
-__all__ = ["ConnectionOptions", "PrometheusOptions", "SourceOptions"]
-
 _QUERIES = tuple(field.name for field in fields(Queries))
 
 

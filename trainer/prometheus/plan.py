@@ -15,8 +15,6 @@ from forecast.errors import InputError
 from trainer.prometheus.errors import TooManySamples
 from trainer.prometheus.queries import EVERY_NAMESPACE
 
-__all__ = ["MAX_POINTS_PER_SERIES", "Chunk", "chunks", "halves", "uncovered_ranges"]
-
 MAX_POINTS_PER_SERIES = 11_000
 _MOST_RANGES = 8
 

@@ -16,8 +16,6 @@ from forecast.errors import InputError
 from forecast.service_key import Owner, ServiceKey, owner_from_labels, service_of_pod
 from trainer.prometheus.matrix import Matrix
 
-__all__ = ["Life", "PodsOfDay", "owners_of", "pods_of_day"]
-
 _MOST_LIVES_AT_ONCE = 3
 
 

@@ -24,8 +24,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-__all__ = ["EVERY_NAMESPACE", "PHYSICAL_DISKS", "PHYSICAL_INTERFACES", "Queries", "fill", "on_node"]
-
 EVERY_NAMESPACE = ".+"
 
 # Whole devices only: what is written to a partition, to device-mapper (LVM, LUKS) or to md is counted again on the

@@ -13,8 +13,6 @@ from trainer.prometheus.matrix import Matrix
 from trainer.prometheus.plan import Chunk, chunks, halves
 from trainer.prometheus.queries import fill
 
-__all__ = ["DayReader", "Question"]
-
 
 @dataclass(frozen=True, slots=True)
 class Question:

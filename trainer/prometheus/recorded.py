@@ -12,8 +12,6 @@ take it, not the server: `max by` over all pods cost it five times as much as ha
 
 from __future__ import annotations
 
-__all__ = ["NODE_USAGE", "POD_INFO", "POD_USAGE", "recorded_info", "recorded_nodes", "recorded_pods"]
-
 POD_USAGE, NODE_USAGE, POD_INFO = "forecast:pod_usage", "forecast:node_usage", "forecast:pod_info"
 
 _LOOK_BACK_SECONDS = 300

@@ -16,8 +16,6 @@ from trainer.prometheus.log_source import LOG_METRICS, LogSource, log_queries
 from trainer.prometheus.queries import Queries, fill
 from trainer.prometheus.recorded import NODE_USAGE, POD_INFO, POD_USAGE
 
-__all__ = ["prometheus_rule", "rule_file", "rule_file_text"]
-
 _COMMAND = "forecast-scheduler rules"
 
 

@@ -13,8 +13,6 @@ from forecast.errors import InputError
 from trainer.history.cleaning import Cause, Tally
 from trainer.prometheus.matrix import Matrix
 
-__all__ = ["Samples", "covered_ticks", "place"]
-
 _MOST_BROKEN = 0.5
 """Share of values that may be impossible before the query is to blame."""
 

@@ -25,8 +25,6 @@ from trainer.prometheus.options import SourceOptions
 from trainer.prometheus.queries import Queries, fill
 from trainer.prometheus.recorded import NODE_USAGE, POD_INFO, POD_USAGE
 
-__all__ = ["DayTables", "PrometheusSource"]
-
 _MOST_SKEW_SECONDS = 60
 _HOUR = 3600
 _CADVISOR = "the kubelet's cAdvisor endpoint /metrics/cadvisor"

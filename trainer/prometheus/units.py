@@ -18,8 +18,6 @@ from forecast.arrays import AnyFloats, Floats
 from forecast.errors import InputError
 from forecast.resources import CPU, MEMORY
 
-__all__ = ["check_units"]
-
 _ABOVE_CAPACITY = 3.0
 _ABOVE_NODE = 5.0
 _LEAST_NODE_MEMORY = 16 * 2.0**20

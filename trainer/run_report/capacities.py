@@ -15,8 +15,6 @@ from forecast.model import PeakModel
 from forecast.resources import CPU, RESOURCES
 from trainer.run_report.units import amount
 
-__all__ = ["AssumedCapacity", "Capacities", "capacities_of"]
-
 _DAYS_LOOKED_AT = 7
 
 

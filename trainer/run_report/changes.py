@@ -10,8 +10,6 @@ import numpy as np
 from forecast.model import PeakModel
 from forecast.resources import RESOURCES
 
-__all__ = ["Changes", "PeakMove", "changes_between"]
-
 MOVED_SHARE = 0.2
 """A peak that moves by less is ordinary."""
 

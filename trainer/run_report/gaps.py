@@ -8,8 +8,6 @@ from forecast.arrays import Bools, Floats
 from forecast.history import History
 from forecast.resources import RESOURCES
 
-__all__ = ["expected_slots", "gap_slots", "measured_share"]
-
 
 def measured_share(history: History) -> Floats:
     """Measured share of the half hours in which a service had pods: (n_resources, n_days), NaN = no service had any."""

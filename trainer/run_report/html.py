@@ -22,8 +22,6 @@ from trainer.run_report.regression import RegressionCondition
 from trainer.run_report.report import RunReport
 from trainer.run_report.units import amount
 
-__all__ = ["html_report"]
-
 _SHOWN = 300
 """Lines of a list that are shown; the JSON report holds all of them."""
 

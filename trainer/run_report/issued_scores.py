@@ -12,8 +12,6 @@ from forecast.history import History
 from trainer.gate.evidence import measured_peaks
 from trainer.issued import IssuedForecasts
 
-__all__ = ["IssuedScore", "score_issued"]
-
 _SCALE_DAYS = 28
 
 

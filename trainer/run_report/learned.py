@@ -14,8 +14,6 @@ from forecast.history import History
 from forecast.model import PeakModel
 from forecast.resources import RESOURCES
 
-__all__ = ["LearnedResource", "LearnedRuns", "LearnedService", "identified_load_share", "learned_services"]
-
 _YOUNG_DAYS = 7
 _SHOWN_PREDICTORS = 3
 

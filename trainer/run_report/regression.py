@@ -10,8 +10,6 @@ from forecast.model import PeakModel
 from forecast.resources import RESOURCES
 from trainer.run_report.learned import identified_load_share
 
-__all__ = ["RegressionCondition", "regression_conditions"]
-
 _POOR: Final = 0.5
 """Share of the load with identified weights below which the regression of a resource is called poor."""
 

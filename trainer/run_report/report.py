@@ -24,8 +24,6 @@ from trainer.run_report.issued_scores import IssuedScore, score_issued
 from trainer.run_report.learned import LearnedService, identified_load_share, learned_services
 from trainer.run_report.regression import RegressionCondition, regression_conditions
 
-__all__ = ["RunReport", "run_report"]
-
 
 @dataclass(frozen=True, slots=True)
 class RunReport:

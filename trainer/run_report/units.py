@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ["amount"]
-
 
 def amount(value: float, unit: str) -> str:
     """For instance 1.25 cores, 3.4 GiB, 12 MB/s. unit: that of forecast.resources; bytes are binary, rates decimal."""

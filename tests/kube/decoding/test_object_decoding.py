@@ -11,7 +11,8 @@ import pytest
 from forecast.errors import InputError
 from forecast.service_key import NO_OWNER, Owner, owner_from_references
 from kube.decoding import shared_pieces
-from kube.decoding.decoding import Kind, UndecodableObject, decode_object, decode_pod
+from kube.decoding.decoding import Kind, decode_object, decode_pod
+from kube.decoding.watched import UndecodableObject
 from kube.objects.kubernetes_version import COMPARED
 from kube.objects.objects import (
     ContainerRequests,

@@ -11,7 +11,8 @@ import pytest
 
 from kube.client.api_server_version import ApiServerVersion
 from kube.client.kubernetes_client import api_client
-from kube.client.kubernetes_source import KubernetesSource, Timing
+from kube.client.kubernetes_contract import Timing
+from kube.client.kubernetes_source import KubernetesSource
 from kube.client.kubernetes_steps import Backoff
 from kube.decoding.decoding import Kind
 from kube.objects.kubernetes_version import COMPARED, NEWEST, KubernetesVersion, decode_version

@@ -12,16 +12,9 @@ from kube.decoding.decoding import Kind
 from kube.objects.objects import Phase, PodInfo, QosClass
 from kube.objects.rollout import ROLLOUT_SECONDS
 from kube.objects.seating import WAITING_SECONDS
+from kube.tables.changes import NodeAdded, NodeChanged, NodeRemoved, PodChange, Seat, ServiceAdded
 from kube.tables.self_check import self_check
-from kube.tables.state import (
-    ClusterState,
-    NodeAdded,
-    NodeChanged,
-    NodeRemoved,
-    PodChange,
-    Seat,
-    ServiceAdded,
-)
+from kube.tables.state import ClusterState
 from tests.kube.api_objects import GIB, job, node, pod, pod_of, replica_set
 
 T0 = 1_000_000.0

@@ -24,8 +24,6 @@ from tests.servers.openmetrics import write_blocks
 from tests.trainer.prometheus.exporters import node_series, pod_series
 from tests.trainer.prometheus.truth_files import write_history
 
-__all__ = ["STEP", "Cluster", "PodLife", "Truth", "build_truth", "make_cluster"]
-
 STEP = 300
 _DAY = 86_400 // STEP
 N_NODES = 10

@@ -14,8 +14,6 @@ from tests.servers.openmetrics import MetricSeries
 if TYPE_CHECKING:
     from tests.trainer.prometheus.cluster import Cluster, PodLife
 
-__all__ = ["node_series", "pod_series"]
-
 _STEP = 300
 _CADVISOR = (10, 120)  # offset and interval of scrapes, seconds: at least two in every five minutes
 _STATE = (30, 240)  # never at a tick: a pod that ends at a tick is out of sight at the next one

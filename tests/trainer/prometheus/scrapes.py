@@ -14,8 +14,6 @@ import pyarrow as pa
 from tests.servers.openmetrics import MetricSeries
 from trainer.prometheus.day_tables import DayTables
 
-__all__ = ["DAY", "HOUR", "MINUTE", "Scrapes", "frame", "of", "options_day_end", "when"]
-
 DAY = date(2026, 3, 2)
 MINUTE, HOUR = 60, 3600
 _MIDNIGHT = int(datetime.combine(DAY, time(), UTC).timestamp())

@@ -10,8 +10,6 @@ from tests.servers.openmetrics import MetricSeries, write_blocks
 from tests.servers.prometheus import PrometheusServer
 from tests.trainer.prometheus.scrapes import Scrapes
 
-__all__ = ["small_server"]
-
 
 def small_server(blocks: Path) -> PrometheusServer:
     """Three nodes and three namespaces: four hours on DAY, and the same shortly before now."""

@@ -9,8 +9,6 @@ import numpy as np
 from tests.servers.openmetrics import MetricSeries
 from tests.trainer.prometheus.scrapes import HOUR, MINUTE, Scrapes
 
-__all__ = ["trap_series"]
-
 MIB = 2.0**20
 
 

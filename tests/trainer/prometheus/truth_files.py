@@ -16,8 +16,6 @@ from forecast.resources import RESOURCES
 if TYPE_CHECKING:
     from tests.trainer.prometheus.cluster import Cluster
 
-__all__ = ["write_history"]
-
 _STEP = 300
 _COLUMNS = [resource.column for resource in RESOURCES]
 
