@@ -11,8 +11,6 @@ from enum import Enum, auto
 
 from kube.objects.objects import NodeInfo, PodInfo
 
-__all__ = ["ClusterEvent", "EventKind"]
-
 
 class EventKind(Enum):
     """What kind of thing happened."""

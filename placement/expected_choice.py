@@ -15,8 +15,6 @@ from kube.objects.objects import PodInfo
 from placement.filters.filter import ClusterView
 from placement.scores.default_scores import default_scores
 
-__all__ = ["POINT_VALUE", "expected_choice"]
-
 POINT_VALUE: Final = 10
 """What one point is worth beside kube-scheduler's scores, at weight 1: MaxNodeScore / MaxExtenderPriority."""
 

@@ -12,8 +12,6 @@ from kube.objects.objects import PodInfo
 from placement.filters.filter import ClusterView, Filter, Rejection
 from scorer.judgement import RejectedNodes
 
-__all__ = ["Feasibility", "RejectionCount", "Verdict", "feasibility", "verdict"]
-
 
 @dataclass(frozen=True, slots=True)
 class RejectionCount:

@@ -14,20 +14,6 @@ from zlib import crc32
 
 from kube.objects.objects import PodInfo
 
-__all__ = [
-    "LEAST_STANDING",
-    "PRIORITY_OFFSET",
-    "Cost",
-    "Standing",
-    "Victims",
-    "cost_of",
-    "importance",
-    "nothing",
-    "priority_of",
-    "start_of",
-    "tie_of",
-]
-
 PRIORITY_OFFSET: Final = 2**31
 """Added to each priority that is summed: several pods of negative priority must not count less than one of them."""
 

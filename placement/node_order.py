@@ -20,8 +20,6 @@ from placement.plugins import NodePreference
 from placement.policies.policy import Policy
 from scorer.opt_out import opts_out
 
-__all__ = ["ORDER_POINTS", "order_points"]
-
 ORDER_POINTS: Final = 100_000
 """More than all scores of a node come to."""
 

@@ -12,8 +12,6 @@ from placement.devices.options import DeviceOptions
 from placement.machine_groups.options import Group
 from placement.topology.options import TopologyOptions
 
-__all__ = ["NodeRuleOptions"]
-
 
 class NodeRuleOptions(SettingGroup):
     """Which nodes pods may go to and which come first, whatever places them (docs/node-rules.md)."""

@@ -37,8 +37,6 @@ from placement.topology.plugins import TopologyPlugins, topology_plugins
 from scorer.assuming import AssumingCluster
 from scorer.follower import Follower
 
-__all__ = ["NodeRules", "node_rules"]
-
 
 @dataclass(slots=True)
 class ProfileFilters:

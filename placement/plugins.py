@@ -27,37 +27,6 @@ from placement.cluster_events import ClusterEvent, EventKind
 from placement.filters.filter import ClusterView, Filter, Rejection
 from placement.status import Status
 
-__all__ = [
-    "AwaitedPreBind",
-    "Bind",
-    "CountsRoom",
-    "EnqueueExtensions",
-    "Filter",
-    "FlowHead",
-    "FlowOrder",
-    "Hint",
-    "KnowsDomains",
-    "KnowsVictims",
-    "NodePreference",
-    "NodesOrStatus",
-    "Nomination",
-    "Permit",
-    "Pick",
-    "PostBind",
-    "PostFilter",
-    "PreBind",
-    "PreEnqueue",
-    "PreFilter",
-    "PreScore",
-    "Preferred",
-    "QueueSort",
-    "Reserve",
-    "Score",
-    "SortedUnit",
-    "TellsApart",
-    "Turn",
-]
-
 
 class Hint(Enum):
     """Whether an event may let a pod in that a plugin rejected (QueueingHint, KEP-4247)."""

@@ -13,8 +13,6 @@ from placement.filters.filter import ClusterView, Filter
 from placement.filters.node_resources_fit import NodeResourcesFit
 from placement.plugins import CountsRoom
 
-__all__ = ["room_for"]
-
 _UNLIMITED = 2**31 - 1
 
 

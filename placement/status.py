@@ -7,8 +7,6 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Final
 
-__all__ = ["SUCCESS", "Code", "Status"]
-
 
 class Code(Enum):
     """What is to follow."""

@@ -5,8 +5,6 @@ from __future__ import annotations
 from scorer.predicted.cluster import PredictedCluster
 from scorer.tracking import TrackedCluster
 
-__all__ = ["usable_forecast"]
-
 
 def usable_forecast(cluster: TrackedCluster) -> PredictedCluster | None:
     """None = there is no model, or one past its time (scorer/degradation.py)."""

@@ -37,8 +37,6 @@ from scorer.follower import NodesAndPodsOnly
 from scorer.opt_out import opts_out
 from scorer.tracking import TrackedCluster
 
-__all__ = ["Placer", "UsableNodes"]
-
 _STANDARD: Final = (NodeUnschedulable.name, TaintToleration.name, NodeAffinity.name, NodeResourcesFit.name)
 _MOST_MASKS: Final = 4096
 _MOST_POLICIES: Final = 256

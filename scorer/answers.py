@@ -17,26 +17,6 @@ from kube.objects.objects import PodInfo
 from scorer.degradation import Level
 from scorer.judgement import Judgement
 
-__all__ = [
-    "Curve",
-    "DayPeak",
-    "ExplainedNode",
-    "ExplainedScore",
-    "Explanation",
-    "HeatMap",
-    "ModelStatus",
-    "NodeFigures",
-    "NodeSummary",
-    "Peak",
-    "Scored",
-    "ScorerApi",
-    "SelfCheck",
-    "ServiceSummary",
-    "Status",
-    "UsageForecast",
-    "VirtualAvailability",
-]
-
 
 @dataclass(frozen=True, slots=True)
 class Peak:

@@ -21,8 +21,6 @@ from kube.objects.objects import PodInfo
 from kube.objects.pod_shape import on_node, on_nodes
 from kube.objects.seating import waits
 
-__all__ = ["AssumedPods"]
-
 
 @dataclass(frozen=True, slots=True)
 class _Assumed:

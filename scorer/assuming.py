@@ -17,8 +17,6 @@ from scorer.options import ScorerOptions
 from scorer.own_time import OwnTime
 from scorer.tracking import TrackedCluster
 
-__all__ = ["AssumingCluster"]
-
 
 @dataclass(slots=True)
 class _Run:

@@ -17,8 +17,6 @@ from scorer.model_watch import ModelWatch
 from scorer.scorer import Scorer
 from serving.allocator import give_back
 
-__all__ = ["Background"]
-
 logger = logging.getLogger(__name__)
 
 _TICK_SECONDS = 1.0

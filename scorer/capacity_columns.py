@@ -9,8 +9,6 @@ from forecast.resources import RESOURCES
 from scorer.predicted.capacity import NodeCapacity, UnreadCapacity
 from scorer.predicted.growing import grown
 
-__all__ = ["CapacityColumns"]
-
 
 class CapacityColumns:
     """What each node can do, which of that the trainer assumed, and annotations with mistakes.

@@ -8,8 +8,6 @@ from typing import Final
 
 from scorer.predicted.capacity import UnreadCapacity
 
-__all__ = ["CapacityLog"]
-
 logger = logging.getLogger(__name__)
 
 _UNREAD_SHOWN: Final = 5

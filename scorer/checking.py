@@ -25,8 +25,6 @@ from scorer.predicted.profiles import ProfileKey, Profiles
 from scorer.predicted.runs import under_way
 from scorer.tracking import TrackedCluster
 
-__all__ = ["check"]
-
 _TOLERANCE = 1e-3
 """Share of capacity by which the float32 sums of a day may be off: a tenth of a point of score."""
 

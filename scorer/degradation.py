@@ -19,14 +19,6 @@ import numpy as np
 from forecast.arrays import Bools, Ints
 from scorer.options import Ladder
 
-__all__ = [
-    "Level",
-    "level_and_reasons",
-    "level_of_nodes",
-    "level_without_live",
-    "widening",
-]
-
 
 class Level(IntEnum):
     """The rungs; higher is worse."""

@@ -7,8 +7,6 @@ import threading
 import time
 from collections.abc import Callable
 
-__all__ = ["Every"]
-
 logger = logging.getLogger(__name__)
 
 

@@ -19,8 +19,6 @@ from scorer.predicted.profiles import Profiles
 from scorer.scoring import PodScores
 from scorer.tracking import LIVE_HALF_LIFE_SLOTS, TrackedCluster
 
-__all__ = ["PeakInputs", "explained_nodes", "gather_peaks", "peaks_before_and_with"]
-
 
 @dataclass(frozen=True, slots=True)
 class PeakInputs:

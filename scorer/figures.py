@@ -18,8 +18,6 @@ from scorer.predicted.horizon import Horizon
 from scorer.published_losses import published_losses
 from scorer.scores.capacity import limited
 
-__all__ = ["Figures"]
-
 
 class Figures(LiveTables):
     """The part of `scorer.answers.ScorerApi` that numbers everything and scores nothing."""

@@ -8,8 +8,6 @@ from typing import Protocol
 from kube.decoding.decoding import ApiObject, Kind
 from kube.tables.changes import Change
 
-__all__ = ["Follower", "NodesAndPodsOnly"]
-
 
 class Follower(Protocol):
     """Called under the scorer's lock."""

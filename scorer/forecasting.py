@@ -24,8 +24,6 @@ from scorer.predicted.node_curves import NodeInputs, node_curves
 from scorer.predicted.profiles import Profiles
 from scorer.tracking import LIVE_HALF_LIFE_SLOTS
 
-__all__ = ["DAYS_BACK", "node_usage_forecast", "service_usage_forecast"]
-
 logger = logging.getLogger(__name__)
 
 DAYS_BACK = 2

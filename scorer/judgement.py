@@ -9,8 +9,6 @@ from typing import Final
 
 from kube.objects.objects import PodInfo
 
-__all__ = ["CHOSEN", "Judge", "Judgement", "RejectedNodes", "SumPart", "not_judged"]
-
 CHOSEN: Final = "chosen"
 """Note of the node that the component would choose."""
 

@@ -42,8 +42,6 @@ from scorer.predicting import predict
 from scorer.scale_out import expected_scale_out
 from scorer.tracking import LIVE_HALF_LIFE_SLOTS
 
-__all__ = ["LiveTables", "ModelInUse"]
-
 logger = logging.getLogger(__name__)
 
 _LONGEST_WAIT_FOR_MODEL = 60.0

@@ -10,8 +10,6 @@ from forecast.model import PeakModel
 from forecast.model_artefact import model_of
 from forecast.registry import Registry
 
-__all__ = ["LoadedModel", "ModelWatch"]
-
 logger = logging.getLogger(__name__)
 
 _LOOK_AGAIN_SECONDS = 600.0

@@ -6,8 +6,6 @@ from typing import Final
 
 from kube.objects.objects import ANNOTATION_PREFIX, PodInfo
 
-__all__ = ["OPT_OUT_ANNOTATION", "opts_out"]
-
 OPT_OUT_ANNOTATION: Final = ANNOTATION_PREFIX + "opt-out"
 """A pod with this set to "true" gets the same score on every node: the other schedulers' scores decide alone."""
 

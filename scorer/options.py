@@ -9,8 +9,6 @@ from pydantic import Field
 from forecast.setting_group import Duration, SettingGroup
 from scorer.scores.options import ScoreOptions
 
-__all__ = ["Ladder", "ScorerOptions", "ScoringOptions"]
-
 
 class Ladder(SettingGroup):
     """How long the scorer's inputs may be relied on (docs/scorer.md)."""

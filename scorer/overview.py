@@ -16,8 +16,6 @@ from scorer.predicted.horizon import Horizon, start_of_slot
 from scorer.predicted.node_curves import NodeCurves, NodeInputs
 from scorer.scores.capacity import limited
 
-__all__ = ["Overview", "OverviewBuilder", "heat_map_of", "summary_peaks"]
-
 _SLOTS_PER_HOUR = 2
 _DAYS_SHOWN = 2  # today and tomorrow
 

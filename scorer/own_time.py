@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-__all__ = ["OwnTime"]
-
 
 class OwnTime:
     """Seconds that never go back. They begin as unix seconds, and leave those when the wall clock jumps."""

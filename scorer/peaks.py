@@ -14,8 +14,6 @@ from scorer.answers import DayPeak, Peak
 from scorer.predicted.horizon import start_of_slot
 from scorer.scores.capacity import limited
 
-__all__ = ["bounding_peak", "day_peaks"]
-
 
 def bounding_peak(
     expected: AnyFloats,

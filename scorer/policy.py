@@ -15,8 +15,6 @@ from scorer.options import ScorerOptions
 from scorer.predicted.growth_columns import ResourceWeights
 from scorer.scores.catalogue import RegisteredScore, check_weights, scores
 
-__all__ = ["SETTINGS_POLICY", "ChosenScoring", "OnePolicy", "ScoringPolicies", "ScoringPolicy", "scoring_policy"]
-
 SETTINGS_POLICY: Final = "settings"
 """Name of the policy that the settings describe: that of pods for which nothing else chooses one."""
 

@@ -10,8 +10,6 @@ from scorer.predicted.horizon import Horizon
 from scorer.predicted.profiles import Profiles
 from scorer.snapshot import Snapshot
 
-__all__ = ["predict"]
-
 
 def predict(profiles: Profiles, capacities: KnownCapacities, snapshot: Snapshot, now: datetime) -> PredictedCluster:
     """The cluster of a snapshot seen through a model. now: aware."""

@@ -10,8 +10,6 @@ from typing import Any
 
 from forecast.backtest import OURS
 
-__all__ = ["published_losses"]
-
 
 def published_losses(backtest: Mapping[str, Any], info: Mapping[str, Any]) -> dict[tuple[str, str], float]:
     """(resource, quantile) -> pinball loss, lower is better; what cannot be read is left out.

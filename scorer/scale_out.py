@@ -19,8 +19,6 @@ from scorer.predicted.profiles import Profiles
 from scorer.predicted.soft_load import soft_load
 from scorer.tracking import TrackedCluster
 
-__all__ = ["ScaleOut", "expected_scale_out"]
-
 _SERVICES_AT_ONCE: Final = 256
 """The curves of 256 services are 20 MB, and their nodes as many at 5,000 nodes."""
 

@@ -36,8 +36,6 @@ from scorer.predicted.node_curves import gather
 from scorer.scores.capacity import NEUTRAL_SCORE
 from scorer.scoring import PodScores, score_pod
 
-__all__ = ["Scorer"]
-
 
 class Scorer(Figures):
     """Implements `scorer.answers.ScorerApi` on the tables, and by them the sink of a Kubernetes source."""

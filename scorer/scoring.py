@@ -23,8 +23,6 @@ from scorer.scores.predicted_peak import BEST_NODES, MEMORY_LIMIT
 from scorer.scores.predicted_peak_score import predicted_peak_ranking
 from scorer.tracking import TrackedCluster
 
-__all__ = ["PodScores", "score_pod", "weights_without_model"]
-
 FULL = 1.0
 """Share of capacity in use now from which a node is avoided where nothing but requests decides. Passing over nodes from
 0.95 on was worse than not looking at all, from 1.0 on it cost nothing (docs/placement.md)."""

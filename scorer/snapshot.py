@@ -10,8 +10,6 @@ from kube.objects.objects import NodeInfo, PodInfo
 from kube.tables.changes import Seat
 from scorer.predicted.runs import Run
 
-__all__ = ["Snapshot"]
-
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:

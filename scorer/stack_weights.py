@@ -11,8 +11,6 @@ from kube.tables.state import ClusterState
 from scorer.scores.options import ScoreParameters
 from scorer.scores.spread_or_stack import next_stack_weight, water_level
 
-__all__ = ["StackWeights"]
-
 
 class StackWeights:
     """The stack weight of each pool, each with a hysteresis of its own. A pool starts with spreading."""

@@ -31,8 +31,9 @@ from scorer.live.virtual_available import live_error, virtual_available
 from scorer.live.virtual_request import VirtualRequest, virtual_request
 from scorer.options import ScorerOptions
 from scorer.predicted.capacity import KnownCapacities, UnreadCapacity
-from scorer.predicted.cluster import PlacedPod, PredictedCluster
+from scorer.predicted.cluster import PredictedCluster
 from scorer.predicted.growing import grown
+from scorer.predicted.placed import PlacedPod
 from scorer.predicted.profiles import Profiles
 from scorer.predicted.runs import Run, expected_run, lasting
 from scorer.runs.expected import ExpectedRuns
@@ -41,8 +42,6 @@ from scorer.runs.run_times import RunTimes
 from scorer.snapshot import Snapshot
 from scorer.stack_weights import StackWeights
 from scorer.usable_nodes import EveryNode, UsableNodes
-
-__all__ = ["LIVE_HALF_LIFE_SLOTS", "TrackedCluster"]
 
 LIVE_HALF_LIFE_SLOTS = 12
 """What a node uses beyond its forecast is halved every six hours: by tomorrow it says nothing."""

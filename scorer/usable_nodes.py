@@ -14,8 +14,6 @@ from forecast.arrays import Bools, Ints
 from kube.objects.objects import PodInfo
 from kube.tables.state import ClusterState
 
-__all__ = ["EveryNode", "UsableNodes"]
-
 
 class UsableNodes(Protocol):
     """Judged by what a pod and the nodes say of themselves, not by which pods sit where. Under the lock of the tables;

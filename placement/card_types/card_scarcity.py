@@ -21,8 +21,6 @@ from placement.devices.card_names import of_any_type
 from placement.devices.demand import WHOLE
 from placement.devices.device_table import DeviceTable
 
-__all__ = ["CardScarcity", "Scarcity", "model_sums"]
-
 
 def _floats() -> Floats:
     return np.zeros(0)

@@ -31,8 +31,6 @@ from placement.filters.filter import ClusterView, Rejection, rejected
 from placement.filters.found import found
 from placement.plugins import Hint, Preferred
 
-__all__ = ["CardTypes"]
-
 
 class CardTypes:
     """Filter, NodePreference and EnqueueExtensions. `CardScarcity.on_change` is to be told to the queue as

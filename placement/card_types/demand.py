@@ -25,8 +25,6 @@ from placement.devices.demand import gpu_demand
 from placement.devices.device_table import DeviceTable
 from scorer.follower import NodesAndPodsOnly
 
-__all__ = ["CardDemand", "Wanted"]
-
 _MOST_REMEMBERED: Final = 256
 _MOST_REPORTED: Final = 1024
 """Anybody may name anything: each is held against all models every time."""

@@ -26,8 +26,6 @@ from placement.filters.filter import ClusterView, Rejection
 from placement.filters.found import found
 from placement.pod_groups.labels import group_of
 
-__all__ = ["RARE", "ListedCards", "asks_for_cards"]
-
 RARE: Final = "node(s) had rare cards that the pod does not name"
 _WITHOUT: Final = "node(s) had cards, and the pod asks for none"
 

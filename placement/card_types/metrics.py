@@ -9,8 +9,6 @@ from prometheus_client.registry import Collector
 
 from placement.card_types.card_scarcity import CardScarcity
 
-__all__ = ["CardCollector"]
-
 
 class CardCollector(Collector):
     """Reads the figures when somebody looks, without the lock: they are of one moment."""

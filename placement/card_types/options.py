@@ -9,8 +9,6 @@ from pydantic import Field
 
 from forecast.setting_group import Duration, Off, SettingGroup
 
-__all__ = ["CardOptions", "Even", "Protection"]
-
 
 class Protection(Enum):
     """What nodes are kept for whom by."""

@@ -14,8 +14,6 @@ from placement.card_types.metrics import CardCollector
 from placement.card_types.options import CardOptions
 from placement.devices.device_table import DeviceTable
 
-__all__ = ["CardPlugins", "card_plugins"]
-
 
 @dataclass(frozen=True, slots=True)
 class CardPlugins:

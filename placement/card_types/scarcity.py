@@ -17,8 +17,6 @@ import numpy as np
 
 from forecast.arrays import Bools, Floats, Ints
 
-__all__ = ["classes", "exclusive_demand", "pressures", "rare", "scarcities"]
-
 HYSTERESIS = 0.05
 """By which scarcity must leave a class before the class changes (a fifth of a band, if that is less): else every pod
 might."""

@@ -22,8 +22,6 @@ from kube.objects.objects import ANNOTATION_PREFIX, PodInfo
 from placement.devices.card_names import of_any_type
 from placement.filters.annotations import GPU_TYPE, names_in
 
-__all__ = ["GPU_TYPE_PREFERRED", "NO_WISH", "Wish", "accepted", "ranks", "wish_of"]
-
 GPU_TYPE_PREFERRED: Final = ANNOTATION_PREFIX + "gpu-type-preferred"
 
 

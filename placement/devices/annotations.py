@@ -25,8 +25,6 @@ from typing import Final
 from kube.objects.objects import ANNOTATION_PREFIX, SHARING_PLUGIN_PREFIX, PodInfo
 from placement.devices.demand import GpuDemand
 
-__all__ = ["GPU_INDEX", "MOST_DEVICES", "card_memory", "index_annotation", "indices_of", "sharing_annotations"]
-
 GPU_INDEX: Final = ANNOTATION_PREFIX + "gpu-index"
 
 MOST_DEVICES: Final = 1024

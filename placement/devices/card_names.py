@@ -9,8 +9,6 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
-__all__ = ["TYPE_LABELS", "listed", "of_any_type"]
-
 TYPE_LABELS: Final = ("nvidia.com/gpu.product", "amd.com/gpu.product-name")
 """Labels of NVIDIA's GPU feature discovery and AMD's node labeller."""
 

@@ -17,8 +17,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
-__all__ = ["Choice", "Choices"]
-
 _MOST_ASIDE: Final = 4096
 
 

@@ -10,8 +10,6 @@ from collections.abc import Sequence
 
 from placement.devices.demand import WHOLE
 
-__all__ = ["best_fit", "least_full"]
-
 
 def best_fit(free: Sequence[int], count: int, wanted: int, whole: int = WHOLE) -> tuple[int, ...] | None:
     """`count` devices with so much free each, ascending; None = there are not as many.

@@ -21,8 +21,6 @@ from kube.objects.objects import ANNOTATION_PREFIX, PodInfo
 from kube.tables.columns import request_units
 from placement.devices.options import DeviceOptions
 
-__all__ = ["GPU_MILLI", "WHOLE", "GpuDemand", "asks_by_name", "demand_mistake", "gpu_demand"]
-
 GPU_MILLI: Final = ANNOTATION_PREFIX + "gpu-milli"
 
 WHOLE: Final = 1000

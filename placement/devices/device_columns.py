@@ -13,8 +13,6 @@ from placement.devices.node_cards import NodeCards
 from placement.devices.node_devices import NodeDevices
 from scorer.predicted.growing import grown
 
-__all__ = ["DeviceColumns"]
-
 _FEWEST_COLUMNS: Final = 8
 
 

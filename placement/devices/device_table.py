@@ -30,8 +30,6 @@ from placement.devices.node_devices import Holder, NodeDevices
 from placement.devices.options import DeviceOptions
 from scorer.follower import NodesAndPodsOnly
 
-__all__ = ["Choose", "DeviceTable", "Offered"]
-
 logger = logging.getLogger(__name__)
 
 Choose = Callable[[int, GpuDemand, PodInfo], tuple[int, ...] | None]

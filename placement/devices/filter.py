@@ -23,8 +23,6 @@ from placement.filters.filter import ClusterView, Rejection
 from placement.filters.found import every_node, found
 from placement.plugins import Hint
 
-__all__ = ["GpuDevices"]
-
 _BOUNDLESS: Final = np.iinfo(np.int64).max
 _NO_DEVICES: Final = "node(s) had no devices"
 _TOO_FEW: Final = "node(s) had too few devices"

@@ -13,8 +13,6 @@ from kube.objects.objects import PodInfo
 from placement.devices.demand import WHOLE
 from placement.importance import Cost, Standing, cost_of
 
-__all__ = ["Held", "least_in_the_way"]
-
 
 @dataclass(frozen=True, slots=True)
 class Held:

@@ -9,8 +9,6 @@ from prometheus_client.registry import Collector
 
 from placement.devices.device_table import DeviceTable
 
-__all__ = ["DeviceCollector"]
-
 
 class DeviceCollector(Collector):
     """Reads the figures when somebody looks, without the lock: each is right by itself."""

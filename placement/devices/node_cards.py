@@ -11,8 +11,6 @@ from kube.tables.columns import whole_units
 from placement.devices.annotations import MOST_DEVICES
 from placement.devices.options import DeviceOptions
 
-__all__ = ["NO_CARDS", "NodeCards", "cards_of", "model_of"]
-
 
 @dataclass(frozen=True, slots=True)
 class NodeCards:

@@ -21,8 +21,6 @@ from placement.devices.choosing import best_fit, least_full
 from placement.devices.demand import WHOLE, GpuDemand
 from placement.devices.node_cards import NO_CARDS, NodeCards
 
-__all__ = ["Holder", "NodeDevices"]
-
 
 @dataclass(slots=True)
 class Holder:

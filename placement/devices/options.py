@@ -10,8 +10,6 @@ from forecast.setting_group import SettingGroup
 from kube.objects.qualified_names import is_qualified_name
 from placement.devices.card_names import TYPE_LABELS
 
-__all__ = ["MODEL_LABELS", "DeviceOptions"]
-
 MODEL_LABELS: Final = (
     *TYPE_LABELS,
     "aliyun.accelerator/nvidia_name",

@@ -6,8 +6,6 @@ from typing import Final
 
 from kube.objects.objects import ANNOTATION_PREFIX, PodInfo
 
-__all__ = ["GPU_TYPE", "MACHINE_GROUP", "comes_with_node", "names_in"]
-
 GPU_TYPE: Final = ANNOTATION_PREFIX + "gpu-type"
 MACHINE_GROUP: Final = ANNOTATION_PREFIX + "machine-group"
 """Annotation of pods and label of nodes."""

@@ -29,8 +29,6 @@ from placement.filters.volume_restrictions import VolumeRestrictions
 from placement.filters.volume_zone import VolumeZone
 from placement.index.storage import STORAGE_KINDS
 
-__all__ = ["STANDARD_FILTERS", "kinds_read", "standard_filters"]
-
 
 @dataclass(frozen=True, slots=True)
 class StandardFilter:

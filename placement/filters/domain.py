@@ -19,8 +19,6 @@ from placement.filters.filter import ClusterView, Rejection
 from placement.filters.found import found
 from placement.index.node_labels import ABSENT, NodeLabels
 
-__all__ = ["DOMAIN_LABEL", "Domain", "nodes_in"]
-
 DOMAIN_LABEL: Final = ANNOTATION_PREFIX + "domain"
 _REASON: Final = "node(s) belonged to another scheduling domain"
 

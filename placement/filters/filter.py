@@ -19,8 +19,6 @@ from placement.index.index import PlacementIndex
 from scorer.follower import Follower
 from scorer.tracking import TrackedCluster
 
-__all__ = ["ClusterView", "Filter", "Rejection", "rejected"]
-
 
 @dataclass(frozen=True, slots=True)
 class ClusterView:

@@ -7,8 +7,6 @@ import numpy as np
 from forecast.arrays import Bools
 from placement.filters.filter import ClusterView, Rejection
 
-__all__ = ["every_node", "found"]
-
 
 def found(
     nodes: Bools, view: ClusterView, reason: str, *, preemptible: bool, by_requests: bool = False

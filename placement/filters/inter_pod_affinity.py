@@ -21,8 +21,6 @@ from placement.index.affinity_terms import SittingTerm, means
 from placement.index.node_labels import ABSENT
 from placement.index.topology import PodsByRow, domain_sums, joined
 
-__all__ = ["InterPodAffinity"]
-
 AFFINITY: Final = "node(s) didn't match pod affinity rules"
 ANTI_AFFINITY: Final = "node(s) didn't match pod anti-affinity rules"
 EXISTING_ANTI_AFFINITY: Final = "node(s) didn't satisfy existing pods anti-affinity rules"

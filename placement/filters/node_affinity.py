@@ -17,8 +17,6 @@ from placement.filters.filter import ClusterView, Rejection
 from placement.filters.found import every_node, found
 from placement.filters.node_terms import NAME_FIELD, nodes_in_any, nodes_with_labels
 
-__all__ = ["NodeAffinity", "matching_nodes"]
-
 _REASON: Final = "node(s) didn't match Pod's node affinity/selector"
 _CONFLICT: Final = "pod affinity terms conflict"
 

@@ -13,8 +13,6 @@ from kube.objects.objects import PodInfo
 from placement.filters.filter import ClusterView, Rejection
 from placement.filters.found import found
 
-__all__ = ["NodeDeclaredFeatures"]
-
 _REASON: Final = "node(s) didn't match Pod's required features"
 
 

@@ -11,8 +11,6 @@ from kube.objects.objects import PodInfo
 from placement.filters.filter import ClusterView, Rejection
 from placement.filters.found import found
 
-__all__ = ["NodeName"]
-
 _REASON: Final = "node(s) didn't match the requested node name"
 
 

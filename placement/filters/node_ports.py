@@ -12,8 +12,6 @@ from kube.objects.objects import PodInfo
 from placement.filters.filter import ClusterView, Rejection
 from placement.filters.found import found
 
-__all__ = ["NodePorts"]
-
 _REASON: Final = "node(s) didn't have free ports for the requested pod ports"
 
 

@@ -17,8 +17,6 @@ from kube.tables.columns import whole_units
 from placement.filters.filter import ClusterView, Rejection
 from placement.filters.found import every_node, found
 
-__all__ = ["NodeResourcesFit", "is_extended"]
-
 _PLAIN: Final = ("cpu", "memory", "ephemeral-storage")
 
 

@@ -19,8 +19,6 @@ from kube.objects.selectors import whole_number
 from placement.filters.filter import ClusterView
 from placement.index.node_labels import ABSENT, LabelColumn
 
-__all__ = ["NAME_FIELD", "nodes_in_any", "nodes_in_term", "nodes_with_labels"]
-
 NAME_FIELD: Final = "metadata.name"
 """The only field a node has."""
 

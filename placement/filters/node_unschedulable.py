@@ -14,8 +14,6 @@ from placement.filters.filter import ClusterView, Rejection
 from placement.filters.found import found
 from placement.filters.tolerations import any_tolerates
 
-__all__ = ["NodeUnschedulable"]
-
 _REASON: Final = "node(s) were unschedulable"
 _TAINT: Final = Taint("node.kubernetes.io/unschedulable", "", "NoSchedule")
 

@@ -18,8 +18,6 @@ from placement.filters.pod_claims import claim_of, not_found, nowhere, owner_mis
 from placement.index.csi_translation import CSI, MIGRATED, AttachedVolume, disk_volume
 from placement.index.storage import ClaimKey, Storage
 
-__all__ = ["NodeVolumeLimits"]
-
 _TOO_MANY: Final = "node(s) exceed max volume count"
 
 

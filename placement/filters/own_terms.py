@@ -8,8 +8,6 @@ from kube.objects.constraints import LabelSelector, PodAffinityTerm
 from kube.objects.kubernetes_version import KubernetesVersion
 from kube.objects.selectors import selector_matches
 
-__all__ = ["as_read"]
-
 _ANY = LabelSelector()
 
 

@@ -11,8 +11,6 @@ from kube.objects.objects import PodInfo
 from kube.objects.storage_objects import ClaimInfo
 from placement.filters.filter import ClusterView, Rejection
 
-__all__ = ["claim_of", "not_found", "nowhere", "owner_mistake", "quoted"]
-
 
 def claim_of(pod: PodInfo, volume: PodVolume, view: ClusterView) -> ClaimInfo | None:
     """The claim of a volume; None = there is none (yet)."""

@@ -21,8 +21,6 @@ from placement.filters.spread_counts import SpreadNodes, labelled_nodes, matchin
 from placement.index.node_labels import ABSENT
 from placement.index.topology import PodsByRow, domain_sums
 
-__all__ = ["PodTopologySpread"]
-
 TOO_SKEWED: Final = "node(s) didn't match pod topology spread constraints"
 NOT_LABELLED: Final = TOO_SKEWED + " (missing required label)"
 

@@ -20,8 +20,6 @@ from placement.filters.filter import ClusterView, Rejection
 from placement.filters.found import found
 from scorer.opt_out import opts_out
 
-__all__ = ["PredictedPeak"]
-
 
 class PredictedPeak:
     """Evicting pods helps. Pods of a DaemonSet are let through, and those with `forecast-scheduler.io/opt-out: "true"`.

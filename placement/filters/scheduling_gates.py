@@ -11,8 +11,6 @@ from kube.objects.objects import PodInfo
 from placement.filters.filter import ClusterView, Rejection
 from placement.filters.found import every_node
 
-__all__ = ["SchedulingGates"]
-
 
 class SchedulingGates:
     """Unresolvable: whoever put the gates there removes them."""

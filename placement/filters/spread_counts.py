@@ -18,8 +18,6 @@ from placement.filters.taint_toleration import tolerated
 from placement.index.node_labels import ABSENT
 from placement.index.topology import NO_PODS, PodsByRow
 
-__all__ = ["SpreadNodes", "labelled_nodes", "matching_pods"]
-
 
 def matching_pods(constraint: TopologySpreadConstraint, pod: PodInfo, view: ClusterView) -> PodsByRow:
     """Pods of the pod's namespace that the selector chooses and that do not terminate (countPodsMatchSelector).

@@ -15,8 +15,6 @@ from placement.filters.filter import ClusterView, Rejection
 from placement.filters.found import found
 from placement.filters.tolerations import HARD_EFFECTS, tolerating_nodes
 
-__all__ = ["TaintToleration", "tolerated"]
-
 _REASON: Final = "node(s) had untolerated taint(s)"
 
 

@@ -12,8 +12,6 @@ from kube.objects.constraints import Toleration
 from kube.objects.objects import Taint
 from placement.index.node_taints import NodeTaints
 
-__all__ = ["HARD_EFFECTS", "any_tolerates", "tolerates", "tolerating_nodes", "untolerated_counts"]
-
 HARD_EFFECTS: Final = frozenset({"NoSchedule", "NoExecute"})
 """Effects that keep pods away (DoNotScheduleTaintsFilterFunc in framework/plugins/helper/taint.go)."""
 

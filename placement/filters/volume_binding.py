@@ -23,8 +23,6 @@ from placement.index.csi_translation import translated_terms
 from placement.index.label_terms import rows_with_labels
 from placement.index.topology_pool import NONE
 
-__all__ = ["VolumeBinding", "is_waiting", "reachable"]
-
 _NODE_CONFLICT: Final = "node(s) didn't match PersistentVolume's node affinity"
 _BIND_CONFLICT: Final = "node(s) didn't find available persistent volumes to bind"
 _NOT_ENOUGH_SPACE: Final = "node(s) did not have enough free storage"

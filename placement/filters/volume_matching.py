@@ -15,8 +15,6 @@ from placement.filters.filter import ClusterView
 from placement.index.label_terms import rows_with_labels
 from placement.index.topology_pool import NONE
 
-__all__ = ["VolumeMatching", "smallest_first"]
-
 
 def smallest_first(claims: Iterable[ClaimInfo]) -> Sequence[ClaimInfo]:
     """In the order they are to be matched."""

@@ -14,8 +14,6 @@ from kube.objects.objects import PodInfo
 from placement.filters.filter import ClusterView, Rejection
 from placement.filters.pod_claims import claim_of, not_found, nowhere
 
-__all__ = ["VolumeRestrictions"]
-
 _DISK_CONFLICT: Final = "node(s) had no available disk"
 _CLAIM_CONFLICT: Final = (
     "node(s) unavailable due to PersistentVolumeClaim with ReadWriteOncePod access mode already in-use by another pod"

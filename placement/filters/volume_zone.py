@@ -19,8 +19,6 @@ from placement.filters.pod_claims import claim_of, not_found, nowhere, quoted
 from placement.index.label_terms import rows_meeting
 from placement.index.node_labels import ABSENT
 
-__all__ = ["VolumeZone"]
-
 _CONFLICT: Final = "node(s) had no available volume zone"
 
 _GENERAL_LABEL: Final = {

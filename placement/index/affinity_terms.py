@@ -17,8 +17,6 @@ from kube.objects.selectors import selector_matches
 from placement.index.namespaces import Namespaces
 from placement.index.topology import PodsByRow, pods_by_row
 
-__all__ = ["HARD_POD_AFFINITY_WEIGHT", "AffinityTerms", "SittingTerm", "TermTable", "means"]
-
 HARD_POD_AFFINITY_WEIGHT: Final = 1
 """What a required affinity term counts as in scores: hardPodAffinityWeight's default (InterPodAffinityArgs)."""
 

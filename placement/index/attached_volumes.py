@@ -12,8 +12,6 @@ import numpy as np
 from forecast.arrays import Ints
 from placement.index.csi_translation import AttachedVolume
 
-__all__ = ["AttachedVolumes"]
-
 
 class AttachedVolumes:
     """By row. What is subtracted must have been added before."""

@@ -14,16 +14,6 @@ from urllib.parse import urlsplit
 from kube.objects.constraints import NodeSelectorTerm, Operator, Requirement
 from kube.objects.storage_objects import StorageClassInfo, VolumeInfo
 
-__all__ = [
-    "CSI",
-    "MIGRATED",
-    "AttachedVolume",
-    "disk_volume",
-    "provisioner_driver",
-    "translated_terms",
-    "volume_in_csi",
-]
-
 AttachedVolume = tuple[str, str]
 """CSI driver, and the handle of the volume there."""
 

@@ -9,8 +9,6 @@ import numpy as np
 from forecast.arrays import Bools
 from kube.objects.constraints import PodVolume
 
-__all__ = ["ClaimUsers", "DiskUsers"]
-
 ClaimKey = tuple[str, str]
 
 

@@ -15,8 +15,6 @@ from kube.objects.selectors import selector_matches
 from kube.objects.storage_objects import ClaimInfo, VolumeInfo
 from placement.index.topology_pool import TopologyPool
 
-__all__ = ["FreeVolumes"]
-
 _Category = tuple[str, str, frozenset[str]]
 
 

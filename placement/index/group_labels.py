@@ -16,8 +16,6 @@ from kube.objects.constraints import LabelSelector, Operator, Requirement
 from kube.objects.selectors import requirement_matches
 from placement.index.node_labels import ABSENT, LabelColumn
 
-__all__ = ["NO_GROUPS", "GroupLabels"]
-
 NO_GROUPS: Final = np.zeros(0, dtype=np.int64)
 
 _MOST_KEYS: Final = 64

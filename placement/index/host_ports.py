@@ -11,8 +11,6 @@ from forecast.arrays import Bools
 from kube.objects.constraints import HostPort
 from kube.objects.objects import PodInfo
 
-__all__ = ["HostPorts"]
-
 _EVERY_ADDRESS: Final = "0.0.0.0"
 
 

@@ -29,8 +29,6 @@ from placement.index.node_taints import NodeTaints
 from placement.index.pod_groups import PodGroups
 from placement.index.storage import STORAGE_KINDS, Storage
 
-__all__ = ["INDEXED_KINDS", "PlacementIndex"]
-
 INDEXED_KINDS: Final = (Kind.NAMESPACES, *STORAGE_KINDS)
 """Objects that the index needs beside those of the scorer."""
 

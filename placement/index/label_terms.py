@@ -14,8 +14,6 @@ from kube.objects.constraints import NodeSelectorTerm, Operator, Requirement
 from kube.objects.selectors import requirement_matches
 from placement.index.node_labels import ABSENT, LabelColumn, NodeLabels
 
-__all__ = ["rows_meeting", "rows_with_labels"]
-
 _FEW = 8
 
 

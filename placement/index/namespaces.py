@@ -8,8 +8,6 @@ from kube.objects.constraints import PodAffinityTerm
 from kube.objects.objects import NamespaceInfo
 from kube.objects.selectors import selector_matches
 
-__all__ = ["Namespaces"]
-
 
 class Namespaces:
     """By name. A namespace that is not known has no labels."""

@@ -10,8 +10,6 @@ from forecast.arrays import Bools
 from kube.objects.objects import NodeInfo
 from scorer.predicted.growing import grown
 
-__all__ = ["NodeFeatures"]
-
 
 class NodeFeatures:
     """One column per feature that a node has declared."""

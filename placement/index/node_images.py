@@ -6,8 +6,6 @@ from dataclasses import dataclass, field
 
 from kube.objects.objects import NodeImage, NodeInfo
 
-__all__ = ["ImageOnNodes", "NodeImages"]
-
 
 @dataclass(slots=True)
 class ImageOnNodes:

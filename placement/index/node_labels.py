@@ -10,8 +10,6 @@ import numpy as np
 from forecast.arrays import Bools, Ints
 from kube.objects.objects import NodeInfo
 
-__all__ = ["ABSENT", "LabelColumn", "NodeLabels"]
-
 ABSENT = -1
 
 

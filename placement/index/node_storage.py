@@ -12,8 +12,6 @@ from kube.objects.storage_objects import CsiNodeInfo
 from placement.index.attached_volumes import AttachedVolumes
 from placement.index.csi_translation import MIGRATED, AttachedVolume
 
-__all__ = ["NO_LIMIT", "NodeStorage"]
-
 NO_LIMIT: Final = 2**62
 """Volumes that fit where a driver states no limit."""
 

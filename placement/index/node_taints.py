@@ -8,8 +8,6 @@ from forecast.arrays import Bools, Ints
 from kube.objects.objects import NodeInfo, Taint
 from scorer.predicted.growing import grown
 
-__all__ = ["NodeTaints"]
-
 
 class NodeTaints:
     """By row. All that is public is to be read only, valid until the next change.

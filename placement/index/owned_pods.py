@@ -8,8 +8,6 @@ from typing import Final
 from kube.objects.objects import PodInfo
 from placement.index.topology import NO_PODS, PodsByRow, pods_by_row
 
-__all__ = ["OwnedPods", "is_spread_by_default"]
-
 _KINDS: Final = frozenset({"ReplicaSet", "StatefulSet", "ReplicationController"})
 """Controllers whose selectors are looked up (DefaultSelector in pkg/scheduler/framework/plugins/helper/spread.go)."""
 

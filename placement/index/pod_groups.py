@@ -21,8 +21,6 @@ from placement.index.owned_pods import OwnedPods
 from placement.index.topology import PodsByRow
 from scorer.predicted.growing import grown
 
-__all__ = ["PodGroups"]
-
 _FEW: Final = 256
 """Cells of so many groups are collected group by group; of more, by one pass over all cells."""
 

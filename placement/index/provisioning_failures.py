@@ -9,8 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 from typing import Final
 
-__all__ = ["ProvisioningFailures"]
-
 _MOST_CLAIMS: Final = 10_000
 _MOST_NODES: Final = 1_000
 """Of one claim."""

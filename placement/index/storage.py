@@ -46,8 +46,6 @@ from placement.index.node_storage import NodeStorage
 from placement.index.provisioning_failures import ProvisioningFailures
 from placement.index.topology_pool import TopologyPool
 
-__all__ = ["STORAGE_KINDS", "ClaimKey", "Storage"]
-
 STORAGE_KINDS: Final[tuple[Kind, ...]] = (
     Kind.STORAGE_CLASSES,
     Kind.CSI_DRIVERS,

@@ -15,8 +15,6 @@ import numpy as np
 from forecast.arrays import Ints
 from placement.index.node_labels import ABSENT, LabelColumn
 
-__all__ = ["NO_PODS", "PodsByRow", "domain_sums", "joined", "pods_by_row"]
-
 
 @dataclass(frozen=True, slots=True)
 class PodsByRow:

@@ -16,8 +16,6 @@ from kube.objects.constraints import NodeSelectorTerm, Operator, Requirement
 from placement.index.label_terms import rows_meeting, rows_with_labels
 from placement.index.node_labels import ABSENT, NodeLabels
 
-__all__ = ["NONE", "Terms", "TopologyPool"]
-
 Terms = tuple[NodeSelectorTerm, ...] | None
 """One of them must match the labels of a node; None = every node."""
 

@@ -23,8 +23,6 @@ from placement.filters.annotations import MACHINE_GROUP
 from placement.filters.filter import ClusterView
 from placement.machine_groups.options import Group
 
-__all__ = ["ENDLESS", "may_still_borrow", "pods_within"]
-
 ENDLESS = 2**31 - 1
 _ROUNDING = 1e-6
 """A tenth of 30 is a little more than 3 in floats."""

@@ -22,8 +22,6 @@ from placement.index.node_labels import LabelColumn
 from placement.machine_groups.lending import may_still_borrow
 from placement.machine_groups.membership import Membership, Standing, asks_to_borrow
 
-__all__ = ["MachineGroup"]
-
 _REASONS: Final = {
     Standing.RESERVED: "node(s) belonged to a machine group that the pod does not name",
     Standing.NOT_OWNER: "node(s) belonged to a machine group that the pod names and is not an owner of",

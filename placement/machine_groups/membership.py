@@ -15,8 +15,6 @@ from placement.filters.annotations import MACHINE_GROUP, names_in
 from placement.index.node_labels import LabelColumn
 from placement.machine_groups.options import Borrow, Group, GroupOwner
 
-__all__ = ["BORROW", "Membership", "Standing", "asks_to_borrow"]
-
 BORROW: Final = ANNOTATION_PREFIX + "borrow"
 """Annotation of pods that others may drive away again: "true"."""
 

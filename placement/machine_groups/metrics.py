@@ -9,8 +9,6 @@ from prometheus_client.registry import Collector
 
 from placement.machine_groups.use import GroupUse
 
-__all__ = ["GroupCollector"]
-
 
 class GroupCollector(Collector):
     """Reads the figures when somebody looks, without the lock: each is right by itself."""

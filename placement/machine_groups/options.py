@@ -12,8 +12,6 @@ from pydantic import Field, model_validator
 from forecast.setting_group import SettingGroup
 from kube.objects.pod_shape import IDENTITY_LABELS
 
-__all__ = ["Borrow", "Group", "GroupOwner"]
-
 
 class Borrow(Enum):
     """Whether pods of others may use machines of a group."""

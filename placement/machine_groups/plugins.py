@@ -15,8 +15,6 @@ from placement.machine_groups.options import Group
 from placement.machine_groups.preference import MachineGroupOrder
 from placement.machine_groups.use import GroupUse
 
-__all__ = ["GroupPlugins", "group_plugins"]
-
 
 @dataclass(frozen=True, slots=True)
 class GroupPlugins:

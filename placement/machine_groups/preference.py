@@ -12,8 +12,6 @@ from placement.machine_groups.lending import may_still_borrow
 from placement.machine_groups.membership import Membership, Standing
 from placement.plugins import Preferred
 
-__all__ = ["MachineGroupOrder"]
-
 
 class MachineGroupOrder:
     """To be asked before preferences of other kinds: a card that suits better is no reason to borrow it."""

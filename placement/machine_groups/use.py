@@ -16,8 +16,6 @@ from placement.filters.annotations import MACHINE_GROUP, comes_with_node
 from placement.machine_groups.membership import Membership, asks_to_borrow
 from scorer.follower import NodesAndPodsOnly
 
-__all__ = ["GroupUse"]
-
 
 @dataclass(frozen=True, slots=True)
 class Lent:

@@ -20,17 +20,6 @@ from placement.pod_groups.minima import Minima
 from placement.pod_groups.pod_group import PodGroupInfo
 from placement.pod_groups.role_minima import MIN_PER_ROLE, of_annotations
 
-__all__ = [
-    "CREATED_FOR",
-    "MIN_MEMBER",
-    "manifest_of",
-    "minima_of",
-    "name_of_owner",
-    "owner_of",
-    "patch_of",
-    "supposed_group",
-]
-
 MIN_MEMBER: Final = f"{ANNOTATION_PREFIX}min-member"
 CREATED_FOR: Final = f"{ANNOTATION_PREFIX}created-for"
 """On a PodGroup that was created so: "Job/train". Only such a group follows the annotation."""

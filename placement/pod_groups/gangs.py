@@ -8,8 +8,6 @@ from typing import Protocol
 from kube.objects.objects import PodInfo
 from placement.pod_groups.group_topology import GroupTopology
 
-__all__ = ["Gangs"]
-
 
 class Gangs(Protocol):
     """Gangs by the key of their PodGroup, namespace/name. All methods are for the thread that places pods."""

@@ -13,8 +13,6 @@ from enum import Enum
 from typing import Final
 from urllib.parse import quote
 
-__all__ = ["APIS", "NATIVE", "OURS", "ApiState", "GroupApi", "api_of", "group_key", "pod_groups_path"]
-
 
 @dataclass(frozen=True, slots=True)
 class GroupApi:

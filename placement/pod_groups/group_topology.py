@@ -13,8 +13,6 @@ from forecast.errors import InputError
 from kube.objects.objects import ANNOTATION_PREFIX
 from kube.objects.qualified_names import is_qualified_name
 
-__all__ = ["ANYWHERE", "MOST_LEVELS", "TOPOLOGY_PREFERRED", "TOPOLOGY_REQUIRED", "GroupTopology", "group_topology"]
-
 TOPOLOGY_PREFERRED: Final = f"{ANNOTATION_PREFIX}topology-preferred"
 TOPOLOGY_REQUIRED: Final = f"{ANNOTATION_PREFIX}topology-required"
 

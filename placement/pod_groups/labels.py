@@ -15,8 +15,6 @@ from kube.objects.objects import ANNOTATION_PREFIX, PodInfo
 from placement.pod_groups.by_annotation import MIN_MEMBER, name_of_owner
 from placement.pod_groups.group_apis import NATIVE, group_key
 
-__all__ = ["GROUP_LABEL", "OLDER_GROUP_LABEL", "ROLE", "group_of", "role_of"]
-
 GROUP_LABEL: Final = "scheduling.x-k8s.io/pod-group"
 OLDER_GROUP_LABEL: Final = "pod-group.scheduling.sigs.k8s.io"
 """Of scheduler-plugins before its API group was renamed; read where the other is not there."""

@@ -10,8 +10,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-__all__ = ["Count", "Minima", "are_met", "placing_order", "shortfall"]
-
 _ROLES_NAMED: Final = 8
 """In a sentence."""
 

@@ -12,8 +12,6 @@ from placement.pod_groups.group_apis import OURS, GroupApi, group_key
 from placement.pod_groups.group_topology import ANYWHERE, GroupTopology
 from placement.pod_groups.minima import Minima
 
-__all__ = ["Disruption", "PodGroupInfo", "PodGroupStatus"]
-
 
 class PodGroupStatus(Struct, rename="camel", frozen=True):
     """status as the API server has it. scheduled, conditions: never, where scheduler-plugins' own definition is

@@ -13,8 +13,6 @@ from typing import Any, Final
 from forecast.errors import InputError
 from kube.objects.objects import ANNOTATION_PREFIX
 
-__all__ = ["MIN_PER_ROLE", "of_annotations", "role_minima"]
-
 MIN_PER_ROLE: Final = f"{ANNOTATION_PREFIX}min-per-role"
 
 _LONGEST_TEXT: Final = 16_384

@@ -14,8 +14,6 @@ from kube.objects.objects import PodInfo
 from placement.policies.rules import LabelsOf, Rule
 from placement.policies.selector_index import SelectorIndex
 
-__all__ = ["RuleIndex"]
-
 _MOST_NAMESPACES: Final = 4096
 
 

@@ -31,8 +31,6 @@ from scorer.policy import SETTINGS_POLICY, ScoringPolicy
 from scorer.scores.catalogue import SCORES, RegisteredScore, check_weights, scores
 from scorer.scores.options import DEFAULT_WEIGHTS, ScoreParameters
 
-__all__ = ["PolicyDefaults", "compile_document", "settings_policy"]
-
 _RESOURCES: Final = tuple(resource.name for resource in RESOURCES)
 _PLUGINS: Final = (*PLUGIN_WEIGHTS, *FURTHER_PLUGINS)
 

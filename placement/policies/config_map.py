@@ -19,8 +19,6 @@ from kube.decoding.watched import Watched
 from kube.decoding.wire import Metadata
 from kube.decoding.wire_base import Wire
 
-__all__ = ["KEY", "PolicyConfigMap", "policy_text", "read_config_map", "watched_config_map"]
-
 KEY: Final = "policies.yaml"
 
 _READ_SECONDS: Final = 10.0

@@ -17,8 +17,6 @@ from placement.policies.events import PolicyEvents
 from placement.policies.provider import PolicyProvider
 from placement.policies.status import Outcome
 
-__all__ = ["ConfigMapSink", "config_map_source"]
-
 _TIMING: Final = Timing(watch_seconds=(20, 25), watch_read_seconds=30.0, backoff=Backoff(longest=5.0))
 """Streams end by themselves before silence counts as a dead connection: a document that hardly ever changes says
 nothing for hours, and one that does must not go unnoticed for long."""

@@ -17,18 +17,6 @@ from placement.policies.document_errors import first_mistake
 from placement.policies.mistakes import DocumentMistake
 from placement.policies.yaml_text import read_yaml
 
-__all__ = [
-    "MAX_POLICIES",
-    "MAX_RULES",
-    "CardsSpec",
-    "PolicyDocument",
-    "PolicySpec",
-    "RuleSpec",
-    "ScoresSpec",
-    "SelectorSpec",
-    "read_document",
-]
-
 MAX_POLICIES: Final = 200
 MAX_RULES: Final = 1000
 

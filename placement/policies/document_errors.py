@@ -9,8 +9,6 @@ from pydantic import BaseModel, ValidationError
 
 from placement.policies.mistakes import DocumentMistake, way_out
 
-__all__ = ["first_mistake"]
-
 _LONGEST_VALUE = 80
 
 _FORMER: Mapping[int | str, str] = {

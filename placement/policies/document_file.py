@@ -7,8 +7,6 @@ from pathlib import Path
 
 from placement.policies.yaml_text import MAX_BYTES
 
-__all__ = ["read_document_file"]
-
 
 def read_document_file(path: Path, *, waits: bool = False) -> bytes:
     """At most a byte more than is allowed, so that it is refused for its size. Raises OSError, ValueError.

@@ -19,8 +19,6 @@ from placement.policies.mistakes import way_out
 from placement.policies.policy import POLICY_ANNOTATION, shortened_name
 from placement.policies.status import Outcome, OutcomeKind
 
-__all__ = ["PolicyEvents"]
-
 _CONTROLLER: Final = "forecast-scheduler.io/policies"
 _REASONS: Final = {
     OutcomeKind.ACCEPTED: "PolicyAccepted",

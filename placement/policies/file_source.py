@@ -15,8 +15,6 @@ from placement.policies.provider import PolicyProvider
 from placement.policies.status import Outcome
 from scorer.every import Every
 
-__all__ = ["PolicyFile"]
-
 _LOOK_SECONDS: Final = 0.5
 
 

@@ -20,14 +20,6 @@ from placement.machine_groups.membership import Membership
 from placement.machine_groups.options import Group
 from placement.policies.mistakes import way_out
 
-__all__ = [
-    "FILTER_NAMES",
-    "FilterOptions",
-    "card_rule",
-    "check_filter",
-    "chosen_filters",
-]
-
 FILTER_NAMES: Final = (Domain.name, MachineGroup.name, ListedCards.name, PredictedPeak.name, *STANDARD_FILTERS)
 """All there are: ours in the order in which they run, then kube-scheduler's in its order."""
 

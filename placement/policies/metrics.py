@@ -10,8 +10,6 @@ from prometheus_client.registry import Collector
 from placement.policies.events import PolicyEvents
 from placement.policies.provider import PolicyProvider
 
-__all__ = ["PolicyCollector"]
-
 
 class PolicyCollector(Collector):
     """Reads the figures when somebody looks."""

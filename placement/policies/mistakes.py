@@ -11,8 +11,6 @@ from difflib import get_close_matches
 
 from forecast.errors import InputError
 
-__all__ = ["DocumentMistake", "blamed_on", "way_out"]
-
 _LONGEST = 600  # bytes of what a document says are in the message; it goes into events, too
 
 

@@ -9,8 +9,6 @@ from kube.objects.objects import NamespaceInfo
 from kube.tables.changes import Change
 from placement.index.namespaces import Namespaces
 
-__all__ = ["NamespaceLabels"]
-
 
 class NamespaceLabels:
     """Implements scorer.follower.Follower, of Kind.NAMESPACES."""

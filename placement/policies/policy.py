@@ -12,8 +12,6 @@ from placement.policies.pool_order import PoolOrder
 from placement.scores.plugin_weights import PLUGIN_WEIGHTS, PluginWeights
 from scorer.policy import ScoringPolicy
 
-__all__ = ["POLICY_ANNOTATION", "Chosen", "OnePolicy", "Policies", "Policy", "shortened_name"]
-
 POLICY_ANNOTATION: Final = ANNOTATION_PREFIX + "policy"
 """A pod chooses its policy by name; it wins over every rule."""
 

@@ -13,8 +13,6 @@ from placement.policies.policy import POLICY_ANNOTATION, Chosen, Policy, shorten
 from placement.policies.rules import LabelsOf, Rule
 from scorer.policy import ChosenScoring
 
-__all__ = ["BY_ANNOTATION", "BY_DEFAULT", "BY_NOTHING", "Choice", "PolicySet"]
-
 BY_ANNOTATION: Final = "its annotation"
 BY_DEFAULT: Final = "the default"
 BY_NOTHING: Final = "no rule holds"

@@ -18,8 +18,6 @@ from placement.index.label_terms import rows_meeting
 from placement.plugins import Preferred
 from scorer.opt_out import opts_out
 
-__all__ = ["PoolOrder"]
-
 
 class PoolOrder:
     """Implements NodePreference.

@@ -26,8 +26,6 @@ from placement.policies.status import Outcome, OutcomeKind, PolicyStatus, Refusa
 from placement.policies.unknown_names import UnknownNames
 from scorer.policy import ChosenScoring
 
-__all__ = ["PolicyProvider", "UnknownListener"]
-
 logger = logging.getLogger(__name__)
 
 UnknownListener = Callable[[PodInfo, str, Collection[str]], None]

@@ -9,8 +9,6 @@ from kube.objects.constraints import LabelSelector
 from kube.objects.objects import PodInfo
 from kube.objects.selectors import selector_matches
 
-__all__ = ["LabelsOf", "Rule", "unread_namespaces"]
-
 LabelsOf = Callable[[str], Mapping[str, str] | None]
 """Labels of a namespace, None = not known. The answer must not be changed afterwards. Quick; waits for nothing."""
 

@@ -13,8 +13,6 @@ from dataclasses import dataclass, field
 
 from kube.objects.constraints import LabelSelector, Operator, Requirement
 
-__all__ = ["SelectorIndex"]
-
 
 @dataclass(slots=True)
 class _Asked:

@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
-__all__ = ["Outcome", "OutcomeKind", "PolicyStatus", "Refusal"]
-
 
 class OutcomeKind(Enum):
     """The value is the label of the metric."""

@@ -15,8 +15,6 @@ from placement.policies.policy import Chosen
 from placement.policies.policy_set import PolicySet
 from placement.policies.provider import PolicyProvider
 
-__all__ = ["UnderDefaults"]
-
 logger = logging.getLogger(__name__)
 
 

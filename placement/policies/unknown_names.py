@@ -5,8 +5,6 @@ from __future__ import annotations
 import threading
 from typing import Final
 
-__all__ = ["UnknownNames"]
-
 _MOST_REMEMBERED: Final = 10_000
 
 

@@ -15,8 +15,6 @@ import yaml
 
 from placement.policies.mistakes import DocumentMistake
 
-__all__ = ["MAX_BYTES", "read_yaml"]
-
 MAX_BYTES: Final = 1 << 20
 """As much as a ConfigMap can hold."""
 

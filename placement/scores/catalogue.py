@@ -15,8 +15,6 @@ from placement.scores.pod_topology_spread import PodTopologySpread
 from placement.scores.standard_score import StandardScore
 from placement.scores.taint_toleration import TaintToleration
 
-__all__ = ["STANDARD_SCORES"]
-
 STANDARD_SCORES: Final[tuple[tuple[StandardScore, int], ...]] = (
     (TaintToleration(), 3),
     (NodeAffinity(), 2),

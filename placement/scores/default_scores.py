@@ -15,8 +15,6 @@ from placement.scores.plugin_weights import BALANCED, FIT, PLUGIN_WEIGHTS, SPREA
 from scorer.scores.balanced_allocation import balanced_allocation_score
 from scorer.scores.least_allocated import least_allocated_score
 
-__all__ = ["allocation_scores", "default_parts", "default_scores", "parts_beside_allocation"]
-
 
 def default_scores(pod: PodInfo, view: ClusterView, rows: Ints) -> Ints:
     """(n_nodes,) of the nodes that passed all filters, by the default weights."""

@@ -14,8 +14,6 @@ from kube.objects.objects import PodInfo
 from placement.filters.filter import ClusterView
 from placement.scores.normalize import MAX_NODE_SCORE
 
-__all__ = ["ImageLocality", "normalized_image_name"]
-
 _MIB: Final = 1024 * 1024
 _MIN_THRESHOLD: Final = 23 * _MIB
 _MAX_CONTAINER_THRESHOLD: Final = 1000 * _MIB

@@ -15,8 +15,6 @@ from placement.filters.own_terms import as_read
 from placement.index.topology import PodsByRow, domain_sums, joined
 from placement.scores.normalize import MAX_NODE_SCORE
 
-__all__ = ["InterPodAffinity"]
-
 
 class InterPodAffinity:
     """Sum of the weights of all terms met in the node's domains, stretched so that the worst has 0 and the best 100."""

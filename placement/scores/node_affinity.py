@@ -13,8 +13,6 @@ from placement.filters.filter import ClusterView
 from placement.filters.node_terms import nodes_in_term
 from placement.scores.normalize import default_normalize
 
-__all__ = ["NodeAffinity"]
-
 
 class NodeAffinity:
     """100 for the node with the highest sum; 0 for all if none matches anything.

@@ -8,8 +8,6 @@ import numpy as np
 
 from forecast.arrays import Ints
 
-__all__ = ["MAX_NODE_SCORE", "default_normalize"]
-
 MAX_NODE_SCORE: Final = 100
 
 

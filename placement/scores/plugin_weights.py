@@ -13,8 +13,6 @@ from typing import Final
 from forecast.arrays import Floats, Ints
 from placement.scores.catalogue import STANDARD_SCORES
 
-__all__ = ["BALANCED", "FIT", "FURTHER_PLUGINS", "OURS", "PLUGIN_WEIGHTS", "SPREAD", "PluginWeights", "ScorePart"]
-
 FIT: Final = "NodeResourcesFit"
 BALANCED: Final = "NodeResourcesBalancedAllocation"
 SPREAD: Final = "PodTopologySpread"

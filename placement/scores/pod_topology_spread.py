@@ -15,8 +15,6 @@ from kube.objects.objects import PodInfo
 from placement.filters.filter import ClusterView
 from placement.scores.soft_spread import SoftSpread, soft_constraints
 
-__all__ = ["PodTopologySpread"]
-
 
 class PodTopologySpread:
     """Few matching pods in the node's domains are good; domains of which there are many weigh more (ln)."""

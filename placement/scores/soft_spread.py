@@ -25,8 +25,6 @@ from placement.index.owned_pods import is_spread_by_default
 from placement.index.topology import PodsByRow
 from placement.scores.normalize import MAX_NODE_SCORE
 
-__all__ = ["SYSTEM_DEFAULTS", "SoftSpread", "soft_constraints"]
-
 HOSTNAME: Final = "kubernetes.io/hostname"
 
 SYSTEM_DEFAULTS: Final = (

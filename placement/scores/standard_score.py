@@ -8,8 +8,6 @@ from forecast.arrays import Ints
 from kube.objects.objects import PodInfo
 from placement.filters.filter import ClusterView
 
-__all__ = ["StandardScore"]
-
 
 class StandardScore(Protocol):
     """One score plugin. `name` is that of the plugin upstream."""

@@ -13,8 +13,6 @@ from placement.filters.filter import ClusterView
 from placement.filters.tolerations import untolerated_counts
 from placement.scores.normalize import default_normalize
 
-__all__ = ["TaintToleration"]
-
 _SOFT: Final = frozenset({"PreferNoSchedule"})
 
 

@@ -16,8 +16,6 @@ from kube.objects.objects import PodInfo, QosClass
 from kube.tables.columns import request_units
 from placement.filters.node_resources_fit import NodeResourcesFit
 
-__all__ = ["MILLI", "AlignedNeeds", "Units", "aligned_needs"]
-
 Units = Mapping[str, int]
 
 MILLI: Final = 1000

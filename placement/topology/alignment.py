@@ -25,19 +25,6 @@ import numpy as np
 from forecast.arrays import Bools, Ints
 from placement.topology.aligned_needs import AlignedNeeds, Units
 
-__all__ = [
-    "MOST_ZONES",
-    "NOWHERE",
-    "Masks",
-    "Walked",
-    "ZonesLeft",
-    "container_fits",
-    "masks",
-    "pods_until_known",
-    "sets_for",
-    "walk",
-]
-
 NOWHERE: Final = 2**62
 """Left of a resource that no zone of the node reports."""
 

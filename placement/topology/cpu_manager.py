@@ -24,8 +24,6 @@ from forecast.errors import InputError
 from kube.decoding.wire_base import Wire
 from placement.topology.node_zones import CpuManager
 
-__all__ = ["MULTITHREADING", "cpu_manager", "labelled_threads", "sockets_of"]
-
 THREADS_PER_CORE: Final = "threadsPerCore"
 CPU_POLICY: Final = "cpuManagerPolicy"
 CPU_OPTIONS: Final = "cpuManagerPolicyOptions"

@@ -35,8 +35,6 @@ from placement.devices.options import DeviceOptions
 from placement.topology.cpu_manager import cpu_manager, sockets_of
 from placement.topology.node_zones import NO_LAYOUT, CardLayout, Groups, NodeZones, NumaZone, Policy, Scope
 
-__all__ = ["PATH", "node_resource_topologies"]
-
 PATH: Final = "/apis/topology.node.k8s.io/v1alpha2/noderesourcetopologies"
 
 GPUS: Final = "gpus"

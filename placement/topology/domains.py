@@ -14,8 +14,6 @@ import numpy as np
 
 from forecast.arrays import Bools, Ints
 
-__all__ = ["Held", "Kind", "RoomOf", "domain_sums_of", "held_by_domain", "rooms_left"]
-
 
 @dataclass(frozen=True, slots=True)
 class Kind:

@@ -29,8 +29,6 @@ from placement.pod_groups.gangs import Gangs
 from placement.topology.domains import Held, Kind, domain_sums_of, held_by_domain
 from placement.topology.members import FiltersOf, kinds_of, left_of_nodes, rooms_of
 
-__all__ = ["GangTopology"]
-
 
 class GangTopology:
     """Filter, NodePreference and EnqueueExtensions; for the one thread that schedules.

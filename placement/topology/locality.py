@@ -18,8 +18,6 @@ import numpy as np
 from forecast.arrays import Bools, Ints
 from placement.topology.node_zones import Groups
 
-__all__ = ["UNKNOWN", "choose_local", "crossings", "distance", "local_room"]
-
 UNKNOWN: Final = 255
 """Distance between zones of which nobody says it (ACPI SLIT)."""
 

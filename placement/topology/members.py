@@ -17,8 +17,6 @@ from placement.filters.filter import ClusterView, Filter
 from placement.room import room_for
 from placement.topology.domains import Kind, RoomOf
 
-__all__ = ["FiltersOf", "kinds_of", "left_of_nodes", "rooms_of"]
-
 FiltersOf = Callable[[PodInfo], Sequence[Filter]]
 """All that the profile asks about a pod."""
 

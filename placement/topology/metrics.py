@@ -11,8 +11,6 @@ from placement.pod_groups.group_topology import MOST_LEVELS
 from placement.topology.gang_topology import GangTopology
 from placement.topology.zone_table import ZoneTable
 
-__all__ = ["TopologyCollector"]
-
 
 class TopologyCollector(Collector):
     """Reads the figures when somebody looks, without the lock: each is right by itself."""

@@ -23,8 +23,6 @@ from placement.topology.locality import choose_local, crossings, distance, local
 from placement.topology.node_zones import CardLayout
 from placement.topology.zone_table import ZoneTable
 
-__all__ = ["NearCards"]
-
 
 class NearCards:
     """NodePreference, and `choose` for DeviceTable.choose; under the lock of the tables.

@@ -10,8 +10,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 
-__all__ = ["NO_LAYOUT", "CardLayout", "CpuManager", "Groups", "NodeZones", "NumaZone", "Policy", "Scope"]
-
 Groups = tuple[tuple[int, ...], ...]
 """Devices of a node by index, those near each other together; each in one group at most."""
 

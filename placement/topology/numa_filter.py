@@ -33,8 +33,6 @@ from placement.topology.alignment import (
 from placement.topology.physical_cores import is_multiple, pods_in_full_cores
 from placement.topology.zone_table import ZoneTable
 
-__all__ = ["NodeResourceTopologyMatch"]
-
 
 class NodeResourceTopologyMatch:
     """Implements CountsRoom and EnqueueExtensions, too. The queue hears of `ZoneTable.on_room` as FORECAST_CHANGED."""

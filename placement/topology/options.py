@@ -6,8 +6,6 @@ from pydantic import Field
 
 from forecast.setting_group import Duration, SettingGroup
 
-__all__ = ["TopologyOptions"]
-
 
 class TopologyOptions(SettingGroup):
     """Gangs close together, and cards with fast links (docs/topology.md)."""

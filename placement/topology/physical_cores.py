@@ -13,8 +13,6 @@ from forecast.arrays import Bools, Ints
 from placement.topology.aligned_needs import MILLI, AlignedNeeds
 from placement.topology.alignment import NOWHERE, ZonesLeft
 
-__all__ = ["is_multiple", "loose_threads", "pods_in_full_cores"]
-
 
 def is_multiple(needs: AlignedNeeds, threads: Ints) -> Bools:
     """(n_nodes,) every container asks for whole physical cores (enforceSMTAlignment in policy_static.go).

@@ -19,8 +19,6 @@ from placement.topology.options import TopologyOptions
 from placement.topology.whole_cores import WholeCores
 from placement.topology.zone_table import ZoneTable
 
-__all__ = ["TopologyPlugins", "topology_plugins"]
-
 
 @dataclass(frozen=True, slots=True)
 class TopologyPlugins:

@@ -22,8 +22,6 @@ from placement.topology.alignment import MOST_ZONES, ZonesLeft, masks, pods_unti
 from placement.topology.physical_cores import loose_threads
 from placement.topology.zone_table import ZoneTable
 
-__all__ = ["WholeCores"]
-
 
 class WholeCores:
     """NodePreference; under the lock of the tables."""

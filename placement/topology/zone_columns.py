@@ -13,8 +13,6 @@ from placement.topology.alignment import MOST_ZONES, NOWHERE, ZonesLeft
 from placement.topology.node_zones import NO_LAYOUT, CardLayout, NodeZones, NumaZone, Policy, Scope
 from scorer.predicted.growing import grown
 
-__all__ = ["ZoneColumns"]
-
 _MOST_KINDS: Final = 64
 """Resources of zones with a column; of further ones nothing is known."""
 

@@ -9,8 +9,6 @@ from dataclasses import dataclass
 
 from placement.topology.node_zones import NodeZones
 
-__all__ = ["News", "ZoneNews"]
-
 
 @dataclass(frozen=True, slots=True)
 class News:

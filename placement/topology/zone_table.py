@@ -32,8 +32,6 @@ from placement.topology.zone_columns import ZoneColumns
 from placement.topology.zone_news import ZoneNews
 from scorer.follower import NodesAndPodsOnly
 
-__all__ = ["ZoneTable"]
-
 _BEHIND: Final = 2.0
 """Seconds: what was published may have been found out that long before it came, and starts are told in whole ones."""
 

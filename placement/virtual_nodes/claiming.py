@@ -8,8 +8,6 @@ from typing import Final
 from kube.objects.objects import NodeInfo
 from placement.virtual_nodes.options import OTHER, PROVIDER_TAINT, VIRTUAL_LABEL, Provider, ServerlessOptions
 
-__all__ = ["REAL", "Claims", "is_labelled_virtual"]
-
 REAL: Final = -1
 
 

@@ -10,15 +10,6 @@ from pydantic import Field, model_validator
 
 from forecast.setting_group import Duration, SettingGroup, check_names
 
-__all__ = [
-    "OTHER",
-    "PROVIDER_TAINT",
-    "VIRTUAL_LABEL",
-    "First",
-    "Provider",
-    "ServerlessOptions",
-]
-
 PROVIDER_TAINT: Final = "virtual-kubelet.io/provider"
 """What virtual-kubelet and its descendants taint their node with; the value is the provider's name."""
 

@@ -13,8 +13,6 @@ from placement.virtual_nodes.claiming import REAL, Claims
 from scorer.follower import NodesAndPodsOnly
 from scorer.predicted.growing import grown
 
-__all__ = ["VirtualNodes"]
-
 
 class VirtualNodes(NodesAndPodsOnly):
     """Implements scorer.follower.Follower."""

@@ -27,8 +27,6 @@ from kube.objects.many_records import many_records
 from scorer.predicted.growing import grown
 from scorer.predicted.repeated_rows import add_to_rows
 
-__all__ = ["Charges"]
-
 
 @dataclass(frozen=True, slots=True)
 class _Charge:

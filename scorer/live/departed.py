@@ -13,8 +13,6 @@ import numpy as np
 
 from forecast.arrays import AnyFloats, Floats
 
-__all__ = ["Departed"]
-
 
 @dataclass(frozen=True, slots=True)
 class _Pod:

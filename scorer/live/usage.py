@@ -12,8 +12,6 @@ import numpy as np
 from forecast.arrays import AnyFloats, Floats
 from forecast.service_key import ServiceKey
 
-__all__ = ["NodeUsage", "UsageSource", "usage_by_row"]
-
 
 @dataclass(frozen=True, slots=True)
 class NodeUsage:

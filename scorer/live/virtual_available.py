@@ -7,8 +7,6 @@ import numpy as np
 from forecast.arrays import AnyFloats, Floats
 from scorer.scores.capacity import limited
 
-__all__ = ["live_error", "virtual_available"]
-
 
 def virtual_available(capacity: AnyFloats, usage: AnyFloats, charged: AnyFloats) -> Floats:
     """capacity - usage at the last metric - virtual requests not yet seen in it: (n_nodes, n_resources).

@@ -17,8 +17,6 @@ from kube.objects.objects import PodInfo
 from scorer.predicted.capacity import LARGEST, amounts_in, amounts_row
 from scorer.predicted.declared import VIRTUAL_REQUEST_ANNOTATION
 
-__all__ = ["VIRTUAL_REQUEST_ANNOTATION", "VirtualRequest", "virtual_request"]
-
 
 @dataclass(frozen=True, slots=True)
 class VirtualRequest:

@@ -10,8 +10,6 @@ import numpy as np
 from forecast.arrays import AnyFloats, Floats
 from forecast.model import PeakModel
 
-__all__ = ["NodeBases"]
-
 
 class NodeBases:
     """Base load of nodes by name."""

@@ -28,18 +28,6 @@ from forecast.resources import CPU, MEMORY, RESOURCES
 from kube.objects.objects import ANNOTATION_PREFIX, NodeInfo
 from kube.objects.quantity import parse_quantity
 
-__all__ = [
-    "CAPACITY_ANNOTATION",
-    "LARGEST",
-    "Amounts",
-    "KnownCapacities",
-    "NodeCapacity",
-    "UnreadCapacity",
-    "amounts_in",
-    "amounts_row",
-    "read_amounts",
-]
-
 CAPACITY_ANNOTATION = ANNOTATION_PREFIX + "capacity"
 _NAMES = {resource.name: index for index, resource in enumerate(RESOURCES)}
 _MOST_SIZES = 1000

@@ -29,9 +29,6 @@ from scorer.predicted.repeated_rows import add_to_rows
 from scorer.predicted.runs import Run, RunHours, half_hours, under_way
 from scorer.scores.predicted_peak import RESOURCE_WEIGHTS
 
-__all__ = ["PlacedPod", "PredictedCluster", "Sums"]
-
-
 _MOST_IDLE_PROFILES = 512
 """Profiles without pods that are kept: those somebody asked about. A row has 7 kB, and anybody may ask."""
 

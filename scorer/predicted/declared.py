@@ -15,8 +15,6 @@ from forecast.resources import RESOURCES
 from kube.objects.objects import ANNOTATION_PREFIX, PodInfo
 from scorer.predicted.capacity import LARGEST, amounts_in
 
-__all__ = ["VIRTUAL_REQUEST_ANNOTATION", "DeclaredAmounts", "declared_amounts"]
-
 VIRTUAL_REQUEST_ANNOTATION = ANNOTATION_PREFIX + "virtual-request"
 
 DeclaredAmounts = tuple[tuple[int, float], ...]

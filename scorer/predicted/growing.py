@@ -7,8 +7,6 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["grown"]
-
 _Scalar = TypeVar("_Scalar", bound=np.generic)
 
 

@@ -19,8 +19,6 @@ from scorer.predicted.load_changes import RowChanges
 from scorer.predicted.load_tables import LoadTables
 from scorer.scores.capacity import any_limit, limited
 
-__all__ = ["GrowthColumn", "GrowthColumns", "ResourceWeights"]
-
 ResourceWeights = tuple[float, ...]
 """(n_resources,) how much each resource counts. Profiles that are weighed in several ways have a column for each."""
 

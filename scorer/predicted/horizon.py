@@ -14,8 +14,6 @@ import numpy as np
 from forecast.arrays import AnyFloats, Floats, Ints
 from forecast.calendar import SLOT_MINUTES, SLOTS_PER_DAY, Calendar
 
-__all__ = ["HORIZON_DAYS", "Horizon", "between_slots", "start_of_slot"]
-
 HORIZON_DAYS = 7
 
 

@@ -21,8 +21,6 @@ from scorer.predicted.load_tables import LoadTables
 from scorer.scores.capacity import limited, neutral_where_unknown
 from scorer.scores.predicted_peak import power_growth
 
-__all__ = ["LoadSnapshot", "PredictedLoad", "ResourceWeights"]
-
 _LARGE = 8.0
 """Shares of capacity that, taken away again, leave rounding errors behind that matter: the row is summed anew."""
 

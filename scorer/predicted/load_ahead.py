@@ -14,8 +14,6 @@ from forecast.arrays import Floats, Floats32, Ints
 from scorer.predicted.load_tables import LoadTables
 from scorer.scores.predicted_peak import power_growth
 
-__all__ = ["LoadAhead"]
-
 
 class LoadAhead:
     """Valid while the tables are as they were when it was made."""

@@ -11,8 +11,6 @@ import numpy as np
 
 from forecast.arrays import Floats32, Ints
 
-__all__ = ["ANYTHING", "LoadChanges", "RowChanges"]
-
 ANYTHING: Final = -1
 """In place of a curve: the row is to be read again."""
 

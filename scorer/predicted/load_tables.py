@@ -8,8 +8,6 @@ from forecast.arrays import AnyFloats, Floats32, Ints
 from scorer.predicted.growing import grown
 from scorer.predicted.load_changes import LoadChanges
 
-__all__ = ["LoadTables"]
-
 
 class LoadTables:
     """One row per node or profile, more rows than used: grown by halves. Held in float32: the time goes into reading

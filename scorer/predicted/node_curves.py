@@ -21,8 +21,6 @@ from scorer.predicted.base import NodeBases
 from scorer.predicted.cluster import PredictedCluster
 from scorer.predicted.profiles import ProfileKey, Profiles
 
-__all__ = ["NodeCurves", "NodeInputs", "gather", "node_curves"]
-
 
 @dataclass(frozen=True, slots=True)
 class NodeInputs:

@@ -6,8 +6,6 @@ from dataclasses import dataclass
 
 from forecast.arrays import Bools, Floats
 
-__all__ = ["PlacedPod", "Sums"]
-
 
 @dataclass(frozen=True, slots=True)
 class PlacedPod:

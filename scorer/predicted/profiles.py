@@ -29,8 +29,6 @@ from scorer.predicted.run_levels import RunLevels
 from scorer.predicted.runs import RunHours, slots_of
 from scorer.runs.model_runs import model_runs
 
-__all__ = ["ProfileKey", "Profiles"]
-
 _SERVICES_AT_ONCE = 256
 """Services read at once: the intermediate arrays of 256 are 20 MB."""
 

@@ -6,8 +6,6 @@ import numpy as np
 
 from forecast.arrays import AnyFloats, Floats, Ints
 
-__all__ = ["add_to_rows"]
-
 _ROWS_AT_ONCE = 128
 """What is copied in between stays in the processor's cache."""
 

@@ -14,8 +14,6 @@ from forecast.arrays import Floats
 from forecast.model import PeakModel
 from forecast.resources import MEMORY, RESOURCES
 
-__all__ = ["RunLevel", "RunLevels"]
-
 _WEEK = 7
 
 

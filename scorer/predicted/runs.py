@@ -13,8 +13,6 @@ from datetime import date
 from forecast.calendar import SLOTS_PER_DAY
 from scorer.predicted.horizon import Horizon
 
-__all__ = ["Run", "RunHours", "expected_run", "half_hours", "lasting", "slots_of", "under_way"]
-
 _LONGEST = 10 * 365 * 86_400.0
 """Seconds; beyond that a moment may be one that no calendar has, and anybody may write any."""
 

@@ -6,8 +6,6 @@ import numpy as np
 
 from forecast.arrays import AnyFloats, Bools
 
-__all__ = ["soft_load"]
-
 
 def soft_load(
     extra: AnyFloats,

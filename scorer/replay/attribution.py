@@ -19,9 +19,6 @@ from forecast.peak_weights import PeakWeights, complete_history
 from forecast.resources import RESOURCES
 from scorer.replay.window import Window, flat
 
-__all__ = ["Attribution", "attribute_usage"]
-
-
 LARGEST_ERROR = 1.0
 """Standard error of a weight, as a share of it, up to which usage moves with the pod. Beyond, the weight may as well be
 none, and what the pod uses stays on its node."""

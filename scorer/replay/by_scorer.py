@@ -33,8 +33,6 @@ from scorer.replay.window import Window
 from scorer.scorer import Scorer
 from scorer.scores.least_allocated import nonzero_requests
 
-__all__ = ["ByScorer", "ScorerSetup"]
-
 _FOR_EVER = 1e12
 """Seconds: no input of a replay is too old."""
 

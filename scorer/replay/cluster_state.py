@@ -9,8 +9,6 @@ import numpy as np
 from forecast.arrays import Bools, Floats
 from scorer.scores.least_allocated import nonzero_requests
 
-__all__ = ["ClusterState", "PendingPod"]
-
 _SAME_OVERCOMMITMENT = 1.05
 
 

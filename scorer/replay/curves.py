@@ -23,8 +23,6 @@ from scorer.replay.job_pods import expected_runs, last_weeks_runs
 from scorer.replay.recording import Recording
 from scorer.replay.window import Window, flat
 
-__all__ = ["CurveForecast", "NodeBound", "at_requests", "from_model", "last_week", "true_future"]
-
 
 @dataclass(frozen=True, slots=True)
 class NodeBound:

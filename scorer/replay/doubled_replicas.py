@@ -14,8 +14,6 @@ from forecast.calendar import SLOTS_PER_DAY
 from forecast.history import History, PodUsage
 from scorer.replay.window import Window
 
-__all__ = ["doubled_replicas"]
-
 SLOTS_BEFORE = 4
 """Two hours: live usage knows the new pods when the placement begins, and the model of last midnight does not."""
 

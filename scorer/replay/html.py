@@ -16,8 +16,6 @@ from scorer.replay.remarks import no_gap_remarks, regression_remark
 from scorer.replay.replay import Replay
 from scorer.replay.report import RuleFigures
 
-__all__ = ["html_report"]
-
 RUNGS = {
     "forecast": "fresh model, fresh metrics",
     "without_live_correction": "model without live correction",

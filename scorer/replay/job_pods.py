@@ -18,8 +18,6 @@ from scorer.replay.recording import Recording
 from scorer.replay.window import Window
 from scorer.runs.expected import DEFAULT_RUN
 
-__all__ = ["JobPods", "expected_runs", "job_pods", "last_weeks_runs", "true_runs"]
-
 _SLOT_SECONDS = 60.0 * SLOT_MINUTES
 
 

@@ -19,17 +19,6 @@ from scorer.replay.playback import Playback
 from scorer.replay.recording import Recording
 from scorer.scores.capacity import limited
 
-__all__ = [
-    "HOT_SHARE",
-    "Coverage",
-    "bound_coverage",
-    "daily_peak_variation",
-    "daily_peaks",
-    "hot_node_slots",
-    "peak_variation",
-    "shares",
-]
-
 HOT_SHARE = 0.8
 """Above this share of any hot resource's capacity a node is hot: latency has left the flat part of its curve."""
 

@@ -17,8 +17,6 @@ from scorer.replay.cluster_state import ClusterState, PendingPod
 from scorer.replay.recording import Recording
 from scorer.replay.rules import Rule
 
-__all__ = ["Playback", "play"]
-
 _REPORT_EVERY = 100
 
 

@@ -16,8 +16,6 @@ from forecast.resources import CPU
 from scorer.replay.metrics import HOT_SHARE
 from scorer.replay.replay import Replay
 
-__all__ = ["COLOURS", "LABELS", "before_and_after", "evening_peaks", "nodes_over_time", "services_forecast_and_actual"]
-
 COLOURS = {
     "native": "#c8553d",
     "live": "#e0a458",

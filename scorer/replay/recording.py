@@ -19,8 +19,6 @@ from forecast.resources import CPU, MEMORY
 from scorer.replay.window import Window, flat
 from scorer.scores.capacity import any_limit
 
-__all__ = ["Recording", "record"]
-
 
 @dataclass(frozen=True, slots=True)
 class Recording:

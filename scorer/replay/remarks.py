@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-__all__ = ["no_gap_remarks", "regression_remark"]
-
 
 def no_gap_remarks(no_gap: Mapping[str, Any], resources: Iterable[str]) -> list[str]:
     """Why there is no gap to close, one line for each figure without one.

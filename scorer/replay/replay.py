@@ -36,8 +36,6 @@ from scorer.replay.report import RuleFigures, figures_of, gap_closed, no_gap
 from scorer.replay.rules import ByCurves, Live, Native, RequestsAvoidingFull, Rule
 from scorer.replay.window import Window, replay_window
 
-__all__ = ["CONFIGURED", "LADDER", "RULES", "FitModel", "Forecaster", "Replay", "forecast_with", "replay"]
-
 FitModel = Callable[[History], PeakModel]
 
 Forecaster = Callable[[History, Window, Floats], CurveForecast]

@@ -12,8 +12,6 @@ from forecast.arrays import Bools, Floats
 from forecast.resources import RESOURCES
 from scorer.replay.metrics import Coverage, daily_peak_variation, daily_peaks, hot_node_slots, peak_variation
 
-__all__ = ["SMALLEST_GAP", "RuleFigures", "figures_of", "gap_closed", "no_gap"]
-
 SMALLEST_GAP = 0.005
 """Where native is no further than this from the true future, a share of the gap would be a share of noise."""
 

@@ -26,8 +26,6 @@ from scorer.scores.energy import best_nodes
 from scorer.scores.least_allocated import least_allocated_score, nonzero_requests
 from scorer.scores.predicted_peak import BEST_NODES, MEMORY_LIMIT, RESOURCE_WEIGHTS
 
-__all__ = ["ByCurves", "Live", "Native", "RequestsAvoidingFull", "Rule"]
-
 LIVE_HALF_LIFE_SLOTS = 12
 """What a node uses beyond its forecast is halved every six hours: by tomorrow it says nothing."""
 

@@ -9,8 +9,6 @@ from scorer.predicted.soft_load import soft_load
 from scorer.replay.cluster_state import ClusterState
 from scorer.replay.curves import CurveForecast
 
-__all__ = ["replicas_to_come"]
-
 
 def replicas_to_come(forecast: CurveForecast, state: ClusterState) -> AnyFloats:
     """Expected load of replicas still to come: (n_nodes, n_resources, n_slots).

@@ -12,8 +12,6 @@ from forecast.calendar import SLOTS_PER_DAY
 from forecast.errors import InputError, NotEnoughHistory
 from forecast.history import History
 
-__all__ = ["DEFAULT_HOUR", "Window", "replay_window"]
-
 DEFAULT_HOUR = 4
 """Releases happen when nothing is going on: every node looks idle then."""
 

@@ -27,8 +27,6 @@ from scorer.runs.job_pods import is_job_pod
 from scorer.runs.run_times import SHORTEST_RUN, RunTimes
 from scorer.runs.said_run import said_run
 
-__all__ = ["DEFAULT_RUN", "ExpectedRun", "ExpectedRuns", "Source", "refined"]
-
 DEFAULT_RUN: Final = ScoringOptions().default_run
 
 _MOST_RUNS_OF_MODEL: Final = 8

@@ -7,8 +7,6 @@ from typing import Final
 
 from kube.objects.objects import PodInfo
 
-__all__ = ["is_job_pod"]
-
 _RUN_ON: Final = frozenset({"DaemonSet", "Node", "ReplicaSet", "ReplicationController", "StatefulSet"})
 """Controllers that replace a pod which ends."""
 

@@ -11,8 +11,6 @@ from forecast.run_length import RunEstimate
 from forecast.service_key import ServiceKey
 from scorer.runs.run_times import SHORTEST_RUN
 
-__all__ = ["model_runs"]
-
 
 def model_runs(model: PeakModel) -> Mapping[ServiceKey, RunEstimate]:
     """The run lengths of all services of which a model knows them; a model from before they were learned knows none."""

@@ -13,8 +13,6 @@ from kube.tables.state import ClusterState
 from scorer.follower import NodesAndPodsOnly
 from scorer.runs.run_times import RunTimes
 
-__all__ = ["ObservedRuns"]
-
 _REMEMBERED: Final = 65_536
 """Pods that have been counted and may be told of again, since their objects are still there."""
 

@@ -19,8 +19,6 @@ from forecast.run_length import LONGEST_RUN, RunEstimate, estimate
 from forecast.service_key import ServiceKey
 from kube.decoding.jobs import JobInfo, Outcome
 
-__all__ = ["REMEMBERED_RUNS", "SHORTEST_RUN", "RunTimes"]
-
 REMEMBERED_RUNS: Final = 64
 """Of each service, the latest."""
 

@@ -11,8 +11,6 @@ from forecast.run_length import LONGEST_RUN
 from kube.objects.objects import ANNOTATION_PREFIX
 from scorer.runs.run_times import SHORTEST_RUN
 
-__all__ = ["EXPECTED_RUN_ANNOTATION", "LONGEST_TEXT", "annotated_duration", "annotated_run", "said_run"]
-
 EXPECTED_RUN_ANNOTATION: Final = ANNOTATION_PREFIX + "expected-run"
 
 LONGEST_TEXT: Final = 64

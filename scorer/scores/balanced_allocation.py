@@ -13,8 +13,6 @@ from scorer.scores.capacity import limited
 from scorer.scores.resource_allocation import whole_units
 from scorer.scores.weighted_balance import balance
 
-__all__ = ["balanced_allocation_score"]
-
 
 def balanced_allocation_score(requested: AnyFloats, pod: AnyFloats, allocatable: AnyFloats) -> Ints:
     """Score nodes by how much the pod evens out the requested shares of their resources.

@@ -6,8 +6,6 @@ import numpy as np
 
 from forecast.arrays import AnyFloats, Bools, Floats
 
-__all__ = ["NEUTRAL_SCORE", "any_limit", "limited", "neutral_score_where_unknown", "neutral_where_unknown"]
-
 NEUTRAL_SCORE = 50.0
 """What every node gets when nothing is known of any."""
 

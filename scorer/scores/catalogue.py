@@ -31,20 +31,6 @@ from scorer.scores.resource_allocation import resource_weights, weights_for_pod
 from scorer.scores.spread_or_stack import spread_or_stack_score
 from scorer.scores.weighted_balance import balance_change_score, balance_score
 
-__all__ = [
-    "SCORES",
-    "ClusterFigures",
-    "NodeColumns",
-    "PodColumns",
-    "RegisteredScore",
-    "ScoreParameters",
-    "check_weights",
-    "combine",
-    "scores",
-    "weighted_mean",
-]
-
-
 _REQUESTS = ("allocatable", "requested")
 _NONZERO = (*_REQUESTS, "requested_nonzero")
 

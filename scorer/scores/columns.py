@@ -10,8 +10,6 @@ from dataclasses import dataclass
 
 from forecast.arrays import Bools, Floats, Ints
 
-__all__ = ["ClusterFigures", "NodeColumns", "PodColumns"]
-
 
 @dataclass(frozen=True, slots=True)
 class NodeColumns:

@@ -18,8 +18,6 @@ import numpy as np
 from forecast.arrays import AnyFloats, Bools, Floats, Ints
 from scorer.scores.capacity import any_limit, limited, neutral_where_unknown
 
-__all__ = ["best_nodes", "energy_growth"]
-
 
 def energy_growth(
     load: AnyFloats, usage: AnyFloats, point_weights: AnyFloats, capacity: AnyFloats, resource_weights: AnyFloats

@@ -14,8 +14,6 @@ from forecast.arrays import AnyFloats, Floats, Ints
 from scorer.scores import MAX_NODE_SCORE
 from scorer.scores.resource_allocation import mean_over_resources
 
-__all__ = ["UNREQUESTED", "least_allocated_score", "nonzero_requests"]
-
 UNREQUESTED: Final = (0.1, 200.0 * 1024 * 1024)
 """What a container without a request counts as: 100 millicores, 200 MiB (pkg/scheduler/util/pod_resources.go)."""
 

@@ -11,8 +11,6 @@ from forecast.arrays import AnyFloats, Ints
 from scorer.scores import MAX_NODE_SCORE
 from scorer.scores.resource_allocation import mean_over_resources
 
-__all__ = ["most_allocated_score"]
-
 
 def most_allocated_score(
     requested: AnyFloats, pod: AnyFloats, allocatable: AnyFloats, weights: AnyFloats | None = None

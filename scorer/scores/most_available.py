@@ -16,8 +16,6 @@ from scorer.scores import MAX_NODE_SCORE
 from scorer.scores.capacity import limited
 from scorer.scores.predicted_peak_score import points_of_share
 
-__all__ = ["available_is_known", "most_available_score"]
-
 _MEAN: Final = 0.05
 """Weight of the mean over resources beside the scarcest one. It decides between nodes that are equally short of theirs,
 and outweighs at most six points of the scarcest."""

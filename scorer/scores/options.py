@@ -12,16 +12,6 @@ from forecast.errors import InputError
 from forecast.resources import RESOURCES, resource_index
 from forecast.setting_group import SettingGroup
 
-__all__ = [
-    "BIN_PACKING",
-    "DEFAULT_WEIGHTS",
-    "ScoreOptions",
-    "ScoreParameters",
-    "ShapePoint",
-    "WaterLevels",
-    "check_shape",
-]
-
 DEFAULT_WEIGHTS: Final[Mapping[str, float]] = {"predicted_peak": 1.0}
 
 ShapePoint = tuple[int, int]

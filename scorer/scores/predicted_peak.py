@@ -17,8 +17,6 @@ import numpy as np
 from forecast.arrays import AnyFloats, Floats
 from forecast.resources import MEMORY, RESOURCES
 
-__all__ = ["BEST_NODES", "MEMORY_LIMIT", "RESOURCE_WEIGHTS", "power_growth"]
-
 BEST_NODES: Final = 16
 """Nodes whose predicted load is looked at exactly, after the energy has ranked all."""
 

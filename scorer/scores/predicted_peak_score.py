@@ -12,8 +12,6 @@ from forecast.arrays import AnyFloats, Bools, Floats, Ints
 from scorer.scores import MAX_NODE_SCORE
 from scorer.scores.capacity import neutral_score_where_unknown
 
-__all__ = ["points_of_share", "predicted_peak_ranking", "predicted_peak_score"]
-
 _BEND = 0.9  # share of capacity from which the line bends, so that an overloaded node still differs from a worse one
 
 

@@ -12,8 +12,6 @@ import numpy as np
 from forecast.arrays import AnyFloats, Floats
 from scorer.scores import MAX_NODE_SCORE
 
-__all__ = ["qos_balance_score"]
-
 _HIGHEST = 20.0  # Pn - Pc lies within -1..1
 
 

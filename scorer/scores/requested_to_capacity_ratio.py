@@ -16,8 +16,6 @@ from scorer.scores import MAX_NODE_SCORE
 from scorer.scores.options import BIN_PACKING, ShapePoint
 from scorer.scores.resource_allocation import whole_capacity, whole_units
 
-__all__ = ["broken_line", "requested_to_capacity_ratio_score"]
-
 _MAX_UTILIZATION = 100
 _MAX_SHAPE_SCORE = 10
 

@@ -13,8 +13,6 @@ import numpy as np
 from forecast.arrays import AnyFloats, Floats, Ints
 from scorer.scores.capacity import limited
 
-__all__ = ["PerResource", "mean_over_resources", "resource_weights", "weights_for_pod", "whole_capacity", "whole_units"]
-
 _ALWAYS_COUNTED = frozenset({"cpu", "memory", "ephemeral-storage"})
 
 PerResource = Callable[[Ints, Ints], Ints]

@@ -14,8 +14,6 @@ from scorer.scores import MAX_NODE_SCORE
 from scorer.scores.capacity import limited
 from scorer.scores.options import WaterLevels
 
-__all__ = ["next_stack_weight", "spread_or_stack_score", "water_level"]
-
 
 def water_level(requested: AnyFloats, allocatable: AnyFloats, weights: AnyFloats) -> float:
     """How full nodes are by requests together, 0..1: as full as their fullest resource.

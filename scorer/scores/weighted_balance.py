@@ -15,8 +15,6 @@ from forecast.arrays import AnyFloats, Floats
 from scorer.scores import MAX_NODE_SCORE
 from scorer.scores.capacity import limited
 
-__all__ = ["balance", "balance_change_score", "balance_score"]
-
 
 def balance(requested: AnyFloats, allocatable: AnyFloats, weights: AnyFloats) -> Floats:
     """How close to each other the requested shares of a node's resources are: (n_nodes,) in [50, 100].

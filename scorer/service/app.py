@@ -22,8 +22,6 @@ from serving.kubernetes_access import KubernetesAccess
 from serving.limits import Deadline
 from serving.middleware import add_middleware
 
-__all__ = ["assembled", "create_app"]
-
 
 def create_app(
     scorer: ScorerApi,

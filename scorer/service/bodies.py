@@ -11,33 +11,6 @@ from typing import Annotated
 
 from msgspec import UNSET, Meta, Raw, Struct, UnsetType, field
 
-__all__ = [
-    "ChargeBody",
-    "ChargeRequest",
-    "CurveBody",
-    "DayPeakBody",
-    "ErrorBody",
-    "ExplainRequest",
-    "ExplainedNodeBody",
-    "ExplainedScoreBody",
-    "ExplanationBody",
-    "ForecastBody",
-    "HealthBody",
-    "HeatMapBody",
-    "ModelBody",
-    "NodeBody",
-    "NodesBody",
-    "PeakBody",
-    "PodReference",
-    "ScoresBody",
-    "ScoresRequest",
-    "SelfCheckBody",
-    "ServiceBody",
-    "ServicesBody",
-    "StatusBody",
-    "VirtualAvailableBody",
-]
-
 LevelNumber = Annotated[int, Meta(ge=0, le=4, description="Degradation: 0 fresh ... 4 neutral, nothing is known.")]
 Share = Annotated[float | None, Meta(description="Of capacity; 1 = full. null without a capacity.")]
 Amount = Annotated[float | None, Meta(description="In the resource's base unit.")]

@@ -13,8 +13,6 @@ import numpy as np
 from forecast.arrays import Floats
 from scorer.answers import NodeFigures
 
-__all__ = ["family", "labels", "node_text", "service_text"]
-
 QUANTILES = ("0.5", "0.95")
 DAYS = ("today", "tomorrow")
 

@@ -13,8 +13,6 @@ from scorer.answers import ScorerApi
 from scorer.service.options import ServiceOptions
 from scorer.service.state_metrics import StateCollector, scorer_series
 
-__all__ = ["ServiceMetrics", "stage_histogram"]
-
 _STAGES = (0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1.0)
 _REQUESTS = (0.001, 0.0025, 0.005, 0.01, 0.015, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0)
 _METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})

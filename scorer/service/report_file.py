@@ -12,8 +12,6 @@ from pathlib import Path
 
 from serving.errors import Refusal
 
-__all__ = ["REPORT_POLICY", "read_report", "report_written"]
-
 REPORT_POLICY = (
     "sandbox allow-scripts; default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; "
     "img-src data: blob:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"

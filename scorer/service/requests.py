@@ -13,8 +13,6 @@ from scorer.answers import ScorerApi
 from scorer.service.bodies import ChargeRequest, ExplainRequest, PodReference, ScoresRequest
 from serving.errors import Refusal
 
-__all__ = ["decode_charge", "decode_explain", "decode_scores", "json_body", "pod_of"]
-
 Body = TypeVar("Body", ScoresRequest, ChargeRequest, ExplainRequest, PodReference)
 
 _SCORES = msgspec.json.Decoder(ScoresRequest)

@@ -15,8 +15,6 @@ from scorer.service.options import ServiceOptions
 from serving.errors import Refusal
 from serving.threads import in_thread
 
-__all__ = ["ReadyService", "Service", "TheService"]
-
 Answer = TypeVar("Answer")
 
 # Costly answers are computed beside the event loop, a few at a time: more would only fight for the interpreter.

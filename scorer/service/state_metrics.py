@@ -13,8 +13,6 @@ from scorer.answers import ScorerApi, Status
 from scorer.degradation import Level
 from scorer.service.exposition import node_text, service_text
 
-__all__ = ["StateCollector", "scorer_series"]
-
 
 def scorer_series(scorer: ScorerApi, *, nodes: bool, services: bool) -> Iterator[bytes]:
     """Text of the series of each node and each service; nothing before the scorer is ready."""

@@ -16,20 +16,6 @@ from scorer import answers
 from scorer.judgement import Judgement
 from scorer.service import bodies
 
-__all__ = [
-    "explanation_body",
-    "forecast_body",
-    "heat_map_body",
-    "node_body",
-    "numbers",
-    "peak_body",
-    "scores_body",
-    "self_check_body",
-    "service_body",
-    "status_body",
-    "virtual_available_body",
-]
-
 DIGITS = 7
 
 

@@ -10,8 +10,6 @@ from starlette.responses import Response
 
 from scorer.service.state import Service
 
-__all__ = ["zipped_response"]
-
 
 async def zipped_response(
     request: Request,

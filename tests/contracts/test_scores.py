@@ -12,16 +12,9 @@ from hypothesis import strategies as st
 
 from forecast.arrays import Floats
 from forecast.resources import RESOURCES
-from scorer.scores.catalogue import (
-    SCORES,
-    ClusterFigures,
-    NodeColumns,
-    PodColumns,
-    RegisteredScore,
-    ScoreParameters,
-    combine,
-    scores,
-)
+from scorer.scores.catalogue import SCORES, RegisteredScore, combine, scores
+from scorer.scores.columns import ClusterFigures, NodeColumns, PodColumns
+from scorer.scores.options import ScoreParameters
 
 GPU = "nvidia.com/gpu"
 KINDS = ("cpu", "memory", "pods", "ephemeral-storage", GPU)

@@ -13,8 +13,6 @@ from tests.placement.random_pods import OVERHEAD_CLASS, PROBE_CLASS, random_prob
 from tests.placement.random_storage import random_storage, random_volumes
 from tests.servers.cluster_objects import Manifest
 
-__all__ = ["CLASSES", "RandomCluster", "random_cluster"]
-
 CLASSES: Final[tuple[Manifest, ...]] = (
     {
         "apiVersion": "scheduling.k8s.io/v1",

@@ -16,16 +16,6 @@ from tests.placement.random_labels import (
 )
 from tests.placement.random_nodes import NODE_LABELS, TAINTS
 
-__all__ = [
-    "TOPOLOGY_KEYS",
-    "random_node_affinity",
-    "random_node_selector",
-    "random_pod_affinity",
-    "random_pod_term",
-    "random_spread",
-    "random_tolerations",
-]
-
 Json = dict[str, Any]
 
 TOPOLOGY_KEYS: Final = ("topology.kubernetes.io/zone", "kubernetes.io/hostname", "rack", "disk", "nobody-has-it")

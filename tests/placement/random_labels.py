@@ -6,18 +6,6 @@ from collections.abc import Mapping, Sequence
 from random import Random
 from typing import Any, Final
 
-__all__ = [
-    "NAMESPACES",
-    "POD_LABELS",
-    "often",
-    "random_label_selector",
-    "random_labels",
-    "random_namespace_selector",
-    "random_namespaces",
-    "random_requirement",
-    "some_of",
-]
-
 NAMESPACES: Final = ("default", "shop", "batch", "bare")
 
 POD_LABELS: Final[Mapping[str, Sequence[str]]] = {

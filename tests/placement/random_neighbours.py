@@ -22,8 +22,6 @@ from kube.objects.constraints import (
 from kube.objects.objects import NodeInfo, PodInfo, Taint
 from tests.placement.small_cluster import node_of, pod_of
 
-__all__ = ["Neighbourhood", "neighbourhoods", "pods"]
-
 NODES = tuple(f"n{i}" for i in range(6))
 ZONE, HOSTNAME, RACK, NOBODY = "topology.kubernetes.io/zone", "kubernetes.io/hostname", "rack", "nobody-has-it"
 # Much is drawn more than once, so that most pods meet each other and most nodes have most labels.

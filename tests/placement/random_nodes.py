@@ -8,8 +8,6 @@ from typing import Any, Final
 from tests.placement.random_labels import often, some_of
 from tests.servers.cluster_objects import Manifest, node
 
-__all__ = ["CARD", "HUGE_PAGES", "IMAGES", "NODE_LABELS", "TAINTS", "random_node"]
-
 CARD: Final = "example.com/card"
 HUGE_PAGES: Final = "hugepages-2Mi"
 RESTART_ALL: Final = "RestartAllContainersOnContainerExits"

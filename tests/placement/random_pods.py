@@ -17,8 +17,6 @@ from tests.placement.random_labels import NAMESPACES, often, random_labels
 from tests.placement.random_nodes import CARD, HUGE_PAGES
 from tests.servers.cluster_objects import Manifest, pod
 
-__all__ = ["OVERHEAD_CLASS", "PROBE_CLASS", "Volumes", "random_probe", "random_sitting_pod", "replica_sets"]
-
 Json = dict[str, Any]
 
 Volumes = Callable[[Random, str], list[Json]]

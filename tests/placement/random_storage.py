@@ -11,8 +11,6 @@ import random
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-__all__ = ["ephemeral_claims", "random_storage", "random_volumes"]
-
 Manifest = dict[str, Any]
 
 HOSTNAME: Final = "kubernetes.io/hostname"

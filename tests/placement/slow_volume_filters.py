@@ -22,8 +22,6 @@ from kube.objects.storage_objects import (
 )
 from placement.index.csi_translation import MIGRATED, disk_volume, translated_terms, volume_in_csi
 
-__all__ = ["SlowCluster"]
-
 Reasons = dict[str, bool]
 """Why not, and whether eviction may help."""
 

@@ -24,19 +24,6 @@ from placement.index.index import PlacementIndex
 from placement.scores.standard_score import StandardScore
 from scorer.tracking import TrackedCluster
 
-__all__ = [
-    "chosen",
-    "is_in",
-    "node_of",
-    "pod_of",
-    "rejections",
-    "scores",
-    "state_of",
-    "term",
-    "view_of",
-    "view_of_state",
-]
-
 
 def node_of(name: str, labels: Mapping[str, str] | None = None, taints: Sequence[Taint] = ()) -> NodeInfo:
     """A node that is ready."""

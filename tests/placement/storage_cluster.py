@@ -15,8 +15,6 @@ from placement.index.index import PlacementIndex
 from scorer.options import ScorerOptions
 from scorer.tracking import TrackedCluster
 
-__all__ = ["KIND_OF", "StorageCluster", "decoded"]
-
 KIND_OF = {kind.singular: kind for kind in Kind}
 
 

@@ -5,19 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-__all__ = [
-    "capacity",
-    "claim",
-    "csi_driver",
-    "csi_node",
-    "node",
-    "pod",
-    "storage_class",
-    "term",
-    "using",
-    "volume",
-]
-
 Manifest = dict[str, Any]
 
 

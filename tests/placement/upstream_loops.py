@@ -15,8 +15,6 @@ from kube.objects.kubernetes_version import NEWEST, KubernetesVersion
 from kube.objects.objects import NodeInfo, PodInfo
 from kube.objects.selectors import selector_matches
 
-__all__ = ["LoopCluster"]
-
 Status = tuple[str, bool] | None
 Pairs = dict[tuple[str, str], int]
 

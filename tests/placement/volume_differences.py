@@ -15,8 +15,6 @@ from placement.filters.volume_zone import VolumeZone
 from tests.placement.slow_volume_filters import Reasons, SlowCluster
 from tests.placement.storage_cluster import StorageCluster
 
-__all__ = ["VOLUME_FILTERS", "differences"]
-
 VOLUME_FILTERS: Sequence[tuple[Filter, Callable[[SlowCluster, PodInfo], dict[str, Reasons]]]] = (
     (VolumeRestrictions(), SlowCluster.volume_restrictions),
     (NodeVolumeLimits(), SlowCluster.node_volume_limits),

@@ -22,12 +22,10 @@ from kube.objects.constraints import (
 )
 from kube.objects.objects import Phase, PodInfo
 from kube.tables.changes import Change, one_by_one
-from scorer.live.virtual_request import VIRTUAL_REQUEST_ANNOTATION
+from scorer.predicted.declared import VIRTUAL_REQUEST_ANNOTATION
 from scorer.predicted.profiles import Profiles
 from tests.scorer.live_cluster import at, model, pod_of
 from tests.scorer.scorer_at import LiveScorer
-
-__all__ = ["SHAPES", "Batch", "batches", "follow_ups", "happen", "heard_by", "prepared"]
 
 N_NODES: Final = 4
 _NEAR = PodAffinityTerm(

@@ -16,8 +16,6 @@ from kube.objects.objects import Phase, PodInfo
 from tests.scorer.live_cluster import at, pod_of
 from tests.synthetic import synthetic_history
 
-__all__ = ["JOB_LEVEL", "NIGHTLY", "RUN_SECONDS", "job_of_night", "job_pod", "nightly_model"]
-
 NIGHTLY = ServiceKey("shop", "CronJob", "nightly")
 RUN_SECONDS = 3 * 3600.0
 

@@ -10,8 +10,8 @@ import pytest
 from forecast.resources import CPU
 from kube.decoding.decoding import Kind
 from kube.objects.objects import Phase
-from scorer.live.virtual_request import VIRTUAL_REQUEST_ANNOTATION
 from scorer.predicted.capacity import CAPACITY_ANNOTATION
+from scorer.predicted.declared import VIRTUAL_REQUEST_ANNOTATION
 from tests.kube.api_objects import replica_set
 from tests.scorer.live_cluster import at, loaded, node, pod_of
 from tests.scorer.scorer_at import LiveScorer

@@ -18,8 +18,6 @@ from kube.objects.objects import NodeInfo, PodInfo
 from placement.index.affinity_terms import SittingTerm
 from scorer.assuming import AssumingCluster
 
-__all__ = ["differences", "tables_of", "values"]
-
 _LEAVES: Final = (str, bytes, int, float, bool, type(None), Enum, PodInfo, NodeInfo, ServiceKey, frozenset)
 _ELSEWHERE: Final = {
     "listeners",

@@ -23,8 +23,6 @@ from scorer.service.translation import (
 )
 from serving.errors import Refusal, json_response
 
-__all__ = ["router"]
-
 router = APIRouter(prefix="/v1", tags=["forecasts"])
 
 # The longest name Kubernetes gives anything is 253 characters.

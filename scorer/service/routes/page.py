@@ -11,8 +11,6 @@ from starlette.responses import Response
 from scorer.service.report_file import REPORT_POLICY
 from serving.open_paths import PAGE_FILES
 
-__all__ = ["page_router"]
-
 # An empty window that the page fills with the report, which a link with a token in no header could not fetch.
 _POLICIES = {"/report-view": REPORT_POLICY}
 

@@ -10,8 +10,6 @@ from scorer.service.report_file import REPORT_POLICY, read_report
 from scorer.service.state import TheService
 from scorer.service.zipped import zipped_response
 
-__all__ = ["router"]
-
 router = APIRouter(tags=["state"])
 
 

@@ -13,8 +13,6 @@ from scorer.service.translation import explanation_body, scores_body
 from serving.body_budget import off_loop
 from serving.errors import json_response
 
-__all__ = ["explaining", "router"]
-
 router = APIRouter(prefix="/v1", tags=["placement"])
 """Who asks for scores, or charges a pod, speaks for the scheduler of that pod: what is assumed of it changes."""
 

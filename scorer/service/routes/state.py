@@ -14,8 +14,6 @@ from scorer.service.translation import self_check_body, status_body
 from scorer.service.zipped import zipped_response
 from serving.errors import error_response, json_response
 
-__all__ = ["probes", "router"]
-
 probes = APIRouter(tags=["state"])
 """What a process that does more than score answers in its own way."""
 

@@ -16,9 +16,7 @@ from placement.policies.policy import Policy
 from scheduler.cycle.placing import Placer
 from scorer.degradation import Level
 from scorer.policy import scoring_policy
-from tests.placement.devices.device_world import DeviceWorld, card_node, card_pod
-
-__all__ = ["PREFERRED", "TYPE", "CardWorld", "card_node", "names", "pods", "typed"]
+from tests.placement.devices.device_world import DeviceWorld, card_pod
 
 TYPE, PREFERRED = "forecast-scheduler.io/gpu-type", "forecast-scheduler.io/gpu-type-preferred"
 

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from kube.objects.objects import Phase, PodInfo
 from placement.card_types.demand import CardDemand
 from placement.card_types.wishes import Wish
-from tests.placement.card_types.card_world import CardWorld, card_node, typed
+from tests.placement.card_types.card_world import CardWorld, typed
+from tests.placement.devices.device_world import card_node
 
 NODES = [card_node("a", 8, model="A100"), card_node("t", 8, model="T4")]
 HOUR = 3600.0

@@ -13,8 +13,6 @@ from placement.machine_groups.plugins import group_plugins
 from tests.placement.card_types.card_world import CardWorld
 from tests.placement.devices.device_world import card_node, card_pod
 
-__all__ = ["BORROW", "KEY", "GroupWorld", "group_node", "of_team"]
-
 KEY, BORROW = "forecast-scheduler.io/machine-group", "forecast-scheduler.io/borrow"
 
 

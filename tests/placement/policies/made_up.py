@@ -9,8 +9,6 @@ from kube.objects.objects import PodInfo
 from placement.policies.policy import POLICY_ANNOTATION
 from tests.extender.decisions.made_up import pod as some_pod
 
-__all__ = ["DOCUMENT", "pod"]
-
 DOCUMENT = """
 default: balanced
 policies:

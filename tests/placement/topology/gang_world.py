@@ -29,8 +29,6 @@ from scorer.scorer import Scorer
 from tests.placement.devices.device_world import GPU, MILLI, card_node
 from tests.scheduler.gangs.made_up import NOW, TRAIN, group, member
 
-__all__ = ["HOST", "RACK", "ZONE", "GangWorld", "gang", "gpu_node", "worker"]
-
 HOST, RACK, ZONE = "kubernetes.io/hostname", "example.com/rack", "topology.kubernetes.io/zone"
 
 

@@ -12,8 +12,6 @@ from itertools import combinations, product
 
 from placement.topology.node_zones import Policy, Scope
 
-__all__ = ["Cpu", "Rejected", "SlowKubelet"]
-
 Hint = tuple[frozenset[int] | None, bool]
 """Zones, None = any; and whether it is preferred."""
 

@@ -24,8 +24,9 @@ from placement.topology.alignment import (
 )
 from placement.topology.node_zones import Policy, Scope
 from placement.topology.physical_cores import loose_threads, pods_in_full_cores
+from tests.placement.devices.device_world import GPU
 from tests.placement.topology.slow_kubelet import Cpu, Rejected, SlowKubelet
-from tests.placement.topology.zones_world import GPU, pod
+from tests.placement.topology.zones_world import pod
 
 KINDS = {"cpu": 0, GPU: 1}
 Asked = Sequence[Mapping[str, int]]

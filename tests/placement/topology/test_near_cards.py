@@ -10,9 +10,9 @@ import pytest
 from placement.devices.demand import GpuDemand
 from placement.topology.near_cards import NearCards
 from placement.topology.node_zones import CardLayout, NodeZones, Policy
-from tests.placement.devices.device_world import INDEX, card_pod
+from tests.placement.devices.device_world import GPU, INDEX, card_pod
 from tests.placement.topology.gang_world import GangWorld, gang, gpu_node, worker
-from tests.placement.topology.zones_world import GPU, World, zones
+from tests.placement.topology.zones_world import World, zones
 
 HALVES = ((0, 1, 2, 3), (4, 5, 6, 7))
 PAIRS = ((0, 1), (2, 3), (4, 5), (6, 7))

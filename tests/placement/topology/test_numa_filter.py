@@ -11,9 +11,10 @@ from placement.plugins import Hint
 from placement.topology.alignment import NOWHERE
 from placement.topology.node_zones import Policy, Scope
 from placement.topology.numa_filter import NodeResourceTopologyMatch
+from tests.placement.devices.device_world import GPU
 from tests.placement.small_cluster import rejections
 from tests.placement.topology.gang_world import GangWorld, gang, gpu_node, worker
-from tests.placement.topology.zones_world import GPU, World, pod, zones
+from tests.placement.topology.zones_world import World, pod, zones
 
 POD, CONTAINER = "node(s) cannot align pod", "node(s) cannot align container"
 FREE = {GPU: 2.0, "cpu": 8.0}

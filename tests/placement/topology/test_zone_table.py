@@ -14,7 +14,8 @@ from placement.topology.alignment import NOWHERE
 from placement.topology.node_zones import NO_LAYOUT, CardLayout, Policy, Scope
 from placement.topology.options import TopologyOptions
 from placement.topology.zone_news import News
-from tests.placement.topology.zones_world import GPU, NOW, World, pod, zones
+from tests.placement.devices.device_world import GPU
+from tests.placement.topology.zones_world import NOW, World, pod, zones
 
 FOUR = {GPU: 4.0, "cpu": 16.0}
 

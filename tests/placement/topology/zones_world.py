@@ -21,8 +21,6 @@ from scorer.options import ScorerOptions
 from tests.placement.devices.device_world import GPU, card_node
 from tests.placement.small_cluster import pod_of
 
-__all__ = ["GPU", "NOW", "World", "pod", "zones"]
-
 NOW = 1_795_370_000.0
 
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 from forecast.arrays import AnyFloats
 from scorer.predicted.load import PredictedLoad
 
-__all__ = ["predicted_load"]
-
 
 def predicted_load(
     usage: AnyFloats, point_weights: AnyFloats, base: AnyFloats, capacity: AnyFloats, resource_weights: AnyFloats

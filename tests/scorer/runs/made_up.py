@@ -9,8 +9,6 @@ from kube.decoding.jobs import JobInfo, Outcome
 from scorer.runs.run_times import RunTimes
 from tests.kube.api_objects import pod
 
-__all__ = ["POD", "REPORT", "run", "times"]
-
 POD = pod("a", owner=Owner("Job", "report-1"), owner_uid="j", created=10_000.0)
 REPORT = ServiceKey("shop", "CronJob", "report")
 

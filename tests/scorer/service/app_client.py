@@ -9,8 +9,6 @@ from typing import Any, Self
 import httpx
 from fastapi import FastAPI
 
-__all__ = ["AppClient"]
-
 
 class AppClient:
     """Context manager. One event loop for all requests, as in a server."""

@@ -15,8 +15,6 @@ from scorer import answers
 from scorer.degradation import Level
 from tests.scorer.service.small_pod import pod_named
 
-__all__ = ["NOW", "RESOURCES", "FakeScorer"]
-
 NOW = datetime(2026, 3, 11, 14, 10, tzinfo=UTC)  # a Wednesday
 RESOURCES = {
     "cpu": ("cores", 32.0),

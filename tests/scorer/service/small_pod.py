@@ -5,8 +5,6 @@ from __future__ import annotations
 from forecast.service_key import NO_OWNER
 from kube.objects.objects import Phase, PodInfo, QosClass
 
-__all__ = ["pod_named"]
-
 
 def pod_named(namespace: str, name: str) -> PodInfo:
     """A small pod."""
