@@ -13,8 +13,6 @@ from typing import Protocol
 from kube.objects.objects import PodInfo
 from scorer.answers import Status
 
-__all__ = ["ExtenderApi", "Filtered", "Victims"]
-
 
 @dataclass(frozen=True, slots=True)
 class Filtered:

@@ -9,8 +9,6 @@ from prometheus_client.registry import Collector
 
 from extender.extender import Extender
 
-__all__ = ["ChargeCollector"]
-
 
 class ChargeCollector(Collector):
     """Reads the figures when somebody looks."""

@@ -40,8 +40,6 @@ from scorer.answers import Scored, Status
 from scorer.policy import scoring_policy
 from scorer.scorer import Scorer
 
-__all__ = ["Extender"]
-
 logger = logging.getLogger(__name__)
 
 Column = TypeVar("Column", Bools, Ints)

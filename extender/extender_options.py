@@ -11,8 +11,6 @@ from placement.node_rule_options import NodeRuleOptions
 from placement.policies.policy import Policy
 from scorer.policy import ScoringPolicy
 
-__all__ = ["ExtenderOptions"]
-
 
 @dataclass(frozen=True, slots=True)
 class ExtenderOptions:

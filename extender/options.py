@@ -8,8 +8,6 @@ from pydantic import Field
 
 from forecast.setting_group import Duration, SettingGroup
 
-__all__ = ["AnswerOptions", "RemoteScorerOptions"]
-
 
 class RemoteScorerOptions(SettingGroup):
     """A scorer that runs elsewhere, instead of the one inside."""

@@ -14,8 +14,6 @@ import numpy as np
 
 from forecast.arrays import Bools, Floats, Ints
 
-__all__ = ["points_of", "shortened"]
-
 
 def points_of(scores: Floats, known: Bools, score_per_point: float) -> Ints:
     """Points of nodes: (n_nodes,), 0 for those that are not known.

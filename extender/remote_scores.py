@@ -17,8 +17,6 @@ from scorer.policy import ScoringPolicy
 from scorer.service.bodies import ScoresBody
 from serving.remote_service import RemoteAddress, RemoteService, ServiceUnavailable
 
-__all__ = ["RemoteScorer", "RemoteScores", "ScorerUnavailable"]
-
 logger = logging.getLogger(__name__)
 
 _SCORES = msgspec.json.Decoder(ScoresBody)

@@ -10,8 +10,6 @@ from scorer.answers import Scored
 from scorer.policy import ScoringPolicy
 from scorer.scorer import Scorer
 
-__all__ = ["LocalScores", "ScoreSource"]
-
 
 class ScoreSource(Protocol):
     """Scores of a pod, and a way to say where it will probably go."""

@@ -7,8 +7,6 @@ import logging
 from kube.objects.objects import PodInfo
 from placement.status import SUCCESS, Status
 
-__all__ = ["DryRun"]
-
 logger = logging.getLogger(__name__)
 
 

@@ -11,8 +11,6 @@ from prometheus_client.registry import Collector
 from scheduler.reporting.condition_writer import ConditionFigures
 from scheduler.reporting.scheduling_events import SchedulingEventFigures
 
-__all__ = ["SchedulingFigures"]
-
 
 class SchedulingFigures(Collector):
     """

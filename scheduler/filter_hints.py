@@ -16,8 +16,6 @@ from placement.cluster_events import ClusterEvent, EventKind
 from placement.machine_groups.membership import asks_to_borrow
 from placement.plugins import EnqueueExtensions, Hint
 
-__all__ = ["FILTER_HINTS", "FilterHint"]
-
 _Rule = Callable[[PodInfo, ClusterEvent], bool]
 
 

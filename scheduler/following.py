@@ -21,8 +21,6 @@ from placement.index.index import PlacementIndex
 from scheduler.queue.scheduling_queue import SchedulingQueue
 from scorer.assuming import AssumingCluster
 
-__all__ = ["ClusterFollower"]
-
 
 class ClusterFollower:
     """Implements scorer.follower.Follower. To be attached after all tables that the queue's plugins read, for the kinds

@@ -8,8 +8,6 @@ from collections.abc import Mapping, Sequence
 from kube.client.kubernetes_contract import OptionalSink
 from placement.pod_groups.pod_group import PodGroupInfo
 
-__all__ = ["GroupPhases"]
-
 _NEW = "Pending"
 """Nobody has written a status yet."""
 

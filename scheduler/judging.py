@@ -20,8 +20,6 @@ from scorer.assuming import AssumingCluster
 from scorer.degradation import Level
 from scorer.judgement import Judgement, SumPart
 
-__all__ = ["ProfileJudge", "judgement_of", "profile_component", "sum_parts"]
-
 
 def profile_component(profile: str, scheduler_name: str, domain: str) -> str:
     """The words for a profile of ours as the component that places a pod."""

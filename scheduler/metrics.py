@@ -14,8 +14,6 @@ from prometheus_client.registry import Collector
 from scheduler.service.answers import SchedulingState
 from scorer.service.metrics import stage_histogram
 
-__all__ = ["STAGES", "AttemptResult", "SchedulingGauges", "SchedulingMetrics"]
-
 STAGES: Final = (
     "pop",
     "post_filter",

@@ -13,8 +13,6 @@ from kube.objects.objects import NodeInfo, PodInfo
 from kube.tables.state import ClusterState
 from placement.status import SUCCESS, Code, Status
 
-__all__ = ["NodeGuard", "change_of"]
-
 
 class NodeGuard:
     """Implements Reserve and Bind; the latter is to be asked before the plugin that binds."""

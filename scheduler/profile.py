@@ -14,8 +14,6 @@ from placement.policies.policy import Policies, Policy
 from placement.status import Code, Status
 from scheduler.binding.binding_plugins import BindingPlugins
 
-__all__ = ["SchedulingProfile"]
-
 
 @dataclass(frozen=True, slots=True)
 class _PreFiltering:

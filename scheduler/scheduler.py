@@ -33,8 +33,6 @@ from scheduler.queue.scheduling_queue import SchedulingQueue
 from scheduler.settling import Settling, Telling
 from scorer.scorer import Scorer
 
-__all__ = ["LoopOptions", "Scheduler"]
-
 logger = logging.getLogger(__name__)
 
 _IDLE_SECONDS: Final = 0.2

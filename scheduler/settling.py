@@ -34,8 +34,6 @@ from scheduler.queue.scheduling_queue import SchedulingQueue
 from scorer.follower import NodesAndPodsOnly
 from scorer.scorer import Scorer
 
-__all__ = ["Settling", "Telling"]
-
 logger = logging.getLogger(__name__)
 
 

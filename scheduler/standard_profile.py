@@ -13,8 +13,6 @@ from placement.policies.policy import Policies
 from scheduler.binding.binding_plugins import BindingPlugins
 from scheduler.profile import SchedulingProfile
 
-__all__ = ["standard_profile"]
-
 
 def standard_profile(
     name: str,

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-__all__ = ["Advice"]
-
 
 @dataclass(frozen=True, slots=True)
 class Advice:

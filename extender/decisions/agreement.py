@@ -8,8 +8,6 @@ from typing import Any
 
 from extender.decisions.decision import Decision
 
-__all__ = ["Agreement", "agreement_by_level", "agreement_of"]
-
 
 @dataclass(frozen=True, slots=True)
 class Agreement:

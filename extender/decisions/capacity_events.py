@@ -13,8 +13,6 @@ from scorer.every import Every
 from scorer.predicted.capacity import CAPACITY_ANNOTATION, UnreadCapacity
 from scorer.scorer import Scorer
 
-__all__ = ["CapacityEvents"]
-
 _LOOK_SECONDS: Final = 10.0
 _MOST_WAITING: Final = 200
 _REASON: Final = "UnreadAnnotation"

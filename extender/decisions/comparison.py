@@ -27,8 +27,6 @@ from forecast.resources import CPU
 from scorer.replay.metrics import shares
 from scorer.replay.report import RuleFigures, figures_of
 
-__all__ = ["Comparison", "add_moved_usage", "blank_shift", "compare"]
-
 _BRIDGED_SLOTS = 2
 """Gaps of up to an hour take the value before them: a missed scrape, or the hour that does not exist in spring."""
 

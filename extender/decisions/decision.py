@@ -16,8 +16,6 @@ import numpy as np
 from extender.decisions.advice import Advice
 from forecast.arrays import Ints
 
-__all__ = ["TOP", "Binding", "Decision", "decision_of", "shadow_node", "slimmed"]
-
 TOP = 5
 """So many of the best nodes are written down with their points."""
 

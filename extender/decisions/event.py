@@ -7,8 +7,6 @@ from typing import Any
 from extender.decisions.decision import Decision
 from kube.events.api_event import EventSource, api_event, clipped_note
 
-__all__ = ["CONTROLLER", "REASON", "SHADOW_REASON", "event_of", "note_of"]
-
 REASON, SHADOW_REASON = "ForecastScheduled", "ForecastShadow"
 
 CONTROLLER = "forecast-scheduler.io/extender"

@@ -13,8 +13,6 @@ from extender.decisions.event import event_of
 from kube.events.event_posting import EventFigures, EventPosting, Post
 from kube.events.token_bucket import TokenBucket
 
-__all__ = ["EventSink"]
-
 _MAX_WAITING = 200
 
 

@@ -19,8 +19,6 @@ from extender.decisions.rotating_file import RotatingFile
 from forecast.errors import InputError
 from kube.events.outbox import Outbox
 
-__all__ = ["STDOUT", "DecisionLog", "LogFigures", "open_decision_log"]
-
 logger = logging.getLogger(__name__)
 
 STDOUT = Path("-")

@@ -8,8 +8,6 @@ from typing import Any
 
 from extender.decisions.decision import Decision
 
-__all__ = ["decision_from_json"]
-
 _YEARS = range(2000, 9000)
 """Of readable times: far from the ends of the calendar, where time zones cannot be reckoned with."""
 

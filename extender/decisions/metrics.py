@@ -12,8 +12,6 @@ from extender.decisions.log import DecisionLog
 from extender.decisions.recorder import DecisionRecorder
 from scorer.degradation import Level
 
-__all__ = ["DecisionCollector"]
-
 
 class DecisionCollector(Collector):
     """Reads the figures when somebody looks."""

@@ -16,8 +16,6 @@ from forecast.errors import InputError
 from forecast.history import History
 from forecast.resources import HOT_RESOURCES
 
-__all__ = ["Fate", "Moves", "Span", "moves_of", "playing_nodes", "span_of"]
-
 
 class Fate(Enum):
     """What became of a pod in the comparison; all but the first stayed where they were.

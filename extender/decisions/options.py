@@ -6,8 +6,6 @@ from pydantic import Field
 
 from forecast.setting_group import SettingGroup
 
-__all__ = ["DecisionOptions"]
-
 
 class DecisionOptions(SettingGroup):
     """What is written down of each decision (docs/shadow.md)."""

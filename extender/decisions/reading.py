@@ -14,8 +14,6 @@ from extender.decisions.decision import Decision
 from extender.decisions.log_line import decision_from_json
 from forecast.errors import InputError
 
-__all__ = ["DecisionsRead", "read_decisions"]
-
 _GZIP = b"\x1f\x8b"
 
 

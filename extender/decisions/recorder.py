@@ -21,8 +21,6 @@ from extender.decisions.advice import Advice
 from extender.decisions.decision import Binding, slimmed
 from kube.objects.objects import PodInfo
 
-__all__ = ["DecisionRecorder", "DecisionSink", "RecorderFigures"]
-
 MAX_PENDING = 20_000
 MAX_PENDING_NODES = 500_000
 """Node names and points kept for pods that are not bound yet, 80 MB at most; beyond it the oldest keep the best two."""

@@ -7,8 +7,6 @@ import os
 import stat
 from pathlib import Path
 
-__all__ = ["RotatingFile"]
-
 
 class RotatingFile:
     """Whole lines into `path`; full ones become path.1 (the newest) to path.`keep`. One writer; raises OSError.

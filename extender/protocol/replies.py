@@ -10,8 +10,6 @@ from extender.answers import Filtered, Victims
 from extender.protocol import wire
 from extender.protocol.requests import Asked
 
-__all__ = ["NO_POINTS", "binding_reply", "error_reply", "filter_error", "filter_reply", "points_reply", "victims_reply"]
-
 _ENCODE = msgspec.json.Encoder().encode
 
 NO_POINTS = b"[]"

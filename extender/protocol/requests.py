@@ -17,19 +17,9 @@ from extender.answers import Victims
 from extender.protocol import wire
 from forecast.errors import ForecastError
 from kube.binding.binder import BindingRequest
-from kube.decoding.decoding import UndecodableObject, decode_pod
+from kube.decoding.decoding import decode_pod
+from kube.decoding.watched import UndecodableObject
 from kube.objects.objects import PodInfo
-
-__all__ = [
-    "Asked",
-    "Malformed",
-    "Preemption",
-    "Unusable",
-    "decode_asked",
-    "decode_binding",
-    "decode_preemption",
-    "read_pod",
-]
 
 Args = TypeVar("Args", wire.ExtenderArgs, wire.ExtenderPreemptionArgs, wire.ExtenderBindingArgs)
 T = TypeVar("T")

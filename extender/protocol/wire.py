@@ -8,23 +8,6 @@ from __future__ import annotations
 
 from msgspec import UNSET, Raw, Struct, UnsetType, field
 
-__all__ = [
-    "NOTHING",
-    "ErrorBody",
-    "ExtenderArgs",
-    "ExtenderBindingArgs",
-    "ExtenderBindingResult",
-    "ExtenderFilterResult",
-    "ExtenderPreemptionArgs",
-    "ExtenderPreemptionResult",
-    "HostPriority",
-    "MetaPod",
-    "MetaVictims",
-    "NodeItem",
-    "NodeList",
-    "Victims",
-]
-
 NOTHING = Raw(b"null")
 
 

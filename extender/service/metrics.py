@@ -13,8 +13,6 @@ from extender.answers import ExtenderApi
 from scorer.answers import ScorerApi
 from scorer.service.state_metrics import StateCollector, scorer_series
 
-__all__ = ["OUTCOMES", "VERBS", "ServiceMetrics"]
-
 VERBS = ("filter", "prioritize", "preempt", "bind")
 OUTCOMES = ("answered", "late", "failed", "not_ready", "refused", "malformed")
 

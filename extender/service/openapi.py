@@ -9,8 +9,6 @@ from fastapi import FastAPI
 from extender.protocol import wire
 from serving.documents import Document, ref
 
-__all__ = ["body", "describe", "plain_answer", "state_answer", "verb_answer"]
-
 _POD = {
     "metadata": {"namespace": "shop", "name": "cart-7d9c5b6f4-x2x7p", "uid": "8f2f1a6e-9c0e-4b53-8a6f-1d5a4f0f2c11"},
     "spec": {"containers": [{"name": "cart", "resources": {"requests": {"cpu": "500m", "memory": "1Gi"}}}]},

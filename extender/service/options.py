@@ -9,8 +9,6 @@ from pydantic import Field
 from forecast.setting_group import Duration
 from serving.options import ServingOptions
 
-__all__ = ["ServiceOptions"]
-
 
 class ServiceOptions(ServingOptions):
     """Who may ask, how much at a time, and how long kube-scheduler waits.

@@ -30,8 +30,6 @@ from forecast.errors import ForecastError
 from kube.binding.binder import Binder
 from serving.quiet_log import QuietLog
 
-__all__ = ["NotReady", "Service", "error_response", "json_bytes", "service_of"]
-
 logger = logging.getLogger(__name__)
 
 

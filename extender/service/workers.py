@@ -21,8 +21,6 @@ from functools import partial
 from queue import SimpleQueue
 from typing import Any, Generic, TypeVar
 
-__all__ = ["Deadline", "Late", "Workers"]
-
 logger = logging.getLogger(__name__)
 
 _OUT_SECONDS = 0.0005

@@ -10,17 +10,6 @@ from placement.plugins import AwaitedPreBind, Bind, Permit, PostBind, PreBind, R
 from placement.status import SUCCESS, Code, Status
 from scheduler.binding.outcome import Reserved
 
-__all__ = [
-    "BindingPlugins",
-    "await_pre_bind",
-    "awaited_of",
-    "permit_of",
-    "pre_bind_of",
-    "signed",
-    "tell_post_bind",
-    "unreserve",
-]
-
 logger = logging.getLogger(__name__)
 
 

@@ -12,8 +12,6 @@ from urllib3.util.ssl_ import create_urllib3_context
 
 from forecast.errors import InputError
 
-__all__ = ["Connection", "connection_of", "session_of"]
-
 
 @dataclass(frozen=True, slots=True)
 class Connection:

@@ -43,8 +43,6 @@ from scheduler.binding.outcome import Ending, Outcome, Reserved, outcome_of_bind
 from scheduler.binding.session import ApiSession, SessionOver
 from scheduler.binding.waiting_pods import PermitWait, WaitingPods
 
-__all__ = ["BindingCycles", "Done", "Observe"]
-
 logger = logging.getLogger(__name__)
 
 Done = Callable[[Reserved, Outcome], None]

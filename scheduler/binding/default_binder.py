@@ -15,8 +15,6 @@ from scheduler.binding.in_flight_limit import InFlightLimit
 from scheduler.binding.outcome import BindStatus, bind_status
 from scheduler.binding.session import ApiSession
 
-__all__ = ["DefaultBinder", "request_of"]
-
 _THROTTLED = 429
 
 

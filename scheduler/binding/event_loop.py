@@ -10,8 +10,6 @@ import asyncio
 from collections.abc import Callable
 from typing import Any, Final
 
-__all__ = ["GOODBYE_SECONDS", "loop_factory"]
-
 GOODBYE_SECONDS: Final = 0.5
 
 

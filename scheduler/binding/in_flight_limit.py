@@ -9,8 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-__all__ = ["InFlightLimit"]
-
 _LEFT_AFTER_THROTTLING = 0.75
 _AT_MOST_EVERY_SECONDS = 1.0
 

@@ -9,8 +9,6 @@ from kube.binding.binding_steps import BindingResult, Verdict
 from kube.objects.objects import PodInfo
 from placement.status import Code, Status
 
-__all__ = ["BindStatus", "Ending", "Outcome", "Reserved", "bind_status", "outcome_of_binding"]
-
 
 @dataclass(frozen=True, slots=True)
 class Reserved:

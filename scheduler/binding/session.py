@@ -24,8 +24,6 @@ from kube.client.kubernetes_client import authorization
 from scheduler.binding.connection import connection_of, session_of
 from scheduler.binding.event_loop import GOODBYE_SECONDS, loop_factory
 
-__all__ = ["ApiSession", "SessionOver"]
-
 logger = logging.getLogger(__name__)
 
 T = TypeVar("T")

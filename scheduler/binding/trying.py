@@ -8,8 +8,6 @@ from typing import Final, Protocol
 
 from kube.client.api_answer import NO_ANSWER, Answer, is_gone, not_sent
 
-__all__ = ["Requests", "is_passing", "is_passing_or_conflict", "request_again"]
-
 _PAUSE_SECONDS: Final = 0.2
 _CONFLICT: Final = 409
 _PASSING: Final = frozenset({NO_ANSWER, 408, 429, *range(500, 600)})

@@ -9,8 +9,6 @@ from dataclasses import dataclass
 from placement.status import SUCCESS, Code, Status
 from scheduler.binding.outcome import Reserved
 
-__all__ = ["PermitWait", "WaitingPods"]
-
 
 @dataclass(slots=True, eq=False)
 class PermitWait:

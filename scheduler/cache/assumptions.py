@@ -20,8 +20,6 @@ from collections.abc import Callable, Sequence
 from scheduler.binding.outcome import Reserved
 from scorer.assuming import AssumingCluster
 
-__all__ = ["Assumptions"]
-
 
 class Assumptions:
     """Everything is called under the lock of the tables."""

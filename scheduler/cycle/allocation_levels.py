@@ -16,8 +16,6 @@ from placement.filters.filter import ClusterView
 from placement.scores.default_scores import allocation_scores
 from placement.scores.plugin_weights import PluginWeights
 
-__all__ = ["AllocationLevels"]
-
 _FIRST: Final = 128
 """Nodes looked at when a first one gets to another number of pods; four times as many the next time."""
 

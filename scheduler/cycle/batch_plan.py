@@ -29,8 +29,6 @@ from scheduler.cycle.allocation_levels import AllocationLevels
 from scheduler.cycle.ranked_by_kind import RankedByKind
 from scheduler.cycle.totals import factor_of_ours
 
-__all__ = ["BatchPlan", "Ranking"]
-
 
 class Ranking(Protocol):
     """What our own scores say of nodes, as scorer.scoring.PodScores.ranking does, while pods land.

@@ -35,8 +35,6 @@ from scheduler.profile import SchedulingProfile
 from scheduler.queue.queued import Popped, QueuedPod
 from scorer.assuming import AssumingCluster
 
-__all__ = ["GangRules", "SchedulingCycle"]
-
 logger = logging.getLogger(__name__)
 
 _LONGEST_SECONDS: Final = 0.1

@@ -7,8 +7,6 @@ from dataclasses import dataclass, field
 
 from scheduler.queue.queued import QueuedPod
 
-__all__ = ["Decisions", "Rejected"]
-
 
 @dataclass(frozen=True, slots=True)
 class Rejected:

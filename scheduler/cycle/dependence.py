@@ -16,8 +16,6 @@ from placement.filters.node_resources_fit import NodeResourcesFit
 from placement.filters.predicted_peak import PredictedPeak
 from placement.plugins import CountsRoom
 
-__all__ = ["is_asked_once"]
-
 _Rule = Callable[[Filter, PodInfo, ClusterView], bool]
 
 

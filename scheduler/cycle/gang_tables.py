@@ -18,8 +18,6 @@ from scheduler.preemption.gang_search import Refused
 from scheduler.profile import SchedulingProfile
 from scorer.assuming import AssumingCluster
 
-__all__ = ["CycleTables"]
-
 
 @dataclass(frozen=True, slots=True)
 class _Within:

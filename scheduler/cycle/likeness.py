@@ -17,8 +17,6 @@ from placement.plugins import TellsApart
 from scheduler.profile import SchedulingProfile
 from scheduler.queue.queued import QueuedPod
 
-__all__ = ["Likeness"]
-
 
 class Likeness:
     """For one cycle, while the lock is held. profiles: by scheduler name."""

@@ -22,8 +22,6 @@ from scorer.scores import MAX_NODE_SCORE
 from scorer.scores.predicted_peak import BEST_NODES, MEMORY_LIMIT
 from scorer.tracking import TrackedCluster
 
-__all__ = ["PeakRanking"]
-
 _MARGIN: Final = 1e-3
 """Shares of memory: nodes so near the limit are looked at exactly."""
 

@@ -28,8 +28,6 @@ from scorer.assuming import AssumingCluster
 from scorer.degradation import Level
 from scorer.opt_out import opts_out
 
-__all__ = ["Looked", "Placed", "Placer"]
-
 
 @dataclass(frozen=True, slots=True)
 class Placed:

@@ -11,8 +11,6 @@ from scorer.scores.capacity import NEUTRAL_SCORE, limited
 from scorer.scoring import FULL, FULL_PENALTY
 from scorer.tracking import TrackedCluster
 
-__all__ = ["PlainRanking"]
-
 _ENDLESS = 2**31 - 1
 
 

@@ -12,8 +12,6 @@ import numpy as np
 
 from forecast.arrays import Floats, Ints
 
-__all__ = ["Ranked", "RankedByKind"]
-
 Ranked = tuple[float, int, float, float]
 """-(standard + ours), position, standard, ours: sorts as it should."""
 

@@ -8,8 +8,6 @@ from kube.objects.objects import PodInfo
 from placement.status import SUCCESS, Code, Status
 from scheduler.profile import SchedulingProfile
 
-__all__ = ["reserved", "unreserve"]
-
 logger = logging.getLogger(__name__)
 
 

@@ -14,8 +14,6 @@ import numpy as np
 from forecast.arrays import Floats
 from scorer.scores.energy import best_nodes
 
-__all__ = ["ShortList"]
-
 _POOL: Final = 128
 
 

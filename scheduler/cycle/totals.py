@@ -30,8 +30,6 @@ from scorer.opt_out import opts_out
 from scorer.scores.predicted_peak import MEMORY_LIMIT
 from scorer.scoring import score_pod
 
-__all__ = ["candidates", "factor_of_ours", "node_parts", "sum_of"]
-
 
 def candidates(passes: Bools, pod: PodInfo, view: ClusterView, level: Level) -> Ints:
     """(n_nodes,) rows that pass; those whose memory is predicted to run out only if there are no others."""

@@ -11,8 +11,6 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Final
 
-__all__ = ["UNTRIED", "Attempts"]
-
 
 @dataclass(frozen=True, slots=True)
 class Attempts:

@@ -24,8 +24,6 @@ from placement.pod_groups.minima import Minima
 from placement.pod_groups.pod_group import PodGroupInfo, PodGroupStatus
 from placement.pod_groups.role_minima import of_annotations
 
-__all__ = ["POD_GROUPS", "PodGroupJson", "identified"]
-
 
 class MetadataJson(wire.Metadata):
     """metadata, with the number of the spec's version."""

@@ -45,8 +45,6 @@ from scheduler.gangs.verdict import (
 from scheduler.queue.unit import UnitOf, unit_by_owner
 from scorer.follower import NodesAndPodsOnly
 
-__all__ = ["GATE", "GangDirectory"]
-
 GATE = "Gang"
 """Name of the plugin."""
 

@@ -28,8 +28,6 @@ from placement.pod_groups.pod_group import PodGroupInfo
 from scheduler.gangs.directory import GangDirectory
 from scheduler.gangs.status_writer import Session
 
-__all__ = ["GroupCreator", "suppose_groups"]
-
 logger = logging.getLogger(__name__)
 
 _AT_ONCE: Final = 50

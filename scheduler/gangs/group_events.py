@@ -15,8 +15,6 @@ from placement.pod_groups.pod_group import PodGroupInfo
 from scheduler.gangs.verdict import Reason
 from scheduler.gangs.wanted_status import Wanted
 
-__all__ = ["GroupEvents", "Turns", "event_reason"]
-
 _SOURCE: Final = "forecast-scheduler.io/gangs"
 _ACTION: Final = "Scheduling"
 _MAX_WAITING: Final = 500

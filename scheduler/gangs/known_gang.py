@@ -13,8 +13,6 @@ from scheduler.gangs.members import Members
 from scheduler.gangs.options import GangOptions
 from scheduler.gangs.verdict import Reason, timeout_of
 
-__all__ = ["KnownGang"]
-
 
 class KnownGang:
     """Guarded by the directory's lock.

@@ -10,8 +10,6 @@ from typing import NamedTuple, TypeVar
 from kube.objects.objects import Phase, PodInfo
 from placement.pod_groups.minima import Count, Minima
 
-__all__ = ["Member", "Members", "Standing", "sizes_of", "standing_of"]
-
 K = TypeVar("K", bound=Hashable)
 
 

@@ -24,8 +24,6 @@ from placement.pod_groups.pod_group import Disruption, PodGroupInfo, PodGroupSta
 from placement.pod_groups.role_minima import of_annotations
 from scheduler.gangs.decoding import POD_GROUPS, PodGroupJson, identified
 
-__all__ = ["WATCHED_GROUPS"]
-
 
 class _Gang(Wire):
     min_count: Annotated[int, Meta(ge=1, lt=2**31)]

@@ -20,8 +20,6 @@ from placement.pod_groups.pod_group import PodGroupStatus
 from scheduler.gangs.verdict import Reason
 from scheduler.gangs.wanted_status import Wanted, moment
 
-__all__ = ["change_of_native"]
-
 _SAID: Final = {
     Reason.SCHEDULED: ("True", "Scheduled"),
     Reason.UNSCHEDULABLE: ("False", "Unschedulable"),

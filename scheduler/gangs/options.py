@@ -6,8 +6,6 @@ from pydantic import Field
 
 from forecast.setting_group import Duration, SettingGroup
 
-__all__ = ["GangOptions"]
-
 
 class GangOptions(SettingGroup):
     """Pods of one PodGroup, placed all or not at all (docs/gangs.md)."""

@@ -10,8 +10,6 @@ from placement.plugins import Hint
 from placement.status import Status
 from scheduler.gangs.directory import GATE, GangDirectory
 
-__all__ = ["Gang"]
-
 
 class Gang:
     """Implements PreEnqueue and EnqueueExtensions."""

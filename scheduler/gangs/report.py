@@ -11,8 +11,6 @@ from placement.pod_groups.pod_group import PodGroupInfo
 from scheduler.gangs.members import Members, Standing
 from scheduler.gangs.verdict import Verdict
 
-__all__ = ["Report", "report_on"]
-
 _OWNERS_NAMED: Final = 10
 
 

@@ -14,8 +14,6 @@ from scheduler.gangs.attempts import UNTRIED
 from scheduler.gangs.known_gang import KnownGang
 from scheduler.gangs.members import Member, Members, Standing, standing_of
 
-__all__ = ["Roster"]
-
 _COUNTED: Final = frozenset({Standing.SITS, Standing.WAITS})
 
 

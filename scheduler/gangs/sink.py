@@ -9,8 +9,6 @@ from placement.pod_groups.group_apis import OURS, GroupApi
 from placement.pod_groups.pod_group import PodGroupInfo
 from scheduler.gangs.directory import GangDirectory
 
-__all__ = ["PodGroupSink"]
-
 
 class PodGroupSink:
     """Implements OptionalSink. reading: takes the lock of the tables, as LiveTables.reading."""

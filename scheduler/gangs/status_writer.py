@@ -25,8 +25,6 @@ from scheduler.gangs.native_status import change_of_native
 from scheduler.gangs.report import Report
 from scheduler.gangs.wanted_status import UNDEFINED_UPSTREAM, Wanted, change_of, wanted_status
 
-__all__ = ["GroupStatusWriter", "Session", "Tell"]
-
 logger = logging.getLogger(__name__)
 
 _AGAIN_SECONDS: Final = 30.0

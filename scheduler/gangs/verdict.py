@@ -13,8 +13,6 @@ from scheduler.gangs.attempts import Attempts
 from scheduler.gangs.members import Members, Standing
 from scheduler.gangs.options import GangOptions
 
-__all__ = ["Reason", "Verdict", "misfit", "passes", "reason_of", "timeout_of", "verdict_on", "verdict_without_group"]
-
 
 class Reason(Enum):
     """Of the condition Scheduled of a group; the first two are of groups that have no status."""

@@ -27,8 +27,6 @@ from placement.pod_groups.pod_group import PodGroupStatus
 from scheduler.gangs.report import Report
 from scheduler.gangs.verdict import Reason
 
-__all__ = ["UNDEFINED_UPSTREAM", "Wanted", "change_of", "moment", "wanted_status"]
-
 UNDEFINED_UPSTREAM: Final = ("scheduled", "conditions")
 """Fields of ours that scheduler-plugins' definition does not have: it drops them."""
 

@@ -14,8 +14,6 @@ from __future__ import annotations
 from scheduler.leader_election.options import LeaseOptions
 from scheduler.leader_election.record import LeaseRecord
 
-__all__ = ["Election"]
-
 
 class Election:
     """What one replica knows. times are of one monotonic clock, in seconds.

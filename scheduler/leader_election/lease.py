@@ -28,8 +28,6 @@ from scheduler.leader_election.election import Election
 from scheduler.leader_election.options import LeaseOptions
 from scheduler.leader_election.record import LeaseRecord, lease_body, read_lease
 
-__all__ = ["Lease", "LeaseStatus", "our_identity", "running_time"]
-
 logger = logging.getLogger(__name__)
 
 _MISSING: Final = 404

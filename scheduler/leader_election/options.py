@@ -8,8 +8,6 @@ from pydantic import Field, model_validator
 
 from forecast.setting_group import Duration, SettingGroup
 
-__all__ = ["LeaseOptions"]
-
 
 class LeaseOptions(SettingGroup):
     """Which of several replicas writes: the one that holds a Lease of coordination.k8s.io.

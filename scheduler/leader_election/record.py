@@ -10,8 +10,6 @@ from datetime import UTC, datetime
 
 import msgspec
 
-__all__ = ["LeaseRecord", "lease_body", "read_lease"]
-
 _LONGEST_SECONDS = 3600.0
 
 

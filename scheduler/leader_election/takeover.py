@@ -11,8 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-__all__ = ["Takeover"]
-
 
 class Takeover:
     """Asked by the one thread that decides, before every unit."""

@@ -18,8 +18,6 @@ from kubernetes import client
 from kube.client.kubernetes_client import send
 from kube.objects.objects import PodInfo
 
-__all__ = ["Evict", "Evicted", "Eviction", "api_server_evict", "eviction_body", "eviction_path", "read_answer"]
-
 
 class Evicted(Enum):
     """What became of it."""

@@ -13,8 +13,6 @@ from scheduler.overcommit.overcommit import Cause
 from scheduler.overcommit.repairing import OvercommitRepair
 from scheduler.overcommit.watch import OvercommitWatch
 
-__all__ = ["SharingCollector"]
-
 
 class SharingCollector(Collector):
     """Reads the figures when somebody looks."""

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from forecast.setting_group import SettingGroup
 
-__all__ = ["RepairOptions"]
-
 
 class RepairOptions(SettingGroup):
     """What is done where requests on a node pass its allocatable (docs/sharing-nodes.md)."""

@@ -24,8 +24,6 @@ from kube.tables.columns import request_units, whole_units
 from kube.tables.state import ClusterState
 from placement.filters.node_resources_fit import NodeResourcesFit
 
-__all__ = ["Cause", "LastFitting", "Overcommit", "excess_units", "overcommit_of", "units_of"]
-
 _PODS = "pods"
 _RESERVED_FROM = frozenset({"cpu", "memory", "ephemeral-storage", _PODS})
 """Resources of which a node keeps some for itself: less allocatable than capacity says nothing."""

@@ -9,8 +9,6 @@ from kube.events.node_event import node_event
 from scheduler.overcommit.overcommit import Cause, Overcommit
 from scheduler.overcommit.relieving import RepairNews
 
-__all__ = ["CONTROLLER", "event_of_overcommit", "event_of_repair"]
-
 CONTROLLER: Final = "forecast-scheduler.io/scheduler"
 _ACTION: Final = "RepairingOvercommit"
 

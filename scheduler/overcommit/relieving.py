@@ -23,8 +23,6 @@ from kube.objects.objects import PodInfo
 from scheduler.overcommit.eviction import Evict, Evicted
 from scheduler.overcommit.repair import RepairPlan
 
-__all__ = ["NodeRelief", "RepairNews"]
-
 logger = logging.getLogger(__name__)
 
 _FIRST_PAUSE, _LONGEST_PAUSE = 5.0, 60.0

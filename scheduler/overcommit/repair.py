@@ -16,8 +16,6 @@ from dataclasses import dataclass, field
 from kube.objects.objects import PodInfo
 from scheduler.overcommit.overcommit import Overcommit, units_of
 
-__all__ = ["Gives", "RepairPlan", "is_evictable", "newest_first", "plan_relief", "plan_repair"]
-
 Gives = Callable[[PodInfo, str], int]
 """What of a resource is given back if a pod goes, in whole units."""
 

@@ -11,8 +11,6 @@ from scheduler.overcommit.overcommit import Cause, Overcommit
 from scheduler.overcommit.relieving import NodeRelief, RepairNews
 from scheduler.overcommit.repair import RepairPlan, is_evictable, plan_repair
 
-__all__ = ["OvercommitRepair"]
-
 
 class OvercommitRepair(NodeRelief[Overcommit]):
     """`step` is called again and again by one thread."""

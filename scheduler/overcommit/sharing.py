@@ -22,8 +22,6 @@ from scheduler.overcommit.repairing import OvercommitRepair
 from scheduler.overcommit.watch import OvercommitWatch, Tables
 from scorer.every import Every
 
-__all__ = ["NodeSharing", "SharingOptions"]
-
 _SECONDS = 1.0
 _MOST_EVENTS_WAITING = 200
 

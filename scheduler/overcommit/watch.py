@@ -25,8 +25,6 @@ from placement.index.node_labels import NodeLabels
 from scheduler.overcommit.overcommit import Cause, LastFitting, Overcommit, excess_units, overcommit_of
 from scorer.assuming import AssumingCluster
 
-__all__ = ["OvercommitWatch", "Tables"]
-
 
 class Tables(Protocol):
     """scorer.live_tables.LiveTables."""

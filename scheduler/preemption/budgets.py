@@ -27,8 +27,6 @@ from kube.objects.constraints import LabelSelector
 from kube.objects.objects import PodInfo
 from kube.objects.selectors import selector_matches
 
-__all__ = ["WATCHED_BUDGETS", "DisruptionBudget", "DisruptionBudgets"]
-
 _REMEMBERED: Final = 16384
 """Sets of labels whose budgets are remembered; when there are more, all are looked up anew."""
 

@@ -14,8 +14,6 @@ import numpy as np
 from forecast.arrays import Bools, Ints
 from scheduler.preemption.sitting_pods import SittingPods
 
-__all__ = ["Cumulated", "CumulatedByPriority"]
-
 _PRIORITIES: Final = 3
 _LIMITS: Final = 8
 

@@ -31,9 +31,6 @@ from scheduler.preemption.options import PreemptionOptions
 from scheduler.preemption.search import Found, Search
 from scheduler.preemption.sitting_pods import SittingPods
 
-__all__ = ["Assumed", "DefaultPreemption"]
-
-
 _ABOUT_PODS: Final = frozenset({EventKind.POD_LEFT, EventKind.POD_CHANGED})
 
 

@@ -41,8 +41,6 @@ from scheduler.preemption.requests import (
 )
 from scheduler.reporting.conditions import STRATEGIC_MERGE
 
-__all__ = ["PreemptionExecutor", "Session", "Tell"]
-
 logger = logging.getLogger(__name__)
 
 T = TypeVar("T")

@@ -19,8 +19,6 @@ from kube.objects.objects import PodInfo
 from scheduler.binding.trying import Requests, request_again
 from scheduler.preemption.requests import MERGE, nomination_body, pod_path
 
-__all__ = ["ExpectedNode"]
-
 logger = logging.getLogger(__name__)
 
 _AFTER_SECONDS: Final = 1.0

@@ -11,8 +11,6 @@ from placement.plugins import Nomination
 from scheduler.preemption.budgets import DisruptionBudgets
 from scheduler.preemption.gangs import Gangs, broken_gangs
 
-__all__ = ["GangCost", "GangPlan", "Seat", "gang_plan"]
-
 Seat = tuple[PodInfo, int]
 """A member, and the row of the node that it is to have."""
 

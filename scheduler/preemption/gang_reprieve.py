@@ -19,8 +19,6 @@ from scheduler.preemption.sitting_pods import SittingPods
 from scheduler.preemption.wanted import wanted_units
 from scheduler.preemption.what_if import WithoutPods
 
-__all__ = ["Reprieve"]
-
 _MOST_CHECKED: Final = 32
 """Victims for whose return filters are asked about every member."""
 

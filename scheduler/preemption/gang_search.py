@@ -36,8 +36,6 @@ from scheduler.preemption.sitting_pods import SittingPods
 from scheduler.preemption.wanted import fit_filter, is_about_requests
 from scheduler.preemption.what_if import WithoutPods
 
-__all__ = ["GangPostFilter", "GangSearch", "GangTables", "GangWish", "Refused", "only_requests_matter"]
-
 _LONGEST_SECONDS: Final = 2.0
 """Of one search: the watch waits for the lock meanwhile."""
 

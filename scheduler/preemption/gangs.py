@@ -9,8 +9,6 @@ from typing import Protocol
 from kube.objects.objects import PodInfo
 from placement.importance import Standing, importance, priority_of
 
-__all__ = ["Gangs", "GangsAfter", "broken_gangs", "others_of_broken_gangs"]
-
 
 class Gangs(Protocol):
     """What preemption asks about gangs; called under the lock of the tables."""

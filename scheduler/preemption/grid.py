@@ -19,8 +19,6 @@ from scheduler.preemption.room import Room
 from scheduler.preemption.sitting_pods import SittingPods
 from scheduler.preemption.violations import violating
 
-__all__ = ["Costs", "Grid"]
-
 _LOWEST = -(2**40)
 
 

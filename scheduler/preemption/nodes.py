@@ -17,8 +17,6 @@ from scheduler.preemption.cumulated import Cumulated
 from scheduler.preemption.room import Room
 from scheduler.preemption.sitting_pods import SittingPods
 
-__all__ = ["Nodes"]
-
 
 @dataclass(frozen=True, slots=True)
 class Nodes:

@@ -36,8 +36,6 @@ from scheduler.preemption.nominated_sums import Nominated, NominatedSums, fitted
 from scheduler.preemption.wanted import NOMINATED_REASON, wanted_units
 from scorer.follower import NodesAndPodsOnly
 
-__all__ = ["Nominated", "NominatedPods"]
-
 _REFUSED_SECONDS: Final = 300.0
 """A pod that the API server does not delete, because of a policy perhaps, is no victim for so long."""
 _MOST_SEATED: Final = 4096

@@ -27,8 +27,6 @@ from placement.filters.found import found
 from placement.plugins import Hint
 from scheduler.preemption.nominated import NominatedPods
 
-__all__ = ["NominatedDevices"]
-
 _KEPT: Final = "node(s) keep devices for nominated pods of equal or higher priority"
 
 

@@ -11,8 +11,6 @@ from forecast.arrays import Ints
 from kube.objects.objects import PodInfo
 from scorer.predicted.growing import grown
 
-__all__ = ["Nominated", "NominatedSums", "fitted"]
-
 
 @dataclass(frozen=True, slots=True)
 class Nominated:

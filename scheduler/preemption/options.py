@@ -6,8 +6,6 @@ from pydantic import Field
 
 from forecast.setting_group import Duration, SettingGroup
 
-__all__ = ["SYSTEM_CRITICAL", "PreemptionOptions"]
-
 SYSTEM_CRITICAL = 2_000_000_000
 """Priority of system-cluster-critical (pkg/apis/scheduling/types.go): nobody is protected from such pods."""
 

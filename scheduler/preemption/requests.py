@@ -14,8 +14,6 @@ import orjson
 
 from kube.objects.objects import PodInfo
 
-__all__ = ["MERGE", "condition_body", "delete_body", "disruption_body", "nomination_body", "pod_path"]
-
 MERGE: Final = "application/merge-patch+json"
 
 

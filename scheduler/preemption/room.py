@@ -14,8 +14,6 @@ from scheduler.preemption.nominated import NominatedPods
 from scheduler.preemption.sitting_pods import SittingPods
 from scheduler.preemption.wanted import wanted_units
 
-__all__ = ["Room", "room_for"]
-
 _BOUNDLESS = 2**62
 
 

@@ -36,8 +36,6 @@ from scheduler.preemption.violations import violating
 from scheduler.preemption.wanted import fit_filter, is_about_requests
 from scheduler.preemption.whole_gangs import OneNode, with_whole_gangs
 
-__all__ = ["Found", "Search"]
-
 _MOST_FORESEEN: Final = 128
 """Nodes of which filters are asked whom they would name; half a millisecond each."""
 

@@ -25,8 +25,6 @@ from scheduler.preemption.gangs import Gangs
 from scorer.follower import NodesAndPodsOnly
 from scorer.predicted.growing import grown
 
-__all__ = ["NONE", "SEVERAL", "SittingPods"]
-
 NONE: Final = -1
 SEVERAL: Final = -2
 """In place of the number of a budget."""

@@ -25,8 +25,6 @@ from scheduler.preemption.nominated import NominatedPods
 from scheduler.preemption.what_if import WithoutPods
 from scheduler.preemption.whole_gangs import OneNode, completed
 
-__all__ = ["Trials"]
-
 
 class Trials:
     """For one pod, under one hold of the lock."""

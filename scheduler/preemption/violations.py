@@ -12,8 +12,6 @@ from forecast.arrays import Bools, Ints
 from scheduler.preemption.budgets import DisruptionBudgets
 from scheduler.preemption.sitting_pods import NONE, SEVERAL, SittingPods
 
-__all__ = ["violating"]
-
 _MOST_CELLS = 2**23
 
 

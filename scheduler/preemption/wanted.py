@@ -9,8 +9,6 @@ from kube.tables.columns import whole_units
 from placement.filters.filter import Filter, Rejection
 from placement.filters.node_resources_fit import NodeResourcesFit
 
-__all__ = ["NOMINATED_REASON", "fit_filter", "is_about_requests", "wanted_units"]
-
 NOMINATED_REASON = "node(s) keep room for nominated pods of equal or higher priority"
 
 

@@ -20,8 +20,6 @@ from kube.objects.objects import PodInfo
 from kube.tables.changes import Change
 from placement.filters.filter import ClusterView
 
-__all__ = ["WithoutPods"]
-
 
 class WithoutPods:
     """Context manager."""

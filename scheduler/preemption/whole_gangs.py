@@ -14,8 +14,6 @@ from placement.importance import Standing, Victims, cost_of, importance, priorit
 from scheduler.preemption.budgets import DisruptionBudgets
 from scheduler.preemption.gangs import Gangs, broken_gangs, others_of_broken_gangs
 
-__all__ = ["OneNode", "completed", "with_whole_gangs"]
-
 
 @dataclass(frozen=True, slots=True)
 class OneNode:

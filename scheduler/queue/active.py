@@ -14,8 +14,6 @@ from placement.plugins import FlowHead, FlowOrder, QueueSort, SortedUnit, Turn
 from scheduler.queue.flow import Flow
 from scheduler.queue.queued import QueuedPod, Unit
 
-__all__ = ["ActiveUnits"]
-
 logger = logging.getLogger(__name__)
 
 

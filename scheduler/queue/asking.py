@@ -11,8 +11,6 @@ from placement.cluster_events import ClusterEvent, EventKind
 from placement.plugins import EnqueueExtensions, Hint
 from placement.status import Code, Status
 
-__all__ = ["EVERYTHING", "Asking", "Plugins", "Questions"]
-
 logger = logging.getLogger(__name__)
 
 Plugins = tuple[EnqueueExtensions, ...]

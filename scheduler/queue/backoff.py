@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Final
 
-__all__ = ["backoff_seconds"]
-
 _MOST_DOUBLINGS: Final = 60  # far beyond any longest backoff, and no overflow
 
 

@@ -8,8 +8,6 @@ from placement.plugins import FlowHead, Pick, SortedUnit
 from scheduler.queue.lazy_heap import LazyHeap
 from scheduler.queue.queued import QueuedPod, Unit
 
-__all__ = ["Flow", "sorted_unit"]
-
 
 class Flow:
     """

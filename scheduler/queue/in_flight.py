@@ -12,8 +12,6 @@ from itertools import islice
 
 from placement.cluster_events import ClusterEvent
 
-__all__ = ["InFlight", "Mark"]
-
 
 class Mark:
     """How many events had happened when `pods` pods, that are in flight still, were popped."""

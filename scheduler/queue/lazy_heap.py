@@ -6,8 +6,6 @@ import heapq
 from collections.abc import Iterator
 from typing import Any, Final, Generic, TypeVar
 
-__all__ = ["LazyHeap"]
-
 T = TypeVar("T")
 
 _FEW: Final = 64

@@ -9,8 +9,6 @@ from typing import Final
 from kube.objects.objects import PodInfo
 from kube.objects.pod_shape import IDENTITY_LABELS
 
-__all__ = ["likeness", "matters"]
-
 # Not among them: what others write into its status while it waits, like conditions and the node it is nominated to.
 _MATTERS: Final = attrgetter(
     "namespace",

@@ -8,8 +8,6 @@ from pydantic import Field, model_validator
 
 from forecast.setting_group import Duration, SettingGroup
 
-__all__ = ["BackoffOptions", "QueueOptions"]
-
 
 class BackoffOptions(SettingGroup):
     """How long a pod that could not be placed waits before it is tried again. The defaults are kube-scheduler's."""

@@ -13,8 +13,6 @@ from scheduler.queue.lazy_heap import LazyHeap
 from scheduler.queue.queued import Part, QueuedPod, Unit
 from scheduler.queue.unschedulable import UnschedulablePods
 
-__all__ = ["Parts"]
-
 # An Enum's member is found several times faster by a name of its own (CPython 3.11).
 ACTIVE, UNSCHEDULABLE, GATED = Part.ACTIVE, Part.UNSCHEDULABLE, Part.GATED
 IN_FLIGHT, NOWHERE = Part.IN_FLIGHT, Part.NOWHERE

@@ -13,8 +13,6 @@ from scheduler.queue.in_flight import Mark
 from scheduler.queue.lazy_heap import LazyHeap
 from scheduler.queue.unit import UnitOf
 
-__all__ = ["SHOWN", "WAITING", "Cohort", "Part", "Popped", "QueuedPod", "Unit", "WaitingPod"]
-
 
 class Part(StrEnum):
     """Where a pod is."""

@@ -43,8 +43,6 @@ from scheduler.queue.unit import Units
 from scheduler.queue.unit_table import UnitTable
 from scorer.own_time import OwnTime
 
-__all__ = ["SchedulingQueue"]
-
 # Why pods move; events come under their own names.
 _ADDED: Final = "PodAdd"
 _CHANGED: Final = "PodUpdate"

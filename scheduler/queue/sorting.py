@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from placement.plugins import SortedUnit
 
-__all__ = ["PrioritySort"]
-
 
 class PrioritySort:
     """Higher priority first, then who waits longer."""

@@ -8,8 +8,6 @@ from typing import Protocol
 
 from kube.objects.objects import PodInfo
 
-__all__ = ["UnitOf", "Units", "unit_by_owner"]
-
 
 @dataclass(frozen=True, slots=True)
 class UnitOf:

@@ -5,8 +5,6 @@ from __future__ import annotations
 from scheduler.queue.queued import QueuedPod, Unit
 from scheduler.queue.unit import UnitOf, Units
 
-__all__ = ["UnitTable"]
-
 
 class UnitTable:
     """A unit is there while there are pods of it."""

@@ -13,8 +13,6 @@ from scheduler.queue.asking import EVERYTHING, Asking, Plugins, Questions
 from scheduler.queue.likeness import likeness
 from scheduler.queue.queued import Cohort, QueuedPod
 
-__all__ = ["UnschedulablePods"]
-
 
 class UnschedulablePods:
     """Cohorts by what wakes them."""

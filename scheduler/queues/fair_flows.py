@@ -31,8 +31,6 @@ from scheduler.queues.options import FairOptions, Order, PodQueue
 from scheduler.queues.queue_of import QueueOwner
 from scheduler.queues.shares import Shares
 
-__all__ = ["FairFlows"]
-
 _AGED_EVERY: Final = 4
 _DUE_EVERY: Final = 2
 _LEAST_TURNS: Final = 32

@@ -13,8 +13,6 @@ import math
 from collections.abc import Sequence
 from typing import Final
 
-__all__ = ["Amounts", "dominant", "pods_to_level"]
-
 Amounts = tuple[float, ...]
 
 _A_BIT: Final = 1e-9

@@ -9,8 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 from typing import Final
 
-__all__ = ["Lanes"]
-
 _FEW: Final = 64
 
 

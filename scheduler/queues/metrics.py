@@ -9,8 +9,6 @@ from prometheus_client.registry import Collector
 
 from scheduler.queues.shares import Shares
 
-__all__ = ["ShareGauges"]
-
 _LABELS = ["queue", "owner"]
 
 

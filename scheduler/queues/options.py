@@ -13,8 +13,6 @@ from forecast.errors import InputError
 from forecast.setting_group import Duration, SettingGroup
 from kube.objects.objects import PodInfo
 
-__all__ = ["DEFAULT_PROFILES", "DEFAULT_QUEUE", "FairOptions", "Order", "PodQueue", "all_queues"]
-
 DEFAULT_QUEUE: Final = "default"
 DEFAULT_PROFILES: Final = ("job",)
 """Whose pods the default queue takes unless it names profiles: services and GPU pods go by priority and age."""

@@ -18,8 +18,6 @@ from typing import Final, NamedTuple
 from kube.objects.objects import ANNOTATION_PREFIX, PodInfo
 from scheduler.queues.options import Order, PodQueue, all_queues
 
-__all__ = ["QUEUE_ANNOTATION", "QueueOf", "QueueOwner", "lane_of", "owner_in"]
-
 QUEUE_ANNOTATION: Final = ANNOTATION_PREFIX + "queue"
 
 _MOST_OWNERS: Final = 512

@@ -19,8 +19,6 @@ from scheduler.queues.filling import Amounts, dominant
 from scheduler.queues.queue_of import QueueOf, QueueOwner
 from scorer.follower import NodesAndPodsOnly
 
-__all__ = ["CARDS", "CardAmounts", "Held", "OwnerShare", "Shares"]
-
 CARDS: Final = "cards"
 
 _MOST_RESOURCES: Final = 16

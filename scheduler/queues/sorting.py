@@ -8,8 +8,6 @@ from placement.plugins import SortedUnit
 from scheduler.queues.options import Order, PodQueue
 from scheduler.queues.queue_of import lane_of
 
-__all__ = ["FlowSort"]
-
 
 class FlowSort:
     """Implements QueueSort. Flows that are no queue's are sorted by priority and age, as PrioritySort does."""

@@ -24,8 +24,6 @@ from kube.objects.objects import PodInfo
 from scheduler.queue.unit import UnitOf, Units, unit_by_owner
 from scheduler.queues.queue_of import QueueOf
 
-__all__ = ["ONLINE_FLOW", "QueueUnits"]
-
 ONLINE_FLOW: Final = "online"
 """Of pods of no queue: services, unless the settings say otherwise. Flows of queues have a '/' in their names."""
 

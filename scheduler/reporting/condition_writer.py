@@ -19,8 +19,6 @@ from scheduler.binding.trying import is_passing_or_conflict, request_again
 from scheduler.reporting.conditions import STRATEGIC_MERGE, PodNews, condition_patch, status_path
 from scheduler.reporting.told import Told
 
-__all__ = ["ConditionFigures", "ConditionWriter"]
-
 logger = logging.getLogger(__name__)
 
 _MOST_TRIES: Final = 5

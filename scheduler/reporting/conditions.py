@@ -14,8 +14,6 @@ import orjson
 
 from kube.objects.objects import PodInfo
 
-__all__ = ["STRATEGIC_MERGE", "PodNews", "condition_patch", "status_path"]
-
 STRATEGIC_MERGE: Final = "application/strategic-merge-patch+json"
 
 _LONGEST_MESSAGE: Final = 4096

@@ -11,8 +11,6 @@ from typing import Final
 from kube.objects.objects import PodInfo
 from scheduler.reporting.told import Told
 
-__all__ = ["LoggedReports"]
-
 logger = logging.getLogger(__name__)
 
 _AGAIN_AFTER_SECONDS: Final = 300.0

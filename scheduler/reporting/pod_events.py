@@ -10,8 +10,6 @@ from kube.events.api_event import EventSource, api_event
 from kube.events.event_posting import EventPosting, Post
 from kube.objects.objects import PodInfo
 
-__all__ = ["PodEvents"]
-
 _MOST_WAITING: Final = 500
 _CONTROLLER: Final = "forecast-scheduler.io/scheduler"
 _ACTION: Final = "Scheduling"

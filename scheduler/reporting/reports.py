@@ -8,8 +8,6 @@ from scheduler.reporting.condition_writer import ConditionWriter
 from scheduler.reporting.conditions import PodNews
 from scheduler.reporting.scheduling_events import SchedulingEvents, session_post
 
-__all__ = ["Reports"]
-
 
 class Reports:
     """For any thread; nothing here waits. To be started after the session, and stopped before it."""

@@ -19,8 +19,6 @@ from kube.objects.objects import PodInfo
 from scheduler.binding.session import ApiSession
 from scheduler.reporting.told import Told
 
-__all__ = ["SchedulingEventFigures", "SchedulingEvents", "session_post"]
-
 _AGAIN_AFTER_SECONDS: Final = 300.0
 _MOST_PODS: Final = 20_000
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections import OrderedDict
 
-__all__ = ["Told"]
-
 
 class Told:
     """By UID, for the `most` pods that were told about last. The caller has the lock and the clock.

@@ -27,8 +27,6 @@ from scorer.service.routes.page import page_router
 from serving.hosts import ANY_HOST, Hosts
 from serving.kubernetes_access import KubernetesAccess
 
-__all__ = ["create_app"]
-
 
 def create_app(
     scorer: ScorerApi,

@@ -9,8 +9,6 @@ from msgspec import Meta, Struct
 
 from scorer.service.bodies import StatusBody
 
-__all__ = ["QueueBody", "QueueShareBody", "QueuedPodBody", "SchedulingBody", "SchedulingStatusBody"]
-
 
 class SchedulingBody(Struct):
     """The scheduling loops as a whole."""

@@ -12,8 +12,6 @@ from scheduler.leader_election.lease import LeaseStatus
 from scheduler.queue.queued import WaitingPod
 from scheduler.service.answers import QueuedPodState, QueueReport, SchedulingState
 
-__all__ = ["Bindings", "LiveScheduling", "Queue"]
-
 _HANGS_SECONDS: Final = 60.0
 """A loop waits for pods a second or so at a time, and a cycle takes milliseconds, with preemption perhaps seconds."""
 

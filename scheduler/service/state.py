@@ -17,8 +17,6 @@ from scheduler.service.answers import SchedulingApi
 from scorer.service.state import Service
 from serving.errors import Refusal
 
-__all__ = ["SchedulingService", "TheSchedulingService"]
-
 
 @dataclass(slots=True, kw_only=True)
 class SchedulingService(Service):

@@ -18,8 +18,6 @@ from scheduler.service.bodies import (
 )
 from scorer.service.bodies import StatusBody
 
-__all__ = ["queue_body", "queue_share_body", "scheduling_status_body"]
-
 
 def scheduling_status_body(scorer: StatusBody, state: SchedulingState, not_ready_because: str) -> SchedulingStatusBody:
     """not_ready_because: of the process as a whole, '' = it is ready."""

@@ -17,8 +17,6 @@ from placement.filters.pod_claims import claim_of
 from placement.filters.volume_binding import VolumeBinding, is_waiting
 from placement.filters.volume_matching import VolumeMatching, smallest_first
 
-__all__ = ["ChosenNode", "ChosenVolume", "VolumeChoice", "volume_choice"]
-
 
 @dataclass(frozen=True, slots=True)
 class ChosenVolume:

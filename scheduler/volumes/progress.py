@@ -16,8 +16,6 @@ from placement.status import SUCCESS, Code, Status
 from scheduler.binding.outcome import bind_status
 from scheduler.volumes.choice import ChosenNode, ChosenVolume, VolumeChoice
 
-__all__ = ["NAME", "Versions", "progress"]
-
 NAME = "VolumeBinding"
 
 Versions = Mapping[str, str]

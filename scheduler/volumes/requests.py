@@ -15,8 +15,6 @@ import orjson
 
 from scheduler.volumes.choice import ChosenNode, ChosenVolume
 
-__all__ = ["node_patch", "reference_patch", "version_in"]
-
 
 def node_patch(chosen: ChosenNode, node: str) -> tuple[str, bytes]:
     """Path and body: a volume is to be made for the claim, on that node."""

@@ -27,8 +27,6 @@ from scheduler.volumes.progress import NAME
 from scheduler.volumes.requests import node_patch, reference_patch, version_in
 from scheduler.volumes.waiting import VolumeWaits
 
-__all__ = ["BIND_SECONDS", "VolumeBinding"]
-
 BIND_SECONDS: Final = 600.0
 """bindTimeoutSeconds of kube-scheduler."""
 _FAILURE_SECONDS: Final = 240.0

@@ -16,8 +16,6 @@ from scheduler.volumes.choice import VolumeChoice
 from scheduler.volumes.progress import Versions, progress
 from scorer.follower import NodesAndPodsOnly
 
-__all__ = ["VolumeWaits"]
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Wait:

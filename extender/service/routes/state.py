@@ -12,8 +12,6 @@ from extender.service.openapi import plain_answer, state_answer
 from extender.service.state import NotReady, error_response, json_bytes, service_of
 from extender.service.workers import Deadline, Late
 
-__all__ = ["router"]
-
 router = APIRouter(tags=["state"])
 
 _OK = b'{"ok":true}'

@@ -28,8 +28,6 @@ from scorer.service.requests import json_body
 from serving.body_budget import off_loop
 from serving.errors import Refusal
 
-__all__ = ["router"]
-
 router = APIRouter(tags=["kube-scheduler"])
 
 T = TypeVar("T")

@@ -12,8 +12,6 @@ from scheduler.profiles.gpu.fragmentation.options import BalanceWeights, MixOpti
 from scheduler.profiles.gpu.idle_cpu.options import IdleCpuOptions
 from scheduler.profiles.gpu.tide.options import TideOptions
 
-__all__ = ["GpuOptions"]
-
 
 class GpuOptions(SettingGroup):
     """How pods that use GPUs are placed (docs/gpu.md)."""

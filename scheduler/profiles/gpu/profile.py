@@ -9,6 +9,4 @@ from __future__ import annotations
 
 from typing import Final
 
-__all__ = ["GPU"]
-
 GPU: Final = "gpu"

@@ -16,8 +16,6 @@ from kube.decoding.jobs import JobInfo
 from kube.objects.objects import PodInfo
 from scheduler.profiles.job.terms import JobTerms, terms_of
 
-__all__ = ["DatedTerms"]
-
 _FIRST_ROUND: Final = 60.0
 """Seconds within which a Job's controller makes the pods that it runs side by side at first."""
 

@@ -22,8 +22,6 @@ from scheduler.profiles.job.objects.cron_jobs import Concurrency, CronJobs
 from scheduler.profiles.job.terms import JobTerms
 from scorer.runs.expected import ExpectedRun, ExpectedRuns
 
-__all__ = ["DueTimes", "due_time"]
-
 
 class DueTimes:
     """The latest starts of pods, for any thread.

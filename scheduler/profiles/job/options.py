@@ -9,8 +9,6 @@ from placement.virtual_nodes.options import ServerlessOptions
 from scheduler.profiles.job.storm.options import StormOptions
 from scheduler.profiles.job.valley.options import ValleyOptions
 
-__all__ = ["JobOptions"]
-
 
 class JobOptions(SettingGroup):
     """How jobs are placed (docs/jobs.md)."""

@@ -23,8 +23,6 @@ from placement.plugins import Preferred
 from scheduler.profiles.job.serverless.starting import is_rejected
 from scorer.follower import NodesAndPodsOnly
 
-__all__ = ["AVOIDED_SECONDS", "FailedNodes"]
-
 AVOIDED_SECONDS: Final = 3600.0
 
 _MOST_OWNERS: Final = 4096

@@ -24,16 +24,6 @@ from typing import Final
 from kube.objects.objects import ANNOTATION_PREFIX, PodInfo
 from scorer.runs.said_run import EXPECTED_RUN_ANNOTATION, LONGEST_TEXT, annotated_duration, annotated_run
 
-__all__ = [
-    "DEADLINE_ANNOTATION",
-    "LATEST_START_ANNOTATION",
-    "NO_TERMS",
-    "PLACE_ANNOTATION",
-    "JobTerms",
-    "Place",
-    "terms_of",
-]
-
 LATEST_START_ANNOTATION: Final = ANNOTATION_PREFIX + "latest-start"
 DEADLINE_ANNOTATION: Final = ANNOTATION_PREFIX + "deadline"
 PLACE_ANNOTATION: Final = ANNOTATION_PREFIX + "place"

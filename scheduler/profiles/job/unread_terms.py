@@ -12,8 +12,6 @@ from kube.tables.state import ClusterState
 from scheduler.profiles.job.terms import terms_of
 from scorer.follower import NodesAndPodsOnly
 
-__all__ = ["UnreadTerms"]
-
 _MOST_REMEMBERED: Final = 4096
 _MOST_WAITING: Final = 100
 

@@ -13,8 +13,6 @@ from scheduler.profiles.online.upper_bounds import UpperBounds
 from scorer.every import Every
 from scorer.live_tables import LiveTables
 
-__all__ = ["Colocation"]
-
 _REFRESH_SECONDS: Final = 60.0
 _LARGEST_SHARE: Final = 0.2
 """Of the time that the bounds may take up, on a large cluster."""

@@ -32,8 +32,6 @@ from scheduler.profiles.online.upper_bounds import GAP_RESOURCES, Bounds, UpperB
 from scheduler.profiles.online.upper_load import upper_load
 from scorer.predicted.cluster import PredictedCluster
 
-__all__ = ["COLOCATE_ANNOTATION", "PredictedGap"]
-
 COLOCATE_ANNOTATION: Final = ANNOTATION_PREFIX + "colocate"
 _NAMES: Final = tuple(RESOURCES[resource].name for resource in GAP_RESOURCES)
 _UNKNOWN: Final = "predicted load is not known"

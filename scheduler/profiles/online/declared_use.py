@@ -20,8 +20,6 @@ from scorer.follower import NodesAndPodsOnly
 from scorer.predicted.declared import declared_amounts
 from scorer.predicted.growing import grown
 
-__all__ = ["DeclaredUse"]
-
 
 class DeclaredUse(NodesAndPodsOnly):
     """Sums by node, kept up to date pod by pod. Implements scorer.follower.Follower; attach it without kinds."""

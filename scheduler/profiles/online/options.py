@@ -6,8 +6,6 @@ from pydantic import Field
 
 from forecast.setting_group import SettingGroup
 
-__all__ = ["GapOptions"]
-
 
 class GapOptions(SettingGroup):
     """Pods of low priority in the gap between the predicted peak and capacity (docs/colocation.md)."""

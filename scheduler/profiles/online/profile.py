@@ -5,6 +5,4 @@ from __future__ import annotations
 
 from typing import Final
 
-__all__ = ["ONLINE"]
-
 ONLINE: Final = "online"

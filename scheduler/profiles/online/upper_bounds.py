@@ -28,8 +28,6 @@ from scorer.predicted.cluster import PredictedCluster
 from scorer.predicted.node_curves import gather, node_curves
 from scorer.tracking import LIVE_HALF_LIFE_SLOTS, TrackedCluster
 
-__all__ = ["GAP_RESOURCES", "Bounds", "Tables", "UpperBounds"]
-
 GAP_RESOURCES: Final = (CPU, MEMORY)
 """Of the others Kubernetes knows no requests, and capacities are often guesses."""
 

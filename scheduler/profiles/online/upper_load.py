@@ -6,8 +6,6 @@ from forecast.arrays import AnyFloats, Ints
 from scheduler.profiles.online.upper_bounds import GAP_RESOURCES, Bounds
 from scorer.predicted.cluster import PredictedCluster
 
-__all__ = ["upper_load"]
-
 
 def upper_load(
     predicted: PredictedCluster, bounds: Bounds, position: int, first: int, end: int, rows: Ints

@@ -14,8 +14,6 @@ from scheduler.service.translation import queue_body
 from scorer.service.openapi import answer
 from serving.errors import json_response
 
-__all__ = ["router"]
-
 router = APIRouter(prefix="/v1", tags=["scheduling"])
 
 MOST_PODS = 1000

@@ -12,8 +12,6 @@ from scorer.service.openapi import answer
 from scorer.service.translation import status_body
 from serving.errors import error_response, json_response
 
-__all__ = ["router"]
-
 router = APIRouter(tags=["state"])
 
 

@@ -32,8 +32,6 @@ from scheduler.profiles.gpu.dra.pools import NodePool, Pool
 from scheduler.profiles.gpu.dra.refusals import MOST_DEVICES
 from scheduler.profiles.gpu.dra.selectors.expressions import SelectorError
 
-__all__ = ["AllocationFailed", "Chosen", "ChosenDevices", "NodeUnusable", "Supply", "allocate", "takeable"]
-
 _NANO: Final = 9
 
 

@@ -15,8 +15,6 @@ from typing import Final
 
 from forecast.errors import InputError
 
-__all__ = ["CapacityPolicy", "consumed_capacity", "has_room"]
-
 _NANO: Final = 9
 _MILLI: Final = 1000
 

@@ -34,8 +34,6 @@ from scheduler.profiles.gpu.dra.writing import (
     without_finalizer,
 )
 
-__all__ = ["ClaimWriter", "NotWritten"]
-
 logger = logging.getLogger(__name__)
 
 _AT_ONCE: Final = 32

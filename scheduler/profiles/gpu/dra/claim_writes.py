@@ -24,8 +24,6 @@ from scheduler.profiles.gpu.dra.options import DraOptions
 from scheduler.profiles.gpu.dra.results import MadeAllocation
 from scheduler.profiles.gpu.dra.table import DraTable
 
-__all__ = ["ClaimWrites", "Held", "Session"]
-
 logger = logging.getLogger(__name__)
 
 _LOOK_SECONDS: Final = 1.0

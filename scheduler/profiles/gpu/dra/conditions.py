@@ -10,8 +10,6 @@ from enum import Enum, auto
 
 from scheduler.profiles.gpu.dra.objects import AllocatedDevice, Allocation, ClaimInfo
 
-__all__ = ["Readiness", "needs_conditions", "readiness_of"]
-
 
 class Readiness(Enum):
     """Of the devices of a claim."""

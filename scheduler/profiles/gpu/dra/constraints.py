@@ -11,8 +11,6 @@ from dataclasses import dataclass, field
 
 from scheduler.profiles.gpu.dra.objects import Constraint, Device, DeviceTaint, DeviceToleration, Version
 
-__all__ = ["ConstraintState", "is_tolerated", "tolerates"]
-
 _KEEPING_AWAY = ("NoSchedule", "NoExecute")  # unknown effects and None are to be ignored
 
 

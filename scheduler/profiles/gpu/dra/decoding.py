@@ -44,8 +44,6 @@ from scheduler.profiles.gpu.dra.objects import (
     WhereUsable,
 )
 
-__all__ = ["GROUP", "WATCHED_CLAIMS", "WATCHED_CLASSES", "WATCHED_SLICES", "WATCHED_TAINT_RULES"]
-
 GROUP: Final = "/apis/resource.k8s.io/v1"
 
 _SLICE: Final = msgspec.json.Decoder(wire.SliceJson)

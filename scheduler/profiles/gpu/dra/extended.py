@@ -30,18 +30,6 @@ from scheduler.profiles.gpu.dra.objects import (
     Mode,
 )
 
-__all__ = [
-    "EXTENDED",
-    "ExtendedClaim",
-    "backed_kinds",
-    "classes_by_resource",
-    "created_key",
-    "creation",
-    "extended_claims",
-    "is_in_memory",
-    "mapping_status",
-]
-
 EXTENDED: Final = "resource.kubernetes.io/extended-resource-claim"
 """Annotation of claims that a scheduler made for extended resources of a pod."""
 _IN_MEMORY: Final = "<extended-resources>"

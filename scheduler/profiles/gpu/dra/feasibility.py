@@ -27,8 +27,6 @@ from scheduler.profiles.gpu.dra.search_time import SearchTime
 from scheduler.profiles.gpu.dra.selectors.expressions import Expressions
 from scheduler.profiles.gpu.dra.table import DraTable
 
-__all__ = ["NO_DEVICES", "Answers", "Feasibility", "misfits"]
-
 NO_DEVICES: Final = "cannot allocate all claims"
 _MOST_REASONS: Final = 8
 

@@ -12,8 +12,6 @@ from prometheus_client.registry import Collector
 from scheduler.profiles.gpu.dra.feasibility import Feasibility
 from scheduler.profiles.gpu.dra.table import DraTable
 
-__all__ = ["DraCollector", "WriteCounts"]
-
 WriteCounts = Counter[tuple[str, str]]
 """(what, outcome) -> requests."""
 

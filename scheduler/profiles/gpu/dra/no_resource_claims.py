@@ -10,8 +10,6 @@ from placement.filters.filter import ClusterView, Rejection
 from placement.filters.found import every_node, found
 from scheduler.profiles.gpu.dra.extended import backed_kinds, extended_claims
 
-__all__ = ["NoResourceClaims"]
-
 _REASON: Final = "pods with ResourceClaims are placed by the gpu profile"
 
 

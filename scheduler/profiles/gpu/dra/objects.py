@@ -13,34 +13,6 @@ from typing import Final, NamedTuple
 from kube.objects.constraints import NodeSelectorTerm
 from scheduler.profiles.gpu.dra.capacity import CapacityPolicy
 
-__all__ = [
-    "FINALIZER",
-    "MOST_CONSUMERS",
-    "MOST_RESULTS",
-    "AllocatedDevice",
-    "Allocation",
-    "AttributeValue",
-    "ClaimConfig",
-    "ClaimInfo",
-    "ClaimKey",
-    "ClaimSpec",
-    "ClassInfo",
-    "Constraint",
-    "Consumer",
-    "Device",
-    "DeviceId",
-    "DeviceRequest",
-    "DeviceTaint",
-    "DeviceToleration",
-    "DeviceWish",
-    "Mode",
-    "PoolId",
-    "SliceInfo",
-    "TaintRule",
-    "Version",
-    "WhereUsable",
-]
-
 FINALIZER: Final = "resource.kubernetes.io/delete-protection"
 MOST_CONSUMERS: Final = 256
 """ResourceClaimReservedForMaxSize."""

@@ -6,8 +6,6 @@ from pydantic import Field
 
 from forecast.setting_group import Duration, SettingGroup
 
-__all__ = ["DraOptions"]
-
 
 class DraOptions(SettingGroup):
     """How long the search for devices of ResourceClaims may take (docs/dra.md)."""

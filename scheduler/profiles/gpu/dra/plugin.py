@@ -50,8 +50,6 @@ from scheduler.profiles.gpu.dra.results import made_allocation
 from scheduler.profiles.gpu.dra.slice_cards import SliceCardTable
 from scheduler.profiles.gpu.dra.table import DraTable
 
-__all__ = ["DynamicResources", "Session"]
-
 logger = logging.getLogger(__name__)
 
 _NAME: Final = "DynamicResources"

@@ -16,8 +16,6 @@ from scheduler.profiles.gpu.dra.objects import MOST_CONSUMERS, Allocation, Claim
 from scheduler.profiles.gpu.dra.refusals import refusal_of, unusable
 from scheduler.profiles.gpu.dra.table import DraTable
 
-__all__ = ["MissingClaim", "PodClaims", "asks_for_devices", "claims_of_pod", "names_of", "open_claims", "usable_claims"]
-
 
 @dataclass(frozen=True, slots=True)
 class MissingClaim:

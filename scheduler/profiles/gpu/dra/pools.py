@@ -13,8 +13,6 @@ from dataclasses import dataclass, field
 
 from scheduler.profiles.gpu.dra.objects import Device, DeviceId, PoolId, SliceInfo, WhereUsable
 
-__all__ = ["Inventory", "NodePool", "Pool"]
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Pool:

@@ -7,8 +7,6 @@ from typing import Final
 
 from scheduler.profiles.gpu.dra.objects import MOST_RESULTS, ClaimInfo, ClassInfo, DeviceWish, Mode
 
-__all__ = ["MOST_DEVICES", "refusal_of", "unusable"]
-
 MOST_DEVICES: Final = 128
 """That the claims of one pod may ask for together: four claims at the limit of the API."""
 

@@ -24,8 +24,6 @@ from scheduler.profiles.gpu.dra.objects import (
     WhereUsable,
 )
 
-__all__ = ["MadeAllocation", "made_allocation"]
-
 Json = dict[str, Any]
 
 

@@ -12,8 +12,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
-__all__ = ["SearchTime"]
-
 _MOST_PAYERS: Final = 1024
 _EACH: Final = (1.0, 0.1)
 _ALL: Final = (2.0, 0.25)

@@ -26,8 +26,6 @@ from scheduler.profiles.gpu.dra.pools import NodePool
 from scheduler.profiles.gpu.dra.refusals import refusal_of
 from scheduler.profiles.gpu.dra.table import DraTable
 
-__all__ = ["NO_SLICE_CARDS", "SliceCardTable", "SliceCards"]
-
 _ANY_TAINT: Final = (DeviceToleration(key="", operator="Exists", value="", effect=""),)
 
 

@@ -12,8 +12,6 @@ from kube.client.kubernetes_source import ResourceSource, source_of
 from scheduler.profiles.gpu.dra.decoding import WATCHED_CLAIMS, WATCHED_CLASSES, WATCHED_SLICES, WATCHED_TAINT_RULES
 from scheduler.profiles.gpu.dra.table import DraTable
 
-__all__ = ["dra_source", "dra_subscriptions"]
-
 
 def dra_subscriptions(table: DraTable) -> tuple[Subscription[Any], ...]:
     """Claims, slices, classes and taints of devices, which the table reads."""

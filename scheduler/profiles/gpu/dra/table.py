@@ -37,8 +37,6 @@ from scheduler.profiles.gpu.dra.results import MadeAllocation
 from scheduler.profiles.gpu.dra.taint_rules import TaintedSlices
 from scorer.follower import NodesAndPodsOnly
 
-__all__ = ["DraTable", "InFlight"]
-
 T = TypeVar("T")
 
 

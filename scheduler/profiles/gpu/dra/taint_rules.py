@@ -10,8 +10,6 @@ from dataclasses import dataclass, field, replace
 
 from scheduler.profiles.gpu.dra.objects import Device, SliceInfo, TaintRule
 
-__all__ = ["TaintedSlices"]
-
 
 @dataclass(slots=True)
 class TaintedSlices:

@@ -9,8 +9,6 @@ from kube.decoding.wire import Metadata
 from kube.decoding.wire_base import NOTHING, Text, Time, Wire
 from kube.decoding.wire_scheduling import NodeSelectorJson
 
-__all__ = ["ClaimJson", "ClassJson", "DevicesJson", "SliceJson", "TaintRuleJson", "TolerationJson"]
-
 _Amount = str | int | float
 
 

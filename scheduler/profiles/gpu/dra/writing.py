@@ -21,8 +21,6 @@ from scheduler.profiles.gpu.dra.decoding import GROUP
 from scheduler.profiles.gpu.dra.objects import FINALIZER, MOST_CONSUMERS, ClaimInfo, ClaimKey, Consumer
 from scheduler.profiles.gpu.dra.results import MadeAllocation
 
-__all__ = ["Refused", "Write", "claim_path", "deallocation", "giving_back", "next_write", "without_finalizer"]
-
 Json = dict[str, Any]
 
 

@@ -18,8 +18,6 @@ from scheduler.profiles.gpu.fragmentation.shapes import WHOLE, PodShape
 from scorer.scores import MAX_NODE_SCORE
 from scorer.scores.weighted_balance import balance_change_score
 
-__all__ = ["Balanced"]
-
 
 class Balanced:
     """Implements Judge."""

@@ -18,8 +18,6 @@ from placement.devices.device_table import DeviceTable
 from scheduler.profiles.gpu.fragmentation.nodes import NodeStates
 from scheduler.profiles.gpu.fragmentation.shapes import PodShape
 
-__all__ = ["CostTable", "Costs", "Judge", "states_of_rows"]
-
 _MIB: Final = 2.0**20
 
 

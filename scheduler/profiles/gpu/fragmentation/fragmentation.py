@@ -24,8 +24,6 @@ from forecast.arrays import Floats, Ints
 from scheduler.profiles.gpu.fragmentation.nodes import NodeStates, model_accepted
 from scheduler.profiles.gpu.fragmentation.shapes import ShapeMix
 
-__all__ = ["MixColumns", "fragmentation", "idle", "room_by_level"]
-
 
 class MixColumns:
     """The shapes of a mix that ask for cards, as columns sorted by what they ask for.

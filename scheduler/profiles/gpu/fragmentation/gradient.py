@@ -21,8 +21,6 @@ from scheduler.profiles.gpu.fragmentation.fragmentation import MixColumns, room_
 from scheduler.profiles.gpu.fragmentation.nodes import NodeStates, fits
 from scheduler.profiles.gpu.fragmentation.shapes import PodShape, ShapeMix
 
-__all__ = ["GradientDescent", "growth_by_card", "growth_of_whole"]
-
 
 class GradientDescent:
     """What a node costs depends on that node and the mix alone."""

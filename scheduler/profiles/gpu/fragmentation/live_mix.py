@@ -23,8 +23,6 @@ from scheduler.profiles.gpu.fragmentation.options import MixOptions
 from scheduler.profiles.gpu.fragmentation.shapes import PodShape, ShapeMix
 from scorer.follower import NodesAndPodsOnly
 
-__all__ = ["LiveMix", "rounded"]
-
 _LEAST_WEIGHT: Final = 1e-3
 """A pod that came ten half-lives ago."""
 

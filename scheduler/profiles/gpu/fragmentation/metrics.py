@@ -16,8 +16,6 @@ from scheduler.profiles.gpu.fragmentation.fragmentation import MixColumns, fragm
 from scheduler.profiles.gpu.fragmentation.live_mix import LiveMix
 from scheduler.profiles.gpu.fragmentation.shapes import WHOLE
 
-__all__ = ["FragmentationGauges"]
-
 
 class FragmentationGauges(Collector):
     """For any thread. locked: takes the lock of the tables."""

@@ -10,8 +10,6 @@ import numpy as np
 from forecast.arrays import Bools, Floats, Ints
 from scheduler.profiles.gpu.fragmentation.shapes import PodShape
 
-__all__ = ["NodeStates", "fits", "model_accepted"]
-
 
 @dataclass(slots=True)
 class NodeStates:

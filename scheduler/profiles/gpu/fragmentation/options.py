@@ -6,8 +6,6 @@ from pydantic import Field
 
 from forecast.setting_group import Duration, SettingGroup
 
-__all__ = ["BalanceWeights", "MixOptions"]
-
 
 class MixOptions(SettingGroup):
     """Which pods are expected to come: those that came lately (docs/gpu-placement.md)."""

@@ -29,8 +29,6 @@ from scheduler.profiles.gpu.fragmentation.room import RoomColumns
 from scheduler.profiles.gpu.fragmentation.shapes import WHOLE, PodShape, ShapeMix
 from scheduler.profiles.gpu.fragmentation.worth import NodeWorth
 
-__all__ = ["Packing"]
-
 _WASTE_COUNTS: Final = 10.0 * WHOLE
 _LEAST_ROOM: Final = 0.01
 """Of all cards: what there is less room for counts as if there were so much."""

@@ -13,8 +13,6 @@ from placement.devices.device_table import DeviceTable
 from placement.filters.annotations import GPU_TYPE, names_in
 from scheduler.profiles.gpu.fragmentation.shapes import PodShape
 
-__all__ = ["PodShapes"]
-
 _MIB = 2**20
 
 

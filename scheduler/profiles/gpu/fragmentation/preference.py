@@ -24,8 +24,6 @@ from scheduler.profiles.gpu.fragmentation.nodes import NodeStates
 from scheduler.profiles.gpu.fragmentation.pod_shapes import PodShapes
 from scheduler.profiles.gpu.fragmentation.shapes import ShapeMix
 
-__all__ = ["Fragmentation", "MakeJudge"]
-
 MakeJudge = Callable[[ShapeMix, Sequence[str], NodeStates], Judge]
 """From the mix of shapes that is expected, the card models by index, and all nodes."""
 

@@ -19,8 +19,6 @@ from forecast.arrays import Floats, Ints
 from scheduler.profiles.gpu.fragmentation.nodes import NodeStates, model_accepted
 from scheduler.profiles.gpu.fragmentation.shapes import WHOLE, PodShape, ShapeMix
 
-__all__ = ["RoomColumns"]
-
 _HARDLY_ANY: Final = 1e-6
 """Milli cores or MiB added to what is free: whoever asks for none has enough, and what fits exactly does."""
 

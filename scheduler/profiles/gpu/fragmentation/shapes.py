@@ -10,8 +10,6 @@ import numpy as np
 
 from forecast.arrays import Floats
 
-__all__ = ["WHOLE", "PodShape", "ShapeMix", "mix_of"]
-
 WHOLE: Final = 1000
 """Thousandths of a whole card."""
 

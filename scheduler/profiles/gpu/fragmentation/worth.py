@@ -25,8 +25,6 @@ from forecast.arrays import Floats, Ints
 from scheduler.profiles.gpu.fragmentation.nodes import NodeStates
 from scheduler.profiles.gpu.fragmentation.shapes import WHOLE, PodShape, ShapeMix
 
-__all__ = ["NodeWorth", "prices_of_pieces"]
-
 _MOST_WAYS: Final = 500
 _CLOSE: Final = 1e-9
 _PRICES: Final = np.concatenate(([0.0], np.geomspace(0.05, 10.0, 19)))

@@ -25,8 +25,6 @@ from scheduler.profiles.online.upper_bounds import UpperBounds
 from scorer.every import Every
 from scorer.tracking import TrackedCluster
 
-__all__ = ["IdleCpuCare", "Tables", "Tell"]
-
 logger = logging.getLogger(__name__)
 
 _SECONDS: Final = 5.0

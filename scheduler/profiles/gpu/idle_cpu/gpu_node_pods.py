@@ -17,8 +17,6 @@ from scorer.live.departed import Departed
 from scorer.predicted.growing import grown
 from scorer.tracking import TrackedCluster
 
-__all__ = ["KEPT_RESOURCES", "GpuNodePods"]
-
 KEPT_RESOURCES = ("cpu", "memory")
 
 

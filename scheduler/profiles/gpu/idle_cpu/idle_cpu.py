@@ -29,8 +29,6 @@ from scheduler.profiles.gpu.idle_cpu.reserve import WHOLE, kept_for_idle, per_gp
 from scheduler.profiles.online.colocation import PredictedGap
 from scheduler.profiles.online.options import GapOptions
 
-__all__ = ["Devices", "IdleCpu", "gap_of"]
-
 _EVERY_PRIORITY: Final = 2**31
 
 _PLAIN: Final = "node(s) had GPUs, and the pod neither asks for any nor is offline"

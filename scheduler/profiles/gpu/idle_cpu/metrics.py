@@ -12,8 +12,6 @@ from scheduler.profiles.gpu.idle_cpu.care import IdleCpuCare, Tables
 from scheduler.profiles.gpu.idle_cpu.gpu_node_pods import KEPT_RESOURCES
 from scheduler.profiles.gpu.idle_cpu.idle_cpu import IdleCpu
 
-__all__ = ["IdleCpuCollector"]
-
 
 class IdleCpuCollector(Collector):
     """Sums are made when somebody looks, under the lock of the tables: a millisecond at most."""

@@ -12,8 +12,6 @@ from placement.importance import LEAST_STANDING
 from placement.pod_groups.labels import group_of
 from scheduler.profiles.gpu.idle_cpu.options import PlainPods
 
-__all__ = ["OFFLINE_ANNOTATION", "OfflinePods"]
-
 OFFLINE_ANNOTATION: Final = ANNOTATION_PREFIX + "offline"
 
 _MOST: Final = 2**20

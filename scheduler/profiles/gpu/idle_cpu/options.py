@@ -9,8 +9,6 @@ from pydantic import Field, model_validator
 
 from forecast.setting_group import Duration, SettingGroup
 
-__all__ = ["IdleCpuOptions", "PlainPods"]
-
 
 class PlainPods(Enum):
     """Where pods of the profile may go that ask for no GPU and are not offline."""

@@ -21,8 +21,6 @@ import numpy as np
 
 from forecast.arrays import Floats, Ints
 
-__all__ = ["PRIOR_GPUS", "WHOLE", "kept_for_idle", "per_gpu"]
-
 PRIOR_GPUS: Final = 8
 """As many GPUs as a large machine has: what a few small pods request at night says little of the morning."""
 

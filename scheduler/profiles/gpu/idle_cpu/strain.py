@@ -28,8 +28,6 @@ from scheduler.profiles.online.upper_bounds import GAP_RESOURCES, UpperBounds
 from scheduler.profiles.online.upper_load import upper_load
 from scorer.tracking import TrackedCluster
 
-__all__ = ["StrainedNode", "plan_leaving", "strained_nodes"]
-
 _CPU: Final = "cpu"
 _POSITION: Final = GAP_RESOURCES.index(CPU)
 

@@ -10,8 +10,6 @@ from placement.devices.node_cards import cards_of, model_of
 from placement.devices.options import DeviceOptions
 from scheduler.profiles.gpu.tide.table import NodeGpus, PodGpus, PoolOf
 
-__all__ = ["node_gpus", "pod_gpus", "pool_of"]
-
 UNKNOWN_MODEL = "unknown"
 """Pool of nodes with GPUs whose labels do not say of which model."""
 

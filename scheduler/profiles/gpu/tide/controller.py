@@ -46,8 +46,6 @@ from scheduler.profiles.gpu.tide.workloads import WorkloadState
 from scorer.every import Every
 from scorer.tracking import TrackedCluster
 
-__all__ = ["Queue", "Session", "Tables", "Tell", "Tide"]
-
 logger = logging.getLogger(__name__)
 
 T = TypeVar("T")

@@ -19,8 +19,6 @@ from forecast.arrays import Bools, Floats
 from forecast.scenarios import dilate
 from scheduler.profiles.gpu.tide.options import TideOptions
 
-__all__ = ["Demand", "ServiceUse", "demand_ahead", "held_demand"]
-
 
 @dataclass(frozen=True, slots=True)
 class ServiceUse:

@@ -16,8 +16,6 @@ from kube.decoding.wire_base import Text, Wire
 from scheduler.binding.trying import Requests
 from scheduler.profiles.gpu.tide.workloads import WorkloadKind
 
-__all__ = ["Discovery"]
-
 T = TypeVar("T", bound=Wire)
 
 _SECONDS: Final = 5.0

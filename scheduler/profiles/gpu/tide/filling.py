@@ -20,8 +20,6 @@ import numpy as np
 
 from forecast.arrays import Floats, Ints
 
-__all__ = ["Room", "Stretches", "drained_in_time", "filled"]
-
 Room = Callable[[float, float], float]
 """GPUs that training may have at least, from so many seconds ahead until so many."""
 

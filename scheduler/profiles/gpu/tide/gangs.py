@@ -10,8 +10,6 @@ from placement.pod_groups.labels import group_of
 from scheduler.profiles.gpu.tide.table import Gangs, GpuPod
 from scheduler.profiles.gpu.tide.terms import LEAST, Role
 
-__all__ = ["gang_mistake", "least_by_workload", "least_of_gang", "least_with_gang"]
-
 
 def least_by_workload(gangs: Gangs, pods: Iterable[GpuPod]) -> dict[ServiceKey, int]:
     """Of workloads of training whose pods are in a gang."""

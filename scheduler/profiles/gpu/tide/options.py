@@ -6,8 +6,6 @@ from pydantic import Field, field_validator
 
 from forecast.setting_group import Duration, SettingGroup
 
-__all__ = ["TideOptions"]
-
 
 class TideOptions(SettingGroup):
     """Training makes room for the inference that is forecast, and grows back (docs/tide.md)."""

@@ -10,8 +10,6 @@ from typing import Final
 
 from scheduler.queue.backoff import backoff_seconds
 
-__all__ = ["Pauses"]
-
 _LONGEST_SECONDS: Final = 600.0
 
 

@@ -28,8 +28,6 @@ from scheduler.profiles.gpu.tide.demand import Demand
 from scheduler.profiles.gpu.tide.filling import Room, Stretches, drained_in_time, filled
 from scheduler.profiles.gpu.tide.options import TideOptions
 
-__all__ = ["Kind", "Move", "PlannedTide", "Training", "after_move", "decide", "look_ahead", "moves_today"]
-
 _MOST_LEADS: Final = 2
 """Different drain times that a preview looks at one by one; of more the shortest and the longest."""
 

@@ -29,8 +29,6 @@ from scheduler.profiles.gpu.tide.workloads import (
     scale_path,
 )
 
-__all__ = ["ReadWorkloads", "WorkloadReader"]
-
 _SECONDS: Final = 5.0
 _AT_ONCE: Final = 16
 _LISTED: Final = tuple(BUILT_IN[kind] for kind in ("Deployment", "StatefulSet", "Job"))

@@ -7,8 +7,6 @@ from datetime import datetime, tzinfo
 from scheduler.profiles.gpu.tide.demand import Demand
 from scheduler.profiles.gpu.tide.plan import Kind, Move
 
-__all__ = ["reason"]
-
 _VERBS = {
     Kind.SHRINK: "shrinks",
     Kind.TAKE: "stops as a whole,",

@@ -21,8 +21,6 @@ from msgspec import Meta
 from kube.objects.objects import ANNOTATION_PREFIX
 from scheduler.profiles.gpu.tide.plan import Move
 
-__all__ = ["MOVES", "NOTHING_DONE", "MoveRecord", "read_record", "record_after", "written"]
-
 MOVES: Final = ANNOTATION_PREFIX + "tide-moves"
 
 _Count = Annotated[int, Meta(ge=0, le=1_000_000)]

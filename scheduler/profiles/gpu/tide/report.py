@@ -9,8 +9,6 @@ from forecast.arrays import Floats
 from scheduler.profiles.gpu.tide.demand import Demand
 from scheduler.profiles.gpu.tide.plan import Move, Training
 
-__all__ = ["NO_REPORT", "TideReport", "ToldMove", "ToldTraining"]
-
 
 @dataclass(frozen=True, slots=True)
 class ToldMove:

@@ -25,8 +25,6 @@ from scheduler.profiles.gpu.tide.options import TideOptions
 from scheduler.profiles.gpu.tide.table import PodGpus, TideTable
 from scheduler.profiles.gpu.tide.terms import Role, role_of, training_terms
 
-__all__ = ["TideRoom"]
-
 _ENDLESS: Final = 2**31 - 1
 _SMALL: Final = 1e-6
 _REASON: Final = "node(s) kept GPUs for inference that is predicted to need them"

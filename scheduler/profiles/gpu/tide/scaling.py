@@ -34,8 +34,6 @@ from scheduler.profiles.gpu.tide.workloads import (
     scale_path,
 )
 
-__all__ = ["Outcome", "Scaled", "scale"]
-
 _SECONDS: Final = 5.0
 _TRIES: Final = 4
 _PAUSE_SECONDS: Final = 0.1

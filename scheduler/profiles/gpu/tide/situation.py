@@ -30,8 +30,6 @@ from scorer.predicted.horizon import Horizon
 from scorer.predicted.profiles import Profiles
 from scorer.tracking import TrackedCluster
 
-__all__ = ["KnownTraining", "Look", "look", "trainings_of", "uses_of", "workloads_seen"]
-
 
 @dataclass(frozen=True, slots=True)
 class Look:

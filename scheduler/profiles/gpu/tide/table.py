@@ -21,8 +21,6 @@ from kube.tables.state import ClusterState
 from scheduler.profiles.gpu.tide.terms import Role, role_of
 from scorer.follower import NodesAndPodsOnly
 
-__all__ = ["Gangs", "GpuPod", "NodeGpus", "PodGpus", "PoolOf", "TideTable"]
-
 PodGpus = Callable[[PodInfo, NodeInfo | None], float]
 """GPUs that a pod takes, a share of one if it shares; 0 = none. The node: None = it has none yet."""
 

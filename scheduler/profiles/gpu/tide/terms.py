@@ -18,8 +18,6 @@ from typing import Final
 from forecast.durations import DURATION_EXAMPLES, duration_seconds
 from kube.objects.objects import ANNOTATION_PREFIX
 
-__all__ = ["GRACE", "LARGEST", "LEAST", "TIDE", "Role", "TrainingTerms", "role_of", "training_terms"]
-
 TIDE: Final = ANNOTATION_PREFIX + "tide"
 """Annotation of pods and workloads; label of workloads, by which those without pods are found again."""
 LEAST: Final = ANNOTATION_PREFIX + "min-replicas"

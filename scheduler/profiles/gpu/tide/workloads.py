@@ -23,23 +23,6 @@ from kube.decoding.wire_base import NOTHING, Int32, Name, StringMap, Text, Time,
 from kube.objects.objects import PodInfo
 from scheduler.profiles.gpu.tide.terms import TIDE, Role
 
-__all__ = [
-    "BUILT_IN",
-    "JOB",
-    "LABELLED",
-    "WorkloadKind",
-    "WorkloadState",
-    "collection_path",
-    "job_patch",
-    "object_path",
-    "read_list",
-    "read_scale",
-    "read_workload",
-    "record_patch",
-    "scale_patch",
-    "scale_path",
-]
-
 LABELLED: Final = f"labelSelector={quote(f'{TIDE}={Role.TRAINING.value}', safe='')}&limit=1000"
 """Query by which workloads are listed that have the label of the tide."""
 

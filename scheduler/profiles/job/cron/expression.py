@@ -27,8 +27,6 @@ from scheduler.profiles.job.cron.fields import DAY, HOUR, MINUTE, MONTH, WEEKDAY
 from scheduler.profiles.job.cron.local_time import DAY_SECONDS, changes_of_offset, local_date, offset, zone_named
 from scheduler.profiles.job.cron.walk import Matcher, next_time
 
-__all__ = ["CronExpression"]
-
 _HOUR: Final = 3600
 _LONGEST: Final = 256
 _SPACE: Final = re.compile(r"[\t\n\v\f\r \x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]+")

@@ -17,8 +17,6 @@ from typing import Final
 
 from forecast.errors import InputError
 
-__all__ = ["DAY", "HOUR", "MINUTE", "MONTH", "WEEKDAY", "Field", "FieldValues"]
-
 
 @dataclass(frozen=True, slots=True)
 class FieldValues:

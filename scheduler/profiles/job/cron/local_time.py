@@ -8,8 +8,6 @@ from zoneinfo import ZoneInfo
 
 from forecast.errors import InputError
 
-__all__ = ["DAY_SECONDS", "changes_of_offset", "local_date", "offset", "unix", "zone_named"]
-
 DAY_SECONDS = 86_400
 _EPOCH = date(1970, 1, 1).toordinal()
 _HOUR = 3600

@@ -9,8 +9,6 @@ from datetime import date, timedelta, tzinfo
 
 from scheduler.profiles.job.cron.local_time import DAY_SECONDS, local_date, offset, unix
 
-__all__ = ["Matcher", "next_time"]
-
 _YEARS = 5
 
 

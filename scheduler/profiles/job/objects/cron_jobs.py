@@ -22,8 +22,6 @@ from kube.decoding.watched import Watched
 from kube.decoding.wire_base import Text, Time, Wire
 from kube.objects.named_objects import NamedObjects
 
-__all__ = ["WATCHED_CRON_JOBS", "Concurrency", "CronJobInfo", "CronJobs"]
-
 
 class Concurrency(Enum):
     """concurrencyPolicy: what happens when a run is due while the one before has not ended."""

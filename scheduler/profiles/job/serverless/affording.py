@@ -16,8 +16,6 @@ from kube.decoding.job_failing import OnDisruption
 from kube.decoding.jobs import JobInfo
 from kube.objects.objects import PodInfo
 
-__all__ = ["Affording", "pods_to_spare"]
-
 _COUNTED_SECONDS: Final = 60.0
 """The Job controller has counted a pod that was deleted so long ago."""
 

@@ -28,8 +28,6 @@ from scheduler.profiles.job.serverless.starting import Failure, has_started
 from scheduler.profiles.job.serverless.tables import NotStarted
 from scheduler.reporting.conditions import STRATEGIC_MERGE
 
-__all__ = ["Outcome", "TakenBack", "take_back", "why_of"]
-
 _REASON: Final = "ProviderDidNotStartPod"
 
 _WHY: Final = {

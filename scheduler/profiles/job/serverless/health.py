@@ -17,8 +17,6 @@ from typing import Final
 
 from placement.virtual_nodes.options import Provider
 
-__all__ = ["Health", "ProviderHealth"]
-
 _FACTOR: Final = 2.0
 _IN_A_ROW: Final = 3
 """Failures without a start between them are the provider's, whatever started before."""

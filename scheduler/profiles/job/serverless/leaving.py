@@ -8,8 +8,6 @@ from typing import Final
 from kube.objects.objects import PodInfo
 from scheduler.profiles.job.terms import JobTerms, Place
 
-__all__ = ["may_leave"]
-
 _OF_NODES: Final = frozenset({"DaemonSet", "Node"})
 """Kinds of owners whose pods are there for the sake of a node."""
 

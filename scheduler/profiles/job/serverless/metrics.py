@@ -13,8 +13,6 @@ from scheduler.profiles.job.serverless.starting import Failure
 from scheduler.profiles.job.serverless.tables import ProviderTables
 from scheduler.profiles.job.serverless.watching import ProviderWatch
 
-__all__ = ["ServerlessCollector"]
-
 _GIB = 2.0**30
 
 

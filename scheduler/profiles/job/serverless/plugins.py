@@ -22,8 +22,6 @@ from scheduler.profiles.job.serverless.tolerating import ProviderToleration
 from scheduler.profiles.job.serverless.watching import ProviderWatch, Session, Tell
 from scorer.every import Every
 
-__all__ = ["ProviderCare", "ServerlessPlugins", "serverless_plugins"]
-
 _SECONDS: Final = 1.0
 
 

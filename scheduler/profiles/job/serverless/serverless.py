@@ -33,8 +33,6 @@ from scheduler.profiles.job.serverless.use import wanted_by, wanted_of
 from scheduler.profiles.job.storm.room import fitting, free_units
 from scheduler.profiles.job.terms import Place, terms_of
 
-__all__ = ["ByTerms", "Serverless"]
-
 _ONLY_VIRTUAL: Final = "node(s) were not virtual, which the pod asks for"
 _NEVER: Final = "node(s) were virtual, and virtual nodes are not used"
 _NOT_READY: Final = "node(s) were virtual and not ready"

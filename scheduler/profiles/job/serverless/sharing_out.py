@@ -12,8 +12,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from heapq import heapify, heapreplace
 
-__all__ = ["Offer", "next_share"]
-
 
 @dataclass(frozen=True, slots=True)
 class Offer:

@@ -7,8 +7,6 @@ from typing import Final
 
 from kube.objects.objects import Phase, PodInfo
 
-__all__ = ["Failure", "has_started", "is_rejected"]
-
 _REASONS: Final = frozenset({"ProviderFailed", "NotFound", "UnexpectedAdmissionError"})
 """virtual-kubelet (node/pod.go, handleProviderError and updatePodStatus): the provider refused to create the pod, or
 says that it knows of none. The pod fails if it is never restarted, else it stays pending and is tried again. The third

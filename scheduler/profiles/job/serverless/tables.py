@@ -30,8 +30,6 @@ from scheduler.profiles.job.serverless.use import Limit, ProviderUse, Wanted, wa
 from scorer.follower import NodesAndPodsOnly
 from scorer.predicted.growing import grown
 
-__all__ = ["LOST_SECONDS", "NotStarted", "ProviderTables"]
-
 logger = logging.getLogger(__name__)
 
 LOST_SECONDS: Final = 10.0

@@ -17,8 +17,6 @@ from placement.virtual_nodes.options import First, ServerlessOptions
 from scheduler.profiles.job.serverless.leaving import may_leave
 from scheduler.profiles.job.terms import terms_of
 
-__all__ = ["ProviderToleration"]
-
 
 class ProviderToleration:
     """Takes the place of TaintToleration: it has its name."""

@@ -13,8 +13,6 @@ from kube.objects.objects import PodInfo
 from kube.tables.columns import request_units
 from placement.virtual_nodes.options import Provider
 
-__all__ = ["NO_LIMIT", "Limit", "ProviderUse", "Wanted", "wanted_by", "wanted_of"]
-
 NO_LIMIT: Final = 2**31 - 1
 
 _MILLI: Final = 1000.0

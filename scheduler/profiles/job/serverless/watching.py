@@ -26,8 +26,6 @@ from scheduler.profiles.job.serverless.affording import Affording
 from scheduler.profiles.job.serverless.bringing_back import Outcome, take_back, why_of
 from scheduler.profiles.job.serverless.tables import NotStarted, ProviderTables
 
-__all__ = ["ProviderWatch", "Session", "Tell"]
-
 logger = logging.getLogger(__name__)
 
 _RATE, _BURST = 20.0, 100.0

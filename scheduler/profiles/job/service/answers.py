@@ -10,8 +10,6 @@ from dataclasses import dataclass
 
 from scheduler.service.answers import QueueReport
 
-__all__ = ["DemandPoint", "JobPlan", "JobReports", "PlannedJob", "ProviderReport", "StormReport"]
-
 
 @dataclass(frozen=True, slots=True)
 class PlannedJob:

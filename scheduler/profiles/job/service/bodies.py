@@ -9,8 +9,6 @@ from msgspec import Meta, Struct
 
 from scheduler.service.bodies import QueueShareBody
 
-__all__ = ["JOB_BODIES", "DemandBody", "JobPlanBody", "PlannedJobBody", "ProviderBody", "StormBody"]
-
 
 class PlannedJobBody(Struct):
     """A pod that waits for its start."""

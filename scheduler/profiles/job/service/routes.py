@@ -14,8 +14,6 @@ from scorer.service.openapi import answer
 from scorer.service.state import TheService
 from serving.errors import json_response
 
-__all__ = ["MOST_JOBS", "jobs_router"]
-
 MOST_JOBS: Final = 5000
 MOST_HOURS: Final = 168.0
 

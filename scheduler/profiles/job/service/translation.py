@@ -22,8 +22,6 @@ from scheduler.profiles.job.service.bodies import (
 )
 from scheduler.service.translation import queue_share_body
 
-__all__ = ["plan_body"]
-
 
 def plan_body(plan: JobPlan, *, hours: float, namespace: str | None, limit: int) -> JobPlanBody:
     """What lies within so many hours, and the first `limit` of the jobs."""

@@ -14,8 +14,6 @@ import numpy as np
 
 from forecast.arrays import Bools, Ints
 
-__all__ = ["AROUND", "around", "expected_arrivals"]
-
 AROUND: Final = 5
 """Minutes by which days may differ."""
 

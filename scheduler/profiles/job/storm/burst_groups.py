@@ -15,8 +15,6 @@ from typing import Final
 
 from kube.objects.objects import PodInfo
 
-__all__ = ["group_named", "group_of"]
-
 _DAG_LABEL: Final = "dag_id"
 """https://airflow.apache.org/docs/apache-airflow-providers-cncf-kubernetes/stable/operators.html"""
 

@@ -18,8 +18,6 @@ from forecast.arrays import Bools, Ints
 from forecast.service_key import ServiceKey
 from scheduler.profiles.job.storm.burst_days import AROUND
 
-__all__ = ["BEFORE", "DAYS", "DAY_MINUTES", "Arrival", "Group", "Groups", "Once", "last_days"]
-
 DAYS: Final = 7
 DAY_MINUTES: Final = 1440
 

@@ -33,8 +33,6 @@ from scheduler.profiles.job.storm.demand import ExpectedBurst
 from scorer.follower import NodesAndPodsOnly
 from scorer.runs.job_pods import is_job_pod
 
-__all__ = ["PastBursts"]
-
 _MINUTE: Final = 60
 _EPOCH: Final = date(1970, 1, 1).toordinal()
 _SKEW: Final = 300.0

@@ -21,8 +21,6 @@ from forecast.service_key import ServiceKey
 from scheduler.profiles.job.cron.expression import CronExpression
 from scheduler.profiles.job.objects.cron_jobs import Concurrency, CronJobInfo
 
-__all__ = ["Demand", "ExpectedBurst", "Source", "demand_ahead"]
-
 _MINUTE: Final = 60.0
 _MOST_UNREADABLE: Final = 100
 _MOST_PODS: Final = 10_000

@@ -35,8 +35,6 @@ from scheduler.profiles.job.storm.room import fitting, free_units, keep_room
 from scheduler.profiles.job.storm.storms import Storm
 from scorer.follower import NodesAndPodsOnly
 
-__all__ = ["Held", "StormHeadroom"]
-
 _ENDLESS: Final = 2**31 - 1
 _REASON: Final = "node(s) kept room for jobs that are expected"
 _EARLY: Final = 60.0

@@ -5,8 +5,6 @@ from __future__ import annotations
 from prometheus_client import Counter, Gauge
 from prometheus_client.registry import Collector
 
-__all__ = ["StormMetrics"]
-
 
 class StormMetrics:
     """For any thread. `collectors` are to be registered by whoever exports them."""

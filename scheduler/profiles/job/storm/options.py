@@ -6,8 +6,6 @@ from pydantic import Field
 
 from forecast.setting_group import Duration, SettingGroup
 
-__all__ = ["StormOptions"]
-
 
 class StormOptions(SettingGroup):
     """Headroom for many jobs at once (docs/storms.md)."""

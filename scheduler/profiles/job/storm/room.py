@@ -11,8 +11,6 @@ import numpy as np
 from forecast.arrays import Bools, Ints
 from kube.tables.state import ClusterState
 
-__all__ = ["fitting", "free_units", "keep_room"]
-
 _MOST: int = 2**31
 
 

@@ -21,8 +21,6 @@ from forecast.service_key import ServiceKey
 from scheduler.profiles.job.storm.demand import Demand, Source
 from scheduler.profiles.job.terms import PLACE_ANNOTATION, Place
 
-__all__ = ["THRESHOLD", "Storm", "storms"]
-
 THRESHOLD: Final = 50
 """Pods per minute beyond what comes steadily."""
 

@@ -37,8 +37,6 @@ from scorer.every import Every
 from scorer.follower import Follower
 from scorer.tracking import TrackedCluster
 
-__all__ = ["StormWatch"]
-
 logger = logging.getLogger(__name__)
 
 _LOOK_SECONDS: Final = 5.0

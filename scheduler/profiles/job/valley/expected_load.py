@@ -18,8 +18,6 @@ from scheduler.profiles.job.valley.plan import ExpectedLoad
 from scorer.predicted.cluster import PredictedCluster
 from scorer.tracking import TrackedCluster
 
-__all__ = ["expected_load", "is_real", "usable_rows"]
-
 _NODES_AT_ONCE: Final = 1_000
 _REQUESTED: Final = ("cpu", "memory")
 _LEFT_FREE: Final = 0.05

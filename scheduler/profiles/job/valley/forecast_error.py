@@ -28,8 +28,6 @@ from scorer.predicted.cluster import PredictedCluster
 from scorer.predicted.profiles import ProfileKey
 from scorer.tracking import TrackedCluster
 
-__all__ = ["ClusterErrors", "ForecastError"]
-
 _REFRESH_SECONDS: Final = 600.0
 _NODES_AT_ONCE: Final = 500
 

@@ -26,8 +26,6 @@ from placement.status import SUCCESS, Code, Status
 from scheduler.profiles.job.valley.options import ValleyOptions
 from scheduler.profiles.job.valley.plan import PlannedStart
 
-__all__ = ["HeldPod", "ValleyGate", "held_as"]
-
 _NAME: Final = "Valley"
 _MOST_LET_GO: Final = 65_536
 

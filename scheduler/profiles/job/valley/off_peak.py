@@ -35,8 +35,6 @@ from scheduler.profiles.job.valley.options import ValleyOptions
 from scorer.opt_out import opts_out
 from scorer.predicted.load import PredictedLoad
 
-__all__ = ["OffPeak"]
-
 _LEAST_SLACK: Final = 600.0
 """Seconds: twice as long as an unschedulable pod waits at most before it is tried again whatever happens."""
 

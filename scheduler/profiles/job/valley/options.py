@@ -6,8 +6,6 @@ from pydantic import Field
 
 from forecast.setting_group import Duration, SettingGroup
 
-__all__ = ["ValleyOptions"]
-
 
 class ValleyOptions(SettingGroup):
     """Jobs that may wait, by their annotations, start when little else runs (docs/job-plan.md)."""

@@ -27,8 +27,6 @@ from forecast.resources import RESOURCES
 from scheduler.profiles.job.valley.options import ValleyOptions
 from scorer.scores.predicted_peak import RESOURCE_WEIGHTS
 
-__all__ = ["ExpectedLoad", "PlannedStart", "WaitingJob", "plan_starts"]
-
 _DEFAULTS: Final = ValleyOptions()
 _MOST_PIECES: Final = 500
 _MOST_PIECES_OF_A_GROUP: Final = 64

@@ -31,8 +31,6 @@ from scorer.every import Every
 from scorer.predicted.cluster import PredictedCluster
 from scorer.tracking import TrackedCluster
 
-__all__ = ["PlannedPod", "Planner", "Queue", "Tables"]
-
 logger = logging.getLogger(__name__)
 
 _LOOK_SECONDS: Final = 1.0

@@ -25,8 +25,6 @@ from scheduler.profiles.job.terms import JobTerms, terms_of
 from scheduler.profiles.job.valley.metrics import ValleyMetrics
 from scorer.follower import NodesAndPodsOnly
 
-__all__ = ["Miss", "Punctuality"]
-
 _MOST_PODS: Final = 65_536
 _MOST_MISSES: Final = 1_000
 _SETTLE_SECONDS, _UNSETTLED_SECONDS = 1.0, 60.0

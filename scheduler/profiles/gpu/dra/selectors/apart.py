@@ -26,8 +26,6 @@ import orjson
 from forecast.errors import InputError
 from scheduler.profiles.gpu.dra.selectors.evaluator import HEADER
 
-__all__ = ["Apart", "NoAnswer", "TooCostly", "shared_evaluator"]
-
 _CPU_SECONDS: Final = 0.25
 _MEBIBYTES: Final = 128
 _SECONDS: Final = 2.0

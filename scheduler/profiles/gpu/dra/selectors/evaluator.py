@@ -18,8 +18,6 @@ import orjson
 
 from scheduler.profiles.gpu.dra.selectors.programs import Programs
 
-__all__ = ["HEADER", "main"]
-
 HEADER: Final = struct.Struct("<I")
 """In front of each frame: the length of its JSON."""
 _MOST_CHARACTERS: Final = 16 * 1024

@@ -26,8 +26,6 @@ from scheduler.profiles.gpu.dra.selectors.library import FUNCTIONS, Value, quant
 from scheduler.profiles.gpu.dra.selectors.programs import Programs
 from scheduler.profiles.gpu.dra.selectors.rewriting import LOOPS, Lookups, calls, lookups, spelled_out
 
-__all__ = ["LONGEST_EXPRESSION", "Expressions", "SelectorError"]
-
 LONGEST_EXPRESSION: Final = 10 * 1024
 """CELSelectorExpressionMaxLength of the API."""
 _MOST_LOOPS: Final = 8

@@ -14,8 +14,6 @@ from typing import Any, Final
 from forecast.errors import InputError
 from kube.objects.quantity import parse_quantity
 
-__all__ = ["FUNCTIONS", "Value", "quantity_of", "version_of"]
-
 Value = dict[str, Any]
 
 _QUANTITY: Final = "quantity"

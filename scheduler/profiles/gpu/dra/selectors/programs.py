@@ -10,8 +10,6 @@ from cel import Context, Program, compile, stdlib
 
 from scheduler.profiles.gpu.dra.selectors.library import FUNCTIONS
 
-__all__ = ["Programs"]
-
 _MOST_PROGRAMS: Final = 512
 
 

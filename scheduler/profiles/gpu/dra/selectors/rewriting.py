@@ -17,8 +17,6 @@ from typing import Final
 
 from forecast.errors import InputError
 
-__all__ = ["LOOPS", "Lookups", "calls", "lookups", "spelled_out"]
-
 LOOPS: Final = ("all", "exists", "exists_one", "map", "filter")
 """Macros that go through a list or map."""
 

@@ -7,8 +7,6 @@ from typing import Annotated, Final
 
 from msgspec import Meta, Struct
 
-__all__ = ["TIDE_BODIES", "TideBody", "TideMoveBody", "TidePointBody", "TidePoolBody", "TideTrainingBody"]
-
 
 class TidePointBody(Struct):
     """A half hour of a pool."""

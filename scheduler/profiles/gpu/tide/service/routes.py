@@ -14,8 +14,6 @@ from scorer.service.openapi import answer
 from scorer.service.state import TheService
 from serving.errors import json_response
 
-__all__ = ["tide_router"]
-
 MOST_HOURS: Final = 168.0
 
 Hours = Annotated[float, Query(gt=0, le=MOST_HOURS, description="So far ahead.")]

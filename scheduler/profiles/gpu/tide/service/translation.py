@@ -13,8 +13,6 @@ from scheduler.profiles.gpu.tide.service.bodies import (
     TideTrainingBody,
 )
 
-__all__ = ["tide_body"]
-
 
 def tide_body(report: TideReport, *, hours: float, namespace: str | None) -> TideBody:
     """What lies within so many hours; trainings and moves of one namespace, if one is named."""
