@@ -23,8 +23,6 @@ from tests.servers.cluster_objects import ClusterWriter
 from tests.servers.control_plane.control_plane import ControlPlane
 from tests.servers.prometheus import free_port
 
-__all__ = ["SERVICES", "Attacked", "started"]
-
 SERVICES: Final = ("webhook", "extender", "scorer", "schedule")
 _FRAMES: Final = {
     "webhook": '{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","request":{"uid":"u","kind":{"group":"",'

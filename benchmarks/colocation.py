@@ -39,12 +39,10 @@ from placement.index.index import PlacementIndex
 from scheduler.profiles.online.colocating import Colocation
 from scheduler.profiles.online.options import GapOptions
 from scorer.live.usage import NodeUsage
-from scorer.live.virtual_request import VIRTUAL_REQUEST_ANNOTATION
 from scorer.model_watch import LoadedModel
+from scorer.predicted.declared import VIRTUAL_REQUEST_ANNOTATION
 from scorer.scorer import Scorer
 from tests.servers.cluster_objects import Manifest
-
-__all__ = ["RULES", "Admitted", "colocation"]
 
 TODAY = date(2026, 5, 19)
 HOUR, CEILING = 4, 0.8

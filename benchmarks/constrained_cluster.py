@@ -41,8 +41,6 @@ from scorer.predicting import predict
 from scorer.tracking import TrackedCluster
 from tests.placement.filters.per_node import OneNode
 
-__all__ = ["KINDS", "ConstrainedCluster", "constrained_cluster"]
-
 KINDS: Final = ("plain", "nodes", "spread", "pods", "volumes")
 """Of new pods: what their constraints are about."""
 

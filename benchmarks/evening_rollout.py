@@ -28,8 +28,6 @@ from scorer.scores.predicted_peak import RESOURCE_WEIGHTS, power_growth
 from tests.servers.cluster_objects import Manifest, node, pod, replica_set
 from trainer.history.files import HistoryFiles
 
-__all__ = ["EveningRollout", "Outcome", "evening_rollout"]
-
 N_PODS, SIZES, DAYS = 300, np.repeat([1.0, 2.0, 4.0], [30, 20, 10]), 7
 _LOAD = np.array([0.60, 0.50, 0.42, 0.43, 0.36])
 """Of capacity, at the 99th percentile, by resource; their ratios are the sample's own."""

@@ -21,8 +21,6 @@ from scorer.degradation import Level
 from serving.options import ServerOptions
 from serving.server import serve
 
-__all__ = ["Echo"]
-
 
 class Echo:
     """Implements ExtenderApi."""

@@ -34,8 +34,6 @@ from scheduler.profiles.gpu.fragmentation.live_mix import rounded
 from scheduler.profiles.gpu.fragmentation.packing import Packing
 from scheduler.profiles.gpu.fragmentation.shapes import PodShape, ShapeMix, mix_of
 
-__all__ = ["main"]
-
 OURS: Final = ("known", "live")
 FIRST_SEED: Final = 42
 _PERCENTS: Final = tuple(range(50, 131, 5))

@@ -15,8 +15,6 @@ from forecast.arrays import Floats, Ints
 from scheduler.profiles.gpu.fragmentation.nodes import NodeStates, fits
 from scheduler.profiles.gpu.fragmentation.shapes import WHOLE, PodShape
 
-__all__ = ["Cluster", "allocation_at"]
-
 
 @dataclass(slots=True)
 class _Costs:

@@ -16,8 +16,6 @@ from scheduler.profiles.gpu.fragmentation.gradient import GradientDescent
 from scheduler.profiles.gpu.fragmentation.nodes import NodeStates
 from scheduler.profiles.gpu.fragmentation.shapes import WHOLE, PodShape, ShapeMix
 
-__all__ = ["PUBLISHED", "CostOf", "by", "kind_of"]
-
 _MAX_CPU: Final = 128_000.0
 _MAX_GPU: Final = 8_000
 

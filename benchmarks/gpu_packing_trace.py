@@ -24,8 +24,6 @@ from scheduler.profiles.gpu.fragmentation.nodes import NodeStates
 from scheduler.profiles.gpu.fragmentation.shapes import PodShape, ShapeMix, mix_of
 from scheduler.profiles.gpu.fragmentation.worth import prices_of_pieces
 
-__all__ = ["KNOWN_COVERAGE", "TUNING", "Trace", "arrivals", "cards_full_at", "find_traces", "known_mix", "read_trace"]
-
 TUNING: Final = 1.3
 """Pods arrive until they have asked for so many times the cards of the cluster (-tune 1.3)."""
 

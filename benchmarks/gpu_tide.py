@@ -44,8 +44,6 @@ from scheduler.profiles.gpu.tide.demand import Demand, ServiceUse, demand_ahead
 from scheduler.profiles.gpu.tide.options import TideOptions
 from scheduler.profiles.gpu.tide.plan import Move, Training, after_move, decide
 
-__all__ = ["RULES", "Played", "Scene", "drawn_scene", "play"]
-
 RULES: Final = (
     "fixed, past peak",
     "fixed, best",

@@ -21,8 +21,6 @@ from forecast.resources import CPU
 from scorer.predicted.horizon import HORIZON_DAYS
 from scorer.predicted.profiles import Profiles
 
-__all__ = ["DAYS", "TideWeek", "tide_week"]
-
 DAYS: Final = 7
 _REPLICAS: Final = 24.0
 """At the highest half hour of the history that the first model knows, of the largest service."""

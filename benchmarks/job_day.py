@@ -60,14 +60,12 @@ from scheduler.profiles.job.valley.options import ValleyOptions
 from scheduler.profiles.job.valley.planner import Planner
 from scorer.degradation import Level
 from scorer.live.usage import NodeUsage
-from scorer.live.virtual_request import VIRTUAL_REQUEST_ANNOTATION
 from scorer.model_watch import LoadedModel
 from scorer.options import ScorerOptions
+from scorer.predicted.declared import VIRTUAL_REQUEST_ANNOTATION
 from scorer.replay.metrics import HOT_SHARE, hot_node_slots, shares
 from scorer.runs.said_run import EXPECTED_RUN_ANNOTATION, said_run
 from scorer.scorer import Scorer
-
-__all__ = ["RULES", "JobDay", "figures_of", "job_day"]
 
 RULES: Final = ("no jobs", "by requests", "peak-aware", "with the valley")
 _MINUTE: Final = 60.0

@@ -22,8 +22,6 @@ from kube.decoding.decoding import ApiObject, Kind, decode_object
 from kube.objects.objects import PodInfo
 from trainer.history.files import read_history, read_pod_usage
 
-__all__ = ["RecordedDay", "recorded_day"]
-
 _KINDS: Final = {"Node": Kind.NODES, "ReplicaSet": Kind.REPLICA_SETS, "Job": Kind.JOBS}
 
 

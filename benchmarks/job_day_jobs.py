@@ -8,8 +8,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-__all__ = ["FIRST_HOUR", "SIZE", "DrawnRun", "drawn_day"]
-
 GIB = 2.0**30
 SIZE = 0.6
 """Of the pods: then what they request fits beside the sample's services even in the evening, and there is a choice. At

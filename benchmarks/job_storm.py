@@ -43,8 +43,6 @@ from tests.servers.control_plane.control_plane import ControlPlane
 from tests.servers.control_plane.kube_scheduler import KubeScheduler
 from tests.servers.watching import PODS, Watching
 
-__all__ = ["Storm", "delays", "storm_of"]
-
 _BARE, _KUBE, _OURS = "bare", "kube-scheduler", "ours"
 _SCHEDULER_NAMES: Final = {_BARE: "bare", _KUBE: "default-scheduler"}
 _PROFILES: Final = {"job": "job-scheduler", "online": "forecast-scheduler"}

@@ -27,8 +27,6 @@ from scheduler.binding.in_flight_limit import InFlightLimit
 from scheduler.binding.session import ApiSession
 from tests.servers.watching import PODS, Watching
 
-__all__ = ["main"]
-
 
 @dataclass(slots=True)
 class _Address:

@@ -22,8 +22,6 @@ from kube.client.kubernetes_client import api_client
 from scheduler.binding.session import ApiSession
 from tests.servers.cluster_objects import Manifest, pod
 
-__all__ = ["NAMESPACE", "job_pods", "main"]
-
 NAMESPACE: Final = "default"
 _CRON_JOBS, _PODS_OF_A_JOB = 30, 10
 _MINUTE: Final = 29_300_000

@@ -19,8 +19,6 @@ from forecast.scenarios import SCENARIO_DAYS
 from forecast.service_key import Owner, ServiceKey
 from kube.objects.objects import NodeInfo, Phase, PodInfo, QosClass
 
-__all__ = ["LargeCluster", "large_cluster"]
-
 GIB = 2.0**30
 _CAPACITY = np.array([8.0, 32 * GIB, 200e6, 1e9, 2e6])
 _USAGE = np.array([0.15, 0.6 * GIB, 2e6, 10e6, 2e4])

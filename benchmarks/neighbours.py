@@ -24,8 +24,6 @@ from placement.filters.filter import ClusterView
 from placement.index.index import PlacementIndex
 from scorer.tracking import TrackedCluster
 
-__all__ = ["HOSTNAME", "NAMESPACE", "ZONE", "choosing", "node", "pod", "service_pods", "view_of", "web_constraints"]
-
 ZONE, HOSTNAME = "topology.kubernetes.io/zone", "kubernetes.io/hostname"
 NAMESPACE = "shop"
 

@@ -23,8 +23,6 @@ from forecast.resources import CPU, MEMORY
 from tests.servers.cluster_objects import Manifest, job, pod, running
 from trainer.history.files import HistoryFiles
 
-__all__ = ["NightJobs", "day_and_zone_of_four_o_clock", "history_with_nights", "jobs_on_every_second_node"]
-
 NAMESPACE = "batch"
 _USED, _REQUESTED = 0.6, 0.2
 """Of the CPU of its node, by a pod: while it runs, and by its request."""

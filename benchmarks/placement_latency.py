@@ -39,8 +39,6 @@ from scorer.scores.catalogue import SCORES
 from scorer.scoring import score_pod
 from tests.placement.filters import per_node
 
-__all__ = ["main"]
-
 _LIMIT = 10e-3
 _POLICY = ScoringPolicy("measured", {"predicted_peak": 1.0}, SCORES)
 _STANDARD_SCORES: tuple[Callable[[], StandardScore], ...] = (

@@ -7,10 +7,6 @@ import time
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-__all__ = [
-    "child_named", "cpu_of", "cpu_seconds", "peak_bytes", "proportional_bytes", "resident_bytes", "wait_until_at_rest",
-]  # fmt: skip
-
 _LONGEST_UNREST = 30.0
 
 

@@ -26,8 +26,6 @@ from forecast.resources import CPU, MEMORY
 from scorer.predicted.profiles import Profiles
 from tests.servers.control_plane.tcp_proxy import TcpProxy
 
-__all__ = ["CHARGES", "LAG_SECONDS", "burst", "cpu_peaks", "place_burst"]
-
 N_NODES, N_PODS, N_SERVICES, DAYS = 100, 1000, 40, 7
 _PEAK, _REQUESTED = 0.55, 0.5
 CHARGES = {"extender without the charge": 0, "extender as shipped": 2}

@@ -23,8 +23,6 @@ from benchmarks.evening_rollout import EveningRollout, Outcome, evening_rollout
 from benchmarks.night_jobs import day_and_zone_of_four_o_clock
 from benchmarks.real_scheduler import Cluster, shipped_extender
 
-__all__ = ["RolloutOutcome", "gap_closed", "main", "roll_out"]
-
 _NEUTRAL = ('outcome="late"', 'outcome="failed"', 'outcome="not_ready"')
 
 

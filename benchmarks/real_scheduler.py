@@ -24,8 +24,6 @@ from tests.servers.control_plane.control_plane import ControlPlane
 from tests.servers.control_plane.kube_scheduler import KubeScheduler, extender
 from tests.servers.prometheus import PrometheusServer
 
-__all__ = ["Cluster", "node_usage_rules", "shipped_extender", "wait_until_bound"]
-
 ROOT = Path(__file__).parents[1]
 
 

@@ -15,8 +15,6 @@ import numpy as np
 
 from forecast.arrays import Floats
 
-__all__ = ["RIVALS"]
-
 _LAGS = (1, 2, 3, 4, 5, 6, 7, 14)
 _QUANTILES = (0.5, 0.95)
 

@@ -34,8 +34,6 @@ from scorer.model_watch import LoadedModel
 from scorer.options import ScorerOptions
 from scorer.scorer import Scorer
 
-__all__ = ["AnsweredLoop", "Round", "cluster_with_zones", "fill", "still_scorer", "waiting_pods"]
-
 _NAME: Final = "forecast-scheduler"
 _ZONES: Final = 3
 _NOW: Final = time.time()

@@ -24,8 +24,6 @@ from scheduler.binding.default_binder import DefaultBinder
 from scheduler.binding.in_flight_limit import InFlightLimit
 from scheduler.binding.session import ApiSession
 
-__all__ = ["main"]
-
 
 async def bind_all(binder: DefaultBinder, placed: Iterator[tuple[PodInfo, str]], in_flight: int) -> int:
     """How many were bound, so many at a time."""

@@ -13,8 +13,6 @@ from kube.decoding.decoding import Kind
 from kube.objects.objects import PodInfo
 from placement.filters.catalogue import standard_filters
 
-__all__ = ["ExtenderLoop"]
-
 
 class ExtenderLoop:
     """What kube-scheduler would ask it, pod by pod; kube-scheduler's own scores are not reckoned."""

@@ -14,8 +14,6 @@ from tests.processes.scorer_process import ScorerProcess
 from tests.processes.webhook_process import Api
 from tests.servers.control_plane.control_plane import ControlPlane
 
-__all__ = ["OUR_NAME", "HeldProcess", "prepare"]
-
 OUR_NAME: Final = "forecast-scheduler"
 _NAMESPACE: Final = "forecast-scheduler"
 _LEASES: Final = f"/apis/coordination.k8s.io/v1/namespaces/{_NAMESPACE}/leases"

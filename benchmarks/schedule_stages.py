@@ -19,8 +19,6 @@ from scheduler.scheduler import Scheduler
 from scheduler.settling import Settling
 from scorer.assuming import AssumingCluster
 
-__all__ = ["STAGES", "Stages"]
-
 _TIMED: Final[tuple[tuple[Any, str, str], ...]] = (
     (SchedulingQueue, "pop", "queue: pop"),
     (SchedulingQueue, "done", "queue: done"),

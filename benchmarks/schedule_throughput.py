@@ -40,8 +40,6 @@ from benchmarks.scheduler_load import LoadedCluster
 from tests.servers.cluster_objects import Manifest
 from tests.servers.control_plane.kube_scheduler import KubeScheduler
 
-__all__ = ["Measured", "measured", "middle"]
-
 _BARE, _KUBE, _OURS = "bare", "kube-scheduler", "ours"
 _SCHEDULER_NAMES: Final = {_BARE: "nobody", _KUBE: "default-scheduler", _OURS: OUR_NAME}
 _SERVICES: Final = {"identical": 1, "mixed": 200}

@@ -21,8 +21,6 @@ from kube.objects.objects import NodeInfo, PodInfo
 from tests.servers.cluster_objects import ClusterWriter, Manifest, node, pod, replica_set, running
 from tests.servers.control_plane.control_plane import ControlPlane
 
-__all__ = ["BATCH_LABEL", "Bindings", "LoadedCluster"]
-
 _CREATED = "2026-01-05T07:11:13Z"
 BATCH_LABEL = "benchmark"
 _SERVICES_ROLLED_OUT = 50

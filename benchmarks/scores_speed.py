@@ -16,7 +16,8 @@ import numpy as np
 
 from forecast.arrays import Floats
 from forecast.resources import RESOURCES
-from scorer.scores.catalogue import SCORES, ClusterFigures, NodeColumns, PodColumns, combine
+from scorer.scores.catalogue import SCORES, combine
+from scorer.scores.columns import ClusterFigures, NodeColumns, PodColumns
 
 KINDS = ("cpu", "memory", "pods", "ephemeral-storage", "nvidia.com/gpu")
 GIB = 1024.0**3

@@ -12,8 +12,6 @@ import msgspec
 from forecast.errors import InputError
 from serving.remote_service import RemoteAddress, RemoteService, ServiceUnavailable
 
-__all__ = ["asked_server"]
-
 
 def asked_server(
     remote: RemoteAddress, path: str, query: Mapping[str, str], body: type[msgspec.Struct], *, profile: str

@@ -9,8 +9,6 @@ from joblib import parallel_config
 
 from forecast.errors import InputError
 
-__all__ = ["work_on"]
-
 
 @contextmanager
 def work_on(backend: str | None, jobs: int, dask_scheduler: str | None) -> Iterator[None]:

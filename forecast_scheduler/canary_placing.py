@@ -26,8 +26,6 @@ from scorer.background import Background
 from scorer.policy import scoring_policy
 from scorer.scorer import Scorer
 
-__all__ = ["ExpectedPlacing", "open_canary"]
-
 
 class ExpectedPlacing(Placing):
     """Preferences of a template are weighed by kube-scheduler's own scores, so our points alone would not show them."""

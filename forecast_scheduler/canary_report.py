@@ -21,8 +21,6 @@ from kube.decoding.decoding import decode_pod
 from kube.objects.objects import PodInfo
 from scorer.scorer import Scorer
 
-__all__ = ["ControlService", "WhatIf", "control_services", "mean_peaks", "what_if"]
-
 
 @dataclass(frozen=True, slots=True)
 class ControlService:

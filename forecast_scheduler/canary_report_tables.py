@@ -14,8 +14,6 @@ from admission.templates.effects import FULL_SHARE, BindingEffect, Group, GroupE
 from forecast_scheduler.canary_report import WhatIf, mean_peaks
 from forecast_scheduler.live_placing import BestNode
 
-__all__ = ["FORECAST_ONLY", "difference_lines", "effects_table", "figures_of", "what_if_lines", "what_if_table"]
-
 FORECAST_ONLY: Final = (
     "Peaks are what the model predicts for the coming week, not measured ones: a forecast, no experiment's proof; "
     "intervals reckon with chance among nodes, not with errors of the model."

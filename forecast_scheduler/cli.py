@@ -42,8 +42,6 @@ from forecast_scheduler.commands.tide import tide
 from forecast_scheduler.commands.train import train
 from forecast_scheduler.commands.webhook import webhook
 
-__all__ = ["app", "main", "run"]
-
 logger = logging.getLogger(__name__)
 
 SUCCESS, FAILURE, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130

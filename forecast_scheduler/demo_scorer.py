@@ -24,8 +24,6 @@ from scorer.service.app import create_app
 from serving.server import ScorerServer
 from trainer.history.files import HistoryFiles
 
-__all__ = ["Evening", "prepare_evening", "serve_evening"]
-
 _HOUR = 17
 """Before the evening peak, and with a day of measurements to look back on."""
 

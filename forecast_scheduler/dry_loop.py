@@ -33,8 +33,6 @@ from scheduler.queue.options import BackoffOptions, QueueOptions
 from scheduler.queue.queued import Popped
 from scorer.scorer import Scorer
 
-__all__ = ["DryLoop", "Planned"]
-
 _WITHOUT_BACKOFF: Final = QueueOptions(backoff=BackoffOptions(initial=0, longest=0), unschedulable_flush=1e9)
 _ASSUMED_SECONDS: Final = 86_400.0
 _MOST_ATTEMPTS: Final = 50

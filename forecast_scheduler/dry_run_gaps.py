@@ -30,8 +30,6 @@ from scorer.degradation import Level
 from scorer.runs.expected import Source
 from scorer.scorer import Scorer
 
-__all__ = ["Gap", "gaps_of_claims", "gaps_of_scores", "gaps_of_tables", "gaps_of_volumes", "other_waiting_pods"]
-
 _NAMED: Final = 3
 _BINDINGS: Final = ("forecast-scheduler.io", "SchedulerConfigBinding")
 

@@ -35,8 +35,6 @@ from scorer.judgement import CHOSEN, Judgement
 from scorer.policy import scoring_policy
 from scorer.scorer import Scorer
 
-__all__ = ["Explained", "Explaining", "open_explaining"]
-
 _NAMED: Final = 5
 
 

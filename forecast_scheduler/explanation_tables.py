@@ -12,8 +12,6 @@ from forecast.resources import RESOURCES
 from scorer.answers import Explanation, Peak
 from scorer.judgement import Judgement, RejectedNodes
 
-__all__ = ["amount", "explanation_tables", "judgement_lines", "rejection_lines", "remarks"]
-
 _NAMED = 5
 
 _PREFIXES = ((2.0**40, "Ti"), (2.0**30, "Gi"), (2.0**20, "Mi"), (2.0**10, "ki"))

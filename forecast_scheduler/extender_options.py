@@ -16,14 +16,6 @@ from placement.policies.filter_choice import (
 )
 from placement.topology.options import TopologyOptions
 
-__all__ = [
-    "extender_options",
-    "extender_rules",
-    "filter_options",
-    "policy_defaults",
-    "remote_scorer",
-]
-
 
 def extender_options(whole: Settings) -> ExtenderOptions:
     """What the extender does. Raises InputError where filters or resources are misnamed."""

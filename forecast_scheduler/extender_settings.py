@@ -10,8 +10,6 @@ from extender.decisions.options import DecisionOptions
 from extender.options import AnswerOptions, RemoteScorerOptions
 from extender.service.options import ServiceOptions
 
-__all__ = ["ExtenderSettings"]
-
 Share = Annotated[float, Field(gt=0, le=10)]
 
 

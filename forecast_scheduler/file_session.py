@@ -17,8 +17,6 @@ import orjson
 from kube.client.api_answer import Answer
 from kube.tables.cluster_file import ClusterObjects
 
-__all__ = ["FileSession"]
-
 T = TypeVar("T")
 
 _PLURALS: Final = {

@@ -27,8 +27,6 @@ from scheduler.reporting.pod_events import PodEvents
 from scorer.every import Every
 from scorer.scorer import Scorer
 
-__all__ = ["GpuCare", "planned_tide"]
-
 
 class _Background(Protocol):
     def start(self) -> None: ...

@@ -18,8 +18,6 @@ from scheduler.profiles.gpu.idle_cpu.options import IdleCpuOptions
 from scheduler.profiles.gpu.options import GpuOptions
 from scheduler.profiles.gpu.tide.options import TideOptions
 
-__all__ = ["judge_maker", "offline_pods", "with_dry_run"]
-
 _Options = TypeVar("_Options", TideOptions, IdleCpuOptions)
 
 

@@ -49,8 +49,6 @@ from scorer.assuming import AssumingCluster
 from scorer.follower import Follower
 from scorer.scorer import Scorer
 
-__all__ = ["GpuTables", "gpu_tables"]
-
 _CLAIMS_WEIGHT: Final = 2
 """Of DynamicResources (getDefaultPlugins in pkg/scheduler/apis/config/v1/default_plugins.go)."""
 

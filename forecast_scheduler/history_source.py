@@ -13,8 +13,6 @@ from trainer.history.files import HistoryFiles
 from trainer.history.layout import read_settings
 from trainer.own_history.store import last_read
 
-__all__ = ["open_history", "tell_what_was_cleaned"]
-
 
 def open_history(settings: Settings, directory: Path, progress: Progress) -> HistoryFiles:
     """The history directory, with time zone and holidays of the settings where they name any."""

@@ -39,8 +39,6 @@ from scorer.follower import Follower
 from scorer.runs.expected import ExpectedRuns
 from scorer.scorer import Scorer
 
-__all__ = ["JobTables", "job_tables"]
-
 
 @dataclass(frozen=True, slots=True)
 class JobTables:

@@ -8,8 +8,6 @@ from forecast_scheduler.asked_server import asked_server
 from scheduler.profiles.job.service.bodies import JobPlanBody
 from serving.remote_service import RemoteAddress
 
-__all__ = ["asked_plan"]
-
 
 def asked_plan(remote: RemoteAddress, *, hours: float, namespace: str | None, limit: int) -> dict[str, Any]:
     """As /v1/jobs/plan answers. Raises InputError."""

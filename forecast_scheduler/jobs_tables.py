@@ -9,8 +9,6 @@ from typing import Any
 from rich.table import Table
 from rich.text import Text
 
-__all__ = ["job_plan_lines", "job_plan_tables", "local_minute", "plain_table", "short_duration"]
-
 _GIB = 2.0**30
 _MOST_STORMS = 20
 

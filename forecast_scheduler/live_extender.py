@@ -41,8 +41,6 @@ from scorer.background import Background
 from scorer.every import Every
 from scorer.scorer import Scorer
 
-__all__ = ["LiveExtender", "open_extender"]
-
 _EXPIRE_SECONDS = 60.0
 _BINDINGS_AT_ONCE = 32
 

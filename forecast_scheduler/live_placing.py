@@ -33,9 +33,6 @@ from scorer.judgement import Judgement
 from scorer.policy import scoring_policy
 from scorer.scorer import Scorer
 
-__all__ = ["BestNode", "Placing", "open_placing"]
-
-
 _ALL_SCORED: Final = 100
 """Nodes up to which kube-scheduler scores all: minFeasibleNodesToFind in pkg/scheduler/schedule_one.go."""
 

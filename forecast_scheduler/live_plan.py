@@ -29,8 +29,6 @@ from scheduler.binding.session import ApiSession
 from scorer.background import Background
 from scorer.scorer import Scorer
 
-__all__ = ["DryWorld", "open_dry_loop", "open_plan"]
-
 _PATIENCE_SECONDS: Final = 10.0
 
 

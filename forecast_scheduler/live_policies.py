@@ -28,8 +28,6 @@ from placement.policies.namespace_labels import NamespaceLabels
 from placement.policies.provider import PolicyProvider
 from scorer.scorer import Scorer
 
-__all__ = ["LivePolicies", "open_policies", "provider_of", "read_policies", "scored_by_policy"]
-
 _PATIENCE_SECONDS: Final = 5.0
 
 LastContact = Callable[[], float | None]

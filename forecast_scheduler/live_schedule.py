@@ -57,8 +57,6 @@ from scorer.background import Background
 from scorer.every import Every
 from scorer.scorer import Scorer
 
-__all__ = ["LiveSchedule", "Loop", "loop_of", "open_schedule"]
-
 _UPKEEP_SECONDS: Final = 1.0
 _SPARE_CONNECTIONS: Final = 64
 """Beside those of bindings: conditions, events, statuses."""

@@ -19,7 +19,8 @@ from forecast_scheduler.placers import attach_usable_nodes
 from forecast_scheduler.scorer_options import scorer_options
 from forecast_scheduler.settings import Settings
 from forecast_scheduler.usage_sources import PrometheusUsage, RecordedUsage
-from kube.decoding.decoding import SCORED_KINDS, Kind, UndecodableObject
+from kube.decoding.decoding import SCORED_KINDS, Kind
+from kube.decoding.watched import UndecodableObject
 from kube.tables.cluster_file import ClusterObjects, read_cluster_file
 from placement.policies.provider import PolicyProvider
 from scheduler.leader_election.lease import running_time
@@ -32,8 +33,6 @@ from trainer.prometheus.live_usage import LiveUsage
 
 if TYPE_CHECKING:
     from kube.client.kubernetes_source import KubernetesSource
-
-__all__ = ["Inputs", "check_inputs", "clock_from", "open_scorer"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,8 +32,6 @@ from scorer.every import Every
 from serving.certificates import CertificateFiles
 from serving.options import ServerOptions
 
-__all__ = ["LiveWebhook", "open_webhook"]
-
 _STATUS_SECONDS = 1.0
 _FREEZE_SECONDS = 600.0
 

@@ -14,8 +14,6 @@ from scheduler.reporting.logged_reports import LoggedReports
 from scheduler.reporting.reports import Reports
 from scorer.scorer import Scorer
 
-__all__ = ["LoopParts"]
-
 
 @dataclass(frozen=True, slots=True)
 class LoopParts:

@@ -8,8 +8,6 @@ from forecast.errors import InputError, StoreError
 from forecast.registry import Registry
 from forecast_scheduler.settings import ModelsSettings
 
-__all__ = ["open_registry", "published_versions"]
-
 
 def open_registry(settings: ModelsSettings, location: str | None) -> Registry:
     """The registry at `location`, or where the settings say if that is None."""

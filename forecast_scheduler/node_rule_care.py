@@ -15,8 +15,6 @@ from placement.topology.metrics import TopologyCollector
 from scorer.every import Every
 from scorer.scorer import Scorer
 
-__all__ = ["NodeRuleCare"]
-
 _LOOK_SECONDS: Final = 1.0
 
 

@@ -10,17 +10,6 @@ import typer
 
 from forecast.errors import InputError
 
-__all__ = [
-    "ConfigOption",
-    "HistoryOption",
-    "JsonOption",
-    "ModelsOption",
-    "ReportOption",
-    "SeedOption",
-    "VerboseOption",
-    "parse_moment",
-]
-
 ConfigOption = Annotated[
     Path | None,
     typer.Option("--config", metavar="FILE", help="Settings (YAML); environment variables and options win over it."),

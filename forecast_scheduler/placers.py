@@ -38,8 +38,6 @@ from scheduler.profiles.job.terms import terms_of
 from scheduler.profiles.online.profile import ONLINE
 from scorer.scorer import Scorer
 
-__all__ = ["attach_usable_nodes"]
-
 _KUBE_SCHEDULER: Final = "kube-scheduler"
 
 

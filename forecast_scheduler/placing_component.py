@@ -8,8 +8,6 @@ from dataclasses import dataclass
 from forecast_scheduler.settings import Settings
 from scheduler.judging import profile_component
 
-__all__ = ["Component", "component_of"]
-
 
 @dataclass(frozen=True, slots=True)
 class Component:

@@ -28,8 +28,6 @@ from scheduler.queue.unit import UnitOf, unit_by_owner
 from scorer.assuming import AssumingCluster
 from scorer.scorer import Scorer
 
-__all__ = ["PlacingCore", "placing_core"]
-
 
 @dataclass(frozen=True, slots=True)
 class PlacingCore:

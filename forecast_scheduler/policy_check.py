@@ -18,8 +18,6 @@ from placement.filters.annotations import comes_with_node
 from placement.policies.policy import Chosen, Policy, shortened_name
 from placement.policies.policy_set import Choice
 
-__all__ = ["ChoiceCount", "Move", "PodKind", "Survey", "UnknownName", "moves", "survey"]
-
 _MOST_UNKNOWN: Final = 100
 """Names are anybody's text: so many are told."""
 

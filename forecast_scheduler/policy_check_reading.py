@@ -18,8 +18,6 @@ from placement.policies.document_file import read_document_file
 from placement.policies.policy import Policy
 from placement.policies.policy_set import PolicySet
 
-__all__ = ["ReadPolicies", "alike", "in_place", "in_place_for", "read_file", "read_in_place"]
-
 
 @dataclass(frozen=True, slots=True)
 class ReadPolicies:

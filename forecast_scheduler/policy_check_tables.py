@@ -13,18 +13,6 @@ from forecast_scheduler.policy_check import Move, Survey
 from placement.policies.document import PolicyDocument, PolicySpec, RuleSpec
 from placement.policies.policy import Chosen
 
-__all__ = [
-    "check_json",
-    "choices_table",
-    "document_json",
-    "document_table",
-    "moves_table",
-    "notes",
-    "survey_lines",
-    "unread_json",
-    "unread_lines",
-]
-
 _FEW: Final = 5
 """Names that are shown of many."""
 

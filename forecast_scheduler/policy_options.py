@@ -8,8 +8,6 @@ import typer
 
 from forecast_scheduler.policy_place import split_place
 
-__all__ = ["PoliciesOption", "policies_option"]
-
 PoliciesOption = Annotated[
     str | None,
     typer.Option(

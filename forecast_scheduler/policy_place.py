@@ -8,8 +8,6 @@ from typing import Final
 
 from forecast.errors import InputError
 
-__all__ = ["CONFIG_MAP", "namespace_and_name", "split_place"]
-
 CONFIG_MAP: Final = "configmap:"
 
 _NAMESPACE_AND_NAME: Final = re.compile(r"([a-z0-9](?:[-a-z0-9]*[a-z0-9])?)/([a-z0-9](?:[-.a-z0-9]*[a-z0-9])?)")

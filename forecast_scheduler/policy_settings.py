@@ -10,8 +10,6 @@ from pydantic import field_validator, model_validator
 from forecast.setting_group import SettingGroup
 from forecast_scheduler.policy_place import CONFIG_MAP, namespace_and_name
 
-__all__ = ["PolicySettings"]
-
 
 class PolicySettings(SettingGroup):
     """Policies by pod (docs/policies.md). Neither file nor config_map: the settings apply to all pods."""

@@ -15,8 +15,6 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextC
 
 import forecast.progress
 
-__all__ = ["show_progress"]
-
 
 @contextmanager
 def show_progress(

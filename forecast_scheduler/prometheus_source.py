@@ -10,8 +10,6 @@ from trainer.prometheus.options import PrometheusOptions
 if TYPE_CHECKING:
     from trainer.prometheus.source import PrometheusSource
 
-__all__ = ["open_source"]
-
 
 def open_source(settings: PrometheusOptions, url: str) -> PrometheusSource:
     """The server at `url`, asked as the settings say; nothing is sent yet. Raises InputError."""

@@ -16,8 +16,6 @@ from scheduler.reporting.pod_events import PodEvents
 from scorer.every import Every
 from scorer.scorer import Scorer
 
-__all__ = ["QueueCare"]
-
 _LOOK_SECONDS: Final = 1.0
 
 

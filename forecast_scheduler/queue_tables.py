@@ -31,8 +31,6 @@ from scheduler.service.answers import QueueReport
 from scorer.assuming import AssumingCluster
 from scorer.scorer import Scorer
 
-__all__ = ["LatestStarts", "OwnNodes", "QueueTables", "latest_starts", "queue_tables"]
-
 
 @dataclass(frozen=True, slots=True)
 class OwnNodes:

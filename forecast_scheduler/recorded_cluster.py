@@ -21,8 +21,6 @@ from forecast.resources import CPU, MEMORY, RESOURCES
 from forecast.service_key import ServiceKey
 from scorer.predicted.capacity import CAPACITY_ANNOTATION
 
-__all__ = ["cluster_at"]
-
 _TIME = "%Y-%m-%dT%H:%M:%SZ"
 
 

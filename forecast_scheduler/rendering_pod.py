@@ -19,8 +19,6 @@ import yaml
 from admission.templates.record import CONTROL_ANNOTATION, TEMPLATES_ANNOTATION, control_of, control_text
 from forecast.errors import InputError
 
-__all__ = ["PodObject", "objects_of_file", "pod_of_manifest", "pod_path", "pods_of_cluster_file", "split_name"]
-
 Object = Mapping[str, Any]
 
 _HASH: Final = "5d9c7b6f4d"  # stands for the pod-template-hash, which only the controller knows

@@ -10,8 +10,6 @@ from forecast_scheduler.settings import Settings
 from kube.objects.objects import PodInfo
 from placement.policies.policy import Chosen
 
-__all__ = ["Choose", "open_choice"]
-
 LabelsOf = Callable[[str], Mapping[str, str] | None]
 Choose = Callable[[PodInfo, LabelsOf], Chosen]
 

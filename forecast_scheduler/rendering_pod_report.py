@@ -13,13 +13,12 @@ import yaml
 from admission.templates.matching import PodFacts, means, pod_facts
 from admission.templates.objects import PodConditions, SchedulerConfigBinding
 from admission.templates.record import CONTROL_ANNOTATION, TEMPLATES_ANNOTATION
-from admission.templates.shaping import Shaped, SkipReason, shape
+from admission.templates.shaping import Shaped, shape
+from admission.templates.skipping import SkipReason
 from admission.templates.template_set import TemplateSet
 from forecast_scheduler.rendering_pod import PodObject
 from kube.decoding.decoding import decode_pod
 from kube.objects.objects import PodInfo
-
-__all__ = ["Canaries", "Fate", "Rendering", "affinity_diff", "pod_yaml", "render_pod"]
 
 APPLIED: Final = "applied"
 APPLIED_IN_PART: Final = "applied in part"

@@ -10,8 +10,6 @@ from forecast_scheduler.rendering_pod_report import APPLIED, APPLIED_IN_PART, NO
 from forecast_scheduler.template_sources import Templates
 from placement.policies.policy import Chosen
 
-__all__ = ["EXCLUDED_NAMESPACES", "fate_lines", "figures_of", "trial_lines"]
-
 EXCLUDED_NAMESPACES: Final = ("kube-system", "kube-node-lease", "forecast-scheduler")
 """By deploy/base/webhook/configuration.yaml."""
 

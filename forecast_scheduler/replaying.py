@@ -20,8 +20,6 @@ from scorer.replay.replay import Replay, forecast_with, replay
 from scorer.replay.window import replay_window
 from trainer.history.files import HistoryFiles
 
-__all__ = ["configured_setup", "doubled_table", "replay_doubled", "replay_history", "replay_tables"]
-
 
 def replay_history(
     files: HistoryFiles,

@@ -11,8 +11,6 @@ from typing import Any
 from forecast.html_page import html_page, html_table
 from forecast_scheduler.report_tables import AGREEMENT_HEADER, PODS, agreement_rows, comparison_notes, figure_rows
 
-__all__ = ["decision_sections", "report_page"]
-
 _HEADING = "What was advised, and what kube-scheduler did"
 
 _COUNT = Template("<p>$decisions decisions from $first to $last.</p>")

@@ -7,16 +7,6 @@ from typing import Any
 
 from rich.table import Table
 
-__all__ = [
-    "AGREEMENT_HEADER",
-    "PODS",
-    "agreement_rows",
-    "agreement_table",
-    "comparison_notes",
-    "comparison_table",
-    "figure_rows",
-]
-
 AGREEMENT_HEADER = ("level", "decisions", "went to the node advised", "or to one as good", "late")
 
 LABELS = {"real": "kube-scheduler, as measured", "shadow": "forecast-scheduler, shadow"}

@@ -16,8 +16,6 @@ from forecast.progress import Progress
 from forecast.resources import RESOURCES
 from trainer.history.files import HistoryFiles
 
-__all__ = ["adoption_day", "decisions_json", "shadow_comparison"]
-
 _PART_BYTES = 400 << 20
 """Usage of single pods held at a time, a day at least."""
 

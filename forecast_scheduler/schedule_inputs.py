@@ -6,8 +6,6 @@ from typing import Annotated
 
 import typer
 
-__all__ = ["DomainOption", "ProfileOption", "ShareOption"]
-
 ProfileOption = Annotated[
     str | None,
     typer.Option("--profile", metavar="NAME[,NAME]", help="Profiles to run in this process. Default: online."),

@@ -23,8 +23,6 @@ from scheduler.settling import Settling
 from scheduler.volumes.volume_binding import VolumeBinding
 from scorer.every import Every
 
-__all__ = ["ScheduleLoop"]
-
 
 class ScheduleLoop:
     """Implements Loop. Made before the cluster is read."""

@@ -16,16 +16,6 @@ from scheduler.overcommit.sharing import SharingOptions
 from scorer.service.options import ServiceOptions
 from serving.options import ServingOptions
 
-__all__ = [
-    "PROFILES",
-    "check_profiles",
-    "profile_names",
-    "schedule_policy",
-    "schedule_policy_defaults",
-    "schedule_service_options",
-    "sharing_options",
-]
-
 PROFILES: Final = ("online", "gpu", "job")
 """Those that are built."""
 

@@ -16,8 +16,6 @@ from kube.objects.objects import PodInfo
 from scheduler.profiles.gpu.tide.report import NO_REPORT, TideReport, ToldMove
 from scheduler.profiles.job.service.answers import StormReport
 
-__all__ = ["Plan", "gap_lines", "gaps_json", "plan_json", "plan_lines", "plan_table"]
-
 _SHOWN: Final = 50
 _FEW: Final = 5
 

@@ -33,8 +33,6 @@ from scheduler.profiles.online.profile import ONLINE
 from scheduler.standard_profile import standard_profile
 from scheduler.volumes.volume_binding import VolumeBinding
 
-__all__ = ["assembled_profiles", "live_profiles", "profiles_of"]
-
 
 @dataclass(frozen=True, slots=True)
 class _Own:

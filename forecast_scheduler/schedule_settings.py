@@ -18,8 +18,6 @@ from scheduler.queue.options import QueueOptions
 from scheduler.queues.options import FairOptions
 from serving.options import ServingOptions
 
-__all__ = ["ScheduleSettings"]
-
 Share = Annotated[float, Field(gt=0, le=10)]
 
 

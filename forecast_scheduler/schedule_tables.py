@@ -39,8 +39,6 @@ from scheduler.profiles.online.colocating import Colocation
 from scorer.assumed import AssumedPods
 from scorer.scorer import Scorer
 
-__all__ = ["ScheduleTables", "schedule_colocation", "schedule_tables"]
-
 
 @dataclass(frozen=True, slots=True)
 class ScheduleTables:

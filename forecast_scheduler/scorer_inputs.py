@@ -7,8 +7,6 @@ from typing import Annotated
 
 import typer
 
-__all__ = ["AtOption", "ClusterOption", "KubeconfigOption", "PrometheusOption", "RecordedOption"]
-
 ClusterOption = Annotated[
     Path | None,
     typer.Option(

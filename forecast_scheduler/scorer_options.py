@@ -5,8 +5,6 @@ from __future__ import annotations
 from forecast_scheduler.settings import Settings
 from scorer.options import ScorerOptions, ScoringOptions
 
-__all__ = ["scorer_options"]
-
 
 def scorer_options(settings: Settings) -> ScorerOptions:
     """What the scorer of each command does. Raises InputError where scores are misnamed."""

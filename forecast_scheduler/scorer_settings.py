@@ -9,8 +9,6 @@ from pydantic import field_validator
 from scorer.options import ScoringOptions
 from scorer.service.options import ServiceOptions
 
-__all__ = ["ScorerSettings"]
-
 
 class ScorerSettings(ServiceOptions, ScoringOptions):
     """How `scorer` runs."""

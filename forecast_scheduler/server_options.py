@@ -7,16 +7,6 @@ from typing import Annotated, Final
 
 import typer
 
-__all__ = [
-    "SERVER_SECONDS",
-    "CaOption",
-    "CertOption",
-    "HoursOption",
-    "KeyOption",
-    "ServerOption",
-    "TokenOption",
-]
-
 SERVER_SECONDS: Final = 30.0
 """An answer comes within."""
 

@@ -13,8 +13,6 @@ from serving.kubernetes_reviews import api_server_ask, check_delegation
 from serving.options import ServingOptions
 from serving.server import only_this_machine
 
-__all__ = ["check_exposed", "hosts_of", "kubernetes_access"]
-
 _REVIEW_SECONDS: Final = 3.0
 """An answer of the API server comes within, or whoever asks us is told to come back."""
 

@@ -7,16 +7,6 @@ from typing import Annotated, Any
 
 import typer
 
-__all__ = [
-    "CertOption",
-    "ClientCaOption",
-    "HostOption",
-    "KeyOption",
-    "PortOption",
-    "TokenOption",
-    "serving_options",
-]
-
 HostOption = Annotated[
     str | None, typer.Option("--host", metavar="ADDRESS", help="Where to listen. Default: 127.0.0.1.")
 ]

@@ -28,8 +28,6 @@ from forecast_scheduler.training_settings import TrainSettings
 from placement.node_rule_options import NodeRuleOptions
 from trainer.prometheus.options import PrometheusOptions
 
-__all__ = ["ENVIRONMENT_PREFIX", "ModelsSettings", "ReplaySettings", "Settings", "load_settings", "with_options"]
-
 ENVIRONMENT_PREFIX = "FORECAST_SCHEDULER_"
 CONFIG_VARIABLE = ENVIRONMENT_PREFIX + "CONFIG"
 

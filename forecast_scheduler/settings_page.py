@@ -19,8 +19,6 @@ from pydantic.fields import FieldInfo
 from forecast.setting_group import Duration
 from forecast_scheduler.settings import Settings
 
-__all__ = ["PAGE", "settings_page"]
-
 PAGE: Final = Path(__file__).parents[1] / "docs" / "settings.md"
 
 _HEAD: Final = """# Settings

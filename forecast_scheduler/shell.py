@@ -26,8 +26,6 @@ from forecast.redaction import redacted
 from forecast_scheduler.progress import show_progress
 from forecast_scheduler.settings import Settings, load_settings
 
-__all__ = ["STDOUT", "Shell", "open_shell"]
-
 STDOUT = Path("-")
 """`--json -` writes to standard output."""
 

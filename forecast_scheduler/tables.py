@@ -10,8 +10,6 @@ from rich.table import Table
 
 from scorer.replay.remarks import no_gap_remarks, regression_remark
 
-__all__ = ["ServicePeak", "baselines_table", "peaks_table", "rules_table"]
-
 OURS = "forecast-scheduler"
 UNITS: Mapping[str, tuple[float, str]] = {
     "cpu": (1.0, "cores"),

@@ -7,8 +7,6 @@ from typing import Annotated
 
 import typer
 
-__all__ = ["TemplatesOption"]
-
 TemplatesOption = Annotated[
     list[Path] | None,
     typer.Option(

@@ -20,15 +20,6 @@ from kube.decoding.watched import Watched, decode_page
 if TYPE_CHECKING:
     from kubernetes import client
 
-__all__ = [
-    "Templates",
-    "open_templates",
-    "pod_of_server",
-    "server_labels",
-    "templates_of_files",
-    "templates_of_server",
-]
-
 T = TypeVar("T")
 
 _PAGE: Final = 500

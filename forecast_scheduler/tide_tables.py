@@ -10,8 +10,6 @@ from rich.text import Text
 
 from forecast_scheduler.jobs_tables import local_minute, plain_table, short_duration
 
-__all__ = ["tide_lines", "tide_report_tables"]
-
 _EVERY = 4
 """Half hours of a row."""
 _MOST_MOVES = 30

@@ -29,8 +29,6 @@ from trainer.own_history.store import OwnHistory
 from trainer.reading import Reading, read_new_days
 from trainer.run_report.report import RunReport, run_report
 
-__all__ = ["Trained", "train_night"]
-
 logger = logging.getLogger(__name__)
 
 _ISSUED_DAYS_REPORTED = 28

@@ -9,8 +9,6 @@ from pydantic import Field, field_validator
 from forecast.setting_group import Duration, SettingGroup
 from trainer.gate.options import GateLimits
 
-__all__ = ["TrainSettings"]
-
 
 class TrainSettings(SettingGroup):
     """How `train` runs, and where its figures go."""

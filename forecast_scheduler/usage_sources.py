@@ -17,8 +17,6 @@ from forecast.service_key import ServiceKey
 from scorer.live.usage import NodeUsage
 from trainer.prometheus.live_usage import LiveUsage
 
-__all__ = ["PrometheusUsage", "RecordedUsage", "pods_of_service"]
-
 _SLOT = timedelta(minutes=SLOT_MINUTES)
 _WINDOW = timedelta(minutes=5)
 """What a measurement is taken to be the mean of."""

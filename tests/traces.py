@@ -10,8 +10,6 @@ from pathlib import Path
 
 import pytest
 
-__all__ = ["TRACES", "needs_traces"]
-
 TRACES = Path(os.environ.get("TRACES") or Path(__file__).resolve().parents[2] / "shared" / "traces")
 
 

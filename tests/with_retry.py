@@ -15,8 +15,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-__all__ = ["report", "run"]
-
 MOST: Final = 10
 """More failures than these are no flakes: they are not repeated."""
 

@@ -17,21 +17,6 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
-__all__ = [
-    "BACKDATED",
-    "Pair",
-    "fingerprint",
-    "is_ours",
-    "is_signed_by",
-    "issue",
-    "issued_at",
-    "names_of",
-    "new_authority",
-    "read_certificates",
-    "read_pair",
-    "to_pem",
-]
-
 BACKDATED = timedelta(hours=1)
 """A certificate is good from an hour before it is made: clocks differ."""
 

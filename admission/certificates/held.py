@@ -17,8 +17,6 @@ from cryptography import x509
 
 from admission.certificates.authority import Pair, fingerprint, is_signed_by, read_certificates, read_pair, to_pem
 
-__all__ = ["KEYS", "Held", "earlier", "held_from", "secret_data", "unended"]
-
 KEYS: Final = (
     "ca.crt", "ca.key", "tls.crt", "tls.key", "next.crt", "next.key", "next.published", "previous.crt",
 )  # fmt: skip

@@ -31,8 +31,6 @@ from admission.certificates.shown import ShownCertificate
 from admission.certificates.store import CertificateStore, Conflict, StoredSecret, StoreRefused
 from forecast.errors import ForecastError
 
-__all__ = ["CertificateKeeper", "KeeperFigures"]
-
 logger = logging.getLogger(__name__)
 
 _ATTEMPTS = 10

@@ -11,8 +11,6 @@ from admission.certificates.authority import read_certificates
 from admission.certificates.keeper import CertificateKeeper
 from serving.certificates import CertificateFiles
 
-__all__ = ["CertificateCollector"]
-
 
 class CertificateCollector(Collector):
     """Reads the file when somebody looks. keeper: None = the files are somebody else's."""

@@ -18,8 +18,6 @@ from forecast.errors import InputError
 from scorer.every import Every
 from serving.certificates import CertificateFiles
 
-__all__ = ["ManagedCertificates", "open_certificates"]
-
 _START_SECONDS = 60.0
 _PAUSE_SECONDS = 1.0
 _TICK_SECONDS = 5.0

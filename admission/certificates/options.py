@@ -13,8 +13,6 @@ from pydantic import BeforeValidator, Field, field_validator, model_validator
 from forecast.errors import InputError
 from forecast.setting_group import Duration, SettingGroup
 
-__all__ = ["CertificateOptions", "Lifetimes", "Named", "canonical"]
-
 _LABEL = r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?"
 _HOST = re.compile(rf"{_LABEL}(\.{_LABEL})*")
 _MAX_NAMES = 32

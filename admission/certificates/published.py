@@ -16,8 +16,6 @@ from cryptography import x509
 from admission.certificates.authority import fingerprint, read_certificates, to_pem
 from admission.certificates.options import CertificateOptions, canonical
 
-__all__ = ["Published", "patch_of", "published_in"]
-
 
 @dataclass(frozen=True, slots=True)
 class Published:

@@ -34,8 +34,6 @@ from admission.certificates.authority import (
 from admission.certificates.held import Held, earlier, unended
 from admission.certificates.options import Lifetimes
 
-__all__ = ["Step", "Trusted", "advanced", "may_serve", "next_step"]
-
 Trusted = Set[bytes] | None
 """Fingerprints in the caBundle of every webhook that leads to us; None = there is no such webhook, nobody asks us."""
 

@@ -11,8 +11,6 @@ from cryptography import x509
 
 from admission.certificates.authority import Pair, to_pem
 
-__all__ = ["ShownCertificate"]
-
 
 class ShownCertificate:
     """Context manager: a directory that nobody else may enter, removed at the end."""

@@ -19,8 +19,6 @@ from admission.certificates.options import CertificateOptions
 from forecast.errors import ForecastError
 from kube.client.kubernetes_client import send
 
-__all__ = ["ApiCertificateStore", "CertificateStore", "Conflict", "StoreRefused", "StoredSecret", "Unreachable"]
-
 LABELS: Final = {
     "app.kubernetes.io/name": "forecast-scheduler",
     "app.kubernetes.io/component": "webhook-certificates",

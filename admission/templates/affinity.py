@@ -20,9 +20,6 @@ from kube.decoding import wire
 from kube.decoding.constraint_decoding import pod_constraints
 from kube.objects.constraints import LabelSelector, NodeSelectorTerm, Operator, PodAffinityTerm, Requirement
 
-__all__ = ["MOST_AFFINITY_BYTES", "Affinity", "AffinityTooLarge", "RequiredTerm", "affinity_json", "read_affinity"]
-
-
 MOST_AFFINITY_BYTES: Final = 32 * 1024
 """As JSON, once bindings have added to it. A pod that has more by itself can be given nothing."""
 

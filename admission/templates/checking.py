@@ -23,8 +23,6 @@ from forecast.errors import InputError
 from kube.objects.constraints import Operator
 from kube.objects.selectors import whole_number
 
-__all__ = ["check_template"]
-
 _TEXT: Final = (ParameterType.STRING,)
 _TEXTS: Final = (ParameterType.STRING, ParameterType.STRINGS)
 _VALUES: Final = (ParameterType.STRING, ParameterType.STRINGS, ParameterType.INTEGER)

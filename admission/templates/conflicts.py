@@ -10,8 +10,6 @@ from admission.templates.rendering import NodeTerm
 from admission.templates.requirements import implied
 from kube.objects.constraints import Requirement
 
-__all__ = ["lost_keys"]
-
 
 def lost_keys(affinity: Affinity, wanted: Sequence[NodeTerm]) -> tuple[str, ...]:
     """Labels of which a pod may now go where the template did not want it; () = it wanted nothing else.

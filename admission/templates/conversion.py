@@ -31,17 +31,6 @@ from kube.decoding import wire_scheduling
 from kube.decoding.constraint_decoding import label_selector
 from kube.objects.constraints import LabelSelector, Operator
 
-__all__ = [
-    "OWNER_KINDS",
-    "argument",
-    "conflict_rule",
-    "node_terms",
-    "parameters",
-    "pod_conditions",
-    "pod_terms",
-    "template_reference",
-]
-
 T = TypeVar("T")
 J = TypeVar("J")
 E = TypeVar("E", bound=Enum)

@@ -16,8 +16,6 @@ from admission.templates.rendering import Rendered
 from admission.templates.skipping import Skipped, SkipReason, applied_in_part, not_merged, on_trial_without_it
 from admission.templates.template_set import Compiled
 
-__all__ = ["MOST_BINDINGS", "MOST_CANDIDATES", "MOST_TRIES", "Decisions", "decide"]
-
 MOST_BINDINGS: Final = 32
 """Applied to one pod, or recorded as on trial without it: what is written on a pod must stay small."""
 

@@ -15,8 +15,6 @@ from admission.templates.objects import NodeSchedulerConfig, PodSchedulerConfig,
 from forecast.errors import InputError
 from kube.decoding.watched import Watched
 
-__all__ = ["BINDINGS", "GROUP", "NODE_CONFIGS", "POD_CONFIGS", "VERSION", "CustomResource", "object_from_manifest"]
-
 GROUP: Final = "forecast-scheduler.io"
 VERSION: Final = "v1alpha1"
 

@@ -13,8 +13,6 @@ from admission.templates.effects import group_effect
 from admission.templates.shaped_pods import ShapedPods, seated_pods
 from scorer.scorer import Scorer
 
-__all__ = ["MOST_EXPORTED", "EffectCollector"]
-
 MOST_EXPORTED: Final = 200
 """Bindings, those with the most pods: each has up to twelve series."""
 

@@ -15,20 +15,6 @@ import numpy as np
 
 from forecast.arrays import Floats, Ints
 
-__all__ = [
-    "FEWEST_NODES",
-    "FEWEST_PODS",
-    "FULL_SHARE",
-    "BindingEffect",
-    "Difference",
-    "Group",
-    "GroupEffect",
-    "SeatedPods",
-    "difference",
-    "effect_of",
-    "group_effect",
-]
-
 FULL_SHARE: Final = 0.8
 """A node predicted above this share of its capacity counts as full."""
 

@@ -15,8 +15,6 @@ from forecast.service_key import owner_from_references, service_of_pod
 from kube.objects.constraints import LabelSelector, Operator
 from kube.objects.selectors import selector_matches
 
-__all__ = ["BindingIndex", "PodFacts", "means", "pod_facts", "text_map"]
-
 T = TypeVar("T")
 
 _MOST_PLACES: Final = 64

@@ -23,8 +23,6 @@ from admission.templates.rendering import NodeTerm, PodTermList, Rendered, expre
 from admission.templates.requirements import contradiction, normal, normal_set
 from kube.objects.constraints import Requirement
 
-__all__ = ["MOST_TERMS", "Merged", "Outcome", "merged"]
-
 MOST_TERMS: Final = 64
 """Of each list in an affinity that we have changed: kube-scheduler looks at all of them for every node.
 

@@ -11,25 +11,6 @@ from enum import Enum
 
 from kube.objects.constraints import LabelSelector, Operator
 
-__all__ = [
-    "ConflictRule",
-    "NodeSchedulerConfig",
-    "NodeTermTemplate",
-    "OwnerCondition",
-    "Parameter",
-    "ParameterType",
-    "PodConditions",
-    "PodSchedulerConfig",
-    "PodTermTemplate",
-    "PodTerms",
-    "RequirementTemplate",
-    "SchedulerConfigBinding",
-    "Template",
-    "TemplateKind",
-    "TemplateReference",
-    "Value",
-]
-
 Value = str | int | bool | tuple[str, ...]
 """Of a parameter; which of these is said by its type."""
 

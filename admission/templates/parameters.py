@@ -8,8 +8,6 @@ from admission.templates.objects import Parameter, Value
 from admission.templates.values import value_problem
 from forecast.errors import InputError
 
-__all__ = ["values_of"]
-
 
 def values_of(parameters: Sequence[Parameter], arguments: Mapping[str, Value]) -> dict[str, Value]:
     """By name of the parameter. Raises InputError for arguments that are unknown, missing, or not what is allowed."""

@@ -17,8 +17,6 @@ import re
 from functools import lru_cache
 from typing import Final
 
-__all__ = ["matches", "pattern_problem"]
-
 _LANGUAGE: Final = re.compile(
     r"(?:[A-Za-z0-9_/.|-]|\\\.|\(|\)|\[\^?[A-Za-z0-9_./-]+\]|[*+?]|\{[0-9]{1,2}(?:,(?:[0-9]{1,2})?)?\})*"
 )

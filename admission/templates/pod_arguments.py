@@ -24,8 +24,6 @@ from admission.templates.values import value_problem
 from forecast.errors import InputError
 from kube.objects.objects import ANNOTATION_PREFIX
 
-__all__ = ["ARGUMENTS_ANNOTATION", "Given", "with_pod_arguments"]
-
 ARGUMENTS_ANNOTATION: Final = ANNOTATION_PREFIX + "template-arguments"
 
 _LONGEST: Final = 1024

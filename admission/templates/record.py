@@ -17,19 +17,6 @@ import msgspec
 from admission.templates.objects import Value
 from kube.objects.objects import ANNOTATION_PREFIX
 
-__all__ = [
-    "CONTROL_ANNOTATION",
-    "MOST_OF_POD",
-    "TEMPLATES_ANNOTATION",
-    "Applied",
-    "PodRecord",
-    "applied_to",
-    "control_of",
-    "control_text",
-    "pod_record",
-    "record_text",
-]
-
 TEMPLATES_ANNOTATION: Final = ANNOTATION_PREFIX + "templates"
 CONTROL_ANNOTATION: Final = ANNOTATION_PREFIX + "canary-control"
 

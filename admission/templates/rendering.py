@@ -27,9 +27,6 @@ from kube.objects.constraints import LabelSelector, Operator, Requirement
 from kube.objects.qualified_names import is_label_value, is_namespace, is_qualified_name
 from kube.objects.selectors import whole_number
 
-__all__ = ["PREFERRED", "REQUIRED", "NodeTerm", "PodTerm", "PodTermList", "Rendered", "expressions_json", "rendered"]
-
-
 REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
 PREFERRED: Final = "preferredDuringSchedulingIgnoredDuringExecution"
 

@@ -8,8 +8,6 @@ from typing import Final
 from kube.objects.constraints import Operator, Requirement
 from kube.objects.selectors import requirement_matches, whole_number
 
-__all__ = ["contradiction", "contradictory", "implied", "normal", "normal_set"]
-
 _HIGHEST = 2**63 - 1
 
 

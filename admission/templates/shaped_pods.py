@@ -21,8 +21,6 @@ from kube.tables.changes import Change, PodChange, PodsSeated
 from kube.tables.state import ClusterState
 from scorer.scorer import Scorer
 
-__all__ = ["MOST_BINDINGS", "ShapedPods", "groups_of", "seated_pods", "shaped_pods"]
-
 MOST_BINDINGS: Final = 5_000
 """Bindings that are kept at once; pods that name further ones are not counted under those."""
 

@@ -23,8 +23,6 @@ from admission.templates.template_set import Compiled, TemplateSet
 from forecast.errors import InputError
 from scorer.opt_out import OPT_OUT_ANNOTATION
 
-__all__ = ["Shaped", "SkipReason", "Skipped", "shape"]
-
 _MOST_ANNOTATION_BYTES: Final = 256 * 1024
 """Of all annotations together (TotalAnnotationSizeLimitB of apimachinery); a pod with more is refused."""
 

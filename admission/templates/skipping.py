@@ -9,8 +9,6 @@ from typing import Final
 
 from admission.templates.merging import Merged, Outcome
 
-__all__ = ["SkipReason", "Skipped", "applied_in_part", "not_merged", "on_trial_without_it"]
-
 _MOST_KEYS: Final = 4
 
 

@@ -19,8 +19,6 @@ from admission.templates.parameters import values_of
 from admission.templates.rendering import Rendered, rendered
 from forecast.errors import InputError
 
-__all__ = ["Compiled", "Problem", "TemplateSet"]
-
 
 @dataclass(frozen=True, slots=True)
 class Problem:

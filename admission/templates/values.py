@@ -7,8 +7,6 @@ from typing import Final
 from admission.templates.objects import Parameter, ParameterType, Value
 from admission.templates.patterns import matches, pattern_problem
 
-__all__ = ["NO_LIMIT", "limits_problem", "value_problem"]
-
 NO_LIMIT: Final = 32
 """Strings in a list, where a parameter sets no limit of its own."""
 

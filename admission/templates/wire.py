@@ -14,21 +14,6 @@ from kube.decoding import wire
 from kube.decoding.wire_base import NOTHING, Int32, Text, Wire
 from kube.objects.qualified_names import LABEL_VALUE, NAMESPACE, QUALIFIED_NAME
 
-__all__ = [
-    "ArgumentJson",
-    "BindingSpecJson",
-    "NodeSpecJson",
-    "NodeTermJson",
-    "ObjectJson",
-    "ParameterJson",
-    "PodSpecJson",
-    "PodTermJson",
-    "PodTermsJson",
-    "RequirementJson",
-    "SelectorJson",
-    "SelectorRequirementJson",
-]
-
 ParameterName = Annotated[str, Meta(min_length=1, max_length=32, pattern=r"^[A-Za-z][A-Za-z0-9]*\Z")]
 ShortText = Annotated[str, Meta(max_length=253)]
 Description = Annotated[str, Meta(max_length=1024)]

@@ -10,13 +10,12 @@ from enum import Enum
 from typing import Any, Protocol
 
 from admission.templates.record import TEMPLATES_ANNOTATION, pod_record
-from admission.templates.shaping import Shaped, SkipReason, shape
+from admission.templates.shaping import Shaped, shape
+from admission.templates.skipping import SkipReason
 from admission.templates.template_set import TemplateSet
 from admission.webhook.last_errors import LastErrors
 from admission.webhook.protocol import allowed, canary_point, decode_review, patch_of, pod_of
 from kube.decoding.stored import LastError
-
-__all__ = ["Answer", "Outcome", "Reviewer"]
 
 _ERRORS = frozenset({SkipReason.CONTRADICTION, SkipReason.TOO_LARGE, SkipReason.ARGUMENTS})
 """What the binding's status remembers: the pod went without it, or without the pod's arguments, by mistake."""

@@ -19,8 +19,6 @@ from serving.hosts import ANY_HOST, Hosts
 from serving.kubernetes_access import KubernetesAccess
 from serving.middleware import add_middleware
 
-__all__ = ["create_app"]
-
 
 def create_app(
     review: Callable[[bytes], Answer],

@@ -8,8 +8,6 @@ from typing import Final
 
 from kube.decoding.stored import LastError
 
-__all__ = ["LastErrors"]
-
 _MOST: Final = 10_000
 
 

@@ -10,8 +10,6 @@ from prometheus_client.registry import Collector
 from admission.templates.template_set import TemplateSet
 from admission.webhook.admission import Outcome
 
-__all__ = ["MUTATE", "WebhookMetrics"]
-
 MUTATE = "/mutate"
 
 _REQUESTS = (0.0005, 0.001, 0.002, 0.003, 0.005, 0.0075, 0.01, 0.025, 0.05, 0.1, 0.5, 1.0, 2.0)

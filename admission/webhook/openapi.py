@@ -9,8 +9,6 @@ from fastapi import FastAPI
 from admission.webhook import wire
 from serving.documents import Document
 
-__all__ = ["body", "describe", "plain_answer", "review_answer", "state_answer"]
-
 _POD = {
     "apiVersion": "v1",
     "kind": "Pod",

@@ -11,8 +11,6 @@ from admission.certificates.options import CertificateOptions
 from forecast.setting_group import Duration
 from serving.options import ServingOptions
 
-__all__ = ["WebhookOptions"]
-
 
 class WebhookOptions(ServingOptions):
     """How `webhook` runs (docs/webhook.md). It needs `tls_cert` and `tls_key`, or `certificates.managed`.

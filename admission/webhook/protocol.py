@@ -15,8 +15,6 @@ import msgspec
 from admission.webhook import wire
 from forecast.errors import ForecastError
 
-__all__ = ["Malformed", "allowed", "canary_point", "decode_review", "error_reply", "patch_of", "pod_of", "shortened"]
-
 _REVIEW: Final = msgspec.json.Decoder(wire.AdmissionReview)
 _POD: Final = msgspec.json.Decoder(wire.PodJson)
 _METADATA: Final = msgspec.json.Decoder(wire.PodMetadata)

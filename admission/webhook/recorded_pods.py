@@ -18,8 +18,6 @@ from msgspec import Raw, Struct, field
 from admission.templates.record import CONTROL_ANNOTATION, TEMPLATES_ANNOTATION, pod_record
 from kube.decoding.watched import Watched
 
-__all__ = ["POD_RECORDS", "RecordedPod", "RecordedPods"]
-
 
 @dataclass(frozen=True, slots=True)
 class RecordedPod:

@@ -14,8 +14,6 @@ from admission.webhook.state import error_response, json_bytes, service_of
 from scorer.service.requests import json_body
 from serving.body_budget import off_loop
 
-__all__ = ["router"]
-
 router = APIRouter()
 
 _OK = b'{"ok":true}'

@@ -20,8 +20,6 @@ from admission.webhook.metrics import WebhookMetrics
 from admission.webhook.protocol import error_reply
 from serving.quiet_log import QuietLog
 
-__all__ = ["InEffect", "WebhookService", "error_response", "json_bytes", "service_of"]
-
 logger = logging.getLogger(__name__)
 
 

@@ -26,8 +26,6 @@ from kube.client.kubernetes_client import send
 from kube.decoding.stored import ObjectStatus
 from kube.events.token_bucket import TokenBucket
 
-__all__ = ["Patch", "StatusWriter", "api_server_patch"]
-
 logger = logging.getLogger(__name__)
 
 Patch = Callable[[str, bytes], int]

@@ -22,8 +22,6 @@ from admission.templates.objects import (
 from admission.templates.template_set import TemplateSet
 from kube.decoding.stored import Condition, LastError, ObjectStatus, Stored
 
-__all__ = ["Wanted", "change_of", "is_newer", "uses", "wanted_of_binding", "wanted_of_template"]
-
 _READY: Final = "Ready"
 _LONGEST_MESSAGE: Final = 1024
 

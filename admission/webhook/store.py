@@ -24,8 +24,6 @@ from kube.decoding.decoding import WATCHED, ApiObject, Kind
 from kube.decoding.stored import Stored, stored
 from kube.objects.objects import NamespaceInfo
 
-__all__ = ["WEBHOOK_TIMING", "Namespaces", "StoredObjects", "TemplateStore", "watchers"]
-
 logger = logging.getLogger(__name__)
 
 T = TypeVar("T")

@@ -9,21 +9,6 @@ from typing import Annotated, Any, Literal, TypedDict
 
 from msgspec import UNSET, Meta, Raw, Struct, UnsetType, field
 
-__all__ = [
-    "NOTHING",
-    "AddOrReplace",
-    "AdmissionRequest",
-    "AdmissionResponse",
-    "AdmissionReview",
-    "AdmissionReviewAnswer",
-    "ErrorBody",
-    "GroupVersionKind",
-    "PodJson",
-    "PodMetadata",
-    "PodSpec",
-    "Remove",
-]
-
 NOTHING = Raw(b"null")
 
 Text = Annotated[str, Meta(max_length=1024)]

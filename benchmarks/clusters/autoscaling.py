@@ -8,8 +8,6 @@ import numpy as np
 
 from forecast.arrays import AnyFloats, Ints
 
-__all__ = ["autoscaled_replicas", "lives"]
-
 #: HPA's default tolerance: within 10 % of the target it does nothing.
 TOLERANCE = 0.1
 

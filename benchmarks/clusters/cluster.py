@@ -14,8 +14,6 @@ import pandas as pd
 from forecast.arrays import Bools, Floats, Floats32, Ints
 from forecast.resources import RESOURCES
 
-__all__ = ["SLOTS_PER_DAY", "SLOT_MINUTES", "Cluster", "Service"]
-
 SLOT_MINUTES = 30
 SLOTS_PER_DAY = 48
 N_RESOURCES = len(RESOURCES)

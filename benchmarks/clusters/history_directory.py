@@ -19,8 +19,6 @@ from benchmarks.clusters.pods import round_mantissa
 from forecast.arrays import Bools, Floats32, Ints
 from forecast.resources import RESOURCES
 
-__all__ = ["write_history"]
-
 USAGE_COLUMNS = [resource.column for resource in RESOURCES]
 ROW_GROUP = 500_000
 TIMESTAMP = pa.timestamp("ms", tz="UTC")

@@ -11,8 +11,6 @@ import numpy as np
 
 from forecast.arrays import Bools, Floats, Ints
 
-__all__ = ["native_scores", "place_natively"]
-
 
 def native_scores(requested: Floats, request: Floats, allocatable: Floats) -> Floats:
     """(n_nodes,) LeastAllocated + BalancedAllocation for one pod, 0..200, higher is better.

@@ -17,8 +17,6 @@ from benchmarks.clusters.traces import Curves, read_asd, read_bitbrains, read_sm
 from forecast.arrays import AnyFloats, Bools, Floats, Ints
 from forecast.resources import CPU, MEMORY, RESOURCES
 
-__all__ = ["Trace", "build_plain", "plain_cluster"]
-
 N_NODES = 10
 
 

@@ -10,17 +10,6 @@ import numpy as np
 from benchmarks.clusters.cluster import SLOTS_PER_DAY
 from forecast.arrays import AnyFloats, Floats, Floats32, Ints
 
-__all__ = [
-    "NAME_ALPHABET",
-    "log_uniform",
-    "normalised",
-    "pod_name",
-    "real_residuals",
-    "replica_noise",
-    "round_mantissa",
-    "wrong_requests",
-]
-
 #: What Kubernetes makes random names of: no vowels and no look-alikes (apimachinery, util/rand).
 NAME_ALPHABET = "bcdfghjklmnpqrstvwxz2456789"
 

@@ -12,8 +12,6 @@ from benchmarks.clusters.cluster import SLOT_MINUTES, Cluster, Service
 from forecast.arrays import Floats, Floats32, Ints
 from forecast.resources import RESOURCES
 
-__all__ = ["read_cluster"]
-
 USAGE_COLUMNS = [resource.column for resource in RESOURCES]
 
 

@@ -29,8 +29,6 @@ from benchmarks.clusters.traces import Curves, read_asd, read_bitbrains
 from forecast.arrays import AnyFloats, Floats, Floats32, Ints
 from forecast.resources import CPU, DISK, MEMORY, NETWORK, RESOURCES
 
-__all__ = ["NodeSizes", "asd_cluster", "bitbrains_cluster", "build_asd_cluster", "build_bitbrains_cluster"]
-
 GIB = 1024.0**3
 N_NODES = 100
 BITBRAINS_DAYS = 42

@@ -21,18 +21,6 @@ from benchmarks.clusters.pods import pod_name
 from forecast.arrays import Bools, Floats, Floats32, Ints
 from forecast.resources import CPU, DISK, LOG, MEMORY, NETWORK
 
-__all__ = [
-    "SCENARIOS",
-    "Scenario",
-    "cut_off_slot",
-    "daily_trend",
-    "doubled_replicas",
-    "new_services",
-    "nightly_jobs",
-    "public_holiday",
-    "without_change",
-]
-
 #: Resources that are shared out between replicas; every pod needs its memory whatever its load.
 LOAD = [CPU, DISK, NETWORK, LOG]
 TEST_DAYS = 7

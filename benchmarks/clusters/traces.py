@@ -18,8 +18,6 @@ from benchmarks.clusters.cluster import SLOT_MINUTES, SLOTS_PER_DAY
 from forecast.arrays import Floats32
 from forecast.errors import InputError
 
-__all__ = ["Curves", "read_asd", "read_bitbrains", "read_smd"]
-
 
 @dataclass(frozen=True, slots=True)
 class Curves:

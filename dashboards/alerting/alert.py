@@ -6,8 +6,6 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
-__all__ = ["Alert", "Severity"]
-
 
 class Severity(Enum):
     """The words of kube-prometheus, whose Alertmanager routes and inhibits by them."""

@@ -10,8 +10,6 @@ from typing import Final
 from dashboards.alerting.alert import Alert, Severity
 from dashboards.alerting.peaks import THREE_DAYS
 
-__all__ = ["LEAST_COVERAGE", "forecast_alerts"]
-
 _FULL: Final = 0.9
 """Share of capacity. The bound holds on 19 days of 20: over 90 % queues grow by the minute, and one late release or
 one lost node is too much."""

@@ -6,8 +6,6 @@ from typing import Final
 
 from dashboards.alerting.alert import Alert, Severity
 
-__all__ = ["gpu_and_job_alerts"]
-
 _SHORT_SECONDS: Final = 300
 """Of an hour: taking GPUs from a training that ends in good order takes some minutes (docs/tide.md)."""
 

@@ -6,8 +6,6 @@ from typing import Final
 
 from dashboards.alerting.alert import Alert, Severity
 
-__all__ = ["loop_alerts"]
-
 _STALLED_SECONDS: Final = 60
 """The loop goes round every second, a cycle with preemption takes seconds at most; /healthz has the same limit."""
 

@@ -6,8 +6,6 @@ from typing import Final
 
 from dashboards.alerting.alert import Alert, Severity
 
-__all__ = ["operating_alerts"]
-
 _NIGHT_SECONDS: Final = 30 * 3600
 """A run a night, and six hours for it to be late, to take long, or to be tried again."""
 

@@ -20,8 +20,6 @@ from typing import Final
 
 from trainer.prometheus.recorded import NODE_USAGE
 
-__all__ = ["DAY", "HALF_HOUR", "INTERVAL_SECONDS", "THREE_DAYS", "Rule", "node_peaks", "rule"]
-
 Rule = dict[str, str]
 
 INTERVAL_SECONDS: Final = 300  # as the usage they are made of; an instant query looks five minutes back

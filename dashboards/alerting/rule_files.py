@@ -18,8 +18,6 @@ from dashboards.alerting.peaks import INTERVAL_SECONDS, node_peaks
 from dashboards.alerting.services import service_peaks
 from trainer.prometheus.recording_rules import prometheus_rule, rule_file, rule_file_text
 
-__all__ = ["RUNBOOKS", "alert_groups", "files"]
-
 RUNBOOKS: Final = "docs/alerts.md"
 """Where the runbooks are, from the top of the repository. Whoever hosts it gives its address: docs/alerts.md."""
 

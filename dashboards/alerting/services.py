@@ -20,8 +20,6 @@ from dashboards.alerting.peaks import DAY, HALF_HOUR, Rule, rule
 from forecast.service_key import HASH_SUFFIX
 from trainer.prometheus.recorded import POD_INFO, POD_USAGE
 
-__all__ = ["service_peaks"]
-
 _SERVICE: Final = "by (cluster, namespace, kind, name, resource)"
 _POD: Final = "by (cluster, namespace, pod)"
 

@@ -10,8 +10,6 @@ from dashboards.panels.model import model
 from dashboards.panels.peaks import peaks
 from dashboards.panels.scheduling import scheduling
 
-__all__ = ["boards", "files"]
-
 _FOLDER: Final = "grafana"
 
 

@@ -11,8 +11,6 @@ from dashboards.panels.scheduling import rate_of, seconds_of
 from dashboards.panels.selecting import variable, where
 from dashboards.panels.units import BYTES, CORES, COUNT, PER_SECOND, SECONDS, SHARE
 
-__all__ = ["gpu_and_jobs"]
-
 _MODEL: Final = "by (cluster, model)"
 _POOL: Final = "by (cluster, pool)"
 _MINE: Final = {"job": "$job"}

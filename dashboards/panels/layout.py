@@ -18,8 +18,6 @@ from dashboards.panels.plots import Limits, Plot, Query, values
 from dashboards.panels.selecting import SOURCE, Variable, data_source
 from dashboards.panels.units import COUNT
 
-__all__ = ["TAG", "Annotation", "Board", "Part", "Placed", "figure", "json_text"]
-
 TAG: Final = "forecast-scheduler"
 """Of all our dashboards: the menu at the top of each lists those with this tag."""
 

@@ -9,8 +9,6 @@ from dashboards.panels.layout import Annotation
 from dashboards.panels.plots import Query
 from dashboards.panels.selecting import where
 
-__all__ = ["marks"]
-
 _OURS = "by (cluster)"
 
 

@@ -13,8 +13,6 @@ from dashboards.panels.plots import GREEN, ORANGE, RED, Limits, Query, columns, 
 from dashboards.panels.selecting import variable, where
 from dashboards.panels.units import COUNT, DATE, RATIO, SECONDS, SHARE
 
-__all__ = ["model"]
-
 _STALE: Final[Limits] = ((36 * 3600, ORANGE), (14 * 86400, RED))
 """docs/scorer.md: bounds are widened from 36 hours on, placing is by requests after 14 days."""
 

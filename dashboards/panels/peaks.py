@@ -17,8 +17,6 @@ from dashboards.panels.selecting import Variable, own, top, variable, where
 from dashboards.panels.units import COUNT, DATE, RATIO, SHARE, resource_unit
 from forecast.resources import RESOURCES
 
-__all__ = ["peaks"]
-
 _HOT: Final[Limits] = ((0.8, ORANGE), (0.9, RED))
 """From 80 % on a node is hot (scorer/replay/metrics.py); at 90 % we alert (docs/alerts.md)."""
 

@@ -19,8 +19,6 @@ from grafana_foundation_sdk.models.prometheus import PromQueryFormat
 
 from dashboards.panels.selecting import SOURCE
 
-__all__ = ["GREEN", "ORANGE", "RED", "Limits", "Plot", "Query", "bars", "columns", "heat_map", "lines", "values"]
-
 Plot = bargauge.Panel | heatmap.Panel | stat.Panel | table.Panel | timeseries.Panel
 Limits = Sequence[tuple[float, str]]
 """(from which value on, color), ascending; below the first it is green."""

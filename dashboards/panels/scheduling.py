@@ -10,8 +10,6 @@ from dashboards.panels.plots import ORANGE, RED, Limits, Query, columns, heat_ma
 from dashboards.panels.selecting import of_leader, variable, where
 from dashboards.panels.units import COUNT, PER_SECOND, SECONDS, SHARE
 
-__all__ = ["LEVELS", "rate_of", "scheduling", "seconds_of"]
-
 LEVELS: Final = {0: "fresh", 1: "no live correction", 2: "old model", 3: "requests", 4: "neutral"}
 """docs/scorer.md, the degradation ladder."""
 

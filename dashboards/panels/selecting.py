@@ -10,8 +10,6 @@ from typing import Final
 from grafana_foundation_sdk.builders.dashboard import CustomVariable, DatasourceVariable, QueryVariable
 from grafana_foundation_sdk.models.dashboard import DataSourceRef, VariableOption, VariableRefresh, VariableSort
 
-__all__ = ["BY_CLUSTER", "SOURCE", "Variable", "data_source", "of_leader", "own", "top", "variable", "where"]
-
 SOURCE: Final = DataSourceRef(type_val="prometheus", uid="${datasource}")
 """The Prometheus that is selected at the top of each dashboard."""
 

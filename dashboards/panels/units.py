@@ -9,10 +9,6 @@ from typing import Final
 
 from forecast.resources import RESOURCES
 
-__all__ = [
-    "BYTES", "CORES", "COUNT", "DATE", "PER_SECOND", "RATIO", "SECONDS", "SHARE", "resource_unit",
-]  # fmt: skip
-
 SHARE: Final = "percentunit"
 SECONDS: Final = "s"
 COUNT: Final = "short"

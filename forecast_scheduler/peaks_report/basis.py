@@ -10,8 +10,6 @@ from forecast.html_page import html_table
 from forecast_scheduler.peaks_report.origins import Origin
 from forecast_scheduler.peaks_report.view import PeaksView
 
-__all__ = ["basis_section"]
-
 _ORIGINS = {
     Origin.ISSUED: "made from the days before, and published before the day was over: what was acted upon",
     Origin.LATER: "made from the days before, but published after the day: nobody acted upon it",

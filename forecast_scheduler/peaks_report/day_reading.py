@@ -20,8 +20,6 @@ from forecast.model import PEAK_QUANTILES, PeakModel
 from forecast.node_forecast import known_runs, node_forecast, nodes_understood, rows_among
 from forecast.resources import RESOURCES
 
-__all__ = ["DayReading", "read_day", "runs_of_day", "runs_that_stay"]
-
 
 @dataclass(frozen=True, slots=True)
 class DayReading:

@@ -19,8 +19,6 @@ from forecast.resources import RESOURCES
 from forecast_scheduler.peaks_report.day_reading import DayReading
 from scorer.replay.metrics import hot_node_slots, peak_variation, shares
 
-__all__ = ["DayScore", "Spread", "score_day", "spread_of"]
-
 _MEASURED_SHARE = 0.5
 """A node-day counts from this share of its half hours on, as in the backtest."""
 

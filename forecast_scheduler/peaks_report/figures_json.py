@@ -11,8 +11,6 @@ from forecast.resources import RESOURCES
 from forecast_scheduler.peaks_report.tonight import HotNode
 from forecast_scheduler.peaks_report.view import PeaksView
 
-__all__ = ["figures_json"]
-
 _LISTED = 1000
 """Nodes of the coming day that are listed, the hottest first."""
 

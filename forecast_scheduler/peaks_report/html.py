@@ -18,8 +18,6 @@ from forecast_scheduler.peaks_report.packing import packed
 from forecast_scheduler.peaks_report.view import Curves, PeaksView
 from scorer.replay.metrics import HOT_SHARE
 
-__all__ = ["peaks_page"]
-
 _HOTTEST = 12
 """Nodes in the table; the figures of `--json` hold more."""
 

@@ -10,8 +10,6 @@ import sys
 from pathlib import Path
 from typing import Final
 
-__all__ = ["write_peaks_report"]
-
 _LONGEST_SECONDS: Final = 3600.0
 _SHOWN_CHARACTERS: Final = 500
 

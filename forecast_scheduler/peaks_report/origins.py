@@ -24,8 +24,6 @@ from forecast.registry import Registry
 from scorer.degradation import widening
 from trainer.issued import published_at
 
-__all__ = ["DayForecast", "Fit", "Origin", "check_same_cluster", "forecasts_of", "model_in_use"]
-
 logger = logging.getLogger(__name__)
 
 REHEARSED_DAYS = 7

@@ -9,8 +9,6 @@ import numpy as np
 
 from forecast.arrays import AnyFloats
 
-__all__ = ["MISSING", "packed"]
-
 MISSING = 0xFFFF
 """Stands for NaN; the highest value is one less."""
 

@@ -11,8 +11,6 @@ from forecast_scheduler.model_store import open_registry
 from forecast_scheduler.peaks_report.view import DEFAULT_DAYS, DEFAULT_TOP, MOST_DAYS, PeaksView, peaks_view
 from forecast_scheduler.shell import Shell
 
-__all__ = ["read_peaks"]
-
 
 def read_peaks(
     shell: Shell,

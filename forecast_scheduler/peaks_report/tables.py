@@ -11,8 +11,6 @@ from rich.table import Table
 from forecast.resources import RESOURCES
 from trainer.run_report.units import amount
 
-__all__ = ["hottest_table", "peak_notes"]
-
 _ROWS = 10
 
 

@@ -13,8 +13,6 @@ from forecast.resources import HOT_RESOURCES
 from forecast_scheduler.peaks_report.day_reading import DayReading
 from scorer.replay.metrics import shares
 
-__all__ = ["HotNode", "hottest_nodes", "peak_shares"]
-
 
 @dataclass(frozen=True, slots=True)
 class HotNode:

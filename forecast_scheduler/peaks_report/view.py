@@ -26,8 +26,6 @@ from trainer.gate.evidence import peaks_of
 from trainer.issued import KEPT_DAYS, IssuedForecasts, load_issued
 from trainer.run_report.issued_scores import IssuedScore, score_issued
 
-__all__ = ["DEFAULT_DAYS", "DEFAULT_TOP", "MOST_DAYS", "MOST_DRAWN", "Curves", "PeaksView", "peaks_view"]
-
 logger = logging.getLogger(__name__)
 
 DEFAULT_DAYS, MOST_DAYS = 14, 35

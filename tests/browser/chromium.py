@@ -25,8 +25,6 @@ from websockets.sync.client import connect
 
 from tests.servers.program_cache import unpacked_once
 
-__all__ = ["Browser", "Page"]
-
 _INSTALL = Path(__file__).with_name("install_chromium.sh")
 _NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 

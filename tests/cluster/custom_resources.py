@@ -15,8 +15,6 @@ from tests.admission.templates.manifests import DEFINITIONS, Manifest
 from tests.cluster.stored_objects import eventually
 from tests.servers.control_plane.control_plane import ControlPlane
 
-__all__ = ["Answer", "CustomResources"]
-
 _DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 
 

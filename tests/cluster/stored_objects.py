@@ -13,8 +13,6 @@ from kube.objects.objects import PodInfo, ReplicaSetInfo
 from kube.objects.storage_objects import ClaimInfo, StorageCapacityInfo
 from tests.servers.cluster_objects import ClusterWriter
 
-__all__ = ["StoredObjects", "eventually"]
-
 
 class StoredObjects:
     """Objects by kind and key.

@@ -7,7 +7,8 @@ from contextlib import contextmanager
 from dataclasses import replace
 
 from kube.client.kubernetes_client import api_client
-from kube.client.kubernetes_source import KubernetesSource, Timing
+from kube.client.kubernetes_contract import Timing
+from kube.client.kubernetes_source import KubernetesSource
 from kube.client.kubernetes_steps import Backoff
 from kube.decoding.decoding import Kind
 from tests.cluster.stored_objects import StoredObjects, eventually

@@ -15,7 +15,8 @@ from forecast.service_key import Owner
 from kube.client.api_server_version import ApiServerVersion
 from kube.client.known_fields import OPENAPI_PATH, unknown_fields
 from kube.client.kubernetes_client import api_client, check_access, send
-from kube.client.kubernetes_source import KubernetesSource, Sink, Timing
+from kube.client.kubernetes_contract import Sink, Timing
+from kube.client.kubernetes_source import KubernetesSource
 from kube.client.kubernetes_steps import Backoff
 from kube.decoding.decoding import Kind
 from kube.decoding.jobs import JobInfo

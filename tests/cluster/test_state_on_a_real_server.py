@@ -11,7 +11,8 @@ import pytest
 
 from forecast.service_key import ServiceKey
 from kube.client.kubernetes_client import api_client
-from kube.client.kubernetes_source import KubernetesSource, Timing
+from kube.client.kubernetes_contract import Timing
+from kube.client.kubernetes_source import KubernetesSource
 from kube.client.kubernetes_steps import Backoff
 from kube.decoding.decoding import ApiObject, Kind, decode_list
 from kube.decoding.jobs import JobInfo

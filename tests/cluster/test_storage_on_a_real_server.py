@@ -9,7 +9,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from kube.client.kubernetes_client import api_client, check_access
-from kube.client.kubernetes_source import KubernetesSource, Timing
+from kube.client.kubernetes_contract import Timing
+from kube.client.kubernetes_source import KubernetesSource
 from kube.client.kubernetes_steps import Backoff
 from kube.decoding.decoding import SCORED_KINDS, ApiObject, Kind
 from kube.objects.storage_objects import ClaimInfo, VolumeInfo

@@ -10,8 +10,6 @@ from dataclasses import dataclass, field
 
 from tests.dashboards.promtool_tests import Series, series
 
-__all__ = ["SCENES", "Scene"]
-
 WARNING, CRITICAL = "warning", "critical"
 HOUR, DAY = 3600, 86400
 

@@ -12,8 +12,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-__all__ = ["Asked", "annotation_queries", "filled_in", "panel_queries", "variable_queries"]
-
 _SCRAPE_SECONDS: Final = 15
 """Grafana's default for a data source that does not say how often it is scraped."""
 

@@ -14,8 +14,6 @@ from typing import Any
 
 from tests.servers.prometheus import promtool
 
-__all__ = ["Series", "run_rule_tests", "series"]
-
 
 @dataclass(frozen=True, slots=True)
 class Series:

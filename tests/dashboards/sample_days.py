@@ -24,8 +24,6 @@ from forecast.history import Placements
 from forecast.resources import CPU, MEMORY, RESOURCES
 from tests.processes.scorer_process import ROOT
 
-__all__ = ["SLOT_SECONDS", "SampleDays", "sample_days"]
-
 SLOT_SECONDS: Final = 1800
 _SAMPLE: Final = ROOT / "data" / "sample"
 _FIRST: Final = datetime(2026, 1, 11, 23, tzinfo=UTC)  # midnight where the sample is

@@ -17,8 +17,6 @@ from forecast.resources import RESOURCES
 from tests.dashboards.sample_days import SLOT_SECONDS, SampleDays
 from tests.servers.openmetrics import MetricSeries
 
-__all__ = ["history_series", "still_true"]
-
 _STEP: Final = 300
 _SHOWN: Final = timedelta(days=6)
 _A_DAY: Final = timedelta(hours=25)

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-__all__ = ["rules_that_are_not_well"]
-
 
 def rules_that_are_not_well(groups: Iterable[Mapping[str, Any]]) -> list[str]:
     """Alerts that are pending or firing, and rules whose evaluation failed. groups: of /api/v1/rules."""

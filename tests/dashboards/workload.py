@@ -23,8 +23,6 @@ from tests.schedule.own_nodes import group, groups, member, our_node, our_pod
 from tests.servers.cluster_objects import ClusterWriter, Manifest, node, owned_by, pod, replica_set, running
 from tests.servers.control_plane.control_plane import ControlPlane
 
-__all__ = ["SCHEDULE", "Workload", "fill", "sample_objects"]
-
 LAB: Final = "lab"
 PROVIDER: Final = "alpha"
 _OURS: Final = "forecast-scheduler.io/"

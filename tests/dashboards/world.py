@@ -45,8 +45,6 @@ from tests.servers.control_plane.kube_scheduler import KubeScheduler, extender
 from tests.servers.openmetrics import write_blocks
 from tests.servers.prometheus import PrometheusServer, free_port
 
-__all__ = ["World", "rule_files"]
-
 _LONG: Final = 180.0
 _SCRAPE_SECONDS: Final = 2
 _QUICK: Final = {"usage_every": "2s", "model_every": "1s", "overview_every": "5s"}

@@ -27,8 +27,6 @@ from tests.servers.cluster_objects import ClusterWriter, Manifest, node, pod, re
 from tests.servers.control_plane.binaries import kubernetes_version
 from tests.servers.kustomize import DEPLOY
 
-__all__ = ["PARTS", "SERVES_NATIVE_GROUPS", "Part", "clear"]
-
 _LITTLE: Final = 5.0
 """Seconds until what one step of the work needs of an earlier one is there, where the rights for it are."""
 

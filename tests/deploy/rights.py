@@ -13,8 +13,6 @@ from tests.servers.applying import Applier
 from tests.servers.audit import Audit, Right
 from tests.servers.control_plane.control_plane import ControlPlane
 
-__all__ = ["DELEGATED", "NAMESPACE", "Installed", "account_of", "granted"]
-
 Manifest = dict[str, Any]
 
 NAMESPACE: Final = "forecast-scheduler"

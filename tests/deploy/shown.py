@@ -11,8 +11,6 @@ import yaml
 from tests.docs.pages import ROOT, blocks, commands, text_of
 from tests.servers.kustomize import built_from
 
-__all__ = ["Fields", "block_about", "built_as_shown", "file_shown", "secrets_made_by_hand"]
-
 Fields = dict[str, Any]
 
 

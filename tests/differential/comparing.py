@@ -15,8 +15,6 @@ from kube.objects.objects import PodInfo
 from tests.differential.our_filters import OurVerdict, Tables, decoded
 from tests.differential.real_scheduler import Observed, RealVerdict
 
-__all__ = ["Compared", "compare"]
-
 
 @dataclass(frozen=True, slots=True)
 class Compared:

@@ -7,8 +7,6 @@ from collections import defaultdict
 from collections.abc import Mapping
 from typing import Final
 
-__all__ = ["logged_scores"]
-
 Scores = Mapping[str, Mapping[str, Mapping[str, int]]]
 
 _SCORED: Final = re.compile(

@@ -20,8 +20,6 @@ from scorer.live_tables import LiveTables
 from tests.servers.cluster_objects import Manifest
 from tests.servers.control_plane.binaries import kubernetes_version
 
-__all__ = ["KINDS", "VERSION", "OurVerdict", "Tables", "decoded"]
-
 VERSION = next(one for one in COMPARED if str(one) == kubernetes_version())
 """Of the programs that these tests run."""
 

@@ -12,8 +12,6 @@ from typing import Any, Final
 
 from tests.servers.cluster_objects import Manifest, node, pod, running
 
-__all__ = ["CLASSES", "Case", "random_case"]
-
 _PRIORITIES: Final = {"low": -10, "middle": 0, "high": 1000, "preempting": 5000}
 
 CLASSES: Final[tuple[Manifest, ...]] = tuple(

@@ -21,8 +21,6 @@ from tests.scheduler.profiles.gpu.dra.manifests import (
 )
 from tests.servers.cluster_objects import Manifest, node
 
-__all__ = ["EXTENDED", "DeviceCluster", "random_devices"]
-
 EXTENDED: Final = "example.com/gpu"
 _LARGE: Final = f'device.capacity["{DRIVER}"].memory.compareTo(quantity("60Gi")) >= 0'
 _MODEL: Final = f'device.attributes["{DRIVER}"].model == "{{}}"'

@@ -23,8 +23,6 @@ from tests.servers.control_plane.control_plane import ControlPlane
 from tests.servers.control_plane.kube_scheduler import KubeScheduler
 from tests.servers.probe_extender import PROBE_ERROR, ProbeExtender
 
-__all__ = ["Observed", "Placed", "RealScheduler", "RealVerdict"]
-
 _SECONDS = 60.0
 
 _WRITTEN = (

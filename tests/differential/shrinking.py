@@ -14,8 +14,6 @@ from typing import Any
 from tests.placement.random_cluster import RandomCluster
 from tests.servers.cluster_objects import Manifest
 
-__all__ = ["describe", "shrunk"]
-
 Differs = Callable[[RandomCluster], bool]
 
 

@@ -38,8 +38,6 @@ from tests.forecast_scheduler.decision_of_cycle import decision_of_cycle
 from tests.scorer.service.app_client import AppClient
 from trainer.history.files import HistoryFiles
 
-__all__ = ["ENTRY_POINTS", "Answer", "Ask"]
-
 
 @dataclass(frozen=True)
 class Answer:

@@ -20,8 +20,6 @@ import pandas as pd
 
 from forecast_scheduler.cli import run
 
-__all__ = ["MOMENT", "NightCluster", "Question", "night_cluster"]
-
 MOMENT: Final = datetime(2026, 10, 19, 4, 0, tzinfo=UTC)
 """A Monday. The history ends at the midnight before it."""
 

@@ -7,8 +7,6 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
 from typing import Self
 
-__all__ = ["Answering"]
-
 
 class Answering:
     """Context manager. connections, requests: so far; status, body and location may be changed any time."""

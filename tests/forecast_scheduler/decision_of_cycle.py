@@ -20,8 +20,6 @@ from scheduler.dry_run import DryRun
 from scheduler.queue.queued import Popped, QueuedPod
 from scorer.scorer import Scorer
 
-__all__ = ["decision_of_cycle"]
-
 
 def decision_of_cycle(
     cluster: Path, models: Path, moment: datetime | None, settings: Settings, name: str

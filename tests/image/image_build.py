@@ -13,8 +13,6 @@ import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
-__all__ = ["ImageBuild", "missing_tools"]
-
 ROOT = Path(__file__).parents[2]
 _BASE = Path.home() / ".cache" / "forecast-scheduler" / "python-base-bookworm.tar"
 _TOOLS = ("buildah", "debootstrap", "apt-get", "unshare", "setpriv")

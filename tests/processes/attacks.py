@@ -19,8 +19,6 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final
 
-__all__ = ["ATTACKS", "Target", "attack"]
-
 _ERRORS: Final = (OSError, ssl.SSLError, asyncio.IncompleteReadError, TimeoutError)
 _PIPELINED: Final = 40
 

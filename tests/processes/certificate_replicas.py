@@ -27,8 +27,6 @@ from serving.options import ServerOptions
 from tests.processes.webhook_process import Api
 from tests.serving.served import served
 
-__all__ = ["CONFIGURATIONS", "DAY_SECONDS", "NAMESPACE", "OPTIONS", "Clock", "Replica", "configure", "replicas"]
-
 NAMESPACE = "forecast-scheduler"
 CONFIGURATIONS = "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations"
 OPTIONS = CertificateOptions(

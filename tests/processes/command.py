@@ -7,8 +7,6 @@ import sys
 
 from tests.processes.scorer_process import ROOT
 
-__all__ = ["command"]
-
 
 def command(*arguments: object, seconds: float = 120) -> subprocess.CompletedProcess[str]:
     """Its exit status and what it said. Raises subprocess.TimeoutExpired."""

@@ -16,8 +16,6 @@ import yaml
 
 from tests.processes.scorer_process import ROOT, ScorerProcess
 
-__all__ = ["MIB", "Watch", "flood", "memory_limit", "rss"]
-
 MIB = 2**20
 _PART = 256 * 1024
 

@@ -14,8 +14,6 @@ from tests.processes.scorer_process import ScorerProcess, eventually
 from tests.servers.cluster_objects import ClusterWriter, Manifest
 from tests.servers.control_plane.control_plane import ControlPlane
 
-__all__ = ["Placing", "counter", "decisions", "events"]
-
 
 class Placing:
     """Context manager; whatever was made is deleted in the end."""

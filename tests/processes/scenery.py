@@ -15,8 +15,6 @@ from forecast.registry import Registry
 from forecast.resources import RESOURCES
 from tests.servers.cluster_objects import ClusterWriter, Manifest, node, pod, replica_set, running
 
-__all__ = ["N_NODES", "N_PODS", "USED_SHARE", "Scenery", "publish", "scenery", "usage_rules"]
-
 N_NODES, N_PODS, N_SERVICES = 30, 200, 20
 USED_SHARE = 0.25
 """Of each node's capacity: what is measured."""

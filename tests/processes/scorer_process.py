@@ -17,8 +17,6 @@ from typing import Any, Self
 import httpx
 import yaml
 
-__all__ = ["ROOT", "Asker", "ScorerProcess", "eventually", "settings_of"]
-
 ROOT = Path(__file__).parents[2]
 ANSWER_SECONDS = 3.0
 _START_SECONDS = 180  # of a machine that has much else to do

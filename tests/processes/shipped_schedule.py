@@ -7,8 +7,6 @@ from typing import Any
 
 import yaml
 
-__all__ = ["documents", "shipped"]
-
 _DEPLOY = Path(__file__).parents[2] / "deploy"
 _PLURALS = {"PriorityClass": "priorityclasses", "ValidatingAdmissionPolicy": "validatingadmissionpolicies"}
 _NAMESPACED = (

@@ -17,11 +17,6 @@ from tests.processes.scorer_process import ROOT, ScorerProcess, eventually
 from tests.servers.control_plane.control_plane import ControlPlane
 from tests.serving.authority import Authority
 
-__all__ = [
-    "WEBHOOK_NAME", "Api", "Refused", "WebhookProcess", "binding", "condition", "configuration", "manifests", "metric",
-    "node_config", "plain_pod", "pools_of",
-]  # fmt: skip
-
 WEBHOOK_NAME = "templates.forecast-scheduler.io"
 API_VERSION = "forecast-scheduler.io/v1alpha1"
 

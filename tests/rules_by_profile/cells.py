@@ -14,8 +14,6 @@ from typing import Any, Final
 
 import pytest
 
-__all__ = ["ELSEWHERE", "TESTED", "cells"]
-
 TESTED: Final[dict[tuple[str, str], str]] = {}
 """Name of the test by (rule, column)."""
 

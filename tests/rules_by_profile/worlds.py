@@ -26,8 +26,6 @@ from placement.index.index import INDEXED_KINDS, PlacementIndex
 from tests.forecast_scheduler.made_cluster import cluster_file, made_node, made_pod
 from tests.scorer.service.app_client import AppClient
 
-__all__ = ["EXTENDER", "OUR_PROFILES", "PLACES", "Placed", "World", "card_node", "pod"]
-
 OUR_PROFILES: Final = ("online", "gpu", "job")
 EXTENDER: Final = "extender"
 PLACES: Final = (*OUR_PROFILES, EXTENDER)

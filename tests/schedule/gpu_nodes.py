@@ -9,8 +9,6 @@ from typing import Any, Final
 from tests.schedule.own_nodes import DOMAIN, OURS
 from tests.servers.cluster_objects import Manifest, node, pod
 
-__all__ = ["GPU", "GPUS", "INDEX", "devices_said", "gpu_node", "gpu_pod", "overlapping"]
-
 GPUS: Final = "gpu-scheduler"
 """The profile's scheduler name."""
 

@@ -19,23 +19,6 @@ from tests.servers.kubelets import FAILS, RUN_SECONDS
 from tests.servers.provider_process import virtual_node
 from tests.servers.watching import PODS, Address, Watching
 
-__all__ = [
-    "JOBS",
-    "JobsWorld",
-    "PodHistory",
-    "Story",
-    "a_job",
-    "assert_sound",
-    "job_owner",
-    "job_pod",
-    "jobs_process",
-    "our_virtual_node",
-    "provider",
-    "queue",
-    "share_of",
-    "waits_with_reason",
-]
-
 JOBS: Final = "job-scheduler"
 _PREFIX: Final = "forecast-scheduler.io/"
 

@@ -15,26 +15,6 @@ from tests.processes.webhook_process import Api, Refused
 from tests.servers.cluster_objects import ClusterWriter, Manifest, node, pod
 from tests.servers.control_plane.control_plane import ControlPlane
 
-__all__ = [
-    "DOMAIN",
-    "LONG",
-    "OURS",
-    "QUICK_LEASE",
-    "assert_settled",
-    "bound",
-    "condition",
-    "end_terminating",
-    "group",
-    "groups",
-    "member",
-    "nodes_of",
-    "our_node",
-    "our_pod",
-    "overcommitted",
-    "reported",
-    "settings_of_schedule",
-]
-
 OURS: Final = "forecast-scheduler"
 DOMAIN: Final = "forecast-scheduler.io/domain"
 LONG: Final = 120.0

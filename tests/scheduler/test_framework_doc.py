@@ -27,7 +27,7 @@ def _plugin() -> Any:
     names: dict[str, Any] = {
         "np": np, "Sequence": Sequence, "ClusterView": ClusterView, "Rejection": Rejection, "PodInfo": PodInfo,
     }  # fmt: skip
-    names |= {name: getattr(module, name) for module in (cluster_events, plugins) for name in module.__all__}
+    names |= vars(cluster_events) | vars(plugins)
     exec(code, names)
     return names["OneNode"]
 

@@ -13,8 +13,6 @@ import urllib3
 
 from tests.processes.scorer_process import eventually
 
-__all__ = ["Applier", "NotApplied"]
-
 Manifest = Mapping[str, Any]
 
 

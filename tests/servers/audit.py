@@ -10,8 +10,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
 
-__all__ = ["Audit", "Right"]
-
 Right: TypeAlias = tuple[str, str, str]
 """verb, group, resource or resource/subresource"""
 

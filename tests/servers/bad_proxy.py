@@ -13,8 +13,6 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-__all__ = ["BadProxy", "Behaviour", "Lie", "first", "self_signed"]
-
 Behaviour = Callable[[int, str], str]
 """(number of the request from 0, its path with query) -> pass, drop, text, half, slow, drip, an HTTP status as text, or
 the name of a lie."""

@@ -12,8 +12,6 @@ from urllib.parse import urlencode
 
 import urllib3
 
-__all__ = ["ClusterWriter", "Manifest", "job", "node", "owned_by", "pod", "replica_set", "running"]
-
 Manifest = dict[str, Any]
 T = TypeVar("T")
 R = TypeVar("R")

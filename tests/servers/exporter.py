@@ -9,8 +9,6 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
 from typing import Self
 
-__all__ = ["Exporter"]
-
 
 class Exporter:
     """Context manager. address: host:port of a server on loopback whose every page is what `page` says."""

@@ -20,8 +20,6 @@ from typing import Any, Final, Self
 from tests.servers.cluster_objects import ClusterWriter, Manifest, owned_by
 from tests.servers.watching import PODS, Address, Watching
 
-__all__ = ["JobController", "has_failed", "is_active", "wanted"]
-
 _JOBS: Final = "/apis/batch/v1/jobs"
 _INDEX: Final = "batch.kubernetes.io/job-completion-index"
 _BACKOFF_LIMIT: Final = 6

@@ -16,8 +16,6 @@ from datetime import UTC, datetime
 from enum import Enum
 from typing import Any, Final
 
-__all__ = ["FAILS", "RUN_SECONDS", "Act", "Conduct", "Kubelets"]
-
 RUN_SECONDS: Final = "test/run-seconds"
 """Annotation: how long the pod's container runs."""
 

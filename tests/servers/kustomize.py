@@ -11,8 +11,6 @@ import yaml
 
 from tests.servers.kubectl.binary import kubectl
 
-__all__ = ["DEPLOY", "built", "built_from"]
-
 DEPLOY: Final = Path(__file__).parents[2] / "deploy"
 
 

@@ -10,8 +10,6 @@ from typing import Any, Final
 
 from tests.servers.bad_proxy import Lie
 
-__all__ = ["LIES", "distorted"]
-
 
 def _every_sample(change: Callable[[list[Any]], Any]) -> Lie:
     def lie(body: bytes) -> bytes:

@@ -21,8 +21,6 @@ from typing import Any, Final, Self
 from urllib.parse import parse_qs, unquote, urlsplit
 from xml.sax.saxutils import escape
 
-__all__ = ["Fault", "ObjectStoreServer", "Request"]
-
 _BUCKET: Final = "bucket"
 _CONTROL: Final = "/-/ready"
 

@@ -13,8 +13,6 @@ import numpy as np
 from forecast.arrays import Floats, Ints
 from tests.servers.prometheus import promtool
 
-__all__ = ["MetricSeries", "write_blocks"]
-
 # promtool scans a file once per block it makes, so every file holds one block: blocks of 18 hours (2 h x 3 x 3, the
 # largest range it knows below a day), aligned to multiples of it.
 _BLOCK_SECONDS = 18 * 3600

@@ -9,8 +9,6 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Final
 
-__all__ = ["DAY", "HOUR", "OwnClock"]
-
 HOUR: Final = 3600
 DAY: Final = 24 * HOUR
 _READ_EVERY: Final = 1  # seconds; libfaketime knows no parts of one

@@ -15,8 +15,6 @@ from typing import Any, Final, Self
 
 from tests.servers.control_plane.kube_scheduler import extender
 
-__all__ = ["PROBE_ERROR", "ProbeExtender"]
-
 PROBE_ERROR: Final = "shown to the probe extender"
 
 

@@ -12,8 +12,6 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Final
 
-__all__ = ["built_once", "cache_directory", "run_go", "unpacked_once"]
-
 _BUILD_SECONDS: Final = 3_600
 
 

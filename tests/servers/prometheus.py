@@ -18,8 +18,6 @@ from typing import Any, Self
 
 from tests.servers.program_cache import unpacked_once
 
-__all__ = ["PrometheusServer", "free_port", "promtool"]
-
 _INSTALL = Path(__file__).with_name("install_prometheus.sh")
 
 

@@ -28,8 +28,6 @@ from tests.servers.cluster_objects import ClusterWriter, Manifest, node
 from tests.servers.kubelets import Act, Conduct, Kubelets
 from tests.servers.watching import PODS, Address, Watching
 
-__all__ = ["PROVIDER_TAINT", "ProviderProcess", "lost", "virtual_node"]
-
 PROVIDER_TAINT: Final = "virtual-kubelet.io/provider"
 _ROOT: Final = Path(__file__).parents[2]
 _IN_FLIGHT: Final = 8

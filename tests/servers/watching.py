@@ -14,8 +14,6 @@ from urllib.parse import urlencode
 
 import urllib3
 
-__all__ = ["PODS", "Address", "Watching"]
-
 PODS: Final = "/api/v1/pods"
 
 

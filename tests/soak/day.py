@@ -36,8 +36,6 @@ from tests.servers.provider_process import lost
 from tests.soak.settled import assert_day_is_settled
 from tests.soak.world import SPARES, World
 
-__all__ = ["DAY", "play_day"]
-
 Event = tuple[float, Callable[[World], None]]
 _DAY_SECONDS: Final = 86_400
 _GANG_MEMBERS: Final = 4

@@ -19,8 +19,6 @@ from tests.servers.cluster_objects import ClusterWriter, Manifest, pod, replica_
 from tests.servers.job_controller import is_active
 from tests.servers.watching import PODS, Address, Watching
 
-__all__ = ["Deployments", "Service", "plan", "template_hash"]
-
 _HASH_LETTERS: Final = "bcdfghjklmnpqrstvwxz2456789"
 _KEPT_SETS: Final = 2
 

@@ -11,8 +11,6 @@ from typing import Final
 
 import numpy as np
 
-__all__ = ["Growth", "Histogram", "growth", "histogram", "thirds"]
-
 _DAYS_A_WEEK: Final = 7
 _BUCKET = re.compile(r"^(\w+)_bucket\{(.*)\} (\S+)$")
 _LABEL = re.compile(r'(\w+)="([^"]*)"')

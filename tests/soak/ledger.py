@@ -10,8 +10,6 @@ from tests.soak.figures import Histogram, histogram
 if TYPE_CHECKING:
     from tests.soak.world import World
 
-__all__ = ["Ledger"]
-
 _STAGE: Final = "forecast_scheduling_duration_seconds"
 _TOOK: Final[Mapping[str, tuple[str, Mapping[str, str]]]] = {
     "scorer": (_STAGE, {"stage": "score"}),

@@ -15,8 +15,6 @@ from tests.soak.watchman import what_is_wrong
 if TYPE_CHECKING:
     from tests.soak.world import World
 
-__all__ = ["assert_day_is_settled", "unexpected_complaints"]
-
 _ENDED: Final = ("Succeeded", "Failed")
 _AT_REST: Final = ("forecast_assumed_pods", "forecast_bindings_in_flight")
 _EXPECTED: Final = re.compile(

@@ -7,8 +7,6 @@ from typing import Final
 
 from forecast.resources import RESOURCES
 
-__all__ = ["usage_text"]
-
 _OF_A_CORE: Final = {"cpu": 1.0, "memory": 2e9, "disk": 2e6, "network": 1e7, "log": 2e4}
 """Base units that a pod uses of each resource beside a core."""
 _BASE_CORES: Final = 0.4

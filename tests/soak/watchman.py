@@ -20,8 +20,6 @@ from tests.servers.cluster_objects import ClusterWriter, Manifest
 if TYPE_CHECKING:
     from tests.soak.world import World
 
-__all__ = ["Watchman", "what_is_wrong"]
-
 _OF_OTHERS: Final = "default-scheduler"
 _MEMORY_EVERY, _CLUSTER_EVERY = 1.0, 2.0
 

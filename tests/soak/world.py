@@ -39,8 +39,6 @@ from tests.soak.usage import usage_text
 from tests.soak.watchman import Watchman
 from tests.trainer.prometheus.cluster import Truth, build_truth
 
-__all__ = ["GPU_NODES", "OUR_NODES", "PATIENCE", "SPARES", "World"]
-
 PATIENCE: Final = 60.0
 """Seconds for which those who play other parts wait for an API server that is being restarted."""
 

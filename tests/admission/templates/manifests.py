@@ -13,19 +13,6 @@ from admission.templates.decoding import object_from_manifest
 from admission.templates.objects import NodeSchedulerConfig, PodSchedulerConfig, SchedulerConfigBinding
 from admission.templates.template_set import TemplateSet
 
-__all__ = [
-    "DEFINITIONS",
-    "EXAMPLES",
-    "INVALID",
-    "VALID",
-    "Manifest",
-    "binding",
-    "example_manifests",
-    "node_config",
-    "pod_config",
-    "template_set",
-]
-
 Manifest = dict[str, Any]
 
 CRDS: Final = Path(__file__).parents[3] / "deploy" / "crds"

@@ -9,8 +9,6 @@ from typing import Any, Final
 from admission.templates.pod_arguments import ARGUMENTS_ANNOTATION
 from tests.admission.templates.manifests import Manifest, binding, node_config, pod_config
 
-__all__ = ["random_binding", "random_manifests", "random_pod"]
-
 _KEYS: Final = ("pool", "zone", "cores", "example.com/gpu")
 _VALUES: Final = ("a", "b", "c", "3", "7")
 _APPS: Final = ("cart", "web")

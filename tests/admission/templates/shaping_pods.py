@@ -6,30 +6,10 @@ import copy
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from admission.templates.shaping import Shaped, SkipReason, shape
+from admission.templates.shaping import Shaped, shape
+from admission.templates.skipping import SkipReason
 from admission.templates.template_set import TemplateSet
 from tests.admission.templates.manifests import Manifest, node_config
-
-__all__ = [
-    "ALL_IN",
-    "ALL_OUT",
-    "MERGE",
-    "POOL",
-    "PREFERRED",
-    "REQUIRED",
-    "A",
-    "B",
-    "C",
-    "G",
-    "applied_to_pod",
-    "demanded",
-    "on",
-    "pod",
-    "reasons",
-    "shaped",
-    "term",
-    "wanting",
-]
 
 
 def ALL_IN(binding: str) -> float:  # noqa: N802

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from admission.templates.record import CONTROL_ANNOTATION, TEMPLATES_ANNOTATION, Applied
-from admission.templates.shaping import SkipReason
+from admission.templates.skipping import SkipReason
 from scorer.opt_out import OPT_OUT_ANNOTATION
 from tests.admission.templates.manifests import binding, node_config, pod_config, template_set
 from tests.admission.templates.shaping_pods import (

@@ -8,7 +8,7 @@ import pytest
 from admission.templates import conflicts, deciding, merging
 from admission.templates.deciding import MOST_BINDINGS, MOST_CANDIDATES, MOST_COMPARED
 from admission.templates.record import MOST_OF_POD, TEMPLATES_ANNOTATION, Applied, record_text
-from admission.templates.shaping import SkipReason
+from admission.templates.skipping import SkipReason
 from tests.admission.templates.manifests import Manifest, binding, node_config, template_set
 from tests.admission.templates.shaping_pods import (
     ALL_IN,

@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 from admission.templates.affinity import MOST_AFFINITY_BYTES
 from admission.templates.merging import MOST_TERMS
 from admission.templates.record import applied_to, control_of
-from admission.templates.shaping import Shaped, SkipReason
+from admission.templates.shaping import Shaped
+from admission.templates.skipping import SkipReason
 from admission.templates.template_set import TemplateSet
 from kube.decoding.decoding import decode_pod
 from kube.objects.constraints import NodeSelectorTerm, Operator, Requirement

@@ -9,8 +9,6 @@ from admission.templates.decoding import BINDINGS, NODE_CONFIGS
 from admission.templates.objects import NodeSchedulerConfig, SchedulerConfigBinding
 from kube.decoding.stored import Stored, stored
 
-__all__ = ["a_binding", "a_template"]
-
 _TEMPLATES, _BINDINGS = stored(NODE_CONFIGS), stored(BINDINGS)
 
 

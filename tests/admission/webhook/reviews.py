@@ -7,8 +7,6 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-__all__ = ["patched", "review_of", "unescaped"]
-
 
 def review_of(pod: Any, *, uid: str = "u-1", namespace: str = "shop", **request: Any) -> bytes:
     """The question about a new pod; `request` replaces parts of it."""

@@ -8,8 +8,6 @@ from typing import Any
 from admission.webhook.admission import Answer, Outcome
 from admission.webhook.protocol import allowed, decode_review
 
-__all__ = ["SimpleStore", "simple_review"]
-
 
 class SimpleStore:
     """Implements InEffect. bindings: their names."""

@@ -10,8 +10,6 @@ from extender.decisions.decision import Binding, Decision, decision_of
 from forecast.service_key import NO_OWNER
 from kube.objects.objects import Phase, PodInfo, QosClass
 
-__all__ = ["advice", "binding", "decision", "pod"]
-
 AT = 1_790_000_000.0
 
 

@@ -6,8 +6,6 @@ from typing import Any
 
 from tests.scorer.service.app_client import AppClient
 
-__all__ = ["BINDING", "POD", "count_of", "nodes_question", "victims_question"]
-
 POD = {
     "metadata": {"namespace": "shop", "name": "cart-1", "uid": "uid-1"},
     "spec": {"containers": [{"name": "main", "resources": {"requests": {"cpu": "100m"}}}]},

@@ -13,8 +13,6 @@ from kube.objects.objects import PodInfo
 from scorer.answers import Status
 from scorer.degradation import Level
 
-__all__ = ["SimpleBinder", "SimpleExtender"]
-
 
 class SimpleExtender:
     """Implements ExtenderApi. `fail` is called at the start of every question, to raise or to wait.

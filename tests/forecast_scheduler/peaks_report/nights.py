@@ -15,8 +15,6 @@ from forecast.registry import Registry
 from tests.synthetic import synthetic_history
 from trainer.issued import store_issued
 
-__all__ = ["MADE", "N_DAYS", "history", "model_at", "registry_of", "rehearsal"]
-
 N_DAYS = 18
 MADE = datetime(2027, 6, 1, 9, 30, tzinfo=UTC)
 """Long after the days of the history."""

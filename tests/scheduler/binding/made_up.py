@@ -18,8 +18,6 @@ from scheduler.binding.outcome import Outcome, Reserved
 from scheduler.binding.session import ApiSession
 from tests.servers.cluster_objects import Manifest
 
-__all__ = ["Done", "Scripted", "eventually", "pod_info", "pod_of", "reserved", "scripted_server", "session_to"]
-
 NOBODY = "http://127.0.0.1:9"
 
 

@@ -38,8 +38,6 @@ from scorer.options import ScorerOptions
 from scorer.policy import scoring_policy
 from scorer.scorer import Scorer
 
-__all__ = ["NOW", "VariedCluster", "varied_cluster"]
-
 NOW = datetime(2026, 3, 4, 4, 10, tzinfo=UTC).timestamp()
 
 FILTERS = (Domain(""), *standard_filters())

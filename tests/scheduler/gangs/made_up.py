@@ -17,8 +17,6 @@ from scorer.assuming import AssumingCluster
 from scorer.options import ScorerOptions
 from tests.extender.decisions.made_up import pod as some_pod
 
-__all__ = ["NOW", "TRAIN", "Scene", "group", "member"]
-
 NOW = 1_795_284_000.0
 TRAIN = "ml/train"
 

@@ -54,8 +54,6 @@ from scorer.policy import scoring_policy
 from scorer.scorer import Scorer
 from tests.scheduler.preemption.made_up import NOW, pod
 
-__all__ = ["DelayedCluster", "ours"]
-
 _SCHEDULER = "forecast-scheduler"
 _NOT_FOUND = 404
 _AT_MOST_STEPS = 20_000

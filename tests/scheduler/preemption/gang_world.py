@@ -37,8 +37,6 @@ from scorer.policy import scoring_policy
 from scorer.scorer import Scorer
 from tests.scheduler.preemption.made_up import NOW, pod
 
-__all__ = ["SCHEDULER", "GangWorld", "gang", "least_cost", "of_gang"]
-
 SCHEDULER = "forecast-scheduler"
 
 

@@ -12,8 +12,6 @@ from placement.importance import Cost, Standing, importance, priority_of
 from scheduler.preemption.budgets import DisruptionBudget
 from tests.placement.views import view_of
 
-__all__ = ["Candidate", "candidates", "passing"]
-
 
 @dataclass(frozen=True)
 class Candidate:

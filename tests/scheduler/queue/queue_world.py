@@ -17,8 +17,6 @@ from scheduler.queue.sorting import PrioritySort
 from scheduler.queue.unit import UnitOf
 from tests.placement.small_cluster import node_of, pod_of
 
-__all__ = ["BEGIN", "FIT", "SPREAD", "STRANGE", "World", "a_pod", "node_added"]
-
 BEGIN = 1_000.0
 FIT, SPREAD, STRANGE = "NodeResourcesFit", "PodTopologySpread", "Strange"
 """Woken by nodes of the pod's zone; by pods that came or left; without hints."""

@@ -13,8 +13,6 @@ from placement.cluster_events import ClusterEvent, EventKind
 from placement.plugins import FlowHead, Pick, Turn
 from scheduler.queue.options import QueueOptions
 
-__all__ = ["SlowPod", "SlowQueue", "TakesTurns"]
-
 _WAITING = ("active", "backoff", "unschedulable")
 
 

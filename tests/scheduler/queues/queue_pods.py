@@ -11,8 +11,6 @@ from kube.objects.objects import NodeInfo, PodInfo
 from placement.plugins import FlowHead, SortedUnit
 from tests.placement.small_cluster import node_of, pod_of
 
-__all__ = ["JOBS", "PROFILES", "a_head", "a_job_pod", "a_node", "is_job"]
-
 JOBS = "job-scheduler"
 PROFILES = {"forecast-scheduler": "online", "gpu-scheduler": "gpu", JOBS: "job"}
 

@@ -8,8 +8,6 @@ from typing import Any
 
 from scheduler.service.answers import QueuedPodState, QueueReport, SchedulingState
 
-__all__ = ["SimpleScheduling", "queued"]
-
 
 def queued(name: str, **changed: Any) -> QueuedPodState:
     """A pod that waits for CPU."""

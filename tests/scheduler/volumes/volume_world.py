@@ -18,8 +18,6 @@ from scheduler.volumes.volume_binding import VolumeBinding
 from tests.placement.storage_cluster import StorageCluster
 from tests.placement.storage_manifests import Manifest, claim, pod, storage_class, term, using, volume
 
-__all__ = ["ApiServer", "World", "local", "merged", "waiting"]
-
 HOST = "kubernetes.io/hostname"
 SELECTED = "volume.kubernetes.io/selected-node"
 

@@ -15,8 +15,6 @@ from typing import Final
 
 from tests.servers.program_cache import built_once, cache_directory, run_go
 
-__all__ = ["DEFAULT_VERSION", "VERSIONS", "binary", "kubernetes_version"]
-
 DEFAULT_VERSION: Final = "1.37"
 _MODULES: Final = Path(__file__).with_name("go")
 VERSIONS: Final = tuple(sorted(one.name for one in _MODULES.iterdir()))

@@ -25,8 +25,6 @@ from tests.servers.control_plane.binaries import binary
 from tests.servers.control_plane.process import ServerProcess
 from tests.servers.prometheus import free_port
 
-__all__ = ["ApiServer", "ControlPlane", "Etcd"]
-
 _START_SECONDS = 60
 
 

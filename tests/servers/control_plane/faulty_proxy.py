@@ -14,8 +14,6 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-__all__ = ["FaultyProxy"]
-
 Fault = str | int
 """A status of the answer; "late": by `late_seconds`; "lost": the server does it, and the answer is lost; "cut": it
 never gets there. '' = none."""

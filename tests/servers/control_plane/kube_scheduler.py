@@ -21,8 +21,6 @@ from tests.servers.control_plane.control_plane import ControlPlane
 from tests.servers.control_plane.process import ServerProcess
 from tests.servers.prometheus import free_port
 
-__all__ = ["KubeScheduler", "extender"]
-
 _START_SECONDS = 60
 
 

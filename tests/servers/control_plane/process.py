@@ -10,8 +10,6 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-__all__ = ["ServerProcess"]
-
 # The shell becomes the server. Beside it a `cat` holds the other end of our pipe: when we are gone, however that
 # happened, it reads the end of file and kills the server.
 _LEASH = 'exec 3<&0; { cat <&3 >/dev/null; kill -KILL $$; } 2>/dev/null & exec "$@" </dev/null 3<&-'

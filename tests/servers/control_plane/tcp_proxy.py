@@ -14,8 +14,6 @@ from queue import SimpleQueue
 from types import TracebackType
 from typing import Self, TypeAlias
 
-__all__ = ["TcpProxy"]
-
 # Closing with a linger time of 0 sends a reset instead of an orderly end.
 _RESET = struct.pack("ii", 1, 0)
 

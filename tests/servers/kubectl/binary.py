@@ -8,8 +8,6 @@ from pathlib import Path
 
 from tests.servers.program_cache import built_once, cache_directory, run_go
 
-__all__ = ["kubectl"]
-
 _MODULE = Path(__file__).with_name("go")
 
 

@@ -21,8 +21,6 @@ from tests.servers.local_cluster.directory import own_directory
 from tests.servers.local_cluster.running import ADDED_PODS, LocalCluster, Ports
 from tests.servers.prometheus import promtool
 
-__all__ = ["main"]
-
 
 def main() -> int:
     """Exit status: 0 after Ctrl-C or SIGTERM, 2 where it cannot begin."""

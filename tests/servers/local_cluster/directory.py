@@ -8,8 +8,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-__all__ = ["own_directory"]
-
 _MARK = ".made-by-make-cluster"
 
 

@@ -17,8 +17,6 @@ from tests.servers.local_cluster.sample import HALF_HOUR, Course, NodeCourse, Po
 from tests.servers.openmetrics import MetricSeries
 from trainer.prometheus.recorded import NODE_USAGE, POD_INFO, POD_USAGE
 
-__all__ = ["page", "past"]
-
 _FACTS_EVERY = 12  # half hours
 
 

@@ -12,8 +12,6 @@ from scorer.predicted.capacity import CAPACITY_ANNOTATION
 from tests.servers.cluster_objects import Manifest, node, pod, replica_set, running
 from tests.servers.local_cluster.sample import NodeCourse, PodCourse
 
-__all__ = ["node_object", "one_more", "pod_object", "replica_set_objects"]
-
 
 def node_object(of: NodeCourse) -> Manifest:
     """Ready, with what it can do of the resources that Kubernetes does not count in an annotation."""

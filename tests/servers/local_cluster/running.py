@@ -36,8 +36,6 @@ from tests.servers.openmetrics import write_blocks
 from tests.servers.prometheus import PrometheusServer, free_port
 from tests.servers.provider_process import ProviderProcess
 
-__all__ = ["ADDED_PODS", "LocalCluster", "Ports"]
-
 ADDED_PODS: Final = {
     "first.yaml": ("first", "default-scheduler"),
     "second.yaml": ("second", "default-scheduler"),

@@ -20,8 +20,6 @@ from forecast.resources import RESOURCES
 from trainer.history.cleaning import Tally
 from trainer.history.layout import read_settings
 
-__all__ = ["HALF_HOUR", "SAMPLE", "Course", "NodeCourse", "PodCourse", "Sample", "read_sample"]
-
 SAMPLE = Path(__file__).parents[3] / "data" / "sample"
 HALF_HOUR = 1800
 _DAY = 86_400

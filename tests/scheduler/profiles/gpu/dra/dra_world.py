@@ -29,8 +29,6 @@ from tests.scheduler.profiles.gpu.dra.manifests import (
 )
 from tests.scheduler.volumes.volume_world import ApiServer
 
-__all__ = ["ClaimServer", "World"]
-
 
 @dataclass
 class ClaimServer(ApiServer):

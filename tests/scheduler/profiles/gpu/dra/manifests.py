@@ -9,22 +9,6 @@ from typing import Any
 from scheduler.profiles.gpu.dra.decoding import WATCHED_CLAIMS, WATCHED_CLASSES, WATCHED_SLICES, WATCHED_TAINT_RULES
 from scheduler.profiles.gpu.dra.objects import ClaimInfo, ClassInfo, SliceInfo, TaintRule
 
-__all__ = [
-    "DRIVER",
-    "Manifest",
-    "claim",
-    "claim_of",
-    "class_of",
-    "consumer",
-    "device",
-    "device_class",
-    "request",
-    "resource_slice",
-    "slice_of",
-    "taint_rule",
-    "taint_rule_of",
-]
-
 Manifest = dict[str, Any]
 
 DRIVER = "gpu.example.com"

@@ -11,10 +11,10 @@ import pytest
 from kube.client.api_answer import Answer, answered, unanswered
 from kube.tables.changes import PodChange
 from placement.cluster_events import ClusterEvent, EventKind
+from placement.filters.filter import Filter
 from placement.plugins import (
     AwaitedPreBind,
     EnqueueExtensions,
-    Filter,
     Hint,
     PostBind,
     PostFilter,

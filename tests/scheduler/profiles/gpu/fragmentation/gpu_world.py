@@ -14,8 +14,6 @@ from scheduler.profiles.gpu.fragmentation.pod_shapes import PodShapes
 from scorer.scorer import Scorer
 from tests.kube.api_objects import GIB, node, pod
 
-__all__ = ["GpuWorld", "card_node", "card_pod"]
-
 NOW = 1_700_000_000.0
 
 

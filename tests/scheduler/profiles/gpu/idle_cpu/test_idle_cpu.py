@@ -13,7 +13,8 @@ from forecast.service_key import Owner
 from kube.decoding.decoding import Kind
 from kube.objects.objects import PodInfo
 from placement.cluster_events import ClusterEvent, EventKind
-from placement.plugins import EnqueueExtensions, Filter, Hint
+from placement.filters.filter import Filter
+from placement.plugins import EnqueueExtensions, Hint
 from placement.pod_groups.labels import GROUP_LABEL
 from scheduler.cycle.dependence import is_asked_once
 from scheduler.profiles.gpu.idle_cpu.options import IdleCpuOptions, PlainPods

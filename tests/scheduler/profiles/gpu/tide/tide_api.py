@@ -11,8 +11,6 @@ from typing import Any
 from kube.client.api_answer import NO_ANSWER, Answer, answered
 from scheduler.profiles.gpu.tide.terms import TIDE
 
-__all__ = ["FakeApi", "workload"]
-
 Objects = dict[str, Any]
 
 _PLURALS = {"Deployment": "deployments", "StatefulSet": "statefulsets", "ReplicaSet": "replicasets", "Job": "jobs"}

@@ -34,8 +34,6 @@ from scorer.scorer import Scorer
 from tests.scorer.live_cluster import node, pod_of
 from tests.scorer.scorer_at import Clock
 
-__all__ = ["GPU", "World", "evening_model", "gpu_node", "inference", "moment", "trainer"]
-
 GPU = "nvidia.com/gpu"
 FIRST_DAY = date(2026, 5, 19)
 JUST_NOW = 4e9

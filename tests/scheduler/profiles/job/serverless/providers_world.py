@@ -22,8 +22,6 @@ from scorer.options import ScorerOptions
 from scorer.policy import scoring_policy
 from tests.placement.views import node_named
 
-__all__ = ["OURS", "World", "job_pod", "provider_node", "real_node"]
-
 OURS = "job-scheduler"
 GIB = 2.0**30
 

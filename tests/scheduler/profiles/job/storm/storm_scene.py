@@ -16,8 +16,6 @@ from scheduler.profiles.job.storm.watch import StormWatch
 from tests.scorer.live_cluster import pod_of
 from tests.scorer.scorer_at import LiveScorer
 
-__all__ = ["EVERYWHERE", "HOUR", "PODS", "Scene", "cron_job", "of_storm", "other"]
-
 HOUR = 17
 PODS = 60
 

@@ -16,8 +16,6 @@ from scorer.runs.said_run import EXPECTED_RUN_ANNOTATION, said_run
 from tests.scorer.live_cluster import pod_of
 from tests.scorer.scorer_at import LiveScorer
 
-__all__ = ["NotingQueue", "due_of", "job_pod", "run_seconds", "view_of_live"]
-
 PREFIX = "forecast-scheduler.io/"
 
 

@@ -16,8 +16,6 @@ from tests.scheduler.profiles.job.valley.waiting_pods import due_of, run_seconds
 from tests.scorer.live_cluster import pod_of
 from tests.scorer.scorer_at import LiveScorer
 
-__all__ = ["EVENING", "Waiting"]
-
 EVENING = [pod_of(n % 6, f"online-{n}", f"node-{n % 4}") for n in range(48)]
 
 
