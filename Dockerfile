@@ -3,7 +3,7 @@
 #   docker build --tag forecast-scheduler:0.1.0 .
 #
 # Runs as user 65532 with a read-only root file system; /tmp is the one place that must be writable (deploy/ mounts
-# memory there). docs/deployment.md has more.
+# memory there). docs/operate/deployment.md has more.
 
 # Any image with Python 3.11 or newer as `python3`, pip and venv; name your own mirror or a hardened base here.
 ARG PYTHON=python:3.11-slim-bookworm

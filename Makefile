@@ -10,7 +10,7 @@ NEW_ENOUGH := import sys; sys.exit(sys.version_info < (3, 11))
 PYTHON ?= $(shell for python in python3 python3.13 python3.12 python3.11; do \
 	$$python -c "$(NEW_ENOUGH)" 2>/dev/null && { echo $$python; break; }; done)
 SOURCES := $(wildcard forecast trainer kube serving scorer placement extender scheduler admission forecast_scheduler dashboards tests benchmarks)
-# `make bench TRACES=DIR`: the public traces that docs/benchmarks.md measures on; the sample alone without.
+# `make bench TRACES=DIR`: the public traces that docs/understand/benchmarks.md measures on; the sample alone without.
 TRACES ?=
 # `make demo DEMO="--serve-seconds 30"`: the scorer ends by itself, for scripts.
 DEMO ?=
@@ -70,10 +70,10 @@ test-long: $(VENV)/.installed-test  ## the long tests too: soak runs, thousands 
 dashboards: $(VENV)/.installed-test  ## write dashboards, rules and alerts anew from their code
 	$(BIN)/python -m dashboards
 
-settings: $(VENV)/.installed-test  ## write docs/settings.md anew from the settings classes
+settings: $(VENV)/.installed-test  ## write docs/use/settings.md anew from the settings classes
 	$(BIN)/python -m forecast_scheduler.settings_page
 
-bench: $(VENV)/.installed-bench  ## the figures in docs/benchmarks.md
+bench: $(VENV)/.installed-bench  ## the figures in docs/understand/benchmarks.md
 	$(BIN)/python -m benchmarks.backtest $(if $(TRACES),--traces $(TRACES))
 	$(BIN)/python -m benchmarks.replay --ladder $(if $(TRACES),--traces $(TRACES) --scenarios)
 	$(BIN)/python -m benchmarks.scale

@@ -2,8 +2,8 @@
 
     python -m benchmarks.replay                                   the bundled sample
     python -m benchmarks.replay --history DIR [DIR ...]           histories built before
-    python -m benchmarks.replay --traces DIR                      builds the clusters of docs/benchmarks.md first
-    python -m benchmarks.replay --scenario nightly-jobs           the sample with nights full of CronJobs
+    python -m benchmarks.replay --traces DIR                      builds the clusters of docs/understand/benchmarks.md
+    first python -m benchmarks.replay --scenario nightly-jobs           the sample with nights full of CronJobs
 
 All rules of a seed place the same pods in the same order, so differences are paired: the intervals come from drawing
 seeds and days anew (2,000 times), always the same for both rules.

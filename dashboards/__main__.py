@@ -24,7 +24,7 @@ def main() -> int:
         "--runbooks",
         default=RUNBOOKS,
         metavar="URL",
-        help="address of docs/alerts.md that alerts link to (%(default)s)",
+        help="address of docs/operate/alerts.md that alerts link to (%(default)s)",
     )
     arguments = parser.parse_args()
     texts = {**alerting_files(arguments.runbooks), **dashboard_files()}

@@ -1,4 +1,4 @@
-"""Scores from a scorer that runs elsewhere, over its HTTP API (docs/http-api.md)."""
+"""Scores from a scorer that runs elsewhere, over its HTTP API (docs/use/http-api.md)."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ The 4th highest half hour, since one broken counter must not set the capacity of
 an hour a night has to count. The maximum over nodes, since a rate that one node of a kind sustained is proof for all.
 
 An assumed capacity spreads load, and it does no more. It is no proof of a limit: it makes no node hot or full, refuses
-no pod and raises no alert (docs/scores.md).
+no pod and raises no alert (docs/understand/scores.md).
 """
 
 from __future__ import annotations
@@ -30,7 +30,8 @@ MARGIN: Final = 1.5
 """Factor on the sustained rate, 1. The busiest node of a kind then peaks at 67 % of the capacity, which leaves it a
 fifth of growth below the 80 % from which a known capacity makes a node hot. Every training learns the growth anew.
 Measured on the sample with its disk, network and log capacities taken away, hot node half hours by the real ones: none
-assumed 0.82 %, margin 1 0.05 %, 1.5 0.01 %, 2 0.06 %, 3 0.32 %, real capacities 0.02 % (docs/placement.md)."""
+assumed 0.82 %, margin 1 0.05 %, 1.5 0.01 %, 2 0.06 %, 3 0.32 %, real capacities 0.02 %
+(docs/understand/placement.md)."""
 
 LEAST_DAYS: Final = 7
 """Measured days that a node needs before its rates count: load differs by the day of the week."""

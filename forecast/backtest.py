@@ -68,7 +68,7 @@ class Backtest:
     peaks: PeakTable
 
     def to_json(self) -> dict[str, Any]:
-        """The layout other tools rely on (docs/backtest.md)."""
+        """The layout other tools rely on (docs/understand/backtest.md)."""
         return {
             "resources": {
                 resource: {

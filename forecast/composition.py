@@ -1,6 +1,6 @@
 """From services to nodes: the load of a node as the sum over the pods that sit on it.
 
-For the pods on a node, with c = number of pods of service s on it in slot t (docs/model.md, "Reading it"):
+For the pods on a node, with c = number of pods of service s on it in slot t (docs/understand/model.md, "Reading it"):
 
     mean(t)     = base(t) + sum_s c u_s(t)
     variance(t) = base_variance(t) + sum_s (c own_s(t)^2 + c^2 shared_s(t)^2) + (cluster_std * mean(t))^2

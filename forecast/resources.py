@@ -1,6 +1,6 @@
 """The five resources that hurt, in the one order every array uses on its n_resources axis.
 
-`column` is the usage column of the history layout (docs/history-layout.md); units are base units.
+`column` is the usage column of the history layout (docs/understand/history-layout.md); units are base units.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 A mean curve hides which services surprise together, and no list of standard deviations says it either. A raw week of
 all services at once keeps every correlation between them. Placing by a smooth mean left twice as many hot slots
 as placing by last week's raw series on servers with bursts; the weeks before, weighed in, made it worse as well. What
-helps is to look half an hour to both sides (`dilate`): see docs/placement.md for the figures.
+helps is to look half an hour to both sides (`dilate`): see docs/understand/placement.md for the figures.
 
 A raw week knows nothing of a trend or of what changed since. It is brought to the forecast's level where the forecast
 knows better: where the difference is clearly more than what the service's level moves by itself from week to week, or

@@ -1,7 +1,7 @@
 """What all groups of settings have in common, and the types of their fields.
 
 Each feature owns one group: a class whose fields carry default, range and documentation. The settings document is
-composed of these classes, docs/settings.md is generated from them, and code makes them with keyword arguments.
+composed of these classes, docs/use/settings.md is generated from them, and code makes them with keyword arguments.
 """
 
 from __future__ import annotations

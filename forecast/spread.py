@@ -3,7 +3,7 @@
 A residual of a service's mean curve, e = actual - forecast, has variance shared^2 + own^2 / n: what its n replicas
 do wrong together, and the scatter of single pods that their mean leaves. `own` is seen directly as the variance between
 pods. Across services, what the whole cluster does wrong together shows as error of the cluster's total beyond the sum
-of the parts (docs/model.md, "Reading it").
+of the parts (docs/understand/model.md, "Reading it").
 """
 
 from __future__ import annotations

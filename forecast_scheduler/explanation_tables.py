@@ -101,7 +101,7 @@ def remarks(explanation: Explanation) -> list[str]:
         lines.append("the model does not know this service: predicted from its requests")
     if explanation.assumed_capacities:
         names = ", ".join(explanation.assumed_capacities)
-        lines.append(f"capacity of {names} assumed: it counts in scores and is no limit (docs/model.md)")
+        lines.append(f"capacity of {names} assumed: it counts in scores and is no limit (docs/understand/model.md)")
     units = {resource.name: resource.unit for resource in RESOURCES}
     used = ", ".join(f"{name} {amount(value, units[name])}" for name, value in explanation.virtual_request.items())
     lines.append(f"virtual request ({explanation.virtual_request_source}): {used}")

@@ -12,7 +12,7 @@ from forecast_scheduler.policy_place import CONFIG_MAP, namespace_and_name
 
 
 class PolicySettings(SettingGroup):
-    """Policies by pod (docs/policies.md). Neither file nor config_map: the settings apply to all pods."""
+    """Policies by pod (docs/use/policies.md). Neither file nor config_map: the settings apply to all pods."""
 
     file: Path | None = None
     """YAML file, looked at twice a second; also that of a mounted ConfigMap; `--policies FILE`."""

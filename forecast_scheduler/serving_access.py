@@ -26,7 +26,7 @@ def check_exposed(settings: ServingOptions) -> None:
     raise InputError(
         f"{group}.host is {settings.host}, where others can reach it, and nothing says who may ask: set "
         f"{group}.kubernetes_auth: true, {group}.token_files (--token-file) or {group}.client_ca (--client-ca), "
-        f"or {group}.anonymous: true if anybody may (docs/security.md)"
+        f"or {group}.anonymous: true if anybody may (docs/operate/security.md)"
     )
 
 

@@ -44,7 +44,7 @@ _MOVED: Final = {
     "schedule.job.online_weight": "schedule.unqueued_weight",
 }
 """Keys that have another name since, and that. Those of schedule.job count for pods of every profile now; a queue with
-`profiles: [job]` takes those of jobs only (docs/queues.md)."""
+`profiles: [job]` takes those of jobs only (docs/use/queues.md)."""
 
 
 class ModelsSettings(SettingGroup):

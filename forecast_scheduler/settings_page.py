@@ -1,4 +1,4 @@
-"""Writes docs/settings.md: every setting with its default, what is allowed, and what its class says about it.
+"""Writes docs/use/settings.md: every setting with its default, what is allowed, and what its class says about it.
 
 python -m forecast_scheduler.settings_page
 """
@@ -19,7 +19,7 @@ from pydantic.fields import FieldInfo
 from forecast.setting_group import Duration
 from forecast_scheduler.settings import Settings
 
-PAGE: Final = Path(__file__).parents[1] / "docs" / "settings.md"
+PAGE: Final = Path(__file__).parents[1] / "docs" / "use" / "settings.md"
 
 _HEAD: Final = """# Settings
 
@@ -43,7 +43,7 @@ _BOUNDS: Final = {
 
 
 def settings_page() -> str:
-    """Return docs/settings.md as its text is by the classes now."""
+    """Return docs/use/settings.md as its text is by the classes now."""
     return "\n".join([_HEAD, *_section(Settings, "")])
 
 
@@ -155,7 +155,12 @@ def _choices(annotation: Any) -> Iterator[str]:
 def _cell(text: str) -> str:
     """One line, in which pages are links."""
     line = " ".join(text.split()).replace("|", "\\|")
-    return re.sub(r"\bdocs/([\w-]+\.md)", r"[\1](\1)", line)
+    return re.sub(r"\bdocs/([\w-]+)/([\w-]+\.md)", _link, line)
+
+
+def _link(page: re.Match[str]) -> str:
+    folder, name = page.groups()
+    return f"[{name}]({name})" if folder == PAGE.parent.name else f"[{name}](../{folder}/{name})"
 
 
 if __name__ == "__main__":

@@ -28,7 +28,8 @@ class TrainSettings(SettingGroup):
     """URL of a Pushgateway that gets the same figures; `--pushgateway`."""
 
     peaks_report: Path | None = None
-    """Page of predicted against actual peaks, written after each run (docs/report.md); see also scorer.report."""
+    """Page of predicted against actual peaks, written after each run (docs/operate/report.md).
+    See also scorer.report."""
 
     backend: str | None = None
     """Backend of joblib that runs per-series work: loky (processes here), threading, dask. None: this process;

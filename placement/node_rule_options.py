@@ -14,12 +14,12 @@ from placement.topology.options import TopologyOptions
 
 
 class NodeRuleOptions(SettingGroup):
-    """Which nodes pods may go to and which come first, whatever places them (docs/node-rules.md)."""
+    """Which nodes pods may go to and which come first, whatever places them (docs/use/node-rules.md)."""
 
     devices: DeviceOptions = Field(default_factory=DeviceOptions)
     cards: CardOptions = Field(default_factory=CardOptions)
     machine_groups: tuple[Group, ...] = ()
-    """Machine groups with owners (docs/machine-groups.md)."""
+    """Machine groups with owners (docs/use/machine-groups.md)."""
 
     topology: TopologyOptions = Field(default_factory=TopologyOptions)
 

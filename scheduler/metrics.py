@@ -1,4 +1,4 @@
-"""The metrics of the scheduling loops, docs/scheduling.md lists them. What is counted is told by whoever does it; what
+"""Metrics of the scheduling loops; docs/use/scheduling.md lists them. What is counted is told by whoever does it; what
 is a state is asked for when somebody looks."""
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""How much of what we know is fresh: the degradation ladder, one rung at a time (docs/scorer.md).
+"""How much of what we know is fresh: the degradation ladder, one rung at a time (docs/use/scorer.md).
 
     level  name                 needs
     0      FRESH                model up to 36 h old, usage of the node measured in the last minutes

@@ -11,7 +11,7 @@ from scorer.scores.options import ScoreOptions
 
 
 class Ladder(SettingGroup):
-    """How long the scorer's inputs may be relied on (docs/scorer.md)."""
+    """How long the scorer's inputs may be relied on (docs/use/scorer.md)."""
 
     fresh_model: Duration = Field(default=36 * 3600, gt=0)
     """Up to this age the model was made for today."""
@@ -45,7 +45,7 @@ class ScoringOptions(SettingGroup):
     """Time between two comparisons of the tables with a rebuild. 0: only when /v1/self-check is asked."""
 
     default_run: Duration = Field(default=600, ge=1, le=366 * 86_400)
-    """How long a pod of a job runs of which nothing is known, in all commands (docs/jobs.md)."""
+    """How long a pod of a job runs of which nothing is known, in all commands (docs/use/jobs.md)."""
 
     scores: ScoreOptions = Field(default_factory=ScoreOptions)
     ladder: Ladder = Field(default_factory=Ladder)

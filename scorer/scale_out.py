@@ -117,7 +117,7 @@ def _autoscaled_examples(cluster: TrackedCluster, profiles: Profiles) -> dict[in
     """One pod of each autoscaled service that has pods, by the number of the service; one that stays if there is one.
 
     During a rollout a pod of the new revision says what the pods to come are like. Pods of Job owners come by the clock
-    and are left out (docs/placement.md says why).
+    and are left out (docs/understand/placement.md says why).
     """
     state = cluster.state
     found: dict[int, str] = {}

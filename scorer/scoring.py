@@ -25,7 +25,7 @@ from scorer.tracking import TrackedCluster
 
 FULL = 1.0
 """Share of capacity in use now from which a node is avoided where nothing but requests decides. Passing over nodes from
-0.95 on was worse than not looking at all, from 1.0 on it cost nothing (docs/placement.md)."""
+0.95 on was worse than not looking at all, from 1.0 on it cost nothing (docs/understand/placement.md)."""
 
 
 FULL_PENALTY = 20.0

@@ -61,7 +61,7 @@ class ServingOptions(ServerOptions):
     change. Empty: no token is asked for; `--token-file`."""
 
     kubernetes_auth: bool = False
-    """Admit clients with a token of the cluster that RBAC allows verb and path (docs/security.md)."""
+    """Admit clients with a token of the cluster that RBAC allows verb and path (docs/operate/security.md)."""
 
     kubernetes_audiences: tuple[str, ...] = ()
     """Such tokens must be meant for one of these audiences. Empty: for the API server itself."""
@@ -74,7 +74,7 @@ class ServingOptions(ServerOptions):
 
     allowed_hosts: tuple[str, ...] = ()
     """Host names, without port, under which clients ask: of an ingress, for instance. Empty: any; on a loopback address
-    localhost only (docs/security.md)."""
+    localhost only (docs/operate/security.md)."""
 
     max_body_bytes: int = Field(default=3 * 2**20, gt=0)
     """Size of a request, counted while reading, whether or not a length is announced. 50,000 node names of 60

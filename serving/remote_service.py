@@ -1,4 +1,4 @@
-"""One of our services that runs elsewhere, asked over HTTP (docs/http-api.md): connections, TLS, token, errors."""
+"""One of our services that runs elsewhere, asked over HTTP (docs/use/http-api.md): connections, TLS, token, errors."""
 
 from __future__ import annotations
 

@@ -146,7 +146,7 @@ class Authentication:
         if verdict is Verdict.FORBIDDEN:
             message = (
                 f"this token's user may not {verb} {path[:200]}: grant it by a ClusterRole with nonResourceURLs "
-                "(docs/security.md)"
+                "(docs/operate/security.md)"
             )
             return self._answer(403, message, hang_up)
         if verdict is Verdict.UNKNOWN:

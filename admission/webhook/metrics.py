@@ -1,4 +1,4 @@
-"""The metrics of the webhook, docs/webhook.md lists them. One registry per application, nothing global."""
+"""The metrics of the webhook, docs/operate/webhook.md lists them. One registry per application, nothing global."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ _REVIEW = {
 _ERRORS = {
     400: "Not JSON, or no AdmissionReview of admission.k8s.io/v1.",
     401: "No token, or a wrong one (only where tokens are configured).",
-    403: "The token's user may not do this, or Host or Origin is foreign (docs/security.md).",
+    403: "The token's user may not do this, or Host or Origin is foreign (docs/operate/security.md).",
     408: "The body came too slowly.",
     413: "The body is too large.",
     415: "The body is not announced as application/json.",

@@ -13,9 +13,9 @@ from serving.options import ServingOptions
 
 
 class WebhookOptions(ServingOptions):
-    """How `webhook` runs (docs/webhook.md). It needs `tls_cert` and `tls_key`, or `certificates.managed`.
+    """How `webhook` runs (docs/operate/webhook.md). It needs `tls_cert` and `tls_key`, or `certificates.managed`.
 
-    docs/webhook.md says how an API server sends a token.
+    docs/operate/webhook.md says how an API server sends a token.
     """
 
     group: ClassVar[str] = "webhook"

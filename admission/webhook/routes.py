@@ -61,7 +61,7 @@ async def readyz(request: Request) -> Response:
 
 @router.get("/metrics", responses=plain_answer("Prometheus text format 0.0.4."), tags=["state"])
 def metrics(request: Request) -> Response:
-    """The metrics, for Prometheus; docs/webhook.md lists them."""
+    """The metrics, for Prometheus; docs/operate/webhook.md lists them."""
     service = service_of(request)
     text = service.metrics.render(service.store.templates, service.store.ready)
     return Response(text, media_type=CONTENT_TYPE_PLAIN_0_0_4)

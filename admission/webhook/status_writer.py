@@ -1,7 +1,7 @@
 """Writes statuses of templates and bindings: what has changed, each every two seconds at most, all of them 20 a second.
 
-Needs `patch` on the status of the three resources (docs/webhook.md). An API server that is away, or forbids it, costs
-statuses only.
+Needs `patch` on the status of the three resources (docs/operate/webhook.md). An API server that is away, or forbids it,
+costs statuses only.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """What is wrong with the forecast, or is going to be wrong by it: hot nodes, the model, what is measured.
 
-Thresholds are named and say why; the levels are those of docs/scorer.md, "When something is missing".
+Thresholds are named and say why; the levels are those of docs/use/scorer.md, "When something is missing".
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ _USELESS_SECONDS: Final = 14 * 86400
 
 LEAST_COVERAGE: Final = 0.85
 """A bound made for 0.95 that holds less than this over three days is broken; the gate of the nightly run asks the same
-(docs/train.md). One day says little, since what is odd about a day is odd on all nodes: in the sample's last week, each
-day forecast the night before, the lowest day is at 0.83 (cpu), the lowest three days at 0.90
+(docs/operate/train.md). One day says little, since what is odd about a day is odd on all nodes: in the sample's last
+week, each day forecast the night before, the lowest day is at 0.83 (cpu), the lowest three days at 0.90
 (tests/dashboards/test_healthy_coverage.py)."""
 
 _HALF_HOURS: Final = 96

@@ -7,7 +7,7 @@ from typing import Final
 from dashboards.alerting.alert import Alert, Severity
 
 _SHORT_SECONDS: Final = 300
-"""Of an hour: taking GPUs from a training that ends in good order takes some minutes (docs/tide.md)."""
+"""Of an hour: taking GPUs from a training that ends in good order takes some minutes (docs/use/tide.md)."""
 
 _PROCESS: Final = "by (cluster, job)"
 _POOL: Final = "by (cluster, job, pool)"

@@ -20,7 +20,7 @@ _TARGETS: Final = 'up{job=~"forecast-scheduler-.+"}'
 
 
 def operating_alerts() -> list[Alert]:
-    """Of the figures in docs/train.md, and of what Prometheus itself knows of its targets."""
+    """Of the figures in docs/operate/train.md, and of what Prometheus itself knows of its targets."""
     success = "forecast_train_last_success_timestamp_seconds"
     # A run that failed leaves no time of success, and its file may be on another node than last night's.
     told = f"max by (cluster) (max_over_time({success}[7d]))"

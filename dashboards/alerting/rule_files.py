@@ -18,14 +18,14 @@ from dashboards.alerting.peaks import INTERVAL_SECONDS, node_peaks
 from dashboards.alerting.services import service_peaks
 from trainer.prometheus.recording_rules import prometheus_rule, rule_file, rule_file_text
 
-RUNBOOKS: Final = "docs/alerts.md"
-"""Where the runbooks are, from the top of the repository. Whoever hosts it gives its address: docs/alerts.md."""
+RUNBOOKS: Final = "docs/operate/alerts.md"
+"""Where the runbooks are, from the top of the repository. `--runbooks` gives the address where the page is hosted."""
 
 _MADE_BY: Final = "python -m dashboards"
 
 
 def files(runbooks: str = RUNBOOKS) -> dict[str, str]:
-    """Path below dashboards/ -> text. runbooks: address of docs/alerts.md, where alerts link to."""
+    """Path below dashboards/ -> text. runbooks: address of docs/operate/alerts.md, where alerts link to."""
     peaks, alerts = _peaks(), _alerts(runbooks)
     objects = (
         prometheus_rule(rule_file(), name="forecast-scheduler-recording"),

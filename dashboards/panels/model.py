@@ -1,6 +1,7 @@
 """Is the model fresh, is it good, and is everything measured? The nightly run and what the services have of it.
 
-Figures of the run (forecast_train_*) come from node-exporter's textfile collector or a Pushgateway (docs/train.md).
+Figures of the run (forecast_train_*) come from node-exporter's textfile collector or a Pushgateway
+(docs/operate/train.md).
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from dashboards.panels.selecting import variable, where
 from dashboards.panels.units import COUNT, DATE, RATIO, SECONDS, SHARE
 
 _STALE: Final[Limits] = ((36 * 3600, ORANGE), (14 * 86400, RED))
-"""docs/scorer.md: bounds are widened from 36 hours on, placing is by requests after 14 days."""
+"""docs/use/scorer.md: bounds are widened from 36 hours on, placing is by requests after 14 days."""
 
 _RESOURCE: Final = "by (cluster, resource)"
 _MINE: Final = {"job": "$job"}

@@ -11,10 +11,10 @@ from dashboards.panels.selecting import of_leader, variable, where
 from dashboards.panels.units import COUNT, PER_SECOND, SECONDS, SHARE
 
 LEVELS: Final = {0: "fresh", 1: "no live correction", 2: "old model", 3: "requests", 4: "neutral"}
-"""docs/scorer.md, the degradation ladder."""
+"""docs/use/scorer.md, the degradation ladder."""
 
 _DEADLINE: Final[Limits] = ((0.1, ORANGE), (0.2, RED))
-"""Seconds; the extender's own deadline is 0.2 (docs/extender.md)."""
+"""Seconds; the extender's own deadline is 0.2 (docs/use/extender.md)."""
 
 _RATE: Final = "[$__rate_interval]"
 
@@ -300,7 +300,7 @@ def _decisions() -> list[Placed]:
                 "Of the pods we advised on, over the time that is shown. active: how often the forecast prevailed over "
                 "kube-scheduler's other scores. shadow: one that would only repeat kube-scheduler is at 100 %, the "
                 "difference is what placing by the forecast would change; `forecast-scheduler report` says what it is "
-                "worth (docs/shadow.md).",
+                "worth (docs/start/shadow.md).",
                 Query(f"{followed} / ({judged} > 0) or {judged} * 0", "{{cluster}} {{mode}}"),
                 unit=SHARE,
                 most=1,

@@ -83,7 +83,7 @@ class Decision:
         return self.node == self.advised_node or self.rank == 1
 
     def to_json(self) -> dict[str, Any]:
-        """As it stands in the log (docs/shadow.md)."""
+        """As it stands in the log (docs/start/shadow.md)."""
         return {
             "time": _text(self.time),
             "advised_at": _text(self.advised_at),

@@ -1,6 +1,6 @@
 """Posts decisions as Events, a few a second at most, behind an outbox: an API server that is down costs events only.
 
-Needs `create` on events.events.k8s.io in every namespace that has pods (docs/shadow.md).
+Needs `create` on events.events.k8s.io in every namespace that has pods (docs/start/shadow.md).
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ from forecast.setting_group import SettingGroup
 
 
 class DecisionOptions(SettingGroup):
-    """What is written down of each decision (docs/shadow.md)."""
+    """What is written down of each decision (docs/start/shadow.md)."""
 
     log: str | None = None
     """File of JSON lines, - for standard output. None: no log; `--decisions`."""

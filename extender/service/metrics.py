@@ -1,4 +1,4 @@
-"""The metrics of the extender, docs/extender.md lists them. One registry per application, nothing global."""
+"""The metrics of the extender, docs/use/extender.md lists them. One registry per application, nothing global."""
 
 from __future__ import annotations
 

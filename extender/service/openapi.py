@@ -39,7 +39,7 @@ _EXAMPLES: dict[str, dict[str, Any]] = {
 _ERRORS = {
     400: "Not JSON, not the protocol, or nothing that could be answered where the reply has no place for an error.",
     401: "No token, or a wrong one (only where tokens are configured).",
-    403: "The token's user may not do this, or Host or Origin is foreign (docs/security.md).",
+    403: "The token's user may not do this, or Host or Origin is foreign (docs/operate/security.md).",
     408: "The body came too slowly.",
     413: "The body is too large.",
     415: "The body is not announced as application/json.",

@@ -25,7 +25,7 @@ policy = typer.Typer(help="Check policies before they take effect.", no_args_is_
 
 _SYNC_SECONDS = 120.0
 
-PolicyFile = Annotated[Path, typer.Argument(metavar="FILE", help="The document of policies (docs/policies.md).")]
+PolicyFile = Annotated[Path, typer.Argument(metavar="FILE", help="The document of policies (docs/use/policies.md).")]
 AgainstOption = Annotated[
     str | None,
     typer.Option(

@@ -26,8 +26,8 @@ Past days of a service are predicted for the pods it had when the day began; whe
 the number expected.
 
 Error: mean distance of a node's half hours from what was expected, as share of capacity. Coverage: node-days whose
-highest half hour stayed at or below the bound. Loss: see docs/backtest.md. Hot: CPU, disk, network or log above 80 % of
-capacity.
+highest half hour stayed at or below the bound. Loss: see docs/understand/backtest.md. Hot: CPU, disk, network or log
+above 80 % of capacity.
 """
 
 _HEADER = ("day", "forecast", "made from what lay before", "version")

@@ -1,8 +1,8 @@
 """Error, coverage and spread, day by day, over all nodes. Shares are of physical capacity.
 
 The definitions are those of the rules and of the other reports: a node's peak of a day is its highest half hour, held
-by the 0.95 bound or not (docs/backtest.md); hot is above 80 % (docs/placement.md); the spread is the coefficient of
-variation of the nodes' peaks.
+by the 0.95 bound or not (docs/understand/backtest.md); hot is above 80 % (docs/understand/placement.md); the spread is
+the coefficient of variation of the nodes' peaks.
 """
 
 from __future__ import annotations

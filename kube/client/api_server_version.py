@@ -69,7 +69,7 @@ def _warn_of(version: KubernetesVersion) -> None:
     nearest = COMPARED[0] if version < COMPARED[0] else NEWEST
     logger.warning(
         "the API server is Kubernetes %s, but the filters are compared with kube-scheduler of %s: the rules of %s "
-        "hold; docs/limits.md says what that means",
+        "hold; docs/start/limits.md says what that means",
         version,
         " and ".join(map(str, COMPARED)),
         nearest,

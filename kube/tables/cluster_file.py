@@ -1,7 +1,7 @@
 """A cluster from a file, as `kubectl get nodes,pods,replicasets,jobs -A -o json` writes it; YAML will do, too.
 
 Namespaces and storage objects, which only filters read, may be in it (EXPORT_FOR_FILTERS), and so may all that our
-scheduling loops watch (docs/scheduling.md has the command): `ClusterObjects.of` decodes those.
+scheduling loops watch (docs/use/scheduling.md has the command): `ClusterObjects.of` decodes those.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 Node label `forecast-scheduler.io/machine-group: batch` makes a node one of the group; pods name groups in the
 annotation of the same name, several separated by commas. Unlike a taint with a toleration it works both ways.
 
-Groups may have owners, and lend what these leave idle (docs/machine-groups.md).
+Groups may have owners, and lend what these leave idle (docs/use/machine-groups.md).
 """
 
 from __future__ import annotations

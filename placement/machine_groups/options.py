@@ -45,7 +45,7 @@ class GroupOwner(SettingGroup):
 
 
 class Group(SettingGroup):
-    """A machine group with rules of its own (docs/machine-groups.md)."""
+    """A machine group with rules of its own (docs/use/machine-groups.md)."""
 
     name: str
     """Value of the node label forecast-scheduler.io/machine-group, without commas."""

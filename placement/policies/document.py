@@ -1,4 +1,4 @@
-"""What a policy document may say (docs/policies.md): its form, not yet what its names mean (compiling.py).
+"""What a policy document may say (docs/use/policies.md): its form, not yet what its names mean (compiling.py).
 
 Whatever is left out, or null, is as in the settings.
 """

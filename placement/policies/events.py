@@ -1,6 +1,6 @@
 """Tells people of policies in Events: on the ConfigMap what became of it, on a pod that the policy it names is none.
 
-Needs `create` on events.events.k8s.io (docs/policies.md).
+Needs `create` on events.events.k8s.io (docs/use/policies.md).
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The weights by which a scheduling loop adds scores up, by plugin name: kube-scheduler's, and ours as one plugin.
 
-kube-scheduler's are those of apis/config/v1/default_plugins.go. A policy may give others (docs/policies.md).
+kube-scheduler's are those of apis/config/v1/default_plugins.go. A policy may give others (docs/use/policies.md).
 """
 
 from __future__ import annotations

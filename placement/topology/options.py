@@ -8,7 +8,7 @@ from forecast.setting_group import Duration, SettingGroup
 
 
 class TopologyOptions(SettingGroup):
-    """Gangs close together, and cards with fast links (docs/topology.md)."""
+    """Gangs close together, and cards with fast links (docs/use/topology.md)."""
 
     gangs: bool = True
     """Heed the topology annotations of PodGroups."""

@@ -1,6 +1,6 @@
 """Tells owners of PodGroups in Events what has become of the group: once per turn of events.
 
-Needs `create` on events.events.k8s.io (docs/gangs.md).
+Needs `create` on events.events.k8s.io (docs/use/gangs.md).
 """
 
 from __future__ import annotations

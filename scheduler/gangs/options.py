@@ -8,7 +8,7 @@ from forecast.setting_group import Duration, SettingGroup
 
 
 class GangOptions(SettingGroup):
-    """Pods of one PodGroup, placed all or not at all (docs/gangs.md)."""
+    """Pods of one PodGroup, placed all or not at all (docs/use/gangs.md)."""
 
     enabled: bool = True
     """Heed PodGroups. If false, their pods are placed one by one."""

@@ -1,6 +1,6 @@
 """Writes statuses of PodGroups, and has events posted: what has changed, each group every two seconds at most.
 
-Needs `patch` on podgroups/status of both APIs (docs/gangs.md). An API server that is away, or forbids it,
+Needs `patch` on podgroups/status of both APIs (docs/use/gangs.md). An API server that is away, or forbids it,
 costs statuses only.
 """
 

@@ -9,7 +9,7 @@
 A gang asks as a whole (gang_search.py): a nomination for each member that is needed, or none for any.
 
 Source: PostFilter, PodEligibleToPreemptOthers of plugins/defaultpreemption/default_preemption.go, Preempt of
-framework/preemption/preemption.go. What differs is in docs/preemption.md.
+framework/preemption/preemption.go. What differs is in docs/use/preemption.md.
 """
 
 from __future__ import annotations

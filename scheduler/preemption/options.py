@@ -11,7 +11,7 @@ SYSTEM_CRITICAL = 2_000_000_000
 
 
 class PreemptionOptions(SettingGroup):
-    """Evicting pods of lower priority for one that fits nowhere (docs/preemption.md)."""
+    """Evicting pods of lower priority for one that fits nowhere (docs/use/preemption.md)."""
 
     enabled: bool = True
     """Evict. If false, pods wait for room."""

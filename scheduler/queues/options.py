@@ -32,8 +32,8 @@ class Order(Enum):
 
 
 class PodQueue(SettingGroup):
-    """Pods that wait in one line (docs/queues.md). A pod may wait here if it matches all of namespaces, profiles and
-    labels that are given, and does unless it names another queue. If none is given, any pod may that names the
+    """Pods that wait in one line (docs/use/queues.md). A pod may wait here if it matches all of namespaces, profiles
+    and labels that are given, and does unless it names another queue. If none is given, any pod may that names the
     queue."""
 
     name: str
@@ -90,7 +90,7 @@ class FairOptions(SettingGroup):
 
     queues: tuple[PodQueue, ...] = ()
     """Queues of pods. Jobs that none takes are in the queue `default`; other such pods go by priority and age
-    (docs/queues.md)."""
+    (docs/use/queues.md)."""
 
     unqueued_weight: Weight = 4
     """Turns of pods that no queue takes, for each turn of a queue with weight 1, if they are equally important. They

@@ -2,7 +2,7 @@
 
 Left = VirtualAvailable: capacity - usage at the last metric - VirtualRequest of the pods that metric has not yet
 (fully) seen, so that pods placed in quick succession do not all go to the node that was idle at the last scrape. It
-looks at this minute only, which is why it has no weight by default beside a forecast (docs/placement.md).
+looks at this minute only, which is why it has no weight by default beside a forecast (docs/understand/placement.md).
 """
 
 from __future__ import annotations

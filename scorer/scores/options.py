@@ -33,7 +33,7 @@ def _points(given: Any) -> Any:
 
 
 class WaterLevels(SettingGroup):
-    """Levels of the score spread_or_stack, as shares of the pool's allocatable that are requested (docs/scores.md).
+    """Levels of the score spread_or_stack: requested shares of the pool's allocatable (docs/understand/scores.md).
 
     The middle between lower and upper should not be above 1 - (largest pod / node): spread up to there, no node has
     room for such a pod any more. The defaults keep room for pods of half a node (benchmarks/water_level.py).
@@ -67,7 +67,7 @@ class ScoreParameters(SettingGroup):
     """By Kubernetes resource, of balance and balanced_allocation. kube-scheduler allows 1 only; here {nvidia.com/gpu:
     3} is possible."""
 
-    # Memory as in the objective of docs/placement.md: a node at 85 % memory serves as well as one at 50 %.
+    # Memory as in the objective of docs/understand/placement.md: a node at 85 % memory serves as well as one at 50 %.
     usage_weights: Mapping[str, Weight] = Field(
         default_factory=lambda: {one.name: 0.25 if one.name == "memory" else 1.0 for one in RESOURCES}
     )
@@ -106,7 +106,7 @@ class ScoreParameters(SettingGroup):
 
 
 class ScoreOptions(ScoreParameters):
-    """Which scores count, and their parameters (docs/scores.md)."""
+    """Which scores count, and their parameters (docs/understand/scores.md)."""
 
     weights: Mapping[str, Weight] = Field(default_factory=lambda: dict(DEFAULT_WEIGHTS))
     """Of the scores by name; the weighted mean is the total."""

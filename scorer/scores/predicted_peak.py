@@ -5,7 +5,7 @@
 The fourth power follows the highest points almost as a maximum would, and still sees the second-highest hour; the
 maximum itself is blind to everything below it. Weighing by capacity makes nodes of all sizes aim for the same share.
 Of the nodes with the lowest energy 16 are looked at: all of them gave no better placement, 8 a slightly worse one
-(docs/placement.md).
+(docs/understand/placement.md).
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ BEST_NODES: Final = 16
 RESOURCE_WEIGHTS: Final = np.array([0.25 if i == MEMORY else 1.0 for i in range(len(RESOURCES))])
 """Memory does not make a node hot, but left out altogether it piles up on nodes that do little else: 0.25 cut the
 spread of CPU peaks by a third and memory peaks from 154 % to 109 % of capacity, for 0.1 to 0.2 point of hot share
-(docs/placement.md)."""
+(docs/understand/placement.md)."""
 
 MEMORY_LIMIT: Final = 1.0
 """Nodes predicted to run out of memory are passed over while there are others: pods would be killed. A lower limit made

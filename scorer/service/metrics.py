@@ -1,4 +1,4 @@
-"""The metrics of the scorer, docs/http-api.md lists them. One registry per application, nothing global."""
+"""The metrics of the scorer, docs/use/http-api.md lists them. One registry per application, nothing global."""
 
 from __future__ import annotations
 

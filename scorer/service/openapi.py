@@ -33,7 +33,7 @@ _EXAMPLES: dict[str, dict[str, Any]] = {
 _ERRORS = {
     400: "The body is not JSON.",
     401: "No token, or a wrong one (only where tokens are configured).",
-    403: "The token's user may not do this, or Host or Origin is foreign (docs/security.md).",
+    403: "The token's user may not do this, or Host or Origin is foreign (docs/operate/security.md).",
     404: "No such node or service, or no report.",
     405: "Another method is meant.",
     408: "The body came too slowly.",

@@ -27,7 +27,7 @@ class ServiceOptions(ServingOptions):
 
     report: Path | None = None
     """Page that `report --html` writes, offered at /report with a link on the scorer's page; read at every request
-    (docs/report.md)."""
+    (docs/operate/report.md)."""
 
     @field_validator("report")
     @classmethod

@@ -162,7 +162,7 @@ def test_an_api_server_that_never_answers_is_not_waited_for(plane: ControlPlane,
 
 
 def test_the_admission_policy_of_the_docs_refuses_the_annotation_it_names(plane: ControlPlane) -> None:
-    page = (ROOT / "docs" / "security.md").read_text()
+    page = (ROOT / "docs" / "operate" / "security.md").read_text()
     text = "apiVersion" + page.partition("```yaml\napiVersion")[2].partition("```")[0]
     group = "/apis/admissionregistration.k8s.io/v1"
     marked, plain = plain_pod("marked", "shop"), plain_pod("plain", "shop")

@@ -139,8 +139,8 @@ def test_a_pod_that_names_no_policy_finds_an_event(plane: ControlPlane, writer: 
 
 
 def rights() -> tuple[str, list[Manifest]]:
-    """The ConfigMap that docs/policies.md has the extender follow, and the rights it gives for that."""
-    text = (ROOT / "docs/policies.md").read_text()
+    """The ConfigMap that docs/use/policies.md has the extender follow, and the rights it gives for that."""
+    text = (ROOT / "docs/use/policies.md").read_text()
     (name,) = set(re.findall(r"--policies configmap:[-\w]+/([-\w]+)", text))
     (block,) = (block for block in re.findall(r"```yaml\n(.*?)```", text, re.DOTALL) if "kind: Role\n" in block)
     return name, list(yaml.safe_load_all(block))

@@ -155,7 +155,7 @@ def test_every_alert_has_a_runbook_and_every_runbook_an_alert() -> None:
 
 
 def test_links_go_where_runbooks_are_hosted() -> None:
-    hosted = "https://git.example.org/platform/forecast-scheduler/docs/alerts.md"
+    hosted = "https://git.example.org/platform/forecast-scheduler/docs/operate/alerts.md"
     for text, base in (
         (files()["prometheus/alerts.yaml"], RUNBOOKS),
         (files(hosted)["prometheus/alerts.yaml"], hosted),

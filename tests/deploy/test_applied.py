@@ -144,7 +144,7 @@ def test_the_nightly_run_writes_the_report_that_the_scorer_offers() -> None:
 
 def test_what_scrapes_all_parts_applies(tmp_path: Path, apply_twice: Callable[[list[Manifest]], None]) -> None:
     """`our-prometheus` of the page; tests/deploy/test_scraping.py holds it against what is installed."""
-    manifests = built_as_shown(tmp_path, file_shown("deployment.md", "our-prometheus/kustomization.yaml"))
+    manifests = built_as_shown(tmp_path, file_shown("operate/deployment.md", "our-prometheus/kustomization.yaml"))
     assert {one["metadata"]["name"] for one in manifests if one["kind"] == "ServiceMonitor"} == {
         f"forecast-scheduler-{part}" for part in ("scorer", "schedule", "extender", "webhook", "pushgateway")
     }
@@ -155,7 +155,7 @@ def test_what_scrapes_all_parts_applies(tmp_path: Path, apply_twice: Callable[[l
 def test_a_store_behind_a_proxy_finds_token_authority_and_port(
     overlay: str, tmp_path: Path, apply_twice: Callable[[list[Manifest]], None]
 ) -> None:
-    """As docs/how-to-run-on-thanos.md sets it up."""
+    """As docs/operate/how-to-run-on-thanos.md sets it up."""
     page = "how-to-run-on-thanos.md"
     settings = block_about(page, "bearer_token_file")["prometheus"]
     shown, policy = block_about(page, "kind: CronJob"), block_about(page, "kind: NetworkPolicy")
@@ -173,13 +173,13 @@ def test_a_store_behind_a_proxy_finds_token_authority_and_port(
         authority, token = volume["projected"]["sources"]
         assert settings["bearer_token_file"] == f"{mount['mountPath']}/{token['serviceAccountToken']['path']}"
         made = f"create configmap {authority['configMap']['name']} --from-file={Path(settings['ca_file']).name}="
-        assert made in (DEPLOY.parent / "docs" / page).read_text()
+        assert made in (DEPLOY.parent / "docs" / "operate" / page).read_text()
         assert Path(settings["ca_file"]).parent == Path(mount["mountPath"])
     apply_twice(manifests)
 
 
 def test_the_webhook_goes_over_to_cert_manager_and_back(tmp_path: Path, applier: Applier) -> None:
-    """Its Deployment as docs/certificates.md says: nothing of the other way is left in it."""
+    """Its Deployment as docs/operate/certificates.md says: nothing of the other way is left in it."""
     managed = built("overlays/webhook")
     by_cert_manager = built_from(
         tmp_path / "webhook",

@@ -1,4 +1,4 @@
-"""kube-scheduler asks an extender in the cluster as docs/deployment.md sets both up: the page's certificates, the
+"""kube-scheduler asks an extender in the cluster as docs/operate/deployment.md sets both up: the certificates, the
 shipped settings and the shipped configuration, an address without a name, and mutual TLS."""
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from tests.servers.control_plane.control_plane import ControlPlane
 from tests.servers.control_plane.kube_scheduler import KubeScheduler
 from tests.servers.kustomize import DEPLOY
 
-PAGE: Final = (DEPLOY.parent / "docs" / "deployment.md").read_text()
+PAGE: Final = (DEPLOY.parent / "docs" / "operate" / "deployment.md").read_text()
 NAMES: Final = {"ca.crt": "ca.crt", "tls.crt": "kube-scheduler.crt", "tls.key": "kube-scheduler.key"}
 """In the configuration, and as the page makes them."""
 

@@ -15,7 +15,7 @@ from serving.options import ServerOptions, ServingOptions
 from tests.processes.floods import MIB, memory_limit
 
 OWN = {"scorer": 350, "extender": 350, "schedule": 450, "webhook": 110}
-"""MiB with 1,000 nodes and their model (docs/soak.md), in the webhook's case with hundreds of templates."""
+"""MiB with 1,000 nodes and their model (docs/understand/soak.md), in the webhook's case with hundreds of templates."""
 OF_A_CONNECTION = 256 * 1024  # with TLS and all its buffers full; 200 are measured
 OF_A_HANDSHAKE = 56 * 1024
 OF_A_VALUE = 500  # bytes that a decoder makes of it at most

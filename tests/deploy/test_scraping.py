@@ -32,7 +32,7 @@ def _overlay(name: str, *components: str) -> Fields:
 
 def _scraped_besides(*parts: str) -> Fields:
     """`our-prometheus` of deployment.md, with the lines of these parts."""
-    shown = file_shown("deployment.md", "our-prometheus/kustomization.yaml")
+    shown = file_shown("operate/deployment.md", "our-prometheus/kustomization.yaml")
     wanted = [f"{COMPONENTS}/scrape-{part}" for part in parts]
     assert set(wanted) <= set(shown["components"])
     return {**shown, "components": wanted}
@@ -50,7 +50,7 @@ class Combination:
 
 COMBINATIONS: Final = {
     "getting started": Combination(
-        _overlay("shadow"), file_shown("getting-started.md", "our-prometheus/kustomization.yaml"), by_hand=True
+        _overlay("shadow"), file_shown("start/getting-started.md", "our-prometheus/kustomization.yaml"), by_hand=True
     ),
     "extender": Combination(_overlay("extender"), _scraped_besides("extender"), by_hand=True),
     "extender, cert-manager": Combination(
@@ -62,12 +62,12 @@ COMBINATIONS: Final = {
     "local": Combination(_overlay("local"), ALONE),
     "webhook": Combination(_overlay("webhook"), _scraped_besides("webhook")),
     "webhook, cert-manager": Combination(
-        file_shown("certificates.md", "my-webhook/kustomization.yaml"),
-        block_about("certificates.md", "kind: ServiceMonitor"),
+        file_shown("operate/certificates.md", "my-webhook/kustomization.yaml"),
+        block_about("operate/certificates.md", "kind: ServiceMonitor"),
     ),
     "all parts": Combination(
         {"resources": [f"../deploy/{one}" for one in ("crds", "overlays/gpu", "base/extender", "base/webhook")]},
-        file_shown("deployment.md", "our-prometheus/kustomization.yaml"),
+        file_shown("operate/deployment.md", "our-prometheus/kustomization.yaml"),
         by_hand=True,
     ),
 }
@@ -110,7 +110,7 @@ def _keys_made(combination: Combination, installed: list[Manifest]) -> Iterator[
     """(Secret, key) that are there once the combination is up: by hand, by cert-manager or by the webhook itself."""
     deployments = {one["metadata"]["name"]: one for one in installed if one["kind"] == "Deployment"}
     if combination.by_hand and f"{OURS}-extender" in deployments:
-        for name, keys in secrets_made_by_hand("deployment.md").items():
+        for name, keys in secrets_made_by_hand("operate/deployment.md").items():
             yield from ((name, key) for key in keys)
     for one in installed:
         if one["kind"] == "Certificate":  # https://cert-manager.io/docs/usage/certificate/
@@ -172,5 +172,5 @@ def test_by_itself_the_overlay_needs_no_secret(tmp_path: Path) -> None:
 
 
 def test_the_page_names_every_component() -> None:
-    page = (DEPLOY.parent / "docs" / "deployment.md").read_text()
+    page = (DEPLOY.parent / "docs" / "operate" / "deployment.md").read_text()
     assert [place.name for place in (DEPLOY / "components").iterdir() if f"`{place.name}`" not in page] == []

@@ -1,4 +1,4 @@
-"""docs/rights.md says of every right in deploy/ what its holder could do at worst, and of no other."""
+"""docs/operate/rights.md says of every right in deploy/ what its holder could do at worst, and of no other."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.deploy.rights import DELEGATED
 from tests.servers.audit import Right
 from tests.servers.kustomize import DEPLOY
 
-PAGE: Final = DEPLOY.parent / "docs" / "rights.md"
+PAGE: Final = DEPLOY.parent / "docs" / "operate" / "rights.md"
 POLICY: Final = re.compile(r"`(forecast-scheduler-[a-z-]+)`")
 
 

@@ -1,6 +1,6 @@
 """Random clusters with devices: slices, classes, rules that taint, claims that have some, and pods that ask for some.
 
-Left out is what is known to differ (docs/dra.md): expressions that fail, and constraints on all devices.
+Left out is what is known to differ (docs/use/dra.md): expressions that fail, and constraints on all devices.
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ from tests.docs.pages import ROOT, blocks, commands, text_of
 NAMESPACE = "deploy/base/common/namespace.yaml"
 
 
-@pytest.mark.parametrize("name", ["deployment.md", "getting-started.md"])
+@pytest.mark.parametrize("name", ["operate/deployment.md", "start/getting-started.md"])
 def test_the_namespace_is_there_before_anything_is_put_into_it(name: str) -> None:
     lines = [line for block in blocks(text_of(ROOT / "docs" / name)) for line in commands(block)]
     into_it = ("kubectl -n forecast-scheduler create", "kubectl apply --server-side -k")

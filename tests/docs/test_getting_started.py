@@ -1,4 +1,4 @@
-"""The first part of docs/getting-started.md, run as it stands there, command by command, in what looks like a clone."""
+"""The first part of docs/start/getting-started.md, run as it stands there, in what looks like a clone."""
 
 from __future__ import annotations
 
@@ -159,9 +159,9 @@ def look_like_a_clone(directory: Path) -> None:
 
 def _first_part() -> list[tuple[str, list[Block]]]:
     """Heading and console blocks of each section."""
-    text = text_of(ROOT / "docs" / "getting-started.md")
+    text = text_of(ROOT / "docs" / "start" / "getting-started.md")
     first = text.partition("\n# Part 1")[2].partition("\n# Part 2")[0]
     sections = [section.partition("\n") for section in first.split("\n## ")]
     found = [(head, [one for one in blocks(rest) if one.language == "console"]) for head, _, rest in sections]
-    assert all(section for _, section in found), "docs/getting-started.md has another first part"
+    assert all(section for _, section in found), "docs/start/getting-started.md has another first part"
     return found

@@ -18,6 +18,7 @@ _FOLDERS = (
 )  # fmt: skip
 _PATH = re.compile(rf"(?<![\w./~-])(?:{'|'.join(_FOLDERS)})/[\w./*-]*\w/?")
 _PAGE = re.compile(r"(?<![\w./-])[a-z][a-z-]*\.md\b")
+_NAMES = {page.name for page in PAGES}
 _TO_WRITE = {"forecast/predictors/two_weeks_max.py", "scorer/scores/fewest_pods.py"}  # by readers of how-to pages
 _PLACEHOLDER = re.compile(r"@[A-Z][A-Z_]+@|\bTODO\b|\bFIXME\b")
 
@@ -29,8 +30,8 @@ def test_links_and_paths_lead_somewhere(page: Path) -> None:
         *_dead_links(page, text),
         *(path for path in _PATH.findall(text) if not _is_there(path) and path not in _TO_WRITE),
     ]
-    if page.parent.name == "docs":  # pages name their neighbours without the folder
-        missing += [name for name in _PAGE.findall(text) if not _names_a_page(name)]
+    if page.is_relative_to(ROOT / "docs"):  # pages name their neighbours without the folder
+        missing += [name for name in _PAGE.findall(text) if name not in _NAMES]
     assert not missing
 
 
@@ -59,7 +60,3 @@ def _is_there(path: str) -> bool:
     """A file or folder, with or without its ending; a pattern that something matches."""
     path = path.rstrip("/")
     return any(ROOT.glob(path)) or any(ROOT.glob(f"{path}.*"))
-
-
-def _names_a_page(name: str) -> bool:
-    return (ROOT / "docs" / name).exists() or (ROOT / name).exists()

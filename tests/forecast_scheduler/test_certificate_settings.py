@@ -13,7 +13,7 @@ from forecast.errors import InputError
 from forecast_scheduler.live_webhook import open_webhook
 from forecast_scheduler.settings import load_settings
 
-PAGE = Path(__file__).parents[2] / "docs" / "certificates.md"
+PAGE = Path(__file__).parents[2] / "docs" / "operate" / "certificates.md"
 
 
 def test_every_setting_counts() -> None:

@@ -311,7 +311,7 @@ def test_jobs_of_two_owners_take_turns_as_in_the_queue(tmp_path: Path, capfd: py
 
 
 def test_the_documented_export_names_every_kind_that_the_tables_read() -> None:
-    text = (Path(__file__).parents[2] / "docs" / "scheduling.md").read_text()
+    text = (Path(__file__).parents[2] / "docs" / "use" / "scheduling.md").read_text()
     lines = re.findall(r"""kinds=['"](?:\$kinds\|)?([^'"]+)['"]""", text)
     captured = re.compile("|".join(lines))
     settings = Settings().schedule.model_copy(update={"profiles": ["online", "gpu", "job"]})

@@ -1,4 +1,4 @@
-"""Every route of every service: closed without a token, open with one, and in the table of docs/security.md."""
+"""Every route of every service: closed without a token, open with one, and in the table of docs/operate/security.md."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def routes_of(routes: Iterable[object]) -> Iterator[tuple[str, str]]:
 
 def documented() -> dict[str, set[tuple[str, str]]]:
     """The table of the page: | `METHOD path`, ... | services | ..."""
-    page = (Path(__file__).parents[2] / "docs" / "security.md").read_text()
+    page = (Path(__file__).parents[2] / "docs" / "operate" / "security.md").read_text()
     found: dict[str, set[tuple[str, str]]] = {service: set() for service in SERVICES}
     for routes, services in re.findall(r"^\| ((?:`[A-Z]+ /[^`]*`(?:, )?)+) \| ([a-z, ]+) \|", page, re.MULTILINE):
         for method, path in re.findall(r"`([A-Z]+) ([^`]+)`", routes):

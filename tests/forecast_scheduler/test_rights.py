@@ -1,4 +1,4 @@
-"""The rights that docs/scheduling.md lists are those that deploy/base/schedule/rbac.yaml and gpu.yaml grant."""
+"""The rights that docs/use/scheduling.md lists are those that deploy/base/schedule/rbac.yaml and gpu.yaml grant."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 from tests.processes.shipped_schedule import documents
 
-PAGE = (Path(__file__).parents[2] / "docs" / "scheduling.md").read_text()
+PAGE = (Path(__file__).parents[2] / "docs" / "use" / "scheduling.md").read_text()
 
 
 def _granted(file: str) -> set[tuple[str, str]]:

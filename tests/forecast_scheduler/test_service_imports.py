@@ -1,4 +1,4 @@
-"""Services run for long and in several replicas: what only the trainer needs is not in their memory (docs/soak.md)."""
+"""Services run long and in replicas: what only the trainer needs is not in their memory (docs/understand/soak.md)."""
 
 from __future__ import annotations
 

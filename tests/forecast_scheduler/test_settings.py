@@ -185,6 +185,6 @@ def test_that_pods_go_next_after_a_wait_can_be_turned_off() -> None:
 
 
 def test_the_example_in_the_docs_is_valid(config: Path) -> None:
-    page = (Path(__file__).parents[2] / "docs" / "command-line.md").read_text()
+    page = (Path(__file__).parents[2] / "docs" / "use" / "command-line.md").read_text()
     config.write_text(page.partition("```yaml\n")[2].partition("```")[0])
     assert load_settings(config, {}).models.location == "s3://platform/forecast-models"

@@ -1,4 +1,4 @@
-"""docs/templates.md says what is so: its templates can be used, and `render` says of them what stands there."""
+"""docs/use/templates.md says what is so: its templates can be used, and `render` says of them what stands there."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 
 from forecast_scheduler.cli import run
 
-PAGE = (Path(__file__).parents[2] / "docs" / "templates.md").read_text()
+PAGE = (Path(__file__).parents[2] / "docs" / "use" / "templates.md").read_text()
 CART = """
 apiVersion: apps/v1
 kind: Deployment

@@ -1,4 +1,4 @@
-"""Which cell of the table in docs/node-rules.md a test is for.
+"""Which cell of the table in docs/use/node-rules.md a test is for.
 
     @cells("card types required", *PLACES)
     def test_...(where: str, tmp_path: Path) -> None: ...

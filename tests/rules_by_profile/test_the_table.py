@@ -1,4 +1,4 @@
-"""The table of docs/node-rules.md: a test for each cell that says yes, a reason in each that says no."""
+"""The table of docs/use/node-rules.md: a test for each cell that says yes, a reason in each that says no."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tests.rules_by_profile.cells import ELSEWHERE, TESTED
 from tests.rules_by_profile.worlds import PLACES
 
 ROOT: Final = Path(__file__).parents[2]
-PAGE: Final = (ROOT / "docs" / "node-rules.md").read_text()
+PAGE: Final = (ROOT / "docs" / "use" / "node-rules.md").read_text()
 
 
 def table() -> dict[tuple[str, str], str]:

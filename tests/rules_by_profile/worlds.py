@@ -29,7 +29,7 @@ from tests.scorer.service.app_client import AppClient
 OUR_PROFILES: Final = ("online", "gpu", "job")
 EXTENDER: Final = "extender"
 PLACES: Final = (*OUR_PROFILES, EXTENDER)
-"""Columns of the table in docs/node-rules.md."""
+"""Columns of the table in docs/use/node-rules.md."""
 
 _SCHEDULERS: Final = {
     "online": "forecast-scheduler",

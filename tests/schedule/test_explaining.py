@@ -18,7 +18,7 @@ from tests.schedule.own_nodes import LONG, group, groups, member, nodes_of, our_
 from tests.servers.cluster_objects import ClusterWriter, node, pod, running
 from tests.servers.control_plane.control_plane import ControlPlane
 
-_DOCS = Path(__file__).parents[2] / "docs" / "scheduling.md"
+_DOCS = Path(__file__).parents[2] / "docs" / "use" / "scheduling.md"
 
 
 def told(capfd: pytest.CaptureFixture[str], *command: str) -> dict[str, Any]:

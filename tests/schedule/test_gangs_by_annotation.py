@@ -17,7 +17,7 @@ GROUPS = "/apis/scheduling.x-k8s.io/v1alpha1/namespaces/default/podgroups"
 
 
 def job(api: Api, name: str, *, minimum: str) -> Manifest:
-    """The Job of docs/gangs.md. Its controller does not run here: `pods_of` makes its pods."""
+    """The Job of docs/use/gangs.md. Its controller does not run here: `pods_of` makes its pods."""
     ((_, manifest),) = shipped("crds/podgroups/examples/by-annotation.yaml")
     manifest["metadata"]["name"] = name
     manifest["spec"]["template"]["metadata"]["annotations"][MIN_MEMBER] = minimum

@@ -317,7 +317,8 @@ def test_the_service_says_what_is_wrong_with_a_token(scorer: FakeScorer, reviews
         assert reviews.asked == []
         assert _get(client, "alices")[0] == 200
         status, error = _get(client, "bobs")
-        assert status == 403 and "this token's user may not get /v1/nodes" in error and "docs/security.md" in error
+        assert status == 403
+        assert "this token's user may not get /v1/nodes" in error and "docs/operate/security.md" in error
         assert _get(client, "nobodys") == (401, "the token is not valid: ask for the current one")
         assert client.get("/v1/nodes", headers={"Authorization": "Basic YWxpY2VzOg=="}).status_code == 401
         reviews.away = True

@@ -2,7 +2,7 @@
 
 Both know exactly what lay before that cut-off, so neither has an advantage: the model in use is read as it was issued,
 the recipe is fitted anew at the same cut-off. The seasonal naive at that cut-off is what both have to be worth.
-Losses are those of the backtest (docs/backtest.md) on per-pod means: pinball loss of each day's peak, every
+Losses are those of the backtest (docs/understand/backtest.md) on per-pod means: pinball loss of each day's peak, every
 series divided by the 0.9 quantile of its daily peaks. Where nobody measures pods, the same is done with the peaks of
 nodes (`node_evidence`).
 """

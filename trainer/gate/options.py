@@ -8,7 +8,7 @@ from forecast.setting_group import SettingGroup
 
 
 class GateLimits(SettingGroup):
-    """When tonight's model may replace the one in use, per resource (docs/train.md)."""
+    """When tonight's model may replace the one in use, per resource (docs/operate/train.md)."""
 
     worse_than_current: float = Field(default=0.02, ge=0)
     """Share by which the loss of a resource may exceed that of the model in use."""

@@ -1,1 +1,1 @@
-"""A history directory of Parquet files (docs/history-layout.md), read in bounded memory and cleaned."""
+"""A history directory of Parquet files (docs/understand/history-layout.md), read in bounded memory and cleaned."""

@@ -41,7 +41,7 @@ USAGE, PODS, NODES, CAPACITY, SETTINGS = (
 )
 _BATCH_ROWS = 1 << 20
 _SECONDS_PER_UNIT = {"s": 1, "ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}
-_EXPECTED = "see docs/history-layout.md, or export the history again"
+_EXPECTED = "see docs/understand/history-layout.md, or export the history again"
 
 
 class Layout:

@@ -1,4 +1,4 @@
-"""Where the growing history lies: a directory or any fsspec URL, in the layout of docs/history-layout.md.
+"""Where the growing history lies: a directory or any fsspec URL, in the layout of docs/understand/history-layout.md.
 
     usage.parquet/2026-11-20.parquet   and so for nodes, pods and capacity: one file per UTC day
     history.json                       time zone, holidays and step of the first run
@@ -126,7 +126,7 @@ class OwnHistory:
                 "time_zone": calendar.time_zone,
                 "holiday_country": calendar.holiday_country,
                 "step": step_seconds,
-                "comment": "kept by forecast-scheduler train; see docs/history-layout.md",
+                "comment": "kept by forecast-scheduler train; see docs/understand/history-layout.md",
             }
             self._store.put(Layout.settings, (json.dumps(document, indent=1) + "\n").encode())
 

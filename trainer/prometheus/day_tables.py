@@ -1,4 +1,4 @@
-"""What was read of one day, as the tables of docs/history-layout.md. Pure."""
+"""What was read of one day, as the tables of docs/understand/history-layout.md. Pure."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _NAME = pa.dictionary(pa.int32(), pa.string())
 class DayTables:
     """One UTC day, or the part of it that is over.
 
-    usage, nodes, pods, capacity : columns of docs/history-layout.md; usage and nodes sorted by timestamp
+    usage, nodes, pods, capacity : columns of docs/understand/history-layout.md; usage and nodes sorted by timestamp
     counts                       : flaws by (file, cause), to be told
     recorded_share               : share of the times measured that recording rules answered, mean over the queries
     """

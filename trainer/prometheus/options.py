@@ -64,7 +64,7 @@ class SourceOptions(SettingGroup):
     """Distance of two samples. Must divide an hour. Recording rules are evaluated as often."""
 
     queries: Mapping[str, str] = Field(default_factory=dict)
-    """PromQL in place of the defaults, by name (docs/prometheus.md)."""
+    """PromQL in place of the defaults, by name (docs/operate/prometheus.md)."""
 
     log_source: LogSource = LogSource.AUTO
     """What counts log bytes. auto: the first of these that the server knows."""
@@ -83,13 +83,14 @@ class SourceOptions(SettingGroup):
 
     disk_capacity: float | None = Field(default=None, gt=0)
     """Bytes/s a node can read and write; Prometheus does not know it. None: assumed, if the history is long enough
-    (docs/model.md)."""
+    (docs/understand/model.md)."""
 
     network_capacity: float | None = Field(default=None, gt=0)
     """Bytes/s a node can receive and send. None: the speed of its physical interfaces, else assumed."""
 
     log_capacity: float | None = Field(default=None, gt=0)
-    """Bytes/s a node's log collector can take. None: assumed, if the history is long enough (docs/model.md)."""
+    """Bytes/s a node's log collector can take. None: assumed, if the history is long enough
+    (docs/understand/model.md)."""
 
     @field_validator("step")
     @classmethod

@@ -2,7 +2,7 @@
 
     check           can this server be read, is the clock right, is everything there that is needed
     days_with_data  which days the server still has
-    read_day        one day as the tables of docs/history-layout.md
+    read_day        one day as the tables of docs/understand/history-layout.md
 
 How a day is read is in `day_reading`; nothing is kept between days, so memory does not grow with their number.
 """

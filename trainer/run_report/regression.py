@@ -44,7 +44,8 @@ class RegressionCondition:
         return (
             f"{self.resource} is measured per node, and the nodes tell about {self.effective_rank:.0f} of "
             f"{self.services} services apart; weights of {self.identified}{share} are identified, the others are taken "
-            f"from requests: measure {self.resource} per pod, or wait for releases that move pods (docs/model.md)"
+            f"from requests: measure {self.resource} per pod, or wait for releases that move pods "
+            "(docs/understand/model.md)"
         )
 
     def to_json(self) -> dict[str, Any]:

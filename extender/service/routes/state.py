@@ -41,7 +41,7 @@ async def readyz(request: Request) -> Response:
 
 @router.get("/metrics", responses=plain_answer("Prometheus text format 0.0.4."))
 async def metrics(request: Request) -> Response:
-    """The metrics, for Prometheus; docs/extender.md lists them."""
+    """The metrics, for Prometheus; docs/use/extender.md lists them."""
     service = service_of(request)
     zipped = "gzip" in request.headers.get("accept-encoding", "")
 

@@ -14,7 +14,7 @@ from scheduler.profiles.gpu.tide.options import TideOptions
 
 
 class GpuOptions(SettingGroup):
-    """How pods that use GPUs are placed (docs/gpu.md)."""
+    """How pods that use GPUs are placed (docs/use/gpu.md)."""
 
     scheduler_name: str = Field(default="gpu-scheduler", min_length=1)
     """Pods with this schedulerName are placed by the GPU profile."""

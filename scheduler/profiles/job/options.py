@@ -11,7 +11,7 @@ from scheduler.profiles.job.valley.options import ValleyOptions
 
 
 class JobOptions(SettingGroup):
-    """How jobs are placed (docs/jobs.md)."""
+    """How jobs are placed (docs/use/jobs.md)."""
 
     scheduler_name: str = Field(default="job-scheduler", min_length=1)
     """Pods with this schedulerName are placed by the job profile."""

@@ -2,7 +2,7 @@
 
     upper bound of the node's load(t) + the pod's own use(t) <= ceiling * capacity
 
-at every half hour t of the hours ahead, for CPU and memory (docs/colocation.md). A pod is of low priority by its
+at every half hour t of the hours ahead, for CPU and memory (docs/use/colocation.md). A pod is of low priority by its
 priority, or by the annotation `forecast-scheduler.io/colocate: "true"`, with which it may only be held back, never
 let in. All other pods pass: they may preempt those that were let in.
 

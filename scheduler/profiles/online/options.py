@@ -8,7 +8,7 @@ from forecast.setting_group import SettingGroup
 
 
 class GapOptions(SettingGroup):
-    """Pods of low priority in the gap between the predicted peak and capacity (docs/colocation.md)."""
+    """Pods of low priority in the gap between the predicted peak and capacity (docs/use/colocation.md)."""
 
     priority_below: int = 0
     """Pods of a lower priority are admitted by forecast."""

@@ -51,5 +51,5 @@ async def readyz(service: TheService) -> Response:
 
 @router.get("/metrics", responses=plain_answer("Prometheus text format 0.0.4."))
 async def metrics(request: Request, service: TheService) -> Response:
-    """The metrics, for Prometheus; docs/http-api.md lists them."""
+    """The metrics, for Prometheus; docs/use/http-api.md lists them."""
     return await zipped_response(request, service, service.metrics.render, CONTENT_TYPE_PLAIN_0_0_4)

@@ -82,7 +82,7 @@ def test_templates_are_counted_as_they_are_now_and_gone_bindings_are_forgotten(
 
 
 def test_the_page_about_it_lists_every_metric_and_outcome(client: AppClient) -> None:
-    page = (ROOT / "docs" / "webhook.md").read_text()
+    page = (ROOT / "docs" / "operate" / "webhook.md").read_text()
     documented = set(re.findall(r"`(forecast_webhook_[a-z_]+)[`{]", page))
     exported = set(re.findall(r"^# TYPE (forecast_webhook_\w+) ", client.get("/metrics").text, re.MULTILINE))
     of_certificates = {"forecast_webhook_certificate_expiry_timestamp_seconds"}

@@ -1,4 +1,4 @@
-"""docs/machine-groups.md names what there is."""
+"""docs/use/machine-groups.md names what there is."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from placement.machine_groups.metrics import GroupCollector
 from placement.machine_groups.options import Group, GroupOwner
 from tests.placement.machine_groups.group_world import GroupWorld, group_node, of_team
 
-DOC = (Path(__file__).parents[3] / "docs" / "machine-groups.md").read_text()
+DOC = (Path(__file__).parents[3] / "docs" / "use" / "machine-groups.md").read_text()
 
 
 def test_every_metric_is_listed() -> None:

@@ -1,4 +1,4 @@
-"""docs/policies.md says what the code does."""
+"""docs/use/policies.md says what the code does."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from placement.policies.mistakes import DocumentMistake
 from placement.policies.policy_set import BY_ANNOTATION, BY_DEFAULT, BY_NOTHING
 from placement.policies.provider import PolicyProvider
 
-PAGE = (Path(__file__).parents[3] / "docs/policies.md").read_text()
+PAGE = (Path(__file__).parents[3] / "docs/use/policies.md").read_text()
 EXAMPLE = PAGE.partition("```yaml\n")[2].partition("```")[0]
 DEFAULTS = PolicyDefaults()
 

@@ -1,4 +1,4 @@
-"""docs/topology.md names what there is, and its examples are read as it says."""
+"""docs/use/topology.md names what there is, and its examples are read as it says."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from scheduler.gangs.decoding import POD_GROUPS
 from tests.placement.topology.gang_world import GangWorld, gpu_node
 from tests.placement.topology.test_whole_cores import FEW, PART
 
-PAGE = (Path(__file__).parents[3] / "docs" / "topology.md").read_text()
+PAGE = (Path(__file__).parents[3] / "docs" / "use" / "topology.md").read_text()
 EXAMPLES: dict[str, dict[str, Any]] = {
     one["kind"]: one for one in map(yaml.safe_load, re.findall(r"```yaml\n(.*?)```", PAGE, flags=re.DOTALL))
 }

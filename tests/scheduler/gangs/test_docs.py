@@ -1,4 +1,4 @@
-"""docs/gangs.md says what the code does."""
+"""docs/use/gangs.md says what the code does."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tests.scheduler.cycle.test_cycle import World, workers
 from tests.scheduler.gangs.made_up import TRAIN, Scene, group, member
 
 HERE = Path(__file__).parents[3]
-PAGE = (HERE / "docs/gangs.md").read_text()
+PAGE = (HERE / "docs/use/gangs.md").read_text()
 WITHOUT_STATUS = {Reason.NOT_READ, Reason.MISSING}
 
 

@@ -1,4 +1,4 @@
-"""What docs/http-api.md and docs/scheduling.md say of the scheduling process is so."""
+"""What docs/use/http-api.md and docs/use/scheduling.md say of the scheduling process is so."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.scorer.service.app_client import AppClient
 from tests.scorer.service.fake_scorer import FakeScorer
 
 DOCS = Path(__file__).parents[3] / "docs"
-SCORERS, _, PAGE = (DOCS / "http-api.md").read_text().partition("\n## The scheduling process\n")
+SCORERS, _, PAGE = (DOCS / "use" / "http-api.md").read_text().partition("\n## The scheduling process\n")
 ELSEWHERE = ("forecast_overcommit", "forecast_pod_group", "forecast_colocation")
 """Metrics of parts that are only there in a whole process; their own tests look at them."""
 
@@ -41,7 +41,7 @@ def test_every_path_is_in_the_tables(client: AppClient) -> None:
 
 def test_every_metric_is_in_the_table(client: AppClient, metrics: SchedulingMetrics, scorer: FakeScorer) -> None:
     metrics.attempt(AttemptResult.SCHEDULED, "forecast-scheduler")
-    text = (DOCS / "scheduling.md").read_text()
+    text = (DOCS / "use" / "scheduling.md").read_text()
     table = set(re.findall(r"^\| `(forecast_\w+)[`{]", text, flags=re.MULTILINE))
     exported = set(re.findall(r"^# TYPE (forecast_\w+) ", client.get("/metrics").text, flags=re.MULTILINE))
     scorers = set(re.findall(r"^\| `(forecast_\w+)`", SCORERS, flags=re.MULTILINE))

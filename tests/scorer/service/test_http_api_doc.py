@@ -1,4 +1,4 @@
-"""docs/http-api.md says what is so: its examples run, its paths and metrics are those of the service."""
+"""docs/use/http-api.md says what is so: its examples run, its paths and metrics are those of the service."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from pathlib import Path
 from tests.scorer.service.app_client import AppClient
 
 # The rest is about another process, and its tests' matter: tests/scheduler/service/test_http_api_doc.py
-PAGE = (Path(__file__).parents[3] / "docs" / "http-api.md").read_text().partition("\n## The scheduling process\n")[0]
+TEXT = (Path(__file__).parents[3] / "docs" / "use" / "http-api.md").read_text()
+PAGE = TEXT.partition("\n## The scheduling process\n")[0]
 
 
 def _commands() -> list[list[str]]:

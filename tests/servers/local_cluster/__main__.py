@@ -2,7 +2,7 @@
 
 python -m tests.servers.local_cluster [--directory local-cluster] [--days 10]
 
-docs/getting-started.md says what to do with it.
+docs/start/getting-started.md says what to do with it.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ def _welcome(cluster: LocalCluster, shown: Path, days: int, seconds: float) -> s
   extender     kube-scheduler asks http://127.0.0.1:{cluster.ports.extender}, where nobody listens yet
   pods to try  {manifests} in {shown}
 
-What comes next is in docs/getting-started.md. In every other terminal, first:
+What comes next is in docs/start/getting-started.md. In every other terminal, first:
 
   . {shown}/env.sh
 

@@ -1,7 +1,8 @@
 """What Prometheus would hold of the sample: as blocks for the days that are over, as a page to scrape from now on.
 
-forecast:pod_usage, forecast:node_usage, forecast:pod_info    as our recording rules make them (docs/prometheus.md)
-kube_*, node_network_speed_bytes                              the facts that are read beside them, every six hours
+forecast:pod_usage, forecast:node_usage, forecast:pod_info    as our recording rules make them
+(docs/operate/prometheus.md) kube_*, node_network_speed_bytes                              the facts that are read
+beside them, every six hours
 """
 
 from __future__ import annotations

@@ -21,7 +21,7 @@ _COLUMNS = [resource.column for resource in RESOURCES]
 
 
 def write_history(cluster: Cluster, directory: Path) -> None:
-    """The files of docs/history-layout.md. Nothing is known of the times at which nothing was scraped."""
+    """The files of docs/understand/history-layout.md. Nothing is known of the times at which nothing was scraped."""
     from tests.trainer.prometheus.cluster import CORES, MEMORY_BYTES, N_NODES, NETWORK_SPEED
 
     directory.mkdir(parents=True, exist_ok=True)

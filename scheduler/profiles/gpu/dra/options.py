@@ -8,7 +8,7 @@ from forecast.setting_group import Duration, SettingGroup
 
 
 class DraOptions(SettingGroup):
-    """How long the search for devices of ResourceClaims may take (docs/dra.md)."""
+    """How long the search for devices of ResourceClaims may take (docs/use/dra.md)."""
 
     most_steps: int = Field(default=20_000, ge=1)
     """Devices that are tried for the claims of one pod on one node before they count as not fitting there: claims with

@@ -3,8 +3,8 @@
     upper bound of the node's load(t) + the pod's own use(t)           <=  ceiling * capacity      hours ahead
     requests of all pods there + its own + what idle GPUs are kept     <=  allocatable             now
 
-for CPU and memory (docs/idle-cpu.md). The first is what PredictedGap asks, and keeps the GPU pods that run from being
-slowed down; the second keeps the GPUs that are idle from being stranded. Nodes without GPUs are let through.
+for CPU and memory (docs/use/idle-cpu.md). The first is what PredictedGap asks, and keeps the GPU pods that run from
+being slowed down; the second keeps the GPUs that are idle from being stranded. Nodes without GPUs are let through.
 """
 
 from __future__ import annotations

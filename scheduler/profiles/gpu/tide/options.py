@@ -8,7 +8,7 @@ from forecast.setting_group import Duration, SettingGroup
 
 
 class TideOptions(SettingGroup):
-    """Training makes room for the inference that is forecast, and grows back (docs/tide.md)."""
+    """Training makes room for the inference that is forecast, and grows back (docs/use/tide.md)."""
 
     enabled: bool = True
     """Plan and move trainings. If false, trainings stay as they are."""

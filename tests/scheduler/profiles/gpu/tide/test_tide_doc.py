@@ -1,4 +1,4 @@
-"""docs/tide.md names every metric."""
+"""docs/use/tide.md names every metric."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from pathlib import Path
 
 from scheduler.profiles.gpu.tide.metrics import TideMetrics
 
-DOC = (Path(__file__).parents[5] / "docs" / "tide.md").read_text()
+DOC = (Path(__file__).parents[5] / "docs" / "use" / "tide.md").read_text()
 
 
 def test_every_metric_is_in_the_doc() -> None:
