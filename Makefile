@@ -71,7 +71,7 @@ dashboards: $(VENV)/.installed-test  ## write dashboards, rules and alerts anew 
 	$(BIN)/python -m dashboards
 
 settings: $(VENV)/.installed-test  ## write docs/use/settings.md anew from the settings classes
-	$(BIN)/python -m forecast_scheduler.settings_page
+	$(BIN)/python -m forecast_scheduler.settings.page
 
 bench: $(VENV)/.installed-bench  ## the figures in docs/understand/benchmarks.md
 	$(BIN)/python -m benchmarks.backtest $(if $(TRACES),--traces $(TRACES))

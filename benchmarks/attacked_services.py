@@ -133,7 +133,7 @@ def _as_many(answer: bytes, first: bytes) -> bool:
 
 def _defaults(code: Path) -> tuple[Mapping[str, int], bool]:
     """The largest body that each takes by default, and whether they have a port for probes."""
-    asked = "import json; from forecast_scheduler.settings import load_settings; s = load_settings(None, {}); "
+    asked = "import json; from forecast_scheduler.settings.document import load_settings; s = load_settings(None, {}); "
     asked += f"limits = {{name: getattr(s, name).max_body_bytes for name in {SERVICES!r}}}; "
     asked += "print(json.dumps([limits, hasattr(s.scorer, 'probe_port')]))"
     said = subprocess.run([sys.executable, "-c", asked], cwd=code, check=True, capture_output=True, text=True)

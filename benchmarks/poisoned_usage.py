@@ -28,10 +28,10 @@ import numpy as np
 import pandas as pd
 
 from forecast.resources import CPU, DISK, LOG, MEMORY, NETWORK, RESOURCES
-from forecast_scheduler.live_scorer import Inputs, open_scorer
-from forecast_scheduler.model_store import open_registry
-from forecast_scheduler.recorded_cluster import cluster_at
-from forecast_scheduler.settings import Settings
+from forecast_scheduler.commands.demo.recorded_cluster import cluster_at
+from forecast_scheduler.commands.model_registry import open_registry
+from forecast_scheduler.commands.scorer.setup import Inputs, open_scorer
+from forecast_scheduler.settings.document import Settings
 from scorer.service.app import create_app
 from tests.scorer.service.app_client import AppClient
 from trainer.history.files import HistoryFiles

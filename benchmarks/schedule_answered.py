@@ -18,9 +18,9 @@ from kubernetes.client import ApiClient, Configuration
 from benchmarks.large_cluster import LargeCluster, large_cluster
 from forecast_scheduler.loop_parts import LoopParts
 from forecast_scheduler.schedule_loop import ScheduleLoop
-from forecast_scheduler.schedule_options import schedule_policy
 from forecast_scheduler.schedule_tables import schedule_tables
-from forecast_scheduler.settings import Settings, with_options
+from forecast_scheduler.settings.document import Settings, with_options
+from forecast_scheduler.settings.schedule_options import schedule_policy
 from kube.client.api_answer import Answer
 from kube.decoding.decoding import Kind
 from kube.objects.objects import PodInfo

@@ -150,7 +150,7 @@ def _asked(ours: dict[str, ScorerProcess], pods: Sequence[tuple[str, str]]) -> I
 
 def _imported(name: str, module: str) -> int:
     """Bytes that a process has which imports what the command does, and does nothing."""
-    code = f"import forecast_scheduler.live_{name}, {module}, serving.server; "
+    code = f"import forecast_scheduler.commands.{name}.setup, {module}, serving.server; "
     code += "from benchmarks.process_figures import resident_bytes; import os; print(resident_bytes(os.getpid()))"
     said = subprocess.run(
         [sys.executable, "-c", code],

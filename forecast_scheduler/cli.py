@@ -25,22 +25,22 @@ import typer
 from forecast.errors import ForecastError, InputError, PublishError, StoreError
 from forecast.redaction import redacted
 from forecast_scheduler.commands.backtest import backtest
-from forecast_scheduler.commands.canary import canary
-from forecast_scheduler.commands.demo import demo
-from forecast_scheduler.commands.explain import explain
-from forecast_scheduler.commands.extender import extender
+from forecast_scheduler.commands.canary.command import canary
+from forecast_scheduler.commands.demo.command import demo
+from forecast_scheduler.commands.explain.command import explain
+from forecast_scheduler.commands.extender.command import extender
 from forecast_scheduler.commands.jobs import jobs
 from forecast_scheduler.commands.models import models
-from forecast_scheduler.commands.policy import policy
-from forecast_scheduler.commands.render import render
-from forecast_scheduler.commands.replay import replay
-from forecast_scheduler.commands.report import report
+from forecast_scheduler.commands.policy.command import policy
+from forecast_scheduler.commands.render.command import render
+from forecast_scheduler.commands.replay.command import replay
+from forecast_scheduler.commands.report.command import report
 from forecast_scheduler.commands.rules import rules
-from forecast_scheduler.commands.schedule import schedule
-from forecast_scheduler.commands.scorer import scorer
+from forecast_scheduler.commands.schedule.command import schedule
+from forecast_scheduler.commands.scorer.command import scorer
 from forecast_scheduler.commands.tide import tide
-from forecast_scheduler.commands.train import train
-from forecast_scheduler.commands.webhook import webhook
+from forecast_scheduler.commands.train.command import train
+from forecast_scheduler.commands.webhook.command import webhook
 
 logger = logging.getLogger(__name__)
 

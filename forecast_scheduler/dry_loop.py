@@ -15,8 +15,8 @@ from forecast_scheduler.gpu_care import planned_tide
 from forecast_scheduler.job_care import valley_planner
 from forecast_scheduler.placing_core import placing_core
 from forecast_scheduler.schedule_profiles import assembled_profiles
-from forecast_scheduler.schedule_settings import ScheduleSettings
 from forecast_scheduler.schedule_tables import ScheduleTables
+from forecast_scheduler.settings.schedule_settings import ScheduleSettings
 from kube.decoding.decoding import Kind
 from kube.objects.objects import PodInfo
 from placement.plugins import Nomination

@@ -15,8 +15,8 @@ from typing import Any, Final
 
 from kubernetes.client import ApiClient
 
-from forecast_scheduler.gpu_options import judge_maker, offline_pods, with_dry_run
-from forecast_scheduler.schedule_settings import ScheduleSettings
+from forecast_scheduler.settings.gpu_options import judge_maker, offline_pods, with_dry_run
+from forecast_scheduler.settings.schedule_settings import ScheduleSettings
 from kube.client.kubernetes_contract import Subscription
 from kube.client.kubernetes_source import ResourceSource
 from kube.objects.objects import NodeInfo, PodInfo

@@ -16,7 +16,7 @@ from kubernetes.client import ApiClient
 from forecast.arrays import Floats
 from forecast.service_key import ServiceKey
 from forecast_scheduler.queue_tables import LatestStarts, OwnNodes
-from forecast_scheduler.schedule_settings import ScheduleSettings
+from forecast_scheduler.settings.schedule_settings import ScheduleSettings
 from kube.client.kubernetes_contract import Subscription
 from kube.client.kubernetes_source import ResourceSource, source_of
 from kube.decoding.jobs import JobInfo

@@ -10,9 +10,9 @@ from typing import Final
 import numpy as np
 
 from extender.points import points_of, shortened
-from forecast_scheduler.extender_options import extender_options
-from forecast_scheduler.live_scorer import Inputs, open_scorer
-from forecast_scheduler.settings import Settings
+from forecast_scheduler.commands.scorer.setup import Inputs, open_scorer
+from forecast_scheduler.settings.document import Settings
+from forecast_scheduler.settings.extender_options import extender_options
 from kube.decoding.decoding import Kind
 from kube.objects.objects import PodInfo
 from placement.expected_choice import POINT_VALUE

@@ -9,15 +9,15 @@ from typing import Final
 
 from kubernetes.client import ApiClient
 
+from forecast_scheduler.commands.policy.follow_policies import read_policies
+from forecast_scheduler.commands.schedule.dry_run_gaps import Gap, gaps_of_scores, gaps_of_tables, other_waiting_pods
+from forecast_scheduler.commands.scorer.setup import Inputs, open_scorer
 from forecast_scheduler.dry_loop import DryLoop
-from forecast_scheduler.dry_run_gaps import Gap, gaps_of_scores, gaps_of_tables, other_waiting_pods
 from forecast_scheduler.file_session import FileSession
-from forecast_scheduler.live_policies import read_policies
-from forecast_scheduler.live_scorer import Inputs, open_scorer
-from forecast_scheduler.schedule_options import schedule_policy, schedule_policy_defaults
 from forecast_scheduler.schedule_plan import Plan
 from forecast_scheduler.schedule_tables import schedule_tables
-from forecast_scheduler.settings import Settings
+from forecast_scheduler.settings.document import Settings
+from forecast_scheduler.settings.schedule_options import schedule_policy, schedule_policy_defaults
 from kube.client.kubernetes_client import api_client
 from kube.client.kubernetes_source import ResourceSource, source_of
 from kube.decoding.decoding import Kind

@@ -15,22 +15,22 @@ from kubernetes.client import ApiClient
 from prometheus_client.registry import Collector
 
 from extender.decisions.capacity_events import CapacityEvents
+from forecast_scheduler.commands.policy.follow_policies import open_policies
+from forecast_scheduler.commands.scorer.setup import Inputs, check_inputs, open_scorer
 from forecast_scheduler.gpu_care import GpuCare
 from forecast_scheduler.job_care import JobCare, JobQueueView
-from forecast_scheduler.live_policies import open_policies
-from forecast_scheduler.live_scorer import Inputs, check_inputs, open_scorer
 from forecast_scheduler.loop_parts import LoopParts
 from forecast_scheduler.node_rule_care import NodeRuleCare
 from forecast_scheduler.queue_care import QueueCare
 from forecast_scheduler.schedule_loop import ScheduleLoop
-from forecast_scheduler.schedule_options import (
+from forecast_scheduler.schedule_tables import ScheduleTables, schedule_tables
+from forecast_scheduler.settings.document import Settings
+from forecast_scheduler.settings.schedule_options import (
     schedule_policy,
     schedule_policy_defaults,
     sharing_options,
 )
-from forecast_scheduler.schedule_settings import ScheduleSettings
-from forecast_scheduler.schedule_tables import ScheduleTables, schedule_tables
-from forecast_scheduler.settings import Settings
+from forecast_scheduler.settings.schedule_settings import ScheduleSettings
 from kube.client.kubernetes_client import api_client
 from kube.client.kubernetes_source import ResourceSource
 from kube.decoding.decoding import Kind

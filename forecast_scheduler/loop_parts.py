@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from forecast_scheduler.schedule_settings import ScheduleSettings
 from forecast_scheduler.schedule_tables import ScheduleTables
+from forecast_scheduler.settings.schedule_settings import ScheduleSettings
 from placement.policies.policy import Policies
 from scheduler.binding.session import ApiSession
 from scheduler.metrics import SchedulingMetrics

@@ -10,10 +10,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Final
 
-from forecast_scheduler.extender_options import policy_defaults
-from forecast_scheduler.gpu_options import offline_pods
-from forecast_scheduler.schedule_options import schedule_policy_defaults
-from forecast_scheduler.settings import Settings
+from forecast_scheduler.settings.document import Settings
+from forecast_scheduler.settings.extender_options import policy_defaults
+from forecast_scheduler.settings.gpu_options import offline_pods
+from forecast_scheduler.settings.schedule_options import schedule_policy_defaults
 from kube.objects.objects import PodInfo
 from placement.card_types.listed_cards import ListedCards
 from placement.card_types.options import CardOptions, Protection

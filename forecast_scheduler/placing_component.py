@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from forecast_scheduler.settings import Settings
+from forecast_scheduler.settings.document import Settings
 from scheduler.judging import profile_component
 
 

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from forecast_scheduler.schedule_settings import ScheduleSettings
+from forecast_scheduler.settings.schedule_settings import ScheduleSettings
 from kube.objects.objects import NodeInfo, PodInfo
 from placement.devices.options import DeviceOptions
 from placement.filters.domain import DOMAIN_LABEL

@@ -10,8 +10,8 @@ from typing import Any, Final
 from rich.markup import escape
 from rich.table import Table
 
+from forecast_scheduler.commands.schedule.dry_run_gaps import Gap
 from forecast_scheduler.dry_loop import Planned
-from forecast_scheduler.dry_run_gaps import Gap
 from kube.objects.objects import PodInfo
 from scheduler.profiles.gpu.tide.report import NO_REPORT, TideReport, ToldMove
 from scheduler.profiles.job.service.answers import StormReport

@@ -10,8 +10,8 @@ from functools import partial
 from forecast_scheduler.gpu_tables import GpuTables
 from forecast_scheduler.job_tables import JobTables
 from forecast_scheduler.loop_parts import LoopParts
-from forecast_scheduler.schedule_settings import ScheduleSettings
 from forecast_scheduler.schedule_tables import ScheduleTables
+from forecast_scheduler.settings.schedule_settings import ScheduleSettings
 from placement.filters.filter import Filter
 from placement.filters.node_resources_fit import NodeResourcesFit
 from placement.node_rules import NodeRules

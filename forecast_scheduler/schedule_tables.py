@@ -14,7 +14,7 @@ from kubernetes.client import ApiClient
 from forecast_scheduler.gpu_tables import GpuTables, gpu_tables
 from forecast_scheduler.job_tables import JobTables, job_tables
 from forecast_scheduler.queue_tables import QueueTables, latest_starts, queue_tables
-from forecast_scheduler.schedule_settings import ScheduleSettings
+from forecast_scheduler.settings.schedule_settings import ScheduleSettings
 from kube.client.kubernetes_contract import Subscription
 from kube.client.kubernetes_source import ResourceSource, source_of
 from kube.objects.objects import PodInfo

@@ -44,7 +44,7 @@ def place_of(parts: Sequence[str]) -> int:
 
 @pytest.fixture(autouse=True)
 def _logging_as_at_the_start() -> None:
-    """Commands that ran in this process before have set levels and a handler (forecast_scheduler/shell.py)."""
+    """Commands that ran in this process before have set levels and a handler (forecast_scheduler/commands/shell.py)."""
     logging.captureWarnings(False)
     for name in (
         "forecast",

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from forecast_scheduler.options import ConfigOption, HistoryOption, JsonOption, VerboseOption
-from forecast_scheduler.shell import check_writable, open_shell, write_json
-from forecast_scheduler.tables import baselines_table
+from forecast_scheduler.commands.options.common import ConfigOption, HistoryOption, JsonOption, VerboseOption
+from forecast_scheduler.commands.shell import check_writable, open_shell, write_json
+from forecast_scheduler.reports.backtest_tables import baselines_table
 
 
 def backtest(
@@ -23,7 +23,7 @@ def backtest(
 
     from forecast.backtest import backtest as run_backtest
     from forecast.fit import fit
-    from forecast_scheduler.history_source import open_history, tell_what_was_cleaned
+    from forecast_scheduler.commands.history_directory import open_history, tell_what_was_cleaned
 
     with shell.progress() as progress:
         files = open_history(shell.settings, directory, progress)

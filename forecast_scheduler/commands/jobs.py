@@ -6,8 +6,8 @@ from typing import Annotated
 
 import typer
 
-from forecast_scheduler.options import ConfigOption, JsonOption, VerboseOption
-from forecast_scheduler.server_options import (
+from forecast_scheduler.commands.options.common import ConfigOption, JsonOption, VerboseOption
+from forecast_scheduler.commands.options.remote_scheduler import (
     SERVER_SECONDS,
     CaOption,
     CertOption,
@@ -16,7 +16,7 @@ from forecast_scheduler.server_options import (
     ServerOption,
     TokenOption,
 )
-from forecast_scheduler.shell import check_writable, open_shell, write_json
+from forecast_scheduler.commands.shell import check_writable, open_shell, write_json
 
 NamespaceOption = Annotated[
     str | None, typer.Option("--namespace", "-n", metavar="NAME", help="Only jobs of this namespace.")
@@ -41,8 +41,8 @@ def jobs(
     shell = open_shell(config, verbose=verbose, json_file=json)
     check_writable(json)
 
-    from forecast_scheduler.jobs_plan import asked_plan
-    from forecast_scheduler.jobs_tables import job_plan_lines, job_plan_tables
+    from forecast_scheduler.commands.jobs_plan import asked_plan
+    from forecast_scheduler.reports.job_plan_tables import job_plan_lines, job_plan_tables
     from serving.remote_service import RemoteAddress
 
     remote = RemoteAddress(server, token_file, ca, client_cert, client_key, SERVER_SECONDS)

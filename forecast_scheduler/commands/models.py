@@ -6,8 +6,8 @@ from typing import Annotated
 
 import typer
 
-from forecast_scheduler.options import ConfigOption, JsonOption, ModelsOption, VerboseOption
-from forecast_scheduler.shell import check_writable, open_shell, write_json
+from forecast_scheduler.commands.options.common import ConfigOption, JsonOption, ModelsOption, VerboseOption
+from forecast_scheduler.commands.shell import check_writable, open_shell, write_json
 
 models = typer.Typer(help="List published models and go back to an older one.", no_args_is_help=True)
 
@@ -25,7 +25,7 @@ def list_models(
     shell = open_shell(config, verbose=verbose, json_file=json)
     check_writable(json)
 
-    from forecast_scheduler.model_store import open_registry, published_versions
+    from forecast_scheduler.commands.model_registry import open_registry, published_versions
 
     registry = open_registry(shell.settings.models, models)
     versions, in_use = published_versions(registry)
@@ -48,7 +48,7 @@ def rollback(
     shell = open_shell(config, verbose=verbose)
 
     from forecast.model_artefact import model_of
-    from forecast_scheduler.model_store import open_registry
+    from forecast_scheduler.commands.model_registry import open_registry
 
     registry = open_registry(shell.settings.models, models)
     in_use = registry.rollback(version, before_use=lambda artefact: model_of(artefact, registry.now()))

@@ -9,8 +9,8 @@ from typing import Annotated
 import typer
 
 from forecast.errors import InputError
-from forecast_scheduler.options import ConfigOption, VerboseOption
-from forecast_scheduler.shell import STDOUT, check_writable, open_shell, write_text
+from forecast_scheduler.commands.options.common import ConfigOption, VerboseOption
+from forecast_scheduler.commands.shell import STDOUT, check_writable, open_shell, write_text
 
 Output = Annotated[
     Path, typer.Option("--output", metavar="FILE", help="Where to write the rules; - is standard output.")

@@ -6,8 +6,8 @@ from typing import Annotated
 
 import typer
 
-from forecast_scheduler.options import ConfigOption, JsonOption, VerboseOption
-from forecast_scheduler.server_options import (
+from forecast_scheduler.commands.options.common import ConfigOption, JsonOption, VerboseOption
+from forecast_scheduler.commands.options.remote_scheduler import (
     SERVER_SECONDS,
     CaOption,
     CertOption,
@@ -16,7 +16,7 @@ from forecast_scheduler.server_options import (
     ServerOption,
     TokenOption,
 )
-from forecast_scheduler.shell import check_writable, open_shell, write_json
+from forecast_scheduler.commands.shell import check_writable, open_shell, write_json
 
 NamespaceOption = Annotated[
     str | None, typer.Option("--namespace", "-n", metavar="NAME", help="Only trainings of this namespace.")
@@ -39,8 +39,8 @@ def tide(
     shell = open_shell(config, verbose=verbose, json_file=json)
     check_writable(json)
 
-    from forecast_scheduler.asked_server import asked_server
-    from forecast_scheduler.tide_tables import tide_lines, tide_report_tables
+    from forecast_scheduler.commands.remote_scheduler import asked_server
+    from forecast_scheduler.reports.tide_tables import tide_lines, tide_report_tables
     from scheduler.profiles.gpu.tide.service.bodies import TideBody
     from serving.remote_service import RemoteAddress
 

@@ -11,10 +11,10 @@ import pytest
 
 from forecast.resources import RESOURCES
 from forecast.service_key import ServiceKey
-from forecast_scheduler.peaks_report.html import peaks_page
-from forecast_scheduler.peaks_report.view import MOST_DAYS, MOST_DRAWN, Curves, PeaksView, peaks_view
+from forecast_scheduler.reports.peaks_report.html import peaks_page
+from forecast_scheduler.reports.peaks_report.view import MOST_DAYS, MOST_DRAWN, Curves, PeaksView, peaks_view
 from tests.browser.chromium import Browser, Page
-from tests.forecast_scheduler.peaks_report.nights import MADE, N_DAYS, history, registry_of
+from tests.forecast_scheduler.reports.peaks_report.nights import MADE, N_DAYS, history, registry_of
 
 READY = "document.body.dataset.ready === 'true' && !!document.querySelector('#curves').dataset.ready"
 HOSTILE = '</script><img src=x onerror="document.title=1">'

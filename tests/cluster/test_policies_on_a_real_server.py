@@ -12,8 +12,8 @@ import pytest
 import urllib3
 import yaml
 
-from forecast_scheduler.live_policies import LivePolicies, open_policies
-from forecast_scheduler.settings import Settings
+from forecast_scheduler.commands.policy.follow_policies import LivePolicies, open_policies
+from forecast_scheduler.settings.document import Settings
 from kube.decoding.decoding import decode_pod
 from placement.policies.provider import PolicyProvider
 from placement.policies.status import OutcomeKind

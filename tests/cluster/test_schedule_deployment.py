@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from forecast_scheduler.schedule_options import profile_names
-from forecast_scheduler.settings import load_settings
+from forecast_scheduler.settings.document import load_settings
+from forecast_scheduler.settings.schedule_options import profile_names
 from kube.decoding.decoding import decode_pod
 from placement.devices.demand import demand_mistake, gpu_demand
 from placement.devices.options import DeviceOptions

@@ -10,9 +10,9 @@ from forecast.fit import fit
 from forecast.history import History
 from forecast.progress import silent
 from forecast.resources import RESOURCES
-from forecast_scheduler.history_source import open_history
-from forecast_scheduler.peaks_report.day_reading import read_day, runs_of_day
-from forecast_scheduler.settings import Settings
+from forecast_scheduler.commands.history_directory import open_history
+from forecast_scheduler.reports.peaks_report.day_reading import read_day, runs_of_day
+from forecast_scheduler.settings.document import Settings
 from tests.processes.scorer_process import ROOT
 
 _WEEK = 7

@@ -14,7 +14,7 @@ from typing import Any, Final
 import pytest
 import yaml
 
-from forecast_scheduler.settings import Settings
+from forecast_scheduler.settings.document import Settings
 from tests.deploy.rights import Installed, account_of
 from tests.processes.scorer_process import ScorerProcess, eventually, settings_of
 from tests.schedule.gpu_nodes import GPUS, gpu_node, gpu_pod

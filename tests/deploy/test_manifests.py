@@ -10,7 +10,7 @@ from typing import Any, Final
 import pytest
 import yaml
 
-from forecast_scheduler.settings import load_settings
+from forecast_scheduler.settings.document import load_settings
 from tests.servers.kustomize import DEPLOY, built
 
 Manifest = dict[str, Any]

@@ -14,7 +14,7 @@ from typing import Any, Final
 import pytest
 
 from admission.certificates.held import KEYS
-from forecast_scheduler.settings import Settings, load_settings
+from forecast_scheduler.settings.document import Settings, load_settings
 from tests.deploy.shown import Fields, block_about, built_as_shown, file_shown, secrets_made_by_hand
 from tests.servers.kustomize import DEPLOY
 

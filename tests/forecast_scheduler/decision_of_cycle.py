@@ -6,13 +6,13 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from forecast_scheduler.live_policies import read_policies
-from forecast_scheduler.live_scorer import Inputs, open_scorer
+from forecast_scheduler.commands.policy.follow_policies import read_policies
+from forecast_scheduler.commands.scorer.setup import Inputs, open_scorer
 from forecast_scheduler.placing_core import placing_core
-from forecast_scheduler.schedule_options import schedule_policy, schedule_policy_defaults
 from forecast_scheduler.schedule_profiles import assembled_profiles
 from forecast_scheduler.schedule_tables import schedule_tables
-from forecast_scheduler.settings import Settings
+from forecast_scheduler.settings.document import Settings
+from forecast_scheduler.settings.schedule_options import schedule_policy, schedule_policy_defaults
 from placement.index.index import INDEXED_KINDS
 from placement.policies.policy import OnePolicy
 from scheduler.cycle.placing import Placer

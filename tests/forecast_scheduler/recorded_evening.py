@@ -9,9 +9,9 @@ from pathlib import Path
 
 from forecast.progress import silent
 from forecast_scheduler.cli import run
-from forecast_scheduler.history_source import open_history
-from forecast_scheduler.recorded_cluster import cluster_at
-from forecast_scheduler.settings import Settings
+from forecast_scheduler.commands.demo.recorded_cluster import cluster_at
+from forecast_scheduler.commands.history_directory import open_history
+from forecast_scheduler.settings.document import Settings
 from tests.forecast_scheduler.small_history import small_tables
 
 MOMENT = "2026-10-13T17:00"

@@ -12,7 +12,7 @@ import yaml
 
 from forecast_scheduler.cli import run
 from forecast_scheduler.schedule_tables import schedule_tables
-from forecast_scheduler.settings import Settings
+from forecast_scheduler.settings.document import Settings
 from kube.decoding.decoding import WATCHED
 from scorer.scorer import Scorer
 from tests.forecast_scheduler.made_cluster import DOMAIN, cluster_file, made_node, made_object, made_pod, seated

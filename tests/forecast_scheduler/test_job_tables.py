@@ -11,7 +11,7 @@ from forecast.resources import CPU
 from forecast.service_key import Owner, ServiceKey
 from forecast_scheduler.job_tables import JobTables, job_tables
 from forecast_scheduler.queue_tables import latest_starts
-from forecast_scheduler.schedule_settings import ScheduleSettings
+from forecast_scheduler.settings.schedule_settings import ScheduleSettings
 from kube.decoding.decoding import Kind
 from kube.decoding.job_templates import PodTemplate
 from kube.decoding.jobs import JobInfo

@@ -17,9 +17,9 @@ import pytest
 from forecast.model_artefact import artefact_of
 from forecast.registry import Registry
 from forecast_scheduler.cli import run
-from forecast_scheduler.live_extender import open_extender
-from forecast_scheduler.live_scorer import Inputs, open_scorer
-from forecast_scheduler.settings import Settings, with_options
+from forecast_scheduler.commands.extender.setup import open_extender
+from forecast_scheduler.commands.scorer.setup import Inputs, open_scorer
+from forecast_scheduler.settings.document import Settings, with_options
 from kube.objects.objects import PodInfo
 from scorer.scorer import Scorer
 from tests.scorer.live_cluster import at

@@ -10,7 +10,7 @@ import pytest
 
 from forecast.service_key import Owner
 from forecast_scheduler.queue_tables import QueueTables, latest_starts, queue_tables
-from forecast_scheduler.schedule_settings import ScheduleSettings
+from forecast_scheduler.settings.schedule_settings import ScheduleSettings
 from kube.objects.objects import ANNOTATION_PREFIX, NodeInfo, PodInfo
 from placement.devices.demand import GPU_MILLI
 from placement.devices.options import DeviceOptions

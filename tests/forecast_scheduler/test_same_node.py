@@ -12,14 +12,14 @@ import pytest
 import yaml
 
 from forecast_scheduler.cli import run
-from forecast_scheduler.live_extender import open_extender
-from forecast_scheduler.live_scorer import Inputs, open_scorer
-from forecast_scheduler.options import parse_moment
+from forecast_scheduler.commands.extender.setup import open_extender
+from forecast_scheduler.commands.options.common import parse_moment
+from forecast_scheduler.commands.scorer.setup import Inputs, open_scorer
 from forecast_scheduler.placing_core import placing_core
-from forecast_scheduler.schedule_options import schedule_policy
 from forecast_scheduler.schedule_profiles import assembled_profiles
 from forecast_scheduler.schedule_tables import schedule_tables
-from forecast_scheduler.settings import Settings, with_options
+from forecast_scheduler.settings.document import Settings, with_options
+from forecast_scheduler.settings.schedule_options import schedule_policy
 from placement.expected_choice import expected_choice
 from placement.feasibility import feasibility
 from placement.filters.catalogue import standard_filters

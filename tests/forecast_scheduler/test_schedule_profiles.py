@@ -8,10 +8,10 @@ from dataclasses import replace
 
 import pytest
 
-from forecast_scheduler.schedule_options import schedule_policy
 from forecast_scheduler.schedule_profiles import profiles_of
 from forecast_scheduler.schedule_tables import ScheduleTables, schedule_tables
-from forecast_scheduler.settings import Settings, with_options
+from forecast_scheduler.settings.document import Settings, with_options
+from forecast_scheduler.settings.schedule_options import schedule_policy
 from kube.decoding.decoding import Kind
 from placement.plugins import EnqueueExtensions
 from placement.policies.policy import OnePolicy

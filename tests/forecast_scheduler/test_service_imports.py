@@ -9,7 +9,8 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 _IMPORTED = """
 import sys
-import forecast_scheduler.live_scorer, forecast_scheduler.live_extender, forecast_scheduler.live_schedule
+import forecast_scheduler.commands.scorer.setup, forecast_scheduler.commands.extender.setup
+import forecast_scheduler.live_schedule
 import scorer.service.app, extender.service.app
 print(*sorted({name.partition(".")[0] for name in sys.modules} & set(sys.argv[1:])))
 """

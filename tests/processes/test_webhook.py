@@ -18,7 +18,7 @@ from admission.certificates.options import CertificateOptions
 from admission.templates.record import CONTROL_ANNOTATION, TEMPLATES_ANNOTATION, applied_to
 from admission.webhook.options import WebhookOptions
 from forecast.errors import InputError
-from forecast_scheduler.live_webhook import open_webhook
+from forecast_scheduler.commands.webhook.setup import open_webhook
 from scorer.opt_out import OPT_OUT_ANNOTATION
 from serving.options import ServerOptions
 from tests.processes.command import command

@@ -28,10 +28,10 @@ from forecast.model_artefact import artefact_of
 from forecast.node_forecast import node_forecast
 from forecast.registry import Registry
 from forecast.resources import MEMORY, RESOURCES
-from forecast_scheduler.demo_scorer import prepare_evening
-from forecast_scheduler.live_scorer import Inputs, open_scorer
-from forecast_scheduler.model_store import open_registry
-from forecast_scheduler.settings import Settings
+from forecast_scheduler.commands.demo.evening_scorer import prepare_evening
+from forecast_scheduler.commands.model_registry import open_registry
+from forecast_scheduler.commands.scorer.setup import Inputs, open_scorer
+from forecast_scheduler.settings.document import Settings
 from scorer.service.app import create_app
 from tests.scorer.service.app_client import AppClient
 from trainer.history.files import HistoryFiles

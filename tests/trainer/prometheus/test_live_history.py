@@ -12,7 +12,7 @@ import pytest
 from forecast.errors import ForecastError
 from forecast.resources import CPU, LOG, MEMORY, RESOURCES
 from forecast.service_key import ServiceKey
-from forecast_scheduler.usage_sources import PrometheusUsage
+from forecast_scheduler.commands.scorer.usage_sources import PrometheusUsage
 from tests.servers.openmetrics import write_blocks
 from tests.servers.prometheus import PrometheusServer
 from tests.trainer.prometheus.scrapes import Scrapes

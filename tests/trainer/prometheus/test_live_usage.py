@@ -13,7 +13,7 @@ import pytest
 
 from forecast.errors import ForecastError
 from forecast.resources import CPU, DISK, LOG, MEMORY, NETWORK, RESOURCES
-from forecast_scheduler.usage_sources import PrometheusUsage
+from forecast_scheduler.commands.scorer.usage_sources import PrometheusUsage
 from scorer.live.usage import usage_by_row
 from tests.servers.bad_proxy import BadProxy, first
 from tests.servers.openmetrics import MetricSeries, write_blocks

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from forecast_scheduler.schedule_tables import schedule_tables
-from forecast_scheduler.settings import Settings
+from forecast_scheduler.settings.document import Settings
 from kube.decoding.decoding import Kind
 from kube.objects.objects import PodInfo
 from placement.filters.domain import DOMAIN_LABEL

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from forecast_scheduler.tide_tables import tide_lines, tide_report_tables
+from forecast_scheduler.reports.tide_tables import tide_lines, tide_report_tables
 from scheduler.profiles.gpu.tide.report import NO_REPORT, TideReport
 from scheduler.profiles.gpu.tide.service.bodies import TIDE_BODIES
 from scheduler.profiles.gpu.tide.service.routes import tide_router

@@ -1,0 +1,1 @@
+"""`canary`: what templates on trial do to predicted peaks."""

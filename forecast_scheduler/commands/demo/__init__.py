@@ -1,0 +1,1 @@
+"""`demo`: the whole way on the bundled sample."""

@@ -1,0 +1,1 @@
+"""`explain`: why a pod goes where it goes."""

@@ -1,0 +1,200 @@
+"""`explain`: which nodes would be best for a pod, and why."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+from urllib.parse import quote
+
+import typer
+
+from forecast.errors import InputError, UnknownName
+from forecast_scheduler.commands.options.cluster import (
+    AtOption,
+    ClusterOption,
+    KubeconfigOption,
+    PrometheusOption,
+    RecordedOption,
+)
+from forecast_scheduler.commands.options.common import (
+    ConfigOption,
+    JsonOption,
+    ModelsOption,
+    VerboseOption,
+    parse_moment,
+)
+from forecast_scheduler.commands.options.policies import PoliciesOption, policies_option
+from forecast_scheduler.commands.shell import check_writable, open_shell, write_json
+from forecast_scheduler.schedule_inputs import DomainOption, ProfileOption, ShareOption
+from forecast_scheduler.settings.document import with_options
+
+if TYPE_CHECKING:
+    from forecast_scheduler.settings.document import Settings
+    from kube.objects.objects import PodInfo
+    from kube.tables.cluster_file import ClusterObjects
+    from scorer.scorer import Scorer
+
+_SYNC_SECONDS = 120.0
+_ASK_SECONDS = 10.0
+_NOT_FOUND = 404
+_OTHER = "default-scheduler"
+
+Pod = Annotated[
+    str,
+    typer.Argument(metavar="POD", help="namespace/name of a pod, or a file with the manifest of one (JSON or YAML)."),
+]
+NodeOption = Annotated[
+    list[str] | None,
+    typer.Option("--node", metavar="NAME", help="Look at these nodes only; may be given several times."),
+]
+FiltersOption = Annotated[bool, typer.Option("--filters", help="Also name every node that a filter rejects.")]
+TopOption = Annotated[int, typer.Option("--top", metavar="N", min=1, help="How many of the best nodes to show.")]
+
+
+def explain(
+    pod: Pod,
+    models: ModelsOption = None,
+    prometheus: PrometheusOption = None,
+    kubeconfig: KubeconfigOption = None,
+    cluster: ClusterOption = None,
+    at: AtOption = None,
+    history: RecordedOption = None,
+    node: NodeOption = None,
+    filters: FiltersOption = False,
+    policies: PoliciesOption = None,
+    profile: ProfileOption = None,
+    domain: DomainOption = None,
+    share_nodes: ShareOption = None,
+    top: TopOption = 5,
+    json: JsonOption = None,
+    config: ConfigOption = None,
+    verbose: VerboseOption = False,
+) -> None:
+    """Say which node a pod would get and why: by the filters, policy and scores of the component that its
+    schedulerName means.
+
+    That is a profile of `schedule`, or the extender beside kube-scheduler. The first node is the one that it would
+    choose for this cluster. Nothing is written.
+    """
+    shell = open_shell(config, verbose=verbose, json_file=json)
+    check_writable(json)
+    moment = parse_moment(at)
+
+    import msgspec
+
+    from forecast_scheduler.commands.explain.explain_pod import open_explaining
+    from forecast_scheduler.commands.explain.tables import explanation_tables, judgement_lines, rejection_lines, remarks
+    from forecast_scheduler.commands.policy.tables import unread_json, unread_lines
+    from forecast_scheduler.commands.scorer.setup import Inputs, check_inputs
+    from forecast_scheduler.placing_component import component_of
+    from forecast_scheduler.schedule_plan import gap_lines, gaps_json
+    from forecast_scheduler.settings.schedule_options import check_profiles, profile_names
+    from kube.tables.cluster_file import read_cluster_file
+    from scorer.service.translation import explanation_body
+
+    options: Mapping[str, Any] = {
+        "profiles": None if profile is None else profile_names(profile),
+        "domain": domain,
+        "share_nodes": share_nodes or None,
+    }
+    settings = with_options(shell.settings, {"policies": policies_option(policies), "schedule": options})
+    check_profiles(settings.schedule)
+    check_inputs(Inputs(cluster, kubeconfig, models, prometheus, history, moment))
+    objects = None if cluster is None else read_cluster_file(cluster)
+    inputs = Inputs(cluster, kubeconfig, models, prometheus, history, moment, objects)
+    found = _pod(pod, objects, settings, kubeconfig)
+    component = component_of(_OTHER if found is None else found.scheduler_name, settings)
+    with open_explaining(component, inputs, objects) as explaining:
+        explaining.background.wait_synced(_SYNC_SECONDS)
+        explaining.background.look_for_model()
+        _check_nodes(explaining.scorer, node or [])
+        if found is None or not Path(pod).is_file():
+            namespace, _, name = pod.partition("/")
+            found = explaining.scorer.find_pod(namespace, name)
+        explained = explaining.explain(found, node or None, top)
+        has_policies = explaining.provider is not None
+    for table in explanation_tables(explained.explanation):
+        shell.out.print(table)
+    lines = [*judgement_lines(explained.judgement, component.remark), *remarks(explained.explanation)]
+    if filters:
+        lines += rejection_lines(explained.judgement)
+    lines += [*unread_lines(explained.namespaces), *gap_lines(explained.gaps, explained.unread)]
+    for line in lines:
+        shell.say(line)
+    figures = msgspec.to_builtins(explanation_body(explained.explanation))
+    if has_policies:
+        figures["namespaces_not_known"] = unread_json(explained.namespaces)
+    judgement = explained.judgement
+    figures["filters"] = {
+        "nodes": sorted([*judgement.ranking, *judgement.passed_over]),
+        "n_nodes": judgement.n_nodes,
+        "rejections": [
+            {
+                "filter": one.filter,
+                "reason": one.reason,
+                "nodes": len(one.nodes),
+                "preemptible": one.preemptible,
+                **({"names": list(one.nodes)} if filters else {}),
+            }
+            for one in judgement.rejections
+        ],
+    }
+    write_json(json, figures | gaps_json(explained.gaps, explained.unread))
+
+
+def _check_nodes(scorer: Scorer, named: list[str]) -> None:
+    known = [summary.name for summary in scorer.nodes()]
+    for name in named:
+        if name not in known:
+            raise UnknownName("node", name, known)
+
+
+def _pod(named: str, objects: ClusterObjects | None, settings: Settings, kubeconfig: Path | None) -> PodInfo | None:
+    """The pod that a manifest describes, or one of the cluster; None = the cluster has no such pod."""
+    path = Path(named)
+    if path.is_file():
+        return _from_manifest(path, objects)
+    namespace, slash, name = named.partition("/")
+    if not (slash and namespace and name) or "/" in name:
+        raise InputError(f"pod {named!r} is neither a file nor namespace/name: write for instance shop/cart-7d9-x2x4z")
+    if objects is None:
+        return _from_server(namespace, name, kubeconfig or settings.scorer.kubeconfig)
+    return next((pod for pod in objects.pods if (pod.namespace, pod.name) == (namespace, name)), None)
+
+
+def _from_server(namespace: str, name: str, kubeconfig: Path | None) -> PodInfo | None:
+    """One pod, asked for before anything is followed: its schedulerName decides what is."""
+    import urllib3
+
+    from kube.client.kubernetes_client import UnreachableApiServer, api_client, send
+    from kube.decoding.decoding import decode_pod
+
+    api = api_client(kubeconfig)
+    path = f"/api/v1/namespaces/{quote(namespace, safe='')}/pods/{quote(name, safe='')}"
+    try:
+        answer = send(api, "GET", path, seconds=_ASK_SECONDS)
+    except (urllib3.exceptions.HTTPError, OSError) as error:
+        reason = " ".join(str(error).split())[:200]
+        raise UnreachableApiServer(f"the API server {api.configuration.host} does not answer: {reason}") from error
+    if answer.status == _NOT_FOUND:
+        return None
+    if answer.status >= 300:
+        raise InputError(f"the API server answers {answer.status} to the question for the pod: grant get on pods")
+    return decode_pod(answer.data)
+
+
+def _from_manifest(path: Path, objects: ClusterObjects | None) -> PodInfo:
+    import msgspec
+    import yaml
+
+    from kube.decoding.decoding import decode_pod
+
+    try:
+        document = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+        raise InputError(f"{path} cannot be read as a manifest: {' '.join(str(error).split())[:200]}") from error
+    if not isinstance(document, dict):
+        raise InputError(f"{path} holds no object: pass the manifest of one Pod")
+    pod = decode_pod(document)
+    return pod if objects is None else objects.classes.applied(pod, msgspec.json.encode(document))

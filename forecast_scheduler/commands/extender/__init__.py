@@ -1,0 +1,1 @@
+"""`extender`: answers kube-scheduler."""

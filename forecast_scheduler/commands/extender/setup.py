@@ -1,0 +1,136 @@
+"""An extender put together from settings: its scorer, filters, decision log, events, and whoever binds."""
+
+from __future__ import annotations
+
+import socket
+import time
+from collections.abc import Collection, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+
+from prometheus_client.registry import Collector
+
+from admission.templates.effect_metrics import EffectCollector
+from admission.templates.shaped_pods import shaped_pods
+from extender.charge_metrics import ChargeCollector
+from extender.decisions.capacity_events import CapacityEvents
+from extender.decisions.event import CONTROLLER
+from extender.decisions.events import EventSink
+from extender.decisions.log import DecisionLog, open_decision_log
+from extender.decisions.metrics import DecisionCollector
+from extender.decisions.options import DecisionOptions
+from extender.decisions.recorder import DecisionRecorder
+from extender.extender import Extender
+from extender.remote_scores import RemoteScores
+from forecast.errors import InputError
+from forecast_scheduler.commands.policy.follow_policies import open_policies
+from forecast_scheduler.commands.scorer.setup import Inputs, open_scorer
+from forecast_scheduler.node_rule_care import NodeRuleCare
+from forecast_scheduler.settings.document import Settings
+from forecast_scheduler.settings.extender_options import extender_options, remote_scorer
+from kube.binding.binder import Binder
+from kube.binding.binding import ApiServerBinder
+from kube.client.kubernetes_client import api_client
+from kube.decoding.decoding import Kind
+from kube.events.event_posting import api_server_post
+from placement.filters.catalogue import kinds_read
+from placement.index.index import INDEXED_KINDS
+from scorer.background import Background
+from scorer.every import Every
+from scorer.scorer import Scorer
+
+_EXPIRE_SECONDS = 60.0
+_BINDINGS_AT_ONCE = 32
+
+
+@dataclass(frozen=True, slots=True)
+class LiveExtender:
+    """scorer: the one inside, None where scores come from elsewhere; binder: None = /bind is off."""
+
+    extender: Extender
+    scorer: Scorer | None
+    background: Background
+    binder: Binder | None
+    collectors: tuple[Collector, ...]
+
+
+@contextmanager
+def open_extender(settings: Settings, inputs: Inputs) -> Iterator[LiveExtender]:
+    """An extender that follows its cluster while the context lasts; the background is not running yet.
+
+    Raises InputError, see open_scorer.
+    """
+    ours = settings.extender
+    options, remote = extender_options(settings), remote_scorer(ours)
+    kubeconfig = inputs.kubeconfig or settings.scorer.kubeconfig
+    if inputs.cluster is not None and ours.bind:
+        raise InputError("--bind needs an API server, --cluster names a file: leave one of them out")
+    with ExitStack() as stack:
+        tells_pods = inputs.cluster is None and not ours.shadow  # a shadow leaves no traces on pods
+        policies = stack.enter_context(open_policies(settings, kubeconfig, has_api_server=tells_pods))
+        provider = None if policies is None else policies.provider
+        writes_events = ours.decisions.events and not ours.shadow and inputs.cluster is None
+        recorder, log, events = _recorder(ours.decisions, stack, kubeconfig if writes_events else None, writes_events)
+        made: list[Extender] = []
+
+        def attach(scorer: Scorer) -> Collection[Kind]:
+            scores = None if remote is None else RemoteScores(remote)
+            made.append(Extender(scorer, options, scores=scores, policies=provider, recorder=recorder))
+            if provider is None:
+                return kinds_read(options.filters)
+            provider.read_labels_with(made[0].labels_of)
+            return INDEXED_KINDS  # whichever filters a policy names tomorrow
+
+        scorer, background = stack.enter_context(
+            open_scorer(settings, inputs, attach, predicts=remote is None, policies=provider)
+        )
+        if writes_events:
+            unread = CapacityEvents(
+                scorer, api_server_post(api_client(kubeconfig)), controller=CONTROLLER, instance=socket.gethostname()
+            )
+            unread.start()
+            stack.callback(unread.stop)
+        care = NodeRuleCare(made[0].rules, scorer, after=lambda: scorer.synced)
+        for job in care.jobs:
+            job.start()
+            stack.callback(job.stop)
+        binder = ApiServerBinder(api_client(kubeconfig, connections=_BINDINGS_AT_ONCE)) if ours.bind else None
+        collectors: list[Collector] = [
+            DecisionCollector(recorder, log, events, is_shadow=options.answers.shadow),
+            ChargeCollector(made[0]),
+            EffectCollector(scorer, shaped_pods(scorer)),
+            *care.collectors,
+        ]
+        if policies is not None:
+            collectors.append(policies.collector)
+        yield LiveExtender(made[0], scorer if remote is None else None, background, binder, tuple(collectors))
+
+
+def _recorder(
+    settings: DecisionOptions, stack: ExitStack, kubeconfig: Path | None, writes_events: bool
+) -> tuple[DecisionRecorder, DecisionLog | None, EventSink | None]:
+    """Whoever is told of decisions, running while the stack is open."""
+    log: DecisionLog | None = None
+    events: EventSink | None = None
+    if settings.log is not None:
+        log = open_decision_log(Path(settings.log), max_bytes=settings.max_bytes, keep=settings.keep)
+        log.start()
+        stack.callback(log.stop)
+    if writes_events:
+        events = EventSink(
+            api_server_post(api_client(kubeconfig)),
+            instance=socket.gethostname(),
+            rate=settings.events_per_second,
+            burst=10 * settings.events_per_second,
+        )
+        events.start()
+        stack.callback(events.stop)
+    recorder = DecisionRecorder(
+        [sink for sink in (log, events) if sink is not None], version=version("forecast-scheduler")
+    )
+    every = Every("expire-decisions", _EXPIRE_SECONDS, lambda: recorder.expire(time.time()))
+    every.start()
+    stack.callback(every.stop)
+    return recorder, log, events

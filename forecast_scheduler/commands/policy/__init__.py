@@ -1,0 +1,1 @@
+"""`policy`: checks a policy document, and follows the one in use."""

@@ -1,0 +1,1 @@
+"""`render`: what templates make of one pod."""

@@ -1,0 +1,1 @@
+"""`replay`: plays recorded days back under several placement rules."""

@@ -1,0 +1,101 @@
+"""The replay of a history directory, as `replay` and `demo` both run it."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+import numpy as np
+from rich.table import Table
+
+from forecast.fit import fit
+from forecast.history import History
+from forecast.progress import Progress
+from forecast_scheduler.commands.policy.follow_policies import read_policies
+from forecast_scheduler.reports.backtest_tables import rules_table
+from forecast_scheduler.settings.document import Settings
+from forecast_scheduler.settings.scorer_options import scorer_options
+from scorer.replay.by_scorer import ScorerSetup
+from scorer.replay.doubled_replicas import doubled_replicas
+from scorer.replay.replay import Replay, forecast_with, replay
+from scorer.replay.window import replay_window
+from trainer.history.files import HistoryFiles
+
+
+def replay_history(
+    files: HistoryFiles,
+    history: History,
+    *,
+    at: datetime | None,
+    days: int,
+    seed: int,
+    progress: Progress,
+    setup: ScorerSetup | None = None,
+) -> Replay:
+    """Play the days after `at` back; models are fitted on what lay before it.
+
+    at    : None = the last 04:00 that fits
+    setup : of the rule `configured`; None = without that rule
+    """
+    window = replay_window(history, at, days)
+    pods = files.pod_usage(window.days[0], window.days[-1], progress=progress)
+    forecaster = forecast_with(lambda before: fit(before, progress=progress))
+    return replay(history, pods, forecaster, at=at, days=days, seed=seed, setup=setup, progress=progress)
+
+
+def replay_doubled(files: HistoryFiles, history: History, played: Replay, *, progress: Progress) -> Replay | None:
+    """The same replay, but two hours before it a third of the services with a fixed replica count got twice as many.
+
+    The model is the one of `played`, which knows nothing of it. Returns None if there is no such service.
+    """
+    window, recording, forecast = played.window, played.recording, played.forecasts["forecast"]
+    fixed = np.flatnonzero(~forecast.autoscaled & ~recording.ending & (recording.replicas_at_start() > 0))
+    model = forecast.model
+    if model is None or not len(fixed):
+        return None
+    pods = files.pod_usage(window.days[0], window.days[-1], progress=progress)
+    chosen = np.random.default_rng(played.seed).permutation(fixed)[: -(-len(fixed) // 3)]
+    changed = doubled_replicas(history, pods, window, chosen)
+    return replay(
+        *changed, forecast_with(lambda _: model), days=window.n_days, seed=played.seed, ladder=False, progress=progress
+    )
+
+
+def configured_setup(settings: Settings) -> ScorerSetup | None:
+    """What the settings say of weights, scores, capacities and policies; None = no more than the defaults.
+
+    A ConfigMap of policies needs an API server, which a replay does without: it is not read.
+    """
+    usual = Settings()
+    ours = (settings.scorer.scores, settings.policies, scorer_options(settings).capacities)
+    others = (usual.scorer.scores, usual.policies, scorer_options(usual).capacities)
+    if ours == others:
+        return None
+    provider = None if settings.policies.file is None else read_policies(settings, None)
+    return ScorerSetup(scorer_options(settings), provider)
+
+
+def replay_tables(played: Replay) -> list[Table]:
+    """The rules, with the gap that the forecast closed, and the rungs of the degradation ladder."""
+    report = played.to_json()
+    assumed = ", ".join(report["assumed_capacities"])
+    note = f"\n{assumed}: capacities are assumed, and make no node hot" if assumed else ""
+    return [
+        rules_table(
+            report["rules"],
+            title=f"The same pods, placed by each rule, over the days that followed{note}",
+            gap_closed=report["gap_closed"],
+            no_gap=report["no_gap"],
+            by_regression=report["by_regression"],
+        ),
+        rules_table(
+            report["degradation"],
+            title="What remains of it as parts fail (degradation ladder, best rung first)",
+            by_regression=report["by_regression"],
+        ),
+    ]
+
+
+def doubled_table(played: Replay) -> Table:
+    """The rules on the pods of `replay_doubled`."""
+    title = "What last week cannot know: at 02:00 some services got twice the replicas"
+    return rules_table(played.to_json()["rules"], title=title)

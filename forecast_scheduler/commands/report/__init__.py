@@ -1,0 +1,1 @@
+"""`report`: decisions and predicted peaks against what came."""

@@ -1,0 +1,169 @@
+"""`schedule`: our own scheduling loops, beside kube-scheduler or instead of it."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from forecast.errors import InputError
+from forecast_scheduler.commands.options.cluster import (
+    AtOption,
+    ClusterOption,
+    KubeconfigOption,
+    PrometheusOption,
+    RecordedOption,
+)
+from forecast_scheduler.commands.options.common import (
+    ConfigOption,
+    JsonOption,
+    ModelsOption,
+    VerboseOption,
+    parse_moment,
+)
+from forecast_scheduler.commands.options.policies import PoliciesOption, policies_option
+from forecast_scheduler.commands.options.serving import (
+    CertOption,
+    ClientCaOption,
+    HostOption,
+    KeyOption,
+    PortOption,
+    TokenOption,
+    serving_options,
+)
+from forecast_scheduler.commands.shell import Shell, check_writable, open_shell, write_json
+from forecast_scheduler.schedule_inputs import DomainOption, ProfileOption, ShareOption
+from forecast_scheduler.settings.document import Settings, with_options
+
+if TYPE_CHECKING:
+    from forecast_scheduler.commands.scorer.setup import Inputs
+
+_SYNC_SECONDS = 120.0
+
+NameOption = Annotated[
+    str | None,
+    typer.Option(
+        "--scheduler-name",
+        metavar="NAME",
+        help="Place pods with this schedulerName. Default: forecast-scheduler.",
+    ),
+]
+DryRunOption = Annotated[
+    bool | None,
+    typer.Option("--dry-run", help="Decide and tell; bind nothing, write nothing.", show_default=False),
+]
+LeaderOption = Annotated[
+    bool | None,
+    typer.Option(
+        "--leader-elect/--no-leader-elect",
+        help="Let one of several replicas schedule, by a Lease. Default: --leader-elect.",
+        show_default=False,
+    ),
+]
+
+
+def schedule(
+    profile: ProfileOption = None,
+    models: ModelsOption = None,
+    prometheus: PrometheusOption = None,
+    kubeconfig: KubeconfigOption = None,
+    cluster: ClusterOption = None,
+    at: AtOption = None,
+    history: RecordedOption = None,
+    scheduler_name: NameOption = None,
+    domain: DomainOption = None,
+    share_nodes: ShareOption = None,
+    dry_run: DryRunOption = None,
+    leader_elect: LeaderOption = None,
+    policies: PoliciesOption = None,
+    host: HostOption = None,
+    port: PortOption = None,
+    token_file: TokenOption = None,
+    tls_cert: CertOption = None,
+    tls_key: KeyOption = None,
+    client_ca: ClientCaOption = None,
+    json: JsonOption = None,
+    config: ConfigOption = None,
+    verbose: VerboseOption = False,
+) -> None:
+    """Place pods by our own scheduling loops: those whose schedulerName is ours.
+
+    With --cluster FILE and --dry-run it decides once, for the pods of the file that wait, and prints a table; else it
+    follows the API server until SIGTERM or Ctrl-C. deploy/overlays/own-loops has what is to be installed for it.
+    """
+    shell = open_shell(config, verbose=verbose, json_file=json, service=cluster is None)
+    check_writable(json)
+    options = serving_options(host, port, token_file, tls_cert, tls_key, client_ca)
+
+    from forecast_scheduler.commands.scorer.setup import Inputs
+    from forecast_scheduler.settings.schedule_options import check_profiles, profile_names
+
+    options |= {
+        "profiles": None if profile is None else profile_names(profile),
+        "scheduler_name": scheduler_name,
+        "domain": domain,
+        "share_nodes": share_nodes or None,
+        "dry_run": dry_run or None,
+        "lease": None if leader_elect is None else {"enabled": leader_elect},
+    }
+    settings = with_options(shell.settings, {"schedule": options, "policies": policies_option(policies)})
+    check_profiles(settings.schedule)
+    inputs = Inputs(cluster, kubeconfig, models, prometheus, history, parse_moment(at))
+    if cluster is not None:
+        _decide_once(shell, settings, inputs, json)
+        return
+    if json is not None:
+        raise InputError("--json is for a cluster from a file, which is decided on once: pass --cluster FILE, too")
+    _serve(shell, settings, inputs)
+
+
+def _decide_once(shell: Shell, settings: Settings, inputs: Inputs, json: Path | None) -> None:
+    if not settings.schedule.dry_run:
+        raise InputError("pods of a cluster from a file cannot be bound: pass --dry-run, too, or leave --cluster out")
+
+    from forecast_scheduler.live_plan import open_plan
+    from forecast_scheduler.schedule_plan import plan_json, plan_lines, plan_table
+
+    with open_plan(settings, inputs) as (background, plan):
+        background.wait_synced(_SYNC_SECONDS)
+        background.look_for_model()
+        decided = plan()
+    if decided.planned:
+        shell.out.print(plan_table(decided.planned))
+    for line in plan_lines(decided, settings.schedule.scheduler_names.values()):
+        shell.say(line)
+    write_json(json, plan_json(decided))
+
+
+_SWITCH_SECONDS = 0.001
+"""Between threads. With Python's 5 ms binding, which waits for the API server in one thread, came to half of its rate
+while another thread decided."""
+
+
+def _serve(shell: Shell, settings: Settings, inputs: Inputs) -> None:
+    from forecast_scheduler.commands.serving_access import check_exposed, hosts_of, kubernetes_access
+    from forecast_scheduler.live_schedule import open_schedule
+    from forecast_scheduler.settings.schedule_options import schedule_service_options
+    from scheduler.service.app import create_app
+    from serving.server import ScorerServer
+
+    check_exposed(settings.schedule)
+    sys.setswitchinterval(_SWITCH_SECONDS)
+    with open_schedule(settings, inputs) as live:
+        app = create_app(
+            live.scorer,
+            live.scheduling,
+            live.metrics,
+            schedule_service_options(settings),
+            access=kubernetes_access(settings.schedule, inputs.kubeconfig or settings.scorer.kubeconfig),
+            collectors=live.collectors,
+            routers=live.routers,
+            bodies=live.bodies,
+            hosts=hosts_of(settings.schedule),
+        )
+        server = ScorerServer(app, settings.schedule, on_started=lambda url: shell.say(f"schedule: {url}"))
+        with live.background, live.running():
+            server.run()
+    shell.say("schedule: ended")

@@ -1,0 +1,198 @@
+"""A scorer put together from settings: a cluster to follow, models to read, usage to measure, and a clock."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from forecast.calendar import Calendar
+from forecast.errors import ForecastError, InputError
+from forecast.progress import silent
+from forecast.registry import Registry
+from forecast_scheduler.commands.model_registry import open_registry
+from forecast_scheduler.commands.scorer.usage_sources import PrometheusUsage, RecordedUsage
+from forecast_scheduler.placers import attach_usable_nodes
+from forecast_scheduler.settings.document import Settings
+from forecast_scheduler.settings.scorer_options import scorer_options
+from kube.decoding.decoding import SCORED_KINDS, Kind
+from kube.decoding.watched import UndecodableObject
+from kube.tables.cluster_file import ClusterObjects, read_cluster_file
+from placement.policies.provider import PolicyProvider
+from scheduler.leader_election.lease import running_time
+from scorer.background import Background
+from scorer.live.usage import UsageSource
+from scorer.model_watch import ModelWatch
+from scorer.scorer import Scorer
+from trainer.prometheus.connection import Connection
+from trainer.prometheus.live_usage import LiveUsage
+
+if TYPE_CHECKING:
+    from kube.client.kubernetes_source import KubernetesSource
+
+
+@dataclass(frozen=True, slots=True)
+class Inputs:
+    """What a scorer works on.
+
+    cluster    : file as kubectl exports it; None = follow the API server
+    kubeconfig : of that API server; None = in-cluster, else kubectl's default
+    models     : None = where the settings say
+    prometheus : URL; None = where the settings say, if anywhere
+    history    : recorded usage to play as if it were measured now
+    objects    : of the cluster file, where it was read already
+    at         : the moment to start at, None = now; naive: local time by the settings, else the history, else the model
+    """
+
+    cluster: Path | None = None
+    kubeconfig: Path | None = None
+    models: str | None = None
+    prometheus: str | None = None
+    history: Path | None = None
+    at: datetime | None = None
+    objects: ClusterObjects | None = None
+
+
+def clock_from(at: datetime | None, calendar: Calendar) -> Callable[[], float]:
+    """A clock that runs on from a moment (naive: local time of the calendar); None = the real one."""
+    if at is None:
+        return time.time
+    aware = at if at.tzinfo is not None else at.replace(tzinfo=calendar.zone)
+    start, began = aware.timestamp(), time.monotonic()
+    return lambda: start + time.monotonic() - began
+
+
+@contextmanager
+def open_scorer(
+    settings: Settings,
+    inputs: Inputs,
+    attach: Callable[[Scorer], Collection[Kind]] = lambda scorer: (),
+    *,
+    predicts: bool = True,
+    policies: PolicyProvider | None = None,
+    on_file: Callable[[ClusterObjects], object] = lambda objects: None,
+) -> Iterator[tuple[Scorer, Background]]:
+    """A scorer that follows its cluster while the context lasts; the background is not running yet.
+
+    attach : called before the cluster is read, for tables that follow it from the start; returns the kinds of objects
+             that those need beside the scorer's
+    predicts : whether it looks for models and measures usage; else it only knows the cluster
+    policies : which pod is scored how; None = all as the settings say
+    on_file  : called with the objects of a cluster file before nodes and pods are read, for tables that watch further
+               resources
+    Raises InputError: a file that cannot be read, an API server that cannot be reached, contradicting inputs.
+    """
+    check_inputs(inputs)
+    registry = open_registry(settings.models, inputs.models) if predicts else None
+    calendar = Calendar(settings.time_zone) if settings.time_zone else Calendar()
+    usage: Callable[[Callable[[], float]], UsageSource | None]
+    if inputs.history is not None:
+        from forecast_scheduler.commands.history_directory import open_history  # brings pyarrow
+
+        history = open_history(settings, inputs.history, silent).history()
+        calendar = history.calendar
+        usage = lambda clock: RecordedUsage(history, clock=clock)  # noqa: E731
+    else:
+        usage = lambda clock: _prometheus(settings, inputs.prometheus, clock)  # noqa: E731
+        if inputs.at is not None and not settings.time_zone and registry is not None:
+            calendar = _calendar_in_use(registry)
+    clock = clock_from(inputs.at, calendar)
+    options = scorer_options(settings)
+    scorer = Scorer(
+        options, usage=usage(clock) if predicts else None, policies=policies, clock=clock, steady=running_time
+    )
+    models = ModelWatch(registry) if registry is not None else None
+    background = Background(scorer, models, clock=clock)
+    attach_usable_nodes(scorer, settings, policies)
+    kinds = (*SCORED_KINDS, *attach(scorer))
+    if inputs.cluster is not None:
+        _load_file(scorer, inputs.cluster, inputs.objects or read_cluster_file(inputs.cluster), kinds, on_file)
+        yield scorer, background
+        return
+    source = _follow(scorer, inputs.kubeconfig or settings.scorer.kubeconfig, kinds)
+    try:
+        yield scorer, background
+    finally:
+        source.stop()
+
+
+def check_inputs(inputs: Inputs) -> None:
+    """Raises InputError where they contradict each other."""
+    if inputs.cluster is not None and inputs.kubeconfig is not None:
+        raise InputError("--cluster and --kubeconfig name two clusters: pass one of them")
+    if inputs.cluster is None and (inputs.at is not None or inputs.history is not None):
+        raise InputError("--at and --history are for a cluster from a file: pass --cluster FILE, too")
+    if inputs.history is not None and inputs.prometheus is not None:
+        raise InputError("--history and --prometheus both say what is used now: pass one of them")
+
+
+def _calendar_in_use(registry: Registry) -> Calendar:
+    """That of the model in use, whose local time answers are in; UTC where there is none that can be read."""
+    try:
+        return Calendar(registry.load().manifest.time_zone)
+    except ForecastError:
+        return Calendar()
+
+
+def _load_file(
+    scorer: Scorer,
+    path: Path,
+    objects: ClusterObjects,
+    kinds: Collection[Kind],
+    on_file: Callable[[ClusterObjects], object],
+) -> None:
+    try:
+        on_file(objects)
+    except UndecodableObject as error:
+        raise InputError(f"cluster file {path}: {error}; mend the object or leave it out") from error
+    for kind, others in objects.others.items():
+        if kind in kinds:
+            scorer.replace(kind, others)
+    scorer.replace(Kind.REPLICA_SETS, objects.replica_sets)
+    scorer.replace(Kind.JOBS, objects.jobs)
+    scorer.replace(Kind.NODES, objects.nodes)
+    scorer.replace(Kind.PODS, objects.pods)
+    words = {"cluster": f"file {path.name}, as it was exported"}
+    scorer.follow(lambda: (True, None, words))
+
+
+def _follow(scorer: Scorer, kubeconfig: Path | None, kinds: Collection[Kind]) -> KubernetesSource:
+    from kube.client.api_server_version import ApiServerVersion
+    from kube.client.kubernetes_client import api_client, check_access
+    from kube.client.kubernetes_source import KubernetesSource
+
+    api = api_client(kubeconfig, connections=len(kinds) + 1)  # each watch has one
+    check_access(api, kinds)
+    version = ApiServerVersion(api, scorer.follow_version)
+    source = KubernetesSource(api, scorer, kinds=kinds, version=version.read)
+
+    def how_it_goes() -> tuple[bool, float | None, Mapping[str, str]]:
+        status = source.status()
+        contacts = [status[kind].last_contact for kind in (Kind.NODES, Kind.PODS)]
+        known = [contact for contact in contacts if contact is not None]
+        words = {kind.value: one.last_error or ("watched" if one.synced else "listing") for kind, one in status.items()}
+        return source.synced, min(known) if len(known) == len(contacts) else None, words
+
+    anew = (Kind.NODES.value, Kind.PODS.value)
+    scorer.follow(how_it_goes, lambda: source.list_again(anew))
+    source.start()
+    return source
+
+
+def _prometheus(settings: Settings, url: str | None, clock: Callable[[], float]) -> UsageSource | None:
+    address = url or settings.prometheus.url
+    if address is None:
+        return None
+    # A measurement that does not come soon is of no use any more: the next one is due.
+    live = LiveUsage(
+        Connection(address, settings.prometheus.replace(timeout=10, patience=0)),
+        settings.prometheus.templates,
+        window_seconds=settings.prometheus.step,
+        log_source=settings.prometheus.log_source,
+        recording_rules=settings.prometheus.recording_rules,
+    )
+    return PrometheusUsage(live, clock=clock)

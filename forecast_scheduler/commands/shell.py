@@ -1,0 +1,189 @@
+"""What every command needs around its few lines of work: settings, log, consoles, and files to write.
+
+This is the only place that reads the environment, sets a log level or decides where text goes.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import logging
+import math
+import os
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+
+from forecast.errors import InputError
+from forecast.progress import Progress
+from forecast.redaction import redacted
+from forecast_scheduler.commands.progress import show_progress
+from forecast_scheduler.settings.document import Settings, load_settings
+
+STDOUT = Path("-")
+"""`--json -` writes to standard output."""
+
+LOG_WIDTH = 110
+"""Columns of a table when nobody says how wide the output is (a pipe, a CI log)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Shell:
+    """The surroundings of one command.
+
+    out : tables and results
+    err : progress and log
+    """
+
+    settings: Settings
+    out: Console
+    err: Console
+
+    def progress(self) -> AbstractContextManager[Progress]:
+        """`with shell.progress() as progress:` gives the callback that long-running functions take."""
+        return show_progress(self.err)
+
+    def say(self, text: str) -> None:
+        """A line of the result, exactly as it is."""
+        self.out.print(redacted(text), highlight=False, markup=False, soft_wrap=True)
+
+    def history(self, option: Path | str | None) -> Path:
+        """The history directory, from the option or the settings; InputError where there is neither."""
+        named = option or self.settings.history
+        if named is None:
+            raise InputError("no history named: pass --history DIR, for instance --history data/sample")
+        directory = Path(named)
+        if not directory.is_dir():
+            what = "is a file" if directory.exists() else "does not exist"
+            raise InputError(f"history directory {directory} {what}: pass the directory that holds usage.parquet")
+        return directory
+
+
+def open_shell(
+    config: Path | None, *, verbose: bool = False, json_file: Path | None = None, service: bool = False
+) -> Shell:
+    """Read the settings and set up log and consoles. With `--json -` standard output belongs to the JSON alone.
+
+    service : it runs for long: the log says when, and what happens, not only what goes wrong
+    """
+    err = _console(stderr=True)
+    _set_up_log(err, verbose=verbose, service=service)
+    if service:
+        from serving.allocator import limit_arenas
+
+        limit_arenas()
+    settings = load_settings(config, os.environ)
+    return Shell(settings=settings, out=err if json_file == STDOUT else _console(stderr=False), err=err)
+
+
+def check_writable(path: Path | None) -> None:
+    """Refuse an output file that cannot be written, before the minutes of work that lead to it and not after."""
+    if path is None or path == STDOUT:
+        return
+    folder = path.parent
+    if not folder.is_dir():
+        raise InputError(f"cannot write {path}: there is no directory {folder}, create it or choose another file")
+    if path.is_dir():
+        raise InputError(f"cannot write {path}: it is a directory, name a file in it")
+    if not os.access(path if path.exists() else folder, os.W_OK):
+        raise InputError(f"cannot write {path}: permission denied, choose another file")
+
+
+def write_json(path: Path | None, figures: dict[str, Any]) -> None:
+    """Write figures as JSON; nothing if no file was asked for. NaN, which JSON does not have, becomes null."""
+    if path is None:
+        return
+    text = redacted(json.dumps(_without_nan(figures), indent=2, allow_nan=False)) + "\n"
+    if path == STDOUT:
+        sys.stdout.write(text)
+    else:
+        write_text(path, text)
+
+
+def write_text(path: Path, text: str) -> None:
+    """Replace a file as a whole, so that a full disk or a kill leaves the old one and never half of the new."""
+    check_writable(path)
+    with _translated_errors(path):
+        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+        try:
+            with os.fdopen(handle, "w", encoding="utf-8") as file:
+                file.write(text)
+            os.chmod(temporary, 0o644)  # mkstemp makes files that only their owner can read
+            os.replace(temporary, path)
+        except BaseException:
+            with contextlib.suppress(OSError):
+                os.unlink(temporary)
+            raise
+
+
+@contextmanager
+def _translated_errors(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise InputError(
+            f"cannot write {path}: {error.strerror or error}; make room there or choose another file"
+        ) from error
+
+
+def _without_nan(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {str(key): _without_nan(inner) for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [_without_nan(inner) for inner in value]
+    if isinstance(value, float):  # numpy's float64 is one, too
+        return float(value) if math.isfinite(value) else None
+    return value
+
+
+def _console(*, stderr: bool) -> Console:
+    console = Console(stderr=stderr)
+    if not console.is_terminal and "COLUMNS" not in os.environ:
+        console = Console(stderr=stderr, width=LOG_WIDTH)
+    return console
+
+
+class _WithFields(logging.Formatter):
+    """Appends the fields of a record (`extra`) as key=value; facts are passed as fields, not worked into the text.
+
+    Secrets in URLs and headers are hidden in all of it, whoever logged them.
+    """
+
+    STANDARD = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
+
+    def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 - the name is logging's
+        fields = [f"{key}={value}" for key, value in vars(record).items() if key not in self.STANDARD]
+        return " ".join([super().formatMessage(record), *fields])
+
+    def format(self, record: logging.LogRecord) -> str:
+        return redacted(super().format(record))
+
+
+def _set_up_log(err: Console, *, verbose: bool, service: bool) -> None:
+    """Log records to stderr: our warnings by default, with --verbose everything of ours and the libraries' warnings."""
+    handler = logging.StreamHandler(err.file)
+    when = "%(asctime)s " if service else ""
+    handler.setFormatter(_WithFields(f"{when}%(levelname)s %(name)s: %(message)s"))
+    logging.basicConfig(level=logging.WARNING, handlers=[handler], force=True)
+    for package in (
+        "forecast",
+        "trainer",
+        "kube",
+        "serving",
+        "scorer",
+        "placement",
+        "extender",
+        "scheduler",
+        "admission",
+        "forecast_scheduler",
+    ):
+        logging.getLogger(package).setLevel(logging.DEBUG if verbose else logging.INFO if service else logging.WARNING)
+    # Warnings of numerical libraries name lines of code: something for developers, who ask for them.
+    logging.captureWarnings(True)
+    logging.getLogger("py.warnings").setLevel(logging.DEBUG if verbose else logging.ERROR)

@@ -1,0 +1,1 @@
+"""`train`: the nightly run."""

@@ -1,0 +1,148 @@
+"""`train` from settings to report: which server, which history, which store. The steps themselves are the trainer's."""
+
+from __future__ import annotations
+
+import logging
+from collections import Counter
+from contextlib import ExitStack
+from dataclasses import dataclass
+from datetime import date, datetime
+from pathlib import Path
+
+from forecast.calendar import Calendar
+from forecast.errors import InputError, StoreError
+from forecast.history import History
+from forecast.object_store import LocalStore, open_store
+from forecast.progress import Progress
+from forecast.registry import Registry
+from forecast_scheduler.commands.history_directory import open_history
+from forecast_scheduler.commands.train.joblib_backend import work_on
+from forecast_scheduler.commands.train.prometheus_source import open_source
+from forecast_scheduler.settings.document import Settings
+from trainer.gate.options import GateOptions
+from trainer.history.cleaning import CleaningReport
+from trainer.history.files import HistoryFiles
+from trainer.issued import IssuedForecasts, load_issued
+from trainer.lease import Lease, hold_lease
+from trainer.nightly import Night, Stages, train_and_publish
+from trainer.own_history.store import OwnHistory
+from trainer.reading import Reading, read_new_days
+from trainer.run_report.report import RunReport, run_report
+
+logger = logging.getLogger(__name__)
+
+_ISSUED_DAYS_REPORTED = 28
+
+
+@dataclass(frozen=True, slots=True)
+class Trained:
+    """What came of a run. reading: None where no server was read; remarks: what that server does not have."""
+
+    night: Night
+    report: RunReport
+    reading: Reading | None
+    remarks: tuple[str, ...]
+
+
+def train_night(
+    settings: Settings,
+    registry: Registry,
+    *,
+    history: str,
+    prometheus: str | None,
+    force: bool,
+    now: datetime,
+    progress: Progress,
+) -> Trained:
+    """One run: read what is new, learn, publish. Whatever is written is under the lease; errors leave the model alone.
+
+    history    : directory, or fsspec URL where it grows from a server
+    prometheus : URL of the server; None: the history is used as it is
+    """
+    stages = Stages()
+    source = own = reading = None
+    remarks: tuple[str, ...] = ()
+    # What is wrong with the input is found out before anything is written anywhere, the lease included.
+    if prometheus is not None:
+        source, own = open_source(settings.prometheus, prometheus), OwnHistory(history)
+        own.check_growable()
+        if _resolved(own.url) == _resolved(registry.url):
+            raise InputError(
+                f"models and history are both at {own.url}: give --history and --models directories of their own"
+            )
+        remarks = source.check(now)
+    else:
+        with stages.stage("load"):
+            files, known = _load(settings, Path(history), progress)
+    with ExitStack() as held:
+        places = dict.fromkeys(_resolved(url) for url in ([registry.url] if own is None else [registry.url, own.url]))
+        leases = [held.enter_context(hold_lease(place, seconds=settings.train.lease)) for place in places]
+        if source is not None and own is not None:
+            with stages.stage("read"):
+                reading = read_new_days(
+                    source,
+                    own,
+                    now=now,
+                    days=settings.prometheus.days,
+                    keep_days=settings.train.keep_days,
+                    calendar=Calendar(settings.time_zone or "UTC", settings.holiday_country),
+                    before_write=lambda: _check(leases),
+                    progress=progress,
+                )
+            with stages.stage("load"), own.local(progress) as directory:
+                files, known = _load(settings, directory, progress)
+        with work_on(settings.train.backend, settings.train.jobs, settings.train.dask_scheduler):
+            night = train_and_publish(
+                known,
+                registry,
+                now=now,
+                live=prometheus is not None,
+                gate=GateOptions(**dict(settings.train.gate), force=force),
+                before_publish=lambda: _check(leases),
+                stages=stages,
+                progress=progress,
+            )
+        # Some flaws are met twice: as the server told them, and in what was stored.
+        counts = Counter(files.report.counts) + Counter(reading.counts if reading else {})
+        report = run_report(
+            version=night.version,
+            created=now,
+            model=night.model,
+            before=night.previous,
+            history=known,
+            issued=_issued(registry.url, known.days[-_ISSUED_DAYS_REPORTED:], live=prometheus is not None),
+            gate=night.gate,
+            cleaning=CleaningReport(counts),
+            cut=files.cut,
+            recorded_share=reading.recorded_share if reading and reading.days else None,
+            stage_seconds=stages.seconds,
+        )
+    return Trained(night, report, reading, remarks)
+
+
+def _issued(url: str, days: tuple[date, ...], *, live: bool) -> IssuedForecasts:
+    """Forecasts issued for the days, for the report; the model is published, so a store that fails costs figures only.
+
+    Runs on a history as it is look at days long past: what they publish is always after the fact.
+    """
+    try:
+        return load_issued(open_store(url), days, after_the_fact=not live)
+    except StoreError as error:
+        logger.warning("the forecasts issued are not reported", extra={"url": url, "error": str(error)})
+        return IssuedForecasts.none(days)
+
+
+def _load(settings: Settings, directory: Path, progress: Progress) -> tuple[HistoryFiles, History]:
+    files = open_history(settings, directory, progress)
+    return files, files.history(progress=progress)
+
+
+def _resolved(url: str) -> str:
+    """One name for a local directory, however it is written: a run must not exclude itself."""
+    store = open_store(url)
+    return str(store.root.resolve()) if isinstance(store, LocalStore) else url
+
+
+def _check(leases: list[Lease]) -> None:
+    for lease in leases:
+        lease.check()

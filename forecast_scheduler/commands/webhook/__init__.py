@@ -1,0 +1,1 @@
+"""`webhook`: the mutating admission webhook."""

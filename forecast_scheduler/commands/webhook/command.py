@@ -1,0 +1,45 @@
+"""`webhook`: give new pods the affinity that templates and bindings say."""
+
+from __future__ import annotations
+
+from forecast_scheduler.commands.options.cluster import KubeconfigOption
+from forecast_scheduler.commands.options.common import ConfigOption, VerboseOption
+from forecast_scheduler.commands.options.serving import (
+    CertOption,
+    ClientCaOption,
+    HostOption,
+    KeyOption,
+    PortOption,
+    TokenOption,
+    serving_options,
+)
+from forecast_scheduler.commands.shell import open_shell
+from forecast_scheduler.settings.document import with_options
+
+
+def webhook(
+    kubeconfig: KubeconfigOption = None,
+    host: HostOption = None,
+    port: PortOption = None,
+    token_file: TokenOption = None,
+    tls_cert: CertOption = None,
+    tls_key: KeyOption = None,
+    client_ca: ClientCaOption = None,
+    config: ConfigOption = None,
+    verbose: VerboseOption = False,
+) -> None:
+    """Shape new pods by templates and bindings: the mutating admission webhook, over HTTPS.
+
+    deploy/overlays/webhook has what is to be installed with it. Ends on SIGTERM or Ctrl-C.
+    """
+    shell = open_shell(config, verbose=verbose, service=True)
+    options = serving_options(host, port, token_file, tls_cert, tls_key, client_ca)
+    settings = with_options(shell.settings, {"webhook": options})
+
+    from forecast_scheduler.commands.webhook.setup import open_webhook
+    from serving.server import ScorerServer
+
+    with open_webhook(settings.webhook, kubeconfig) as live:
+        server = ScorerServer(live.app, live.server, on_started=lambda url: shell.say(f"webhook: {url}"))
+        server.run()
+    shell.say("webhook: ended")

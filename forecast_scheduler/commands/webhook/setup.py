@@ -1,0 +1,129 @@
+"""A webhook put together from settings: templates to follow, certificates to show, statuses to write."""
+
+from __future__ import annotations
+
+import gc
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from fastapi import FastAPI
+from kubernetes.client import ApiClient
+from prometheus_client.registry import Collector
+
+from admission.certificates.metrics import CertificateCollector
+from admission.certificates.opening import open_certificates
+from admission.webhook.admission import Reviewer
+from admission.webhook.app import create_app
+from admission.webhook.last_errors import LastErrors
+from admission.webhook.options import WebhookOptions
+from admission.webhook.recorded_pods import POD_RECORDS, RecordedPods
+from admission.webhook.status_writer import StatusWriter, api_server_patch
+from admission.webhook.store import WEBHOOK_TIMING, TemplateStore, watchers
+from forecast.errors import InputError
+from forecast_scheduler.commands.serving_access import check_exposed, hosts_of, kubernetes_access
+from kube.client.kubernetes_client import api_client, check_access
+from kube.client.kubernetes_source import ResourceSource
+from kube.client.kubernetes_watcher import ResourceWatcher
+from kube.decoding.decoding import Kind
+from scorer.every import Every
+from serving.certificates import CertificateFiles
+from serving.options import ServerOptions
+
+_STATUS_SECONDS = 1.0
+_FREEZE_SECONDS = 600.0
+
+
+@dataclass(frozen=True, slots=True)
+class LiveWebhook:
+    """The application, and where to serve it."""
+
+    app: FastAPI
+    server: ServerOptions
+
+
+@contextmanager
+def open_webhook(settings: WebhookOptions, kubeconfig: Path | None = None) -> Iterator[LiveWebhook]:
+    """A webhook that follows its API server while the context lasts.
+
+    kubeconfig : None = as the settings say
+    Raises InputError: no certificate, or two; an API server that refuses.
+    """
+    _check(settings)
+    api = api_client(kubeconfig or settings.kubeconfig)
+    check_access(api, (Kind.NAMESPACES, Kind.PODS) if settings.statuses else (Kind.NAMESPACES,))
+    with ExitStack() as stack:
+        store, errors = TemplateStore(), LastErrors()
+        source = ResourceSource(watchers(api, store))
+        store.follow(lambda: source.synced, _freezing())
+        store.start()
+        stack.callback(store.stop)
+        source.start()
+        stack.callback(source.stop)
+        if settings.statuses:
+            _write_statuses(api, store, errors, stack)
+        server, collectors = _server(settings, api, stack)
+        reviewer = Reviewer(store, errors)
+        access = kubernetes_access(settings, kubeconfig or settings.kubeconfig)
+        app = create_app(
+            reviewer.review, store, settings, access=access, collectors=collectors, hosts=hosts_of(settings)
+        )
+        yield LiveWebhook(app, server)
+
+
+def _check(settings: WebhookOptions) -> None:
+    check_exposed(settings)
+    managed = settings.certificates.managed
+    for name in ("tls_cert", "tls_key"):
+        if managed and getattr(settings, name) is not None:
+            raise InputError(
+                f"webhook.certificates.managed and webhook.{name} (--{name.replace('_', '-')}) both say which "
+                "certificate to show: leave one of them out"
+            )
+    if not managed and settings.tls_cert is None:
+        raise InputError(
+            "the API server calls webhooks by HTTPS only, and there is no certificate: pass --tls-cert and --tls-key, "
+            "or set webhook.certificates.managed: true and it makes its own (docs/operate/certificates.md)"
+        )
+
+
+def _server(settings: WebhookOptions, api: ApiClient, stack: ExitStack) -> tuple[ServerOptions, tuple[Collector, ...]]:
+    """Where to serve and with which certificate, and the metrics of that."""
+    if not settings.certificates.managed:
+        assert settings.tls_cert is not None  # _check
+        collector = CertificateCollector(CertificateFiles(settings.tls_cert, settings.tls_key))
+        return settings, (collector,)
+    managed = stack.enter_context(open_certificates(settings.certificates, api))
+    files = settings.replace(tls_cert=managed.files.certificate, tls_key=managed.files.key)
+    return files, (managed.collector,)
+
+
+def _write_statuses(api: ApiClient, store: TemplateStore, errors: LastErrors, stack: ExitStack) -> None:
+    pods = RecordedPods()
+    watcher = ResourceWatcher(api, pods, POD_RECORDS, timing=WEBHOOK_TIMING)
+    source = ResourceSource([watcher])
+    source.start()
+    stack.callback(source.stop)
+    writer = StatusWriter(api_server_patch(api), store, pods, errors, synced=lambda: source.synced)
+    every = Every("webhook-statuses", _STATUS_SECONDS, writer.step)
+    every.start()
+    stack.callback(every.stop)
+
+
+def _freezing() -> Callable[[], None]:
+    """What is long-lived by now need not be searched for cycles again: that stops all answers for 0.1 s.
+
+    Not done after every change of a template: what happens to be garbage at that moment stays for ever.
+    """
+    due = 0.0
+
+    def freeze() -> None:
+        nonlocal due
+        if time.monotonic() >= due:
+            due = time.monotonic() + _FREEZE_SECONDS
+            gc.collect()
+            gc.freeze()
+
+    return freeze

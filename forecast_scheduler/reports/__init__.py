@@ -1,0 +1,1 @@
+"""Figures as people read them: tables for the terminal, and HTML pages."""

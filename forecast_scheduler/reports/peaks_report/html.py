@@ -1,0 +1,148 @@
+"""The peaks page as one HTML file that needs nothing else: plotly's script is inside, curves are drawn by peaks.js."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from html import escape
+from importlib.resources import files
+from typing import Any
+
+import numpy as np
+from plotly.offline import get_plotlyjs
+
+from forecast.html_page import html_page, json_script
+from forecast.resources import CPU, RESOURCES
+from forecast_scheduler.reports.peaks_report.basis import basis_section
+from forecast_scheduler.reports.peaks_report.figures_json import figures_json
+from forecast_scheduler.reports.peaks_report.packing import packed
+from forecast_scheduler.reports.peaks_report.view import Curves, PeaksView
+from scorer.replay.metrics import HOT_SHARE
+
+_HOTTEST = 12
+"""Nodes in the table; the figures of `--json` hold more."""
+
+
+def peaks_page(view: PeaksView, more: str = "") -> str:
+    """The whole page. Every name that came from a cluster is escaped or set as text.
+
+    more : HTML of further sections
+    """
+    figures = figures_json(view)
+    title = "Predicted against actual peaks"
+    body = "".join(
+        (
+            f"<h1>{title}</h1><p>{escape(_subtitle(view))}</p>",
+            f'<div class="tiles">{_tiles(view, figures)}</div>',
+            _resource("peaks.html"),
+            more,
+            basis_section(view, figures),
+            f"<footer>{escape(_footer(view))}</footer>",
+            json_script("peaks", _data(view, figures)),
+            f"<script>{_resource('peaks.js')}</script>",
+        )
+    )
+    return html_page(title, body, scripts=[get_plotlyjs()], style=_resource("peaks.css"))
+
+
+def _resource(name: str) -> str:
+    return files("forecast_scheduler.reports.peaks_report").joinpath(name).read_text(encoding="utf-8")
+
+
+def _subtitle(view: PeaksView) -> str:
+    history = view.history
+    return (
+        f"{len(history.services):,} services on {len(history.nodes):,} nodes, {history.n_days} days until "
+        f"{history.days[-1]:%a %d %b %Y}. The model in use knows what lay before {view.model.cut_off:%a %d %b %Y}."
+    )
+
+
+def _footer(view: PeaksView) -> str:
+    zone, made = view.history.calendar.time_zone, view.made
+    return f"Times are those of {zone}. Made {made:%Y-%m-%d %H:%M} UTC. Everything is in this file; it fetches nothing."
+
+
+def _tiles(view: PeaksView, figures: Mapping[str, Any]) -> str:
+    coming = f"{view.coming:%a %d %b}"
+    tiles = []
+    if view.hottest:
+        first = view.hottest[0]
+        hot = sum(node.share > HOT_SHARE for node in view.hottest)
+        where = f"{view.history.nodes[first.node]}, {RESOURCES[first.resource].name} at {first.at:%H:%M}"
+        tiles.append((f"hottest node on {coming}", _percent(first.share), where))
+        tiles.append((f"nodes above {_percent(HOT_SHARE)} on {coming}", f"{hot:,}", f"of {len(view.hottest):,}"))
+    scores = list(view.scores.values())
+    errors = np.array([score.error[CPU] for score in scores])
+    if np.isfinite(errors).any():
+        days = int(np.isfinite(errors).sum())
+        tiles.append(
+            ("CPU of nodes forecast wrong by", _percent(float(np.nanmean(errors)), 1), f"of capacity, {days} days")
+        )
+    n = sum(int(score.n_nodes.sum()) for score in scores)
+    if n:
+        held = sum(float(np.nansum(score.coverage * score.n_nodes)) for score in scores)
+        tiles.append(("node peaks within the 0.95 bound", _percent(held / n, 1), "all resources; aim: 95 %"))
+    adoption = figures["adoption"]
+    if adoption and adoption["before"]["days"] and adoption["after"]["days"]:
+        was, now = (adoption[name]["peak_cv"].get("cpu", float("nan")) for name in ("before", "after"))
+        tiles.append(("spread of the nodes' CPU peaks", f"{was:.3f} → {now:.3f}", f"since {view.adopted:%a %d %b}"))
+    else:
+        spread = view.spread.variation[CPU, -7:]
+        if np.isfinite(spread).any():
+            tiles.append(("spread of the nodes' CPU peaks", f"{np.nanmean(spread):.3f}", "last seven days"))
+    return "".join(
+        f'<div class="tile"><small>{escape(name)}</small><b>{escape(value)}</b><small>{escape(what)}</small></div>'
+        for name, value, what in tiles
+    )
+
+
+def _percent(share: float, digits: int = 0) -> str:
+    return f"{100 * share:.{digits}f} %"
+
+
+def _data(view: PeaksView, figures: Mapping[str, Any]) -> dict[str, Any]:
+    history = view.history
+    limits = [[_number(value) for value in row] for row in history.capacity[view.nodes.chosen]]
+    return {
+        "resources": [[resource.name, resource.unit] for resource in RESOURCES],
+        "days": [*(day.isoformat() for day in view.days), view.coming.isoformat()],
+        "origins": [forecast.origin.value for forecast in view.forecasts],
+        "node": _entities(view.nodes, [history.nodes[row] for row in view.nodes.chosen], limits),
+        "service": _entities(view.services, [str(history.services[row]) for row in view.services.chosen], None),
+        "hottest": [_without_nan(node) for node in figures["coming"]["hottest"][:_HOTTEST]],
+        "scores": [_without_nan(day) for day in figures["days"] if "error" in day],
+        "service_scores": [
+            {
+                "day": day["day"],
+                "coverage": {name: _number(each["coverage95"]) for name, each in day["resources"].items()},
+                "loss": {name: _number(each["loss50"] + each["loss95"]) for name, each in day["resources"].items()},
+            }
+            for day in figures["service_days"]
+        ],
+        "by_day": [_without_nan(day) for day in figures["nodes_by_day"]],
+        "adopted": figures["adopted"],
+        "hot_share": HOT_SHARE,
+    }
+
+
+def _entities(curves: Curves, names: list[str], capacity: list[list[float | None]] | None) -> list[dict[str, Any]]:
+    """One for each node or service: name, capacities, and per resource actual, expected and bound, packed."""
+    return [
+        {
+            "name": name,
+            "capacity": None if capacity is None else capacity[i],
+            "curves": [
+                packed(np.stack([curves.actual[i, r], curves.expected[i, r], curves.bound[i, r]]))
+                for r in range(len(RESOURCES))
+            ],
+        }
+        for i, name in enumerate(names)
+    ]
+
+
+def _number(value: float) -> float | None:
+    return float(value) if np.isfinite(value) else None
+
+
+def _without_nan(facts: Mapping[str, Any]) -> dict[str, Any]:
+    """JSON has no NaN."""
+    return {key: None if isinstance(value, float) and not np.isfinite(value) else value for key, value in facts.items()}

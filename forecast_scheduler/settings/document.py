@@ -1,0 +1,197 @@
+"""One frozen settings object, built once from file and environment and passed down as an argument.
+
+    defaults  <  --config FILE (YAML)  <  environment FORECAST_SCHEDULER_*  <  options of the command
+
+A key `replay.days` is `replay: {days: 7}` in the file and FORECAST_SCHEDULER_REPLAY__DAYS in the environment. Unknown
+keys are refused in both: a misspelt setting that is silently ignored is found at the worst of times. Nothing else in
+the project reads the environment.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
+
+import yaml
+from pydantic import BaseModel, Field, ValidationError
+
+from admission.webhook.options import WebhookOptions
+from forecast.errors import InputError
+from forecast.setting_group import Country, SettingGroup, what_is_allowed
+from forecast_scheduler.settings.extender_settings import ExtenderSettings
+from forecast_scheduler.settings.policy_settings import PolicySettings
+from forecast_scheduler.settings.schedule_settings import ScheduleSettings
+from forecast_scheduler.settings.scorer_settings import ScorerSettings
+from forecast_scheduler.settings.training_settings import TrainSettings
+from placement.node_rule_options import NodeRuleOptions
+from trainer.prometheus.options import PrometheusOptions
+
+ENVIRONMENT_PREFIX = "FORECAST_SCHEDULER_"
+CONFIG_VARIABLE = ENVIRONMENT_PREFIX + "CONFIG"
+
+_MOVED: Final = {
+    "schedule.gpu.devices": "node_rules.devices",
+    "schedule.gpu.cards": "node_rules.cards",
+    "schedule.gpu.groups": "node_rules.machine_groups",
+    "schedule.gpu.topology": "node_rules.topology",
+    "schedule.rare_devices": "node_rules.cards",
+    "extender.rare_devices": "node_rules.cards",
+    "schedule.job.queues": "schedule.queues",
+    "schedule.job.longest_wait": "schedule.longest_wait",
+    "schedule.job.due_lead": "schedule.due_lead",
+    "schedule.job.online_weight": "schedule.unqueued_weight",
+}
+"""Keys that have another name since, and that. Those of schedule.job count for pods of every profile now; a queue with
+`profiles: [job]` takes those of jobs only (docs/use/queues.md)."""
+
+
+class ModelsSettings(SettingGroup):
+    """Where models are published and which of them are trusted."""
+
+    location: str = "models"
+    """Where models are published: a directory or any fsspec URL, for instance s3://bucket/models."""
+
+    private_key: Path | None = None
+    """PEM file with an ed25519 private key; if set, `train` signs what it publishes."""
+
+    public_key: Path | None = None
+    """PEM file with ed25519 public keys; if set, a model without a valid signature of one of them is refused."""
+
+    keep: int = Field(default=7, ge=2)
+    """Versions kept for rollback, the one in use among them."""
+
+
+class ReplaySettings(SettingGroup):
+    """What `replay` does unless its options say otherwise."""
+
+    days: int = Field(default=7, ge=1, le=14)
+    """Days played back. At most 14: as many as the model has dated profiles for."""
+
+    seed: int = Field(default=0, ge=0)
+    """Order in which the pods arrive."""
+
+
+class Settings(SettingGroup):
+    """All settings. Options of a command win over these."""
+
+    history: str | None = None
+    """Directory of the history, with usage.parquet and its neighbours, if `--history` is not given. A history that
+    grows from Prometheus may be any fsspec URL."""
+
+    time_zone: str | None = None
+    """IANA name, for instance Europe/Berlin. Local half hours and days are cut by it. None: what history.json says,
+    else UTC."""
+
+    holiday_country: Country | None = None
+    """Country whose public holidays have a profile of their own: ISO code, if needed with a subdivision (DE, DE-BY).
+    None: what history.json says, else none."""
+
+    models: ModelsSettings = Field(default_factory=ModelsSettings)
+    prometheus: PrometheusOptions = Field(default_factory=PrometheusOptions)
+    train: TrainSettings = Field(default_factory=TrainSettings)
+    replay: ReplaySettings = Field(default_factory=ReplaySettings)
+    scorer: ScorerSettings = Field(default_factory=ScorerSettings)
+    extender: ExtenderSettings = Field(default_factory=ExtenderSettings)
+    schedule: ScheduleSettings = Field(default_factory=ScheduleSettings)
+    node_rules: NodeRuleOptions = Field(default_factory=NodeRuleOptions)
+    policies: PolicySettings = Field(default_factory=PolicySettings)
+    webhook: WebhookOptions = Field(default_factory=WebhookOptions)
+
+
+def load_settings(config: Path | None, environment: Mapping[str, str]) -> Settings:
+    """Settings from a file (or the one FORECAST_SCHEDULER_CONFIG names) and the environment; InputError if wrong."""
+    if config is None and environment.get(CONFIG_VARIABLE):
+        config = Path(environment[CONFIG_VARIABLE])
+    values: dict[str, Any] = {}
+    if config is not None:
+        values = _read_yaml(config)
+        _build(values, f"config file {config}")  # so that a mistake is blamed on where it was made
+    from_environment = _from_environment(environment)
+    if not from_environment:
+        return _build(values, f"config file {config}")
+    return _build(_merge(values, from_environment), "the environment (FORECAST_SCHEDULER_*)")
+
+
+def with_options(settings: Settings, given: Mapping[str, Mapping[str, Any]]) -> Settings:
+    """The settings with options of the command line in their places, checked like all others; None = not given."""
+    values = {
+        group: {key: value for key, value in options.items() if value is not None} for group, options in given.items()
+    }
+    return _build(_merge(settings.model_dump(), values), "the command line")
+
+
+def _read_yaml(path: Path) -> dict[str, Any]:
+    try:
+        values = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise InputError(f"config file {path} cannot be read: {error.strerror or error}") from error
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        mark = getattr(error, "problem_mark", None)
+        where = f" near line {mark.line + 1}" if mark is not None else ""
+        raise InputError(f"config file {path} is not valid YAML{where}: correct it or leave --config out") from error
+    if values is None:
+        return {}
+    if not isinstance(values, dict):
+        raise InputError(f"config file {path} holds a {type(values).__name__}: write `key: value` lines")
+    return values
+
+
+def _from_environment(environment: Mapping[str, str]) -> dict[str, Any]:
+    """FORECAST_SCHEDULER_REPLAY__DAYS=3 -> {"replay": {"days": "3"}}; pydantic turns the text into the field's type."""
+    values: dict[str, Any] = {}
+    for variable, text in environment.items():
+        if not variable.startswith(ENVIRONMENT_PREFIX) or variable == CONFIG_VARIABLE:
+            continue
+        *groups, key = variable.removeprefix(ENVIRONMENT_PREFIX).lower().split("__")
+        place = values
+        for group in groups:
+            inner = place.setdefault(group, {})
+            if not isinstance(inner, dict):
+                raise InputError(f"environment sets both {group!r} and keys below it: remove one of them")
+            place = inner
+        place[key] = text
+    return values
+
+
+def _merge(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
+    merged = dict(below)
+    for key, value in above.items():
+        inner = merged.get(key)
+        merged[key] = _merge(inner, value) if isinstance(inner, Mapping) and isinstance(value, Mapping) else value
+    return merged
+
+
+def _build(values: Mapping[str, Any], source: str) -> Settings:
+    try:
+        return Settings.model_validate(values)
+    except ValidationError as error:
+        raise InputError(_first_mistake(error, source)) from error
+
+
+def _first_mistake(error: ValidationError, source: str) -> str:
+    """The first thing pydantic found, as one sentence with the way out."""
+    mistake = error.errors()[0]
+    path = [str(part) for part in mistake["loc"]]
+    key = ".".join(path)
+    if mistake["type"] == "extra_forbidden" and key in _MOVED:
+        return f"{source} has the key {key!r}, which is {_MOVED[key]!r} now: write it there"
+    if mistake["type"] == "extra_forbidden":
+        allowed = _keys_of_group(path[:-1])
+        near = difflib.get_close_matches(path[-1], allowed, n=1)
+        hint = f"did you mean {'.'.join([*path[:-1], near[0]])!r}?" if near else f"known keys are {', '.join(allowed)}"
+        return f"{source} has the unknown key {key!r}: {hint}"
+    if isinstance(mistake["input"], Mapping):  # a group as a whole, which may hold secrets
+        return f"{source} is wrong under {key!r}: {what_is_allowed(mistake)}"
+    return f"{source} sets {key!r} to {mistake['input']!r}: {what_is_allowed(mistake)}"
+
+
+def _keys_of_group(path: list[str]) -> list[str]:
+    group: type[BaseModel] = Settings
+    for part in path:
+        inner = group.model_fields[part].annotation
+        assert isinstance(inner, type)
+        assert issubclass(inner, BaseModel)
+        group = inner
+    return list(group.model_fields)

@@ -1,0 +1,109 @@
+"""A scorer put together from settings and options."""
+
+from __future__ import annotations
+
+import json
+import time
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta, timezone
+from pathlib import Path
+
+import pytest
+
+from forecast.calendar import Calendar
+from forecast.errors import InputError
+from forecast.model_artefact import artefact_of
+from forecast.registry import Registry
+from forecast_scheduler.commands.scorer.setup import Inputs, clock_from, open_scorer
+from forecast_scheduler.settings.document import Settings
+from forecast_scheduler.settings.scorer_options import scorer_options
+from scorer.options import Ladder, ScorerOptions
+from tests.scorer.live_cluster import model
+
+BERLIN = Calendar("Europe/Berlin")
+
+
+@pytest.fixture
+def cluster(tmp_path: Path) -> Path:
+    path = tmp_path / "cluster.json"
+    node = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "a"}, "status": {"capacity": {"cpu": "4"}}}
+    path.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": [node]}))
+    return path
+
+
+def test_a_moment_without_an_offset_is_local_time_and_the_clock_runs_on_from_it() -> None:
+    naive = datetime(2026, 7, 1, 17, 0)
+    for at in (naive, naive.replace(tzinfo=timezone(timedelta(hours=2))), datetime(2026, 7, 1, 15, tzinfo=UTC)):
+        clock = clock_from(at, BERLIN)
+        first = clock()
+        assert first == pytest.approx(datetime(2026, 7, 1, 15, tzinfo=UTC).timestamp(), abs=60)
+        assert clock() >= first
+    assert clock_from(None, BERLIN) is time.time
+
+
+def test_a_cluster_from_a_file_is_read_at_once(cluster: Path, tmp_path: Path) -> None:
+    inputs = Inputs(cluster=cluster, models=str(tmp_path / "models"), at=datetime(2026, 7, 1, 17))
+    with open_scorer(Settings(time_zone="Europe/Berlin"), inputs) as (scorer, background):
+        background.wait_synced(0.0)
+        background.look_for_model()
+        status = scorer.status()
+    assert (status.ready, status.nodes, status.model) == (True, 1, None)
+    assert status.now.astimezone(UTC).hour == 15
+    assert status.sources == {"cluster": "file cluster.json, as it was exported"}
+
+
+@pytest.mark.parametrize(
+    ("settings", "hour"), [(Settings(), 15), (Settings(time_zone="America/New_York"), 21)], ids=["model", "settings"]
+)
+def test_a_moment_is_local_time_of_the_model_where_the_settings_name_no_zone(
+    settings: Settings, hour: int, cluster: Path, tmp_path: Path
+) -> None:
+    url = str(tmp_path / "models")
+    Registry(url).publish(artefact_of(replace(model(), calendar=BERLIN), datetime(2026, 6, 30, tzinfo=UTC)))
+    with open_scorer(settings, Inputs(cluster=cluster, models=url, at=datetime(2026, 7, 1, 17))) as (scorer, _):
+        assert scorer.status().now.astimezone(UTC).hour == hour
+
+
+@pytest.mark.parametrize(
+    ("inputs", "message"),
+    [
+        (Inputs(cluster=Path("a"), kubeconfig=Path("b")), "two clusters"),
+        (Inputs(at=datetime(2026, 7, 1)), "pass --cluster FILE"),
+        (Inputs(history=Path("a")), "pass --cluster FILE"),
+        (Inputs(cluster=Path("a"), history=Path("b"), prometheus="http://c"), "pass one of them"),
+    ],
+)
+def test_contradicting_inputs_are_refused(inputs: Inputs, message: str) -> None:
+    with pytest.raises(InputError, match=message), open_scorer(Settings(), inputs):
+        pass
+
+
+def test_the_settings_as_they_come_are_the_defaults_of_the_scorer() -> None:
+    settings = Settings()
+    assert scorer_options(settings) == ScorerOptions()
+    assert settings.scorer.port == 8080
+    assert settings.scorer.max_concurrent == 256
+
+
+def test_settings_reach_the_scorer() -> None:
+    settings = Settings.model_validate(
+        {
+            "prometheus": {"step": "1m", "disk_capacity": 7e8, "log_capacity": 2e6},
+            "scorer": {
+                "usage_every": "5s",
+                "ladder": {"fresh_model": "1h", "oldest_model": "2h", "fresh_usage": "3m", "oldest_state": "4m"},
+                "scores": {
+                    "weights": {"qos_balance": 1},
+                    "shape": {100: 0, 0: 10},
+                    "water_levels": {"lower": 0.1, "upper": 0.2, "hysteresis": 0.01},
+                },
+            },
+        }
+    )
+    options = scorer_options(settings)
+    assert (options.usage_window, options.usage_every) == (60, 5)
+    assert options.ladder == Ladder(fresh_model=3600, oldest_model=7200, fresh_usage=180, oldest_state=240)
+    assert options.scores.weights == {"qos_balance": 1}
+    assert options.scores.shape == ((0, 10), (100, 0))
+    assert options.scores.water_levels.upper == 0.2
+    assert options.capacities == {"disk": 7e8, "log": 2e6}

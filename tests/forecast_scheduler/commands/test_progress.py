@@ -1,0 +1,55 @@
+"""Progress on a terminal is bars, in a log a line per slow stage."""
+
+from __future__ import annotations
+
+import io
+
+from rich.console import Console
+
+from forecast_scheduler.commands.progress import show_progress
+
+
+class Clock:
+    """Time that passes only when told to."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def test_a_log_gets_one_line_for_a_slow_stage_and_none_for_a_quick_one() -> None:
+    file, clock = io.StringIO(), Clock()
+    with show_progress(Console(file=file, width=100), clock=clock) as progress:
+        progress("quick", 0, 10)
+        progress("slow [5]", 0, 3)
+        clock.now = 1.0
+        progress("quick", 10, 10)
+        progress("slow [5]", 2, 3)
+        clock.now = 3.0
+        progress("slow [5]", 3, 3)
+    assert file.getvalue() == "slow [5]: 3 done in 3 s\n"
+
+
+def test_a_stage_may_run_again() -> None:
+    file, clock = io.StringIO(), Clock()
+    with show_progress(Console(file=file, width=100), clock=clock) as progress:
+        for start in (0.0, 10.0):
+            clock.now = start
+            progress("fit", 0, 1)
+            clock.now = start + 2
+            progress("fit", 1, 1)
+    assert file.getvalue() == "fit: 1 done in 2 s\n" * 2
+
+
+def test_a_terminal_gets_bars_that_disappear_when_done() -> None:
+    file = io.StringIO()
+    console = Console(file=file, force_terminal=True, width=100, color_system=None)
+    with show_progress(console) as progress:
+        progress("fit", 0, 2)
+        progress("fit", 1, 2)
+        progress("fit", 2, 2)
+        progress("fit", 0, 2)
+        progress("fit", 2, 2)
+    assert "fit" in file.getvalue()

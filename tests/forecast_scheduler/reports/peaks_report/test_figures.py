@@ -1,0 +1,82 @@
+"""Error, coverage and spread of a day, worked out by hand."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import time
+
+import numpy as np
+import pytest
+
+from forecast.resources import CPU, DISK, LOG, MEMORY, RESOURCES
+from forecast_scheduler.reports.peaks_report.day_reading import DayReading
+from forecast_scheduler.reports.peaks_report.figures import score_day, spread_of
+from forecast_scheduler.reports.peaks_report.tonight import hottest_nodes
+from tests.forecast_scheduler.reports.peaks_report.nights import history
+
+SHAPE = (3, len(RESOURCES), 48)
+CAPACITY = np.full(SHAPE[:2], 10.0)
+
+
+def reading() -> DayReading:
+    """Two cores expected everywhere, 4 at 20:00, bound 5."""
+    mean = np.full(SHAPE, 2.0, dtype=np.float32)
+    mean[:, :, 40] = 4.0
+    peaks = np.stack([np.full(SHAPE[:2], 4.0), np.full(SHAPE[:2], 5.0)], axis=-1)
+    none = np.zeros((0, len(RESOURCES), 48), dtype=np.float32)
+    return DayReading(mean, mean + 1, peaks, np.ones(SHAPE[:2], dtype=np.bool_), none, none)
+
+
+def test_error_is_a_share_of_capacity_and_coverage_counts_peaks() -> None:
+    actual = np.full(SHAPE, 3.0)
+    actual[0, CPU, 40] = 5.5  # above the bound
+    actual[1, CPU] = np.nan  # not measured: not judged
+    score = score_day(reading(), actual, CAPACITY)
+    assert score.n_nodes[CPU] == 2 and score.n_nodes[DISK] == 3
+    assert score.coverage[CPU] == pytest.approx(0.5) and score.coverage[DISK] == 1
+    # 47 half hours of 0.1, one of 0.15 on node 0 and of 0.1 (3 where 4 was expected) on node 2
+    assert score.error[CPU] == pytest.approx((95 * 0.1 + 0.15) / 96)
+    assert score.bias[CPU] == pytest.approx((94 * 0.1 + 0.15 - 0.1) / 96)
+
+
+def test_nodes_with_pods_that_the_model_does_not_know_are_not_judged() -> None:
+    understood = np.ones(SHAPE[:2], dtype=np.bool_)
+    understood[2, CPU] = False
+    score = score_day(replace(reading(), understood=understood), np.full(SHAPE, 3.0), CAPACITY)
+    assert (score.n_nodes[CPU], score.n_nodes[LOG], score.left_out) == (2, 3, 1)
+
+
+def test_a_resource_without_a_limit_has_no_error_but_its_peaks_are_held_or_not() -> None:
+    capacity = CAPACITY.copy()
+    capacity[:, LOG] = np.nan
+    score = score_day(reading(), np.full(SHAPE, 3.0), capacity)
+    assert np.isnan(score.error[LOG]) and score.coverage[LOG] == 1
+
+
+def test_spread_and_hot_share_of_every_day() -> None:
+    usage = np.full((2, len(RESOURCES), 2, 48), 2.0, dtype=np.float32)
+    usage[0, CPU, 0, 40] = 9.0
+    usage[1, CPU, 0, 40] = 3.0
+    usage[:, CPU, 1] = np.nan
+    usage[:, MEMORY, :, 0] = 9.5  # high, but memory makes no node hot
+    known = replace(
+        history(),
+        days=history().days[:2],
+        nodes=("a", "b"),
+        node_usage=usage,
+        capacity=np.full((2, len(RESOURCES)), 10.0),
+    )
+    spread = spread_of(known)
+    assert spread.variation[CPU, 0] == pytest.approx(0.3 / 0.6)  # peaks 0.9 and 0.3
+    assert np.isnan(spread.variation[CPU, 1]) and spread.variation[DISK, 1] == 0
+    assert spread.hot.tolist() == pytest.approx([1 / 96, 0])
+
+
+def test_the_hottest_node_is_the_one_closest_to_any_capacity_that_counts() -> None:
+    peaks = np.stack([np.full(SHAPE[:2], 4.0), np.full(SHAPE[:2], 5.0)], axis=-1)
+    peaks[1, LOG] = 9.0, 12.0
+    peaks[2, MEMORY] = 9.9, 10.0
+    peaks[0] = np.nan  # nothing is predicted
+    first, second = hottest_nodes(replace(reading(), node_peaks=peaks), CAPACITY)
+    assert (first.node, first.resource, first.share, first.bound, first.at) == (1, LOG, 0.9, 12.0, time(20, 0))
+    assert (second.node, second.share) == (2, 0.4)

@@ -1,0 +1,75 @@
+from __future__ import annotations
+
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from admission.certificates.options import CertificateOptions, Lifetimes, Named
+from admission.webhook.options import WebhookOptions
+from forecast.errors import InputError
+from forecast_scheduler.commands.webhook.setup import open_webhook
+from forecast_scheduler.settings.document import load_settings
+
+PAGE = Path(__file__).parents[3] / "docs" / "operate" / "certificates.md"
+
+
+def test_every_setting_counts() -> None:
+    settings = CertificateOptions.model_validate(
+        {
+            "secret": "a/b",
+            "service": "d/e",
+            "lifetime": "10d",
+            "authority_lifetime": "90d",
+            "ahead": "2d",
+            "settle": "20s",
+        }
+    )
+    lifetimes = Lifetimes(timedelta(days=10), timedelta(days=90), timedelta(days=2), timedelta(seconds=20))
+    assert (settings.secret, settings.service, settings.lifetimes) == (Named("a", "b"), Named("d", "e"), lifetimes)
+
+
+@pytest.mark.parametrize(
+    ("setting", "message"),
+    [
+        ({"secret": "b"}, "secret is 'b': write NAMESPACE/NAME"),
+        ({"service": "/e"}, "service is '/e'"),
+        ({"lifetime": "200d"}, "authority of 365 days cannot sign certificates of 200 days with 1 days ahead"),
+    ],
+)
+def test_mistakes_are_named(setting: dict[str, Any], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        CertificateOptions(**setting)
+
+
+@pytest.mark.parametrize("file", ["tls_cert", "tls_key"])
+def test_files_and_managed_certificates_exclude_each_other(file: str) -> None:
+    settings = WebhookOptions.model_validate({"certificates": {"managed": True}, file: "a.pem"})
+    with pytest.raises(InputError, match=rf"webhook\.{file} .*leave one of them out"), open_webhook(settings):
+        pass
+
+
+def test_the_example_in_the_docs_is_valid(tmp_path: Path) -> None:
+    examples = [text.partition("```")[0] for text in PAGE.read_text().split("```yaml\n")[1:]]
+    [example] = [text for text in examples if "webhook" in (yaml.safe_load(text) or {})]
+    (tmp_path / "settings.yaml").write_text(example)
+    settings = load_settings(tmp_path / "settings.yaml", {})
+    assert settings.webhook.certificates == CertificateOptions(managed=True)
+
+
+def test_the_docs_have_every_metric() -> None:
+    from admission.certificates.keeper import CertificateKeeper
+    from admission.certificates.metrics import CertificateCollector
+    from admission.certificates.shown import ShownCertificate
+    from admission.certificates.store import CertificateStore
+    from serving.certificates import CertificateFiles
+
+    store: CertificateStore = None  # type: ignore[assignment]
+    with ShownCertificate() as shown:
+        keeper = CertificateKeeper(store, shown, CertificateOptions(), clock=lambda: 0.0)
+        families = CertificateCollector(CertificateFiles(shown.path), keeper).collect()
+        names = {family.name + ("_total" if family.type == "counter" else "") for family in families}
+    assert len(names) == 4
+    assert [name for name in names if f"| `{name}` |" not in PAGE.read_text()] == []
