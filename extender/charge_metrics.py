@@ -16,10 +16,6 @@ class ChargeCollector(Collector):
     def __init__(self, extender: Extender) -> None:
         self._extender = extender
 
-    def describe(self) -> list[Metric]:
-        """Nothing: registering asks for no figures."""
-        return []
-
     def collect(self) -> Iterator[Metric]:
         """Two outcomes."""
         family = CounterMetricFamily(

@@ -30,10 +30,6 @@ class SchedulingFigures(Collector):
     ) -> None:
         self._incoming, self._throttled, self._conditions, self._events = incoming, throttled, conditions, events
 
-    def describe(self) -> list[Metric]:
-        """Nothing: registering must not ask anybody."""
-        return []
-
     def collect(self) -> Iterator[Metric]:
         """Ask once."""
         incoming = CounterMetricFamily(

@@ -121,10 +121,6 @@ class SchedulingGauges(Collector):
         """state: asked whenever somebody looks."""
         self._state = state
 
-    def describe(self) -> list[Metric]:
-        """Nothing: registering must not ask anybody."""
-        return []
-
     def collect(self) -> Iterator[Metric]:
         """Ask once."""
         state = self._state()

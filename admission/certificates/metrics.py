@@ -18,10 +18,6 @@ class CertificateCollector(Collector):
     def __init__(self, files: CertificateFiles, keeper: CertificateKeeper | None = None) -> None:
         self._files, self._keeper = files, keeper
 
-    def describe(self) -> list[Metric]:
-        """Nothing: registering reads no file."""
-        return []
-
     def collect(self) -> Iterator[Metric]:
         """The expiry is missing where the file cannot be read."""
         expiry = GaugeMetricFamily(

@@ -24,10 +24,6 @@ class EffectCollector(Collector):
         """shaped: attached to the scorer."""
         self._scorer, self._shaped = scorer, shaped
 
-    def describe(self) -> list[Metric]:
-        """Nothing: registering asks for no figures."""
-        return []
-
     def collect(self) -> Iterator[Metric]:
         """Pods and peaks by binding and group."""
         pods = GaugeMetricFamily(

@@ -23,10 +23,6 @@ class DecisionCollector(Collector):
         self._recorder, self._log, self._events = recorder, log, events
         self._mode = "shadow" if is_shadow else "active"
 
-    def describe(self) -> list[Metric]:
-        """Nothing: registering asks for no figures."""
-        return []
-
     def collect(self) -> Iterator[Metric]:
         """Of all three."""
         figures = self._recorder.figures()

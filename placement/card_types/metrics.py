@@ -16,10 +16,6 @@ class CardCollector(Collector):
     def __init__(self, scarcity: CardScarcity) -> None:
         self._scarcity = scarcity
 
-    def describe(self) -> list[Metric]:
-        """Nothing: registering asks for no figures."""
-        return []
-
     def collect(self) -> Iterator[Metric]:
         """Of all models that nodes have, or had."""
         latest = self._scarcity.latest

@@ -16,10 +16,6 @@ class DeviceCollector(Collector):
     def __init__(self, devices: DeviceTable) -> None:
         self._devices = devices
 
-    def describe(self) -> list[Metric]:
-        """Nothing: registering asks for no figures."""
-        return []
-
     def collect(self) -> Iterator[Metric]:
         """Of all nodes."""
         devices = GaugeMetricFamily(

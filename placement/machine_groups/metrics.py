@@ -16,10 +16,6 @@ class GroupCollector(Collector):
     def __init__(self, use: GroupUse) -> None:
         self._use = use
 
-    def describe(self) -> list[Metric]:
-        """Nothing: registering asks for no figures."""
-        return []
-
     def collect(self) -> Iterator[Metric]:
         """Of all groups that lend."""
         lent = self._use.lent()

@@ -24,10 +24,6 @@ class PolicyCollector(Collector):
         """last_contact: unix seconds when the source was last heard of; None = never"""
         self._provider, self._events, self._last_contact = provider, events, last_contact
 
-    def describe(self) -> list[Metric]:
-        """Nothing: registering asks for no figures."""
-        return []
-
     def collect(self) -> Iterator[Metric]:
         """Of the document, its policies and the pods they were used for."""
         status = self._provider.status

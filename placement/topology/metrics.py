@@ -19,10 +19,6 @@ class TopologyCollector(Collector):
         """None = that is switched off."""
         self._gangs, self._zones = gangs, zones
 
-    def describe(self) -> list[Metric]:
-        """Nothing: registering asks for no figures."""
-        return []
-
     def collect(self) -> Iterator[Metric]:
         """Of both."""
         if self._gangs is not None:

@@ -21,10 +21,6 @@ class SharingCollector(Collector):
         """repair: None = nothing is repaired."""
         self._watch, self._repair = watch, repair
 
-    def describe(self) -> list[Metric]:
-        """Nothing: registering asks for no figures."""
-        return []
-
     def collect(self) -> Iterator[Metric]:
         """Of both."""
         total = CounterMetricFamily(

@@ -18,10 +18,6 @@ class ShareGauges(Collector):
     def __init__(self, shares: Shares) -> None:
         self._shares = shares
 
-    def describe(self) -> list[Metric]:
-        """Nothing: registering must not ask anybody."""
-        return []
-
     def collect(self) -> Iterator[Metric]:
         """Ask once."""
         pods = GaugeMetricFamily(

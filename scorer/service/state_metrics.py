@@ -40,10 +40,6 @@ class StateCollector(Collector):
     ) -> None:
         self._status, self._backtest_loss = status, backtest_loss
 
-    def describe(self) -> list[Metric]:
-        """Nothing: registering must not ask the scorer."""
-        return []
-
     def collect(self) -> Iterator[Metric]:
         """Read the state once."""
         status = self._status()

@@ -25,10 +25,6 @@ class DraCollector(Collector):
     def __init__(self, table: DraTable, feasibility: Feasibility, writes: WriteCounts) -> None:
         self._table, self._feasibility, self._writes = table, feasibility, writes
 
-    def describe(self) -> list[Metric]:
-        """Nothing: registering asks for no figures."""
-        return []
-
     def collect(self) -> Iterator[Metric]:
         """All of them."""
         claims, devices, used, pools = self._counted()

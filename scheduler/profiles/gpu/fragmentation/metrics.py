@@ -30,10 +30,6 @@ class FragmentationGauges(Collector):
     ) -> None:
         self._state, self._devices, self._live_mix, self._locked = state, devices, live_mix, locked
 
-    def describe(self) -> list[Metric]:
-        """Nothing: registering must not ask anybody."""
-        return []
-
     def collect(self) -> Iterator[Metric]:
         """Ask once."""
         by_model = GaugeMetricFamily(

@@ -20,10 +20,6 @@ class IdleCpuCollector(Collector):
         """care: None = nobody is evicted."""
         self._tables, self._idle_cpu, self._care = tables, idle_cpu, care
 
-    def describe(self) -> list[Metric]:
-        """Nothing: registering asks for no figures."""
-        return []
-
     def collect(self) -> Iterator[Metric]:
         """Of all nodes with GPUs."""
         with self._tables.reading() as cluster:

@@ -25,10 +25,6 @@ class ServerlessCollector(Collector):
         """watch: None = nothing is taken back."""
         self._tables, self._watch, self._clock = tables, watch, clock
 
-    def describe(self) -> list[Metric]:
-        """Nothing: registering asks for no figures."""
-        return []
-
     def collect(self) -> Iterator[Metric]:
         """Of all providers."""
         gauges = {
