@@ -22,9 +22,9 @@ from typing import Any
 
 from kube.client.kubernetes_client import api_client
 from kube.decoding.decoding import decode_pod
+from kube.session.api_session import ApiSession
 from scheduler.binding.default_binder import DefaultBinder
 from scheduler.binding.in_flight_limit import InFlightLimit
-from scheduler.binding.session import ApiSession
 from tests.servers.watching import PODS, Watching
 
 

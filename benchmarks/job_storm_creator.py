@@ -19,7 +19,7 @@ from typing import Final
 
 from benchmarks.scheduler_load import BATCH_LABEL
 from kube.client.kubernetes_client import api_client
-from scheduler.binding.session import ApiSession
+from kube.session.api_session import ApiSession
 from tests.servers.cluster_objects import Manifest, pod
 
 NAMESPACE: Final = "default"

@@ -24,10 +24,10 @@ from forecast_scheduler.settings.schedule_options import schedule_policy
 from kube.client.api_answer import Answer
 from kube.decoding.decoding import Kind
 from kube.objects.objects import PodInfo
+from kube.session.api_session import ApiSession
 from placement.filters.catalogue import standard_filters
 from placement.filters.filter import Filter
 from placement.policies.policy import OnePolicy, Policy
-from scheduler.binding.session import ApiSession
 from scheduler.metrics import SchedulingMetrics
 from scheduler.reporting.reports import Reports
 from scorer.model_watch import LoadedModel

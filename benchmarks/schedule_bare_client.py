@@ -20,9 +20,9 @@ from pathlib import Path
 from kube.client.kubernetes_client import api_client
 from kube.decoding.decoding import decode_pod
 from kube.objects.objects import PodInfo
+from kube.session.api_session import ApiSession
 from scheduler.binding.default_binder import DefaultBinder
 from scheduler.binding.in_flight_limit import InFlightLimit
-from scheduler.binding.session import ApiSession
 
 
 async def bind_all(binder: DefaultBinder, placed: Iterator[tuple[PodInfo, str]], in_flight: int) -> int:

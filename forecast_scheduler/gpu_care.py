@@ -10,8 +10,8 @@ from kubernetes.client import ApiClient
 from prometheus_client.registry import Collector
 
 from forecast_scheduler.gpu_tables import GpuTables
-from kube.events.event_posting import Post
-from scheduler.binding.session import ApiSession
+from kube.events.event_recorder import Post
+from kube.session.api_session import ApiSession
 from scheduler.overcommit.eviction import Evict
 from scheduler.profiles.gpu.dra.metrics import DraCollector, WriteCounts
 from scheduler.profiles.gpu.dra.plugin import DynamicResources

@@ -20,12 +20,12 @@ from forecast_scheduler.settings.schedule_settings import ScheduleSettings
 from kube.client.kubernetes_contract import Subscription
 from kube.client.kubernetes_source import ResourceSource
 from kube.objects.objects import NodeInfo, PodInfo
+from kube.session.api_session import ApiSession
 from placement.filters.domain import DOMAIN_LABEL
 from placement.filters.filter import ClusterView, Filter
 from placement.index.index import PlacementIndex
 from placement.node_rules import NodeRules
 from placement.plugins import AwaitedPreBind, NodePreference, PostFilter, PreEnqueue, Score
-from scheduler.binding.session import ApiSession
 from scheduler.gangs.directory import GangDirectory
 from scheduler.profiles.gpu.dra.plugin import DynamicResources
 from scheduler.profiles.gpu.dra.source import dra_source, dra_subscriptions

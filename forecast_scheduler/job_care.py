@@ -12,8 +12,8 @@ from prometheus_client.registry import Collector
 
 from forecast_scheduler.job_tables import JobTables
 from forecast_scheduler.queue_tables import QueueTables
-from kube.events.event_posting import Post
-from scheduler.binding.session import ApiSession
+from kube.events.event_recorder import Post
+from kube.session.api_session import ApiSession
 from scheduler.profiles.job.options import JobOptions
 from scheduler.profiles.job.serverless.plugins import ProviderCare
 from scheduler.profiles.job.service.answers import JobReports, PlannedJob, ProviderReport

@@ -21,11 +21,11 @@ from forecast_scheduler.settings.schedule_options import schedule_policy, schedu
 from kube.client.kubernetes_client import api_client
 from kube.client.kubernetes_source import ResourceSource, source_of
 from kube.decoding.decoding import Kind
+from kube.session.api_session import ApiSession
 from kube.tables.cluster_file import ClusterObjects
 from placement.index.index import INDEXED_KINDS
 from placement.policies.policy import OnePolicy, Policies
 from placement.policies.provider import PolicyProvider
-from scheduler.binding.session import ApiSession
 from scorer.background import Background
 from scorer.scorer import Scorer
 

@@ -14,7 +14,6 @@ from fastapi import APIRouter
 from kubernetes.client import ApiClient
 from prometheus_client.registry import Collector
 
-from extender.decisions.capacity_events import CapacityEvents
 from forecast_scheduler.commands.policy.follow_policies import open_policies
 from forecast_scheduler.commands.scorer.setup import Inputs, check_inputs, open_scorer
 from forecast_scheduler.gpu_care import GpuCare
@@ -34,10 +33,10 @@ from forecast_scheduler.settings.schedule_settings import ScheduleSettings
 from kube.client.kubernetes_client import api_client
 from kube.client.kubernetes_source import ResourceSource
 from kube.decoding.decoding import Kind
-from kube.events.event_posting import api_server_post
+from kube.events.event_recorder import api_server_post
+from kube.session.api_session import ApiSession
 from placement.index.index import INDEXED_KINDS
 from placement.policies.policy import OnePolicy
-from scheduler.binding.session import ApiSession
 from scheduler.figures import SchedulingFigures
 from scheduler.gangs.group_creator import GroupCreator, suppose_groups
 from scheduler.gangs.group_events import GroupEvents
@@ -54,6 +53,7 @@ from scheduler.reporting.reports import Reports
 from scheduler.reporting.scheduling_events import session_post
 from scheduler.service.live import Bindings, LiveScheduling, Queue
 from scorer.background import Background
+from scorer.capacity_events import CapacityEvents
 from scorer.every import Every
 from scorer.scorer import Scorer
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from forecast_scheduler.schedule_tables import ScheduleTables
 from forecast_scheduler.settings.schedule_settings import ScheduleSettings
+from kube.session.api_session import ApiSession
 from placement.policies.policy import Policies
-from scheduler.binding.session import ApiSession
 from scheduler.metrics import SchedulingMetrics
 from scheduler.reporting.logged_reports import LoggedReports
 from scheduler.reporting.reports import Reports

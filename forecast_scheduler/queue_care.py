@@ -10,7 +10,7 @@ from fastapi import APIRouter
 from prometheus_client.registry import Collector
 
 from forecast_scheduler.queue_tables import QueueTables
-from kube.events.event_posting import Post
+from kube.events.event_recorder import Post
 from scheduler.queues.metrics import ShareGauges
 from scheduler.reporting.pod_events import PodEvents
 from scorer.every import Every

@@ -18,6 +18,7 @@ from forecast_scheduler.settings.schedule_settings import ScheduleSettings
 from kube.client.kubernetes_contract import Subscription
 from kube.client.kubernetes_source import ResourceSource, source_of
 from kube.objects.objects import PodInfo
+from kube.session.api_session import ApiSession
 from placement.filters.filter import ClusterView
 from placement.filters.node_resources_fit import NodeResourcesFit
 from placement.importance import priority_of
@@ -25,7 +26,6 @@ from placement.index.index import INDEXED_KINDS, PlacementIndex
 from placement.node_rule_options import NodeRuleOptions
 from placement.node_rules import NodeRules, node_rules
 from placement.pod_groups.group_apis import APIS, GroupApi
-from scheduler.binding.session import ApiSession
 from scheduler.gangs.directory import GangDirectory
 from scheduler.gangs.native_decoding import WATCHED_GROUPS
 from scheduler.gangs.sink import PodGroupSink

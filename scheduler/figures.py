@@ -8,7 +8,7 @@ from dataclasses import asdict
 from prometheus_client.core import CounterMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from scheduler.reporting.condition_writer import ConditionFigures
+from kube.status.pod_condition_writer import ConditionFigures
 from scheduler.reporting.scheduling_events import SchedulingEventFigures
 
 

@@ -35,7 +35,7 @@ MAY_IMPORT["forecast_scheduler"] = {"forecast_scheduler", *MAY_IMPORT}
 LAYERS: Final = {
     "forecast": "peak_weights predictors",
     "trainer": "gate history < prometheus run_report < own_history",
-    "kube": "objects < decoding < client tables < binding events",
+    "kube": "objects < decoding < client tables < binding events session < status",
     "scorer": "runs scores service < predicted < live < replay",
     "placement": "index pod_groups virtual_nodes < filters < devices scores < card_types machine_groups topology "
     "< policies",

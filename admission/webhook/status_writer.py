@@ -24,7 +24,7 @@ from admission.webhook.statuses import Wanted, change_of, is_newer, uses, wanted
 from admission.webhook.store import TemplateStore
 from kube.client.kubernetes_client import send
 from kube.decoding.stored import ObjectStatus
-from kube.events.token_bucket import TokenBucket
+from kube.token_bucket import TokenBucket
 
 logger = logging.getLogger(__name__)
 

@@ -17,7 +17,7 @@ import orjson
 from extender.decisions.decision import Binding, decision_of, slimmed
 from extender.decisions.rotating_file import RotatingFile
 from forecast.errors import InputError
-from kube.events.outbox import Outbox
+from kube.outbox import Outbox
 
 logger = logging.getLogger(__name__)
 

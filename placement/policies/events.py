@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from kube.events.api_event import EventSource, api_event
-from kube.events.event_posting import EventFigures, EventPosting, Post
-from kube.events.token_bucket import TokenBucket
+from kube.events.event_recorder import EventFigures, EventPosting, Post
 from kube.objects.objects import PodInfo
+from kube.token_bucket import TokenBucket
 from placement.policies.mistakes import way_out
 from placement.policies.policy import POLICY_ANNOTATION, shortened_name
 from placement.policies.status import Outcome, OutcomeKind

@@ -24,8 +24,9 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Final, Protocol, runtime_checkable
 
-from kube.events.outbox import Outbox
 from kube.objects.objects import PodInfo
+from kube.outbox import Outbox
+from kube.session.api_session import ApiSession, SessionOver
 from placement.plugins import AwaitedPreBind
 from placement.status import SUCCESS, Code, Status
 from scheduler.binding.binding_plugins import (
@@ -40,7 +41,6 @@ from scheduler.binding.binding_plugins import (
 )
 from scheduler.binding.in_flight_limit import InFlightLimit
 from scheduler.binding.outcome import Ending, Outcome, Reserved, outcome_of_binding
-from scheduler.binding.session import ApiSession, SessionOver
 from scheduler.binding.waiting_pods import PermitWait, WaitingPods
 
 logger = logging.getLogger(__name__)

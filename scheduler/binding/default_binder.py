@@ -11,9 +11,9 @@ from kube.binding.binder import BindingRequest
 from kube.binding.binding_steps import BindingResult, Pause, Steps, Verdict, binding_steps, looking_steps
 from kube.client.api_answer import not_sent
 from kube.objects.objects import PodInfo
+from kube.session.api_session import ApiSession
 from scheduler.binding.in_flight_limit import InFlightLimit
 from scheduler.binding.outcome import BindStatus, bind_status
-from scheduler.binding.session import ApiSession
 
 _THROTTLED = 429
 

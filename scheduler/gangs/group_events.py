@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from kube.events.api_event import EventSource, api_event
-from kube.events.event_posting import EventFigures, EventPosting, Post
-from kube.events.token_bucket import TokenBucket
+from kube.events.event_recorder import EventFigures, EventPosting, Post
+from kube.token_bucket import TokenBucket
 from placement.pod_groups.pod_group import PodGroupInfo
 from scheduler.gangs.verdict import Reason
 from scheduler.gangs.wanted_status import Wanted

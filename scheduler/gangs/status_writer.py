@@ -43,7 +43,7 @@ Tell = Callable[[PodGroupInfo, str, str, float], None]
 
 
 class Session(Protocol):
-    """scheduler.binding.session.ApiSession."""
+    """kube.session.api_session.ApiSession."""
 
     def submit(self, work: Coroutine[Any, Any, None]) -> Future[None]:
         """Run a coroutine."""

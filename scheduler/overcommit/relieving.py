@@ -18,8 +18,8 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Final, Generic, Protocol, TypeVar
 
-from kube.events.token_bucket import TokenBucket
 from kube.objects.objects import PodInfo
+from kube.token_bucket import TokenBucket
 from scheduler.overcommit.eviction import Evict, Evicted
 from scheduler.overcommit.repair import RepairPlan
 

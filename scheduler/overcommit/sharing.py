@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from kube.events.event_posting import EventPosting, Post
+from kube.events.event_recorder import EventPosting, Post
 from placement.filters.node_resources_fit import NodeResourcesFit
 from placement.index.node_labels import NodeLabels
 from scheduler.overcommit.eviction import Evict

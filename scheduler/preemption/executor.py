@@ -29,8 +29,9 @@ import orjson
 
 from kube.client.api_answer import Answer, is_gone
 from kube.objects.objects import PodInfo
+from kube.session.request_again import Requests, is_passing_or_conflict, request_again
+from kube.status.pod_conditions import STRATEGIC_MERGE
 from placement.plugins import Nomination
-from scheduler.binding.trying import Requests, is_passing_or_conflict, request_again
 from scheduler.preemption.nominated import NominatedPods
 from scheduler.preemption.requests import (
     MERGE,
@@ -39,7 +40,6 @@ from scheduler.preemption.requests import (
     nomination_body,
     pod_path,
 )
-from scheduler.reporting.conditions import STRATEGIC_MERGE
 
 logger = logging.getLogger(__name__)
 
@@ -56,7 +56,7 @@ Tell = Callable[[PodInfo, str, str], None]
 
 
 class Session(Requests, Protocol):
-    """scheduler.binding.session.ApiSession."""
+    """kube.session.api_session.ApiSession."""
 
     def submit(self, work: Coroutine[Any, Any, None]) -> Future[None]:
         """Run a coroutine in its loop."""

@@ -16,7 +16,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from kube.objects.objects import PodInfo
-from scheduler.binding.trying import Requests, request_again
+from kube.session.request_again import Requests, request_again
 from scheduler.preemption.requests import MERGE, nomination_body, pod_path
 
 logger = logging.getLogger(__name__)

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Final
 
 from kube.objects.objects import PodInfo
-from scheduler.reporting.told import Told
+from kube.status.last_reported import Told
 
 logger = logging.getLogger(__name__)
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from kube.events.api_event import EventSource, api_event
-from kube.events.event_posting import EventPosting, Post
+from kube.events.event_recorder import EventPosting, Post
 from kube.objects.objects import PodInfo
 
 _MOST_WAITING: Final = 500

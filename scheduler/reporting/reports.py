@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from kube.objects.objects import PodInfo
-from scheduler.binding.session import ApiSession
-from scheduler.reporting.condition_writer import ConditionWriter
-from scheduler.reporting.conditions import PodNews
+from kube.session.api_session import ApiSession
+from kube.status.pod_condition_writer import ConditionWriter
+from kube.status.pod_conditions import PodNews
 from scheduler.reporting.scheduling_events import SchedulingEvents, session_post
 
 

@@ -13,11 +13,11 @@ from enum import Enum
 from typing import Any, Final
 
 from kube.events.api_event import EventSource, api_event
-from kube.events.event_posting import EventPosting, Post
-from kube.events.token_bucket import TokenBucket
+from kube.events.event_recorder import EventPosting, Post
 from kube.objects.objects import PodInfo
-from scheduler.binding.session import ApiSession
-from scheduler.reporting.told import Told
+from kube.session.api_session import ApiSession
+from kube.status.last_reported import Told
+from kube.token_bucket import TokenBucket
 
 _AGAIN_AFTER_SECONDS: Final = 300.0
 _MOST_PODS: Final = 20_000

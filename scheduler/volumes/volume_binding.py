@@ -18,10 +18,10 @@ from typing import Final
 
 from kube.objects.objects import PodInfo
 from kube.objects.storage_objects import ClaimInfo, VolumeInfo
+from kube.session.request_again import Requests, request_again
 from placement.filters.filter import ClusterView
 from placement.index.provisioning_failures import ProvisioningFailures
 from placement.status import SUCCESS, Code, Status
-from scheduler.binding.trying import Requests, request_again
 from scheduler.volumes.choice import VolumeChoice, volume_choice
 from scheduler.volumes.progress import NAME
 from scheduler.volumes.requests import node_patch, reference_patch, version_in

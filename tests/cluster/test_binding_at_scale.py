@@ -16,12 +16,12 @@ import pytest
 
 from kube.client.kubernetes_client import api_client
 from kube.objects.objects import PodInfo
+from kube.session.api_session import ApiSession
 from scheduler.binding.binding_plugins import BindingPlugins
 from scheduler.binding.cycles import BindingCycles
 from scheduler.binding.default_binder import DefaultBinder
 from scheduler.binding.in_flight_limit import InFlightLimit
 from scheduler.binding.outcome import Ending, Reserved
-from scheduler.binding.session import ApiSession
 from tests.scheduler.binding.made_up import Done, Scripted, pod_of, reserved, scripted_server, session_to
 from tests.servers.cluster_objects import ClusterWriter, Manifest, node, pod
 from tests.servers.control_plane.control_plane import ControlPlane

@@ -8,9 +8,9 @@ from typing import Any
 
 import urllib3
 
-from extender.decisions.events import EventSink
+from extender.decisions.decision_events import EventSink
 from kube.client.kubernetes_client import api_client
-from kube.events.event_posting import EventFigures, api_server_post
+from kube.events.event_recorder import EventFigures, api_server_post
 from tests.cluster.stored_objects import eventually
 from tests.extender.decisions.made_up import advice, binding
 from tests.servers.cluster_objects import ClusterWriter, Manifest, pod

@@ -13,8 +13,8 @@ import pytest
 from kube.client.kubernetes_client import api_client
 from kube.decoding.decoding import decode_pod
 from kube.objects.objects import PodInfo, PodResourceClaim
+from kube.session.api_session import ApiSession
 from placement.status import Status
-from scheduler.binding.session import ApiSession
 from scheduler.profiles.gpu.dra.objects import FINALIZER
 from scheduler.profiles.gpu.dra.options import DraOptions
 from scheduler.profiles.gpu.dra.plugin import DynamicResources

@@ -17,9 +17,9 @@ from kube.client.kubernetes_client import api_client
 from kube.client.kubernetes_source import KubernetesSource, ResourceSource
 from kube.client.kubernetes_watcher import ResourceWatcher
 from kube.decoding.decoding import Kind
-from kube.events.event_posting import api_server_post
+from kube.events.event_recorder import api_server_post
+from kube.session.api_session import ApiSession
 from placement.pod_groups.labels import GROUP_LABEL
-from scheduler.binding.session import ApiSession
 from scheduler.gangs.decoding import POD_GROUPS
 from scheduler.gangs.directory import GangDirectory
 from scheduler.gangs.group_events import GroupEvents

@@ -16,7 +16,7 @@ from prometheus_client import CollectorRegistry
 from kube.client.kubernetes_client import api_client, send
 from kube.client.kubernetes_source import KubernetesSource
 from kube.decoding.decoding import SCORED_KINDS
-from kube.events.event_posting import api_server_post
+from kube.events.event_recorder import api_server_post
 from kube.objects.quantity import parse_quantity
 from placement.index.index import INDEXED_KINDS, PlacementIndex
 from scheduler.overcommit.eviction import api_server_evict

@@ -16,8 +16,8 @@ import yaml
 
 from kube.decoding.decoding import Kind, decode_object
 from kube.objects.objects import PodInfo
+from kube.status.pod_conditions import STRATEGIC_MERGE, PodNews, condition_patch
 from scheduler.preemption.requests import MERGE, condition_body, nomination_body
-from scheduler.reporting.conditions import STRATEGIC_MERGE, PodNews, condition_patch
 from tests.deploy.rights import NAMESPACE, Installed
 from tests.processes.scorer_process import eventually
 from tests.servers.applying import Applier, NotApplied

@@ -18,7 +18,7 @@ from forecast.service_key import Owner, ServiceKey
 from kube.client.api_answer import Answer
 from kube.client.kubernetes_client import api_client
 from kube.objects.objects import PodInfo
-from scheduler.binding.session import ApiSession
+from kube.session.api_session import ApiSession
 from scheduler.preemption.requests import MERGE
 from scheduler.profiles.gpu.tide.record import MOVES
 from scheduler.profiles.gpu.tide.terms import TIDE

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from prometheus_client import CollectorRegistry, generate_latest
 
+from kube.status.pod_condition_writer import ConditionFigures
 from scheduler.figures import SchedulingFigures
-from scheduler.reporting.condition_writer import ConditionFigures
 from scheduler.reporting.scheduling_events import SchedulingEventFigures
 
 

@@ -15,9 +15,8 @@ from prometheus_client.registry import Collector
 from admission.templates.effect_metrics import EffectCollector
 from admission.templates.shaped_pods import shaped_pods
 from extender.charge_metrics import ChargeCollector
-from extender.decisions.capacity_events import CapacityEvents
+from extender.decisions.decision_events import EventSink
 from extender.decisions.event import CONTROLLER
-from extender.decisions.events import EventSink
 from extender.decisions.log import DecisionLog, open_decision_log
 from extender.decisions.metrics import DecisionCollector
 from extender.decisions.options import DecisionOptions
@@ -34,10 +33,11 @@ from kube.binding.binder import Binder
 from kube.binding.binding import ApiServerBinder
 from kube.client.kubernetes_client import api_client
 from kube.decoding.decoding import Kind
-from kube.events.event_posting import api_server_post
+from kube.events.event_recorder import api_server_post
 from placement.filters.catalogue import kinds_read
 from placement.index.index import INDEXED_KINDS
 from scorer.background import Background
+from scorer.capacity_events import CapacityEvents
 from scorer.every import Every
 from scorer.scorer import Scorer
 

@@ -18,7 +18,7 @@ from forecast_scheduler.settings.policy_place import namespace_and_name
 from kube.client.kubernetes_client import api_client
 from kube.client.kubernetes_contract import WatchStatus
 from kube.decoding.decoding import Kind
-from kube.events.event_posting import api_server_post
+from kube.events.event_recorder import api_server_post
 from placement.policies.compiling import PolicyDefaults
 from placement.policies.config_map_source import config_map_source
 from placement.policies.events import PolicyEvents

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from prometheus_client import CollectorRegistry, generate_latest
 
-from extender.decisions.events import EventSink
+from extender.decisions.decision_events import EventSink
 from extender.decisions.log import open_decision_log
 from extender.decisions.metrics import DecisionCollector
 from extender.decisions.recorder import DecisionRecorder

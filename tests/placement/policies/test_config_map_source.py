@@ -9,7 +9,7 @@ import orjson
 import pytest
 
 from forecast.errors import InputError
-from kube.events.event_posting import EventFigures
+from kube.events.event_recorder import EventFigures
 from placement.policies.compiling import PolicyDefaults
 from placement.policies.config_map import PolicyConfigMap, policy_text, watched_config_map
 from placement.policies.config_map_source import _TIMING, ConfigMapSink

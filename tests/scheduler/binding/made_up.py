@@ -14,8 +14,8 @@ from kubernetes import client
 
 from forecast.service_key import NO_OWNER
 from kube.objects.objects import Phase, PodInfo, QosClass
+from kube.session.api_session import ApiSession
 from scheduler.binding.outcome import Outcome, Reserved
-from scheduler.binding.session import ApiSession
 from tests.servers.cluster_objects import Manifest
 
 NOBODY = "http://127.0.0.1:9"

@@ -14,12 +14,12 @@ from hypothesis import strategies as st
 
 from kube.binding.binding_steps import BindingResult, Verdict
 from kube.objects.objects import PodInfo
+from kube.session.api_session import ApiSession
 from placement.status import SUCCESS, Code, Status
 from scheduler.binding.binding_plugins import BindingPlugins
 from scheduler.binding.cycles import BindingCycles
 from scheduler.binding.in_flight_limit import InFlightLimit
 from scheduler.binding.outcome import Ending, Outcome, Reserved, bind_status
-from scheduler.binding.session import ApiSession
 from tests.scheduler.binding.made_up import Done, eventually, reserved, session_to
 
 NO = Status(Code.UNSCHEDULABLE, "", "no")

@@ -8,7 +8,7 @@ from typing import Any
 import orjson
 
 from kube.decoding.stored import Condition
-from kube.events.event_posting import EventFigures
+from kube.events.event_recorder import EventFigures
 from placement.pod_groups.pod_group import PodGroupStatus
 from scheduler.gangs.group_events import GroupEvents, Turns
 from scheduler.gangs.verdict import Reason

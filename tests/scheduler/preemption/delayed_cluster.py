@@ -21,13 +21,13 @@ import pytest
 from kube.client.api_answer import NO_ANSWER, Answer
 from kube.decoding.decoding import Kind
 from kube.objects.objects import NodeInfo, PodInfo
+from kube.session import request_again
 from placement.cluster_events import ClusterEvent, EventKind
 from placement.filters.catalogue import standard_filters
 from placement.filters.filter import ClusterView
 from placement.index.index import INDEXED_KINDS, PlacementIndex
 from placement.pod_groups.pod_group import PodGroupInfo
 from placement.policies.policy import OnePolicy, Policy
-from scheduler.binding import trying
 from scheduler.binding.binding_plugins import BindingPlugins
 from scheduler.binding.cycles import Done
 from scheduler.binding.outcome import Ending, Outcome, Reserved
@@ -228,7 +228,7 @@ class DelayedCluster:
         until : ends earlier, when this is so
         """
         with pytest.MonkeyPatch.context() as quick:
-            quick.setattr(trying, "_PAUSE_SECONDS", 0.0)
+            quick.setattr(request_again, "_PAUSE_SECONDS", 0.0)
             quick.setattr(executor, "_AGAIN_SECONDS", 0.0)
             quick.setattr(asyncio, "to_thread", _at_once)
             asyncio.run(self._run(steps, until or (lambda: not self.waiting and not self._tasks)))

@@ -18,9 +18,9 @@ from kube.client.api_answer import Answer, answered
 from kube.client.kubernetes_client import api_client
 from kube.decoding.decoding import Kind, decode_object
 from kube.objects.objects import PodInfo
+from kube.session.api_session import ApiSession
 from kube.tables.state import ClusterState
 from placement.plugins import Nomination
-from scheduler.binding.session import ApiSession
 from scheduler.preemption.executor import PreemptionExecutor
 from scheduler.preemption.nominated import NominatedPods
 from tests.servers.cluster_objects import ClusterWriter, Manifest, node, pod

@@ -11,8 +11,8 @@ import pytest
 import urllib3
 
 from kube.client.kubernetes_client import api_client
+from kube.session.api_session import ApiSession
 from scheduler.binding.default_binder import DefaultBinder
-from scheduler.binding.session import ApiSession
 from scheduler.reporting.reports import Reports
 from tests.scheduler.binding.made_up import eventually, pod_of
 from tests.servers.cluster_objects import ClusterWriter, Manifest, node, pod

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from kube.status.pod_condition_writer import ConditionFigures
 from scheduler.figures import SchedulingFigures
 from scheduler.metrics import SchedulingGauges, SchedulingMetrics
 from scheduler.profiles.gpu.tide.report import NO_REPORT
@@ -14,7 +15,6 @@ from scheduler.profiles.gpu.tide.service.routes import tide_router
 from scheduler.profiles.job.service.answers import JobReports
 from scheduler.profiles.job.service.bodies import JOB_BODIES
 from scheduler.profiles.job.service.routes import jobs_router
-from scheduler.reporting.condition_writer import ConditionFigures
 from scheduler.reporting.scheduling_events import SchedulingEventFigures
 from scheduler.service.app import create_app
 from tests.scheduler.service.simple_scheduling import SimpleScheduling, queued

@@ -16,7 +16,7 @@ import msgspec
 from kube.client.api_answer import NOT_SENT, Answer
 from kube.decoding.watched import UndecodableObject
 from kube.objects.objects import PodInfo
-from scheduler.binding.trying import Requests, is_passing, request_again
+from kube.session.request_again import Requests, is_passing, request_again
 from scheduler.preemption.requests import MERGE, pod_path
 from scheduler.profiles.gpu.dra.decoding import WATCHED_CLAIMS
 from scheduler.profiles.gpu.dra.extended import ExtendedClaim, created_key, creation, mapping_status

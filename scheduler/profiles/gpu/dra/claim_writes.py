@@ -14,8 +14,8 @@ from dataclasses import dataclass, field
 from typing import Any, Final, Protocol
 
 from kube.objects.objects import PodInfo
-from scheduler.binding.session import SessionOver
-from scheduler.binding.trying import Requests
+from kube.session.api_session import SessionOver
+from kube.session.request_again import Requests
 from scheduler.profiles.gpu.dra.claim_writer import ClaimWriter, NotWritten
 from scheduler.profiles.gpu.dra.conditions import Readiness, readiness_of
 from scheduler.profiles.gpu.dra.extended import ExtendedClaim, created_key
@@ -30,7 +30,7 @@ _LOOK_SECONDS: Final = 1.0
 
 
 class Session(Requests, Protocol):
-    """scheduler.binding.session.ApiSession."""
+    """kube.session.api_session.ApiSession."""
 
     def submit(self, work: Coroutine[Any, Any, None]) -> Future[None]:
         """Run it in the loop."""

@@ -26,8 +26,8 @@ from typing import Any, Final, Protocol, TypeVar
 import numpy as np
 
 from forecast.arrays import Floats
+from kube.session.request_again import Requests
 from placement.cluster_events import ClusterEvent, EventKind
-from scheduler.binding.trying import Requests
 from scheduler.profiles.gpu.tide.demand import Demand, demand_ahead, held_demand
 from scheduler.profiles.gpu.tide.metrics import TideMetrics
 from scheduler.profiles.gpu.tide.options import TideOptions
@@ -78,7 +78,7 @@ class Queue(Protocol):
 
 
 class Session(Requests, Protocol):
-    """scheduler.binding.session.ApiSession."""
+    """kube.session.api_session.ApiSession."""
 
     def submit(self, work: Coroutine[Any, Any, Any]) -> Future[Any]:
         """Run a coroutine in its loop."""

@@ -13,7 +13,7 @@ from typing import Final, TypeVar
 import msgspec
 
 from kube.decoding.wire_base import Text, Wire
-from scheduler.binding.trying import Requests
+from kube.session.request_again import Requests
 from scheduler.profiles.gpu.tide.workloads import WorkloadKind
 
 T = TypeVar("T", bound=Wire)

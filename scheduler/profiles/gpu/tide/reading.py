@@ -14,7 +14,7 @@ import msgspec
 from forecast.errors import ForecastError
 from forecast.service_key import ServiceKey
 from kube.client.api_answer import Answer
-from scheduler.binding.trying import Requests
+from kube.session.request_again import Requests
 from scheduler.profiles.gpu.tide.discovery import Discovery
 from scheduler.profiles.gpu.tide.workloads import (
     BUILT_IN,

@@ -20,7 +20,7 @@ from typing import Final
 import msgspec
 
 from kube.client.api_answer import Answer
-from scheduler.binding.trying import Requests, is_passing
+from kube.session.request_again import Requests, is_passing
 from scheduler.preemption.requests import MERGE
 from scheduler.profiles.gpu.tide.reading import WorkloadReader
 from scheduler.profiles.gpu.tide.workloads import (

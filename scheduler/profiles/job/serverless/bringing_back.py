@@ -22,11 +22,11 @@ import msgspec
 from kube.client.api_answer import Answer, is_gone
 from kube.decoding.object_decoding import pod_info
 from kube.decoding.wire import PodJson
-from scheduler.binding.trying import Requests, is_passing_or_conflict, request_again
+from kube.session.request_again import Requests, is_passing_or_conflict, request_again
+from kube.status.pod_conditions import STRATEGIC_MERGE
 from scheduler.preemption.requests import delete_body, disruption_body, pod_path
 from scheduler.profiles.job.serverless.starting import Failure, has_started
 from scheduler.profiles.job.serverless.tables import NotStarted
-from scheduler.reporting.conditions import STRATEGIC_MERGE
 
 _REASON: Final = "ProviderDidNotStartPod"
 

@@ -18,9 +18,9 @@ from concurrent.futures import Future
 from contextlib import AbstractContextManager
 from typing import Any, Final, Protocol
 
-from kube.events.token_bucket import TokenBucket
 from kube.objects.objects import PodInfo
-from scheduler.binding.trying import Requests
+from kube.session.request_again import Requests
+from kube.token_bucket import TokenBucket
 from scheduler.overcommit.repair import is_evictable
 from scheduler.profiles.job.serverless.affording import Affording
 from scheduler.profiles.job.serverless.bringing_back import Outcome, take_back, why_of
@@ -41,7 +41,7 @@ Tell = Callable[[PodInfo, str, str], None]
 
 
 class Session(Requests, Protocol):
-    """scheduler.binding.session.ApiSession."""
+    """kube.session.api_session.ApiSession."""
 
     def submit(self, work: Coroutine[Any, Any, None]) -> Future[None]:
         """Run a coroutine in its loop."""

@@ -9,11 +9,12 @@ import pytest
 
 from forecast.progress import silent
 from forecast_scheduler.cli import run
-from forecast_scheduler.commands.demo import evening_scorer, serve_last_evening
+from forecast_scheduler.commands.demo import evening_scorer
+from forecast_scheduler.commands.demo.command import serve_last_evening
 from forecast_scheduler.commands.history_directory import open_history
 from forecast_scheduler.commands.shell import open_shell
 from forecast_scheduler.settings.document import Settings, load_settings
-from tests.forecast_scheduler.commands.report.command.test_command import decided, write_log
+from tests.forecast_scheduler.commands.report.test_command import decided, write_log
 from tests.forecast_scheduler.recorded_evening import Evening, recorded_evening
 from tests.forecast_scheduler.small_history import small_tables
 

@@ -9,11 +9,11 @@ import pytest
 
 from kube.client.api_answer import answered, unanswered
 from kube.objects.objects import PodInfo
+from kube.session import request_again
 from placement.devices.device_table import DeviceTable
 from placement.devices.filter import GpuDevices
 from placement.devices.options import DeviceOptions
 from placement.filters.node_resources_fit import NodeResourcesFit
-from scheduler.binding import trying
 from scheduler.profiles.gpu.dra.extended import classes_by_resource, extended_claims
 from scheduler.profiles.gpu.dra.no_resource_claims import NoResourceClaims
 from scheduler.profiles.gpu.dra.objects import ClassInfo
@@ -154,7 +154,7 @@ def test_a_pod_that_is_bound_keeps_its_claim() -> None:
 
 @pytest.mark.parametrize("is_lost", [True, False])
 def test_an_answer_that_is_lost_makes_no_second_claim(is_lost: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(trying, "_PAUSE_SECONDS", 0.0)
+    monkeypatch.setattr(request_again, "_PAUSE_SECONDS", 0.0)
     world, pod = offered(World()), asking()
     world.server.put({"metadata": {"name": "p", "uid": "p"}})
     assert world.reserve(pod, "b").is_success

@@ -12,7 +12,7 @@ from kube.client.api_answer import Answer, answered
 from kube.client.kubernetes_client import api_client
 from kube.decoding.decoding import Kind, decode_object
 from kube.objects.objects import PodInfo
-from scheduler.binding.session import ApiSession
+from kube.session.api_session import ApiSession
 from scheduler.profiles.job.serverless.bringing_back import Outcome, TakenBack, take_back
 from scheduler.profiles.job.serverless.starting import Failure
 from scheduler.profiles.job.serverless.tables import NotStarted

@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from scheduler.reporting.condition_writer import ConditionFigures, ConditionWriter
-from scheduler.reporting.conditions import PodNews, condition_patch
+from kube.status.pod_condition_writer import ConditionFigures, ConditionWriter
+from kube.status.pod_conditions import PodNews, condition_patch
 from tests.scheduler.binding.made_up import Scripted, eventually, pod_info, scripted_server, session_to
 
 

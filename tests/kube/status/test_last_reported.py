@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from scheduler.reporting.told import Told
+from kube.status.last_reported import Told
 
 
 def test_only_what_is_new_is_news() -> None:

@@ -14,7 +14,7 @@ _PASSING: Final = frozenset({NO_ANSWER, 408, 429, *range(500, 600)})
 
 
 class Requests(Protocol):
-    """scheduler.binding.session.ApiSession."""
+    """kube.session.api_session.ApiSession."""
 
     async def request(
         self, method: str, path: str, body: bytes | None, *, content_type: str = ..., seconds: float

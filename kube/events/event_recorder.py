@@ -15,7 +15,7 @@ import orjson
 from kubernetes import client
 
 from kube.client.kubernetes_client import send
-from kube.events.outbox import Outbox
+from kube.outbox import Outbox
 
 logger = logging.getLogger(__name__)
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from kube.client.api_answer import NOT_SENT, Answer, answered, unanswered
-from scheduler.binding.trying import is_passing, is_passing_or_conflict, request_again
+from kube.session.request_again import is_passing, is_passing_or_conflict, request_again
 
 ANOTHER_UID = b'{"message":"Operation cannot be fulfilled: the UID in the precondition (a) does not match"}'
 

@@ -10,8 +10,8 @@ from typing import Any
 
 from extender.decisions.decision import Binding, decision_of, slimmed
 from extender.decisions.event import event_of
-from kube.events.event_posting import EventFigures, EventPosting, Post
-from kube.events.token_bucket import TokenBucket
+from kube.events.event_recorder import EventFigures, EventPosting, Post
+from kube.token_bucket import TokenBucket
 
 _MAX_WAITING = 200
 

@@ -13,11 +13,11 @@ from dataclasses import dataclass
 from typing import Final
 
 from kube.client.api_answer import Answer, is_gone
-from kube.events.token_bucket import TokenBucket
-from scheduler.binding.session import ApiSession, SessionOver
-from scheduler.binding.trying import is_passing_or_conflict, request_again
-from scheduler.reporting.conditions import STRATEGIC_MERGE, PodNews, condition_patch, status_path
-from scheduler.reporting.told import Told
+from kube.session.api_session import ApiSession, SessionOver
+from kube.session.request_again import is_passing_or_conflict, request_again
+from kube.status.last_reported import Told
+from kube.status.pod_conditions import STRATEGIC_MERGE, PodNews, condition_patch, status_path
+from kube.token_bucket import TokenBucket
 
 logger = logging.getLogger(__name__)
 

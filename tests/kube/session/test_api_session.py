@@ -10,7 +10,7 @@ from kubernetes import client
 
 from forecast.errors import InputError
 from kube.client.api_answer import NO_ANSWER, NOT_SENT, Answer
-from scheduler.binding.session import ApiSession, SessionOver
+from kube.session.api_session import ApiSession, SessionOver
 from tests.scheduler.binding.made_up import Scripted, eventually, scripted_server, session_to
 
 

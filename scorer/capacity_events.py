@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from kube.events.api_event import EventSource
-from kube.events.event_posting import EventPosting, Post
+from kube.events.event_recorder import EventPosting, Post
 from kube.events.node_event import node_event
 from scorer.every import Every
 from scorer.predicted.capacity import CAPACITY_ANNOTATION, UnreadCapacity

@@ -11,8 +11,8 @@ import pytest
 from kubernetes import client
 
 from kube.client.api_answer import NO_ANSWER, Answer
-from scheduler.binding.connection import connection_of
-from scheduler.binding.session import ApiSession
+from kube.session.api_session import ApiSession
+from kube.session.connection import connection_of
 from tests.scheduler.binding.made_up import Scripted, scripted_server, session_to
 from tests.servers.bad_proxy import BadProxy, first, self_signed
 

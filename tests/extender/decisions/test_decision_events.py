@@ -10,9 +10,9 @@ import orjson
 import pytest
 import urllib3
 
+from extender.decisions.decision_events import EventSink
 from extender.decisions.event import event_of, note_of
-from extender.decisions.events import EventSink
-from kube.events.event_posting import EventFigures
+from kube.events.event_recorder import EventFigures
 from tests.extender.decisions.made_up import AT, advice, binding, decision
 
 PEAK = "predicted peak 61 % of capacity"

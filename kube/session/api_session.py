@@ -21,8 +21,8 @@ from yarl import URL
 
 from kube.client.api_answer import Answer, answered, not_sent, unanswered
 from kube.client.kubernetes_client import authorization
-from scheduler.binding.connection import connection_of, session_of
-from scheduler.binding.event_loop import GOODBYE_SECONDS, loop_factory
+from kube.session.connection import connection_of, session_of
+from kube.session.event_loop import GOODBYE_SECONDS, loop_factory
 
 logger = logging.getLogger(__name__)
 
