@@ -34,10 +34,11 @@ from statistics import median
 from typing import Any
 
 from benchmarks.process_figures import cpu_seconds, wait_until_at_rest
-from benchmarks.real_scheduler import ROOT, shipped_extender
+from benchmarks.real_scheduler import ROOT
 from benchmarks.scheduler_load import LoadedCluster
 from tests.processes.scorer_process import ScorerProcess
 from tests.servers.control_plane.kube_scheduler import KubeScheduler
+from tests.servers.shipped_extender import shipped_extender
 
 _ALONE, _ECHO, _OURS, _SHORT = "alone", "echo", "ours", "ours, short"
 _ASIDE = 0.1

@@ -21,7 +21,8 @@ import httpx
 
 from benchmarks.evening_rollout import EveningRollout, Outcome, evening_rollout
 from benchmarks.night_jobs import day_and_zone_of_four_o_clock
-from benchmarks.real_scheduler import Cluster, shipped_extender
+from benchmarks.real_scheduler import Cluster
+from tests.servers.shipped_extender import shipped_extender
 
 _NEUTRAL = ('outcome="late"', 'outcome="failed"', 'outcome="not_ready"')
 

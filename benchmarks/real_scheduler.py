@@ -21,18 +21,10 @@ from forecast.resources import RESOURCES
 from tests.processes.scorer_process import ScorerProcess
 from tests.servers.cluster_objects import ClusterWriter, Manifest
 from tests.servers.control_plane.control_plane import ControlPlane
-from tests.servers.control_plane.kube_scheduler import KubeScheduler, extender
+from tests.servers.control_plane.kube_scheduler import KubeScheduler
 from tests.servers.prometheus import PrometheusServer
 
 ROOT = Path(__file__).parents[1]
-
-
-def shipped_extender(url: str, **fields: Any) -> dict[str, Any]:
-    """The extender's entry of deploy/kube-scheduler/scheduler-config.yaml, for an extender at `url` without TLS."""
-    document = yaml.safe_load((ROOT / "deploy/kube-scheduler/scheduler-config.yaml").read_text())
-    entry = dict(document["extenders"][0])
-    del entry["tlsConfig"]
-    return extender(url, **(entry | {"urlPrefix": url, "enableHTTPS": False} | fields))
 
 
 def node_usage_rules(path: Path, usage: Mapping[str, Sequence[float]], *, every: str = "1s") -> Path:

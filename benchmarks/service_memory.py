@@ -31,13 +31,14 @@ import numpy as np
 
 from benchmarks.large_cluster import large_cluster
 from benchmarks.process_figures import child_named, peak_bytes, proportional_bytes, resident_bytes, wait_until_at_rest
-from benchmarks.real_scheduler import node_usage_rules, shipped_extender
+from benchmarks.real_scheduler import node_usage_rules
 from benchmarks.scheduler_load import LoadedCluster
 from forecast.model_artefact import artefact_of
 from forecast.registry import Registry
 from tests.processes.scorer_process import ROOT, ScorerProcess, eventually
 from tests.servers.control_plane.kube_scheduler import KubeScheduler
 from tests.servers.prometheus import PrometheusServer
+from tests.servers.shipped_extender import shipped_extender
 
 _LIMIT: Final = 600 * 2**20
 _LONGEST: Final = 600.0

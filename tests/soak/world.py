@@ -20,7 +20,6 @@ from typing import Any, Final, Self
 
 import numpy as np
 
-from benchmarks.real_scheduler import shipped_extender
 from tests.processes.command import command
 from tests.processes.scorer_process import Asker, ScorerProcess, eventually, settings_of
 from tests.processes.webhook_process import Api, manifests
@@ -34,6 +33,7 @@ from tests.servers.exporter import Exporter
 from tests.servers.job_controller import JobController
 from tests.servers.prometheus import PrometheusServer
 from tests.servers.provider_process import ProviderProcess
+from tests.servers.shipped_extender import shipped_extender
 from tests.soak.deployments import Deployments, Service
 from tests.soak.usage import usage_text
 from tests.soak.watchman import Watchman

@@ -23,7 +23,6 @@ from typing import Any, Final, Self
 import httpx
 import yaml
 
-from benchmarks.real_scheduler import shipped_extender
 from tests.processes.scorer_process import eventually
 from tests.servers.cluster_objects import ClusterWriter, Manifest
 from tests.servers.control_plane.control_plane import ControlPlane
@@ -35,6 +34,7 @@ from tests.servers.local_cluster.sample import SAMPLE, PodCourse, read_sample
 from tests.servers.openmetrics import write_blocks
 from tests.servers.prometheus import PrometheusServer, free_port
 from tests.servers.provider_process import ProviderProcess
+from tests.servers.shipped_extender import shipped_extender
 
 ADDED_PODS: Final = {
     "first.yaml": ("first", "default-scheduler"),
