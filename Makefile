@@ -9,7 +9,7 @@ BIN  := $(VENV)/bin
 NEW_ENOUGH := import sys; sys.exit(sys.version_info < (3, 11))
 PYTHON ?= $(shell for python in python3 python3.13 python3.12 python3.11; do \
 	$$python -c "$(NEW_ENOUGH)" 2>/dev/null && { echo $$python; break; }; done)
-SOURCES := $(wildcard forecast trainer kube serving scorer placement extender scheduler admission forecast_scheduler dashboards tests benchmarks)
+SOURCES := $(wildcard forecast trainer kube serving scorer placement extender scheduler admission forecast_scheduler dashboards testing tests benchmarks)
 # `make bench TRACES=DIR`: the public traces that docs/understand/benchmarks.md measures on; the sample alone without.
 TRACES ?=
 # `make demo DEMO="--serve-seconds 30"`: the scorer ends by itself, for scripts.
@@ -23,7 +23,7 @@ PYTEST := $(BIN)/python -m tests.with_retry --durations=10 --numprocesses $(WORK
 # Files with tests that run by themselves; collecting all others for these would take longer than some of them.
 ALONE := $(shell grep -rl --include='test_*.py' 'mark\.alone' tests)
 # $KUBERNETES_VERSION chooses the programs of a run; `make test-long` compares the filters with those of the others, too.
-OTHER_KUBERNETES = $(shell $(BIN)/python -c "from tests.servers.control_plane.binaries import *; \
+OTHER_KUBERNETES = $(shell $(BIN)/python -c "from testing.servers.control_plane.binaries import *; \
 	print(*(one for one in VERSIONS if one != kubernetes_version()))")
 PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
@@ -40,7 +40,7 @@ demo: $(VENV)/.installed  ## train on the sample, backtest, replay, then serve t
 	$(BIN)/forecast-scheduler demo $(DEMO)
 
 cluster: $(VENV)/.installed-test  ## a local control plane with the sample's cluster and history (Ctrl-C ends it)
-	@$(BIN)/python -m tests.servers.local_cluster $(CLUSTER)
+	@$(BIN)/python -m testing.local_cluster $(CLUSTER)
 
 test: lint  ## ruff, mypy and all tests but the long ones (CI)
 	@$(MAKE) --no-print-directory --jobs 2 types test-together

@@ -14,14 +14,14 @@ from typing import Any, Final
 import yaml
 
 from benchmarks.schedule_process import prepare
-from tests.admission.webhook.reviews import review_of
-from tests.processes.attacks import Target
-from tests.processes.scenery import Scenery, publish, scenery
-from tests.processes.scorer_process import ROOT, ScorerProcess
-from tests.processes.webhook_process import Api, WebhookProcess, plain_pod
-from tests.servers.cluster_objects import ClusterWriter
-from tests.servers.control_plane.control_plane import ControlPlane
-from tests.servers.prometheus import free_port
+from testing.processes.attacks import Target
+from testing.processes.scenery import Scenery, publish, scenery
+from testing.processes.scorer_process import ROOT, ScorerProcess
+from testing.processes.webhook_process import Api, WebhookProcess, plain_pod
+from testing.reviews import review_of
+from testing.servers.cluster_objects import ClusterWriter
+from testing.servers.control_plane.control_plane import ControlPlane
+from testing.servers.prometheus import free_port
 
 SERVICES: Final = ("webhook", "extender", "scorer", "schedule")
 _FRAMES: Final = {

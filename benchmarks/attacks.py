@@ -3,8 +3,8 @@
     python -m benchmarks.attacks [--service NAME]... [--only ATTACK]... [--seconds 5] [--settle 60] [--code-before PATH]
 
 Each service runs as a process of its own on a real API server. It takes no tokens, so every request reaches its
-routes. The attacker is another process (tests/processes/attacks.py). Meanwhile /healthz is asked on new connections, on
-the port of the service and where the kubelet asks (`probe_port`), and an honest client asks one question again and
+routes. The attacker is another process (testing/processes/attacks.py). Meanwhile /healthz is asked on new connections,
+on the port of the service and where the kubelet asks (`probe_port`), and an honest client asks one question again and
 again, ten times a second each. After each attack, the service has `--settle` seconds to return to its memory before the
 first one. --code-before attacks the services of another checkout as well, whose probes may have no port of their own.
 Ends with status 1 where a figure of this one misses its limit: the memory limit of deploy/, 10 % of memory more than
@@ -30,9 +30,9 @@ from typing import Final
 import httpx
 
 from benchmarks.attacked_services import SERVICES, Attacked, started
-from benchmarks.process_figures import resident_bytes
-from tests.processes.attacks import ATTACKS, attack
-from tests.processes.scorer_process import ROOT
+from testing.processes.attacks import ATTACKS, attack
+from testing.processes.process_figures import resident_bytes
+from testing.processes.scorer_process import ROOT
 
 _HEALTH_SECONDS: Final = 0.5
 _BACK: Final = 1.1

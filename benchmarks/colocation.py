@@ -42,7 +42,7 @@ from scorer.live.usage import NodeUsage
 from scorer.model_watch import LoadedModel
 from scorer.predicted.declared import VIRTUAL_REQUEST_ANNOTATION
 from scorer.scorer import Scorer
-from tests.servers.cluster_objects import Manifest
+from testing.servers.cluster_objects import Manifest
 
 TODAY = date(2026, 5, 19)
 HOUR, CEILING = 4, 0.8

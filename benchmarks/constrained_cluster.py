@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Final
 
-from benchmarks.large_cluster import GIB, LargeCluster, large_cluster
 from kube.decoding.decoding import Kind
 from kube.objects.constraints import (
     LabelSelector,
@@ -39,7 +38,8 @@ from scorer.predicted.capacity import KnownCapacities
 from scorer.predicted.profiles import Profiles
 from scorer.predicting import predict
 from scorer.tracking import TrackedCluster
-from tests.placement.filters.per_node import OneNode
+from testing.clusters.large_cluster import GIB, LargeCluster, large_cluster
+from testing.placement.per_node import OneNode
 
 KINDS: Final = ("plain", "nodes", "spread", "pods", "volumes")
 """Of new pods: what their constraints are about."""

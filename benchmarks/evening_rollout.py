@@ -25,7 +25,7 @@ from forecast.service_key import ServiceKey
 from scorer.predicted.capacity import CAPACITY_ANNOTATION
 from scorer.replay.metrics import daily_peaks, hot_node_slots, peak_variation, shares
 from scorer.scores.predicted_peak import RESOURCE_WEIGHTS, power_growth
-from tests.servers.cluster_objects import Manifest, node, pod, replica_set
+from testing.servers.cluster_objects import Manifest, node, pod, replica_set
 from trainer.history.files import HistoryFiles
 
 N_PODS, SIZES, DAYS = 300, np.repeat([1.0, 2.0, 4.0], [30, 20, 10]), 7

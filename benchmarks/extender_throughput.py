@@ -3,7 +3,7 @@
     python -m benchmarks.extender_throughput [--nodes 1000,5000] [--percentages 0,100] [--rounds 3] [--pods N]
 
     alone       no extender
-    echo        our own HTTP service with nothing behind it (benchmarks/extender_echo.py): filter and prioritize
+    echo        our own HTTP service with nothing behind it (testing/servers/extender_echo.py): filter and prioritize
     ours        `forecast-scheduler extender` as a process of its own, as shipped: filter and prioritize
     ours, short at percentageOfNodesToScore 100: prioritize only; the reply names the best and worst 500 nodes at most
 
@@ -33,12 +33,12 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from benchmarks.process_figures import cpu_seconds, wait_until_at_rest
 from benchmarks.real_scheduler import ROOT
 from benchmarks.scheduler_load import LoadedCluster
-from tests.processes.scorer_process import ScorerProcess
-from tests.servers.control_plane.kube_scheduler import KubeScheduler
-from tests.servers.shipped_extender import shipped_extender
+from testing.processes.process_figures import cpu_seconds, wait_until_at_rest
+from testing.processes.scorer_process import ScorerProcess
+from testing.servers.control_plane.kube_scheduler import KubeScheduler
+from testing.servers.shipped_extender import shipped_extender
 
 _ALONE, _ECHO, _OURS, _SHORT = "alone", "echo", "ours", "ours, short"
 _ASIDE = 0.1
@@ -134,7 +134,7 @@ def _echo(directory: Path) -> Iterator[tuple[str, int]]:
     directory.mkdir(parents=True)
     with (directory / "log").open("wb") as log:
         child = subprocess.Popen(
-            [sys.executable, "-m", "benchmarks.extender_echo"],
+            [sys.executable, "-m", "testing.servers.extender_echo"],
             cwd=ROOT,
             stdout=subprocess.PIPE,
             stderr=log,

@@ -22,8 +22,8 @@ from pathlib import Path
 from typing import Any
 
 from kube.decoding.decoding import ApiObject, Kind
-from tests.servers.cluster_objects import Manifest, node, pod, replica_set
-from tests.servers.control_plane.control_plane import ControlPlane
+from testing.servers.cluster_objects import Manifest, node, pod, replica_set
+from testing.servers.control_plane.control_plane import ControlPlane
 
 _PAGE = 500
 _CREATED = "2026-01-05T07:11:13Z"

@@ -31,12 +31,12 @@ from typing import Any, Final
 import numpy as np
 
 from benchmarks.gpu_packing_trace import Trace, find_traces, read_trace
-from benchmarks.large_cluster import LargeCluster, large_cluster
 from benchmarks.schedule_answered import AnsweredLoop, Round
 from benchmarks.schedule_stages import Stages
 from forecast.service_key import NO_OWNER
 from kube.objects.objects import PodInfo
 from scheduler.profiles.gpu.fragmentation.shapes import PodShape
+from testing.clusters.large_cluster import LargeCluster, large_cluster
 
 _LEAST: Final = 500
 _MIB: Final = 2.0**20

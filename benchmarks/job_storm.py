@@ -34,14 +34,14 @@ from typing import Final
 import numpy as np
 
 from benchmarks.job_storm_creator import NAMESPACE
-from benchmarks.process_figures import child_named, cpu_of, wait_until_at_rest
 from benchmarks.real_scheduler import ROOT
 from benchmarks.scheduler_load import BATCH_LABEL, LoadedCluster
-from tests.processes.scorer_process import ScorerProcess
-from tests.servers.cluster_objects import Manifest
-from tests.servers.control_plane.control_plane import ControlPlane
-from tests.servers.control_plane.kube_scheduler import KubeScheduler
-from tests.servers.watching import PODS, Watching
+from testing.processes.process_figures import child_named, cpu_of, wait_until_at_rest
+from testing.processes.scorer_process import ScorerProcess
+from testing.servers.cluster_objects import Manifest
+from testing.servers.control_plane.control_plane import ControlPlane
+from testing.servers.control_plane.kube_scheduler import KubeScheduler
+from testing.servers.watching import PODS, Watching
 
 _BARE, _KUBE, _OURS = "bare", "kube-scheduler", "ours"
 _SCHEDULER_NAMES: Final = {_BARE: "bare", _KUBE: "default-scheduler"}

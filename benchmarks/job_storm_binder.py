@@ -25,7 +25,7 @@ from kube.decoding.decoding import decode_pod
 from kube.session.api_session import ApiSession
 from scheduler.binding.default_binder import DefaultBinder
 from scheduler.binding.in_flight_limit import InFlightLimit
-from tests.servers.watching import PODS, Watching
+from testing.servers.watching import PODS, Watching
 
 
 @dataclass(slots=True)

@@ -20,7 +20,7 @@ from typing import Final
 from benchmarks.scheduler_load import BATCH_LABEL
 from kube.client.kubernetes_client import api_client
 from kube.session.api_session import ApiSession
-from tests.servers.cluster_objects import Manifest, pod
+from testing.servers.cluster_objects import Manifest, pod
 
 NAMESPACE: Final = "default"
 _CRON_JOBS, _PODS_OF_A_JOB = 30, 10

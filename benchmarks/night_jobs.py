@@ -20,7 +20,7 @@ from benchmarks.clusters.scenarios import nightly_jobs
 from forecast.arrays import Floats, Ints
 from forecast.history import History
 from forecast.resources import CPU, MEMORY
-from tests.servers.cluster_objects import Manifest, job, pod, running
+from testing.servers.cluster_objects import Manifest, job, pod, running
 from trainer.history.files import HistoryFiles
 
 NAMESPACE = "batch"

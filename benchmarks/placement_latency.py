@@ -8,7 +8,7 @@ tolerations, with spread constraints, with affinity to and away from other pods,
 sit has volumes, and a fifth keeps away from its own kind. Filters run over all nodes, scores over those that passed.
 
 Beside it, in the same run: three of the filters (TaintToleration, NodeAffinity, NodeResourcesFit) as a loop over nodes
-and the pods on them, as upstream writes them (tests/placement/filters/per_node.py). They must reject the same nodes.
+and the pods on them, as upstream writes them (testing/placement/per_node.py). They must reject the same nodes.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from scorer.degradation import Level
 from scorer.policy import ScoringPolicy
 from scorer.scores.catalogue import SCORES
 from scorer.scoring import score_pod
-from tests.placement.filters import per_node
+from testing.placement import per_node
 
 _LIMIT = 10e-3
 _POLICY = ScoringPolicy("measured", {"predicted_peak": 1.0}, SCORES)

@@ -33,7 +33,7 @@ from forecast_scheduler.commands.model_registry import open_registry
 from forecast_scheduler.commands.scorer.setup import Inputs, open_scorer
 from forecast_scheduler.settings.document import Settings
 from scorer.service.app import create_app
-from tests.scorer.service.app_client import AppClient
+from testing.app_client import AppClient
 from trainer.history.files import HistoryFiles
 from trainer.nightly import train_and_publish
 

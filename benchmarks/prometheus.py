@@ -31,8 +31,8 @@ from prometheus_api_client import MetricRangeDataFrame, PrometheusConnect
 
 from forecast.calendar import Calendar
 from forecast.resources import RESOURCES
-from tests.servers.openmetrics import MetricSeries, write_blocks
-from tests.servers.prometheus import PrometheusServer
+from testing.servers.openmetrics import MetricSeries, write_blocks
+from testing.servers.prometheus import PrometheusServer
 from trainer.own_history.store import OwnHistory
 from trainer.prometheus.connection import Connection
 from trainer.prometheus.options import SourceOptions

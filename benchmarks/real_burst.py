@@ -18,14 +18,14 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.evening_rollout import EveningRollout
-from benchmarks.large_cluster import large_cluster
 from benchmarks.real_scheduler import Cluster
 from forecast.arrays import Floats, Ints
 from forecast.calendar import SLOTS_PER_DAY
 from forecast.resources import CPU, MEMORY
 from scorer.predicted.profiles import Profiles
-from tests.servers.control_plane.tcp_proxy import TcpProxy
-from tests.servers.shipped_extender import shipped_extender
+from testing.clusters.large_cluster import large_cluster
+from testing.servers.control_plane.tcp_proxy import TcpProxy
+from testing.servers.shipped_extender import shipped_extender
 
 N_NODES, N_PODS, N_SERVICES, DAYS = 100, 1000, 40, 7
 _PEAK, _REQUESTED = 0.55, 0.5

@@ -22,7 +22,7 @@ import httpx
 from benchmarks.evening_rollout import EveningRollout, Outcome, evening_rollout
 from benchmarks.night_jobs import day_and_zone_of_four_o_clock
 from benchmarks.real_scheduler import Cluster
-from tests.servers.shipped_extender import shipped_extender
+from testing.servers.shipped_extender import shipped_extender
 
 _NEUTRAL = ('outcome="late"', 'outcome="failed"', 'outcome="not_ready"')
 

@@ -18,11 +18,11 @@ from forecast.arrays import Ints
 from forecast.model_artefact import artefact_of
 from forecast.registry import Registry
 from forecast.resources import RESOURCES
-from tests.processes.scorer_process import ScorerProcess
-from tests.servers.cluster_objects import ClusterWriter, Manifest
-from tests.servers.control_plane.control_plane import ControlPlane
-from tests.servers.control_plane.kube_scheduler import KubeScheduler
-from tests.servers.prometheus import PrometheusServer
+from testing.processes.scorer_process import ScorerProcess
+from testing.servers.cluster_objects import ClusterWriter, Manifest
+from testing.servers.control_plane.control_plane import ControlPlane
+from testing.servers.control_plane.kube_scheduler import KubeScheduler
+from testing.servers.prometheus import PrometheusServer
 
 ROOT = Path(__file__).parents[1]
 

@@ -2,7 +2,7 @@
 
     python -m benchmarks.regression [--services 5000] [--nodes 5000] [--days 14] [--measured]
 
-A constructed cluster with known truth (tests/forecast/peak_weights/constructed.py): evening, morning and flat services,
+A constructed cluster with known truth (testing/clusters/constructed.py): evening, morning and flat services,
 nodes of ratio 1 : 2 : 4, every service released and reshuffled once a week, a quarter autoscaled, 5 % noise. By default
 no pod is measured for any of the five resources, which is the hardest case; with --measured only log is left to the
 nodes. Rivals in the same process, on the first resource that no pod is measured for:
@@ -27,7 +27,7 @@ from forecast.history import History
 from forecast.peak_weights import fit_peak_weights
 from forecast.peak_weights.composition import day_counts
 from forecast.resources import LOG, RESOURCES
-from tests.forecast.peak_weights.constructed import constructed
+from testing.clusters.constructed import constructed
 
 
 def own_peak_hour(history: History, measured: int) -> Floats:

@@ -15,7 +15,6 @@ from typing import Any, Final, Self
 
 from kubernetes.client import ApiClient, Configuration
 
-from benchmarks.large_cluster import LargeCluster, large_cluster
 from forecast_scheduler.loop_parts import LoopParts
 from forecast_scheduler.schedule_loop import ScheduleLoop
 from forecast_scheduler.schedule_tables import schedule_tables
@@ -33,6 +32,7 @@ from scheduler.reporting.reports import Reports
 from scorer.model_watch import LoadedModel
 from scorer.options import ScorerOptions
 from scorer.scorer import Scorer
+from testing.clusters.large_cluster import LargeCluster, large_cluster
 
 _NAME: Final = "forecast-scheduler"
 _ZONES: Final = 3
@@ -244,7 +244,7 @@ def fill(scorer: Scorer, made: LargeCluster) -> None:
 
 
 def cluster_with_zones(n_nodes: int, per_node: float, n_services: int) -> LargeCluster:
-    """benchmarks/large_cluster.py with three zones."""
+    """testing/clusters/large_cluster.py with three zones."""
     made = large_cluster(n_nodes, int(per_node * n_nodes), n_services, first_day=datetime.now(UTC).date())
     nodes = [
         replace(

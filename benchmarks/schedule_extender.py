@@ -5,13 +5,13 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 
-from benchmarks.large_cluster import LargeCluster
 from benchmarks.schedule_answered import Round, fill, still_scorer
 from extender.extender import Extender
 from extender.extender_options import ExtenderOptions
 from kube.decoding.decoding import Kind
 from kube.objects.objects import PodInfo
 from placement.filters.catalogue import standard_filters
+from testing.clusters.large_cluster import LargeCluster
 
 
 class ExtenderLoop:

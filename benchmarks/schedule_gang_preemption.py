@@ -29,7 +29,7 @@ from benchmarks.schedule_preemption import FullCluster
 from benchmarks.schedule_process import OUR_NAME, HeldProcess
 from benchmarks.scheduler_load import Bindings
 from placement.pod_groups.labels import GROUP_LABEL
-from tests.processes.webhook_process import Api
+from testing.processes.webhook_process import Api
 
 _GANG, _SINGLE = "gang", "single"
 _GROUPS: Final = "/apis/scheduling.x-k8s.io/v1alpha1/namespaces/{}/podgroups"

@@ -33,7 +33,6 @@ from typing import Any, Final
 
 import numpy as np
 
-from benchmarks.large_cluster import LargeCluster
 from benchmarks.schedule_answered import AnsweredLoop, Round, cluster_with_zones, waiting_pods
 from benchmarks.schedule_extender import ExtenderLoop
 from benchmarks.schedule_stages import Stages
@@ -41,6 +40,7 @@ from forecast.arrays import Floats
 from forecast.resources import CPU
 from kube.objects.objects import PodInfo
 from placement.feasibility import verdict
+from testing.clusters.large_cluster import LargeCluster
 
 _SERVICES: Final = 200
 _FEW: Final = 300

@@ -17,9 +17,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-from benchmarks.process_figures import cpu_seconds, peak_bytes, resident_bytes
 from benchmarks.schedule_process import OUR_NAME, HeldProcess, prepare
 from benchmarks.scheduler_load import LoadedCluster
+from testing.processes.process_figures import cpu_seconds, peak_bytes, resident_bytes
 
 _LIMIT: Final = 3 * 2**30
 _LONGEST: Final = 600.0

@@ -28,9 +28,9 @@ from typing import Final
 from benchmarks.schedule_process import OUR_NAME, HeldProcess, prepare
 from benchmarks.schedule_throughput import measured
 from benchmarks.scheduler_load import BATCH_LABEL, Bindings
-from tests.servers.cluster_objects import ClusterWriter, Manifest, node, pod, replica_set, running
-from tests.servers.control_plane.control_plane import ControlPlane
-from tests.servers.control_plane.kube_scheduler import KubeScheduler
+from testing.servers.cluster_objects import ClusterWriter, Manifest, node, pod, replica_set, running
+from testing.servers.control_plane.control_plane import ControlPlane
+from testing.servers.control_plane.kube_scheduler import KubeScheduler
 
 _KUBE, _OURS = "kube-scheduler", "ours"
 _SITTING: Final = ("400m", "400m", "900m", "1800m")

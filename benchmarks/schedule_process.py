@@ -9,10 +9,10 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, Self
 
-from benchmarks.process_figures import wait_until_at_rest
-from tests.processes.scorer_process import ScorerProcess
-from tests.processes.webhook_process import Api
-from tests.servers.control_plane.control_plane import ControlPlane
+from testing.processes.process_figures import wait_until_at_rest
+from testing.processes.scorer_process import ScorerProcess
+from testing.processes.webhook_process import Api
+from testing.servers.control_plane.control_plane import ControlPlane
 
 OUR_NAME: Final = "forecast-scheduler"
 _NAMESPACE: Final = "forecast-scheduler"

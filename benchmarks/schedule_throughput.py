@@ -7,10 +7,11 @@
     kube-scheduler  as it comes, but for qps and burst of 5,000
     ours            `forecast-scheduler schedule`, as it comes, with a model that knows every service
 
-for pods of one ReplicaSet (identical) and of 200 in turn (mixed), on a cluster of benchmarks/large_cluster.py behind a
-real etcd and kube-apiserver. All pods are there before anybody may bind: the bare client waits for a word, our process
-for its Lease, kube-scheduler is started. pods/s is that from the first to the last binding, as a watch sees them, and
-beside it that of the middle 80 %. Events are part of it: kube-scheduler writes one for each pod, we write 25 a second.
+for pods of one ReplicaSet (identical) and of 200 in turn (mixed), on a cluster of
+testing/clusters/large_cluster.py behind a real etcd and kube-apiserver. All pods are there before anybody may bind: the
+bare client waits for a word, our process for its Lease, kube-scheduler is started. pods/s is that
+from the first to the last binding, as a watch sees them, and beside it that of the middle 80 %. Events are part of it:
+kube-scheduler writes one for each pod, we write 25 a second.
 
 CPU is in milliseconds per pod from the word on, of the binding process, the API server and etcd; of kube-scheduler its
 start is part of it. A round measures every configuration once, the next one in the opposite order. Ratios are medians
@@ -33,12 +34,12 @@ from pathlib import Path
 from statistics import median
 from typing import Final
 
-from benchmarks.process_figures import child_named, cpu_of
 from benchmarks.real_scheduler import ROOT
 from benchmarks.schedule_process import OUR_NAME, HeldProcess, prepare
 from benchmarks.scheduler_load import LoadedCluster
-from tests.servers.cluster_objects import Manifest
-from tests.servers.control_plane.kube_scheduler import KubeScheduler
+from testing.processes.process_figures import child_named, cpu_of
+from testing.servers.cluster_objects import Manifest
+from testing.servers.control_plane.kube_scheduler import KubeScheduler
 
 _BARE, _KUBE, _OURS = "bare", "kube-scheduler", "ours"
 _SCHEDULER_NAMES: Final = {_BARE: "nobody", _KUBE: "default-scheduler", _OURS: OUR_NAME}

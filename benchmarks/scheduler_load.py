@@ -14,12 +14,12 @@ from typing import Self
 
 import urllib3
 
-from benchmarks.large_cluster import large_cluster
 from forecast.model_artefact import artefact_of
 from forecast.registry import Registry
 from kube.objects.objects import NodeInfo, PodInfo
-from tests.servers.cluster_objects import ClusterWriter, Manifest, node, pod, replica_set, running
-from tests.servers.control_plane.control_plane import ControlPlane
+from testing.clusters.large_cluster import large_cluster
+from testing.servers.cluster_objects import ClusterWriter, Manifest, node, pod, replica_set, running
+from testing.servers.control_plane.control_plane import ControlPlane
 
 _CREATED = "2026-01-05T07:11:13Z"
 BATCH_LABEL = "benchmark"
@@ -28,7 +28,7 @@ _RESTART_SECONDS = 300.0
 
 
 class LoadedCluster:
-    """Context manager: nodes of benchmarks/large_cluster.py with pods that sit there, and the model that knows them.
+    """Context manager: nodes of testing/clusters/large_cluster.py with pods that sit there, and their model.
 
     models     : directory of the registry that has the model
     node_names : of all nodes

@@ -2,10 +2,11 @@
 
     python -m benchmarks.scorer_service [--nodes 5000] [--pods 100000] [--services 5000] [--rate 50] [--seconds 20]
 
-A made-up cluster (benchmarks/large_cluster.py) in a server process of its own, asked over loopback by this one: every
-request names all nodes and a pod of the next of 50 services, and is sent when it is due, whether or not earlier ones
-have been answered. Latency counts from when it was due. In the same run: LeastAllocated by the same service, and
-/healthz, which says what the way there and back costs. Then a new model is published, and requests go on meanwhile.
+A made-up cluster (testing/clusters/large_cluster.py) in a server process of its own, asked over loopback by this
+one: every request names all nodes and a pod of the next of 50 services, and is sent when it is due, whether or not
+earlier ones have been answered. Latency counts from when it was due. In the same run: LeastAllocated by the same
+service, and /healthz, which says what the way there and back costs. Then a new model is published, and requests go on
+meanwhile.
 """
 
 from __future__ import annotations
@@ -28,9 +29,9 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.large_cluster import large_cluster
 from forecast.model_artefact import artefact_of
 from forecast.registry import Registry
+from testing.clusters.large_cluster import large_cluster
 
 _SERVICES_ASKED = 50
 _CONNECTIONS = 8

@@ -2,8 +2,8 @@
 
     python -m benchmarks.scoring [--nodes 5000 20000] [--services 1000] [--pods 200]
 
-On a made-up cluster (benchmarks/large_cluster.py) of five resources and 336 half hours, in one process, pods are scored
-and then placed on the best node, one after the other:
+On a made-up cluster (testing/clusters/large_cluster.py) of five resources and 336 half hours, in one process, pods are
+scored and then placed on the best node, one after the other:
 
   cold     : a service nobody has asked for since the tables were made
   warm     : services in turn, each asked for before, pods landing in between
@@ -24,7 +24,6 @@ from datetime import UTC, date, datetime
 
 import numpy as np
 
-from benchmarks.large_cluster import LargeCluster, large_cluster
 from forecast.arrays import Floats
 from kube.decoding.decoding import Kind
 from kube.objects.objects import PodInfo
@@ -39,6 +38,7 @@ from scorer.scores.energy import energy_growth
 from scorer.scores.predicted_peak import RESOURCE_WEIGHTS, power_growth
 from scorer.scoring import score_pod
 from scorer.tracking import TrackedCluster
+from testing.clusters.large_cluster import LargeCluster, large_cluster
 
 DAY = date(2026, 6, 1)
 NOON = datetime(2026, 6, 1, 12, tzinfo=UTC)

@@ -29,16 +29,22 @@ from typing import Final
 import httpx
 import numpy as np
 
-from benchmarks.large_cluster import large_cluster
-from benchmarks.process_figures import child_named, peak_bytes, proportional_bytes, resident_bytes, wait_until_at_rest
 from benchmarks.real_scheduler import node_usage_rules
 from benchmarks.scheduler_load import LoadedCluster
 from forecast.model_artefact import artefact_of
 from forecast.registry import Registry
-from tests.processes.scorer_process import ROOT, ScorerProcess, eventually
-from tests.servers.control_plane.kube_scheduler import KubeScheduler
-from tests.servers.prometheus import PrometheusServer
-from tests.servers.shipped_extender import shipped_extender
+from testing.clusters.large_cluster import large_cluster
+from testing.processes.process_figures import (
+    child_named,
+    peak_bytes,
+    proportional_bytes,
+    resident_bytes,
+    wait_until_at_rest,
+)
+from testing.processes.scorer_process import ROOT, ScorerProcess, eventually
+from testing.servers.control_plane.kube_scheduler import KubeScheduler
+from testing.servers.prometheus import PrometheusServer
+from testing.servers.shipped_extender import shipped_extender
 
 _LIMIT: Final = 600 * 2**20
 _LONGEST: Final = 600.0
@@ -152,7 +158,9 @@ def _asked(ours: dict[str, ScorerProcess], pods: Sequence[tuple[str, str]]) -> I
 def _imported(name: str, module: str) -> int:
     """Bytes that a process has which imports what the command does, and does nothing."""
     code = f"import forecast_scheduler.commands.{name}.setup, {module}, serving.server; "
-    code += "from benchmarks.process_figures import resident_bytes; import os; print(resident_bytes(os.getpid()))"
+    code += (
+        "from testing.processes.process_figures import resident_bytes; import os; print(resident_bytes(os.getpid()))"
+    )
     said = subprocess.run(
         [sys.executable, "-c", code],
         cwd=ROOT, check=True, capture_output=True, text=True,

@@ -4,7 +4,7 @@
 
 Plays the days of tests/soak (docs/understand/soak.md has what happens in one) and checks at the end of each that
 nothing was lost. Shown are, by day and process, the memory in use (median over the day) and the time for a pod (median;
-see tests/soak/ledger.py), then what a week adds to either, by least squares over the days after the warm-up, with its
+see testing/soak/ledger.py), then what a week adds to either, by least squares over the days after the warm-up, with its
 standard error. Ends with status 1 where memory grows by more than 5 % a week.
 """
 
@@ -18,10 +18,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-from tests.soak.day import play_day
-from tests.soak.figures import growth
-from tests.soak.ledger import Ledger
-from tests.soak.world import World
+from testing.soak.day import play_day
+from testing.soak.figures import growth
+from testing.soak.ledger import Ledger
+from testing.soak.world import World
 
 _MOST_GROWTH: Final = 0.05
 

@@ -33,11 +33,11 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from benchmarks.real_scheduler import ROOT
-from tests.admission.webhook.reviews import review_of
-from tests.processes.scorer_process import eventually
-from tests.processes.webhook_process import Api, WebhookProcess, configuration, metric
-from tests.servers.control_plane.control_plane import ControlPlane
-from tests.serving.authority import Authority
+from testing.authority import Authority
+from testing.processes.scorer_process import eventually
+from testing.processes.webhook_process import Api, WebhookProcess, configuration, metric
+from testing.reviews import review_of
+from testing.servers.control_plane.control_plane import ControlPlane
 
 _LIMIT_SECONDS = 0.010
 _CONNECTIONS = 16

@@ -23,7 +23,7 @@ from typing import Any, Self
 
 from websockets.sync.client import connect
 
-from tests.servers.program_cache import unpacked_once
+from testing.servers.program_cache import unpacked_once
 
 _INSTALL = Path(__file__).with_name("install_chromium.sh")
 _NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.servers.cluster_objects import ClusterWriter
-from tests.servers.control_plane.control_plane import ControlPlane
+from testing.servers.cluster_objects import ClusterWriter
+from testing.servers.control_plane.control_plane import ControlPlane
 
 
 @pytest.fixture(scope="module")

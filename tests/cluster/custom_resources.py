@@ -11,9 +11,9 @@ from typing import Any, Self
 import urllib3
 import yaml
 
+from testing.servers.control_plane.control_plane import ControlPlane
 from tests.admission.templates.manifests import DEFINITIONS, Manifest
 from tests.cluster.stored_objects import eventually
-from tests.servers.control_plane.control_plane import ControlPlane
 
 _DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 

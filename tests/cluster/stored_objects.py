@@ -11,7 +11,7 @@ from kube.decoding.decoding import SCORED_KINDS, ApiObject, Kind, decode_list
 from kube.decoding.jobs import JobInfo
 from kube.objects.objects import PodInfo, ReplicaSetInfo
 from kube.objects.storage_objects import ClaimInfo, StorageCapacityInfo
-from tests.servers.cluster_objects import ClusterWriter
+from testing.servers.cluster_objects import ClusterWriter
 
 
 class StoredObjects:

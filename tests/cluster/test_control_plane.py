@@ -10,14 +10,14 @@ from pathlib import Path
 
 import pytest
 
+from testing.servers.cluster_objects import ClusterWriter, node
+from testing.servers.control_plane.binaries import binary
+from testing.servers.control_plane.control_plane import ControlPlane
 from tests.cluster.stored_objects import eventually
-from tests.servers.cluster_objects import ClusterWriter, node
-from tests.servers.control_plane.binaries import binary
-from tests.servers.control_plane.control_plane import ControlPlane
 
 _STARTS_AND_DIES = """
 import os, pathlib, signal, sys
-from tests.servers.control_plane.process import ServerProcess
+from testing.servers.control_plane.process import ServerProcess
 server = ServerProcess(["sleep", "300"], pathlib.Path(sys.argv[1]))
 server.start(lambda: True, 5)
 print(server._process.pid, flush=True)

@@ -20,9 +20,9 @@ from kube.decoding.jobs import JobInfo, Outcome
 from scheduler.profiles.job.objects.cron_jobs import WATCHED_CRON_JOBS, Concurrency, CronJobInfo, CronJobs
 from scorer.live_tables import LiveTables
 from scorer.runs.expected import Source
+from testing.servers.cluster_objects import ClusterWriter, Manifest, job, node, pod, running
+from testing.servers.control_plane.control_plane import ControlPlane
 from tests.cluster.stored_objects import eventually
-from tests.servers.cluster_objects import ClusterWriter, Manifest, job, node, pod, running
-from tests.servers.control_plane.control_plane import ControlPlane
 
 LONG: Final = 60.0
 STARTED, ENDED = "2026-11-21T01:00:00Z", "2026-11-21T01:05:00Z"

@@ -20,8 +20,11 @@ from scheduler.profiles.gpu.dra.options import DraOptions
 from scheduler.profiles.gpu.dra.plugin import DynamicResources
 from scheduler.profiles.gpu.dra.source import dra_source
 from scheduler.profiles.gpu.dra.table import DraTable
+from testing.placement.views import node_named, passing, pod_with, view_of
+from testing.servers.cluster_objects import ClusterWriter, Manifest
+from testing.servers.control_plane.binaries import kubernetes_version
+from testing.servers.control_plane.control_plane import ControlPlane
 from tests.cluster.stored_objects import eventually
-from tests.placement.views import node_named, passing, pod_with, view_of
 from tests.scheduler.profiles.gpu.dra.manifests import (
     DRIVER,
     claim,
@@ -32,9 +35,6 @@ from tests.scheduler.profiles.gpu.dra.manifests import (
     taint_rule,
 )
 from tests.scheduler.profiles.gpu.dra.test_expressions import ACCEPTED
-from tests.servers.cluster_objects import ClusterWriter, Manifest
-from tests.servers.control_plane.binaries import kubernetes_version
-from tests.servers.control_plane.control_plane import ControlPlane
 
 LONG: Final = 60.0
 RIGHTS: Final = (

@@ -17,11 +17,11 @@ from kube.client.kubernetes_client import api_client
 from scorer.service.app import create_app
 from serving.kubernetes_access import AccessLimits, KubernetesAccess
 from serving.kubernetes_reviews import Ask, ReviewFailed, api_server_ask, check_delegation
-from tests.processes.scorer_process import ROOT, eventually
-from tests.processes.webhook_process import Api, Refused, plain_pod
+from testing.processes.scorer_process import ROOT, eventually
+from testing.processes.webhook_process import Api, Refused, plain_pod
+from testing.servers.control_plane.control_plane import ControlPlane
+from testing.servers.control_plane.tcp_proxy import TcpProxy
 from tests.scorer.service.fake_scorer import FakeScorer
-from tests.servers.control_plane.control_plane import ControlPlane
-from tests.servers.control_plane.tcp_proxy import TcpProxy
 from tests.serving.served import served
 
 RBAC = "/apis/rbac.authorization.k8s.io/v1"

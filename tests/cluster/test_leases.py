@@ -19,9 +19,9 @@ import urllib3
 from kube.client.kubernetes_client import api_client
 from scheduler.leader_election.lease import Lease
 from scheduler.leader_election.options import LeaseOptions
+from testing.servers.control_plane.control_plane import ControlPlane
+from testing.servers.control_plane.tcp_proxy import TcpProxy
 from tests.scheduler.binding.made_up import eventually
-from tests.servers.control_plane.control_plane import ControlPlane
-from tests.servers.control_plane.tcp_proxy import TcpProxy
 
 SHORT = LeaseOptions(namespace="default", duration=3, renew_deadline=2, retry_period=0.3)
 LONG = LeaseOptions(namespace="default", duration=15, renew_deadline=10, retry_period=2)

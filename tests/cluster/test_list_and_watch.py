@@ -22,10 +22,10 @@ from kube.decoding.decoding import Kind
 from kube.decoding.jobs import JobInfo
 from kube.objects.kubernetes_version import KubernetesVersion
 from kube.objects.objects import NodeInfo, PodInfo, ReplicaSetInfo
+from testing.servers.cluster_objects import ClusterWriter, Manifest, job, node, pod, replica_set, running
+from testing.servers.control_plane.binaries import kubernetes_version
+from testing.servers.control_plane.control_plane import ControlPlane
 from tests.cluster.stored_objects import StoredObjects, eventually
-from tests.servers.cluster_objects import ClusterWriter, Manifest, job, node, pod, replica_set, running
-from tests.servers.control_plane.binaries import kubernetes_version
-from tests.servers.control_plane.control_plane import ControlPlane
 
 QUICK = Timing(backoff=Backoff(longest=0.5))
 

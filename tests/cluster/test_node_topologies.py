@@ -20,11 +20,11 @@ from placement.topology.decoding import PATH, node_resource_topologies
 from placement.topology.node_zones import NO_LAYOUT
 from placement.topology.zone_table import ZoneTable
 from scorer.live_tables import LiveTables
+from testing.servers.cluster_objects import ClusterWriter, Manifest, node, pod, running
+from testing.servers.control_plane.control_plane import ControlPlane
 from tests.cluster.custom_resources import Answer, CustomResources
 from tests.cluster.stored_objects import eventually
 from tests.placement.topology.test_topology_doc import EXAMPLES
-from tests.servers.cluster_objects import ClusterWriter, Manifest, node, pod, running
-from tests.servers.control_plane.control_plane import ControlPlane
 
 DEFINITION: Final[Manifest] = yaml.safe_load((Path(__file__).parent / "noderesourcetopologies.yaml").read_text())
 DEFINITIONS: Final = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"

@@ -27,10 +27,10 @@ from scheduler.gangs.options import GangOptions
 from scheduler.gangs.sink import PodGroupSink
 from scheduler.gangs.status_writer import GroupStatusWriter
 from scorer.live_tables import LiveTables
+from testing.servers.cluster_objects import ClusterWriter, Manifest, node, pod, running
+from testing.servers.control_plane.control_plane import ControlPlane
 from tests.cluster.custom_resources import Answer, CustomResources
 from tests.cluster.stored_objects import eventually
-from tests.servers.cluster_objects import ClusterWriter, Manifest, node, pod, running
-from tests.servers.control_plane.control_plane import ControlPlane
 
 HERE: Final = Path(__file__).parents[2]
 DEFINITION: Final[Manifest] = yaml.safe_load((HERE / "deploy/crds/podgroups/podgroups.yaml").read_text())

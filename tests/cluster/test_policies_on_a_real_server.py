@@ -17,9 +17,9 @@ from forecast_scheduler.settings.document import Settings
 from kube.decoding.decoding import decode_pod
 from placement.policies.provider import PolicyProvider
 from placement.policies.status import OutcomeKind
+from testing.servers.cluster_objects import ClusterWriter, Manifest, pod
+from testing.servers.control_plane.control_plane import ControlPlane
 from tests.cluster.stored_objects import eventually
-from tests.servers.cluster_objects import ClusterWriter, Manifest, pod
-from tests.servers.control_plane.control_plane import ControlPlane
 
 ROOT = Path(__file__).parents[2]
 POD = decode_pod({"metadata": {"name": "some", "namespace": "default"}})

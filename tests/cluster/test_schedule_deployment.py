@@ -16,13 +16,13 @@ from placement.devices.options import DeviceOptions
 from placement.filters.domain import DOMAIN_LABEL
 from scheduler.profiles.gpu.tide.terms import training_terms
 from scheduler.profiles.job.terms import Place, terms_of
-from tests.processes.scorer_process import eventually
-from tests.processes.shipped_schedule import documents, shipped
-from tests.processes.webhook_process import Api
-from tests.servers.cluster_objects import ClusterWriter, node, pod
-from tests.servers.control_plane.control_plane import ControlPlane
-from tests.servers.control_plane.kube_scheduler import KubeScheduler
-from tests.servers.kustomize import DEPLOY
+from testing.processes.scorer_process import eventually
+from testing.processes.shipped_schedule import documents, shipped
+from testing.processes.webhook_process import Api
+from testing.servers.cluster_objects import ClusterWriter, node, pod
+from testing.servers.control_plane.control_plane import ControlPlane
+from testing.servers.control_plane.kube_scheduler import KubeScheduler
+from testing.servers.kustomize import DEPLOY
 
 NAMESPACE = "forecast-scheduler"
 ACCOUNT = f"system:serviceaccount:{NAMESPACE}:forecast-scheduler-schedule"

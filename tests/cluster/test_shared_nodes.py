@@ -22,10 +22,10 @@ from placement.index.index import INDEXED_KINDS, PlacementIndex
 from scheduler.overcommit.eviction import api_server_evict
 from scheduler.overcommit.sharing import NodeSharing, SharingOptions
 from scorer.scorer import Scorer
+from testing.servers.cluster_objects import ClusterWriter, Manifest, node, pod, replica_set, running
+from testing.servers.control_plane.control_plane import ControlPlane
+from testing.servers.control_plane.kube_scheduler import KubeScheduler
 from tests.cluster.stored_objects import eventually
-from tests.servers.cluster_objects import ClusterWriter, Manifest, node, pod, replica_set, running
-from tests.servers.control_plane.control_plane import ControlPlane
-from tests.servers.control_plane.kube_scheduler import KubeScheduler
 
 OURS = "forecast-scheduler"
 UNDISTURBED = {"key": "undisturbed", "effect": "NoSchedule"}

@@ -19,10 +19,10 @@ from kube.decoding.jobs import JobInfo
 from kube.objects.objects import NodeInfo, PodInfo, ReplicaSetInfo
 from kube.tables.self_check import self_check
 from kube.tables.state import ClusterState
+from testing.servers.cluster_objects import ClusterWriter, Manifest, node, pod, replica_set, running
+from testing.servers.control_plane.control_plane import ControlPlane
+from testing.servers.control_plane.tcp_proxy import TcpProxy
 from tests.cluster.stored_objects import eventually
-from tests.servers.cluster_objects import ClusterWriter, Manifest, node, pod, replica_set, running
-from tests.servers.control_plane.control_plane import ControlPlane
-from tests.servers.control_plane.tcp_proxy import TcpProxy
 
 N_NODES = 12
 

@@ -17,13 +17,13 @@ from kube.objects.storage_objects import ClaimInfo, VolumeInfo
 from kube.tables.cluster_file import parse_cluster
 from placement.index.index import INDEXED_KINDS
 from placement.index.storage import STORAGE_KINDS
+from testing.servers.cluster_objects import ClusterWriter, Manifest, node
+from testing.servers.control_plane.control_plane import ControlPlane
 from tests.cluster.stored_objects import StoredObjects, eventually
 from tests.placement.random_storage import random_storage, random_volumes
 from tests.placement.slow_volume_filters import SlowCluster
 from tests.placement.storage_cluster import StorageCluster
 from tests.placement.volume_differences import differences
-from tests.servers.cluster_objects import ClusterWriter, Manifest, node
-from tests.servers.control_plane.control_plane import ControlPlane
 
 ALL_KINDS = (*SCORED_KINDS, *INDEXED_KINDS)
 CHANGING = {"PersistentVolume", "PersistentVolumeClaim"}

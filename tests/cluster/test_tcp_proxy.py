@@ -10,7 +10,7 @@ from contextlib import closing, suppress
 
 import pytest
 
-from tests.servers.control_plane.tcp_proxy import TcpProxy
+from testing.servers.control_plane.tcp_proxy import TcpProxy
 
 LAG_SECONDS = 0.4
 

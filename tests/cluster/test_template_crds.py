@@ -12,6 +12,7 @@ import yaml
 from admission.templates.decoding import object_from_manifest
 from admission.templates.objects import PodConditions
 from admission.templates.patterns import matches, pattern_problem
+from testing.servers.control_plane.control_plane import ControlPlane
 from tests.admission.templates.manifests import (
     DEFINITIONS,
     INVALID,
@@ -22,7 +23,6 @@ from tests.admission.templates.manifests import (
     pod_config,
 )
 from tests.cluster.custom_resources import CustomResources
-from tests.servers.control_plane.control_plane import ControlPlane
 
 
 @pytest.fixture(scope="module")

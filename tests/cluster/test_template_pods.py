@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
+from testing.servers.control_plane.control_plane import ControlPlane
 from tests.admission.templates.manifests import Manifest, template_set
 from tests.admission.templates.random_templates import random_manifests, random_pod
 from tests.admission.templates.shaping_pods import ALL_OUT, applied_to_pod, shaped
 from tests.cluster.custom_resources import CustomResources
-from tests.servers.control_plane.control_plane import ControlPlane
 
 
 @pytest.fixture(scope="module")

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tests.servers.prometheus import promtool
+from testing.servers.prometheus import promtool
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,7 @@ from forecast.arrays import Bools, Floats, Ints
 from forecast.calendar import SLOTS_PER_DAY
 from forecast.history import Placements
 from forecast.resources import CPU, MEMORY, RESOURCES
-from tests.processes.scorer_process import ROOT
+from testing.processes.scorer_process import ROOT
 
 SLOT_SECONDS: Final = 1800
 _SAMPLE: Final = ROOT / "data" / "sample"

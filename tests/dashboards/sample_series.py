@@ -14,8 +14,8 @@ from forecast.composition import bound_at
 from forecast.model import PeakModel
 from forecast.node_forecast import node_forecast
 from forecast.resources import RESOURCES
+from testing.servers.openmetrics import MetricSeries
 from tests.dashboards.sample_days import SLOT_SECONDS, SampleDays
-from tests.servers.openmetrics import MetricSeries
 
 _STEP: Final = 300
 _SHOWN: Final = timedelta(days=6)

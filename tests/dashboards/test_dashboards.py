@@ -12,7 +12,7 @@ import pytest
 
 from dashboards.panels import files
 from dashboards.panels.layout import TAG
-from tests.processes.scorer_process import ROOT
+from testing.processes.scorer_process import ROOT
 
 FOLDER = ROOT / "dashboards" / "grafana"
 NAMES = ("gpu-and-jobs", "model", "peaks", "scheduling")

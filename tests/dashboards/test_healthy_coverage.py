@@ -13,7 +13,7 @@ from forecast.resources import RESOURCES
 from forecast_scheduler.commands.history_directory import open_history
 from forecast_scheduler.reports.peaks_report.day_reading import read_day, runs_of_day
 from forecast_scheduler.settings.document import Settings
-from tests.processes.scorer_process import ROOT
+from testing.processes.scorer_process import ROOT
 
 _WEEK = 7
 

@@ -9,6 +9,7 @@ from typing import Any, Final
 
 import pytest
 
+from testing.processes.scorer_process import ROOT
 from tests.dashboards.grafana_queries import (
     Asked,
     annotation_queries,
@@ -18,7 +19,6 @@ from tests.dashboards.grafana_queries import (
 )
 from tests.dashboards.silence import rules_that_are_not_well
 from tests.dashboards.world import World
-from tests.processes.scorer_process import ROOT
 
 FOLDER = ROOT / "dashboards" / "grafana"
 NAMES = ("gpu-and-jobs", "model", "peaks", "scheduling")

@@ -14,7 +14,7 @@ import yaml
 
 from dashboards.alerting import files
 from dashboards.alerting.rule_files import alert_groups
-from tests.servers.prometheus import promtool
+from testing.servers.prometheus import promtool
 
 ROOT: Final = Path(__file__).parents[2]
 DASHBOARDS: Final = ROOT / "dashboards"

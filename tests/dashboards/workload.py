@@ -15,13 +15,13 @@ from typing import Any, Final
 
 from forecast.resources import CPU, MEMORY, RESOURCES
 from scorer.predicted.capacity import CAPACITY_ANNOTATION
+from testing.clusters.gpu_nodes import gpu_node, gpu_pod
+from testing.clusters.job_world import JOBS, job_pod, our_virtual_node
+from testing.clusters.own_nodes import group, groups, member, our_node, our_pod
+from testing.processes.webhook_process import Api
+from testing.servers.cluster_objects import ClusterWriter, Manifest, node, owned_by, pod, replica_set, running
+from testing.servers.control_plane.control_plane import ControlPlane
 from tests.dashboards.sample_days import SampleDays
-from tests.processes.webhook_process import Api
-from tests.schedule.gpu_nodes import gpu_node, gpu_pod
-from tests.schedule.job_world import JOBS, job_pod, our_virtual_node
-from tests.schedule.own_nodes import group, groups, member, our_node, our_pod
-from tests.servers.cluster_objects import ClusterWriter, Manifest, node, owned_by, pod, replica_set, running
-from tests.servers.control_plane.control_plane import ControlPlane
 
 LAB: Final = "lab"
 PROVIDER: Final = "alpha"

@@ -31,19 +31,19 @@ import yaml
 
 from forecast.model_artefact import model_of
 from forecast.registry import Registry
-from tests.admission.webhook.reviews import review_of
+from testing.clusters.own_nodes import nodes_of, settings_of_schedule
+from testing.processes.scorer_process import ROOT, ScorerProcess, eventually
+from testing.processes.shipped_schedule import shipped
+from testing.processes.webhook_process import Api, WebhookProcess, plain_pod
+from testing.reviews import review_of
+from testing.servers.cluster_objects import ClusterWriter
+from testing.servers.control_plane.control_plane import ControlPlane
+from testing.servers.control_plane.kube_scheduler import KubeScheduler, extender
+from testing.servers.openmetrics import write_blocks
+from testing.servers.prometheus import PrometheusServer, free_port
 from tests.dashboards.sample_days import SampleDays, sample_days
 from tests.dashboards.sample_series import history_series, still_true
 from tests.dashboards.workload import SCHEDULE, Workload, fill, sample_objects
-from tests.processes.scorer_process import ROOT, ScorerProcess, eventually
-from tests.processes.shipped_schedule import shipped
-from tests.processes.webhook_process import Api, WebhookProcess, plain_pod
-from tests.schedule.own_nodes import nodes_of, settings_of_schedule
-from tests.servers.cluster_objects import ClusterWriter
-from tests.servers.control_plane.control_plane import ControlPlane
-from tests.servers.control_plane.kube_scheduler import KubeScheduler, extender
-from tests.servers.openmetrics import write_blocks
-from tests.servers.prometheus import PrometheusServer, free_port
 
 _LONG: Final = 180.0
 _SCRAPE_SECONDS: Final = 2

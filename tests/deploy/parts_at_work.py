@@ -15,17 +15,17 @@ import httpx
 import yaml
 
 from placement.pod_groups.by_annotation import CREATED_FOR, MIN_MEMBER
+from testing.clusters.own_nodes import QUICK_LEASE, group, member, our_node, our_pod, settings_of_schedule
+from testing.processes.scorer_process import ScorerProcess, eventually, settings_of
+from testing.processes.webhook_process import manifests
+from testing.servers.applying import NotApplied
+from testing.servers.cluster_objects import ClusterWriter, Manifest, node, pod, replica_set, running
+from testing.servers.control_plane.binaries import kubernetes_version
+from testing.servers.kustomize import DEPLOY
 from tests.cluster.test_schedule_volumes import claim, storage_class, using, volume
 from tests.deploy.rights import NAMESPACE, Installed
-from tests.processes.scorer_process import ScorerProcess, eventually, settings_of
-from tests.processes.webhook_process import manifests
-from tests.schedule.own_nodes import QUICK_LEASE, group, member, our_node, our_pod, settings_of_schedule
 from tests.schedule.test_native_gangs import GROUPS as NATIVE_GROUPS
 from tests.schedule.test_native_gangs import native_group, native_member
-from tests.servers.applying import NotApplied
-from tests.servers.cluster_objects import ClusterWriter, Manifest, node, pod, replica_set, running
-from tests.servers.control_plane.binaries import kubernetes_version
-from tests.servers.kustomize import DEPLOY
 
 _LITTLE: Final = 5.0
 """Seconds until what one step of the work needs of an earlier one is there, where the rights for it are."""

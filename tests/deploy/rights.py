@@ -8,10 +8,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
 
-from tests.processes.scorer_process import eventually
-from tests.servers.applying import Applier
-from tests.servers.audit import Audit, Right
-from tests.servers.control_plane.control_plane import ControlPlane
+from testing.processes.scorer_process import eventually
+from testing.servers.applying import Applier
+from testing.servers.audit import Audit, Right
+from testing.servers.control_plane.control_plane import ControlPlane
 
 Manifest = dict[str, Any]
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import yaml
 
+from testing.servers.kustomize import built_from
 from tests.docs.pages import ROOT, blocks, commands, text_of
-from tests.servers.kustomize import built_from
 
 Fields = dict[str, Any]
 

@@ -12,11 +12,11 @@ from urllib.parse import urlsplit
 import pytest
 import yaml
 
+from testing.processes.scorer_process import eventually
+from testing.servers.applying import Applier, NotApplied
+from testing.servers.control_plane.control_plane import ControlPlane
+from testing.servers.kustomize import DEPLOY, built, built_from
 from tests.deploy.shown import block_about, built_as_shown, file_shown
-from tests.processes.scorer_process import eventually
-from tests.servers.applying import Applier, NotApplied
-from tests.servers.control_plane.control_plane import ControlPlane
-from tests.servers.kustomize import DEPLOY, built, built_from
 
 Manifest = dict[str, Any]
 

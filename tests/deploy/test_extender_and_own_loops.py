@@ -15,17 +15,17 @@ import pytest
 import yaml
 
 from forecast_scheduler.settings.document import Settings
+from testing.clusters.gpu_nodes import GPUS, gpu_node, gpu_pod
+from testing.clusters.job_world import JOBS, job_pod
+from testing.clusters.own_nodes import DOMAIN, LONG, OURS, our_node
+from testing.processes.scorer_process import ScorerProcess, eventually, settings_of
+from testing.servers.applying import Applier
+from testing.servers.audit import Audit
+from testing.servers.cluster_objects import ClusterWriter, Manifest, node, pod
+from testing.servers.control_plane.control_plane import ControlPlane
+from testing.servers.control_plane.kube_scheduler import KubeScheduler
+from testing.servers.kustomize import DEPLOY, built, built_from
 from tests.deploy.rights import Installed, account_of
-from tests.processes.scorer_process import ScorerProcess, eventually, settings_of
-from tests.schedule.gpu_nodes import GPUS, gpu_node, gpu_pod
-from tests.schedule.job_world import JOBS, job_pod
-from tests.schedule.own_nodes import DOMAIN, LONG, OURS, our_node
-from tests.servers.applying import Applier
-from tests.servers.audit import Audit
-from tests.servers.cluster_objects import ClusterWriter, Manifest, node, pod
-from tests.servers.control_plane.control_plane import ControlPlane
-from tests.servers.control_plane.kube_scheduler import KubeScheduler
-from tests.servers.kustomize import DEPLOY, built, built_from
 
 OVERLAY: Final = "overlays/extender-and-own-loops"
 PARTS: Final = ("extender", "schedule")

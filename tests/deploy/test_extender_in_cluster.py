@@ -13,11 +13,11 @@ import httpx
 import pytest
 import yaml
 
-from tests.processes.scorer_process import ScorerProcess, eventually, settings_of
-from tests.servers.cluster_objects import ClusterWriter, node, pod
-from tests.servers.control_plane.control_plane import ControlPlane
-from tests.servers.control_plane.kube_scheduler import KubeScheduler
-from tests.servers.kustomize import DEPLOY
+from testing.processes.scorer_process import ScorerProcess, eventually, settings_of
+from testing.servers.cluster_objects import ClusterWriter, node, pod
+from testing.servers.control_plane.control_plane import ControlPlane
+from testing.servers.control_plane.kube_scheduler import KubeScheduler
+from testing.servers.kustomize import DEPLOY
 
 PAGE: Final = (DEPLOY.parent / "docs" / "operate" / "deployment.md").read_text()
 NAMES: Final = {"ca.crt": "ca.crt", "tls.crt": "kube-scheduler.crt", "tls.key": "kube-scheduler.key"}

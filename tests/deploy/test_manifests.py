@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 from forecast_scheduler.settings.document import load_settings
-from tests.servers.kustomize import DEPLOY, built
+from testing.servers.kustomize import DEPLOY, built
 
 Manifest = dict[str, Any]
 

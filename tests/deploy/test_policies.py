@@ -18,13 +18,13 @@ from kube.decoding.decoding import Kind, decode_object
 from kube.objects.objects import PodInfo
 from kube.status.pod_conditions import STRATEGIC_MERGE, PodNews, condition_patch
 from scheduler.preemption.requests import MERGE, condition_body, nomination_body
+from testing.authority import Authority
+from testing.processes.scorer_process import eventually
+from testing.servers.applying import Applier, NotApplied
+from testing.servers.audit import Audit
+from testing.servers.control_plane.control_plane import ControlPlane
+from testing.servers.kustomize import DEPLOY, built_from
 from tests.deploy.rights import NAMESPACE, Installed
-from tests.processes.scorer_process import eventually
-from tests.servers.applying import Applier, NotApplied
-from tests.servers.audit import Audit
-from tests.servers.control_plane.control_plane import ControlPlane
-from tests.servers.kustomize import DEPLOY, built_from
-from tests.serving.authority import Authority
 
 JSON: Final = "application/json-patch+json"
 APPLY: Final = "application/apply-patch+yaml"

@@ -11,17 +11,17 @@ from typing import Any
 
 import pytest
 
+from testing.processes.scorer_process import ScorerProcess, eventually
+from testing.processes.webhook_process import manifests
+from testing.servers.applying import Applier
+from testing.servers.audit import Audit, Right
+from testing.servers.cluster_objects import ClusterWriter
+from testing.servers.control_plane.control_plane import ControlPlane
+from testing.servers.kustomize import DEPLOY, built, built_from
 from tests.cluster.test_node_topologies import DEFINITION as NODE_TOPOLOGIES
 from tests.deploy.parts_at_work import PARTS, SERVES_NATIVE_GROUPS, clear
 from tests.deploy.rights import DELEGATED, NAMESPACE, Installed, account_of, granted
-from tests.processes.scorer_process import ScorerProcess, eventually
-from tests.processes.webhook_process import manifests
 from tests.schedule.test_native_gangs import GATES as NATIVE_GROUPS
-from tests.servers.applying import Applier
-from tests.servers.audit import Audit, Right
-from tests.servers.cluster_objects import ClusterWriter
-from tests.servers.control_plane.control_plane import ControlPlane
-from tests.servers.kustomize import DEPLOY, built, built_from
 
 LONG = 60.0
 _STATUS = re.compile(r"(?<=[ (=])403\b")

@@ -15,8 +15,8 @@ import pytest
 
 from admission.certificates.held import KEYS
 from forecast_scheduler.settings.document import Settings, load_settings
+from testing.servers.kustomize import DEPLOY
 from tests.deploy.shown import Fields, block_about, built_as_shown, file_shown, secrets_made_by_hand
-from tests.servers.kustomize import DEPLOY
 
 Manifest = dict[str, Any]
 

@@ -9,9 +9,9 @@ from typing import Any, Final
 
 import yaml
 
+from testing.servers.audit import Right
+from testing.servers.kustomize import DEPLOY
 from tests.deploy.rights import DELEGATED
-from tests.servers.audit import Right
-from tests.servers.kustomize import DEPLOY
 
 PAGE: Final = DEPLOY.parent / "docs" / "operate" / "rights.md"
 POLICY: Final = re.compile(r"`(forecast-scheduler-[a-z-]+)`")

@@ -17,8 +17,8 @@ from placement.filters.filter import ClusterView
 from placement.index.index import INDEXED_KINDS, PlacementIndex
 from placement.scores.standard_score import StandardScore
 from scorer.live_tables import LiveTables
-from tests.servers.cluster_objects import Manifest
-from tests.servers.control_plane.binaries import kubernetes_version
+from testing.servers.cluster_objects import Manifest
+from testing.servers.control_plane.binaries import kubernetes_version
 
 VERSION = next(one for one in COMPARED if str(one) == kubernetes_version())
 """Of the programs that these tests run."""

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from random import Random
 from typing import Any, Final
 
-from tests.servers.cluster_objects import Manifest, node, pod, running
+from testing.servers.cluster_objects import Manifest, node, pod, running
 
 _PRIORITIES: Final = {"low": -10, "middle": 0, "high": 1000, "preempting": 5000}
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from random import Random
 from typing import Any, Final
 
+from testing.servers.cluster_objects import Manifest, node
 from tests.scheduler.profiles.gpu.dra.manifests import (
     DRIVER,
     claim,
@@ -19,7 +20,6 @@ from tests.scheduler.profiles.gpu.dra.manifests import (
     resource_slice,
     taint_rule,
 )
-from tests.servers.cluster_objects import Manifest, node
 
 EXTENDED: Final = "example.com/gpu"
 _LARGE: Final = f'device.capacity["{DRIVER}"].memory.compareTo(quantity("60Gi")) >= 0'

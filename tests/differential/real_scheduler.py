@@ -13,15 +13,15 @@ from types import TracebackType
 from typing import Self
 
 from kube.decoding.decoding import Kind
+from testing.servers.cluster_objects import ClusterWriter, Manifest
+from testing.servers.control_plane.control_plane import ControlPlane
+from testing.servers.control_plane.kube_scheduler import KubeScheduler
+from testing.servers.probe_extender import PROBE_ERROR, ProbeExtender
 from tests.differential.our_filters import KINDS
 from tests.placement.random_cluster import CLASSES, RandomCluster
 from tests.placement.random_labels import NAMESPACES
 from tests.placement.random_pods import replica_sets
 from tests.placement.random_storage import ephemeral_claims
-from tests.servers.cluster_objects import ClusterWriter, Manifest
-from tests.servers.control_plane.control_plane import ControlPlane
-from tests.servers.control_plane.kube_scheduler import KubeScheduler
-from tests.servers.probe_extender import PROBE_ERROR, ProbeExtender
 
 _SECONDS = 60.0
 

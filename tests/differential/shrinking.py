@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
+from testing.servers.cluster_objects import Manifest
 from tests.placement.random_cluster import RandomCluster
-from tests.servers.cluster_objects import Manifest
 
 Differs = Callable[[RandomCluster], bool]
 

@@ -23,14 +23,14 @@ from scheduler.profiles.gpu.dra.extended import classes_by_resource, creation, e
 from scheduler.profiles.gpu.dra.options import DraOptions
 from scheduler.profiles.gpu.dra.plugin import DynamicResources
 from scheduler.profiles.gpu.dra.table import DraTable
+from testing.placement.views import passing, view_of
+from testing.servers.cluster_objects import Manifest, node
+from testing.servers.control_plane.binaries import kubernetes_version
+from testing.servers.control_plane.kube_scheduler import KubeScheduler
 from tests.cluster.stored_objects import eventually
 from tests.differential.random_devices import EXTENDED, DeviceCluster, random_devices
 from tests.differential.real_scheduler import RealScheduler
-from tests.placement.views import passing, view_of
 from tests.scheduler.profiles.gpu.dra.manifests import device, device_class, resource_slice
-from tests.servers.cluster_objects import Manifest, node
-from tests.servers.control_plane.binaries import kubernetes_version
-from tests.servers.control_plane.kube_scheduler import KubeScheduler
 
 _RULES = kubernetes_version() != "1.36"  # which does not serve DeviceTaintRules by default
 _WATCHED: dict[str, Watched[Any]] = {

@@ -9,10 +9,10 @@ from dataclasses import dataclass, field
 import pytest
 
 from placement.node_order import ORDER_POINTS
-from tests.servers.cluster_objects import ClusterWriter, node, pod
-from tests.servers.control_plane.control_plane import ControlPlane
-from tests.servers.control_plane.kube_scheduler import KubeScheduler
-from tests.servers.probe_extender import ProbeExtender
+from testing.servers.cluster_objects import ClusterWriter, node, pod
+from testing.servers.control_plane.control_plane import ControlPlane
+from testing.servers.control_plane.kube_scheduler import KubeScheduler
+from testing.servers.probe_extender import ProbeExtender
 
 
 @dataclass

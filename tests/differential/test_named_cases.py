@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
+from testing.servers.cluster_objects import Manifest, node, pod
 from tests.differential.comparing import Compared, compare
 from tests.differential.our_filters import VERSION
 from tests.differential.real_scheduler import RealScheduler
 from tests.placement.random_cluster import RandomCluster
-from tests.servers.cluster_objects import Manifest, node, pod
 
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 

@@ -22,12 +22,12 @@ from kube.objects.objects import NodeInfo, PodInfo
 from placement.plugins import Nomination
 from scheduler.preemption.budgets import WATCHED_BUDGETS, DisruptionBudget
 from scheduler.preemption.options import PreemptionOptions
+from testing.servers.cluster_objects import ClusterWriter, Manifest
+from testing.servers.control_plane.control_plane import ControlPlane
+from testing.servers.control_plane.kube_scheduler import KubeScheduler
 from tests.differential.our_filters import decoded
 from tests.differential.preemption_cases import CLASSES, Case, random_case
 from tests.scheduler.preemption.made_up import World
-from tests.servers.cluster_objects import ClusterWriter, Manifest
-from tests.servers.control_plane.control_plane import ControlPlane
-from tests.servers.control_plane.kube_scheduler import KubeScheduler
 
 SECONDS = 60.0
 CASES_AT_ONCE = 12

@@ -14,8 +14,8 @@ from pathlib import Path
 
 import pytest
 
+from testing.processes.scorer_process import eventually
 from tests.docs.pages import ROOT, Block, blocks, commands, text_of
-from tests.processes.scorer_process import eventually
 
 pytestmark = pytest.mark.long
 

@@ -32,10 +32,10 @@ from scorer.replay.rules import ByCurves
 from scorer.replay.window import replay_window
 from scorer.scorer import Scorer
 from scorer.service.app import create_app as scorer_app
+from testing.app_client import AppClient
 from tests.entry_points.night_cluster import MOMENT, NightCluster, Question
 from tests.extender.service.questions import nodes_question
 from tests.forecast_scheduler.decision_of_cycle import decision_of_cycle
-from tests.scorer.service.app_client import AppClient
 from trainer.history.files import HistoryFiles
 
 

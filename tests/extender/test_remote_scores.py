@@ -22,12 +22,12 @@ from kube.objects.objects import PodInfo, QosClass
 from scorer.service.app import create_app
 from scorer.service.options import ServiceOptions
 from serving.options import ServerOptions
+from testing.authority import Authority
+from testing.servers.prometheus import free_port
 from tests.extender.answering import Answering
 from tests.scorer.live_cluster import pod_of
 from tests.scorer.scorer_at import LiveScorer
 from tests.scorer.service.fake_scorer import FakeScorer
-from tests.servers.prometheus import free_port
-from tests.serving.authority import Authority
 from tests.serving.served import served
 
 NODES = ["node-0", "node-1", "node-2", "node-3"]

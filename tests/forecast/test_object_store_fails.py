@@ -11,8 +11,8 @@ import pytest
 from forecast.errors import PublishError, StoreError
 from forecast.object_store import open_store
 from forecast.registry import Registry
+from testing.servers.object_store import Fault, ObjectStoreServer, Request
 from tests.forecast.artefacts import artefact_of, value_of
-from tests.servers.object_store import Fault, ObjectStoreServer, Request
 from trainer.lease import LeaseLost, hold_lease
 
 

@@ -14,7 +14,7 @@ from forecast.peak_weights import fit_peak_weights, pods_felt_by_nodes
 from forecast.peak_weights.composition import day_counts
 from forecast.resources import CPU, DISK, MEMORY, NETWORK
 from forecast.usage_limits import FLEET_FACTOR, fleet_limits, services_beyond
-from tests.forecast.peak_weights.constructed import constructed
+from testing.clusters.constructed import constructed
 from tests.trainer.history.histories import COLUMNS, Tables, tables
 from trainer.history.cleaning import Cause
 from trainer.history.files import HistoryFiles

@@ -22,10 +22,10 @@ from scheduler.profiles.job.service.answers import JobReports
 from scheduler.profiles.job.service.routes import jobs_router
 from scorer.service.options import ServiceOptions
 from serving.open_paths import PAGE_FILES
+from testing.app_client import AppClient
 from tests.admission.webhook.simple_store import SimpleStore, simple_review
 from tests.extender.service.simple_extender import SimpleBinder, SimpleExtender
 from tests.scheduler.service.simple_scheduling import SimpleScheduling
-from tests.scorer.service.app_client import AppClient
 from tests.scorer.service.fake_scorer import FakeScorer
 
 Tokens = tuple[Path, ...]

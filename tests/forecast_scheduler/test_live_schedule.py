@@ -15,11 +15,11 @@ from forecast_scheduler.commands.scorer.setup import Inputs
 from forecast_scheduler.live_schedule import LiveSchedule, open_schedule
 from forecast_scheduler.loop_parts import LoopParts
 from forecast_scheduler.settings.document import Settings, with_options
-from tests.processes.scorer_process import eventually
-from tests.processes.webhook_process import Api, Refused
+from testing.processes.scorer_process import eventually
+from testing.processes.webhook_process import Api, Refused
+from testing.servers.cluster_objects import ClusterWriter, node, pod
+from testing.servers.control_plane.control_plane import ControlPlane
 from tests.scheduler.binding.made_up import pod_info
-from tests.servers.cluster_objects import ClusterWriter, node, pod
-from tests.servers.control_plane.control_plane import ControlPlane
 
 LEASE = "/apis/coordination.k8s.io/v1/namespaces/default/leases/forecast-scheduler"
 

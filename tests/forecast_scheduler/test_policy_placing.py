@@ -21,8 +21,8 @@ from scorer.options import ScorerOptions
 from scorer.policy import scoring_policy
 from scorer.scorer import Scorer
 from scorer.scores.options import ScoreOptions
+from testing.servers.cluster_objects import node, pod, running
 from tests.forecast_scheduler.recorded_evening import MOMENT, recorded_evening
-from tests.servers.cluster_objects import node, pod, running
 
 PLAIN = Policy(scoring_policy(ScorerOptions()))
 CARD = "nvidia.com/gpu"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from tests.processes.shipped_schedule import documents
+from testing.processes.shipped_schedule import documents
 
 PAGE = (Path(__file__).parents[2] / "docs" / "use" / "scheduling.md").read_text()
 

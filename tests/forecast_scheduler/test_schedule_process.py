@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
-from tests.processes.scorer_process import ROOT, ScorerProcess, eventually
-from tests.processes.shipped_schedule import shipped
-from tests.processes.webhook_process import Api
-from tests.servers.cluster_objects import ClusterWriter, node, pod
-from tests.servers.control_plane.control_plane import ControlPlane
+from testing.processes.scorer_process import ROOT, ScorerProcess, eventually
+from testing.processes.shipped_schedule import shipped
+from testing.processes.webhook_process import Api
+from testing.servers.cluster_objects import ClusterWriter, node, pod
+from testing.servers.control_plane.control_plane import ControlPlane
 
 NAMESPACE = "forecast-scheduler"
 LEASE = f"/apis/coordination.k8s.io/v1/namespaces/{NAMESPACE}/leases/forecast-scheduler"

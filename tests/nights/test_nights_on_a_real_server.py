@@ -25,10 +25,10 @@ from forecast.model import PeakModel
 from forecast.model_artefact import ARRAYS, model_of
 from forecast.registry import Registry
 from forecast_scheduler.cli import run
-from tests.servers.bad_proxy import BadProxy
-from tests.servers.lies import LIES
-from tests.servers.prometheus import PrometheusServer, free_port
-from tests.trainer.prometheus.cluster import Truth, build_truth
+from testing.measured_cluster.cluster import Truth, build_truth
+from testing.servers.bad_proxy import BadProxy
+from testing.servers.lies import LIES
+from testing.servers.prometheus import PrometheusServer, free_port
 from trainer.history.files import read_history
 from trainer.nightly import train_and_publish
 

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from random import Random
 from typing import Final
 
+from testing.servers.cluster_objects import Manifest
 from tests.placement.random_labels import NAMESPACES, often, random_namespaces
 from tests.placement.random_nodes import random_node
 from tests.placement.random_pods import OVERHEAD_CLASS, PROBE_CLASS, random_probe, random_sitting_pod
 from tests.placement.random_storage import random_storage, random_volumes
-from tests.servers.cluster_objects import Manifest
 
 CLASSES: Final[tuple[Manifest, ...]] = (
     {

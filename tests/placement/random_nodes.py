@@ -5,8 +5,8 @@ from __future__ import annotations
 from random import Random
 from typing import Any, Final
 
+from testing.servers.cluster_objects import Manifest, node
 from tests.placement.random_labels import often, some_of
-from tests.servers.cluster_objects import Manifest, node
 
 CARD: Final = "example.com/card"
 HUGE_PAGES: Final = "hugepages-2Mi"

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from random import Random
 from typing import Any, Final
 
+from testing.servers.cluster_objects import Manifest, pod
 from tests.placement.random_constraints import (
     random_node_affinity,
     random_node_selector,
@@ -15,7 +16,6 @@ from tests.placement.random_constraints import (
 )
 from tests.placement.random_labels import NAMESPACES, often, random_labels
 from tests.placement.random_nodes import CARD, HUGE_PAGES
-from tests.servers.cluster_objects import Manifest, pod
 
 Json = dict[str, Any]
 

@@ -23,7 +23,7 @@ from scheduler.profiles.gpu.tide.terms import training_terms
 from scheduler.profiles.job.terms import terms_of
 from scorer.live.virtual_request import virtual_request
 from scorer.opt_out import opts_out
-from tests.servers.cluster_objects import pod
+from testing.servers.cluster_objects import pod
 
 LARGEST = 32 * 1024
 MOST_STEPS = 3 * LARGEST

@@ -27,11 +27,11 @@ from placement.index.owned_pods import is_spread_by_default
 from placement.scores.inter_pod_affinity import InterPodAffinity as InterPodAffinityScore
 from placement.scores.pod_topology_spread import PodTopologySpread as PodTopologySpreadScore
 from placement.scores.soft_spread import SYSTEM_DEFAULTS
+from testing.servers.cluster_objects import Manifest
 from tests.placement.random_cluster import random_cluster
 from tests.placement.random_neighbours import Neighbourhood, neighbourhoods
 from tests.placement.small_cluster import rejections, scores, view_of
 from tests.placement.upstream_loops import LoopCluster
-from tests.servers.cluster_objects import Manifest
 
 T = TypeVar("T", NodeInfo, PodInfo)
 

@@ -30,8 +30,8 @@ from placement.virtual_nodes.virtual_nodes import VirtualNodes
 from scorer.options import ScorerOptions
 from scorer.policy import scoring_policy
 from scorer.tracking import TrackedCluster
+from testing.placement.views import node_named, pod_with
 from tests.placement.random_cluster import random_cluster
-from tests.placement.views import node_named, pod_with
 
 GPU = "nvidia.com/gpu"
 GPUS = {"cpu": 4.0, "memory": 2.0**34, "pods": 110.0, GPU: 8.0}

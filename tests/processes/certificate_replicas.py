@@ -24,7 +24,7 @@ from admission.certificates.store import ApiCertificateStore
 from kube.client.kubernetes_client import api_client
 from scorer.every import Every
 from serving.options import ServerOptions
-from tests.processes.webhook_process import Api
+from testing.processes.webhook_process import Api
 from tests.serving.served import served
 
 NAMESPACE = "forecast-scheduler"

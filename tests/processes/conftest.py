@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from tests.processes.scenery import Scenery, publish, scenery, usage_rules
-from tests.processes.scorer_process import ScorerProcess
-from tests.servers.cluster_objects import ClusterWriter
-from tests.servers.control_plane.control_plane import ControlPlane
-from tests.servers.prometheus import PrometheusServer
+from testing.processes.scenery import Scenery, publish, scenery, usage_rules
+from testing.processes.scorer_process import ScorerProcess
+from testing.servers.cluster_objects import ClusterWriter
+from testing.servers.control_plane.control_plane import ControlPlane
+from testing.servers.prometheus import PrometheusServer
 
 Started = Callable[..., ScorerProcess]
 

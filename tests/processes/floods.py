@@ -14,7 +14,7 @@ from pathlib import Path
 import httpx
 import yaml
 
-from tests.processes.scorer_process import ROOT, ScorerProcess
+from testing.processes.scorer_process import ROOT, ScorerProcess
 
 MIB = 2**20
 _PART = 256 * 1024

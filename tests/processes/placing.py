@@ -10,9 +10,9 @@ from typing import Any, Self
 
 import urllib3
 
-from tests.processes.scorer_process import ScorerProcess, eventually
-from tests.servers.cluster_objects import ClusterWriter, Manifest
-from tests.servers.control_plane.control_plane import ControlPlane
+from testing.processes.scorer_process import ScorerProcess, eventually
+from testing.servers.cluster_objects import ClusterWriter, Manifest
+from testing.servers.control_plane.control_plane import ControlPlane
 
 
 class Placing:

@@ -8,10 +8,10 @@ from typing import Any
 import httpx
 import pytest
 
+from testing.processes.scenery import Scenery
+from testing.processes.scorer_process import ScorerProcess, settings_of
+from testing.servers.prometheus import PrometheusServer
 from tests.processes.conftest import Started
-from tests.processes.scenery import Scenery
-from tests.processes.scorer_process import ScorerProcess, settings_of
-from tests.servers.prometheus import PrometheusServer
 from tests.serving.broken_bodies import mutated
 
 NUMBERS: list[Any] = ["1e999", "-1", "0.1m", "9" * 300, "1Ei", "NaN", "", "∞", 5, None, True, ["1"], {"a": 1}, "1e-400"]

@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
+from testing.processes.scenery import N_NODES, N_PODS, Scenery
+from testing.processes.scorer_process import ROOT, Asker, ScorerProcess, eventually, settings_of
+from testing.servers.cluster_objects import ClusterWriter, node
+from testing.servers.control_plane.control_plane import ControlPlane
+from testing.servers.control_plane.tcp_proxy import TcpProxy
 from tests.processes.conftest import Started
-from tests.processes.scenery import N_NODES, N_PODS, Scenery
-from tests.processes.scorer_process import ROOT, Asker, ScorerProcess, eventually, settings_of
-from tests.servers.cluster_objects import ClusterWriter, node
-from tests.servers.control_plane.control_plane import ControlPlane
-from tests.servers.control_plane.tcp_proxy import TcpProxy
 
 MAY_READ = {
     "apiVersion": "rbac.authorization.k8s.io/v1",

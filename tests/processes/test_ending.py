@@ -11,13 +11,13 @@ from collections.abc import Sequence
 import httpx
 import pytest
 
+from testing.processes.scenery import N_PODS, Scenery
+from testing.processes.scorer_process import ScorerProcess, eventually, settings_of
+from testing.servers.cluster_objects import ClusterWriter
+from testing.servers.control_plane.control_plane import ControlPlane
+from testing.servers.control_plane.tcp_proxy import TcpProxy
+from testing.servers.prometheus import PrometheusServer
 from tests.processes.conftest import Started
-from tests.processes.scenery import N_PODS, Scenery
-from tests.processes.scorer_process import ScorerProcess, eventually, settings_of
-from tests.servers.cluster_objects import ClusterWriter
-from tests.servers.control_plane.control_plane import ControlPlane
-from tests.servers.control_plane.tcp_proxy import TcpProxy
-from tests.servers.prometheus import PrometheusServer
 
 
 def _half_sent(url: str, path: str, body: bytes) -> tuple[socket.socket, bytes]:

@@ -10,14 +10,14 @@ from typing import Any
 import httpx
 import pytest
 
+from testing.processes.scenery import Scenery
+from testing.processes.scorer_process import ScorerProcess, eventually
+from testing.servers.cluster_objects import ClusterWriter
+from testing.servers.prometheus import PrometheusServer
 from tests.extender.protocol.recorded_requests import recorded
 from tests.processes.conftest import Started
-from tests.processes.scenery import Scenery
-from tests.processes.scorer_process import ScorerProcess, eventually
 from tests.processes.test_abuse import NAMES, NUMBERS, bad_pod
 from tests.processes.test_extender_fails import requests
-from tests.servers.cluster_objects import ClusterWriter
-from tests.servers.prometheus import PrometheusServer
 from tests.serving.broken_bodies import broken
 
 VERBS = ("filter", "prioritize", "preempt", "bind")

@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 from forecast_scheduler.cli import run
-from tests.servers.cluster_objects import node
+from testing.servers.cluster_objects import node
 
 
 @pytest.mark.parametrize(

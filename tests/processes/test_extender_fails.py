@@ -11,14 +11,14 @@ from typing import Any
 
 import pytest
 
+from testing.processes.scenery import Scenery
+from testing.processes.scorer_process import ScorerProcess, eventually
+from testing.servers.cluster_objects import ClusterWriter
+from testing.servers.control_plane.control_plane import ControlPlane
+from testing.servers.control_plane.kube_scheduler import KubeScheduler, extender
+from testing.servers.control_plane.tcp_proxy import TcpProxy
+from testing.servers.prometheus import PrometheusServer, free_port
 from tests.processes.conftest import Started
-from tests.processes.scenery import Scenery
-from tests.processes.scorer_process import ScorerProcess, eventually
-from tests.servers.cluster_objects import ClusterWriter
-from tests.servers.control_plane.control_plane import ControlPlane
-from tests.servers.control_plane.kube_scheduler import KubeScheduler, extender
-from tests.servers.control_plane.tcp_proxy import TcpProxy
-from tests.servers.prometheus import PrometheusServer, free_port
 
 VERBS = {"filterVerb": "filter", "prioritizeVerb": "prioritize", "preemptVerb": "preempt", "weight": 5}
 QUICK = {"podInitialBackoffSeconds": 1, "podMaxBackoffSeconds": 1}

@@ -15,17 +15,17 @@ import pytest
 import yaml
 
 from forecast.resources import RESOURCES
+from testing.authority import Authority
+from testing.processes.command import command
+from testing.processes.scenery import Scenery
+from testing.processes.scorer_process import ROOT, ScorerProcess, eventually
+from testing.servers.cluster_objects import ClusterWriter, Manifest, node
+from testing.servers.control_plane.control_plane import ControlPlane
+from testing.servers.control_plane.kube_scheduler import KubeScheduler, extender
+from testing.servers.prometheus import PrometheusServer, free_port
 from tests.forecast_scheduler.small_history import COLUMNS, Tables
-from tests.processes.command import command
 from tests.processes.conftest import Started
 from tests.processes.placing import Placing, counter, decisions, events
-from tests.processes.scenery import Scenery
-from tests.processes.scorer_process import ROOT, ScorerProcess, eventually
-from tests.servers.cluster_objects import ClusterWriter, Manifest, node
-from tests.servers.control_plane.control_plane import ControlPlane
-from tests.servers.control_plane.kube_scheduler import KubeScheduler, extender
-from tests.servers.prometheus import PrometheusServer, free_port
-from tests.serving.authority import Authority
 
 WEIGHT = 200
 """One point counts 2,000, and kube-scheduler's own scores 1,200 at most: the node with the most points is taken."""

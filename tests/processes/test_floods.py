@@ -13,14 +13,14 @@ from typing import Any
 
 import pytest
 
-from tests.processes.attacks import Target, attack
+from testing.processes.attacks import Target, attack
+from testing.processes.scenery import Scenery
+from testing.processes.scorer_process import ScorerProcess, eventually
+from testing.processes.webhook_process import Api, Refused, WebhookProcess, plain_pod
+from testing.servers.control_plane.control_plane import ControlPlane
+from testing.servers.prometheus import free_port
 from tests.processes.conftest import Started
 from tests.processes.floods import MIB, Watch, flood, memory_limit, rss
-from tests.processes.scenery import Scenery
-from tests.processes.scorer_process import ScorerProcess, eventually
-from tests.processes.webhook_process import Api, Refused, WebhookProcess, plain_pod
-from tests.servers.control_plane.control_plane import ControlPlane
-from tests.servers.prometheus import free_port
 
 SERVICES = ("scorer", "extender", "schedule", "webhook")
 PATHS = {"scorer": "/v1/scores", "extender": "/filter", "schedule": "/v1/explain", "webhook": "/mutate"}

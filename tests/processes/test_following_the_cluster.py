@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
+from testing.processes.scenery import N_NODES, N_PODS, USED_SHARE, Scenery
+from testing.processes.scorer_process import Asker, ScorerProcess, eventually
+from testing.servers.cluster_objects import ClusterWriter, node, running
+from testing.servers.prometheus import PrometheusServer
 from tests.processes.conftest import Started
-from tests.processes.scenery import N_NODES, N_PODS, USED_SHARE, Scenery
-from tests.processes.scorer_process import Asker, ScorerProcess, eventually
-from tests.servers.cluster_objects import ClusterWriter, node, running
-from tests.servers.prometheus import PrometheusServer
 
 SOON = 5.0
 """Seconds. Measured: 2 to 6 ms; a machine full of other tests may take longer."""

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.processes.attacks import ATTACKS, Target
+from testing.processes.attacks import ATTACKS, Target
+from testing.processes.scorer_process import ScorerProcess
+from testing.processes.webhook_process import Api, WebhookProcess
+from testing.servers.control_plane.control_plane import ControlPlane
 from tests.processes.conftest import Started
-from tests.processes.scorer_process import ScorerProcess
-from tests.processes.webhook_process import Api, WebhookProcess
-from tests.servers.control_plane.control_plane import ControlPlane
 
 FLOODS = ("pipelined", "garbage", "deep")
 SECONDS = 1.0

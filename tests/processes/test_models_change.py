@@ -14,10 +14,10 @@ from typing import Any, Self
 
 import pytest
 
-from benchmarks.large_cluster import LargeCluster, large_cluster
+from testing.clusters.large_cluster import LargeCluster, large_cluster
+from testing.processes.scenery import N_NODES, N_PODS, N_SERVICES, Scenery, publish
+from testing.processes.scorer_process import Asker, ScorerProcess, eventually
 from tests.processes.conftest import Started
-from tests.processes.scenery import N_NODES, N_PODS, N_SERVICES, Scenery, publish
-from tests.processes.scorer_process import Asker, ScorerProcess, eventually
 
 
 def _version(scorer: ScorerProcess) -> str | None:

@@ -12,15 +12,15 @@ from typing import Any
 import pytest
 import yaml
 
-from tests.processes.command import command
+from testing.processes.command import command
+from testing.processes.scenery import Scenery
+from testing.processes.scorer_process import ROOT, ScorerProcess, eventually
+from testing.servers.cluster_objects import ClusterWriter, Manifest, node, pod
+from testing.servers.control_plane.control_plane import ControlPlane
+from testing.servers.control_plane.kube_scheduler import KubeScheduler
+from testing.servers.prometheus import PrometheusServer
 from tests.processes.conftest import Started
 from tests.processes.placing import Placing, counter, decisions, events
-from tests.processes.scenery import Scenery
-from tests.processes.scorer_process import ROOT, ScorerProcess, eventually
-from tests.servers.cluster_objects import ClusterWriter, Manifest, node, pod
-from tests.servers.control_plane.control_plane import ControlPlane
-from tests.servers.control_plane.kube_scheduler import KubeScheduler
-from tests.servers.prometheus import PrometheusServer
 
 OURS = "forecast-scheduler.io/"
 POOL = "test/policy-pool"

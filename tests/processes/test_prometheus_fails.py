@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
+from testing.processes.scenery import N_NODES, Scenery
+from testing.processes.scorer_process import Asker, ScorerProcess, eventually
+from testing.servers.bad_proxy import BadProxy
+from testing.servers.control_plane.tcp_proxy import TcpProxy
+from testing.servers.prometheus import PrometheusServer
 from tests.processes.conftest import Started
-from tests.processes.scenery import N_NODES, Scenery
-from tests.processes.scorer_process import Asker, ScorerProcess, eventually
-from tests.servers.bad_proxy import BadProxy
-from tests.servers.control_plane.tcp_proxy import TcpProxy
-from tests.servers.prometheus import PrometheusServer
 
 
 def _status(scorer: ScorerProcess) -> dict[str, Any]:

@@ -17,9 +17,9 @@ import pytest
 import yaml
 
 from forecast_scheduler.cli import run
+from testing.processes.scorer_process import eventually, settings_of
+from testing.servers.control_plane.control_plane import ControlPlane
 from tests.processes.conftest import Started
-from tests.processes.scorer_process import eventually, settings_of
-from tests.servers.control_plane.control_plane import ControlPlane
 
 SECRETS = {
     "password": "hunter2-of-prometheus",

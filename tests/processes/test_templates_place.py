@@ -13,13 +13,13 @@ import pytest
 import yaml
 
 from admission.templates.record import CONTROL_ANNOTATION, TEMPLATES_ANNOTATION, applied_to, control_of
-from tests.processes.command import command
+from testing.processes.command import command
+from testing.processes.scorer_process import ROOT, ScorerProcess, eventually
+from testing.processes.webhook_process import Api, WebhookProcess, configuration, manifests
+from testing.servers.cluster_objects import ClusterWriter, Manifest, node, pod
+from testing.servers.control_plane.control_plane import ControlPlane
+from testing.servers.control_plane.kube_scheduler import KubeScheduler
 from tests.processes.placing import Placing, counter
-from tests.processes.scorer_process import ROOT, ScorerProcess, eventually
-from tests.processes.webhook_process import Api, WebhookProcess, configuration, manifests
-from tests.servers.cluster_objects import ClusterWriter, Manifest, node, pod
-from tests.servers.control_plane.control_plane import ControlPlane
-from tests.servers.control_plane.kube_scheduler import KubeScheduler
 
 EXAMPLES = {
     (one["kind"], one["metadata"]["name"]): one

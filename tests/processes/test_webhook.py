@@ -21,9 +21,10 @@ from forecast.errors import InputError
 from forecast_scheduler.commands.webhook.setup import open_webhook
 from scorer.opt_out import OPT_OUT_ANNOTATION
 from serving.options import ServerOptions
-from tests.processes.command import command
-from tests.processes.scorer_process import ROOT, eventually
-from tests.processes.webhook_process import (
+from testing.authority import Authority
+from testing.processes.command import command
+from testing.processes.scorer_process import ROOT, eventually
+from testing.processes.webhook_process import (
     Api,
     Refused,
     WebhookProcess,
@@ -36,8 +37,7 @@ from tests.processes.webhook_process import (
     plain_pod,
     pools_of,
 )
-from tests.servers.control_plane.control_plane import ControlPlane
-from tests.serving.authority import Authority
+from testing.servers.control_plane.control_plane import ControlPlane
 from tests.serving.served import served
 
 

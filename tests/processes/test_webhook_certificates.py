@@ -27,6 +27,12 @@ from admission.certificates.opening import open_certificates
 from admission.certificates.options import CertificateOptions, Named
 from forecast.errors import InputError
 from kube.client.kubernetes_client import api_client
+from testing.authority import Authority
+from testing.processes.scorer_process import ROOT, ScorerProcess, eventually
+from testing.processes.shipped_schedule import shipped
+from testing.processes.webhook_process import Api, Refused, manifests, plain_pod
+from testing.servers.control_plane.control_plane import ControlPlane
+from testing.servers.kustomize import built_from
 from tests.processes.certificate_replicas import (
     CONFIGURATIONS,
     DAY_SECONDS,
@@ -36,12 +42,6 @@ from tests.processes.certificate_replicas import (
     configure,
     replicas,
 )
-from tests.processes.scorer_process import ROOT, ScorerProcess, eventually
-from tests.processes.shipped_schedule import shipped
-from tests.processes.webhook_process import Api, Refused, manifests, plain_pod
-from tests.servers.control_plane.control_plane import ControlPlane
-from tests.servers.kustomize import built_from
-from tests.serving.authority import Authority
 
 SECRET = f"/api/v1/namespaces/{NAMESPACE}/secrets/forecast-scheduler-webhook-certificates"
 CONFIGURATION = f"{CONFIGURATIONS}/forecast-scheduler"

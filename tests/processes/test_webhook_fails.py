@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from tests.processes.scorer_process import ROOT, eventually
-from tests.processes.webhook_process import (
+from testing.processes.scorer_process import ROOT, eventually
+from testing.processes.webhook_process import (
     WEBHOOK_NAME,
     Api,
     Refused,
@@ -26,8 +26,8 @@ from tests.processes.webhook_process import (
     plain_pod,
     pools_of,
 )
-from tests.servers.control_plane.control_plane import ControlPlane
-from tests.servers.prometheus import free_port
+from testing.servers.control_plane.control_plane import ControlPlane
+from testing.servers.prometheus import free_port
 
 
 @pytest.fixture(scope="module")

@@ -23,8 +23,8 @@ from placement.feasibility import verdict
 from placement.filters.catalogue import standard_filters
 from placement.filters.filter import ClusterView
 from placement.index.index import INDEXED_KINDS, PlacementIndex
+from testing.app_client import AppClient
 from tests.forecast_scheduler.made_cluster import cluster_file, made_node, made_pod
-from tests.scorer.service.app_client import AppClient
 
 OUR_PROFILES: Final = ("online", "gpu", "job")
 EXTENDER: Final = "extender"

@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
-from tests.processes.scorer_process import ScorerProcess
-from tests.processes.shipped_schedule import shipped
-from tests.processes.webhook_process import Api
-from tests.schedule.own_nodes import end_terminating, groups, settings_of_schedule
-from tests.servers.cluster_objects import ClusterWriter
-from tests.servers.control_plane.control_plane import ControlPlane
-from tests.servers.control_plane.tcp_proxy import TcpProxy
+from testing.clusters.own_nodes import end_terminating, groups, settings_of_schedule
+from testing.processes.scorer_process import ScorerProcess
+from testing.processes.shipped_schedule import shipped
+from testing.processes.webhook_process import Api
+from testing.servers.cluster_objects import ClusterWriter
+from testing.servers.control_plane.control_plane import ControlPlane
+from testing.servers.control_plane.tcp_proxy import TcpProxy
 
 Started = Callable[..., ScorerProcess]
 

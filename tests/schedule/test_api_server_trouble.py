@@ -9,13 +9,13 @@ from contextlib import contextmanager, suppress
 import pytest
 import urllib3
 
-from tests.processes.scorer_process import ScorerProcess, eventually
-from tests.processes.webhook_process import Api
+from testing.clusters.own_nodes import LONG, QUICK_LEASE, assert_settled, bound, our_node, our_pod
+from testing.processes.scorer_process import ScorerProcess, eventually
+from testing.processes.webhook_process import Api
+from testing.servers.cluster_objects import ClusterWriter, Manifest, node, replica_set
+from testing.servers.control_plane.control_plane import ControlPlane
+from testing.servers.control_plane.tcp_proxy import TcpProxy
 from tests.schedule.conftest import Started
-from tests.schedule.own_nodes import LONG, QUICK_LEASE, assert_settled, bound, our_node, our_pod
-from tests.servers.cluster_objects import ClusterWriter, Manifest, node, replica_set
-from tests.servers.control_plane.control_plane import ControlPlane
-from tests.servers.control_plane.tcp_proxy import TcpProxy
 
 N_PODS = 400
 SLOWLY = {"bindings_in_flight": 2}

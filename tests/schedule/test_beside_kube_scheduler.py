@@ -6,10 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.processes.scorer_process import eventually
-from tests.processes.shipped_schedule import documents
-from tests.schedule.conftest import Started
-from tests.schedule.own_nodes import (
+from testing.clusters.own_nodes import (
     LONG,
     assert_settled,
     bound,
@@ -20,10 +17,13 @@ from tests.schedule.own_nodes import (
     overcommitted,
     reported,
 )
-from tests.servers.cluster_objects import ClusterWriter, node, pod, replica_set
-from tests.servers.control_plane.control_plane import ControlPlane
-from tests.servers.control_plane.kube_scheduler import KubeScheduler
-from tests.servers.control_plane.tcp_proxy import TcpProxy
+from testing.processes.scorer_process import eventually
+from testing.processes.shipped_schedule import documents
+from testing.servers.cluster_objects import ClusterWriter, node, pod, replica_set
+from testing.servers.control_plane.control_plane import ControlPlane
+from testing.servers.control_plane.kube_scheduler import KubeScheduler
+from testing.servers.control_plane.tcp_proxy import TcpProxy
+from tests.schedule.conftest import Started
 
 
 @pytest.fixture

@@ -9,9 +9,7 @@ from typing import Final
 
 import pytest
 
-from tests.processes.scorer_process import ScorerProcess, eventually
-from tests.schedule.conftest import Started
-from tests.schedule.own_nodes import (
+from testing.clusters.own_nodes import (
     LONG,
     assert_settled,
     bound,
@@ -20,9 +18,11 @@ from tests.schedule.own_nodes import (
     overcommitted,
     reported,
 )
-from tests.servers.cluster_objects import ClusterWriter, replica_set
-from tests.servers.control_plane.tcp_proxy import TcpProxy
-from tests.servers.own_clock import DAY, HOUR, OwnClock
+from testing.processes.scorer_process import ScorerProcess, eventually
+from testing.servers.cluster_objects import ClusterWriter, replica_set
+from testing.servers.control_plane.tcp_proxy import TcpProxy
+from testing.servers.own_clock import DAY, HOUR, OwnClock
+from tests.schedule.conftest import Started
 
 _1970: Final = DAY
 _2100: Final = 4_102_444_800.0

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from tests.processes.scorer_process import eventually
+from testing.clusters.gpu_nodes import GPUS, gpu_node, gpu_pod
+from testing.clusters.own_nodes import LONG, bound, condition
+from testing.processes.scorer_process import eventually
+from testing.servers.cluster_objects import ClusterWriter, Manifest
 from tests.schedule.conftest import Started
-from tests.schedule.gpu_nodes import GPUS, gpu_node, gpu_pod
-from tests.schedule.own_nodes import LONG, bound, condition
 from tests.scheduler.profiles.gpu.dra.manifests import device, device_class, request, resource_slice
 from tests.scheduler.profiles.gpu.dra.test_expressions import OURS
 from tests.scheduler.profiles.gpu.dra.test_search_time import ALL_MEMORY, NEVER_ENDS
-from tests.servers.cluster_objects import ClusterWriter, Manifest
 
 N_NODES, PER_NODE = 20, 16
 

@@ -6,12 +6,12 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from tests.processes.scorer_process import eventually
+from testing.clusters.own_nodes import LONG, assert_settled, bound, group, groups, member, nodes_of, our_node, our_pod
+from testing.processes.scorer_process import eventually
+from testing.servers.cluster_objects import ClusterWriter, replica_set
+from testing.servers.control_plane.control_plane import ControlPlane
+from testing.servers.control_plane.tcp_proxy import TcpProxy
 from tests.schedule.conftest import Started
-from tests.schedule.own_nodes import LONG, assert_settled, bound, group, groups, member, nodes_of, our_node, our_pod
-from tests.servers.cluster_objects import ClusterWriter, replica_set
-from tests.servers.control_plane.control_plane import ControlPlane
-from tests.servers.control_plane.tcp_proxy import TcpProxy
 
 N_BURST = 2000
 

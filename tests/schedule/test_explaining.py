@@ -12,11 +12,11 @@ from typing import Any
 import pytest
 
 from forecast_scheduler.cli import run
-from tests.processes.scorer_process import eventually
+from testing.clusters.own_nodes import LONG, group, groups, member, nodes_of, our_node, our_pod
+from testing.processes.scorer_process import eventually
+from testing.servers.cluster_objects import ClusterWriter, node, pod, running
+from testing.servers.control_plane.control_plane import ControlPlane
 from tests.schedule.conftest import Started
-from tests.schedule.own_nodes import LONG, group, groups, member, nodes_of, our_node, our_pod
-from tests.servers.cluster_objects import ClusterWriter, node, pod, running
-from tests.servers.control_plane.control_plane import ControlPlane
 
 _DOCS = Path(__file__).parents[2] / "docs" / "use" / "scheduling.md"
 

@@ -9,9 +9,7 @@ from collections.abc import Callable
 
 import pytest
 
-from tests.processes.scorer_process import ScorerProcess, eventually
-from tests.schedule.conftest import Started
-from tests.schedule.own_nodes import (
+from testing.clusters.own_nodes import (
     LONG,
     assert_settled,
     condition,
@@ -22,9 +20,11 @@ from tests.schedule.own_nodes import (
     our_pod,
     overcommitted,
 )
-from tests.servers.cluster_objects import ClusterWriter, Manifest
-from tests.servers.control_plane.control_plane import ControlPlane
-from tests.servers.control_plane.faulty_proxy import Fault, FaultyProxy
+from testing.processes.scorer_process import ScorerProcess, eventually
+from testing.servers.cluster_objects import ClusterWriter, Manifest
+from testing.servers.control_plane.control_plane import ControlPlane
+from testing.servers.control_plane.faulty_proxy import Fault, FaultyProxy
+from tests.schedule.conftest import Started
 
 IN_FLIGHT = 4
 SETTINGS = {"preemption": {"protect_started": "0s"}, "bindings_in_flight": IN_FLIGHT, "binding_timeout": "4s"}

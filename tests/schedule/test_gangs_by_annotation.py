@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from tests.processes.scorer_process import eventually
-from tests.processes.shipped_schedule import shipped
-from tests.processes.webhook_process import Api
+from testing.clusters.own_nodes import LONG, assert_settled, bound, condition, groups, our_node
+from testing.processes.scorer_process import eventually
+from testing.processes.shipped_schedule import shipped
+from testing.processes.webhook_process import Api
+from testing.servers.cluster_objects import ClusterWriter, Manifest
+from testing.servers.control_plane.control_plane import ControlPlane
 from tests.schedule.conftest import Started
-from tests.schedule.own_nodes import LONG, assert_settled, bound, condition, groups, our_node
-from tests.servers.cluster_objects import ClusterWriter, Manifest
-from tests.servers.control_plane.control_plane import ControlPlane
 
 MIN_MEMBER = "forecast-scheduler.io/min-member"
 GROUPS = "/apis/scheduling.x-k8s.io/v1alpha1/namespaces/default/podgroups"

@@ -5,10 +5,7 @@ from __future__ import annotations
 import time
 from collections import Counter
 
-from tests.processes.scorer_process import eventually
-from tests.processes.webhook_process import Api
-from tests.schedule.conftest import Started
-from tests.schedule.own_nodes import (
+from testing.clusters.own_nodes import (
     LONG,
     assert_settled,
     bound,
@@ -21,8 +18,11 @@ from tests.schedule.own_nodes import (
     our_pod,
     reported,
 )
-from tests.servers.cluster_objects import ClusterWriter
-from tests.servers.control_plane.control_plane import ControlPlane
+from testing.processes.scorer_process import eventually
+from testing.processes.webhook_process import Api
+from testing.servers.cluster_objects import ClusterWriter
+from testing.servers.control_plane.control_plane import ControlPlane
+from tests.schedule.conftest import Started
 
 
 def test_groups_larger_than_half_of_the_cluster_run_one_after_the_other(

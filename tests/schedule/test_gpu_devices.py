@@ -7,10 +7,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from tests.processes.scorer_process import ScorerProcess, eventually
-from tests.schedule.conftest import Started
-from tests.schedule.gpu_nodes import GPUS, devices_said, gpu_node, gpu_pod, overlapping
-from tests.schedule.own_nodes import (
+from testing.clusters.gpu_nodes import GPUS, devices_said, gpu_node, gpu_pod, overlapping
+from testing.clusters.own_nodes import (
     LONG,
     assert_settled,
     bound,
@@ -20,8 +18,10 @@ from tests.schedule.own_nodes import (
     groups,
     nodes_of,
 )
-from tests.servers.cluster_objects import ClusterWriter, Manifest, replica_set, running
-from tests.servers.control_plane.control_plane import ControlPlane
+from testing.processes.scorer_process import ScorerProcess, eventually
+from testing.servers.cluster_objects import ClusterWriter, Manifest, replica_set, running
+from testing.servers.control_plane.control_plane import ControlPlane
+from tests.schedule.conftest import Started
 
 PROFILES = {"profiles": ["gpu"]}
 GROUP, ROLE = "scheduling.x-k8s.io/pod-group", "forecast-scheduler.io/role"

@@ -15,15 +15,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from benchmarks.large_cluster import LargeCluster, large_cluster
 from forecast.calendar import SLOTS_PER_DAY
 from forecast.resources import CPU
-from tests.processes.scenery import publish
-from tests.processes.scorer_process import ROOT
-from tests.schedule.job_world import JOBS, JobsWorld, job_pod, jobs_process
-from tests.schedule.own_nodes import condition, our_node, our_pod
-from tests.servers.cluster_objects import ClusterWriter, Manifest
-from tests.servers.control_plane.control_plane import ControlPlane
+from testing.clusters.job_world import JOBS, JobsWorld, job_pod, jobs_process
+from testing.clusters.large_cluster import LargeCluster, large_cluster
+from testing.clusters.own_nodes import condition, our_node, our_pod
+from testing.processes.scenery import publish
+from testing.processes.scorer_process import ROOT
+from testing.servers.cluster_objects import ClusterWriter, Manifest
+from testing.servers.control_plane.control_plane import ControlPlane
 
 CORES = 8
 LOADED, IDLE = 0.6, 0.1

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from tests.schedule.job_world import a_job, job_pod
-from tests.servers.cluster_objects import Manifest
-from tests.servers.job_controller import has_failed, wanted
-from tests.servers.kubelets import Conduct, Kubelets
+from testing.clusters.job_world import a_job, job_pod
+from testing.servers.cluster_objects import Manifest
+from testing.servers.job_controller import has_failed, wanted
+from testing.servers.kubelets import Conduct, Kubelets
 
 
 def _bound(name: str, node: str = "alpha-0", phase: str = "Pending", **rest: Any) -> Manifest:

@@ -10,9 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.processes.placing import events
-from tests.processes.scorer_process import eventually
-from tests.schedule.job_world import (
+from testing.clusters.job_world import (
     PodHistory,
     Story,
     a_job,
@@ -23,13 +21,15 @@ from tests.schedule.job_world import (
     provider,
     waits_with_reason,
 )
-from tests.schedule.own_nodes import LONG, bound, nodes_of, our_node, reported
-from tests.servers.cluster_objects import ClusterWriter
-from tests.servers.control_plane.control_plane import ControlPlane
-from tests.servers.control_plane.tcp_proxy import TcpProxy
-from tests.servers.job_controller import JobController
-from tests.servers.kubelets import Conduct
-from tests.servers.provider_process import ProviderProcess, lost
+from testing.clusters.own_nodes import LONG, bound, nodes_of, our_node, reported
+from testing.processes.scorer_process import eventually
+from testing.servers.cluster_objects import ClusterWriter
+from testing.servers.control_plane.control_plane import ControlPlane
+from testing.servers.control_plane.tcp_proxy import TcpProxy
+from testing.servers.job_controller import JobController
+from testing.servers.kubelets import Conduct
+from testing.servers.provider_process import ProviderProcess, lost
+from tests.processes.placing import events
 
 N_JOBS, PARALLELISM, COMPLETIONS = 4, 15, 30
 FAILURES = {"rejecting": "rejected", "stalling": "stalled", "dying": "lost"}

@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 
 from placement.pod_groups.labels import GROUP_LABEL
-from tests.schedule.job_world import JobsWorld, a_job, job_pod, jobs_process, queue, share_of, waits_with_reason
-from tests.schedule.own_nodes import group, groups, our_node
-from tests.servers.cluster_objects import ClusterWriter, Manifest, running
-from tests.servers.control_plane.control_plane import ControlPlane
-from tests.servers.job_controller import JobController
+from testing.clusters.job_world import JobsWorld, a_job, job_pod, jobs_process, queue, share_of, waits_with_reason
+from testing.clusters.own_nodes import group, groups, our_node
+from testing.servers.cluster_objects import ClusterWriter, Manifest, running
+from testing.servers.control_plane.control_plane import ControlPlane
+from testing.servers.job_controller import JobController
 
 TEAMS = {"team-cpu": (200, 100), "team-memory": (100, 1600), "team-both": (200, 800)}
 """Milli-cores and MiB of a pod."""

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.processes.scorer_process import eventually
-from tests.schedule.job_world import PodHistory, assert_sound, job_pod, jobs_process
-from tests.schedule.own_nodes import LONG, our_node, our_pod, reported
-from tests.servers.cluster_objects import ClusterWriter, replica_set
-from tests.servers.control_plane.control_plane import ControlPlane
+from testing.clusters.job_world import PodHistory, assert_sound, job_pod, jobs_process
+from testing.clusters.own_nodes import LONG, our_node, our_pod, reported
+from testing.processes.scorer_process import eventually
+from testing.servers.cluster_objects import ClusterWriter, replica_set
+from testing.servers.control_plane.control_plane import ControlPlane
 
 N_JOB_PODS, N_ONLINE = 3000, 500
 N_WAITING = 2500

@@ -10,15 +10,15 @@ from typing import Any, Final
 
 import pytest
 
-from tests.processes.scorer_process import eventually
-from tests.processes.shipped_schedule import shipped
-from tests.processes.webhook_process import Api
+from testing.clusters.own_nodes import LONG, assert_settled, bound, condition, group, groups, member, our_node, our_pod
+from testing.processes.scorer_process import eventually
+from testing.processes.shipped_schedule import shipped
+from testing.processes.webhook_process import Api
+from testing.servers.cluster_objects import ClusterWriter, Manifest, node, pod
+from testing.servers.control_plane.binaries import kubernetes_version
+from testing.servers.control_plane.control_plane import ControlPlane
+from testing.servers.control_plane.kube_scheduler import KubeScheduler
 from tests.schedule.conftest import Started
-from tests.schedule.own_nodes import LONG, assert_settled, bound, condition, group, groups, member, our_node, our_pod
-from tests.servers.cluster_objects import ClusterWriter, Manifest, node, pod
-from tests.servers.control_plane.binaries import kubernetes_version
-from tests.servers.control_plane.control_plane import ControlPlane
-from tests.servers.control_plane.kube_scheduler import KubeScheduler
 
 GATES: Final = ("--feature-gates=GenericWorkload=true", "--runtime-config=scheduling.k8s.io/v1beta1=true")
 GROUPS: Final = "/apis/scheduling.k8s.io/v1beta1/namespaces/default/podgroups"

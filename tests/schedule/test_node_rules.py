@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from tests.processes.scorer_process import eventually
+from testing.clusters.gpu_nodes import gpu_node, gpu_pod
+from testing.clusters.job_world import job_pod
+from testing.clusters.own_nodes import LONG, bound, nodes_of, our_node, our_pod
+from testing.processes.scorer_process import eventually
+from testing.servers.cluster_objects import ClusterWriter
 from tests.schedule.conftest import Started
-from tests.schedule.gpu_nodes import gpu_node, gpu_pod
-from tests.schedule.job_world import job_pod
-from tests.schedule.own_nodes import LONG, bound, nodes_of, our_node, our_pod
-from tests.servers.cluster_objects import ClusterWriter
 
 H100 = "NVIDIA-H100-80GB-HBM3"
 

@@ -7,10 +7,8 @@ from typing import Any
 
 import pytest
 
-from tests.processes.scorer_process import eventually
-from tests.schedule.conftest import Started
-from tests.schedule.gpu_nodes import GPUS, gpu_node, gpu_pod, overlapping
-from tests.schedule.own_nodes import (
+from testing.clusters.gpu_nodes import GPUS, gpu_node, gpu_pod, overlapping
+from testing.clusters.own_nodes import (
     LONG,
     assert_settled,
     bound,
@@ -21,9 +19,11 @@ from tests.schedule.own_nodes import (
     our_pod,
     overcommitted,
 )
-from tests.servers.cluster_objects import ClusterWriter, Manifest
-from tests.servers.control_plane.control_plane import ControlPlane
-from tests.servers.control_plane.tcp_proxy import TcpProxy
+from testing.processes.scorer_process import eventually
+from testing.servers.cluster_objects import ClusterWriter, Manifest
+from testing.servers.control_plane.control_plane import ControlPlane
+from testing.servers.control_plane.tcp_proxy import TcpProxy
+from tests.schedule.conftest import Started
 
 IN_FLIGHT = 2
 SLOWLY = {"bindings_in_flight": IN_FLIGHT}

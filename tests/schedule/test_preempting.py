@@ -3,9 +3,7 @@ told to go stays, terminating, until the test ends it."""
 
 from __future__ import annotations
 
-from tests.processes.scorer_process import eventually
-from tests.schedule.conftest import Started
-from tests.schedule.own_nodes import (
+from testing.clusters.own_nodes import (
     LONG,
     assert_settled,
     bound,
@@ -17,8 +15,10 @@ from tests.schedule.own_nodes import (
     our_node,
     our_pod,
 )
-from tests.servers.cluster_objects import ClusterWriter, Manifest, running
-from tests.servers.control_plane.control_plane import ControlPlane
+from testing.processes.scorer_process import eventually
+from testing.servers.cluster_objects import ClusterWriter, Manifest, running
+from testing.servers.control_plane.control_plane import ControlPlane
+from tests.schedule.conftest import Started
 
 PREEMPTION = {"protect_started": "0s"}
 

@@ -6,12 +6,12 @@ from collections import Counter
 
 import pytest
 
-from tests.processes.scorer_process import ScorerProcess, eventually
+from testing.clusters.gpu_nodes import gpu_node, gpu_pod
+from testing.clusters.own_nodes import LONG, our_node, our_pod
+from testing.processes.scorer_process import ScorerProcess, eventually
+from testing.servers.cluster_objects import ClusterWriter, Manifest
+from testing.servers.control_plane.control_plane import ControlPlane
 from tests.schedule.conftest import Started
-from tests.schedule.gpu_nodes import gpu_node, gpu_pod
-from tests.schedule.own_nodes import LONG, our_node, our_pod
-from tests.servers.cluster_objects import ClusterWriter, Manifest
-from tests.servers.control_plane.control_plane import ControlPlane
 
 TEAMS = ("team-a", "team-b")
 FAIR = [{"name": name, "profiles": [name], "order": "drf", "most_per_turn": 1} for name in ("online", "gpu")]

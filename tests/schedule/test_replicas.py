@@ -10,10 +10,10 @@ from contextlib import contextmanager
 
 import pytest
 
-from tests.processes.scorer_process import ScorerProcess, eventually
+from testing.clusters.own_nodes import LONG, QUICK_LEASE, assert_settled, bound, our_node, our_pod, reported
+from testing.processes.scorer_process import ScorerProcess, eventually
+from testing.servers.cluster_objects import ClusterWriter, replica_set
 from tests.schedule.conftest import Started
-from tests.schedule.own_nodes import LONG, QUICK_LEASE, assert_settled, bound, our_node, our_pod, reported
-from tests.servers.cluster_objects import ClusterWriter, replica_set
 
 N_PODS = 400
 

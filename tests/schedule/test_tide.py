@@ -23,12 +23,12 @@ from scheduler.preemption.requests import MERGE
 from scheduler.profiles.gpu.tide.record import MOVES
 from scheduler.profiles.gpu.tide.terms import TIDE
 from scheduler.profiles.gpu.tide.workloads import BUILT_IN, WorkloadKind, object_path
-from tests.processes.scorer_process import eventually
-from tests.processes.shipped_schedule import shipped
-from tests.processes.webhook_process import Api, Refused
+from testing.processes.scorer_process import eventually
+from testing.processes.shipped_schedule import shipped
+from testing.processes.webhook_process import Api, Refused
+from testing.servers.control_plane.control_plane import ControlPlane
 from tests.scheduler.profiles.gpu.tide.tide_api import workload
 from tests.scheduler.profiles.gpu.tide.tide_world import World, inference, trainer
-from tests.servers.control_plane.control_plane import ControlPlane
 
 ELASTIC = {"min-replicas": "1", "max-replicas": "8"}
 SERVING = [inference(n, "node-0") for n in range(4)]

@@ -8,9 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.processes.scorer_process import ScorerProcess, eventually
-from tests.schedule.conftest import Started
-from tests.schedule.own_nodes import (
+from testing.clusters.own_nodes import (
     LONG,
     assert_settled,
     bound,
@@ -22,9 +20,11 @@ from tests.schedule.own_nodes import (
     our_node,
     our_pod,
 )
-from tests.servers.cluster_objects import ClusterWriter, Manifest
-from tests.servers.control_plane.control_plane import ControlPlane
-from tests.servers.control_plane.faulty_proxy import Fault, FaultyProxy
+from testing.processes.scorer_process import ScorerProcess, eventually
+from testing.servers.cluster_objects import ClusterWriter, Manifest
+from testing.servers.control_plane.control_plane import ControlPlane
+from testing.servers.control_plane.faulty_proxy import Fault, FaultyProxy
+from tests.schedule.conftest import Started
 
 PREEMPTION = {"preemption": {"protect_started": "0s"}}
 N_VICTIMS = 8

@@ -18,9 +18,9 @@ from placement.plugins import Hint
 from scheduler.filter_hints import FILTER_HINTS
 from scheduler.following import ClusterFollower
 from scorer.scorer import Scorer
+from testing.servers.cluster_objects import Manifest
 from tests.differential.our_filters import decoded
 from tests.placement.random_cluster import random_cluster
-from tests.servers.cluster_objects import Manifest
 
 
 class Listening:

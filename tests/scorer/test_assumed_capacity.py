@@ -16,7 +16,7 @@ from placement.filters.predicted_peak import PredictedPeak
 from placement.index.index import PlacementIndex
 from scorer.options import ScorerOptions
 from scorer.predicted.capacity import CAPACITY_ANNOTATION
-from tests.placement.views import passing
+from testing.placement.views import passing
 from tests.scorer.live_cluster import assuming, at, loaded, model, node, pod_of
 from tests.scorer.scorer_at import LiveScorer, rebuilt, tables
 

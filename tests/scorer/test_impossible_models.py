@@ -22,9 +22,9 @@ from forecast.model_artefact import ARRAYS, artefact_of, model_of
 from forecast.registry import Registry
 from scorer.model_watch import ModelWatch
 from scorer.service.app import create_app
+from testing.app_client import AppClient
 from tests.scorer.live_cluster import loaded, model, pod_of
 from tests.scorer.scorer_at import LiveScorer
-from tests.scorer.service.app_client import AppClient
 from tests.synthetic import synthetic_history
 from trainer.nightly import train_and_publish
 

@@ -15,7 +15,7 @@ ROOT = Path(__file__).parents[2]
 _COMES_AND_GOES = """
 import os, threading
 import numpy as np
-from benchmarks.process_figures import resident_bytes
+from testing.processes.process_figures import resident_bytes
 from serving.allocator import give_back, limit_arenas
 {limit}
 before = resident_bytes(os.getpid())

@@ -9,8 +9,8 @@ from forecast_scheduler.commands.serving_access import hosts_of
 from scorer.service.app import create_app
 from serving.hosts import ANY_HOST, Hosts
 from serving.options import ServingOptions
+from testing.app_client import AppClient
 from tests.forecast_scheduler.test_every_route import SERVICES, routes_of
-from tests.scorer.service.app_client import AppClient
 from tests.scorer.service.fake_scorer import FakeScorer
 
 LOOPBACK = Hosts(loopback=True)

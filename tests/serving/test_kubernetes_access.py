@@ -12,7 +12,7 @@ from forecast.errors import InputError
 from scorer.service.app import create_app
 from scorer.service.options import ServiceOptions
 from serving.kubernetes_access import AccessLimits, KubernetesAccess, Verdict
-from tests.scorer.service.app_client import AppClient
+from testing.app_client import AppClient
 from tests.scorer.service.fake_scorer import FakeScorer
 from tests.serving.made_up_reviews import MadeUpReviews
 

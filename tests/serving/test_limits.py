@@ -12,8 +12,8 @@ import pytest
 from forecast.errors import InputError
 from scorer.service.app import create_app
 from scorer.service.options import ServiceOptions
-from tests.processes.scorer_process import eventually
-from tests.scorer.service.app_client import AppClient
+from testing.app_client import AppClient
+from testing.processes.scorer_process import eventually
 from tests.scorer.service.fake_scorer import FakeScorer
 from tests.serving.served import served
 

@@ -9,7 +9,7 @@ from scorer.service.app import create_app
 from serving.options import ServerOptions
 from serving.probes import Heartbeat, probe_app
 from serving.server import ScorerServer
-from tests.scorer.service.app_client import AppClient
+from testing.app_client import AppClient
 from tests.scorer.service.fake_scorer import FakeScorer
 
 

@@ -11,7 +11,7 @@ from scorer.service.app import create_app
 from scorer.service.options import ServiceOptions
 from serving.open_paths import PAGE_FILES
 from serving.security import BearerTokens
-from tests.scorer.service.app_client import AppClient
+from testing.app_client import AppClient
 from tests.scorer.service.fake_scorer import FakeScorer
 
 

@@ -19,8 +19,8 @@ from scorer.service.options import ServiceOptions
 from serving.handshakes import MOST_HANDSHAKES
 from serving.options import ServerOptions
 from serving.server import ScorerServer
+from testing.authority import Authority
 from tests.scorer.service.fake_scorer import FakeScorer
-from tests.serving.authority import Authority
 from tests.serving.served import process, served
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.soak.deployments import plan, template_hash
+from testing.soak.deployments import plan, template_hash
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from tests.soak.figures import Histogram, growth, histogram, thirds
+from testing.soak.figures import Histogram, growth, histogram, thirds
 
 
 def test_a_leak_is_seen_through_noise() -> None:

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.soak.day import play_day
-from tests.soak.figures import growth, thirds
-from tests.soak.ledger import Ledger
-from tests.soak.world import World
+from testing.soak.day import play_day
+from testing.soak.figures import growth, thirds
+from testing.soak.ledger import Ledger
+from testing.soak.world import World
 
 N_DAYS, DAY_SECONDS = 5, 80.0
 _WARM_UP_DAYS = 2

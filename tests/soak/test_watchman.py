@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from tests.schedule.gpu_nodes import INDEX, gpu_node, gpu_pod
-from tests.schedule.own_nodes import our_node, our_pod
-from tests.servers.cluster_objects import Manifest, node, pod
-from tests.soak.watchman import what_is_wrong
+from testing.clusters.gpu_nodes import INDEX, gpu_node, gpu_pod
+from testing.clusters.own_nodes import our_node, our_pod
+from testing.servers.cluster_objects import Manifest, node, pod
+from testing.soak.watchman import what_is_wrong
 
 NODES = [our_node("ours", cpu=1), node("theirs"), gpu_node("cards", gpus=2)]
 

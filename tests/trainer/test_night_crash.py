@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from tests.servers.object_store import Fault, ObjectStoreServer, Request
+from testing.servers.object_store import Fault, ObjectStoreServer, Request
 from tests.trainer.night_process import FAILED, FINISHED, FORGIVEN
 
 ROOT = Path(__file__).parents[2]

@@ -17,8 +17,8 @@ from admission.webhook.protocol import Malformed
 from admission.webhook.store import TemplateStore
 from kube.decoding.stored import LastError
 from kube.objects.objects import NamespaceInfo
+from testing.reviews import patched, review_of
 from tests.admission.webhook.made_up import a_binding, a_template
-from tests.admission.webhook.reviews import patched, review_of
 
 NOW = 1_795_284_000.0
 

@@ -25,9 +25,9 @@ from admission.webhook.admission import Outcome
 from admission.webhook.app import create_app
 from admission.webhook.options import WebhookOptions
 from forecast.errors import InputError
-from tests.admission.webhook.reviews import patched, review_of
+from testing.app_client import AppClient
+from testing.reviews import patched, review_of
 from tests.admission.webhook.simple_store import SimpleStore, simple_review
-from tests.scorer.service.app_client import AppClient
 from tests.serving.served import ROOT, served
 
 CHECKS: Any = [

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from admission.webhook.protocol import Malformed, allowed, canary_point, decode_review, patch_of, pod_of, shortened
-from tests.admission.webhook.reviews import patched, review_of
+from testing.reviews import patched, review_of
 
 AFFINITY: dict[str, Any] = {"nodeAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": []}}
 

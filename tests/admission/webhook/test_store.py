@@ -8,8 +8,8 @@ import pytest
 
 from admission.templates.template_set import TemplateSet
 from admission.webhook.store import TemplateStore
+from testing.processes.scorer_process import eventually
 from tests.admission.webhook.made_up import a_binding, a_template
-from tests.processes.scorer_process import eventually
 
 
 def _is_ready(store: TemplateStore) -> bool:

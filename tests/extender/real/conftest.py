@@ -7,9 +7,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.servers.cluster_objects import ClusterWriter, node, pod
-from tests.servers.control_plane.control_plane import ControlPlane
-from tests.servers.control_plane.kube_scheduler import KubeScheduler
+from testing.servers.cluster_objects import ClusterWriter, node, pod
+from testing.servers.control_plane.control_plane import ControlPlane
+from testing.servers.control_plane.kube_scheduler import KubeScheduler
 
 NODES = ("plain", "good", "bad", "hot", "gpu")
 QUICK = {"podInitialBackoffSeconds": 1, "podMaxBackoffSeconds": 1}

@@ -17,12 +17,12 @@ from extender.service.app import create_app
 from extender.service.options import ServiceOptions
 from kube.binding.binding import ApiServerBinder
 from kube.client.kubernetes_client import api_client
+from testing.servers.cluster_objects import ClusterWriter, pod
+from testing.servers.control_plane.control_plane import ControlPlane
+from testing.servers.control_plane.kube_scheduler import KubeScheduler, extender
+from testing.servers.control_plane.tcp_proxy import TcpProxy
 from tests.extender.real.conftest import QUICK, placed, wait_until_placed
 from tests.extender.service.simple_extender import SimpleBinder, SimpleExtender
-from tests.servers.cluster_objects import ClusterWriter, pod
-from tests.servers.control_plane.control_plane import ControlPlane
-from tests.servers.control_plane.kube_scheduler import KubeScheduler, extender
-from tests.servers.control_plane.tcp_proxy import TcpProxy
 from tests.serving.served import served
 
 VERBS = {"filterVerb": "filter", "prioritizeVerb": "prioritize", "preemptVerb": "preempt", "weight": 5}

@@ -13,11 +13,11 @@ from extender.service.app import create_app
 from extender.service.options import ServiceOptions
 from kube.binding.binding import ApiServerBinder
 from kube.client.kubernetes_client import api_client
+from testing.servers.cluster_objects import ClusterWriter, pod
+from testing.servers.control_plane.control_plane import ControlPlane
+from testing.servers.control_plane.kube_scheduler import KubeScheduler, extender
 from tests.extender.real.conftest import NODES, QUICK, placed, wait_until_placed
 from tests.extender.service.simple_extender import SimpleExtender
-from tests.servers.cluster_objects import ClusterWriter, pod
-from tests.servers.control_plane.control_plane import ControlPlane
-from tests.servers.control_plane.kube_scheduler import KubeScheduler, extender
 from tests.serving.served import served
 
 PATIENT = ServiceOptions(deadline=20)

@@ -8,8 +8,8 @@ import pytest
 
 from extender.service.app import create_app
 from extender.service.options import ServiceOptions
+from testing.app_client import AppClient
 from tests.extender.service.simple_extender import SimpleBinder, SimpleExtender
-from tests.scorer.service.app_client import AppClient
 
 PATIENT = ServiceOptions(deadline=20)
 

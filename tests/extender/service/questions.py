@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.scorer.service.app_client import AppClient
+from testing.app_client import AppClient
 
 POD = {
     "metadata": {"namespace": "shop", "name": "cart-1", "uid": "uid-1"},

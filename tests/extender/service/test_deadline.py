@@ -11,9 +11,9 @@ from extender.service.app import create_app
 from extender.service.options import ServiceOptions
 from extender.service.workers import Deadline, Late, Workers
 from forecast.errors import InputError
+from testing.app_client import AppClient
 from tests.extender.service.questions import BINDING, count_of, nodes_question, victims_question
 from tests.extender.service.simple_extender import SimpleBinder, SimpleExtender
-from tests.scorer.service.app_client import AppClient
 
 SHORT = ServiceOptions(deadline=0.1, bind_timeout=0.1, threads=2)
 

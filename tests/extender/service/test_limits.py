@@ -13,10 +13,10 @@ import pytest
 from extender.service.app import create_app
 from extender.service.options import ServiceOptions
 from serving.options import ServerOptions
+from testing.app_client import AppClient
+from testing.authority import Authority
 from tests.extender.service.questions import BINDING, nodes_question
 from tests.extender.service.simple_extender import SimpleExtender
-from tests.scorer.service.app_client import AppClient
-from tests.serving.authority import Authority
 from tests.serving.served import served
 
 JSON_TYPE = {"Content-Type": "application/json"}

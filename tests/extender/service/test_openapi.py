@@ -19,9 +19,9 @@ from schemathesis.specs.openapi.checks import (
 )
 
 from extender.service.app import create_app
+from testing.app_client import AppClient
 from tests.extender.service.conftest import PATIENT
 from tests.extender.service.simple_extender import SimpleBinder, SimpleExtender
-from tests.scorer.service.app_client import AppClient
 from tests.serving.served import served
 
 CHECKS: Any = [

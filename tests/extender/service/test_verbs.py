@@ -4,14 +4,14 @@ import json
 
 import pytest
 
-from benchmarks.extender_echo import Echo
 from extender.service.app import create_app
 from kube.binding.binder import BindingFailed, BindingRequest
+from testing.app_client import AppClient
+from testing.servers.extender_echo import Echo
 from tests.extender.protocol.recorded_requests import recorded
 from tests.extender.service.conftest import PATIENT
 from tests.extender.service.questions import BINDING, POD, count_of, nodes_question, victims_question
 from tests.extender.service.simple_extender import SimpleBinder, SimpleExtender
-from tests.scorer.service.app_client import AppClient
 
 JSON_TYPE = {"Content-Type": "application/json"}
 

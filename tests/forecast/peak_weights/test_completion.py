@@ -11,7 +11,7 @@ from forecast.history import History
 from forecast.peak_weights import PeakWeights, complete_history, fit_peak_weights, pods_felt_by_nodes
 from forecast.peak_weights.composition import day_counts
 from forecast.resources import CPU, LOG
-from tests.forecast.peak_weights.constructed import Truth, constructed
+from testing.clusters.constructed import Truth, constructed
 
 
 @pytest.fixture(scope="module")

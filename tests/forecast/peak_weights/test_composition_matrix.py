@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from forecast.history import Placements
 from forecast.peak_weights.composition import compose, day_counts
 from forecast.peak_weights.observations import observe
-from tests.forecast.peak_weights.constructed import constructed
+from testing.clusters.constructed import constructed
 
 N_SERVICES, N_NODES = 4, 3
 

@@ -9,7 +9,7 @@ from forecast.node_base import fit_node_base
 from forecast.peak_weights import complete_history, fit_peak_weights, pods_felt_by_nodes
 from forecast.peak_weights.composition import day_counts
 from forecast.resources import CPU, LOG
-from tests.forecast.peak_weights.constructed import constructed, hide
+from testing.clusters.constructed import constructed, hide
 
 
 @pytest.mark.parametrize("seed", range(4))

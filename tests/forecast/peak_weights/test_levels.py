@@ -10,7 +10,7 @@ from forecast.peak_weights.level_regression import LevelRegression, block_struct
 from forecast.peak_weights.levels import node_draws
 from forecast.peak_weights.observations import observe
 from forecast.resources import CPU
-from tests.forecast.peak_weights.constructed import constructed
+from testing.clusters.constructed import constructed
 
 
 def test_conjugate_gradients_reach_the_ridge_solution_of_every_replicate() -> None:

@@ -11,7 +11,7 @@ from forecast.arrays import Bools, Floats
 from forecast.history import History
 from forecast.peak_weights import PeakWeights, fit_peak_weights
 from forecast.resources import CPU, LOG, RESOURCES
-from tests.forecast.peak_weights.constructed import Truth, constructed
+from testing.clusters.constructed import Truth, constructed
 
 
 @pytest.fixture(scope="module")

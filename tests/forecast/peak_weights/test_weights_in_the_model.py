@@ -15,7 +15,7 @@ from forecast.model import PEAK_QUANTILES, PeakModel
 from forecast.model_artefact import artefact_of
 from forecast.node_forecast import node_forecast
 from forecast.resources import CPU, LOG
-from tests.forecast.peak_weights.constructed import Truth, constructed, hide
+from testing.clusters.constructed import Truth, constructed, hide
 from tests.synthetic import synthetic_history
 
 HELD_BACK = np.arange(40) % 4 == 0

@@ -25,8 +25,8 @@ from scorer.service.metrics import ServiceMetrics
 from scorer.service.openapi import describe
 from scorer.service.options import ServiceOptions
 from scorer.service.state import Service
+from testing.servers.prometheus import free_port
 from tests.scorer.service.fake_scorer import FakeScorer
-from tests.servers.prometheus import free_port
 from tests.serving.served import served
 
 NOW = 1_779_130_000.0

@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from forecast_scheduler.cli import run
-from tests.servers.prometheus import promtool
+from testing.servers.prometheus import promtool
 
 SHIPPED = Path(__file__).parents[3] / "dashboards" / "recording-rules.yaml"
 

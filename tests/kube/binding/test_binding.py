@@ -12,9 +12,9 @@ import pytest
 from kube.binding.binder import BindingFailed, BindingRequest
 from kube.binding.binding import ApiServerBinder
 from kube.client.kubernetes_client import api_client
-from tests.servers.cluster_objects import ClusterWriter, Manifest, node, pod
-from tests.servers.control_plane.control_plane import ControlPlane
-from tests.servers.control_plane.tcp_proxy import TcpProxy
+from testing.servers.cluster_objects import ClusterWriter, Manifest, node, pod
+from testing.servers.control_plane.control_plane import ControlPlane
+from testing.servers.control_plane.tcp_proxy import TcpProxy
 
 
 @pytest.fixture(scope="module")

@@ -9,7 +9,7 @@ import pytest
 from forecast.errors import InputError
 from kube.client import kubernetes_client
 from kube.client.kubernetes_client import UnreachableApiServer, api_client, check_access
-from tests.servers.prometheus import free_port
+from testing.servers.prometheus import free_port
 
 
 def kubeconfig(path: Path, **changes: Any) -> Path:

@@ -13,8 +13,8 @@ from kubernetes import client
 from kube.client.api_answer import NO_ANSWER, Answer
 from kube.session.api_session import ApiSession
 from kube.session.connection import connection_of
+from testing.servers.bad_proxy import BadProxy, first, self_signed
 from tests.scheduler.binding.made_up import Scripted, scripted_server, session_to
-from tests.servers.bad_proxy import BadProxy, first, self_signed
 
 
 def configuration(host: str, **settings: Any) -> client.Configuration:

@@ -10,7 +10,7 @@ from kube.objects.objects import NodeInfo, PodInfo
 from placement.card_types.listed_cards import ListedCards
 from placement.card_types.options import CardOptions, Protection
 from placement.devices.options import DeviceOptions
-from tests.placement.views import PASSES, Verdict, node_named, passing, pod_with, verdicts, view_of
+from testing.placement.views import PASSES, Verdict, node_named, passing, pod_with, verdicts, view_of
 
 GPU, SHARED = "nvidia.com/gpu", "aliyun.com/gpu-mem"
 WITHOUT = Verdict.no("node(s) had cards, and the pod asks for none")

@@ -21,8 +21,8 @@ from placement.devices.device_table import DeviceTable
 from placement.devices.filter import GpuDevices
 from placement.filters.node_resources_fit import NodeResourcesFit
 from scheduler.preemption.what_if import WithoutPods
+from testing.placement.views import passing
 from tests.placement.devices.device_world import INDEX, DeviceWorld, card_node, card_pod
-from tests.placement.views import passing
 
 NAMES = st.integers(0, 9).map(lambda i: f"p{i}")
 NODES = st.sampled_from(("a", "b", "c"))

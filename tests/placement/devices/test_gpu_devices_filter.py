@@ -14,9 +14,9 @@ from placement.devices.filter import GpuDevices
 from placement.devices.options import DeviceOptions
 from placement.filters.node_resources_fit import NodeResourcesFit
 from placement.plugins import CountsRoom, EnqueueExtensions, Hint
+from testing.placement.views import passing
 from tests.placement.devices.device_world import IDX, INDEX, MILLI, DeviceWorld, card_node, card_pod
 from tests.placement.small_cluster import rejections
-from tests.placement.views import passing
 
 NODES = (
     card_node("none"),

@@ -26,8 +26,8 @@ from placement.filters.node_unschedulable import NodeUnschedulable
 from placement.filters.taint_toleration import TaintToleration
 from placement.scores.node_affinity import NodeAffinity as NodeAffinityScore
 from placement.scores.taint_toleration import TaintToleration as TaintTolerationScore
-from tests.placement.filters import per_node
-from tests.placement.views import Verdict, node_named, pod_with, scores, verdicts, view_of
+from testing.placement import per_node
+from testing.placement.views import Verdict, node_named, pod_with, scores, verdicts, view_of
 
 NAMES = ["n0", "n1", "n2", "n3", "n4"]
 KEYS, VALUES = ["zone", "rank", "example.com/disk"], ["", "a", "b", "3", "07", "-2", "+4"]

@@ -6,7 +6,7 @@ import pytest
 
 from forecast.service_key import Owner
 from placement.filters.domain import Domain
-from tests.placement.views import Verdict, node_named, passing, pod_with, verdicts, view_of
+from testing.placement.views import Verdict, node_named, passing, pod_with, verdicts, view_of
 
 KEY = "forecast-scheduler.io/domain"
 

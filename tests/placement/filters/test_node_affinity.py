@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from placement.filters.node_affinity import NodeAffinity, matching_nodes
-from tests.placement.views import PASSES, Verdict, node_named, passing, pod_with, verdict, view_of
+from testing.placement.views import PASSES, Verdict, node_named, passing, pod_with, verdict, view_of
 
 NO_MATCH = Verdict.no("node(s) didn't match Pod's node affinity/selector")
 CONFLICT = Verdict.no("pod affinity terms conflict")

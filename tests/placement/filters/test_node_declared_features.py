@@ -13,7 +13,7 @@ from placement.cluster_events import ClusterEvent, EventKind
 from placement.filters.node_declared_features import NodeDeclaredFeatures
 from placement.plugins import Hint
 from scheduler.filter_hints import FILTER_HINTS
-from tests.placement.views import PASSES, Verdict, node_named, pod_with, verdict, verdicts, view_of
+from testing.placement.views import PASSES, Verdict, node_named, pod_with, verdict, verdicts, view_of
 
 RESTART_ALL = "RestartAllContainersOnContainerExits"
 NO = Verdict.no("node(s) didn't match Pod's required features")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from placement.filters.node_name import NodeName
-from tests.placement.views import node_named, passing, pod_with, verdicts, view_of
+from testing.placement.views import node_named, passing, pod_with, verdicts, view_of
 
 REASON = "node(s) didn't match the requested node name"
 

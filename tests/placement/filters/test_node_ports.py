@@ -8,7 +8,7 @@ import pytest
 
 from kube.objects.objects import PodInfo
 from placement.filters.node_ports import NodePorts
-from tests.placement.views import PASSES, Verdict, node_named, passing, pod_with, verdict, view_of
+from testing.placement.views import PASSES, Verdict, node_named, passing, pod_with, verdict, view_of
 
 TAKEN = Verdict.no("node(s) didn't have free ports for the requested pod ports", preemptible=True)
 

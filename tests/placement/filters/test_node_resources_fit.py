@@ -8,7 +8,7 @@ import pytest
 
 from kube.objects.objects import NodeInfo, PodInfo
 from placement.filters.node_resources_fit import NodeResourcesFit
-from tests.placement.views import PASSES, Verdict, node_named, pod_with, verdict, view_of
+from testing.placement.views import PASSES, Verdict, node_named, pod_with, verdict, view_of
 
 A, B = "example.com/aaa", "example.com/bbb"
 NATIVE, HUGE, STORAGE = "kubernetes.io/something", "hugepages-2Mi", "ephemeral-storage"

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from placement.filters.node_unschedulable import NodeUnschedulable
-from tests.placement.views import PASSES, Verdict, node_named, pod_with, verdict
+from testing.placement.views import PASSES, Verdict, node_named, pod_with, verdict
 
 KEY = "node.kubernetes.io/unschedulable"
 

@@ -13,7 +13,7 @@ from kube.objects.objects import PodInfo
 from placement.filters.filter import ClusterView
 from placement.filters.predicted_peak import PredictedPeak
 from placement.index.index import PlacementIndex
-from tests.placement.views import PASSES, Verdict, passing, verdicts
+from testing.placement.views import PASSES, Verdict, passing, verdicts
 from tests.scorer.live_cluster import node, pod_of
 from tests.scorer.scorer_at import LiveScorer
 

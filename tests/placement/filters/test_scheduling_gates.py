@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from placement.filters.scheduling_gates import SchedulingGates
-from tests.placement.views import PASSES, Verdict, node_named, pod_with, verdict
+from testing.placement.views import PASSES, Verdict, node_named, pod_with, verdict
 
 
 def test_a_pod_without_gates_passes() -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from kube.objects.objects import Taint
 from placement.filters.taint_toleration import TaintToleration, tolerated
-from tests.placement.views import PASSES, Verdict, node_named, passing, pod_with, verdict, view_of
+from testing.placement.views import PASSES, Verdict, node_named, passing, pod_with, verdict, view_of
 
 REJECTED = Verdict.no("node(s) had untolerated taint(s)")
 USER1 = Taint("dedicated", "user1", "NoSchedule")

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from kube.objects.objects import NodeInfo
 from placement.index.node_labels import ABSENT, NodeLabels
-from tests.placement.views import node_named
+from testing.placement.views import node_named
 
 KEYS, VALUES = ["zone", "disk", "rank"], ["", "a", "b"]
 

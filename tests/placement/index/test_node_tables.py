@@ -15,7 +15,7 @@ from placement.index.host_ports import HostPorts
 from placement.index.index import PlacementIndex
 from placement.index.node_images import NodeImages
 from placement.index.node_taints import NodeTaints
-from tests.placement.views import node_named, pod_with
+from testing.placement.views import node_named, pod_with
 
 TAINTS = [Taint("a", "1", "NoSchedule"), Taint("a", "2", "NoSchedule"), Taint("b", "", "PreferNoSchedule")]
 IMAGES = [NodeImage(("x:1", "x:latest"), 10), NodeImage(("y:1",), 20), NodeImage(("x:1", "x:1", "z:1"), 10)]

@@ -7,7 +7,7 @@ import pytest
 from forecast.service_key import Owner
 from kube.objects.objects import PodInfo
 from placement.machine_groups.machine_group import MachineGroup
-from tests.placement.views import PASSES, Verdict, node_named, pod_with, verdicts, view_of
+from testing.placement.views import PASSES, Verdict, node_named, pod_with, verdicts, view_of
 
 KEY = "forecast-scheduler.io/machine-group"
 RESERVED = Verdict.no("node(s) belonged to a machine group that the pod does not name")

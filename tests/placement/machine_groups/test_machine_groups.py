@@ -20,8 +20,8 @@ from placement.plugins import Hint, NodePreference
 from placement.policies.filter_choice import FilterOptions, chosen_filters
 from scheduler.cycle.dependence import is_asked_once
 from scheduler.filter_hints import FILTER_HINTS
+from testing.placement.views import PASSES, Verdict, passing, verdicts
 from tests.placement.machine_groups.group_world import BORROW, KEY, GroupWorld, group_node, of_team
-from tests.placement.views import PASSES, Verdict, passing, verdicts
 
 RESERVED = Verdict.no("node(s) belonged to a machine group that the pod does not name")
 NOT_OWNER = Verdict.no("node(s) belonged to a machine group that the pod names and is not an owner of")

@@ -9,7 +9,7 @@ import pytest
 from kube.objects.kubernetes_version import COMPARED
 from kube.objects.objects import NodeImage
 from placement.scores.image_locality import ImageLocality, normalized_image_name
-from tests.placement.views import node_named, pod_with, scores, view_of
+from testing.placement.views import node_named, pod_with, scores, view_of
 
 MB = 1024 * 1024
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from placement.scores.node_affinity import NodeAffinity
-from tests.placement.views import node_named, pod_with, scores, view_of
+from testing.placement.views import node_named, pod_with, scores, view_of
 
 Json = dict[str, Any]
 

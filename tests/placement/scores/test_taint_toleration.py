@@ -9,7 +9,7 @@ import pytest
 
 from kube.objects.objects import Taint
 from placement.scores.taint_toleration import TaintToleration
-from tests.placement.views import node_named, pod_with, scores, view_of
+from testing.placement.views import node_named, pod_with, scores, view_of
 
 SOFT, HARD = "PreferNoSchedule", "NoSchedule"
 

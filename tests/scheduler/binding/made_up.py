@@ -16,7 +16,7 @@ from forecast.service_key import NO_OWNER
 from kube.objects.objects import Phase, PodInfo, QosClass
 from kube.session.api_session import ApiSession
 from scheduler.binding.outcome import Outcome, Reserved
-from tests.servers.cluster_objects import Manifest
+from testing.servers.cluster_objects import Manifest
 
 NOBODY = "http://127.0.0.1:9"
 

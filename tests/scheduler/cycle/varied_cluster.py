@@ -8,7 +8,6 @@ from datetime import UTC, datetime
 
 import numpy as np
 
-from benchmarks.large_cluster import large_cluster
 from forecast.service_key import Owner, ServiceKey
 from kube.decoding.decoding import Kind
 from kube.objects.constraints import (
@@ -37,6 +36,7 @@ from scorer.model_watch import LoadedModel
 from scorer.options import ScorerOptions
 from scorer.policy import scoring_policy
 from scorer.scorer import Scorer
+from testing.clusters.large_cluster import large_cluster
 
 NOW = datetime(2026, 3, 4, 4, 10, tzinfo=UTC).timestamp()
 

@@ -26,7 +26,7 @@ from scheduler.preemption.nominated import NominatedPods
 from scheduler.preemption.options import PreemptionOptions
 from scheduler.preemption.sitting_pods import SittingPods
 from scorer.assumed import AssumedPods
-from tests.placement.views import node_named, view_of
+from testing.placement.views import node_named, view_of
 
 NOW = 1_000_000.0
 OLD = 500_000.0

@@ -10,7 +10,7 @@ from kube.objects.objects import NodeInfo, PodInfo
 from placement.filters.catalogue import standard_filters
 from placement.importance import Cost, Standing, importance, priority_of
 from scheduler.preemption.budgets import DisruptionBudget
-from tests.placement.views import view_of
+from testing.placement.views import view_of
 
 
 @dataclass(frozen=True)

@@ -23,8 +23,8 @@ from kube.tables.state import ClusterState
 from placement.plugins import Nomination
 from scheduler.preemption.executor import PreemptionExecutor
 from scheduler.preemption.nominated import NominatedPods
-from tests.servers.cluster_objects import ClusterWriter, Manifest, node, pod
-from tests.servers.control_plane.control_plane import ControlPlane
+from testing.servers.cluster_objects import ClusterWriter, Manifest, node, pod
+from testing.servers.control_plane.control_plane import ControlPlane
 
 
 @pytest.fixture(scope="module")

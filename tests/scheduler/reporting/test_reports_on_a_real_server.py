@@ -14,9 +14,9 @@ from kube.client.kubernetes_client import api_client
 from kube.session.api_session import ApiSession
 from scheduler.binding.default_binder import DefaultBinder
 from scheduler.reporting.reports import Reports
+from testing.servers.cluster_objects import ClusterWriter, Manifest, node, pod
+from testing.servers.control_plane.control_plane import ControlPlane
 from tests.scheduler.binding.made_up import eventually, pod_of
-from tests.servers.cluster_objects import ClusterWriter, Manifest, node, pod
-from tests.servers.control_plane.control_plane import ControlPlane
 
 NO_ROOM = "0/1 nodes are available: 1 Insufficient cpu."
 

@@ -17,8 +17,8 @@ from scheduler.profiles.job.service.bodies import JOB_BODIES
 from scheduler.profiles.job.service.routes import jobs_router
 from scheduler.reporting.scheduling_events import SchedulingEventFigures
 from scheduler.service.app import create_app
+from testing.app_client import AppClient
 from tests.scheduler.service.simple_scheduling import SimpleScheduling, queued
-from tests.scorer.service.app_client import AppClient
 from tests.scorer.service.fake_scorer import FakeScorer
 
 

@@ -8,8 +8,8 @@ import shlex
 from pathlib import Path
 
 from scheduler.metrics import AttemptResult, SchedulingMetrics
+from testing.app_client import AppClient
 from tests.scheduler.service.simple_scheduling import SimpleScheduling
-from tests.scorer.service.app_client import AppClient
 from tests.scorer.service.fake_scorer import FakeScorer
 
 DOCS = Path(__file__).parents[3] / "docs"

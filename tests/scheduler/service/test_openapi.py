@@ -14,8 +14,8 @@ from schemathesis.specs.openapi.checks import response_schema_conformance, statu
 
 from scheduler.metrics import SchedulingMetrics
 from scheduler.service.app import create_app
+from testing.app_client import AppClient
 from tests.scheduler.service.simple_scheduling import SimpleScheduling, queued
-from tests.scorer.service.app_client import AppClient
 from tests.scorer.service.fake_scorer import FakeScorer
 from tests.serving.served import served
 

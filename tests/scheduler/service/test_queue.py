@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
+from testing.app_client import AppClient
 from tests.scheduler.service.simple_scheduling import SimpleScheduling, queued
-from tests.scorer.service.app_client import AppClient
 
 
 def _names(client: AppClient, query: str = "") -> list[str]:

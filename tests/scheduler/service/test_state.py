@@ -1,8 +1,8 @@
 from __future__ import annotations
 
 from scheduler.metrics import SchedulingMetrics
+from testing.app_client import AppClient
 from tests.scheduler.service.simple_scheduling import SimpleScheduling
-from tests.scorer.service.app_client import AppClient
 from tests.scorer.service.fake_scorer import FakeScorer
 
 

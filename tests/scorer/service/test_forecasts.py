@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tests.scorer.service.app_client import AppClient
+from testing.app_client import AppClient
 from tests.scorer.service.fake_scorer import RESOURCES, FakeScorer
 
 

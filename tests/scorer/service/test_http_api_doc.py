@@ -7,7 +7,7 @@ import re
 import shlex
 from pathlib import Path
 
-from tests.scorer.service.app_client import AppClient
+from testing.app_client import AppClient
 
 # The rest is about another process, and its tests' matter: tests/scheduler/service/test_http_api_doc.py
 TEXT = (Path(__file__).parents[3] / "docs" / "use" / "http-api.md").read_text()

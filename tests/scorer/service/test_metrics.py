@@ -10,9 +10,9 @@ from scorer.degradation import Level
 from scorer.service.app import create_app
 from scorer.service.metrics import ServiceMetrics
 from scorer.service.options import ServiceOptions
-from tests.scorer.service.app_client import AppClient
+from testing.app_client import AppClient
+from testing.servers.prometheus import promtool
 from tests.scorer.service.fake_scorer import NOW, FakeScorer
-from tests.servers.prometheus import promtool
 
 
 def _samples(text: str) -> dict[tuple[str, frozenset[tuple[str, str]]], float]:
@@ -115,7 +115,7 @@ def test_promtool_finds_nothing_to_complain_about(client: AppClient) -> None:
     text = client.get("/metrics").text
     assert "forecast_self_check_drift" in text
     promtool("--version")  # so that it is there
-    from tests.servers.prometheus import _binaries
+    from testing.servers.prometheus import _binaries
 
     # No check=True: what it found is worth more than that it found something. "quantile" as a label of a gauge is
     # meant: the same name and label let a dashboard compare predicted and actual peaks.

@@ -20,7 +20,7 @@ from schemathesis.specs.openapi.checks import (
 
 from scorer.service.app import create_app
 from scorer.service.options import ServiceOptions
-from tests.scorer.service.app_client import AppClient
+from testing.app_client import AppClient
 from tests.scorer.service.fake_scorer import FakeScorer
 from tests.serving.served import served
 

@@ -14,7 +14,7 @@ from kube.tables.cluster_file import parse_cluster
 from scorer.answers import ScorerApi
 from scorer.scorer import Scorer
 from scorer.service.app import create_app
-from tests.scorer.service.app_client import AppClient
+from testing.app_client import AppClient
 from tests.serving.broken_bodies import mutated
 
 POD = {

@@ -15,7 +15,7 @@ import pytest
 from scorer.service import report_file
 from scorer.service.app import create_app
 from scorer.service.options import ServiceOptions
-from tests.scorer.service.app_client import AppClient
+from testing.app_client import AppClient
 from tests.scorer.service.fake_scorer import FakeScorer
 
 PAGE = "<!doctype html><p>the report</p>"

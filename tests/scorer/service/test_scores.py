@@ -7,7 +7,7 @@ import pytest
 from scorer.degradation import Level
 from scorer.service.app import create_app
 from scorer.service.options import ServiceOptions
-from tests.scorer.service.app_client import AppClient
+from testing.app_client import AppClient
 from tests.scorer.service.fake_scorer import FakeScorer
 
 POD = {

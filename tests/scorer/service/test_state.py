@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from tests.scorer.service.app_client import AppClient
+from testing.app_client import AppClient
 from tests.scorer.service.fake_scorer import FakeScorer
 
 

@@ -15,7 +15,7 @@ from forecast.model import PeakModel
 from forecast.node_forecast import node_forecast
 from forecast.resources import CPU, LOG
 from forecast.service_key import ServiceKey
-from tests.forecast.peak_weights.constructed import constructed
+from testing.clusters.constructed import constructed
 from trainer.gate.evidence import compare
 from trainer.gate.gate import run_gate
 from trainer.gate.node_evidence import node_only, node_peaks_of

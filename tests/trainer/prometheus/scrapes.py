@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from tests.servers.openmetrics import MetricSeries
+from testing.servers.openmetrics import MetricSeries
 from trainer.prometheus.day_tables import DayTables
 
 DAY = date(2026, 3, 2)

@@ -6,8 +6,8 @@ import time
 from pathlib import Path
 from typing import Any
 
-from tests.servers.openmetrics import MetricSeries, write_blocks
-from tests.servers.prometheus import PrometheusServer
+from testing.servers.openmetrics import MetricSeries, write_blocks
+from testing.servers.prometheus import PrometheusServer
 from tests.trainer.prometheus.scrapes import Scrapes
 
 

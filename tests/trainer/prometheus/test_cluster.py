@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pandas as pd
 
-from tests.servers.prometheus import PrometheusServer
-from tests.trainer.prometheus.cluster import build_truth
+from testing.measured_cluster.cluster import build_truth
+from testing.servers.prometheus import PrometheusServer
 from tests.trainer.prometheus.scrapes import frame
 from trainer.prometheus.connection import Connection
 from trainer.prometheus.source import PrometheusSource

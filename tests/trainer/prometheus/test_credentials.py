@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from forecast.errors import InputError
-from tests.servers.bad_proxy import BadProxy, self_signed
-from tests.servers.prometheus import PrometheusServer
+from testing.servers.bad_proxy import BadProxy, self_signed
+from testing.servers.prometheus import PrometheusServer
 from trainer.prometheus.connection import Connection
 from trainer.prometheus.options import ConnectionOptions
 

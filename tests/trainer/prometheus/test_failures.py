@@ -15,8 +15,8 @@ import pyarrow as pa
 import pytest
 
 from forecast.errors import InputError
-from tests.servers.bad_proxy import BadProxy, Behaviour, first, self_signed
-from tests.servers.prometheus import PrometheusServer, free_port
+from testing.servers.bad_proxy import BadProxy, Behaviour, first, self_signed
+from testing.servers.prometheus import PrometheusServer, free_port
 from tests.trainer.prometheus.scrapes import DAY, HOUR, options_day_end
 from tests.trainer.prometheus.small_server import small_server
 from trainer.prometheus.connection import Connection

@@ -11,8 +11,8 @@ from forecast.calendar import Calendar
 from forecast.history import History
 from forecast.run_forecast import RunForecast, forecast_runs
 from forecast.service_key import ServiceKey
-from tests.servers.openmetrics import write_blocks
-from tests.servers.prometheus import PrometheusServer
+from testing.servers.openmetrics import write_blocks
+from testing.servers.prometheus import PrometheusServer
 from tests.trainer.prometheus.scrapes import DAY, HOUR, MINUTE, Scrapes
 from trainer.history.files import read_history
 from trainer.own_history.store import OwnHistory

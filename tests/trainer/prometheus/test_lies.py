@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 
 from forecast.errors import InputError
-from tests.servers.bad_proxy import BadProxy, Behaviour, Lie
-from tests.servers.lies import LIES, distorted
-from tests.servers.prometheus import PrometheusServer
+from testing.servers.bad_proxy import BadProxy, Behaviour, Lie
+from testing.servers.lies import LIES, distorted
+from testing.servers.prometheus import PrometheusServer
 from tests.trainer.prometheus.scrapes import DAY, options_day_end
 from tests.trainer.prometheus.small_server import small_server
 from trainer.prometheus.connection import Connection

@@ -13,8 +13,8 @@ from forecast.errors import ForecastError
 from forecast.resources import CPU, LOG, MEMORY, RESOURCES
 from forecast.service_key import ServiceKey
 from forecast_scheduler.commands.scorer.usage_sources import PrometheusUsage
-from tests.servers.openmetrics import write_blocks
-from tests.servers.prometheus import PrometheusServer
+from testing.servers.openmetrics import write_blocks
+from testing.servers.prometheus import PrometheusServer
 from tests.trainer.prometheus.scrapes import Scrapes
 from trainer.prometheus.connection import Connection
 from trainer.prometheus.live_usage import LiveUsage

@@ -15,9 +15,9 @@ from forecast.errors import ForecastError
 from forecast.resources import CPU, DISK, LOG, MEMORY, NETWORK, RESOURCES
 from forecast_scheduler.commands.scorer.usage_sources import PrometheusUsage
 from scorer.live.usage import usage_by_row
-from tests.servers.bad_proxy import BadProxy, first
-from tests.servers.openmetrics import MetricSeries, write_blocks
-from tests.servers.prometheus import PrometheusServer
+from testing.servers.bad_proxy import BadProxy, first
+from testing.servers.openmetrics import MetricSeries, write_blocks
+from testing.servers.prometheus import PrometheusServer
 from tests.trainer.prometheus.scrapes import Scrapes
 from trainer.prometheus.connection import Connection
 from trainer.prometheus.live_usage import LiveUsage, NodesNow

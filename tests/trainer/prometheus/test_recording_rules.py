@@ -11,8 +11,8 @@ import pandas as pd
 import pytest
 import yaml
 
-from tests.servers.openmetrics import write_blocks
-from tests.servers.prometheus import PrometheusServer, promtool
+from testing.servers.openmetrics import write_blocks
+from testing.servers.prometheus import PrometheusServer, promtool
 from tests.trainer.prometheus.scrapes import DAY, HOUR, Scrapes, frame, options_day_end, when
 from trainer.prometheus.connection import Connection
 from trainer.prometheus.day_tables import DayTables

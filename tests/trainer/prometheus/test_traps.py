@@ -10,8 +10,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tests.servers.openmetrics import write_blocks
-from tests.servers.prometheus import PrometheusServer
+from testing.servers.openmetrics import write_blocks
+from testing.servers.prometheus import PrometheusServer
 from tests.trainer.prometheus.scrapes import DAY, HOUR, MINUTE, Scrapes, frame, of, options_day_end, when
 from tests.trainer.prometheus.trap_series import MIB, trap_series
 from trainer.history.cleaning import Cause

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from tests.servers.openmetrics import MetricSeries
+from testing.servers.openmetrics import MetricSeries
 from tests.trainer.prometheus.scrapes import HOUR, MINUTE, Scrapes
 
 MIB = 2.0**20

@@ -13,8 +13,8 @@ from forecast.parallel import run_all
 from forecast.registry import Registry
 from forecast_scheduler.cli import run
 from forecast_scheduler.commands.train.joblib_backend import work_on
+from testing.servers.prometheus import free_port
 from tests.forecast_scheduler.small_history import small_tables
-from tests.servers.prometheus import free_port
 
 
 def process_of(_: int) -> int:

@@ -14,7 +14,7 @@ from placement.filters.filter import Filter
 from placement.importance import Standing, priority_of
 from scheduler.preemption.nominated_devices import NominatedDevices
 from scheduler.preemption.options import PreemptionOptions
-from tests.placement.views import node_named
+from testing.placement.views import node_named
 from tests.scheduler.preemption.made_up import World, pod
 
 GPU = "nvidia.com/gpu"

@@ -22,7 +22,7 @@ from scheduler.profiles.online.options import GapOptions
 from scheduler.profiles.online.upper_bounds import GAP_RESOURCES
 from scorer.predicted.node_curves import gather, node_curves
 from scorer.tracking import LIVE_HALF_LIFE_SLOTS, TrackedCluster
-from tests.placement.views import verdicts
+from testing.placement.views import verdicts
 from tests.scorer.live_cluster import at, loaded, node, pod_of
 from tests.scorer.scorer_at import LiveScorer
 

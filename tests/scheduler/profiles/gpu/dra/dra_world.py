@@ -17,7 +17,7 @@ from placement.status import Status
 from scheduler.profiles.gpu.dra.options import DraOptions
 from scheduler.profiles.gpu.dra.plugin import DynamicResources
 from scheduler.profiles.gpu.dra.table import DraTable
-from tests.placement.views import node_named, passing, pod_with, view_of
+from testing.placement.views import node_named, passing, pod_with, view_of
 from tests.scheduler.profiles.gpu.dra.manifests import (
     Manifest,
     claim_of,

@@ -17,7 +17,7 @@ from placement.filters.node_resources_fit import NodeResourcesFit
 from scheduler.profiles.gpu.dra.extended import classes_by_resource, extended_claims
 from scheduler.profiles.gpu.dra.no_resource_claims import NoResourceClaims
 from scheduler.profiles.gpu.dra.objects import ClassInfo
-from tests.placement.views import node_named, passing, pod_with, verdicts, view_of
+from testing.placement.views import node_named, passing, pod_with, verdicts, view_of
 from tests.scheduler.profiles.gpu.dra.dra_world import World
 from tests.scheduler.profiles.gpu.dra.manifests import Manifest, claim, claim_of, class_of, device_class
 

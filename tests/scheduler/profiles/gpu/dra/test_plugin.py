@@ -29,7 +29,7 @@ from placement.status import Code, Status
 from scheduler.profiles.gpu.dra.metrics import DraCollector
 from scheduler.profiles.gpu.dra.no_resource_claims import NoResourceClaims
 from scheduler.profiles.gpu.dra.objects import FINALIZER
-from tests.placement.views import verdicts
+from testing.placement.views import verdicts
 from tests.scheduler.profiles.gpu.dra.dra_world import World
 from tests.scheduler.profiles.gpu.dra.manifests import (
     DRIVER,

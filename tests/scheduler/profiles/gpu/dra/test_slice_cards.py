@@ -14,7 +14,7 @@ from kube.objects.objects import PodInfo
 from placement.filters.domain import DOMAIN_LABEL
 from scheduler.profiles.gpu.dra.slice_cards import NO_SLICE_CARDS, SliceCards, SliceCardTable
 from scorer.scorer import Scorer
-from tests.placement.views import pod_with
+from testing.placement.views import pod_with
 from tests.scheduler.profiles.gpu.dra.dra_world import World
 from tests.scheduler.profiles.gpu.dra.manifests import (
     Manifest,

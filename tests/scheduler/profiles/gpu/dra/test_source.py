@@ -12,7 +12,7 @@ from kubernetes.client import ApiClient, Configuration
 
 from scheduler.profiles.gpu.dra.source import dra_source
 from scheduler.profiles.gpu.dra.table import DraTable
-from tests.placement.views import node_named, view_of
+from testing.placement.views import node_named, view_of
 from tests.scheduler.binding.made_up import eventually
 from tests.scheduler.profiles.gpu.dra.manifests import Manifest, claim
 

@@ -18,7 +18,7 @@ from scheduler.profiles.gpu.idle_cpu.idle_cpu import IdleCpu, gap_of
 from scheduler.profiles.gpu.idle_cpu.offline import OFFLINE_ANNOTATION, OfflinePods
 from scheduler.profiles.gpu.idle_cpu.options import IdleCpuOptions
 from scheduler.profiles.online.colocating import Colocation
-from tests.placement.views import verdicts
+from testing.placement.views import verdicts
 from tests.scorer.live_cluster import loaded, node, pod_of
 from tests.scorer.scorer_at import LiveScorer
 

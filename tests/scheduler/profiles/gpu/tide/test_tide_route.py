@@ -18,9 +18,9 @@ from scorer.service.metrics import ServiceMetrics
 from scorer.service.openapi import describe
 from scorer.service.options import ServiceOptions
 from scorer.service.state import Service
+from testing.app_client import AppClient
 from tests.scheduler.profiles.gpu.tide.tide_api import FakeApi, workload
 from tests.scheduler.profiles.gpu.tide.tide_world import World, inference, trainer
-from tests.scorer.service.app_client import AppClient
 from tests.scorer.service.fake_scorer import FakeScorer
 
 REPORTS = [NO_REPORT]

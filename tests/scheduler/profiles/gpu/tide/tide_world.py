@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.large_cluster import large_cluster
 from forecast.model import PeakModel
 from forecast.service_key import Owner
 from kube.decoding.decoding import Kind
@@ -31,6 +30,7 @@ from scheduler.profiles.gpu.tide.terms import TIDE
 from scheduler.profiles.gpu.tide.workloads import WorkloadState
 from scorer.model_watch import LoadedModel
 from scorer.scorer import Scorer
+from testing.clusters.large_cluster import large_cluster
 from tests.scorer.live_cluster import node, pod_of
 from tests.scorer.scorer_at import Clock
 

@@ -20,7 +20,7 @@ from scorer.assuming import AssumingCluster
 from scorer.degradation import Level
 from scorer.options import ScorerOptions
 from scorer.policy import scoring_policy
-from tests.placement.views import node_named
+from testing.placement.views import node_named
 
 OURS = "job-scheduler"
 GIB = 2.0**30

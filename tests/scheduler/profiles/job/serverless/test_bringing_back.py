@@ -16,8 +16,8 @@ from kube.session.api_session import ApiSession
 from scheduler.profiles.job.serverless.bringing_back import Outcome, TakenBack, take_back
 from scheduler.profiles.job.serverless.starting import Failure
 from scheduler.profiles.job.serverless.tables import NotStarted
-from tests.servers.cluster_objects import ClusterWriter, Manifest, node, pod, running
-from tests.servers.control_plane.control_plane import ControlPlane
+from testing.servers.cluster_objects import ClusterWriter, Manifest, node, pod, running
+from testing.servers.control_plane.control_plane import ControlPlane
 
 NOW = 1_780_000_000.0
 

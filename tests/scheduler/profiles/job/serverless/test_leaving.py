@@ -8,7 +8,7 @@ import pytest
 
 from scheduler.profiles.job.serverless.leaving import may_leave
 from scheduler.profiles.job.terms import PLACE_ANNOTATION, terms_of
-from tests.placement.views import pod_with
+from testing.placement.views import pod_with
 
 
 def why_not(spec: dict[str, Any], **metadata: Any) -> str:

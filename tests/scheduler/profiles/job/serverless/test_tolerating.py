@@ -10,7 +10,7 @@ from kube.objects.objects import Taint
 from placement.virtual_nodes.options import ServerlessOptions
 from scheduler.cycle.dependence import is_asked_once
 from scheduler.profiles.job.serverless.tolerating import ProviderToleration
-from tests.placement.views import passing, view_of
+from testing.placement.views import passing, view_of
 from tests.scheduler.profiles.job.serverless.providers_world import job_pod, provider_node, real_node
 
 NODES = [

@@ -24,7 +24,7 @@ from scorer.service.metrics import ServiceMetrics
 from scorer.service.openapi import describe
 from scorer.service.options import ServiceOptions
 from scorer.service.state import Service
-from tests.scorer.service.app_client import AppClient
+from testing.app_client import AppClient
 from tests.scorer.service.fake_scorer import FakeScorer
 
 NOW = 1_779_130_000.0

@@ -1,0 +1,71 @@
+"""The nodes, pods and ReplicaSets of the sample at one moment, as API objects, and two pods that wait to be created."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+
+import numpy as np
+
+from forecast.resources import CPU, MEMORY, RESOURCES
+from scorer.predicted.capacity import CAPACITY_ANNOTATION
+from testing.local_cluster.sample import NodeCourse, PodCourse
+from testing.servers.cluster_objects import Manifest, node, pod, replica_set, running
+
+
+def node_object(of: NodeCourse) -> Manifest:
+    """Ready, with what it can do of the resources that Kubernetes does not count in an annotation."""
+    cores, memory = float(of.capacity[CPU]), float(of.capacity[MEMORY])
+    reserved = f"{round((cores - of.allocatable[0]) * 1000)}m"
+    made = node(of.name, cpu=f"{cores:g}", memory=f"{memory:.0f}", reserved_cpu=reserved)
+    made["status"]["allocatable"]["memory"] = f"{of.allocatable[1]:.0f}"
+    others = {
+        resource.name: f"{of.capacity[index]:.0f}"
+        for index, resource in enumerate(RESOURCES)
+        if index not in (CPU, MEMORY) and np.isfinite(of.capacity[index])
+    }
+    made["metadata"]["annotations"] = {CAPACITY_ANNOTATION: json.dumps(others)}
+    return made
+
+
+def replica_set_objects(pods: Iterable[PodCourse]) -> list[Manifest]:
+    """Those whose pods are there, as their Deployments made them."""
+    counts: dict[tuple[str, str, str], int] = {}
+    for one in pods:
+        if one.owner[0] == "Deployment":
+            key = (one.namespace, one.controller[1], one.owner[1])
+            counts[key] = counts.get(key, 0) + 1
+    return [
+        replica_set(name, namespace=namespace, deployment=deployment, desired_replicas=count)
+        for (namespace, name, deployment), count in sorted(counts.items())
+    ]
+
+
+def pod_object(of: PodCourse, made_sets: Mapping[tuple[str, str], Manifest]) -> Manifest:
+    """Running where it was. made_sets: ReplicaSets as the API server has them, by namespace and name."""
+    kind, name = of.controller
+    owner: Manifest = made_sets.get((of.namespace, name)) or {
+        "apiVersion": "apps/v1", "kind": kind, "name": name, "uid": f"uid-{of.namespace}-{name}"
+    }  # fmt: skip
+    return pod(
+        of.name,
+        namespace=of.namespace,
+        node=of.node,
+        owner=owner,
+        requests={"cpu": f"{round(of.requests[0] * 1000)}m", "memory": f"{of.requests[1]:.0f}"},
+        labels=_labels(made_sets.get((of.namespace, name))) or {"app": name},
+        status=running(),
+    )
+
+
+def one_more(sibling: PodCourse, made_set: Manifest, name: str, scheduler_name: str) -> Manifest:
+    """Another pod of a service, that has no node yet."""
+    waiting = pod_object(sibling, {(sibling.namespace, made_set["metadata"]["name"]): made_set})
+    del waiting["spec"]["nodeName"], waiting["status"]
+    waiting["metadata"]["name"] = name
+    waiting["spec"]["schedulerName"] = scheduler_name
+    return waiting
+
+
+def _labels(made_set: Manifest | None) -> dict[str, str]:
+    return dict(made_set["spec"]["template"]["metadata"]["labels"]) if made_set else {}

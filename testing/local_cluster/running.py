@@ -1,0 +1,173 @@
+"""A control plane with the sample's cluster on it, a Prometheus with its history, and a kube-scheduler that asks us.
+
+    etcd, kube-apiserver    50 nodes and the pods that the sample has at this time of day
+    kube-scheduler          asks an extender, and goes on without it while there is none (deploy/kube-scheduler/)
+    kubelets                played: pods that are bound run a second later
+    Prometheus              the last days, then what the sample has next, half hour by half hour
+
+There are no controllers: pods of the sample stay, and a ReplicaSet makes no others.
+"""
+
+from __future__ import annotations
+
+import socket
+import time
+from collections.abc import Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Final, Self
+
+import httpx
+import yaml
+
+from testing.local_cluster.metrics import page, past
+from testing.local_cluster.objects import node_object, one_more, pod_object, replica_set_objects
+from testing.local_cluster.sample import SAMPLE, PodCourse, read_sample
+from testing.processes.scorer_process import eventually
+from testing.servers.cluster_objects import ClusterWriter, Manifest
+from testing.servers.control_plane.control_plane import ControlPlane
+from testing.servers.control_plane.kube_scheduler import KubeScheduler
+from testing.servers.exporter import Exporter
+from testing.servers.openmetrics import write_blocks
+from testing.servers.prometheus import PrometheusServer, free_port
+from testing.servers.provider_process import ProviderProcess
+from testing.servers.shipped_extender import shipped_extender
+
+ADDED_PODS: Final = {
+    "first.yaml": ("first", "default-scheduler"),
+    "second.yaml": ("second", "default-scheduler"),
+    "third.yaml": ("third", "default-scheduler"),
+    "fourth.yaml": ("fourth", "forecast-scheduler"),
+}
+"""Manifests that are left for whoever looks at the cluster: name of the pod, and who is to place it."""
+
+_SERVICE = ("shop", "checkout")
+_OUR_NAMESPACE = "forecast-scheduler"  # of the Lease of our own loops
+_SCRAPE_SECONDS = 15
+_BESIDE_OWN_LOOPS = SAMPLE.parents[1] / "deploy" / "kube-scheduler" / "beside-own-loops.yaml"
+
+
+@dataclass(frozen=True, slots=True)
+class Ports:
+    """On loopback: of Prometheus, and where our own services are going to listen."""
+
+    prometheus: int = 9090
+    scorer: int = 8080
+    extender: int = 8888
+    schedule: int = 8889
+
+    def free(self) -> Ports:
+        """The same, with others in place of those that somebody listens on."""
+        wanted = (self.prometheus, self.scorer, self.extender, self.schedule)
+        return Ports(*(port if _is_free(port) else free_port() for port in wanted))
+
+
+def _is_free(port: int) -> bool:
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # a port that was in use a moment ago is free
+        try:
+            probe.bind(("127.0.0.1", port))
+        except OSError:
+            return False
+    return True
+
+
+class LocalCluster:
+    """Context manager; up when it is entered, gone afterwards but for what others wrote into `directory`.
+
+    days       : of history
+    kubeconfig : of an administrator
+    settings   : for all commands of forecast-scheduler
+    n_pods, n_nodes : what is there at the start
+    """
+
+    def __init__(self, directory: Path, *, days: int, ports: Ports) -> None:
+        self.directory, self._days, self.ports = directory, days, ports
+        self.kubeconfig, self.settings = directory / "kubeconfig", directory / "settings.yaml"
+        self.prometheus_url = f"http://127.0.0.1:{ports.prometheus}"
+        self.n_nodes = self.n_pods = 0
+        self._stack = ExitStack()
+
+    def __enter__(self) -> Self:
+        with ExitStack() as stack:
+            self._start(stack)
+            self._stack = stack.pop_all()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self._stack.close()
+
+    def _start(self, stack: ExitStack) -> None:
+        now = time.time()
+        sample = read_sample(datetime.fromtimestamp(now, UTC).date(), self._days)
+        blocks = self.directory / "prometheus"
+        write_blocks(list(past(sample, now)), blocks)
+        exporter = stack.enter_context(Exporter(lambda: page(sample, time.time())))
+        scrapes = [_scrape("sample", exporter.address), *(_scrape(*one) for one in self._our_services())]
+        stack.enter_context(PrometheusServer(blocks, scrapes=scrapes, port=self.ports.prometheus))
+        plane = stack.enter_context(ControlPlane(below=self.directory))
+        moment = sample.moment(now)
+        there = [pod for pod in sample.pods if pod.course.at(moment) is not None]
+        with ClusterWriter(plane) as writer:
+            namespaces = sorted({pod.namespace for pod in there} | {_OUR_NAMESPACE})
+            writer.create_many(
+                {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}} for name in namespaces
+            )
+            writer.create_many(node_object(node) for node in sample.nodes)
+            made = writer.create_many(replica_set_objects(there))
+            sets = {(one["metadata"]["namespace"], one["metadata"]["name"]): one for one in made}
+            writer.create_many(pod_object(pod, sets) for pod in there)
+        self.n_nodes, self.n_pods = len(sample.nodes), len(there)
+        stack.enter_context(ProviderProcess(plane, "", start_seconds=1.0))
+        extender = shipped_extender(f"http://127.0.0.1:{self.ports.extender}")
+        profiles = yaml.safe_load(_BESIDE_OWN_LOOPS.read_text())["profiles"]
+        stack.enter_context(KubeScheduler(plane, [extender], profiles))
+        self.kubeconfig.write_bytes(plane.kubeconfig.read_bytes())
+        self.kubeconfig.chmod(0o600)
+        self.settings.write_text(yaml.safe_dump(self._settings(), sort_keys=False))
+        self._leave_manifests(there, sets)
+        # The history has a sample each half hour, and Prometheus looks back five minutes: who asked before the first
+        # scrape would find nothing there but shortly after a full or half hour.
+        if not eventually(self._is_scraped, 4 * _SCRAPE_SECONDS):
+            raise RuntimeError(f"Prometheus at {self.prometheus_url} does not scrape the sample: see prometheus.log")
+
+    def _is_scraped(self) -> bool:
+        asked = {"query": 'up{job="sample"} == 1'}
+        return bool(httpx.get(f"{self.prometheus_url}/api/v1/query", params=asked).json()["data"]["result"])
+
+    def _our_services(self) -> list[tuple[str, str]]:
+        ports = {"scorer": self.ports.scorer, "extender": self.ports.extender, "schedule": self.ports.schedule}
+        return [(f"forecast-scheduler-{name}", f"127.0.0.1:{port}") for name, port in ports.items()]
+
+    def _settings(self) -> dict[str, Any]:
+        """The sample has half hours; the rest is where everybody listens."""
+        return {
+            "prometheus": {"step": "30m"},
+            "scorer": {"port": self.ports.scorer},
+            "extender": {"port": self.ports.extender},
+            "schedule": {"port": self.ports.schedule},
+        }
+
+    def _leave_manifests(self, there: list[PodCourse], sets: Mapping[tuple[str, str], Manifest]) -> None:
+        sibling = next(pod for pod in there if (pod.namespace, pod.owner[1]) == _SERVICE)
+        of = sets[sibling.namespace, sibling.controller[1]]
+        for file, (name, scheduler_name) in ADDED_PODS.items():
+            manifest = one_more(sibling, of, f"{_SERVICE[1]}-{name}", scheduler_name)
+            (self.directory / file).write_text(yaml.safe_dump(manifest, sort_keys=False))
+
+
+def _scrape(job: str, address: str) -> dict[str, Any]:
+    """Of the sample nothing is told apart by where it was scraped: its history was not."""
+    entry: dict[str, Any] = {
+        "job_name": job,
+        "scrape_interval": f"{_SCRAPE_SECONDS}s",
+        "static_configs": [{"targets": [address]}],
+    }
+    if job == "sample":
+        entry |= {"honor_labels": True, "metric_relabel_configs": [{"action": "labeldrop", "regex": "instance|job"}]}
+    return entry
