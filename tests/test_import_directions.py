@@ -32,6 +32,9 @@ MAY_IMPORT = {
 }
 MAY_IMPORT["forecast_scheduler"] = {"forecast_scheduler", *MAY_IMPORT}
 
+NOT_SHIPPED: Final = {"testing": {"testing"}, "benchmarks": {"benchmarks", "testing"}, "tests": {"tests", "testing"}}
+"""What is not in the wheel may import every package, and of each other only these; tests/benchmarks, benchmarks too."""
+
 LAYERS: Final = {
     "forecast": "peak_weights predictors",
     "trainer": "gate history < prometheus run_report < own_history",
@@ -85,7 +88,7 @@ def imports_of(source: str) -> Iterator[tuple[int, str]]:
 
 def offences(package: str, source: str, name: str) -> list[str]:
     """Imports of `source` that a file of `package` may not have."""
-    ours = set(MAY_IMPORT) | {"tests", "benchmarks"}
+    ours = set(MAY_IMPORT) | set(NOT_SHIPPED)
     forbidden = ours - MAY_IMPORT[package] | (FORBIDDEN_IN_FORECAST if package == "forecast" else set())
     return [f"{name}:{line} imports {module}" for line, module in imports_of(source) if module in forbidden]
 
@@ -122,6 +125,20 @@ def test_a_package_imports_only_what_lies_below_it(package: str) -> None:
 )
 def test_the_check_sees_what_it_should(package: str, source: str, n_offences: int) -> None:
     assert len(offences(package, source, "file.py")) == n_offences
+
+
+@pytest.mark.parametrize("package", NOT_SHIPPED)
+def test_benchmarks_and_tests_share_only_testing(package: str) -> None:
+    forbidden = set(NOT_SHIPPED) - NOT_SHIPPED[package]
+    of_benchmarks = ROOT / "tests" / "benchmarks"
+    files = [file for file in sorted((ROOT / package).rglob("*.py")) if of_benchmarks not in file.parents]
+    found = [
+        f"{file.relative_to(ROOT)}:{line} imports {module}"
+        for file in files
+        for line, module in imports_of(file.read_text())
+        if module in forbidden
+    ]
+    assert files and not found, "\n".join(found)
 
 
 @cache

@@ -12,7 +12,7 @@ from tests.docs.pages import PAGES, ROOT, text_of
 
 _LINK = re.compile(r"\]\(([^)\s]+)\)")
 _FOLDERS = (
-    "docs", "deploy", "dashboards", "data", "tests", "benchmarks",
+    "docs", "deploy", "dashboards", "data", "testing", "tests", "benchmarks",
     "forecast", "trainer", "kube", "serving", "scorer", "placement", "extender", "scheduler", "admission",
     "forecast_scheduler",
 )  # fmt: skip
