@@ -156,7 +156,7 @@ def test_a_store_behind_a_proxy_finds_token_authority_and_port(
     overlay: str, tmp_path: Path, apply_twice: Callable[[list[Manifest]], None]
 ) -> None:
     """As docs/operate/how-to-run-on-thanos.md sets it up."""
-    page = "how-to-run-on-thanos.md"
+    page = "operate/how-to-run-on-thanos.md"
     settings = block_about(page, "bearer_token_file")["prometheus"]
     shown, policy = block_about(page, "kind: CronJob"), block_about(page, "kind: NetworkPolicy")
     shown["resources"] = [one.replace("overlays/shadow", f"overlays/{overlay}") for one in shown["resources"]]
@@ -173,7 +173,7 @@ def test_a_store_behind_a_proxy_finds_token_authority_and_port(
         authority, token = volume["projected"]["sources"]
         assert settings["bearer_token_file"] == f"{mount['mountPath']}/{token['serviceAccountToken']['path']}"
         made = f"create configmap {authority['configMap']['name']} --from-file={Path(settings['ca_file']).name}="
-        assert made in (DEPLOY.parent / "docs" / "operate" / page).read_text()
+        assert made in (DEPLOY.parent / "docs" / page).read_text()
         assert Path(settings["ca_file"]).parent == Path(mount["mountPath"])
     apply_twice(manifests)
 

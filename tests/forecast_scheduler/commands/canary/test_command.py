@@ -19,7 +19,7 @@ from forecast_scheduler.commands.canary.what_if import WhatIf, mean_peaks
 from forecast_scheduler.live_placing import BestNode
 from tests.forecast_scheduler.recorded_evening import MOMENT, Evening, recorded_evening
 
-TEMPLATES = Path(__file__).with_name("templates.yaml")
+TEMPLATES = Path(__file__).parents[2] / "templates.yaml"
 POOLS = {f"node-{i}": "general" if i < 3 else "fast" for i in range(6)}
 RECORD = record_text([Applied("cart-pool", 1, "NodeSchedulerConfig/pool", 1, True)])
 Canary = Callable[..., dict[str, Any]]

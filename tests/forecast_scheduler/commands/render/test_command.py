@@ -16,7 +16,7 @@ from forecast_scheduler.cli import run
 from forecast_scheduler.commands.render.text import EXCLUDED_NAMESPACES
 
 ROOT = Path(__file__).parents[4]
-EXAMPLES = Path(__file__).with_name("templates.yaml")
+EXAMPLES = Path(__file__).parents[2] / "templates.yaml"
 SHIPPED = ROOT / "deploy" / "crds" / "examples"
 
 FAST_ELSE_GENERAL = {
