@@ -13,8 +13,6 @@ before, 500 ms for 99 % of the probes, 10 kB of log, no wrong answer and no erro
 
 from __future__ import annotations
 
-import argparse
-import os
 import ssl
 import sys
 import tempfile
@@ -30,6 +28,7 @@ from typing import Final
 import httpx
 
 from benchmarks.attacked_services import SERVICES, Attacked, started
+from benchmarks.harness import command_line, machine_load, quantile
 from testing.processes.attacks import ATTACKS, attack
 from testing.processes.process_figures import resident_bytes
 from testing.processes.scorer_process import ROOT
@@ -63,7 +62,7 @@ class _Seen:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Print a row for each service and attack."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = command_line(__doc__)
     parser.add_argument("--service", action="append", choices=SERVICES)
     parser.add_argument("--only", action="append", choices=list(ATTACKS), metavar="ATTACK", help=", ".join(ATTACKS))
     parser.add_argument("--seconds", type=float, default=5.0, help="of each attack")
@@ -78,7 +77,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         for label, code in (("before", asked.code_before), ("now", ROOT))
         if code is not None
     }
-    print(f"load of the machine now {os.getloadavg()[0]:.1f}; rows that missed a limit: {missed}")
+    print(f"{machine_load()}; rows that missed a limit: {missed}")
     sys.exit(1 if missed["now"] else 0)
 
 
@@ -114,7 +113,7 @@ def _attacked(label: str, one: Attacked, name: str, seconds: float, settle: floa
     memory = [f"{value / _MIB:.0f}" for value in (before, most, one.limit, after)]
     times = ["" if not of else f"{1000 * value(of):.0f}" for of in (seen.probes, seen.health) for value in (_p99, max)]
     answers = [
-        f"{1000 * _quantile(*asked):.0f}" for asked in ((calm.honest, 0.5), (seen.honest, 0.5), (seen.honest, 0.99))
+        f"{1000 * quantile(*asked):.0f}" for asked in ((calm.honest, 0.5), (seen.honest, 0.5), (seen.honest, 0.99))
     ]
     said = "; ".join([", ".join(missed), *(error[:70] for error in seen.errors[:1])])
     print(_row([label, one.name, name, *memory, *times, log, *answers, seen.wrong, len(seen.errors), said]), flush=True)
@@ -189,12 +188,8 @@ def _row(values: Sequence[object]) -> str:
     return " ".join(f"{value!s:{width}}" for value, width in zip(values, _WIDTHS, strict=True))
 
 
-def _quantile(values: Sequence[float], share: float) -> float:
-    return sorted(values)[min(len(values) - 1, int(share * len(values)))]
-
-
 def _p99(values: Sequence[float]) -> float:
-    return _quantile(values, 0.99)
+    return quantile(values, 0.99)
 
 
 if __name__ == "__main__":

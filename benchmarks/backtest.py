@@ -21,6 +21,7 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.clusters.plain import Trace, build_plain
+from benchmarks.harness import command_line
 from benchmarks.rivals import RIVALS
 from forecast.arrays import Floats
 from forecast.backtest import OURS, Backtest, backtest, daily_peaks, origin_days
@@ -138,7 +139,7 @@ def run(name: str, directory: Path, *, rivals: bool) -> list[dict[str, object]]:
 
 def main(given: Sequence[str] | None = None) -> int:
     """Run all histories asked for, print the mean and the worst ratio."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = command_line(__doc__)
     parser.add_argument("--traces", type=Path, help="directory of the traces; built into histories first")
     parser.add_argument("--history", type=Path, nargs="+", help="history directories")
     parser.add_argument("--no-rivals", action="store_true", help="leave out statsforecast and LightGBM, which are slow")

@@ -18,11 +18,11 @@ of memory in use, the fullest node's share of CPU, and nodes above 80 % and 100 
 
 from __future__ import annotations
 
-import argparse
 from dataclasses import dataclass
 
 import numpy as np
 
+from benchmarks.harness import command_line
 from forecast.arrays import Floats, Ints
 from scorer.live.charges import Charges
 from scorer.live.virtual_available import virtual_available
@@ -96,7 +96,7 @@ def place(case: Burst, rule: str, rng: np.random.Generator) -> Floats:
 
 def main() -> None:
     """Print the figures."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = command_line(__doc__)
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--nodes", type=int, default=100)
     parser.add_argument("--pods", type=int, default=1000)

@@ -13,8 +13,8 @@ from __future__ import annotations
 import argparse
 import gc
 import json
+import os
 import random
-import resource
 import subprocess
 import sys
 import time
@@ -25,10 +25,12 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.harness import command_line, peak_gib
 from kube.decoding.decoding import Kind, decode_event, decode_list
 from kube.objects.objects import PodInfo
 from kube.tables.self_check import drifts, observe
 from kube.tables.state import ClusterState
+from testing.processes.process_figures import resident_bytes
 
 _PAGE = 500
 _PODS_PER_SERVICE = 20
@@ -223,12 +225,6 @@ def microseconds(action: Callable[[PodInfo], object], pods: list[PodInfo]) -> tu
     return float(np.median(taken) * 1e6), float(np.quantile(taken, 0.99) * 1e6)
 
 
-def rss_mib() -> float:
-    """Resident memory of this process now."""
-    with open("/proc/self/statm") as statm:
-        return int(statm.read().split()[1]) * resource.getpagesize() / 2**20
-
-
 def run_state(n_nodes: int, n_pods: int, n_events: int) -> None:
     """Fill a state, apply events, check it; print what it took."""
     rng = random.Random(1)
@@ -240,7 +236,7 @@ def run_state(n_nodes: int, n_pods: int, n_events: int) -> None:
         (Kind.PODS, lambda i: pod_json(i, placed[i]), n_pods),
     ]
     gc.collect()
-    empty = rss_mib()
+    empty = resident_bytes(os.getpid()) / 2**20
     state = ClusterState(now=_NOW)
     print(f"\n{n_nodes} nodes, {n_pods} pods, {n_services} services: lists")
     for kind, item, n in items:
@@ -251,7 +247,7 @@ def run_state(n_nodes: int, n_pods: int, n_events: int) -> None:
         print(f"  replace({kind.value}, {n}): {first:.2f} s the first time, {same:.2f} s when nothing changed")
         del objects, again
     gc.collect()
-    now, peak = rss_mib(), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    now, peak = resident_bytes(os.getpid()) / 2**20, 1024 * peak_gib()
     print(f"  memory of objects and tables: {now - empty:.0f} MiB (process {now:.0f}, peak {peak:.0f})")
 
     some = rng.sample(list(state.pods.values()), min(n_events, n_pods))
@@ -279,7 +275,7 @@ def run_state(n_nodes: int, n_pods: int, n_events: int) -> None:
 
 def main() -> None:
     """Print the tables."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = command_line(__doc__)
     parser.add_argument("--nodes", type=int, default=5000)
     parser.add_argument("--pods", type=int, default=100_000)
     parser.add_argument("--events", type=int, default=5000)

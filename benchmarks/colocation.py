@@ -17,7 +17,6 @@ to the node with the fewest of them, by its size; then what really came is playe
 
 from __future__ import annotations
 
-import argparse
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -27,6 +26,7 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.evening_rollout import EveningRollout, evening_rollout
+from benchmarks.harness import command_line
 from forecast.arrays import Bools, Floats, Ints
 from forecast.calendar import SLOTS_PER_DAY
 from forecast.resources import CPU, MEMORY, RESOURCES
@@ -216,7 +216,7 @@ def _fill(scene: Scene, admits: Admits, use: Floats, request: Floats, counts: In
 
 def main() -> None:
     """Print one table of the means over the seeds."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = command_line(__doc__)
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--json", type=Path)
     args = parser.parse_args()

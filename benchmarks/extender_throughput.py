@@ -18,7 +18,6 @@ of the pods that got one in time. CPU is that of the extender's process, in mill
 
 from __future__ import annotations
 
-import argparse
 import os
 import re
 import subprocess
@@ -33,6 +32,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
+from benchmarks.harness import command_line, finish, in_turn, median_ratio, numbers, spread
 from benchmarks.real_scheduler import ROOT
 from benchmarks.scheduler_load import LoadedCluster
 from testing.processes.process_figures import cpu_seconds, wait_until_at_rest
@@ -163,20 +163,18 @@ def measure_setting(setting: Setting, name: str, rounds: int, n_pods: int | None
     if n_pods is None:
         pilot = setting.measure(_ECHO, f"{name}-pilot", _PILOT_PODS)
         n_pods = min(max(int(_SECONDS * pilot.rate), _FEWEST), _MOST)
-    found: dict[str, list[Measured]] = {one: [] for one in configurations}
-    for number in range(rounds):
-        for one in configurations if number % 2 == 0 else reversed(configurations):
-            batch = f"{name}-{number}-{configurations.index(one)}"
-            found[one].append(setting.measure(one, batch, n_pods))
-    return found
+    return in_turn(
+        configurations,
+        rounds,
+        lambda one, number: setting.measure(one, f"{name}-{number}-{configurations.index(one)}", n_pods),
+    )
 
 
 def show(found: Mapping[str, Sequence[Measured]]) -> bool:
     """Print a setting; returns whether all limits hold."""
     for name, measured in found.items():
         rates = [one.rate for one in measured]
-        spread = f"({min(rates):.0f} to {max(rates):.0f})"
-        line = f"  {name:12}{median(rates):8.1f} {spread:>16}{median(_ratios(measured, found[_ECHO])):>9.2f}"
+        line = f"  {name:12}{median(rates):8.1f} {spread(rates):>16}{median_ratio(measured, found[_ECHO], _rate):>9.2f}"
         if name != _ALONE:
             cpu = 1000 * median(one.cpu / one.n_pods for one in measured)
             other = "; ".join(filter(None, (one.not_in_earnest for one in measured)))
@@ -185,7 +183,7 @@ def show(found: Mapping[str, Sequence[Measured]]) -> bool:
     holds = True
     for name, least in ((_OURS, 0.9), (_SHORT, 1.5)):
         if name in found:
-            ratio = median(_ratios(found[name], found[_ECHO]))
+            ratio = median_ratio(found[name], found[_ECHO], _rate)
             earnest = min(one.in_earnest for one in found[name]) >= 0.99
             kept = ratio >= least and earnest
             verdict = "holds" if kept else "MISSED" if earnest else "MISSED: too many answers were neutral"
@@ -194,13 +192,13 @@ def show(found: Mapping[str, Sequence[Measured]]) -> bool:
     return holds
 
 
-def _ratios(measured: Sequence[Measured], beside: Sequence[Measured]) -> list[float]:
-    return [one.rate / other.rate for one, other in zip(measured, beside, strict=True)]
+def _rate(one: Measured) -> float:
+    return one.rate
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Print a table for each setting; ends with status 1 where a limit does not hold."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = command_line(__doc__)
     parser.add_argument("--nodes", default="1000,5000")
     parser.add_argument("--percentages", default="0,100", help="percentageOfNodesToScore; 0 = kube-scheduler's own")
     parser.add_argument("--rounds", type=int, default=3)
@@ -209,13 +207,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--services", type=int, default=500)
     asked = parser.parse_args(arguments)
     holds = True
-    for n_nodes in map(int, asked.nodes.split(",")):
+    for n_nodes in numbers(asked.nodes):
         n_sitting = int(asked.sitting * n_nodes)
         with (
             tempfile.TemporaryDirectory() as scratch,
             LoadedCluster(n_nodes, n_sitting, asked.services, Path(scratch)) as cluster,
         ):
-            for percentage in map(int, asked.percentages.split(",")):
+            for percentage in numbers(asked.percentages):
                 began = time.perf_counter()
                 setting = Setting(cluster, Path(scratch), percentage)
                 found = measure_setting(setting, f"b{n_nodes}-{percentage}", asked.rounds, asked.pods)
@@ -227,7 +225,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
                 print(f"  {'':12}{'pods/s':>8} {'least to most':>16}{'/ echo':>9}{'CPU ms':>9}{'in earnest':>13}")
                 holds = show(found) and holds
                 print(flush=True)
-    sys.exit(0 if holds else 1)
+    finish(holds)
 
 
 if __name__ == "__main__":

@@ -21,6 +21,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from benchmarks.harness import command_line, peak_gib
 from kube.decoding.decoding import ApiObject, Kind
 from testing.servers.cluster_objects import Manifest, node, pod, replica_set
 from testing.servers.control_plane.control_plane import ControlPlane
@@ -145,7 +146,7 @@ def sync_state(kubeconfig: Path, expected: tuple[int, int]) -> dict[str, float]:
     from kube.client.kubernetes_client import api_client
     from kube.client.kubernetes_source import KubernetesSource
 
-    sink, before = _StateSink(), _peak_mib()
+    sink, before = _StateSink(), 1024 * peak_gib()
     started = time.perf_counter()
     source = KubernetesSource(api_client(kubeconfig), sink, page_size=_PAGE)
     source.start()
@@ -156,7 +157,7 @@ def sync_state(kubeconfig: Path, expected: tuple[int, int]) -> dict[str, float]:
     source.stop()
     if found != expected:
         raise RuntimeError(f"{found} nodes and seats in the state, {expected} on the server")
-    return {"seconds": seconds, "before_mib": before, "peak_mib": _peak_mib(), "pods": found[1]}
+    return {"seconds": seconds, "before_mib": before, "peak_mib": 1024 * peak_gib(), "pods": found[1]}
 
 
 def read_typed(kubeconfig: Path, n_pods: int) -> dict[str, float]:
@@ -165,13 +166,13 @@ def read_typed(kubeconfig: Path, n_pods: int) -> dict[str, float]:
 
     from kube.client.kubernetes_client import api_client
 
-    api, before = client.CoreV1Api(api_client(kubeconfig)), _peak_mib()
+    api, before = client.CoreV1Api(api_client(kubeconfig)), 1024 * peak_gib()
     started = time.perf_counter()
     nodes = _all_pages(api.list_node, sys.maxsize)
     pods = _all_pages(api.list_pod_for_all_namespaces, n_pods)
     seconds = time.perf_counter() - started
     del nodes
-    return {"seconds": seconds, "before_mib": before, "peak_mib": _peak_mib(), "pods": len(pods)}
+    return {"seconds": seconds, "before_mib": before, "peak_mib": 1024 * peak_gib(), "pods": len(pods)}
 
 
 def _all_pages(read: Any, at_most: int) -> list[Any]:
@@ -182,12 +183,6 @@ def _all_pages(read: Any, at_most: int) -> list[Any]:
         items += page.items
         token = page.metadata._continue or None
     return items
-
-
-def _peak_mib() -> float:
-    """Of this program alone: ru_maxrss of a child process begins at its parent's size."""
-    status = Path("/proc/self/status").read_text()
-    return float(status.partition("VmHWM:")[2].split()[0]) / 1024
 
 
 def write(plane: ControlPlane, manifests: Iterator[Manifest]) -> tuple[int, float]:
@@ -215,7 +210,7 @@ def child(way: str, kubeconfig: Path, arguments: argparse.Namespace) -> dict[str
 
 def main() -> None:
     """Print a line per way."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = command_line(__doc__)
     parser.add_argument("--nodes", type=int, default=5_000)
     parser.add_argument("--pods", type=int, default=100_000)
     parser.add_argument("--services", type=int, default=5_000)

@@ -18,7 +18,6 @@ fewer than 500 pods/s.
 
 from __future__ import annotations
 
-import argparse
 import sys
 import time
 from collections.abc import Sequence
@@ -31,6 +30,7 @@ from typing import Any, Final
 import numpy as np
 
 from benchmarks.gpu_packing_trace import Trace, find_traces, read_trace
+from benchmarks.harness import command_line, outcome
 from benchmarks.schedule_answered import AnsweredLoop, Round
 from benchmarks.schedule_stages import Stages
 from forecast.service_key import NO_OWNER
@@ -100,7 +100,7 @@ def pods_of(shapes: Sequence[PodShape], like: PodInfo, name: str) -> list[PodInf
 
 def main() -> int:
     """Measure and print."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = command_line(__doc__)
     parser.add_argument("--traces", type=Path, help="directory of the trace")
     parser.add_argument("--pods", type=int, default=3000)
     parser.add_argument("--rounds", type=int, default=3)
@@ -135,7 +135,7 @@ def main() -> int:
             f"not placed: {lacking}"
         )
     holds = rates["gpu"] >= _LEAST
-    print(f"  at least {_LEAST} pods/s are wanted of the GPU profile: {'holds' if holds else 'MISSED'}")
+    print(f"  at least {_LEAST} pods/s are wanted of the GPU profile: {outcome(holds)}")
     return 0 if holds else 1
 
 

@@ -24,7 +24,6 @@ Medians over the seeds (the shortfall: and the worst). Run as `python -m benchma
 
 from __future__ import annotations
 
-import argparse
 import json
 import time
 from collections.abc import Callable, Sequence
@@ -38,6 +37,7 @@ from typing import Final
 import numpy as np
 
 from benchmarks.gpu_tide_week import DAYS, TideWeek, tide_week
+from benchmarks.harness import command_line
 from forecast.arrays import Floats
 from forecast.calendar import SLOTS_PER_DAY
 from scheduler.profiles.gpu.tide.demand import Demand, ServiceUse, demand_ahead
@@ -285,7 +285,7 @@ def _known(cluster: _Cluster, first: float, need: Floats) -> Demand:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Print one table of medians over the seeds."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = command_line(__doc__)
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--history", type=Path, default=Path("data/sample"))
     parser.add_argument("--json", type=Path)

@@ -14,9 +14,7 @@ filter and score over all nodes, nothing kept from the pod before but columns of
 
 from __future__ import annotations
 
-import argparse
 import time
-import timeit
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -24,6 +22,7 @@ from statistics import median
 
 import numpy as np
 
+from benchmarks.harness import command_line, microseconds
 from benchmarks.neighbours import HOSTNAME, NAMESPACE, choosing, pod, service_pods, view_of, web_constraints
 from forecast.arrays import Bools, Ints
 from kube.objects.constraints import (
@@ -184,9 +183,9 @@ def large_cluster_times(n_nodes: int, n_services: int, replicas: int, repeats: i
             partial(InterPodAffinityScore().score, one, view, rows),
             partial(PodTopologySpreadScore().score, one, view, rows),
         )
-        found[name] = [_microseconds(plugin, repeats) for plugin in plugins]
+        found[name] = [microseconds(plugin, repeats) for plugin in plugins]
     arrival = pod("new", "service-4000", "node-0", web)
-    found["its arrival and departure, two events"] = [_microseconds(partial(_come_and_go, arrival, view), repeats)]
+    found["its arrival and departure, two events"] = [microseconds(partial(_come_and_go, arrival, view), repeats)]
     return found
 
 
@@ -197,13 +196,9 @@ def _come_and_go(one: PodInfo, view: ClusterView) -> None:
     view.index.terms.count(0, one, -1)
 
 
-def _microseconds(call: Callable[[], object], repeats: int) -> float:
-    return median(timeit.repeat(call, number=1, repeat=repeats)) * 1e6
-
-
 def main() -> None:
     """Print the figures."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = command_line(__doc__)
     parser.add_argument("--nodes", type=int, default=300)
     parser.add_argument("--pods", type=int, default=15000)
     parser.add_argument("--new", type=int, default=1000)
@@ -225,8 +220,8 @@ def main() -> None:
     print("5,000 nodes, 100,000 pods, 1,000 services keep apart")
     print(f"{'microseconds':40}{'affinity':>10}{'spread':>10}{'affinity':>10}{'spread':>10}")
     print(f"{'':40}{'filter':>10}{'filter':>10}{'score':>10}{'score':>10}")
-    for name, microseconds in times.items():
-        print(f"{name:40}{''.join(f'{one:10.0f}' for one in microseconds)}")
+    for name, of_kinds in times.items():
+        print(f"{name:40}{''.join(f'{one:10.0f}' for one in of_kinds)}")
 
 
 if __name__ == "__main__":

@@ -23,7 +23,6 @@ Medians over the seeds, by which CronJobs are drawn. Run as `python -m benchmark
 
 from __future__ import annotations
 
-import argparse
 import heapq
 import json
 import time
@@ -36,6 +35,7 @@ from typing import Final
 
 import numpy as np
 
+from benchmarks.harness import command_line
 from benchmarks.job_day_cluster import RecordedDay, recorded_day
 from benchmarks.job_day_jobs import SIZE, DrawnRun, drawn_day
 from forecast.arrays import Floats
@@ -351,7 +351,7 @@ def _objects(run: DrawnRun, start: float) -> tuple[JobInfo, list[PodInfo]]:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Print one table of medians over the seeds."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = command_line(__doc__)
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--size", type=float, default=SIZE, help="of the jobs' pods, see job_day_jobs.py")
     parser.add_argument("--json", type=Path)

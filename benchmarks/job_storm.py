@@ -17,7 +17,6 @@ rounds'. Ends with status 1 where a limit does not hold.
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import subprocess
@@ -33,6 +32,7 @@ from typing import Final
 
 import numpy as np
 
+from benchmarks.harness import command_line, finish, in_turn, machine_load, median_ratio, outcome, ratios, spread
 from benchmarks.job_storm_creator import NAMESPACE
 from benchmarks.real_scheduler import ROOT
 from benchmarks.scheduler_load import BATCH_LABEL, LoadedCluster
@@ -230,25 +230,26 @@ def show(found: Mapping[str, Sequence[Storm]]) -> bool:
         cpu = "".join(f"{median(one.cpu[name] for one in rounds):12.2f}" for name in processes)
         print(
             f"  {configuration:18}{median(one.p50 for one in rounds):7.2f}{median(p99):7.2f} "
-            f"{f'({min(p99):.2f} to {max(p99):.2f})':>16}{median(one.most for one in rounds):7.2f}"
+            f"{spread(p99, 2):>16}{median(one.most for one in rounds):7.2f}"
             f"{median(one.in_all for one in rounds):8.2f}{median(one.created for one in rounds):11.0f}   {'':15}{cpu}"
         )
-    ratios = {
-        name: [one.p99 / other.p99 for one, other in zip(found[_OURS], found[name], strict=True)]
-        for name in (_BARE, _KUBE)
-    }
-    ratio = median(ratios[_BARE])
+    to_bare = ratios(found[_OURS], found[_BARE], _p99)
+    ratio = median(to_bare)
     holds = ratio <= _MOST_TIMES_BARE
-    of_rounds = ", ".join(f"{one:.2f}" for one in sorted(ratios[_BARE]))
-    print(f"  p99 of ours / kube-scheduler {median(ratios[_KUBE]):.2f}")
+    of_rounds = ", ".join(f"{one:.2f}" for one in sorted(to_bare))
+    print(f"  p99 of ours / kube-scheduler {median_ratio(found[_OURS], found[_KUBE], _p99):.2f}")
     print(f"  p99 of ours / bare, by rounds: {of_rounds}")
-    print(f"  median {ratio:.2f}; at most {_MOST_TIMES_BARE} is wanted: {'holds' if holds else 'MISSED'}")
+    print(f"  median {ratio:.2f}; at most {_MOST_TIMES_BARE} is wanted: {outcome(holds)}")
     return holds
+
+
+def _p99(one: Storm) -> float:
+    return one.p99
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Print a table."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = command_line(__doc__)
     parser.add_argument("--nodes", type=int, default=1000)
     parser.add_argument("--pods", type=int, default=3000, help="in a storm")
     parser.add_argument("--rounds", type=int, default=5)
@@ -257,23 +258,22 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--in-flight", type=int, default=64, help="creations at once")
     parser.add_argument("--profile", choices=list(_PROFILES), default="job", help="of ours")
     asked = parser.parse_args(arguments)
-    found: dict[str, list[Storm]] = {_BARE: [], _KUBE: [], _OURS: []}
     with (
         tempfile.TemporaryDirectory() as scratch,
         LoadedCluster(asked.nodes, int(asked.sitting * asked.nodes), asked.services, Path(scratch)) as cluster,
         _Creator(cluster.plane, asked.in_flight) as creator,
     ):
         setting = Setting(cluster, creator, asked.profile, Path(scratch))
-        for number in range(asked.rounds):
-            for configuration in found if number % 2 == 0 else reversed(found):
-                found[configuration].append(
-                    setting.measure(configuration, f"storm-{number}-{configuration}", asked.pods)
-                )
+        found = in_turn(
+            (_BARE, _KUBE, _OURS),
+            asked.rounds,
+            lambda one, number: setting.measure(one, f"storm-{number}-{one}", asked.pods),
+        )
     print(
         f"{asked.nodes} nodes, {asked.rounds} rounds of {asked.pods} pods, {asked.in_flight} creations at once, "
-        f"load of the machine now {os.getloadavg()[0]:.1f}"
+        f"{machine_load()}"
     )
-    sys.exit(0 if show(found) else 1)
+    finish(show(found))
 
 
 if __name__ == "__main__":

@@ -8,7 +8,6 @@ reads of a pod but its name and UID: no scheduler can be quicker on this API ser
 
 from __future__ import annotations
 
-import argparse
 import asyncio
 import gc
 import itertools
@@ -20,6 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from benchmarks.harness import command_line
 from kube.client.kubernetes_client import api_client
 from kube.decoding.decoding import decode_pod
 from kube.session.api_session import ApiSession
@@ -37,7 +37,7 @@ class _Address:
 
 def main() -> None:
     """Read, watch, bind."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = command_line(__doc__)
     parser.add_argument("kubeconfig", type=Path)
     parser.add_argument("scheduler_name")
     parser.add_argument("--in-flight", type=int, default=128)

@@ -8,7 +8,6 @@ One line of JSON on stdin, {name, pods, scheduler_name}: so many pods of 30 Cron
 
 from __future__ import annotations
 
-import argparse
 import asyncio
 import json
 import sys
@@ -17,6 +16,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
+from benchmarks.harness import command_line
 from benchmarks.scheduler_load import BATCH_LABEL
 from kube.client.kubernetes_client import api_client
 from kube.session.api_session import ApiSession
@@ -64,7 +64,7 @@ async def create_all(session: ApiSession, pods: list[tuple[str, bytes]], in_flig
 
 def main() -> None:
     """A batch for each line, until stdin ends."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = command_line(__doc__)
     parser.add_argument("kubeconfig", type=Path)
     parser.add_argument("--in-flight", type=int, default=64)
     asked = parser.parse_args()

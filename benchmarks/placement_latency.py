@@ -13,7 +13,6 @@ and the pods on them, as upstream writes them (testing/placement/per_node.py). T
 
 from __future__ import annotations
 
-import argparse
 import time
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
@@ -23,6 +22,7 @@ from datetime import UTC, datetime
 import numpy as np
 
 from benchmarks.constrained_cluster import KINDS, ConstrainedCluster, constrained_cluster
+from benchmarks.harness import command_line
 from forecast.arrays import Bools
 from kube.objects.objects import PodInfo
 from placement.filters.catalogue import standard_filters
@@ -130,7 +130,7 @@ def row(name: str, seconds: Sequence[Sequence[float]]) -> str:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Print the figures."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = command_line(__doc__)
     parser.add_argument("--nodes", type=int, default=5000)
     parser.add_argument("--pods", type=int, default=100_000)
     parser.add_argument("--services", type=int, default=5000)

@@ -27,6 +27,7 @@ from typing import Any, Final
 import numpy as np
 import pandas as pd
 
+from benchmarks.harness import command_line
 from forecast.resources import CPU, DISK, LOG, MEMORY, NETWORK, RESOURCES
 from forecast_scheduler.commands.demo.recorded_cluster import cluster_at
 from forecast_scheduler.commands.model_registry import open_registry
@@ -71,7 +72,7 @@ class Outcome:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Print a line for each case and resource."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = command_line(__doc__)
     parser.add_argument("--code-before", type=Path, help="checkout whose code is measured too")
     parser.add_argument("--child", nargs=2, help=argparse.SUPPRESS)
     options = parser.parse_args(arguments)

@@ -10,7 +10,6 @@ thread and for readers.
 
 from __future__ import annotations
 
-import argparse
 import random
 import threading
 import time
@@ -21,6 +20,7 @@ from typing import Any
 import numpy as np
 import yaml
 
+from benchmarks.harness import command_line
 from forecast.service_key import NO_OWNER
 from kube.objects.objects import Phase, PodInfo, QosClass
 from placement.policies.compiling import PolicyDefaults
@@ -135,7 +135,7 @@ def pod(number: int, rng: random.Random, annotations: Mapping[str, str] | None =
 
 def main() -> None:
     """Print the figures."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = command_line(__doc__)
     parser.add_argument("--rules", type=int, nargs="+", default=[10, 100, 1000])
     parser.add_argument("--pods", type=int, default=2000)
     parser.add_argument("--repeats", type=int, default=7)

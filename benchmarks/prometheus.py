@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import resource
 import statistics
 import subprocess
 import sys
@@ -29,6 +28,7 @@ from pathlib import Path
 import numpy as np
 from prometheus_api_client import MetricRangeDataFrame, PrometheusConnect
 
+from benchmarks.harness import command_line, peak_gib
 from forecast.calendar import Calendar
 from forecast.resources import RESOURCES
 from testing.servers.openmetrics import MetricSeries, write_blocks
@@ -153,7 +153,7 @@ def read(arguments: argparse.Namespace) -> dict[str, float]:
         )
         rows = reading.rows
     seconds = time.perf_counter() - started
-    return {"seconds": seconds, "rows": rows, "peak_mib": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024}
+    return {"seconds": seconds, "rows": rows, "peak_mib": 1024 * peak_gib()}
 
 
 def child(kind: str, url: str, history: Path, end: int, days: int) -> dict[str, float]:
@@ -166,7 +166,7 @@ def child(kind: str, url: str, history: Path, end: int, days: int) -> dict[str, 
 
 def main() -> None:
     """Print a line per way of reading."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = command_line(__doc__)
     parser.add_argument("--services", type=int, default=300)
     parser.add_argument("--replicas", type=int, default=3)
     parser.add_argument("--days", type=int, default=28)

@@ -17,11 +17,11 @@ on top. Medians over seeds of
 
 from __future__ import annotations
 
-import argparse
 from dataclasses import dataclass
 
 import numpy as np
 
+from benchmarks.harness import command_line
 from forecast.arrays import Floats, Ints
 from scorer.scores.balanced_allocation import balanced_allocation_score
 from scorer.scores.least_allocated import UNREQUESTED, least_allocated_score
@@ -108,7 +108,7 @@ def place(pods: Arrivals, n_nodes: int, by: str, weight: float, rng: np.random.G
 
 def main() -> None:
     """Print the figures."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = command_line(__doc__)
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--nodes", type=int, default=100)
     parser.add_argument("--pods", type=int, default=3000)

@@ -20,6 +20,7 @@ from pathlib import Path
 import httpx
 
 from benchmarks.evening_rollout import EveningRollout, Outcome, evening_rollout
+from benchmarks.harness import numbers
 from benchmarks.night_jobs import day_and_zone_of_four_o_clock
 from benchmarks.real_scheduler import Cluster
 from testing.servers.shipped_extender import shipped_extender
@@ -69,7 +70,7 @@ def main() -> None:
     parser.add_argument("--night-jobs", action="store_true", help="CronJob pods run on every second node until 05:00")
     asked = parser.parse_args()
     print(f"{'':>34}  hot evening   hot all day   CV of CPU peaks   gap closed")
-    for weight in map(int, asked.weights.split(",")):
+    for weight in numbers(asked.weights):
         for point in map(float, asked.points.split(",")):
             outcomes = []
             for seed in range(asked.seeds):

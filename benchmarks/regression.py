@@ -14,13 +14,13 @@ nodes. Rivals in the same process, on the first resource that no pod is measured
 from __future__ import annotations
 
 import argparse
-import resource
 import time
 
 import numpy as np
 import scipy.sparse as sp
 from scipy.optimize import lsq_linear
 
+from benchmarks.harness import command_line, peak_gib
 from forecast.arrays import Bools, Floats
 from forecast.calendar import SLOTS_PER_DAY
 from forecast.history import History
@@ -50,7 +50,7 @@ def own_peak_hour(history: History, measured: int) -> Floats:
 
 def main() -> None:
     """Print the figures."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = command_line(__doc__)
     parser.add_argument("--services", type=int, default=5000)
     parser.add_argument("--nodes", type=int, default=5000)
     parser.add_argument("--days", type=int, default=14)
@@ -66,13 +66,13 @@ def main() -> None:
         unmeasured=(LOG,) if arguments.measured else tuple(range(len(RESOURCES))),
         seed=1,
     )
-    before = _peak_gib()
+    before = peak_gib()
     pods = (history.placements.end - history.placements.first).sum() / (history.n_days * SLOTS_PER_DAY)
     print(f"{arguments.services} services, {arguments.nodes} nodes, {arguments.days} days, {pods:,.0f} pods at a time")
     started = time.perf_counter()
     weights = fit_peak_weights(history)
     print(
-        f"regression: {time.perf_counter() - started:.1f} s, peak {_peak_gib():.2f} GiB in the process, "
+        f"regression: {time.perf_counter() - started:.1f} s, peak {peak_gib():.2f} GiB in the process, "
         f"{before:.2f} GiB of them before it began (history and truth)"
     )
     workday = np.array([day.weekday() < 5 for day in history.days])
@@ -114,10 +114,6 @@ def _errors(ours: Floats, true: Floats) -> tuple[Floats, Floats]:
 
 def _mean(error: Floats, load: Floats, which: Bools) -> float:
     return float((error[which] * load[which]).sum() / load[which].sum())
-
-
-def _peak_gib() -> float:
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
 
 
 if __name__ == "__main__":

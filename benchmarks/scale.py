@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import resource
 import subprocess
 import sys
 import tempfile
@@ -23,6 +22,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from benchmarks.harness import command_line, peak_gib
 from forecast.resources import RESOURCES
 
 _STEP_MINUTES = 5
@@ -104,9 +104,6 @@ def run_once(directory: Path) -> dict[str, object]:
     from forecast.fit import fit
     from trainer.history.files import read_history
 
-    def peak_gib() -> float:
-        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
-
     started = time.perf_counter()
     history = read_history(directory)
     read = time.perf_counter() - started
@@ -125,7 +122,7 @@ def run_once(directory: Path) -> dict[str, object]:
 
 def main() -> None:
     """Print a line per size."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = command_line(__doc__)
     parser.add_argument("--services", type=int, nargs="+", default=[500, 1500, 5000])
     parser.add_argument("--days", type=int, default=28)
     parser.add_argument("--child", type=Path, help=argparse.SUPPRESS)

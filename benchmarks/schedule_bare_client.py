@@ -8,7 +8,6 @@ them, and says how many were bound.
 
 from __future__ import annotations
 
-import argparse
 import asyncio
 import gc
 import json
@@ -17,6 +16,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+from benchmarks.harness import command_line
 from kube.client.kubernetes_client import api_client
 from kube.decoding.decoding import decode_pod
 from kube.objects.objects import PodInfo
@@ -39,7 +39,7 @@ async def bind_all(binder: DefaultBinder, placed: Iterator[tuple[PodInfo, str]],
 
 def main() -> None:
     """Read, wait, bind."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = command_line(__doc__)
     parser.add_argument("kubeconfig", type=Path)
     parser.add_argument("--in-flight", type=int, default=128)
     asked = parser.parse_args()

@@ -13,9 +13,6 @@ preemption are made then. Ends with status 1 if the gang has more victims, or ta
 
 from __future__ import annotations
 
-import argparse
-import os
-import sys
 import tempfile
 import time
 from collections.abc import Sequence
@@ -24,6 +21,7 @@ from pathlib import Path
 from statistics import median
 from typing import Final
 
+from benchmarks.harness import command_line, finish, machine_load, median_ratio, outcome, spread
 from benchmarks.schedule_gangs import install_groups
 from benchmarks.schedule_preemption import FullCluster
 from benchmarks.schedule_process import OUR_NAME, HeldProcess
@@ -88,7 +86,7 @@ def _group(name: str, members: int) -> dict[str, object]:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Measure gangs and single pods that preempt, and print a table."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = command_line(__doc__)
     parser.add_argument("--nodes", type=int, default=1000)
     parser.add_argument("--members", type=int, default=16)
     parser.add_argument("--rounds", type=int, default=7)
@@ -104,25 +102,21 @@ def main(arguments: Sequence[str] | None = None) -> None:
                 for kind in found if number % 2 == 0 else reversed(found):
                     found[kind].append(setting.measure(kind, f"{kind}-{number}"))
     counted = {kind: rounds[1:] for kind, rounds in found.items()}
-    print(
-        f"{asked.members} members into {asked.nodes} full nodes, {asked.rounds} rounds, "
-        f"load of the machine now {os.getloadavg()[0]:.1f}"
-    )
+    print(f"{asked.members} members into {asked.nodes} full nodes, {asked.rounds} rounds, {machine_load()}")
     print(f"  {'':10}{'seconds':>9} {'least to most':>17}{'search ms':>11}{'victims':>9}")
     for kind, rounds in counted.items():
         seconds = [one.seconds for one in rounds]
-        spread = f"({min(seconds):.2f} to {max(seconds):.2f})"
         search, victims = median(one.search for one in rounds), median(one.victims for one in rounds)
-        print(f"  {kind:10}{median(seconds):9.2f} {spread:>17}{search:11.0f}{victims:9.0f}")
+        print(f"  {kind:10}{median(seconds):9.2f} {spread(seconds, 2):>17}{search:11.0f}{victims:9.0f}")
     pairs = list(zip(counted[_GANG], counted[_SINGLE], strict=True))
-    ratio = median(gang.seconds / single.seconds for gang, single in pairs)
+    ratio = median_ratio(counted[_GANG], counted[_SINGLE], lambda one: one.seconds)
     more = max(gang.victims - single.victims for gang, single in pairs)
     holds = ratio <= _MOST and more <= 0
     print(
         f"  gang / single: {ratio:.2f} of the time, at most {_MOST:g} is wanted; {max(more, 0)} victims more: "
-        f"{'holds' if holds else 'MISSED'}"
+        f"{outcome(holds)}"
     )
-    sys.exit(0 if holds else 1)
+    finish(holds)
 
 
 if __name__ == "__main__":

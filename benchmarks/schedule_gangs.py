@@ -12,9 +12,6 @@ counted: no group may have been bound in part. Ends with status 1 where a limit 
 
 from __future__ import annotations
 
-import argparse
-import os
-import sys
 import tempfile
 from collections import Counter
 from collections.abc import Sequence
@@ -23,6 +20,7 @@ from pathlib import Path
 from statistics import median
 from typing import Final
 
+from benchmarks.harness import command_line, finish, in_turn, machine_load, median_ratio, outcome, spread
 from benchmarks.schedule_process import OUR_NAME, HeldProcess, prepare
 from benchmarks.schedule_throughput import Measured, measured
 from benchmarks.scheduler_load import BATCH_LABEL, LoadedCluster
@@ -120,14 +118,13 @@ def install_groups(plane: ControlPlane) -> None:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Print a table."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = command_line(__doc__)
     parser.add_argument("--nodes", type=int, default=1000)
     parser.add_argument("--groups", type=int, default=200)
     parser.add_argument("--members", type=int, default=16)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--sitting", type=float, default=4.0, help="pods per node that sit there already")
     asked = parser.parse_args(arguments)
-    found: dict[str, list[Measured]] = {_GANGS: [], _SINGLE: []}
     with (
         tempfile.TemporaryDirectory() as scratch,
         LoadedCluster(asked.nodes, int(asked.sitting * asked.nodes), asked.groups, Path(scratch)) as cluster,
@@ -135,22 +132,18 @@ def main(arguments: Sequence[str] | None = None) -> None:
         prepare(cluster.plane)
         install_groups(cluster.plane)
         setting = Setting(cluster, Path(scratch), asked.groups, asked.members)
-        for number in range(asked.rounds):
-            for kind in found if number % 2 == 0 else reversed(found):
-                found[kind].append(setting.measure(kind, f"{kind}-{number}"))
-    print(
-        f"{asked.nodes} nodes, {asked.groups} groups of {asked.members}, {asked.rounds} rounds, "
-        f"load of the machine now {os.getloadavg()[0]:.1f}"
-    )
+        found = in_turn((_GANGS, _SINGLE), asked.rounds, lambda kind, number: setting.measure(kind, f"{kind}-{number}"))
+    print(f"{asked.nodes} nodes, {asked.groups} groups of {asked.members}, {asked.rounds} rounds, {machine_load()}")
     print(f"  {'':12}{'pods/s':>8} {'least to most':>17}{'middle':>9}{'CPU ms':>9}")
     for kind, rounds in found.items():
         rates = [one.rate for one in rounds]
-        spread = f"({min(rates):.0f} to {max(rates):.0f})"
         cpu = median(one.cpu["binding"] for one in rounds)
-        print(f"  {kind:12}{median(rates):8.0f} {spread:>17}{median(one.middle for one in rounds):9.0f}{cpu:9.2f}")
-    ratio = median(a.rate / b.rate for a, b in zip(found[_GANGS], found[_SINGLE], strict=True))
-    print(f"  gangs / single: {ratio:.2f}, at least {_LEAST} is wanted: {'holds' if ratio >= _LEAST else 'MISSED'}")
-    sys.exit(0 if ratio >= _LEAST else 1)
+        print(
+            f"  {kind:12}{median(rates):8.0f} {spread(rates):>17}{median(one.middle for one in rounds):9.0f}{cpu:9.2f}"
+        )
+    ratio = median_ratio(found[_GANGS], found[_SINGLE], lambda one: one.rate)
+    print(f"  gangs / single: {ratio:.2f}, at least {_LEAST} is wanted: {outcome(ratio >= _LEAST)}")
+    finish(ratio >= _LEAST)
 
 
 if __name__ == "__main__":

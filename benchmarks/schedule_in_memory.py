@@ -23,9 +23,6 @@ one: every pod must get the same node. Ends with status 1 where that or a limit 
 
 from __future__ import annotations
 
-import argparse
-import os
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from statistics import median
@@ -33,6 +30,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from benchmarks.harness import command_line, finish, machine_load, numbers, outcome, spread
 from benchmarks.schedule_answered import AnsweredLoop, Round, cluster_with_zones, waiting_pods
 from benchmarks.schedule_extender import ExtenderLoop
 from benchmarks.schedule_stages import Stages
@@ -170,9 +168,8 @@ def show(n_nodes: int, found: Found) -> bool:
     print(f"  {'':26}{'pods/s':>9} {'least to most':>17}{'per CPU s':>11}   CPU us per pod, by thread")
     for (name, kind), rounds in found.rounds.items():
         rates = [one.rate for one in rounds]
-        spread = f"({min(rates):.0f} to {max(rates):.0f})"
         cpu = median(one.cpu_rate for one in rounds)
-        print(f"  {f'{kind}, {name}':26}{median(rates):9.0f} {spread:>17}{cpu:11.0f}   {_by_thread(rounds)}")
+        print(f"  {f'{kind}, {name}':26}{median(rates):9.0f} {spread(rates):>17}{cpu:11.0f}   {_by_thread(rounds)}")
     print(f"\n  {'CPU us per pod, by stage':26}" + "".join(f"{kind:>12}" for _, kind in found.stages))
     for stage in dict.fromkeys(stage for of_kind in found.stages.values() for stage in of_kind):
         print(f"  {stage:26}" + "".join(f"{of_kind.get(stage, 0.0):12.1f}" for of_kind in found.stages.values()))
@@ -189,7 +186,7 @@ def show(n_nodes: int, found: Found) -> bool:
         beside = median(one.rate for one in found.rounds["extender", kind])
         print(
             f"  {kind}: {exact:.0f} pods/s exact, {bounded:.0f} by a bounded scan, {exact / beside:.0f} times the "
-            f"extender's; at least {least} is wanted: {'holds' if kept else 'MISSED'}"
+            f"extender's; at least {least} is wanted: {outcome(kept)}"
         )
         holds = holds and kept
     return holds
@@ -203,7 +200,7 @@ def _by_thread(rounds: Sequence[Round]) -> str:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Print tables."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = command_line(__doc__)
     parser.add_argument("--nodes", default="5000,20000")
     parser.add_argument("--pods", type=int, default=5000, help="in a round")
     parser.add_argument("--rounds", type=int, default=3)
@@ -212,16 +209,16 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--check", type=int, default=300, help="nodes, and half as many pods again, of the comparison")
     asked = parser.parse_args(arguments)
     holds = True
-    for n_nodes in map(int, asked.nodes.split(",")):
+    for n_nodes in numbers(asked.nodes):
         made = cluster_with_zones(n_nodes, asked.sitting, _SERVICES)
         print(f"{n_nodes} nodes, {len(made.pods)} pods sit there, {asked.rounds} rounds of {asked.pods} pods")
         holds = show(n_nodes, measure(made, asked.pods, asked.rounds, asked.bounded)) and holds
-        print(f"  load of the machine now {os.getloadavg()[0]:.1f}\n", flush=True)
+        print(f"  {machine_load()}\n", flush=True)
     for kind in ("identical", "mixed"):
         n, same = same_nodes(asked.check, asked.check * 3 // 2, kind)
         print(f"{kind}: {same} of {n} pods got the same node by batches as one per cycle, {asked.check} nodes")
         holds = holds and same == n
-    sys.exit(0 if holds else 1)
+    finish(holds)
 
 
 if __name__ == "__main__":

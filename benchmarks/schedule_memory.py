@@ -9,14 +9,13 @@ memory in use and the most that ever was, after either. Ends with status 1 beyon
 
 from __future__ import annotations
 
-import argparse
-import sys
 import tempfile
 import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
+from benchmarks.harness import command_line, finish, outcome
 from benchmarks.schedule_process import OUR_NAME, HeldProcess, prepare
 from benchmarks.scheduler_load import LoadedCluster
 from testing.processes.process_figures import cpu_seconds, peak_bytes, resident_bytes
@@ -27,7 +26,7 @@ _LONGEST: Final = 600.0
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Print the figures."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = command_line(__doc__)
     parser.add_argument("--nodes", type=int, default=5000)
     parser.add_argument("--pods", type=int, default=100_000)
     parser.add_argument("--services", type=int, default=5000)
@@ -51,8 +50,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
             bindings.times(asked.more, _LONGEST, ours.end_of_log)
             most = _show(f"{asked.more} more placed", ours.pid)
     holds = most <= _LIMIT
-    print(f"  at most {_LIMIT / 2**30:.0f} GiB is wanted: {'holds' if holds else 'MISSED'}")
-    sys.exit(0 if holds else 1)
+    print(f"  at most {_LIMIT / 2**30:.0f} GiB is wanted: {outcome(holds)}")
+    finish(holds)
 
 
 def _show(when: str, process: int) -> int:

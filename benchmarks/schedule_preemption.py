@@ -14,8 +14,6 @@ the less low priority. A round measures both, the next one in the opposite order
 
 from __future__ import annotations
 
-import argparse
-import os
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -25,6 +23,7 @@ from pathlib import Path
 from statistics import median
 from typing import Final
 
+from benchmarks.harness import command_line, in_turn, machine_load, median_ratio, spread
 from benchmarks.schedule_process import OUR_NAME, HeldProcess, prepare
 from benchmarks.schedule_throughput import measured
 from benchmarks.scheduler_load import BATCH_LABEL, Bindings
@@ -148,27 +147,24 @@ def _of_priority(name: str, manifest: Manifest) -> Manifest:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Print a table."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = command_line(__doc__)
     parser.add_argument("--nodes", type=int, default=1000)
     parser.add_argument("--pods", type=int, default=1000)
     parser.add_argument("--rounds", type=int, default=3)
     asked = parser.parse_args(arguments)
-    found: dict[str, list[Stormed]] = {_KUBE: [], _OURS: []}
     with tempfile.TemporaryDirectory() as scratch, FullCluster(asked.nodes, Path(scratch)) as cluster:
-        for number in range(asked.rounds):
-            for name in found if number % 2 == 0 else reversed(found):
-                found[name].append(cluster.storm(name, f"{name}-{number}", asked.pods))
-    print(
-        f"{asked.pods} pods into {asked.nodes} full nodes, {asked.rounds} rounds, "
-        f"load of the machine now {os.getloadavg()[0]:.1f}"
-    )
+        found = in_turn(
+            (_KUBE, _OURS), asked.rounds, lambda name, number: cluster.storm(name, f"{name}-{number}", asked.pods)
+        )
+    print(f"{asked.pods} pods into {asked.nodes} full nodes, {asked.rounds} rounds, {machine_load()}")
     print(f"  {'':16}{'pods/s':>8} {'least to most':>17}{'seconds':>9}{'victims':>9}{'of low':>9}")
     for name, rounds in found.items():
         rates = [one.rate for one in rounds]
-        spread = f"({min(rates):.1f} to {max(rates):.1f})"
         figures = [median(getattr(one, of) for one in rounds) for of in ("seconds", "victims", "of_low")]
-        print(f"  {name:16}{median(rates):8.1f} {spread:>17}{figures[0]:9.1f}{figures[1]:9.0f}{figures[2]:9.0f}")
-    ratio = median(a.rate / b.rate for a, b in zip(found[_OURS], found[_KUBE], strict=True))
+        print(
+            f"  {name:16}{median(rates):8.1f} {spread(rates, 1):>17}{figures[0]:9.1f}{figures[1]:9.0f}{figures[2]:9.0f}"
+        )
+    ratio = median_ratio(found[_OURS], found[_KUBE], lambda one: one.rate)
     print(f"  ours / kube-scheduler: {ratio:.2f} of the rate")
 
 

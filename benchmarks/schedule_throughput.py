@@ -20,7 +20,6 @@ of the ratios within a round. Ends with status 1 where a limit does not hold.
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import subprocess
@@ -34,6 +33,7 @@ from pathlib import Path
 from statistics import median
 from typing import Final
 
+from benchmarks.harness import command_line, finish, in_turn, machine_load, median_ratio, numbers, outcome, spread
 from benchmarks.real_scheduler import ROOT
 from benchmarks.schedule_process import OUR_NAME, HeldProcess, prepare
 from benchmarks.scheduler_load import LoadedCluster
@@ -156,12 +156,12 @@ class Setting:
 def measure_setting(setting: Setting, name: str, rounds: int, n_pods: int) -> dict[tuple[str, str], list[Measured]]:
     """All configurations and kinds of pods, `rounds` times."""
     every = [(kind, configuration) for kind in _SERVICES for configuration in (_BARE, _KUBE, _OURS)]
-    found: dict[tuple[str, str], list[Measured]] = {one: [] for one in every}
-    for number in range(rounds):
-        for kind, configuration in every if number % 2 == 0 else reversed(every):
-            batch = f"{name}-{number}-{every.index((kind, configuration))}"
-            found[kind, configuration].append(setting.measure(configuration, kind, batch, n_pods))
-    return found
+
+    def measure(one: tuple[str, str], number: int) -> Measured:
+        kind, configuration = one
+        return setting.measure(configuration, kind, f"{name}-{number}-{every.index(one)}", n_pods)
+
+    return in_turn(every, rounds, measure)
 
 
 def show(found: Mapping[tuple[str, str], Sequence[Measured]], n_nodes: int) -> bool:
@@ -172,27 +172,26 @@ def show(found: Mapping[tuple[str, str], Sequence[Measured]], n_nodes: int) -> b
     for (kind, configuration), rounds in found.items():
         rates = [one.rate for one in rounds]
         cpu = "".join(f"{median(one.cpu[name] for one in rounds):12.2f}" for name in processes)
-        spread = f"({min(rates):.0f} to {max(rates):.0f})"
         print(
-            f"  {f'{kind}, {configuration}':27}{median(rates):8.0f} {spread:>17}"
+            f"  {f'{kind}, {configuration}':27}{median(rates):8.0f} {spread(rates):>17}"
             f"{median(one.middle for one in rounds):9.0f}   {'':15}{cpu}"
         )
     holds = True
     for kind, beside, least, from_nodes in _LIMITS:
         ours, others = found[kind, _OURS], found[kind, beside]
-        ratio = median(one.rate / other.rate for one, other in zip(ours, others, strict=True))
-        in_middle = median(one.middle / other.middle for one, other in zip(ours, others, strict=True))
+        ratio = median_ratio(ours, others, lambda one: one.rate)
+        in_middle = median_ratio(ours, others, lambda one: one.middle)
         line = f"  {kind}: ours / {beside} {ratio:.2f}, in the middle {in_middle:.2f}"
         if n_nodes >= from_nodes:
             holds = holds and ratio >= least
-            line += f"; at least {least} is wanted: {'holds' if ratio >= least else 'MISSED'}"
+            line += f"; at least {least} is wanted: {outcome(ratio >= least)}"
         print(line)
     return holds
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Print a table for each size."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = command_line(__doc__)
     parser.add_argument("--nodes", default="1000,5000")
     parser.add_argument("--pods", type=int, default=5000, help="in a batch")
     parser.add_argument("--rounds", type=int, default=3)
@@ -200,7 +199,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--services", type=int, default=500)
     asked = parser.parse_args(arguments)
     holds = True
-    for n_nodes in map(int, asked.nodes.split(",")):
+    for n_nodes in numbers(asked.nodes):
         n_sitting = int(asked.sitting * n_nodes)
         with (
             tempfile.TemporaryDirectory() as scratch,
@@ -211,11 +210,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
             found = measure_setting(Setting(cluster, Path(scratch)), f"b{n_nodes}", asked.rounds, asked.pods)
             print(
                 f"{n_nodes} nodes, {n_sitting} pods sit there, {asked.rounds} rounds of {asked.pods} pods, "
-                f"{time.perf_counter() - began:.0f} s, load of the machine now {os.getloadavg()[0]:.1f}"
+                f"{time.perf_counter() - began:.0f} s, {machine_load()}"
             )
             holds = show(found, n_nodes) and holds
             print(flush=True)
-    sys.exit(0 if holds else 1)
+    finish(holds)
 
 
 if __name__ == "__main__":

@@ -14,8 +14,6 @@ from __future__ import annotations
 import argparse
 import http.client
 import json
-import os
-import resource
 import signal
 import subprocess
 import sys
@@ -25,13 +23,14 @@ import time
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
-from pathlib import Path
 
 import numpy as np
 
+from benchmarks.harness import command_line, peak_gib
 from forecast.model_artefact import artefact_of
 from forecast.registry import Registry
 from testing.clusters.large_cluster import large_cluster
+from testing.processes.process_figures import resident_bytes
 
 _SERVICES_ASKED = 50
 _CONNECTIONS = 8
@@ -58,7 +57,7 @@ def serve(options: argparse.Namespace) -> None:
     scorer.follow(lambda: (True, None, {}))
     with Background(scorer, ModelWatch(Registry(options.serve))):
         serve(create_app(scorer), ServerOptions(port=0), on_started=lambda url: print(url, flush=True))
-    print(f"peak {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20:.2f}", flush=True)
+    print(f"peak {peak_gib():.2f}", flush=True)
 
 
 class Client:
@@ -94,12 +93,6 @@ class Client:
         return latencies, failed[0]
 
 
-def rss_gib(pid: int) -> float:
-    """Resident memory of a process now."""
-    pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
-    return pages * os.sysconf("SC_PAGE_SIZE") / 2**30
-
-
 def wait_for(url: str, path: str, accept: object, seconds: float = 300.0) -> None:
     """Until a GET is answered as wanted: accept(status, body)."""
     host, deadline = url.removeprefix("http://"), time.monotonic() + seconds
@@ -123,7 +116,7 @@ def row(name: str, latencies: Sequence[float], failed: int) -> None:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Print a table of latencies and the memory."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = command_line(__doc__)
     parser.add_argument("--nodes", type=int, default=5000)
     parser.add_argument("--pods", type=int, default=100_000)
     parser.add_argument("--services", type=int, default=5000)
@@ -170,7 +163,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
             for score in ("least_allocated", "predicted_peak"):
                 latencies, failed = Client(url, "/v1/scores", bodies[score]).run(options.rate, options.seconds)
                 row(f"/v1/scores, {score}", latencies, failed)
-            before = rss_gib(child.pid)
+            before = resident_bytes(child.pid) / 2**30
             renewed = replace(made.model, usage_dated=made.model.usage_dated * np.float32(1.01))
             publisher = threading.Thread(target=registry.publish, args=(artefact_of(renewed, datetime.now(UTC)),))
             publisher.start()

@@ -7,13 +7,11 @@ The columns are given: what fills predicted_peak's is measured with the scorer a
 
 from __future__ import annotations
 
-import argparse
-import timeit
-from collections.abc import Callable
 from functools import partial
 
 import numpy as np
 
+from benchmarks.harness import command_line, microseconds
 from forecast.arrays import Floats
 from forecast.resources import RESOURCES
 from scorer.scores.catalogue import SCORES, combine
@@ -55,25 +53,21 @@ def columns(n_nodes: int, rng: np.random.Generator) -> Case:
 
 def main() -> None:
     """Print the figures."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = command_line(__doc__)
     parser.add_argument("--nodes", type=int, nargs="+", default=[5000, 20000])
     parser.add_argument("--repeats", type=int, default=50)
     arguments = parser.parse_args()
     cases = {n: columns(n, np.random.default_rng(0)) for n in arguments.nodes}
     print(f"{'microseconds':30}{''.join(f'{n:>10} nodes' for n in cases)}")
     for name, score in SCORES.items():
-        times = [_microseconds(partial(score.compute, *case), arguments.repeats) for case in cases.values()]
+        times = [microseconds(partial(score.compute, *case), arguments.repeats) for case in cases.values()]
         print(f"{name:30}{''.join(f'{time:16.0f}' for time in times)}")
-    times = [_microseconds(partial(_all_combined, case), arguments.repeats) for case in cases.values()]
+    times = [microseconds(partial(_all_combined, case), arguments.repeats) for case in cases.values()]
     print(f"{'all of them, combined':30}{''.join(f'{time:16.0f}' for time in times)}")
 
 
 def _all_combined(case: Case) -> Floats:
     return combine({name: score.compute(*case) for name, score in SCORES.items()}, dict.fromkeys(SCORES, 1.0))
-
-
-def _microseconds(call: Callable[[], object], repeats: int) -> float:
-    return float(np.median(timeit.repeat(call, number=1, repeat=repeats))) * 1e6
 
 
 if __name__ == "__main__":

@@ -16,7 +16,6 @@ node, and by how much the energy of ours exceeds the least: among the best 16 th
 
 from __future__ import annotations
 
-import argparse
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -24,6 +23,7 @@ from datetime import UTC, date, datetime
 
 import numpy as np
 
+from benchmarks.harness import command_line
 from forecast.arrays import Floats
 from kube.decoding.decoding import Kind
 from kube.objects.objects import PodInfo
@@ -113,7 +113,7 @@ def measure(made: LargeCluster, services: Callable[[int], int], n_pods: int, wei
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Print a table per number of nodes."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = command_line(__doc__)
     parser.add_argument("--nodes", type=int, nargs="+", default=[5000, 20_000])
     parser.add_argument("--services", type=int, default=1000)
     parser.add_argument("--pods", type=int, default=200, help="scored in each row of the table")

@@ -12,7 +12,6 @@ status 1 where both together pass the limit.
 
 from __future__ import annotations
 
-import argparse
 import json
 import subprocess
 import sys
@@ -29,6 +28,7 @@ from typing import Final
 import httpx
 import numpy as np
 
+from benchmarks.harness import command_line, finish, outcome
 from benchmarks.real_scheduler import node_usage_rules
 from benchmarks.scheduler_load import LoadedCluster
 from forecast.model_artefact import artefact_of
@@ -55,7 +55,7 @@ _MODULES: Final = {"scorer": "scorer.service.app", "extender": "extender.service
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Print the figures."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = command_line(__doc__)
     parser.add_argument("--nodes", type=int, default=1000)
     parser.add_argument("--pods", type=int, default=40_000)
     parser.add_argument("--services", type=int, default=500)
@@ -95,8 +95,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
                 time.sleep(asked.seconds)
                 sums.append(_show("a new model is in use", ours))
     holds = max(sums) <= _LIMIT
-    print(f"  both together at most {_LIMIT / 2**20:.0f} MiB is wanted: {'holds' if holds else 'MISSED'}")
-    sys.exit(0 if holds else 1)
+    print(f"  both together at most {_LIMIT / 2**20:.0f} MiB is wanted: {outcome(holds)}")
+    finish(holds)
 
 
 @contextmanager

@@ -10,14 +10,13 @@ standard error. Ends with status 1 where memory grows by more than 5 % a week.
 
 from __future__ import annotations
 
-import argparse
-import sys
 import tempfile
 import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
+from benchmarks.harness import command_line, finish, outcome
 from testing.soak.day import play_day
 from testing.soak.figures import growth
 from testing.soak.ledger import Ledger
@@ -28,7 +27,7 @@ _MOST_GROWTH: Final = 0.05
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Print the figures."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = command_line(__doc__)
     parser.add_argument("--days", type=int, default=9)
     parser.add_argument("--seconds", type=float, default=80.0, help="of a day; it takes longer where events do")
     parser.add_argument("--warm-up", type=int, default=2, help="days that do not count")
@@ -47,7 +46,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
             print(line + "   ".join(f"{name} {_figures(ledger, name, day)}" for name in world.ours), flush=True)
         holds = [_show(ledger, name, range(asked.warm_up, asked.days)) for name in world.ours]
         print(f"  the cluster was looked at {world.watchman.looks} times; nothing was ever wrong")
-    sys.exit(0 if all(holds) else 1)
+    finish(all(holds))
 
 
 def _figures(ledger: Ledger, name: str, day: int) -> str:
@@ -64,7 +63,7 @@ def _show(ledger: Ledger, name: str, days: range) -> bool:
         latency = growth(took)
         line += f", time for a pod {_per_week(latency.a_week, latency.error)}"
     holds = memory.a_week <= _MOST_GROWTH
-    print(f"{line}; at most {_MOST_GROWTH:.0%} of memory is wanted: {'holds' if holds else 'MISSED'}")
+    print(f"{line}; at most {_MOST_GROWTH:.0%} of memory is wanted: {outcome(holds)}")
     return holds
 
 

@@ -18,12 +18,12 @@ what hysteresis is for; with it the scores hardly change.
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
+from benchmarks.harness import command_line
 from forecast.arrays import Bools, Floats
 from scorer.scores.least_allocated import least_allocated_score
 from scorer.scores.most_allocated import most_allocated_score
@@ -123,7 +123,7 @@ def _scores(rule: str) -> Callable[[Floats, Floats, Floats, float], Floats]:
 
 def main() -> None:
     """Print the figures."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = command_line(__doc__)
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--nodes", type=int, default=50)
     parser.add_argument("--lower", type=float, default=WaterLevels().lower)
@@ -150,7 +150,7 @@ def main() -> None:
     print(f"{'hysteresis':16}{'movement of the weight':>24}")
     for hysteresis in (0.0, levels.hysteresis):
         moved = [
-            movement(replace(levels, hysteresis=hysteresis), arguments.nodes, np.random.default_rng(seed))
+            movement(levels.replace(hysteresis=hysteresis), arguments.nodes, np.random.default_rng(seed))
             for seed in range(arguments.seeds)
         ]
         print(f"{hysteresis:<16g}{np.median(moved):24.2f}")

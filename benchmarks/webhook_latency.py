@@ -15,10 +15,8 @@ measured from the moment it was due, so an answer that is late also counts again
 
 from __future__ import annotations
 
-import argparse
 import asyncio
 import json
-import math
 import os
 import ssl
 import subprocess
@@ -32,6 +30,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+from benchmarks.harness import command_line, finish, in_turn, machine_load, outcome, quantile
 from benchmarks.real_scheduler import ROOT
 from testing.authority import Authority
 from testing.processes.scorer_process import eventually
@@ -330,19 +329,14 @@ def open_cluster(n_templates: int, n_bindings: int, directory: Path) -> Iterator
 def show(name: str, rounds: Sequence[Sequence[float]]) -> float:
     """Print a line; returns the 99th percentile of all rounds, in seconds."""
     took = [one for of_round in rounds for one in of_round]
-    figures = "".join(f"{1000 * _quantile(took, share):>9.2f}" for share in (0.5, 0.9, 0.99, 0.999, 1.0))
-    print(f"  {name:16}{figures}   " + " ".join(f"{1000 * _quantile(one, 0.99):.1f}" for one in rounds), flush=True)
-    return _quantile(took, 0.99)
-
-
-def _quantile(took: Sequence[float], share: float) -> float:
-    """The smallest time that so many answers did not take longer than."""
-    return sorted(took)[math.ceil(share * len(took)) - 1]
+    figures = "".join(f"{1000 * quantile(took, share):>9.2f}" for share in (0.5, 0.9, 0.99, 0.999, 1.0))
+    print(f"  {name:16}{figures}   " + " ".join(f"{1000 * quantile(one, 0.99):.1f}" for one in rounds), flush=True)
+    return quantile(took, 0.99)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Print a table; ends with status 1 where the limit does not hold."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = command_line(__doc__)
     parser.add_argument("--templates", type=int, default=500)
     parser.add_argument("--bindings", type=int, default=1000)
     parser.add_argument("--rate", type=float, default=100.0, help="pods a second")
@@ -355,24 +349,24 @@ def main(arguments: Sequence[str] | None = None) -> None:
         return
     n_pods = int(asked.rate * asked.seconds)
     direct, creating = ("echo", "ours", "ours, changing"), ("creation alone", "creation, echo", "creation, ours")
-    took: dict[str, list[list[float]]] = {name: [] for name in (*direct, *creating)}
     with (
         tempfile.TemporaryDirectory() as scratch,
         open_cluster(asked.templates, asked.bindings, Path(scratch)) as ours,
     ):
-        for _ in range(asked.rounds):
-            for name in took:
-                measure = ours.ask if name in direct else ours.create
-                took[name].append(measure(name, asked.rate, n_pods, asked.bindings))
+        took = in_turn(
+            (*direct, *creating),
+            asked.rounds,
+            lambda name, _: (ours.ask if name in direct else ours.create)(name, asked.rate, n_pods, asked.bindings),
+        )
     print(f"{asked.templates} templates, {asked.bindings} bindings, {asked.rate:g} pods/s")
-    print(f"{asked.rounds} rounds in turn, {n_pods} pods each; load of the machine now {os.getloadavg()[0]:.1f}")
+    print(f"{asked.rounds} rounds in turn, {n_pods} pods each; {machine_load()}")
     print(f"  {'milliseconds':16}{'p50':>9}{'p90':>9}{'p99':>9}{'p99.9':>9}{'most':>9}   p99 of each round")
     found = {name: show(name, rounds) for name, rounds in took.items()}
     holds = max(found["ours"], found["ours, changing"]) <= _LIMIT_SECONDS
-    print(f"  p99 of ours: at most {1000 * _LIMIT_SECONDS:g} ms is wanted: {'holds' if holds else 'MISSED'}")
+    print(f"  p99 of ours: at most {1000 * _LIMIT_SECONDS:g} ms is wanted: {outcome(holds)}")
     if not holds and found["echo"] > _LIMIT_SECONDS:
         print("  the echo missed it as well: the machine was busy with something else")
-    sys.exit(0 if holds else 1)
+    finish(holds)
 
 
 if __name__ == "__main__":
