@@ -15,9 +15,6 @@ from typing import Any, Final, Self
 
 from kubernetes.client import ApiClient, Configuration
 
-from forecast_scheduler.loop_parts import LoopParts
-from forecast_scheduler.schedule_loop import ScheduleLoop
-from forecast_scheduler.schedule_tables import schedule_tables
 from forecast_scheduler.settings.document import Settings, with_options
 from forecast_scheduler.settings.schedule_options import schedule_policy
 from kube.client.api_answer import Answer
@@ -27,8 +24,11 @@ from kube.session.api_session import ApiSession
 from placement.filters.catalogue import standard_filters
 from placement.filters.filter import Filter
 from placement.policies.policy import OnePolicy, Policy
+from scheduler.handle import LoopParts
+from scheduler.loop import ScheduleLoop
 from scheduler.metrics import SchedulingMetrics
 from scheduler.reporting.reports import Reports
+from scheduler.tables import schedule_tables
 from scorer.model_watch import LoadedModel
 from scorer.options import ScorerOptions
 from scorer.scorer import Scorer

@@ -22,10 +22,10 @@ from forecast.errors import InputError
 from forecast.setting_group import Country, SettingGroup, what_is_allowed
 from forecast_scheduler.settings.extender_settings import ExtenderSettings
 from forecast_scheduler.settings.policy_settings import PolicySettings
-from forecast_scheduler.settings.schedule_settings import ScheduleSettings
 from forecast_scheduler.settings.scorer_settings import ScorerSettings
 from forecast_scheduler.settings.training_settings import TrainSettings
 from placement.node_rule_options import NodeRuleOptions
+from scheduler.settings import ScheduleSettings
 from trainer.prometheus.options import PrometheusOptions
 
 ENVIRONMENT_PREFIX = "FORECAST_SCHEDULER_"

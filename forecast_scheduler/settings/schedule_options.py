@@ -6,13 +6,13 @@ from typing import Final
 
 from forecast.errors import InputError
 from forecast_scheduler.settings.document import Settings
-from forecast_scheduler.settings.gpu_options import offline_pods
-from forecast_scheduler.settings.schedule_settings import ScheduleSettings
 from forecast_scheduler.settings.scorer_options import scorer_options
 from placement.policies.compiling import PolicyDefaults, settings_policy
 from placement.policies.filter_choice import FilterOptions
 from placement.policies.policy import Policy
 from scheduler.overcommit.sharing import SharingOptions
+from scheduler.profiles.gpu.from_options import offline_pods
+from scheduler.settings import ScheduleSettings
 from scorer.service.options import ServiceOptions
 from serving.options import ServingOptions
 

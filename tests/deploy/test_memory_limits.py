@@ -6,8 +6,8 @@ import pytest
 
 from admission.webhook.options import WebhookOptions
 from forecast_scheduler.settings.extender_settings import ExtenderSettings
-from forecast_scheduler.settings.schedule_settings import ScheduleSettings
 from forecast_scheduler.settings.scorer_settings import ScorerSettings
+from scheduler.settings import ScheduleSettings
 from serving.body_budget import BODIES_IN_ALL, BYTES_OF_A_VALUE, FREE_BYTES
 from serving.connections import MOST_BESIDE_BODY, MOST_UNREAD
 from serving.handshakes import MOST_HANDSHAKES

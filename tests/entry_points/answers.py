@@ -12,11 +12,11 @@ import numpy as np
 from extender.service.app import create_app as extender_app
 from forecast.fit import fit
 from forecast_scheduler.commands.explain.explain_pod import open_explaining
+from forecast_scheduler.commands.explain.placing_component import component_of
 from forecast_scheduler.commands.extender.setup import open_extender
+from forecast_scheduler.commands.live_placing import open_placing
+from forecast_scheduler.commands.schedule.dry_run import open_plan
 from forecast_scheduler.commands.scorer.setup import Inputs
-from forecast_scheduler.live_placing import open_placing
-from forecast_scheduler.live_plan import open_plan
-from forecast_scheduler.placing_component import component_of
 from forecast_scheduler.settings.document import Settings, load_settings
 from kube.decoding.decoding import decode_pod
 from kube.tables.cluster_file import read_cluster_file

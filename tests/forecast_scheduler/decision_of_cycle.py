@@ -8,16 +8,16 @@ from typing import Any
 
 from forecast_scheduler.commands.policy.follow_policies import read_policies
 from forecast_scheduler.commands.scorer.setup import Inputs, open_scorer
-from forecast_scheduler.placing_core import placing_core
-from forecast_scheduler.schedule_profiles import assembled_profiles
-from forecast_scheduler.schedule_tables import schedule_tables
 from forecast_scheduler.settings.document import Settings
 from forecast_scheduler.settings.schedule_options import schedule_policy, schedule_policy_defaults
 from placement.index.index import INDEXED_KINDS
 from placement.policies.policy import OnePolicy
+from scheduler.assembly import assembled_profiles
 from scheduler.cycle.placing import Placer
 from scheduler.dry_run import DryRun
+from scheduler.placing_core import placing_core
 from scheduler.queue.queued import Popped, QueuedPod
+from scheduler.tables import schedule_tables
 from scorer.scorer import Scorer
 
 

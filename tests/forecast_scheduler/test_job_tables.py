@@ -9,13 +9,13 @@ import pytest
 
 from forecast.resources import CPU
 from forecast.service_key import Owner, ServiceKey
-from forecast_scheduler.job_tables import JobTables, job_tables
-from forecast_scheduler.queue_tables import latest_starts
-from forecast_scheduler.settings.schedule_settings import ScheduleSettings
 from kube.decoding.decoding import Kind
 from kube.decoding.job_templates import PodTemplate
 from kube.decoding.jobs import JobInfo
 from kube.objects.objects import PodInfo
+from scheduler.profiles.job.tables import JobTables, job_tables
+from scheduler.queue_tables import latest_starts
+from scheduler.settings import ScheduleSettings
 from tests.scheduler.profiles.job.storm.storm_scene import cron_job
 from tests.scheduler.profiles.job.valley.waiting_pods import job_pod
 from tests.scorer.live_cluster import at, loaded

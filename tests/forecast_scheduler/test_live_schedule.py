@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 
 from forecast.errors import ForecastError, InputError
+from forecast_scheduler.commands.schedule.live import LiveSchedule, open_schedule
 from forecast_scheduler.commands.scorer.setup import Inputs
-from forecast_scheduler.live_schedule import LiveSchedule, open_schedule
-from forecast_scheduler.loop_parts import LoopParts
 from forecast_scheduler.settings.document import Settings, with_options
+from scheduler.handle import LoopParts
 from testing.processes.scorer_process import eventually
 from testing.processes.webhook_process import Api, Refused
 from testing.servers.cluster_objects import ClusterWriter, node, pod

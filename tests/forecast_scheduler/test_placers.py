@@ -16,10 +16,10 @@ from forecast.registry import Registry
 from forecast.resources import CPU
 from forecast_scheduler.commands.canary.expected_placing import open_canary
 from forecast_scheduler.commands.extender.setup import open_extender
+from forecast_scheduler.commands.live_placing import open_placing
 from forecast_scheduler.commands.policy.follow_policies import read_policies
+from forecast_scheduler.commands.schedule.dry_run import open_plan
 from forecast_scheduler.commands.scorer.setup import Inputs, open_scorer
-from forecast_scheduler.live_placing import open_placing
-from forecast_scheduler.live_plan import open_plan
 from forecast_scheduler.settings.document import Settings, with_options
 from scorer.background import Background
 from scorer.scale_out import expected_scale_out

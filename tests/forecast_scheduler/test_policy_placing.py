@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
+from forecast_scheduler.commands.live_placing import Placing, open_placing
 from forecast_scheduler.commands.scorer.setup import Inputs
-from forecast_scheduler.live_placing import Placing, open_placing
 from forecast_scheduler.settings.document import Settings
 from placement.card_types.listed_cards import ListedCards
 from placement.card_types.options import CardOptions, Protection

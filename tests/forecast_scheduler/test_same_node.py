@@ -15,9 +15,6 @@ from forecast_scheduler.cli import run
 from forecast_scheduler.commands.extender.setup import open_extender
 from forecast_scheduler.commands.options.common import parse_moment
 from forecast_scheduler.commands.scorer.setup import Inputs, open_scorer
-from forecast_scheduler.placing_core import placing_core
-from forecast_scheduler.schedule_profiles import assembled_profiles
-from forecast_scheduler.schedule_tables import schedule_tables
 from forecast_scheduler.settings.document import Settings, with_options
 from forecast_scheduler.settings.schedule_options import schedule_policy
 from placement.expected_choice import expected_choice
@@ -25,8 +22,11 @@ from placement.feasibility import feasibility
 from placement.filters.catalogue import standard_filters
 from placement.index.index import INDEXED_KINDS
 from placement.policies.policy import OnePolicy
+from scheduler.assembly import assembled_profiles
 from scheduler.dry_run import DryRun
 from scheduler.judging import ProfileJudge
+from scheduler.placing_core import placing_core
+from scheduler.tables import schedule_tables
 from scorer.scorer import Scorer
 from tests.forecast_scheduler.decision_of_cycle import decision_of_cycle
 from tests.forecast_scheduler.made_cluster import DOMAIN, cluster_file, made_node, made_object, made_pod, seated

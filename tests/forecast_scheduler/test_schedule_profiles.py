@@ -8,18 +8,18 @@ from dataclasses import replace
 
 import pytest
 
-from forecast_scheduler.schedule_profiles import profiles_of
-from forecast_scheduler.schedule_tables import ScheduleTables, schedule_tables
 from forecast_scheduler.settings.document import Settings, with_options
 from forecast_scheduler.settings.schedule_options import schedule_policy
 from kube.decoding.decoding import Kind
 from placement.plugins import EnqueueExtensions
 from placement.policies.policy import OnePolicy
+from scheduler.assembly import profiles_of
 from scheduler.binding.binding_plugins import BindingPlugins
 from scheduler.cycle.dependence import is_asked_once
 from scheduler.filter_hints import FILTER_HINTS
 from scheduler.gangs.plugin import Gang
 from scheduler.profile import SchedulingProfile
+from scheduler.tables import ScheduleTables, schedule_tables
 from scorer.scorer import Scorer
 from tests.kube.api_objects import node, pod
 

@@ -15,8 +15,8 @@ from typing import Any, Final
 from extender.service.app import create_app
 from extender.service.options import ServiceOptions
 from forecast_scheduler.commands.extender.setup import open_extender
+from forecast_scheduler.commands.schedule.dry_run import open_dry_loop
 from forecast_scheduler.commands.scorer.setup import Inputs
-from forecast_scheduler.live_plan import open_dry_loop
 from forecast_scheduler.settings.document import Settings, with_options
 from kube.decoding.decoding import Kind, decode_pod
 from placement.feasibility import verdict

@@ -9,9 +9,9 @@ from dataclasses import replace
 import numpy as np
 
 from admission.templates.shaped_pods import ShapedPods, shaped_pods
+from forecast_scheduler.commands.live_placing import BestNode, Placing
 from forecast_scheduler.commands.policy.choice import Choose
 from forecast_scheduler.commands.scorer.setup import Inputs, open_scorer
-from forecast_scheduler.live_placing import BestNode, Placing
 from forecast_scheduler.settings.document import Settings
 from forecast_scheduler.settings.extender_options import extender_options
 from kube.decoding.decoding import Kind

@@ -12,7 +12,7 @@ from rich.table import Table
 
 from admission.templates.effects import FULL_SHARE, BindingEffect, Group, GroupEffect
 from forecast_scheduler.commands.canary.what_if import WhatIf, mean_peaks
-from forecast_scheduler.live_placing import BestNode
+from forecast_scheduler.commands.live_placing import BestNode
 
 FORECAST_ONLY: Final = (
     "Peaks are what the model predicts for the coming week, not measured ones: a forecast, no experiment's proof; "

@@ -14,9 +14,9 @@ from admission.templates.shaping import shape
 from admission.templates.template_set import TemplateSet
 from forecast.errors import InputError
 from forecast_scheduler.commands.canary.expected_placing import ExpectedPlacing
+from forecast_scheduler.commands.live_placing import BestNode
 from forecast_scheduler.commands.render.pod_object import PodObject
 from forecast_scheduler.commands.render.rendering import with_shape
-from forecast_scheduler.live_placing import BestNode
 from kube.decoding.decoding import decode_pod
 from kube.objects.objects import PodInfo
 from scorer.scorer import Scorer

@@ -25,8 +25,8 @@ from forecast_scheduler.commands.options.common import (
     parse_moment,
 )
 from forecast_scheduler.commands.options.policies import PoliciesOption, policies_option
+from forecast_scheduler.commands.options.profiles import DomainOption, ProfileOption, ShareOption
 from forecast_scheduler.commands.shell import check_writable, open_shell, write_json
-from forecast_scheduler.schedule_inputs import DomainOption, ProfileOption, ShareOption
 from forecast_scheduler.settings.document import with_options
 
 if TYPE_CHECKING:
@@ -84,11 +84,11 @@ def explain(
     import msgspec
 
     from forecast_scheduler.commands.explain.explain_pod import open_explaining
+    from forecast_scheduler.commands.explain.placing_component import component_of
     from forecast_scheduler.commands.explain.tables import explanation_tables, judgement_lines, rejection_lines, remarks
     from forecast_scheduler.commands.policy.tables import unread_json, unread_lines
+    from forecast_scheduler.commands.schedule.plan_tables import gap_lines, gaps_json
     from forecast_scheduler.commands.scorer.setup import Inputs, check_inputs
-    from forecast_scheduler.placing_component import component_of
-    from forecast_scheduler.schedule_plan import gap_lines, gaps_json
     from forecast_scheduler.settings.schedule_options import check_profiles, profile_names
     from kube.tables.cluster_file import read_cluster_file
     from scorer.service.translation import explanation_body

@@ -13,13 +13,12 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Final, Protocol
 
+from forecast_scheduler.commands.explain.placing_component import Component
+from forecast_scheduler.commands.live_placing import Placing, open_placing, unbound_pod
 from forecast_scheduler.commands.policy.follow_policies import read_policies
+from forecast_scheduler.commands.schedule.dry_run import DryWorld, open_dry_loop
 from forecast_scheduler.commands.schedule.dry_run_gaps import Gap, gaps_of_tables, gaps_of_volumes
 from forecast_scheduler.commands.scorer.setup import Inputs
-from forecast_scheduler.dry_loop import Planned
-from forecast_scheduler.live_placing import Placing, open_placing, unbound_pod
-from forecast_scheduler.live_plan import DryWorld, open_dry_loop
-from forecast_scheduler.placing_component import Component
 from forecast_scheduler.settings.extender_options import extender_options
 from kube.decoding.decoding import Kind
 from kube.objects.objects import Phase, PodInfo
@@ -28,6 +27,7 @@ from kube.tables.cluster_file import ClusterObjects
 from placement.policies.policy import OnePolicy, Policies
 from placement.policies.provider import PolicyProvider
 from scheduler.cycle.placing import Looked
+from scheduler.dry_loop import Planned
 from scheduler.judging import judgement_of
 from scorer.answers import ExplainedNode, Explanation
 from scorer.background import Background

@@ -26,7 +26,6 @@ from extender.remote_scores import RemoteScores
 from forecast.errors import InputError
 from forecast_scheduler.commands.policy.follow_policies import open_policies
 from forecast_scheduler.commands.scorer.setup import Inputs, open_scorer
-from forecast_scheduler.node_rule_care import NodeRuleCare
 from forecast_scheduler.settings.document import Settings
 from forecast_scheduler.settings.extender_options import extender_options, remote_scorer
 from kube.binding.binder import Binder
@@ -36,6 +35,7 @@ from kube.decoding.decoding import Kind
 from kube.events.event_recorder import api_server_post
 from placement.filters.catalogue import kinds_read
 from placement.index.index import INDEXED_KINDS
+from placement.node_rule_upkeep import NodeRuleUpkeep
 from scorer.background import Background
 from scorer.capacity_events import CapacityEvents
 from scorer.every import Every
@@ -92,7 +92,7 @@ def open_extender(settings: Settings, inputs: Inputs) -> Iterator[LiveExtender]:
             )
             unread.start()
             stack.callback(unread.stop)
-        care = NodeRuleCare(made[0].rules, scorer, after=lambda: scorer.synced)
+        care = NodeRuleUpkeep(made[0].rules, scorer, after=lambda: scorer.synced)
         for job in care.jobs:
             job.start()
             stack.callback(job.stop)

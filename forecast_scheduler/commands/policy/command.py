@@ -106,6 +106,7 @@ def check(
 
 def _compare(shell: Shell, inputs: Inputs, in_place: ReadPolicies, read: ReadPolicies, top: int) -> dict[str, Any]:
     """Print what the policies read would mean beside those in place; returns the figures."""
+    from forecast_scheduler.commands.live_placing import open_placing
     from forecast_scheduler.commands.policy.follow_policies import provider_of
     from forecast_scheduler.commands.policy.reading import alike
     from forecast_scheduler.commands.policy.survey import moves, survey
@@ -116,7 +117,6 @@ def _compare(shell: Shell, inputs: Inputs, in_place: ReadPolicies, read: ReadPol
         survey_lines,
         unread_lines,
     )
-    from forecast_scheduler.live_placing import open_placing
     from forecast_scheduler.settings.extender_options import policy_defaults
     from placement.policies.rules import unread_namespaces
 

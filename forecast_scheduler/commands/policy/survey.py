@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Final
 
-from forecast_scheduler.live_placing import BestNode
+from forecast_scheduler.commands.live_placing import BestNode
 from kube.objects.objects import PodInfo
 from kube.objects.seating import FINISHED
 from placement.filters.annotations import comes_with_node

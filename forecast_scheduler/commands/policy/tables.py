@@ -8,8 +8,8 @@ from typing import Any, Final
 from rich.markup import escape
 from rich.table import Table
 
+from forecast_scheduler.commands.live_placing import BestNode
 from forecast_scheduler.commands.policy.survey import Move, Survey
-from forecast_scheduler.live_placing import BestNode
 from placement.policies.document import PolicyDocument, PolicySpec, RuleSpec
 from placement.policies.policy import Chosen
 

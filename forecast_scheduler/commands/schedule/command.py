@@ -24,6 +24,7 @@ from forecast_scheduler.commands.options.common import (
     parse_moment,
 )
 from forecast_scheduler.commands.options.policies import PoliciesOption, policies_option
+from forecast_scheduler.commands.options.profiles import DomainOption, ProfileOption, ShareOption
 from forecast_scheduler.commands.options.serving import (
     CertOption,
     ClientCaOption,
@@ -34,7 +35,6 @@ from forecast_scheduler.commands.options.serving import (
     serving_options,
 )
 from forecast_scheduler.commands.shell import Shell, check_writable, open_shell, write_json
-from forecast_scheduler.schedule_inputs import DomainOption, ProfileOption, ShareOption
 from forecast_scheduler.settings.document import Settings, with_options
 
 if TYPE_CHECKING:
@@ -123,8 +123,8 @@ def _decide_once(shell: Shell, settings: Settings, inputs: Inputs, json: Path | 
     if not settings.schedule.dry_run:
         raise InputError("pods of a cluster from a file cannot be bound: pass --dry-run, too, or leave --cluster out")
 
-    from forecast_scheduler.live_plan import open_plan
-    from forecast_scheduler.schedule_plan import plan_json, plan_lines, plan_table
+    from forecast_scheduler.commands.schedule.dry_run import open_plan
+    from forecast_scheduler.commands.schedule.plan_tables import plan_json, plan_lines, plan_table
 
     with open_plan(settings, inputs) as (background, plan):
         background.wait_synced(_SYNC_SECONDS)
@@ -143,8 +143,8 @@ while another thread decided."""
 
 
 def _serve(shell: Shell, settings: Settings, inputs: Inputs) -> None:
+    from forecast_scheduler.commands.schedule.live import open_schedule
     from forecast_scheduler.commands.serving_access import check_exposed, hosts_of, kubernetes_access
-    from forecast_scheduler.live_schedule import open_schedule
     from forecast_scheduler.settings.schedule_options import schedule_service_options
     from scheduler.service.app import create_app
     from serving.server import ScorerServer

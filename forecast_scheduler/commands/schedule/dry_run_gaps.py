@@ -10,8 +10,6 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from forecast_scheduler.dry_loop import Planned
-from forecast_scheduler.schedule_tables import ScheduleTables
 from kube.decoding.decoding import Kind
 from kube.decoding.watched import Watched
 from kube.objects.objects import PodInfo
@@ -22,10 +20,12 @@ from placement.devices.demand import gpu_demand
 from placement.pod_groups.labels import group_of
 from placement.topology.decoding import node_resource_topologies
 from placement.virtual_nodes.claiming import is_labelled_virtual
+from scheduler.dry_loop import Planned
 from scheduler.gangs.native_decoding import WATCHED_GROUPS
 from scheduler.preemption.budgets import WATCHED_BUDGETS
 from scheduler.profiles.gpu.dra.decoding import WATCHED_CLAIMS, WATCHED_SLICES
 from scheduler.profiles.job.objects.cron_jobs import WATCHED_CRON_JOBS
+from scheduler.tables import ScheduleTables
 from scorer.degradation import Level
 from scorer.runs.expected import Source
 from scorer.scorer import Scorer

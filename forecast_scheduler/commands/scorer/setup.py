@@ -15,8 +15,8 @@ from forecast.errors import ForecastError, InputError
 from forecast.progress import silent
 from forecast.registry import Registry
 from forecast_scheduler.commands.model_registry import open_registry
+from forecast_scheduler.commands.scorer.placers import attach_usable_nodes
 from forecast_scheduler.commands.scorer.usage_sources import PrometheusUsage, RecordedUsage
-from forecast_scheduler.placers import attach_usable_nodes
 from forecast_scheduler.settings.document import Settings
 from forecast_scheduler.settings.scorer_options import scorer_options
 from kube.decoding.decoding import SCORED_KINDS, Kind

@@ -12,8 +12,8 @@ from pydantic import BaseModel, ValidationError
 from forecast.errors import InputError
 from forecast_scheduler.settings.document import Settings, load_settings, with_options
 from forecast_scheduler.settings.page import PAGE, settings_page
-from forecast_scheduler.settings.schedule_settings import ScheduleSettings
 from scheduler.queues.options import FairOptions
+from scheduler.settings import ScheduleSettings
 
 
 @pytest.fixture

@@ -16,7 +16,7 @@ from admission.templates.record import CONTROL_ANNOTATION, TEMPLATES_ANNOTATION,
 from forecast_scheduler.cli import run
 from forecast_scheduler.commands.canary.tables import difference_lines, what_if_lines
 from forecast_scheduler.commands.canary.what_if import WhatIf, mean_peaks
-from forecast_scheduler.live_placing import BestNode
+from forecast_scheduler.commands.live_placing import BestNode
 from tests.forecast_scheduler.recorded_evening import MOMENT, Evening, recorded_evening
 
 TEMPLATES = Path(__file__).parents[2] / "templates.yaml"

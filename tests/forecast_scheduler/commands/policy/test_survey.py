@@ -7,9 +7,9 @@ from dataclasses import replace
 import pytest
 
 from forecast.service_key import Owner
+from forecast_scheduler.commands.live_placing import BestNode
 from forecast_scheduler.commands.policy.survey import ChoiceCount, Survey, moves, survey
 from forecast_scheduler.commands.policy.tables import check_json, choices_table, moves_table, survey_lines
-from forecast_scheduler.live_placing import BestNode
 from kube.objects.objects import Phase, PodInfo
 from placement.policies.policy import POLICY_ANNOTATION, Policy
 from placement.policies.policy_set import Choice, PolicySet

@@ -12,7 +12,6 @@ from typing import Final
 
 from forecast_scheduler.settings.document import Settings
 from forecast_scheduler.settings.extender_options import policy_defaults
-from forecast_scheduler.settings.gpu_options import offline_pods
 from forecast_scheduler.settings.schedule_options import schedule_policy_defaults
 from kube.objects.objects import PodInfo
 from placement.card_types.listed_cards import ListedCards
@@ -27,6 +26,7 @@ from placement.policies.under_defaults import UnderDefaults
 from placement.usable_nodes import Placer, UsableNodes
 from placement.virtual_nodes.claiming import Claims
 from placement.virtual_nodes.virtual_nodes import VirtualNodes
+from scheduler.profiles.gpu.from_options import offline_pods
 from scheduler.profiles.gpu.idle_cpu.offline import OfflinePods
 from scheduler.profiles.gpu.idle_cpu.options import PlainPods
 from scheduler.profiles.gpu.profile import GPU

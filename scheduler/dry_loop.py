@@ -11,26 +11,26 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from forecast_scheduler.gpu_care import planned_tide
-from forecast_scheduler.job_care import valley_planner
-from forecast_scheduler.placing_core import placing_core
-from forecast_scheduler.schedule_profiles import assembled_profiles
-from forecast_scheduler.schedule_tables import ScheduleTables
-from forecast_scheduler.settings.schedule_settings import ScheduleSettings
 from kube.decoding.decoding import Kind
 from kube.objects.objects import PodInfo
 from placement.plugins import Nomination
 from placement.pod_groups.labels import group_of
 from placement.policies.policy import Policies
+from scheduler.assembly import assembled_profiles
 from scheduler.cycle.decisions import Decisions
 from scheduler.cycle.placing import Looked, Placer
 from scheduler.dry_run import DryRun
 from scheduler.gangs.group_creator import suppose_groups
+from scheduler.placing_core import placing_core
 from scheduler.profiles.gpu.tide.controller import Session
 from scheduler.profiles.gpu.tide.report import NO_REPORT, TideReport
+from scheduler.profiles.gpu.upkeep import planned_tide
 from scheduler.profiles.job.service.answers import StormReport
+from scheduler.profiles.job.upkeep import valley_planner
 from scheduler.queue.options import BackoffOptions, QueueOptions
 from scheduler.queue.queued import Popped
+from scheduler.settings import ScheduleSettings
+from scheduler.tables import ScheduleTables
 from scorer.scorer import Scorer
 
 _WITHOUT_BACKOFF: Final = QueueOptions(backoff=BackoffOptions(initial=0, longest=0), unschedulable_flush=1e9)

@@ -9,7 +9,6 @@ from fastapi import APIRouter
 from kubernetes.client import ApiClient
 from prometheus_client.registry import Collector
 
-from forecast_scheduler.gpu_tables import GpuTables
 from kube.events.event_recorder import Post
 from kube.session.api_session import ApiSession
 from scheduler.overcommit.eviction import Evict
@@ -18,6 +17,7 @@ from scheduler.profiles.gpu.dra.plugin import DynamicResources
 from scheduler.profiles.gpu.fragmentation.metrics import FragmentationGauges
 from scheduler.profiles.gpu.idle_cpu.care import IdleCpuCare
 from scheduler.profiles.gpu.idle_cpu.metrics import IdleCpuCollector
+from scheduler.profiles.gpu.tables import GpuTables
 from scheduler.profiles.gpu.tide.controller import Queue, Session, Tell, Tide
 from scheduler.profiles.gpu.tide.service.bodies import TIDE_BODIES
 from scheduler.profiles.gpu.tide.service.routes import tide_router
@@ -61,7 +61,7 @@ def planned_tide(
     )
 
 
-class GpuCare:
+class GpuUpkeep:
     """
     jobs       : to be started in this order, and stopped in reverse
     collectors : for /metrics

@@ -11,10 +11,6 @@ from typing import Any
 
 from kubernetes.client import ApiClient
 
-from forecast_scheduler.gpu_tables import GpuTables, gpu_tables
-from forecast_scheduler.job_tables import JobTables, job_tables
-from forecast_scheduler.queue_tables import QueueTables, latest_starts, queue_tables
-from forecast_scheduler.settings.schedule_settings import ScheduleSettings
 from kube.client.kubernetes_contract import Subscription
 from kube.client.kubernetes_source import ResourceSource, source_of
 from kube.objects.objects import PodInfo
@@ -34,8 +30,12 @@ from scheduler.preemption.budgets import WATCHED_BUDGETS, DisruptionBudgets
 from scheduler.preemption.nominated import NominatedPods
 from scheduler.preemption.sitting_pods import SittingPods
 from scheduler.profiles.gpu.profile import GPU
+from scheduler.profiles.gpu.tables import GpuTables, gpu_tables
 from scheduler.profiles.job.profile import JOB
+from scheduler.profiles.job.tables import JobTables, job_tables
 from scheduler.profiles.online.colocating import Colocation
+from scheduler.queue_tables import QueueTables, latest_starts, queue_tables
+from scheduler.settings import ScheduleSettings
 from scorer.assumed import AssumedPods
 from scorer.scorer import Scorer
 

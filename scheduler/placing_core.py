@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from forecast_scheduler.schedule_tables import ScheduleTables
 from kube.objects.objects import PodInfo
 from kube.objects.seating import waits
 from placement.cluster_events import ClusterEvent, EventKind
@@ -25,6 +24,7 @@ from scheduler.queue.options import QueueOptions
 from scheduler.queue.scheduling_queue import SchedulingQueue
 from scheduler.queue.sorting import PrioritySort
 from scheduler.queue.unit import UnitOf, unit_by_owner
+from scheduler.tables import ScheduleTables
 from scorer.assuming import AssumingCluster
 from scorer.scorer import Scorer
 

@@ -7,11 +7,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
-from forecast_scheduler.gpu_tables import GpuTables
-from forecast_scheduler.job_tables import JobTables
-from forecast_scheduler.loop_parts import LoopParts
-from forecast_scheduler.schedule_tables import ScheduleTables
-from forecast_scheduler.settings.schedule_settings import ScheduleSettings
 from placement.filters.filter import Filter
 from placement.filters.node_resources_fit import NodeResourcesFit
 from placement.node_rules import NodeRules
@@ -22,15 +17,20 @@ from scheduler.binding.default_binder import DefaultBinder
 from scheduler.binding.in_flight_limit import InFlightLimit
 from scheduler.dry_run import DryRun
 from scheduler.gangs.plugin import Gang
+from scheduler.handle import LoopParts
 from scheduler.node_guard import NodeGuard, change_of
 from scheduler.preemption.default_preemption import DefaultPreemption
 from scheduler.preemption.nominated_devices import NominatedDevices
 from scheduler.profile import SchedulingProfile
 from scheduler.profiles.gpu.dra.no_resource_claims import NoResourceClaims
 from scheduler.profiles.gpu.profile import GPU
+from scheduler.profiles.gpu.tables import GpuTables
 from scheduler.profiles.job.profile import JOB
+from scheduler.profiles.job.tables import JobTables
 from scheduler.profiles.online.profile import ONLINE
+from scheduler.settings import ScheduleSettings
 from scheduler.standard_profile import standard_profile
+from scheduler.tables import ScheduleTables
 from scheduler.volumes.volume_binding import VolumeBinding
 
 

@@ -11,8 +11,8 @@ from rich.markup import escape
 from rich.table import Table
 
 from forecast_scheduler.commands.schedule.dry_run_gaps import Gap
-from forecast_scheduler.dry_loop import Planned
 from kube.objects.objects import PodInfo
+from scheduler.dry_loop import Planned
 from scheduler.profiles.gpu.tide.report import NO_REPORT, TideReport, ToldMove
 from scheduler.profiles.job.service.answers import StormReport
 

@@ -10,8 +10,6 @@ from typing import Final, Protocol
 from kubernetes.client import ApiClient
 from prometheus_client.registry import Collector
 
-from forecast_scheduler.job_tables import JobTables
-from forecast_scheduler.queue_tables import QueueTables
 from kube.events.event_recorder import Post
 from kube.session.api_session import ApiSession
 from scheduler.profiles.job.options import JobOptions
@@ -19,9 +17,11 @@ from scheduler.profiles.job.serverless.plugins import ProviderCare
 from scheduler.profiles.job.service.answers import JobReports, PlannedJob, ProviderReport
 from scheduler.profiles.job.service.bodies import JOB_BODIES
 from scheduler.profiles.job.service.routes import jobs_router
+from scheduler.profiles.job.tables import JobTables
 from scheduler.profiles.job.valley.planner import Planner
 from scheduler.profiles.job.valley.planner import Queue as WakingQueue
 from scheduler.queue.queued import WaitingPod
+from scheduler.queue_tables import QueueTables
 from scheduler.reporting.pod_events import PodEvents
 from scorer.every import Every
 from scorer.scorer import Scorer
@@ -59,7 +59,7 @@ def valley_planner(
     )
 
 
-class JobCare:
+class JobUpkeep:
     """
     jobs       : to be started in this order, and stopped in reverse
     collectors : for /metrics

@@ -11,21 +11,21 @@ from kubernetes.client import ApiClient
 
 from forecast_scheduler.commands.policy.follow_policies import read_policies
 from forecast_scheduler.commands.schedule.dry_run_gaps import Gap, gaps_of_scores, gaps_of_tables, other_waiting_pods
+from forecast_scheduler.commands.schedule.plan_tables import Plan
 from forecast_scheduler.commands.scorer.setup import Inputs, open_scorer
-from forecast_scheduler.dry_loop import DryLoop
-from forecast_scheduler.file_session import FileSession
-from forecast_scheduler.schedule_plan import Plan
-from forecast_scheduler.schedule_tables import schedule_tables
 from forecast_scheduler.settings.document import Settings
 from forecast_scheduler.settings.schedule_options import schedule_policy, schedule_policy_defaults
 from kube.client.kubernetes_client import api_client
 from kube.client.kubernetes_source import ResourceSource, source_of
 from kube.decoding.decoding import Kind
 from kube.session.api_session import ApiSession
+from kube.session.file_session import FileSession
 from kube.tables.cluster_file import ClusterObjects
 from placement.index.index import INDEXED_KINDS
 from placement.policies.policy import OnePolicy, Policies
 from placement.policies.provider import PolicyProvider
+from scheduler.dry_loop import DryLoop
+from scheduler.tables import schedule_tables
 from scorer.background import Background
 from scorer.scorer import Scorer
 

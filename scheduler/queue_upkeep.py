@@ -9,8 +9,8 @@ from typing import Final
 from fastapi import APIRouter
 from prometheus_client.registry import Collector
 
-from forecast_scheduler.queue_tables import QueueTables
 from kube.events.event_recorder import Post
+from scheduler.queue_tables import QueueTables
 from scheduler.queues.metrics import ShareGauges
 from scheduler.reporting.pod_events import PodEvents
 from scorer.every import Every
@@ -19,7 +19,7 @@ from scorer.scorer import Scorer
 _LOOK_SECONDS: Final = 1.0
 
 
-class QueueCare:
+class QueueUpkeep:
     """
     jobs       : to be started in this order, and stopped in reverse
     collectors : for /metrics

@@ -15,8 +15,6 @@ from typing import Any, Final
 
 from kubernetes.client import ApiClient
 
-from forecast_scheduler.settings.gpu_options import judge_maker, offline_pods, with_dry_run
-from forecast_scheduler.settings.schedule_settings import ScheduleSettings
 from kube.client.kubernetes_contract import Subscription
 from kube.client.kubernetes_source import ResourceSource
 from kube.objects.objects import NodeInfo, PodInfo
@@ -35,6 +33,7 @@ from scheduler.profiles.gpu.fragmentation.live_mix import LiveMix
 from scheduler.profiles.gpu.fragmentation.pod_shapes import PodShapes
 from scheduler.profiles.gpu.fragmentation.preference import Fragmentation
 from scheduler.profiles.gpu.fragmentation.shapes import PodShape
+from scheduler.profiles.gpu.from_options import judge_maker, offline_pods, with_dry_run
 from scheduler.profiles.gpu.idle_cpu.gpu_node_pods import GpuNodePods
 from scheduler.profiles.gpu.idle_cpu.idle_cpu import IdleCpu, gap_of
 from scheduler.profiles.gpu.idle_cpu.offline import OfflinePods
@@ -45,6 +44,7 @@ from scheduler.profiles.gpu.tide.options import TideOptions
 from scheduler.profiles.gpu.tide.room import TideRoom
 from scheduler.profiles.gpu.tide.table import PodGpus, TideTable
 from scheduler.profiles.online.colocating import Colocation
+from scheduler.settings import ScheduleSettings
 from scorer.assuming import AssumingCluster
 from scorer.follower import Follower
 from scorer.scorer import Scorer

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from forecast_scheduler.schedule_tables import ScheduleTables
-from forecast_scheduler.settings.schedule_settings import ScheduleSettings
 from kube.session.api_session import ApiSession
 from placement.policies.policy import Policies
 from scheduler.metrics import SchedulingMetrics
 from scheduler.reporting.logged_reports import LoggedReports
 from scheduler.reporting.reports import Reports
+from scheduler.settings import ScheduleSettings
+from scheduler.tables import ScheduleTables
 from scorer.scorer import Scorer
 
 

@@ -10,7 +10,6 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from forecast_scheduler.settings.schedule_settings import ScheduleSettings
 from kube.objects.objects import NodeInfo, PodInfo
 from placement.devices.options import DeviceOptions
 from placement.filters.domain import DOMAIN_LABEL
@@ -28,6 +27,7 @@ from scheduler.queues.shares import CardAmounts, Shares
 from scheduler.queues.sorting import FlowSort
 from scheduler.queues.units import QueueUnits
 from scheduler.service.answers import QueueReport
+from scheduler.settings import ScheduleSettings
 from scorer.assuming import AssumingCluster
 from scorer.scorer import Scorer
 

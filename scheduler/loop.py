@@ -6,16 +6,16 @@ import gc
 import time
 from collections.abc import Sequence
 
-from forecast_scheduler.loop_parts import LoopParts
-from forecast_scheduler.placing_core import placing_core
-from forecast_scheduler.schedule_profiles import live_profiles
+from scheduler.assembly import live_profiles
 from scheduler.binding.cycles import BindingCycles
 from scheduler.binding.in_flight_limit import InFlightLimit
 from scheduler.binding.outcome import Reserved
 from scheduler.cache.assumptions import Assumptions
+from scheduler.handle import LoopParts
 from scheduler.judging import ProfileJudge
 from scheduler.leader_election.lease import running_time
 from scheduler.leader_election.takeover import Takeover
+from scheduler.placing_core import placing_core
 from scheduler.preemption.executor import PreemptionExecutor
 from scheduler.preemption.expected_node import ExpectedNode
 from scheduler.scheduler import LoopOptions, Scheduler

@@ -15,8 +15,6 @@ from kubernetes.client import ApiClient
 
 from forecast.arrays import Floats
 from forecast.service_key import ServiceKey
-from forecast_scheduler.queue_tables import LatestStarts, OwnNodes
-from forecast_scheduler.settings.schedule_settings import ScheduleSettings
 from kube.client.kubernetes_contract import Subscription
 from kube.client.kubernetes_source import ResourceSource, source_of
 from kube.decoding.jobs import JobInfo
@@ -34,6 +32,8 @@ from scheduler.profiles.job.valley.gate import ValleyGate
 from scheduler.profiles.job.valley.metrics import ValleyMetrics
 from scheduler.profiles.job.valley.off_peak import OffPeak
 from scheduler.profiles.job.valley.punctuality import Punctuality
+from scheduler.queue_tables import LatestStarts, OwnNodes
+from scheduler.settings import ScheduleSettings
 from scorer.assuming import AssumingCluster
 from scorer.follower import Follower
 from scorer.runs.expected import ExpectedRuns

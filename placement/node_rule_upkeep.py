@@ -24,7 +24,7 @@ class _Background(Protocol):
     def stop(self) -> None: ...
 
 
-class NodeRuleCare:
+class NodeRuleUpkeep:
     """Runs in every replica, leader or not: one that takes over knows what is scarce.
 
     jobs       : start in this order, and stop in reverse

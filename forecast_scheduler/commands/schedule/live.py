@@ -16,42 +16,42 @@ from prometheus_client.registry import Collector
 
 from forecast_scheduler.commands.policy.follow_policies import open_policies
 from forecast_scheduler.commands.scorer.setup import Inputs, check_inputs, open_scorer
-from forecast_scheduler.gpu_care import GpuCare
-from forecast_scheduler.job_care import JobCare, JobQueueView
-from forecast_scheduler.loop_parts import LoopParts
-from forecast_scheduler.node_rule_care import NodeRuleCare
-from forecast_scheduler.queue_care import QueueCare
-from forecast_scheduler.schedule_loop import ScheduleLoop
-from forecast_scheduler.schedule_tables import ScheduleTables, schedule_tables
 from forecast_scheduler.settings.document import Settings
 from forecast_scheduler.settings.schedule_options import (
     schedule_policy,
     schedule_policy_defaults,
     sharing_options,
 )
-from forecast_scheduler.settings.schedule_settings import ScheduleSettings
 from kube.client.kubernetes_client import api_client
 from kube.client.kubernetes_source import ResourceSource
 from kube.decoding.decoding import Kind
 from kube.events.event_recorder import api_server_post
 from kube.session.api_session import ApiSession
 from placement.index.index import INDEXED_KINDS
+from placement.node_rule_upkeep import NodeRuleUpkeep
 from placement.policies.policy import OnePolicy
 from scheduler.figures import SchedulingFigures
 from scheduler.gangs.group_creator import GroupCreator, suppose_groups
 from scheduler.gangs.group_events import GroupEvents
 from scheduler.gangs.status_writer import GroupStatusWriter
+from scheduler.handle import LoopParts
 from scheduler.leader_election.lease import Lease
+from scheduler.loop import ScheduleLoop
 from scheduler.metrics import SchedulingGauges, SchedulingMetrics
 from scheduler.overcommit.eviction import api_server_evict
 from scheduler.overcommit.overcommit_events import CONTROLLER
 from scheduler.overcommit.sharing import NodeSharing
 from scheduler.profiles.gpu.profile import GPU
+from scheduler.profiles.gpu.upkeep import GpuUpkeep
+from scheduler.profiles.job.upkeep import JobQueueView, JobUpkeep
 from scheduler.queue.queued import WaitingPod
+from scheduler.queue_upkeep import QueueUpkeep
 from scheduler.reporting.logged_reports import LoggedReports
 from scheduler.reporting.reports import Reports
 from scheduler.reporting.scheduling_events import session_post
 from scheduler.service.live import Bindings, LiveScheduling, Queue
+from scheduler.settings import ScheduleSettings
+from scheduler.tables import ScheduleTables, schedule_tables
 from scorer.background import Background
 from scorer.capacity_events import CapacityEvents
 from scorer.every import Every
@@ -266,11 +266,11 @@ def _cares(parts: LoopParts, loop: Loop, api: ApiClient) -> list[_Care]:
     """Of the rules about nodes, of queues, and of the profiles that have some."""
     tables, post = parts.tables, None if parts.settings.dry_run else session_post(parts.session)
     cares: list[_Care] = [
-        NodeRuleCare(tables.rules, parts.scorer, api=api, after=lambda: parts.waits_for() == ""),
+        NodeRuleUpkeep(tables.rules, parts.scorer, api=api, after=lambda: parts.waits_for() == ""),
     ]
     if tables.queues is not None:
         cares.append(
-            QueueCare(
+            QueueUpkeep(
                 tables.queues,
                 parts.scorer,
                 post=post,
@@ -281,7 +281,7 @@ def _cares(parts: LoopParts, loop: Loop, api: ApiClient) -> list[_Care]:
         )
     if tables.jobs is not None and tables.queues is not None:
         cares.append(
-            JobCare(
+            JobUpkeep(
                 tables.jobs,
                 tables.queues,
                 parts.scorer,
@@ -297,7 +297,7 @@ def _cares(parts: LoopParts, loop: Loop, api: ApiClient) -> list[_Care]:
         )
     if tables.gpus is not None:
         cares.append(
-            GpuCare(
+            GpuUpkeep(
                 tables.gpus,
                 parts.scorer,
                 tables.colocation,
