@@ -24,8 +24,8 @@ from kube.session.api_session import ApiSession
 from placement.filters.catalogue import standard_filters
 from placement.filters.filter import Filter
 from placement.policies.policy import OnePolicy, Policy
-from scheduler.handle import LoopParts
 from scheduler.loop import ScheduleLoop
+from scheduler.loop_parts import LoopParts
 from scheduler.metrics import SchedulingMetrics
 from scheduler.reporting.reports import Reports
 from scheduler.tables import schedule_tables

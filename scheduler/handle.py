@@ -1,36 +1,133 @@
-"""What the loop of the scheduling profiles is made of."""
+"""What a scheduling process hands to the builders of its profiles, and what they give back.
+
+kube-scheduler hands `framework.Handle` to its plugins (pkg/scheduler/framework/interface.go). Ours is made before the
+cluster is read, so that the tables of a profile follow it from the first object on. A profile is a folder in profiles/
+with a function `build(handle) -> ProfileParts`, and a line in profiles/registry.py.
+
+    settings --> Handle --build--> ProfileParts --> profile (assembly.py), tables (tables.py), upkeep
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
+from kubernetes.client import ApiClient
+
+from kube.client.kubernetes_contract import Subscription
+from kube.events.event_recorder import Post
+from kube.objects.objects import PodInfo
 from kube.session.api_session import ApiSession
-from placement.policies.policy import Policies
-from scheduler.metrics import SchedulingMetrics
-from scheduler.reporting.logged_reports import LoggedReports
-from scheduler.reporting.reports import Reports
+from placement.filters.filter import ClusterView, Filter
+from placement.index.index import PlacementIndex
+from placement.node_rules import NodeRules
+from placement.plugins import AwaitedPreBind, NodePreference, PostBind, PostFilter, PreEnqueue, Reserve, Score
+from scheduler.gangs.directory import GangDirectory
+from scheduler.overcommit.eviction import Evict
+from scheduler.profiles.online.colocating import Colocation
+from scheduler.queue.scheduling_queue import SchedulingQueue
+from scheduler.queue_tables import LatestStarts, QueueTables
 from scheduler.settings import ScheduleSettings
-from scheduler.tables import ScheduleTables
+from scorer.assuming import AssumingCluster
+from scorer.follower import Follower
 from scorer.scorer import Scorer
+from serving.upkeep import Upkeep
 
 
 @dataclass(frozen=True, slots=True)
-class LoopParts:
-    """What a loop is made of.
+class Handle:
+    """The process as the builder of a profile finds it, under the lock of the tables.
 
-    waits_for : what has to be read before the first pod is placed, "" = nothing any more
-    may_write : whether this replica leads and is no dry run; the session asks it, too
-    instance  : name of this replica, as events show it
+    rules           : about nodes, for every profile
+    gangs           : None = PodGroups are not heeded
+    queues          : None = all pods go by priority and age
+    class_resources : name of the DeviceClass by extended resource, of those that have one; filled by who reads them
+    session         : writes ResourceClaims; None = they are not written
     """
 
-    settings: ScheduleSettings
     scorer: Scorer
-    tables: ScheduleTables
-    policies: Policies
+    cluster: AssumingCluster
+    settings: ScheduleSettings
+    rules: NodeRules
+    index: PlacementIndex
+    gangs: GangDirectory | None
+    colocation: Colocation
+    starts: LatestStarts
+    queues: QueueTables | None
+    class_resources: dict[str, str]
+    session: ApiSession | None
+
+    def view(self, *further: Follower) -> ClusterView:
+        """Return the cluster as filters read it, with the tables of the rules and these."""
+        return ClusterView(self.cluster, self.index, (*self.rules.tables, *further))
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What the threads around a profile need of the process, once its loop is made.
+
+    api       : for lists and watches
+    evict     : evicts a pod; it may block
+    post      : of events; None = none are written
+    instance  : name of this replica, as events show it
+    may_write : whether this replica leads
+    after     : whether the cluster was read
+    """
+
+    api: ApiClient
     session: ApiSession
-    reports: Reports | LoggedReports
-    metrics: SchedulingMetrics
-    waits_for: Callable[[], str]
-    may_write: Callable[[], bool]
+    queue: SchedulingQueue
+    evict: Evict
+    post: Post | None
     instance: str
+    may_write: Callable[[], bool]
+    after: Callable[[], bool]
+
+
+def _no_upkeep(around: Surroundings) -> Upkeep:
+    return Upkeep()
+
+
+def _ignore(changed: Callable[[], None], pod_may_go: Callable[[PodInfo], None]) -> None:
+    """Nothing of the profile ever lets pods in that were rejected."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProfileParts:
+    """What a profile has in addition to what all profiles share. See standard_profile and BindingPlugins for the words.
+
+    instead       : filters in place of standard ones of the same name
+    has_claims    : whether it allocates ResourceClaims; else NoResourceClaims keeps pods with claims waiting
+    first, last   : preferences before and after those of the rules; the order of machine groups comes before all
+    view_tables   : that filters read of the view
+    followers     : tables that follow the cluster, in the order in which they are attached
+    subscriptions : resources that only these tables read
+    listen        : is handed what to call when something of the profile may let rejected pods in, or one into the queue
+    read_again    : has tables read anew; what it returns says whether they know all that they knew before
+    standing      : priority of a pod where victims are chosen; None = its own
+    may_preempt   : None = every pod may
+    upkeep        : makes what goes on around the profile in threads
+    tables        : the profile's own tables, for who knows the profile
+    """
+
+    instead: Sequence[Filter] = ()
+    has_claims: bool = False
+    filters: Sequence[Filter] = ()
+    first: Sequence[NodePreference] = ()
+    last: Sequence[NodePreference] = ()
+    gates: Sequence[PreEnqueue] = ()
+    post_filters: Sequence[PostFilter] = ()
+    scores: Sequence[tuple[Score, int]] = ()
+    reserve: Sequence[Reserve] = ()
+    awaited: Sequence[AwaitedPreBind] = ()
+    post_bind: Sequence[PostBind] = ()
+    view_tables: Sequence[Follower] = ()
+    followers: Sequence[Follower] = ()
+    subscriptions: Sequence[Subscription[Any]] = ()
+    listen: Callable[[Callable[[], None], Callable[[PodInfo], None]], None] = _ignore
+    read_again: Callable[[], Callable[[], bool]] | None = None
+    standing: Callable[[PodInfo], int] | None = None
+    may_preempt: Callable[[PodInfo], bool] | None = None
+    upkeep: Callable[[Surroundings], Upkeep] = _no_upkeep
+    tables: object = None

@@ -11,10 +11,10 @@ from scheduler.binding.cycles import BindingCycles
 from scheduler.binding.in_flight_limit import InFlightLimit
 from scheduler.binding.outcome import Reserved
 from scheduler.cache.assumptions import Assumptions
-from scheduler.handle import LoopParts
 from scheduler.judging import ProfileJudge
 from scheduler.leader_election.lease import running_time
 from scheduler.leader_election.takeover import Takeover
+from scheduler.loop_parts import LoopParts
 from scheduler.placing_core import placing_core
 from scheduler.preemption.executor import PreemptionExecutor
 from scheduler.preemption.expected_node import ExpectedNode
@@ -30,11 +30,12 @@ class ScheduleLoop:
     def __init__(self, parts: LoopParts) -> None:
         self._parts = parts
         settings, tables = parts.settings, parts.tables
+        read_again = [one.read_again for one in tables.profiles.values() if one.read_again is not None]
         self._limit = InFlightLimit(settings.bindings_in_flight, clock=time.monotonic)
         self._takeover = Takeover(
             leads=lambda: settings.dry_run or parts.may_write(),
             waits_for=parts.waits_for,
-            read_again=(parts.scorer.read_again, *(() if tables.gpus is None else (tables.gpus.read_again,))),
+            read_again=(parts.scorer.read_again, *read_again),
             begin=self._begin,
         )
         self._volumes: VolumeBinding | None = None

@@ -52,10 +52,8 @@ class PlacingCore:
         tables.ended.append(self._nomination_ended)
         tables.colocation.listeners.append(self.forecast_changed)
         tables.rules.listen(self.forecast_changed)
-        if tables.jobs is not None:
-            tables.jobs.listen(self.forecast_changed)
-        if tables.gpus is not None:
-            tables.gpus.listen(self.forecast_changed, self.try_again)
+        for parts in tables.profiles.values():
+            parts.listen(self.forecast_changed, self.try_again)
 
     def cycle(
         self,

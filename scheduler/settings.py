@@ -80,9 +80,9 @@ class ScheduleSettings(ServingOptions, QueueOptions, FairOptions):
 
     @property
     def scheduler_names(self) -> dict[str, str]:
-        """Of the profiles that run here."""
+        """Return schedulerName by profile, of those that run here: `NAME-scheduler` if no setting names it."""
         names = self.all_scheduler_names
-        return {profile: names[profile] for profile in self.profiles if profile in names}
+        return {profile: names.get(profile, f"{profile}-scheduler") for profile in self.profiles}
 
     @property
     def all_scheduler_names(self) -> dict[str, str]:

@@ -26,17 +26,19 @@ from scheduler.gangs.directory import GangDirectory
 from scheduler.gangs.native_decoding import WATCHED_GROUPS
 from scheduler.gangs.sink import PodGroupSink
 from scheduler.group_phases import GroupPhases
+from scheduler.handle import Handle, ProfileParts
 from scheduler.preemption.budgets import WATCHED_BUDGETS, DisruptionBudgets
 from scheduler.preemption.nominated import NominatedPods
 from scheduler.preemption.sitting_pods import SittingPods
 from scheduler.profiles.gpu.profile import GPU
-from scheduler.profiles.gpu.tables import GpuTables, gpu_tables
-from scheduler.profiles.job.profile import JOB
-from scheduler.profiles.job.tables import JobTables, job_tables
+from scheduler.profiles.gpu.tables import GpuTables
+from scheduler.profiles.job.tables import JobTables
 from scheduler.profiles.online.colocating import Colocation
+from scheduler.profiles.registry import builder
 from scheduler.queue_tables import QueueTables, latest_starts, queue_tables
 from scheduler.settings import ScheduleSettings
 from scorer.assumed import AssumedPods
+from scorer.assuming import AssumingCluster
 from scorer.scorer import Scorer
 
 
@@ -48,8 +50,8 @@ class ScheduleTables:
     phases : of PodGroups; empty, where they are not heeded
     ended : who is told of nominations that ended, see NominatedPods
     queues: None = all pods go by priority and age
-    jobs  : of the job profile; None = it does not run here
-    gpus  : of the GPU profile; None = it does not run here
+    profiles : parts of those that run here, by name
+    class_resources : see Handle
     """
 
     view: ClusterView
@@ -64,8 +66,18 @@ class ScheduleTables:
     colocation: Colocation
     ended: list[Callable[[PodInfo, str], None]]
     queues: QueueTables | None
-    jobs: JobTables | None
-    gpus: GpuTables | None
+    profiles: Mapping[str, ProfileParts]
+    class_resources: Mapping[str, str]
+
+    @property
+    def jobs(self) -> JobTables | None:
+        """Return the tables of the job profile; None = it does not run here."""
+        return next((one.tables for one in self.profiles.values() if isinstance(one.tables, JobTables)), None)
+
+    @property
+    def gpus(self) -> GpuTables | None:
+        """Return the tables of the GPU profile; None = it does not run here."""
+        return next((one.tables for one in self.profiles.values() if isinstance(one.tables, GpuTables)), None)
 
     def n_assumed(self) -> int:
         """Pods that are assumed to be bound; without the lock of the tables."""
@@ -85,8 +97,8 @@ class ScheduleTables:
 
     def subscriptions(self) -> tuple[Subscription[Any], ...]:
         """Resources that only these tables, those of the rules and those of the profiles read."""
-        further = [one.subscriptions() for one in (self.rules, self.jobs, self.gpus) if one is not None]
-        return (*self._awaited(), *chain.from_iterable(further))
+        of_profiles = (one.subscriptions for one in self.profiles.values())
+        return (*self._awaited(), *self.rules.subscriptions(), *chain.from_iterable(of_profiles))
 
     def _awaited(self) -> tuple[Subscription[Any], ...]:
         budgets = Subscription(WATCHED_BUDGETS, self.budgets)
@@ -96,52 +108,36 @@ class ScheduleTables:
 def schedule_tables(
     scorer: Scorer, settings: ScheduleSettings, rule_options: NodeRuleOptions, session: ApiSession | None = None
 ) -> ScheduleTables:
-    """Attached to the tables of the scorer, which has not read its cluster yet. Raises InputError.
+    """Return tables that are attached to those of the scorer, which has not read its cluster yet. Raises InputError.
 
     session : that claims are written with; None = they are not
     """
-    class_resources: dict[str, str] = {}
-    fit = NodeResourcesFit(device_class_resources=class_resources)
-    budgets, ended = DisruptionBudgets(), list[Callable[[PodInfo, str], None]]()
+    ended = list[Callable[[PodInfo, str], None]]()
     ours = frozenset(settings.scheduler_names.values())
 
-    def tell_ended(pod: PodInfo, node: str) -> None:
+    def notify_ended(pod: PodInfo, node: str) -> None:
         for listener in ended:
             listener(pod, node)
 
     with scorer.reading() as cluster:
-        index = PlacementIndex(cluster.state)
-        scorer.attach(INDEXED_KINDS, index)
-        gangs = None
-        if settings.gangs.enabled:
-            gangs = GangDirectory(
-                cluster.state,
-                options=settings.gangs,
-                is_ours=lambda pod: pod.scheduler_name in ours,
-                is_assumed=cluster.assumed.__contains__,
-                clock=scorer.clock,
-            )
-            scorer.attach((), gangs)
-        rules = node_rules(cluster, rule_options, gangs, clock=scorer.clock, class_resources=class_resources)
-        for follower in rules.followers():
-            scorer.attach((), follower)
-        colocation = schedule_colocation(scorer, settings)
-        gpus = None
-        if GPU in settings.profiles:
-            gpus = gpu_tables(scorer, settings, rules, index, gangs, colocation, session, class_resources)
-        nominated = NominatedPods(
-            cluster.state, fit=fit, is_ours=lambda pod: pod.scheduler_name in ours, ended=tell_ended
+        handle = handle_of(scorer, cluster, settings, rule_options, session)
+        gangs, fit, budgets = (
+            handle.gangs,
+            NodeResourcesFit(device_class_resources=handle.class_resources),
+            DisruptionBudgets(),
         )
-        standing_of = priority_of if gpus is None else gpus.offline.standing
-        sitting = SittingPods(cluster.state, budgets, gangs, standing_of=standing_of)
-        for follower in (nominated, sitting):
+        profiles = {name: builder(name)(handle) for name in settings.profiles}
+        nominated = NominatedPods(
+            cluster.state, fit=fit, is_ours=lambda pod: pod.scheduler_name in ours, ended=notify_ended
+        )
+        standing = [one.standing for one in profiles.values() if one.standing is not None]
+        sitting = SittingPods(cluster.state, budgets, gangs, standing_of=standing[0] if standing else priority_of)
+        of_profiles = (follower for one in profiles.values() for follower in one.followers)
+        for follower in (*of_profiles, nominated, sitting):
             scorer.attach((), follower)
-        starts = latest_starts(cluster, settings)
-        queues = queue_tables(scorer, settings, starts, rules.devices.options)
-        jobs = None if JOB not in settings.profiles else job_tables(scorer, settings, starts)
     return ScheduleTables(
-        view=ClusterView(cluster, index, rules.tables) if gpus is None else gpus.view,
-        rules=rules,
+        view=handle.view(*(table for one in profiles.values() for table in one.view_tables)),
+        rules=handle.rules,
         assumed=cluster.assumed,
         fit=fit,
         gangs=gangs,
@@ -149,11 +145,52 @@ def schedule_tables(
         budgets=budgets,
         nominated=nominated,
         sitting=sitting,
-        colocation=colocation,
+        colocation=handle.colocation,
         ended=ended,
-        queues=queues,
-        jobs=jobs,
-        gpus=gpus,
+        queues=handle.queues,
+        profiles=profiles,
+        class_resources=handle.class_resources,
+    )
+
+
+def handle_of(
+    scorer: Scorer,
+    cluster: AssumingCluster,
+    settings: ScheduleSettings,
+    rule_options: NodeRuleOptions,
+    session: ApiSession | None = None,
+) -> Handle:
+    """Return what profiles are built with; index, gangs, rules and queues follow the tables. Raises InputError."""
+    class_resources: dict[str, str] = {}
+    ours = frozenset(settings.scheduler_names.values())
+    index = PlacementIndex(cluster.state)
+    scorer.attach(INDEXED_KINDS, index)
+    gangs = None
+    if settings.gangs.enabled:
+        gangs = GangDirectory(
+            cluster.state,
+            options=settings.gangs,
+            is_ours=lambda pod: pod.scheduler_name in ours,
+            is_assumed=cluster.assumed.__contains__,
+            clock=scorer.clock,
+        )
+        scorer.attach((), gangs)
+    rules = node_rules(cluster, rule_options, gangs, clock=scorer.clock, class_resources=class_resources)
+    for follower in rules.followers():
+        scorer.attach((), follower)
+    starts = latest_starts(cluster, settings)
+    return Handle(
+        scorer=scorer,
+        cluster=cluster,
+        settings=settings,
+        rules=rules,
+        index=index,
+        gangs=gangs,
+        colocation=schedule_colocation(scorer, settings),
+        starts=starts,
+        queues=queue_tables(scorer, settings, starts, rules.devices.options),
+        class_resources=class_resources,
+        session=session,
     )
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Final
-
 from forecast.errors import InputError
 from forecast_scheduler.settings.document import Settings
 from forecast_scheduler.settings.scorer_options import scorer_options
@@ -11,32 +9,25 @@ from placement.policies.compiling import PolicyDefaults, settings_policy
 from placement.policies.filter_choice import FilterOptions
 from placement.policies.policy import Policy
 from scheduler.overcommit.sharing import SharingOptions
-from scheduler.profiles.gpu.from_options import offline_pods
+from scheduler.profiles.gpu.idle_cpu.offline import offline_pods
+from scheduler.profiles.registry import PROFILES, builder
 from scheduler.settings import ScheduleSettings
 from scorer.service.options import ServiceOptions
 from serving.options import ServingOptions
-
-PROFILES: Final = ("online", "gpu", "job")
-"""Those that are built."""
 
 
 def profile_names(text: str) -> list[str]:
     """Of "online,gpu". Raises InputError where there is none."""
     names = [name.strip() for name in text.split(",") if name.strip()]
     if not names:
-        raise InputError(f"--profile {text!r} names no profile: there is {_there_is()}")
+        raise InputError(f"--profile {text!r} names no profile: there is {', '.join(PROFILES)}")
     return names
 
 
 def check_profiles(settings: ScheduleSettings) -> None:
-    """Raises InputError for a profile that is none."""
+    """Raises InputError for a profile that does not exist."""
     for name in settings.profiles:
-        if name not in PROFILES:
-            raise InputError(f"there is no profile {name!r}: there is {_there_is()}")
-
-
-def _there_is() -> str:
-    return ", ".join(PROFILES)
+        builder(name)
 
 
 def schedule_policy_defaults(settings: Settings) -> PolicyDefaults:

@@ -13,9 +13,10 @@ from kube.decoding.decoding import Kind
 from kube.decoding.job_templates import PodTemplate
 from kube.decoding.jobs import JobInfo
 from kube.objects.objects import PodInfo
+from placement.node_rule_options import NodeRuleOptions
 from scheduler.profiles.job.tables import JobTables, job_tables
-from scheduler.queue_tables import latest_starts
 from scheduler.settings import ScheduleSettings
+from scheduler.tables import handle_of
 from tests.scheduler.profiles.job.storm.storm_scene import cron_job
 from tests.scheduler.profiles.job.valley.waiting_pods import job_pod
 from tests.scorer.live_cluster import at, loaded
@@ -32,7 +33,10 @@ def made() -> tuple[LiveScorer, JobTables]:
 
 def the_tables(live: LiveScorer) -> JobTables:
     with live.scorer.reading() as cluster:
-        return job_tables(live.scorer, SETTINGS, latest_starts(cluster, SETTINGS))
+        tables = job_tables(handle_of(live.scorer, cluster, SETTINGS, NodeRuleOptions()))
+        for follower in (tables.serverless.tables, tables.serverless.failed_nodes, tables.bursts, tables.punctuality):
+            live.scorer.attach((), follower)
+        return tables
 
 
 def of_a_job(created: float) -> PodInfo:

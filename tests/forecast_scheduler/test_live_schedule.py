@@ -14,7 +14,7 @@ from forecast.errors import ForecastError, InputError
 from forecast_scheduler.commands.schedule.live import LiveSchedule, open_schedule
 from forecast_scheduler.commands.scorer.setup import Inputs
 from forecast_scheduler.settings.document import Settings, with_options
-from scheduler.handle import LoopParts
+from scheduler.loop_parts import LoopParts
 from testing.processes.scorer_process import eventually
 from testing.processes.webhook_process import Api, Refused
 from testing.servers.cluster_objects import ClusterWriter, node, pod

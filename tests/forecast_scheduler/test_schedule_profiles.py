@@ -13,11 +13,10 @@ from forecast_scheduler.settings.schedule_options import schedule_policy
 from kube.decoding.decoding import Kind
 from placement.plugins import EnqueueExtensions
 from placement.policies.policy import OnePolicy
-from scheduler.assembly import profiles_of
-from scheduler.binding.binding_plugins import BindingPlugins
+from scheduler.assembly import assembled_profiles
 from scheduler.cycle.dependence import is_asked_once
+from scheduler.dry_run import DryRun
 from scheduler.filter_hints import FILTER_HINTS
-from scheduler.gangs.plugin import Gang
 from scheduler.profile import SchedulingProfile
 from scheduler.tables import ScheduleTables, schedule_tables
 from scorer.scorer import Scorer
@@ -32,17 +31,8 @@ def made(*profiles: str) -> tuple[ScheduleTables, Mapping[str, SchedulingProfile
     tables = schedule_tables(scorer, settings.schedule, settings.node_rules)
     scorer.replace(Kind.NODES, [node("a"), node("b")])
     assert tables.gangs is not None
-    return tables, profiles_of(
-        settings.schedule,
-        OnePolicy(schedule_policy(settings)),
-        lambda name: BindingPlugins(bind=()),
-        tables.rules,
-        tables.jobs,
-        tables.gpus,
-        fit=tables.fit,
-        further_filters=(tables.nominated, tables.colocation.filter),
-        pre_enqueue=(Gang(tables.gangs),),
-    )
+    policies = OnePolicy(schedule_policy(settings))
+    return tables, assembled_profiles(settings.schedule, policies, tables, DryRun(), clock=scorer.clock)
 
 
 @pytest.mark.parametrize("profiles", [["online"], ["job"], ["gpu"], ["online", "gpu", "job"]])

@@ -35,11 +35,12 @@ from kube.decoding.decoding import Kind
 from kube.events.event_recorder import api_server_post
 from placement.filters.catalogue import kinds_read
 from placement.index.index import INDEXED_KINDS
-from placement.node_rule_upkeep import NodeRuleUpkeep
+from placement.node_rule_upkeep import node_rule_upkeep
 from scorer.background import Background
 from scorer.capacity_events import CapacityEvents
 from scorer.every import Every
 from scorer.scorer import Scorer
+from serving.upkeep import running
 
 _EXPIRE_SECONDS = 60.0
 _BINDINGS_AT_ONCE = 32
@@ -92,16 +93,14 @@ def open_extender(settings: Settings, inputs: Inputs) -> Iterator[LiveExtender]:
             )
             unread.start()
             stack.callback(unread.stop)
-        care = NodeRuleUpkeep(made[0].rules, scorer, after=lambda: scorer.synced)
-        for job in care.jobs:
-            job.start()
-            stack.callback(job.stop)
+        upkeep = node_rule_upkeep(made[0].rules, scorer, after=lambda: scorer.synced)
+        stack.enter_context(running(upkeep.threads))
         binder = ApiServerBinder(api_client(kubeconfig, connections=_BINDINGS_AT_ONCE)) if ours.bind else None
         collectors: list[Collector] = [
             DecisionCollector(recorder, log, events, is_shadow=options.answers.shadow),
             ChargeCollector(made[0]),
             EffectCollector(scorer, shaped_pods(scorer)),
-            *care.collectors,
+            *upkeep.collectors,
         ]
         if policies is not None:
             collectors.append(policies.collector)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import socket
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
@@ -28,70 +28,53 @@ from kube.decoding.decoding import Kind
 from kube.events.event_recorder import api_server_post
 from kube.session.api_session import ApiSession
 from placement.index.index import INDEXED_KINDS
-from placement.node_rule_upkeep import NodeRuleUpkeep
+from placement.node_rule_upkeep import node_rule_upkeep
 from placement.policies.policy import OnePolicy
+from scheduler.binding.cycles import BindingCycles
 from scheduler.figures import SchedulingFigures
 from scheduler.gangs.group_creator import GroupCreator, suppose_groups
 from scheduler.gangs.group_events import GroupEvents
 from scheduler.gangs.status_writer import GroupStatusWriter
-from scheduler.handle import LoopParts
+from scheduler.handle import Surroundings
 from scheduler.leader_election.lease import Lease
 from scheduler.loop import ScheduleLoop
+from scheduler.loop_parts import LoopParts
 from scheduler.metrics import SchedulingGauges, SchedulingMetrics
 from scheduler.overcommit.eviction import api_server_evict
 from scheduler.overcommit.overcommit_events import CONTROLLER
 from scheduler.overcommit.sharing import NodeSharing
-from scheduler.profiles.gpu.profile import GPU
-from scheduler.profiles.gpu.upkeep import GpuUpkeep
-from scheduler.profiles.job.upkeep import JobQueueView, JobUpkeep
-from scheduler.queue.queued import WaitingPod
-from scheduler.queue_upkeep import QueueUpkeep
+from scheduler.queue.scheduling_queue import SchedulingQueue
+from scheduler.queue_upkeep import queue_upkeep
 from scheduler.reporting.logged_reports import LoggedReports
 from scheduler.reporting.reports import Reports
 from scheduler.reporting.scheduling_events import session_post
-from scheduler.service.live import Bindings, LiveScheduling, Queue
+from scheduler.service.live import LiveScheduling
 from scheduler.settings import ScheduleSettings
 from scheduler.tables import ScheduleTables, schedule_tables
-from scorer.background import Background
+from scorer.background import Background as ScorerBackground
 from scorer.capacity_events import CapacityEvents
 from scorer.every import Every
 from scorer.scorer import Scorer
+from serving.upkeep import Background, Upkeep, running
 
 _UPKEEP_SECONDS: Final = 1.0
 _SPARE_CONNECTIONS: Final = 64
 """Beside those of bindings: conditions, events, statuses."""
 
 
-class LoopQueue(Queue, JobQueueView, Protocol):
-    """What the status and the job profile ask of the queue."""
-
-    def waiting(self) -> Sequence[WaitingPod]:
-        """All pods in it."""
-
-
-class Loop(Protocol):
-    """What pops, places and binds. queue, bindings: for the status."""
+class Loop(Background, Protocol):
+    """scheduler.loop.ScheduleLoop."""
 
     @property
-    def queue(self) -> LoopQueue: ...
+    def queue(self) -> SchedulingQueue:
+        """Pods that wait."""
 
     @property
-    def bindings(self) -> Bindings: ...
+    def bindings(self) -> BindingCycles:
+        """Bindings under way."""
 
     def since_cycle(self) -> float | None:
-        """Seconds since it last went round, idle or not; None = it has not begun."""
-
-    def start(self) -> None:
-        """Begin. It waits by itself until `LoopParts.waits_for` is "" and `may_write`."""
-
-    def stop(self) -> None:
-        """Pop no more, and wait for bindings under way, `binding_timeout` at most."""
-
-
-def loop_of(parts: LoopParts) -> Loop:
-    """The loop of the profiles in the settings; made before the cluster is read."""
-
-    return ScheduleLoop(parts)
+        """Return seconds since it last went round, idle or not; None = it has not begun."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +85,7 @@ class LiveSchedule:
     """
 
     scorer: Scorer
-    background: Background
+    background: ScorerBackground
     scheduling: LiveScheduling
     metrics: SchedulingMetrics
     collectors: tuple[Collector, ...]
@@ -111,41 +94,9 @@ class LiveSchedule:
     bodies: tuple[type, ...] = ()
 
 
-class _Background(Protocol):
-    def start(self) -> None: ...
-
-    def stop(self) -> None: ...
-
-
-class _Care(Protocol):
-    """What goes on around the rules or one profile in threads of its own, and what is told of it."""
-
-    @property
-    def jobs(self) -> Sequence[_Background]: ...
-
-    @property
-    def collectors(self) -> Sequence[Collector]: ...
-
-    @property
-    def routers(self) -> Sequence[APIRouter]: ...
-
-    @property
-    def bodies(self) -> Sequence[type]: ...
-
-
-@contextmanager
-def _running(jobs: Sequence[_Background]) -> Iterator[None]:
-    """They start in this order and stop in reverse."""
-    with ExitStack() as stack:
-        for job in jobs:
-            job.start()
-            stack.callback(job.stop)
-        yield
-
-
 @contextmanager
 def open_schedule(
-    settings: Settings, inputs: Inputs, make_loop: Callable[[LoopParts], Loop] = loop_of
+    settings: Settings, inputs: Inputs, make_loop: Callable[[LoopParts], Loop] = ScheduleLoop
 ) -> Iterator[LiveSchedule]:
     """A scheduler that follows its cluster while the context lasts. Raises InputError, see open_scorer."""
     check_inputs(inputs)
@@ -197,28 +148,28 @@ def open_schedule(
             after=lambda: scorer.synced,
         )
         # At the end the loop is the first to stop; then what tells of it, the Lease, and the session last.
-        jobs: list[_Background] = [session, *([] if lease is None else [lease]), source, parts.reports]
+        jobs: list[Background] = [session, *([] if lease is None else [lease]), source, parts.reports]
         jobs += [*_gang_jobs(tables, session, may_write, instance, ours.dry_run), tables.colocation, sharing]
         if not ours.dry_run:
             post = api_server_post(api)
             jobs.append(CapacityEvents(scorer, post, controller=CONTROLLER, instance=instance, may_write=may_write))
-        cares = _cares(parts, loop, api)
-        jobs += [job for care in cares for job in care.jobs]
+        upkeep = list(_upkeep(parts, loop, api))
+        jobs += [thread for one in upkeep for thread in one.threads]
         jobs.append(loop)
         scheduling = _scheduling(ours, loop, tables, lease, lambda: _not_listed(source))
         collectors = [SchedulingGauges(scheduling.state), _figures(loop, parts.reports), sharing.collector]
         if followed is not None:
             collectors.append(followed.collector)
-        collectors += [collector for care in cares for collector in care.collectors]
+        collectors += [collector for one in upkeep for collector in one.collectors]
         yield LiveSchedule(
             scorer,
             background,
             scheduling,
             metrics,
             tuple(collectors),
-            running=lambda: _running(jobs),
-            routers=tuple(router for care in cares for router in care.routers),
-            bodies=tuple(body for care in cares for body in care.bodies),
+            running=lambda: running(jobs),
+            routers=tuple(router for one in upkeep for router in one.routers),
+            bodies=tuple(body for one in upkeep for body in one.bodies),
         )
 
 
@@ -245,7 +196,7 @@ def _may_write(settings: ScheduleSettings, lease: Lease | None) -> Callable[[], 
 
 def _gang_jobs(
     tables: ScheduleTables, session: ApiSession, may_write: Callable[[], bool], instance: str, is_dry_run: bool
-) -> list[_Background]:
+) -> list[Background]:
     """What creates PodGroups by annotation, writes statuses of groups, and lets their time pass."""
     if tables.gangs is None:
         return []
@@ -262,58 +213,24 @@ def _gang_jobs(
     ]
 
 
-def _cares(parts: LoopParts, loop: Loop, api: ApiClient) -> list[_Care]:
-    """Of the rules about nodes, of queues, and of the profiles that have some."""
-    tables, post = parts.tables, None if parts.settings.dry_run else session_post(parts.session)
-    cares: list[_Care] = [
-        NodeRuleUpkeep(tables.rules, parts.scorer, api=api, after=lambda: parts.waits_for() == ""),
-    ]
+def _upkeep(parts: LoopParts, loop: Loop, api: ApiClient) -> Iterator[Upkeep]:
+    """Of the rules about nodes, of queues, and of the profiles."""
+    tables, scorer = parts.tables, parts.scorer
+    around = Surroundings(
+        api=api,
+        session=parts.session,
+        queue=loop.queue,
+        evict=api_server_evict(api),
+        post=None if parts.settings.dry_run else session_post(parts.session),
+        instance=parts.instance,
+        may_write=parts.may_write,
+        after=lambda: parts.waits_for() == "",
+    )
+    yield node_rule_upkeep(tables.rules, scorer, api=api, after=around.after)
     if tables.queues is not None:
-        cares.append(
-            QueueUpkeep(
-                tables.queues,
-                parts.scorer,
-                post=post,
-                instance=parts.instance,
-                may_write=parts.may_write,
-                after=lambda: parts.waits_for() == "",
-            )
-        )
-    if tables.jobs is not None and tables.queues is not None:
-        cares.append(
-            JobUpkeep(
-                tables.jobs,
-                tables.queues,
-                parts.scorer,
-                loop.queue,
-                parts.session,
-                parts.settings.job,
-                api=api,
-                post=post,
-                instance=parts.instance,
-                may_write=parts.may_write,
-                after=lambda: parts.waits_for() == "",
-            )
-        )
-    if tables.gpus is not None:
-        cares.append(
-            GpuUpkeep(
-                tables.gpus,
-                parts.scorer,
-                tables.colocation,
-                loop.queue,
-                parts.session,
-                api=api,
-                scheduler_name=parts.settings.scheduler_names[GPU],
-                has_tide=parts.settings.gpu.tide.enabled,
-                evict=api_server_evict(api),
-                post=post,
-                instance=parts.instance,
-                may_write=parts.may_write,
-                after=lambda: parts.waits_for() == "",
-            )
-        )
-    return cares
+        yield queue_upkeep(tables.queues, scorer, around)
+    for profile in tables.profiles.values():
+        yield profile.upkeep(around)
 
 
 def _scheduling(

@@ -26,8 +26,7 @@ from placement.policies.under_defaults import UnderDefaults
 from placement.usable_nodes import Placer, UsableNodes
 from placement.virtual_nodes.claiming import Claims
 from placement.virtual_nodes.virtual_nodes import VirtualNodes
-from scheduler.profiles.gpu.from_options import offline_pods
-from scheduler.profiles.gpu.idle_cpu.offline import OfflinePods
+from scheduler.profiles.gpu.idle_cpu.offline import OfflinePods, offline_pods
 from scheduler.profiles.gpu.idle_cpu.options import PlainPods
 from scheduler.profiles.gpu.profile import GPU
 from scheduler.profiles.job.profile import JOB

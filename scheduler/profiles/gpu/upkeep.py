@@ -2,36 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Protocol
+from collections.abc import Callable
+from functools import partial
 
-from fastapi import APIRouter
-from kubernetes.client import ApiClient
 from prometheus_client.registry import Collector
 
-from kube.events.event_recorder import Post
-from kube.session.api_session import ApiSession
-from scheduler.overcommit.eviction import Evict
+from scheduler.handle import Handle, Surroundings
 from scheduler.profiles.gpu.dra.metrics import DraCollector, WriteCounts
 from scheduler.profiles.gpu.dra.plugin import DynamicResources
+from scheduler.profiles.gpu.dra.source import dra_source
 from scheduler.profiles.gpu.fragmentation.metrics import FragmentationGauges
 from scheduler.profiles.gpu.idle_cpu.care import IdleCpuCare
 from scheduler.profiles.gpu.idle_cpu.metrics import IdleCpuCollector
+from scheduler.profiles.gpu.profile import GPU
 from scheduler.profiles.gpu.tables import GpuTables
 from scheduler.profiles.gpu.tide.controller import Queue, Session, Tell, Tide
 from scheduler.profiles.gpu.tide.service.bodies import TIDE_BODIES
 from scheduler.profiles.gpu.tide.service.routes import tide_router
 from scheduler.profiles.gpu.tide.workloads import WorkloadState
-from scheduler.profiles.online.colocating import Colocation
 from scheduler.reporting.pod_events import PodEvents
 from scorer.every import Every
 from scorer.scorer import Scorer
-
-
-class _Background(Protocol):
-    def start(self) -> None: ...
-
-    def stop(self) -> None: ...
+from serving.upkeep import Background, Upkeep
 
 
 def planned_tide(
@@ -61,91 +53,57 @@ def planned_tide(
     )
 
 
-class GpuUpkeep:
-    """
-    jobs       : to be started in this order, and stopped in reverse
-    collectors : for /metrics
-    routers    : of /v1/tide
-    bodies     : their schemas
-    """
+def gpu_upkeep(handle: Handle, tables: GpuTables, around: Surroundings) -> Upkeep:
+    """Return what goes on around the GPU profile: claims are followed, idle cores lent, trainings moved by the tide."""
+    scorer, settings, colocation = handle.scorer, handle.settings, handle.colocation
+    events = PodEvents(around.post, instance=around.instance, what="gpus")
+    # In a dry run both decide and tell; neither writes, nor would the session let them.
+    may_act = (lambda: True) if tables.idle_cpu_options.dry_run else around.may_write
+    idle_cpu = IdleCpuCare(
+        scorer,
+        tables.node_pods,
+        tables.rules.devices,
+        colocation.bounds,
+        tables.idle_cpu_options,
+        settings.scheduler_names[GPU],
+        evict=around.evict,
+        tell=events.tell,
+        may_write=may_act,
+        after=around.after,
+    )
+    claims = dra_source(around.api, tables.claims.table)
+    threads: list[Background] = [claims, events, Every("device-searches", 1.0, tables.claims.tick), idle_cpu]
+    collectors: list[Collector] = [
+        FragmentationGauges(tables.fragmentation.state, tables.rules.devices, tables.live_mix, locked=scorer.reading),
+        _dra_collector(tables.claims),
+        IdleCpuCollector(scorer, tables.idle_cpu, idle_cpu),
+    ]
+    if not settings.gpu.tide.enabled:
+        return Upkeep(threads, collectors)
+    tide = planned_tide(
+        tables,
+        scorer,
+        around.queue,
+        around.session,
+        tell=partial(_tell_of_workload, events),
+        may_write=may_act,
+        after=around.after,
+    )
+    return Upkeep(
+        [*threads, tide], [*collectors, *tide.metrics.collectors], [tide_router(lambda: tide.report)], TIDE_BODIES
+    )
 
-    def __init__(
-        self,
-        tables: GpuTables,
-        scorer: Scorer,
-        colocation: Colocation,
-        queue: Queue,
-        session: ApiSession,
-        *,
-        api: ApiClient,
-        scheduler_name: str,
-        has_tide: bool,
-        evict: Evict,
-        post: Post | None,
-        instance: str,
-        may_write: Callable[[], bool],
-        after: Callable[[], bool],
-    ) -> None:
-        """
-        api       : for lists and watches
-        has_tide  : whether trainings are planned and moved
-        evict     : of offline pods; it may block
-        post      : of events; None = none are written
-        may_write : whether this replica leads
-        after     : whether the cluster was read
-        """
-        self._events = PodEvents(post, instance=instance, what="gpus")
-        # In a dry run both decide and tell; neither writes, nor would the session let them.
-        is_dry_run = tables.idle_cpu_options.dry_run
-        may_act = (lambda: True) if is_dry_run else may_write
-        idle_cpu = IdleCpuCare(
-            scorer,
-            tables.node_pods,
-            tables.rules.devices,
-            colocation.bounds,
-            tables.idle_cpu_options,
-            scheduler_name,
-            evict=evict,
-            tell=self._events.tell,
-            may_write=may_act,
-            after=after,
-        )
 
-        jobs: list[_Background] = [
-            *tables.sources(api),
-            self._events,
-            Every("device-searches", 1.0, tables.claims.tick),
-            idle_cpu,
-        ]
-        collectors: list[Collector] = [
-            FragmentationGauges(
-                tables.fragmentation.state, tables.rules.devices, tables.live_mix, locked=scorer.reading
-            ),
-            _dra_collector(tables.claims),
-            IdleCpuCollector(scorer, tables.idle_cpu, idle_cpu),
-        ]
-        self.routers: Sequence[APIRouter] = ()
-        self.bodies: Sequence[type] = ()
-        if has_tide:
-            tide = planned_tide(
-                tables, scorer, queue, session, tell=self._tell_of_workload, may_write=may_act, after=after
-            )
-            jobs.append(tide)
-            collectors += tide.metrics.collectors
-            self.routers, self.bodies = (tide_router(lambda: tide.report),), TIDE_BODIES
-        self.jobs: Sequence[_Background] = jobs
-        self.collectors: Sequence[Collector] = collectors
-
-    def _tell_of_workload(self, workload: WorkloadState, reason: str, note: str) -> None:
-        kind, key = workload.kind, workload.key
-        regarding = {
-            "apiVersion": f"{kind.group}/{kind.version}" if kind.group else kind.version,
-            "kind": key.kind,
-            "namespace": key.namespace,
-            "name": key.name,
-            "uid": workload.uid,
-        }
-        self._events.tell_about(regarding, reason, note, is_warning=reason == "TideFailed")
+def _tell_of_workload(events: PodEvents, workload: WorkloadState, reason: str, note: str) -> None:
+    kind, key = workload.kind, workload.key
+    regarding = {
+        "apiVersion": f"{kind.group}/{kind.version}" if kind.group else kind.version,
+        "kind": key.kind,
+        "namespace": key.namespace,
+        "name": key.name,
+        "uid": workload.uid,
+    }
+    events.tell_about(regarding, reason, note, is_warning=reason == "TideFailed")
 
 
 def _dra_collector(claims: DynamicResources) -> DraCollector:

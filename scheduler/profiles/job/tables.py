@@ -6,23 +6,18 @@ pods, nodes ----------> providers, failed nodes, punctuality
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from kubernetes.client import ApiClient
 
 from forecast.arrays import Floats
 from forecast.service_key import ServiceKey
-from kube.client.kubernetes_contract import Subscription
-from kube.client.kubernetes_source import ResourceSource, source_of
 from kube.decoding.jobs import JobInfo
 from kube.objects.objects import NodeInfo, PodInfo
-from placement.filters.filter import Filter
-from placement.plugins import NodePreference, PreEnqueue
 from placement.virtual_nodes.claiming import REAL
-from scheduler.profiles.job.objects.cron_jobs import WATCHED_CRON_JOBS, CronJobs
+from scheduler.handle import Handle
+from scheduler.profiles.job.objects.cron_jobs import CronJobs
 from scheduler.profiles.job.profile import JOB
 from scheduler.profiles.job.serverless.plugins import ServerlessPlugins, serverless_plugins
 from scheduler.profiles.job.storm.bursts import PastBursts
@@ -32,12 +27,8 @@ from scheduler.profiles.job.valley.gate import ValleyGate
 from scheduler.profiles.job.valley.metrics import ValleyMetrics
 from scheduler.profiles.job.valley.off_peak import OffPeak
 from scheduler.profiles.job.valley.punctuality import Punctuality
-from scheduler.queue_tables import LatestStarts, OwnNodes
-from scheduler.settings import ScheduleSettings
-from scorer.assuming import AssumingCluster
-from scorer.follower import Follower
+from scheduler.queue_tables import OwnNodes
 from scorer.runs.expected import ExpectedRuns
-from scorer.scorer import Scorer
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,65 +54,14 @@ class JobTables:
     bursts: PastBursts
     storms: StormWatch
 
-    # Of the profile
-
-    @property
-    def instead(self) -> tuple[Filter, ...]:
-        """In place of standard filters of the same name."""
-        return (self.serverless.toleration,)
-
-    @property
-    def filters(self) -> tuple[Filter, ...]:
-        """Beside the standard ones."""
-        return (self.serverless.serverless, self.off_peak, self.storms.filter)
-
-    @property
-    def preferences(self) -> tuple[NodePreference, ...]:
-        """In the order in which they narrow: a Job that failed at a provider goes to another one, or to the cluster."""
-        return (self.serverless.failed_nodes, self.serverless.serverless, self.off_peak)
-
-    @property
-    def gates(self) -> tuple[PreEnqueue, ...]:
-        """Before the queue."""
-        return (self.gate,)
-
-    # Of the process
-
     def is_ours(self, pod: PodInfo) -> bool:
-        """Whether the profile places it."""
+        """Return whether the profile places the pod."""
         return pod.scheduler_name == self.scheduler_name
 
-    def followers(self) -> Iterator[Follower]:
-        """In the order in which they are to be attached."""
-        yield from (self.serverless.tables, self.serverless.failed_nodes)
-        yield from (self.bursts, self.punctuality)
 
-    def listen(self, listener: Callable[[], None]) -> None:
-        """To be told when something of ours may let pods in that were rejected; under the lock of the tables or not."""
-        self.serverless.tables.on_room.append(listener)
-        self.storms.listeners.append(listener)
-
-    def source(self, api: ApiClient) -> ResourceSource:
-        """Follows CronJobs; not started yet. Pods are placed without them, too: then no storm is foreseen."""
-        return source_of(api, self.subscriptions())
-
-    def subscriptions(self) -> tuple[Subscription[Any], ...]:
-        """Resources that only these tables read: CronJobs."""
-        return (Subscription(WATCHED_CRON_JOBS, self.cron_jobs),)
-
-
-def job_tables(scorer: Scorer, settings: ScheduleSettings, starts: LatestStarts) -> JobTables:
-    """Tables of the job profile, attached to those of the scorer. Raises InputError."""
-    with scorer.reading() as cluster:
-        made = _job_tables(scorer, cluster, settings, starts)
-        for follower in made.followers():
-            scorer.attach((), follower)
-    return made
-
-
-def _job_tables(
-    scorer: Scorer, cluster: AssumingCluster, settings: ScheduleSettings, starts: LatestStarts
-) -> JobTables:
+def job_tables(handle: Handle) -> JobTables:
+    """Return the tables, which follow nothing yet. Raises InputError."""
+    scorer, cluster, settings, starts = handle.scorer, handle.cluster, handle.settings, handle.starts
     ours, state, clock = settings.job, cluster.state, scorer.clock
     name = settings.scheduler_names[JOB]
     runs, cron_jobs, due_of = cluster.expected_runs, starts.cron_jobs, starts.due_of

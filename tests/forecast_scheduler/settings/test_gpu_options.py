@@ -12,8 +12,8 @@ from forecast_scheduler.settings.document import Settings, with_options
 from scheduler.profiles.gpu.fragmentation.balanced import Balanced
 from scheduler.profiles.gpu.fragmentation.packing import Packing
 from scheduler.profiles.gpu.fragmentation.shapes import PodShape, ShapeMix
-from scheduler.profiles.gpu.from_options import judge_maker, with_dry_run
 from scheduler.profiles.gpu.options import GpuOptions
+from scheduler.profiles.gpu.tables import judge_maker, with_dry_run
 from scheduler.profiles.gpu.tide.options import TideOptions
 from tests.scheduler.profiles.gpu.fragmentation.cases import node_states
 

@@ -7,10 +7,13 @@ from dataclasses import dataclass
 from typing import Final
 
 from kube.objects.objects import ANNOTATION_PREFIX, PodInfo
+from placement.card_types.listed_cards import asks_for_cards
+from placement.devices.options import DeviceOptions
 from placement.filters.annotations import comes_with_node
 from placement.importance import LEAST_STANDING
 from placement.pod_groups.labels import group_of
 from scheduler.profiles.gpu.idle_cpu.options import PlainPods
+from scheduler.profiles.gpu.options import GpuOptions
 
 OFFLINE_ANNOTATION: Final = ANNOTATION_PREFIX + "offline"
 
@@ -55,3 +58,8 @@ class OfflinePods:
 
     def _belongs_there(self, pod: PodInfo) -> bool:
         return comes_with_node(pod) or self.asks_for_gpus(pod)
+
+
+def offline_pods(gpu: GpuOptions, devices: DeviceOptions) -> OfflinePods:
+    """Return which pods may use idle cores of GPU nodes. devices: how pods ask for cards."""
+    return OfflinePods(lambda pod: asks_for_cards(pod, devices), gpu.scheduler_name, gpu.idle_cpu.priority_below)

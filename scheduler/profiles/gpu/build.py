@@ -1,0 +1,51 @@
+"""Builds the GPU profile: filters, preferences and scores over its tables, and what goes on around them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Final
+
+from kube.objects.objects import PodInfo
+from scheduler.handle import Handle, ProfileParts
+from scheduler.profiles.gpu.dra.source import dra_subscriptions
+from scheduler.profiles.gpu.tables import gpu_tables
+from scheduler.profiles.gpu.upkeep import gpu_upkeep
+
+_CLAIMS_WEIGHT: Final = 2
+"""Of DynamicResources (getDefaultPlugins in pkg/scheduler/apis/config/v1/default_plugins.go)."""
+
+
+def build(handle: Handle) -> ProfileParts:
+    """Return the parts of the GPU profile. Raises InputError.
+
+    Preferences: the tide narrows before types of cards are looked at, fragmentation narrows what the rules leave.
+    """
+    tables = gpu_tables(handle)
+    claims = tables.claims
+
+    def listen(changed: Callable[[], None], pod_may_go: Callable[[PodInfo], None]) -> None:
+        claims.table.on_room.append(changed)
+        claims.table.on_claim.append(pod_may_go)
+
+    return ProfileParts(
+        has_claims=True,
+        filters=(claims, tables.idle_cpu, tables.tide_room),
+        first=(tables.tide_room,),
+        last=(tables.fragmentation,),
+        gates=(claims,),
+        post_filters=(claims,),
+        scores=((claims, _CLAIMS_WEIGHT),),
+        reserve=(claims,),
+        awaited=(claims,) if claims.writer is not None else (),  # a dry run writes nothing
+        post_bind=(claims,),
+        view_tables=(tables.tide,),
+        followers=(tables.live_mix, claims.table, tables.node_pods, tables.tide),
+        subscriptions=dra_subscriptions(claims.table),
+        listen=listen,
+        read_again=claims.table.read_again,
+        standing=tables.offline.standing,
+        may_preempt=tables.offline.may_preempt,
+        upkeep=partial(gpu_upkeep, handle, tables),
+        tables=tables,
+    )

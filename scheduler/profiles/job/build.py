@@ -1,0 +1,40 @@
+"""Builds the job profile: filters, preferences and the gate over its tables, and what goes on around them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+from kube.client.kubernetes_contract import Subscription
+from kube.objects.objects import PodInfo
+from scheduler.handle import Handle, ProfileParts
+from scheduler.profiles.job.objects.cron_jobs import WATCHED_CRON_JOBS
+from scheduler.profiles.job.tables import job_tables
+from scheduler.profiles.job.upkeep import job_upkeep
+
+
+def build(handle: Handle) -> ProfileParts:
+    """Return the parts of the job profile. Raises InputError.
+
+    Preferences, in the order in which they narrow: a Job that failed at a provider goes to another one, or to the
+    cluster.
+    """
+    tables = job_tables(handle)
+    serverless = tables.serverless
+
+    def listen(changed: Callable[[], None], pod_may_go: Callable[[PodInfo], None]) -> None:
+        serverless.tables.on_room.append(changed)
+        tables.storms.listeners.append(changed)
+
+    return ProfileParts(
+        instead=(serverless.toleration,),
+        filters=(serverless.serverless, tables.off_peak, tables.storms.filter),
+        first=(serverless.failed_nodes, serverless.serverless, tables.off_peak),
+        gates=(tables.gate,),
+        followers=(serverless.tables, serverless.failed_nodes, tables.bursts, tables.punctuality),
+        # Pods are placed without CronJobs, too: then no storm is foreseen.
+        subscriptions=(Subscription(WATCHED_CRON_JOBS, tables.cron_jobs),),
+        listen=listen,
+        upkeep=partial(job_upkeep, handle, tables),
+        tables=tables,
+    )
