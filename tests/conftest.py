@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+from testing.servers.control_plane.pool import stop_idle
+
 # Two workers that fit small models on all processors each mostly wait for each other: one thread is twice as fast.
 # Set before anything loads OpenMP, and inherited by the processes that tests start.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
@@ -40,6 +42,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def place_of(parts: Sequence[str]) -> int:
     """Of a test file, by its path below tests/: 0 = begins first."""
     return _LONGEST_FIRST.index(parts[0]) if parts[0] in _LONGEST_FIRST else len(_LONGEST_FIRST)
+
+
+def pytest_sessionfinish() -> None:
+    """End the control planes that tests of this process have shared."""
+    stop_idle()
 
 
 @pytest.fixture(autouse=True)

@@ -10,7 +10,6 @@ from placement.policies.filter_choice import FilterOptions
 from placement.policies.policy import Policy
 from scheduler.overcommit.sharing import SharingOptions
 from scheduler.profiles.gpu.idle_cpu.offline import offline_pods
-from scheduler.profiles.registry import PROFILES, builder
 from scheduler.settings import ScheduleSettings
 from scorer.service.options import ServiceOptions
 from serving.options import ServingOptions
@@ -18,6 +17,8 @@ from serving.options import ServingOptions
 
 def profile_names(text: str) -> list[str]:
     """Of "online,gpu". Raises InputError where there is none."""
+    from scheduler.profiles.registry import PROFILES  # the scorer reads these options, too, and loads no profile
+
     names = [name.strip() for name in text.split(",") if name.strip()]
     if not names:
         raise InputError(f"--profile {text!r} names no profile: there is {', '.join(PROFILES)}")
@@ -26,6 +27,8 @@ def profile_names(text: str) -> list[str]:
 
 def check_profiles(settings: ScheduleSettings) -> None:
     """Raises InputError for a profile that does not exist."""
+    from scheduler.profiles.registry import builder
+
     for name in settings.profiles:
         builder(name)
 

@@ -10,9 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from testing.servers.cluster_objects import ClusterWriter, node
+from testing.processes.webhook_process import Api
+from testing.servers.cluster_objects import ClusterWriter, node, pod
 from testing.servers.control_plane.binaries import binary
 from testing.servers.control_plane.control_plane import ControlPlane
+from testing.servers.control_plane.pool import control_plane
 from tests.cluster.stored_objects import eventually
 
 _STARTS_AND_DIES = """
@@ -76,3 +78,28 @@ def test_planes_stand_side_by_side_and_keep_their_data_over_a_crash(plane: Contr
         with ClusterWriter(other) as again:
             assert [item["metadata"]["name"] for item in again.list_all("nodes")] == ["there"]
     assert [item["metadata"]["name"] for item in writer.list_all("nodes")] == ["here"]
+
+
+def test_a_plane_goes_to_its_next_user_as_empty_as_a_new_one() -> None:
+    with control_plane() as first, Api(first) as api, ClusterWriter(first) as writer:
+        api.install_crds()
+        writer.create_many([node("n"), *(pod(f"p-{i}") for i in range(3))])
+        api.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "shop"}})
+        api.request("PATCH", "/api/v1/namespaces/default", {"metadata": {"labels": {"tier": "gold"}}})
+        first.api_server.kill()
+    with control_plane() as second, Api(second) as api, ClusterWriter(second) as writer:
+        assert second is first
+        assert not writer.list_all("nodes") and not writer.list_all("pods") and not api.crds_are_served()
+        names = [one["metadata"]["name"] for one in api.request("GET", "/api/v1/namespaces")["items"]]
+        assert sorted(names) == ["default", "kube-node-lease", "kube-public", "kube-system"]
+        assert "tier" not in api.request("GET", "/api/v1/namespaces/default")["metadata"]["labels"]
+        api.install_crds()  # and they are served again
+        assert api.crds_are_served()
+
+
+def test_a_plane_that_lost_its_data_is_thrown_away() -> None:
+    with control_plane() as first:
+        first.etcd.wipe()
+    assert not first.directory.exists()
+    with control_plane() as second:
+        assert second is not first

@@ -29,6 +29,7 @@ from scheduler.gangs.status_writer import GroupStatusWriter
 from scorer.live_tables import LiveTables
 from testing.servers.cluster_objects import ClusterWriter, Manifest, node, pod, running
 from testing.servers.control_plane.control_plane import ControlPlane
+from testing.servers.control_plane.pool import control_plane
 from tests.cluster.custom_resources import Answer, CustomResources
 from tests.cluster.stored_objects import eventually
 
@@ -269,7 +270,7 @@ def test_with_the_definition_of_scheduler_plugins_the_phase_says_enough() -> Non
     status = foreign["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["status"]["properties"]
     del status["scheduled"], status["conditions"]
     with ExitStack() as stack:
-        world = stack.enter_context(World(stack.enter_context(ControlPlane())))
+        world = stack.enter_context(World(stack.enter_context(control_plane())))
         assert world.install(foreign).status == 201
         world.objects.create(node("n1"))
         created = world.create(group("plain", minMember=1))

@@ -39,6 +39,7 @@ from testing.reviews import review_of
 from testing.servers.cluster_objects import ClusterWriter
 from testing.servers.control_plane.control_plane import ControlPlane
 from testing.servers.control_plane.kube_scheduler import KubeScheduler, extender
+from testing.servers.control_plane.pool import control_plane
 from testing.servers.openmetrics import write_blocks
 from testing.servers.prometheus import PrometheusServer, free_port
 from tests.dashboards.sample_days import SampleDays, sample_days
@@ -144,7 +145,7 @@ class World:
         self._use(writer, workload)
 
     def _control_plane(self, stack: ExitStack) -> ControlPlane:
-        plane = stack.enter_context(ControlPlane())
+        plane = stack.enter_context(control_plane())
         with Api(plane) as api:
             for path, manifest in shipped(*_CRDS):
                 api.request("POST", path, manifest)

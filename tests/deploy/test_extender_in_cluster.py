@@ -15,8 +15,8 @@ import yaml
 
 from testing.processes.scorer_process import ScorerProcess, eventually, settings_of
 from testing.servers.cluster_objects import ClusterWriter, node, pod
-from testing.servers.control_plane.control_plane import ControlPlane
 from testing.servers.control_plane.kube_scheduler import KubeScheduler
+from testing.servers.control_plane.pool import control_plane
 from testing.servers.kustomize import DEPLOY
 
 PAGE: Final = (DEPLOY.parent / "docs" / "operate" / "deployment.md").read_text()
@@ -37,7 +37,7 @@ def test_it_is_asked_by_whoever_has_a_certificate_and_by_nobody_else(tmp_path: P
     shipped = yaml.safe_load((DEPLOY / "base" / "common" / "settings.yaml").read_text())["extender"]
     made = {"tls_cert": "extender.crt", "tls_key": "extender.key", "client_ca": "ca.crt"}
     settings = settings_of() | {"extender": shipped | {key: str(tmp_path / file) for key, file in made.items()}}
-    with ControlPlane() as plane, ClusterWriter(plane) as writer:
+    with control_plane() as plane, ClusterWriter(plane) as writer:
         writer.create_many(node(f"node-{number}") for number in range(2))
         beside = ScorerProcess(
             tmp_path / "extender", "--kubeconfig", plane.kubeconfig, settings=settings, ready=False, command="extender"

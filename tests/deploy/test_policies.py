@@ -22,7 +22,7 @@ from testing.authority import Authority
 from testing.processes.scorer_process import eventually
 from testing.servers.applying import Applier, NotApplied
 from testing.servers.audit import Audit
-from testing.servers.control_plane.control_plane import ControlPlane
+from testing.servers.control_plane.pool import control_plane
 from testing.servers.kustomize import DEPLOY, built_from
 from tests.deploy.rights import NAMESPACE, Installed
 
@@ -63,7 +63,7 @@ class World:
 def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
     place = tmp_path_factory.mktemp("policies")
     manifests = built_from(place / "all", resources=["overlays/gpu", "base/webhook"])
-    with ControlPlane() as plane, Applier(plane) as admin:
+    with control_plane() as plane, Applier(plane) as admin:
         installed = Installed(plane, admin, Audit(place, []), manifests)
         tokens = [installed.token(f"forecast-scheduler-{part}") for part in ("schedule", "webhook")]
         loops, webhook = (Applier(_Account(plane.url, token, Path(plane.ca_file))) for token in tokens)

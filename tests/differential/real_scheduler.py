@@ -8,14 +8,15 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Self
 
 from kube.decoding.decoding import Kind
 from testing.servers.cluster_objects import ClusterWriter, Manifest
-from testing.servers.control_plane.control_plane import ControlPlane
 from testing.servers.control_plane.kube_scheduler import KubeScheduler
+from testing.servers.control_plane.pool import control_plane
 from testing.servers.probe_extender import PROBE_ERROR, ProbeExtender
 from tests.differential.our_filters import KINDS
 from tests.placement.random_cluster import CLASSES, RandomCluster
@@ -76,12 +77,12 @@ class RealScheduler:
     """
 
     def __init__(self, verb: str = "filter", arguments: Sequence[str] = ()) -> None:
-        self._plane = ControlPlane()
+        self._running = ExitStack()
         self._probe = ProbeExtender()
         self._verb, self._arguments = verb, arguments
 
     def __enter__(self) -> Self:
-        self._plane.__enter__()
+        self._plane = self._running.enter_context(control_plane())
         try:
             self._probe.__enter__()
             self._writer = ClusterWriter(self._plane)
@@ -97,7 +98,7 @@ class RealScheduler:
                 settings={"podInitialBackoffSeconds": 60, "podMaxBackoffSeconds": 60},
             )
         except BaseException:
-            self._plane.stop()
+            self._running.close()
             raise
         return self
 
@@ -107,7 +108,7 @@ class RealScheduler:
         self._scheduler.kill()
         self._writer.close()
         self._probe.__exit__(kind, error, traceback)
-        self._plane.stop()
+        self._running.close()
 
     def observe(self, cluster: RandomCluster) -> Observed:
         """Write the cluster in place of the one before, and hear what kube-scheduler says of its probes."""

@@ -10,8 +10,8 @@ import pytest
 
 from placement.node_order import ORDER_POINTS
 from testing.servers.cluster_objects import ClusterWriter, node, pod
-from testing.servers.control_plane.control_plane import ControlPlane
 from testing.servers.control_plane.kube_scheduler import KubeScheduler
+from testing.servers.control_plane.pool import control_plane
 from testing.servers.probe_extender import ProbeExtender
 
 
@@ -37,7 +37,7 @@ class Chooser:
 
 @pytest.fixture(scope="module")
 def chooser() -> Iterator[Chooser]:
-    with ProbeExtender() as probe, ControlPlane() as plane, ClusterWriter(plane) as writer:
+    with ProbeExtender() as probe, control_plane() as plane, ClusterWriter(plane) as writer:
         writer.create_many([node("roomy"), node("busy")])
         writer.create(pod("sits", node="busy", cpu="14", memory="10Gi"))
         with KubeScheduler(plane, [probe.settings("prioritize", "bind")], settings={"podInitialBackoffSeconds": 10}):

@@ -25,6 +25,7 @@ from scheduler.preemption.options import PreemptionOptions
 from testing.servers.cluster_objects import ClusterWriter, Manifest
 from testing.servers.control_plane.control_plane import ControlPlane
 from testing.servers.control_plane.kube_scheduler import KubeScheduler
+from testing.servers.control_plane.pool import control_plane
 from tests.differential.our_filters import decoded
 from tests.differential.preemption_cases import CLASSES, Case, random_case
 from tests.scheduler.preemption.made_up import World
@@ -101,7 +102,7 @@ class RealPreemption:
 
 @pytest.fixture(scope="module")
 def real() -> Iterator[RealPreemption]:
-    with ControlPlane() as plane:
+    with control_plane() as plane:
         running = RealPreemption(plane)
         yield running
         running.close()

@@ -10,7 +10,6 @@ from typing import Final
 import numpy as np
 
 from extender.service.app import create_app as extender_app
-from forecast.fit import fit
 from forecast_scheduler.commands.explain.explain_pod import open_explaining
 from forecast_scheduler.commands.explain.placing_component import component_of
 from forecast_scheduler.commands.extender.setup import open_extender
@@ -33,6 +32,7 @@ from scorer.replay.window import replay_window
 from scorer.scorer import Scorer
 from scorer.service.app import create_app as scorer_app
 from testing.app_client import AppClient
+from testing.fitted_models import fitted
 from tests.entry_points.night_cluster import MOMENT, NightCluster, Question
 from tests.extender.service.questions import nodes_question
 from tests.forecast_scheduler.decision_of_cycle import decision_of_cycle
@@ -164,7 +164,7 @@ def by_replay(world: NightCluster) -> Iterator[Ask]:
         for one in world.objects
         if one["kind"] == "Pod"
     }
-    model = fit(history.before(window.first_day))
+    model = fitted(history.before(window.first_day))
 
     def pending(index: int) -> PendingPod:
         service = int(recording.service[index])

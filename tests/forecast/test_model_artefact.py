@@ -14,13 +14,14 @@ from forecast.fit import fit
 from forecast.model_artefact import ARRAYS, artefact_of, model_of, within_limits
 from forecast.registry import Registry
 from forecast.resources import CPU, LOG
+from testing.fitted_models import fitted
 from tests.synthetic import synthetic_history
 
 NOW = datetime(2026, 6, 1, 2, tzinfo=UTC)
 
 
 def test_a_model_comes_back_from_the_registry_as_it_was(tmp_path) -> None:  # type: ignore[no-untyped-def]
-    model = fit(synthetic_history(n_days=15))
+    model = fitted(synthetic_history(n_days=15))
     registry = Registry(str(tmp_path))
     registry.publish(artefact_of(model, NOW))
     loaded = model_of(registry.load(), NOW)
@@ -34,7 +35,7 @@ def test_a_model_comes_back_from_the_registry_as_it_was(tmp_path) -> None:  # ty
 @pytest.mark.parametrize(("capacities", "loads"), [(1.6, True), (4.0, True), (7.0, False)])
 def test_a_model_of_a_release_that_held_no_forecast_to_the_nodes_loads(capacities: float, loads: bool) -> None:
     """History counts usage of up to two capacities as measured, and what is forecast of it may lie beyond."""
-    model = fit(synthetic_history(n_days=8))
+    model = fitted(synthetic_history(n_days=8))
     usage = model.usage_dated.copy()
     usage[0, CPU] = capacities * model.node_capacity[:, CPU].max()
     artefact = artefact_of(replace(model, usage_dated=usage), NOW)
@@ -49,7 +50,7 @@ def test_a_model_of_a_release_that_held_no_forecast_to_the_nodes_loads(capacitie
 
 
 def test_arrays_of_another_release_are_refused() -> None:
-    artefact = artefact_of(fit(synthetic_history(n_days=8)), NOW)
+    artefact = artefact_of(fitted(synthetic_history(n_days=8)), NOW)
     fewer = replace(artefact.manifest, arrays=artefact.manifest.arrays[:-1])
     arrays = {name: array for name, array in artefact.arrays.items() if name != ARRAYS[-1].name}
     with pytest.raises(ForeignArtefact, match="train again"):
@@ -57,7 +58,7 @@ def test_arrays_of_another_release_are_refused() -> None:
 
 
 def test_a_model_of_the_release_before_runs_loads_as_one_that_knows_none() -> None:
-    model = fit(synthetic_history(n_days=8))
+    model = fitted(synthetic_history(n_days=8))
     artefact = artefact_of(model, NOW)
     before = tuple(spec for spec in ARRAYS if not spec.name.startswith("run_"))
     assert len(before) == len(ARRAYS) - 4
@@ -83,7 +84,7 @@ def test_a_model_of_the_release_before_runs_loads_as_one_that_knows_none() -> No
     ],
 )
 def test_runs_that_no_fit_gives_are_refused(name: str, values: list[object]) -> None:
-    artefact = artefact_of(fit(synthetic_history(n_days=8)), NOW)
+    artefact = artefact_of(fitted(synthetic_history(n_days=8)), NOW)
     array = artefact.arrays[name].copy()
     array[0] = np.array(values[0])
     with pytest.raises(CorruptArtefact, match=name):
@@ -91,7 +92,7 @@ def test_runs_that_no_fit_gives_are_refused(name: str, values: list[object]) -> 
 
 
 def test_a_model_of_some_services_has_every_array_of_those_services() -> None:
-    model = fit(synthetic_history(n_days=8))
+    model = fitted(synthetic_history(n_days=8))
     few = model.of_services(np.array([4, 1]))
     assert few.services == (model.services[4], model.services[1])
     for spec in ARRAYS:
@@ -101,7 +102,7 @@ def test_a_model_of_some_services_has_every_array_of_those_services() -> None:
 
 
 def test_a_model_from_before_capacities_were_assumed_loads_as_one_that_assumed_none() -> None:
-    artefact = artefact_of(fit(synthetic_history(n_days=8)), NOW)
+    artefact = artefact_of(fitted(synthetic_history(n_days=8)), NOW)
     manifest = replace(
         artefact.manifest,
         arrays=tuple(spec for spec in artefact.manifest.arrays if spec.name != "node_capacity_assumed"),

@@ -19,6 +19,7 @@ from testing.processes.scorer_process import eventually
 from testing.processes.webhook_process import Api, Refused
 from testing.servers.cluster_objects import ClusterWriter, node, pod
 from testing.servers.control_plane.control_plane import ControlPlane
+from testing.servers.control_plane.pool import control_plane
 from tests.scheduler.binding.made_up import pod_info
 
 LEASE = "/apis/coordination.k8s.io/v1/namespaces/default/leases/forecast-scheduler"
@@ -44,7 +45,7 @@ class IdleLoop:
 
 @pytest.fixture(scope="module")
 def plane() -> Iterator[ControlPlane]:
-    with ControlPlane() as running, ClusterWriter(running) as writer:
+    with control_plane() as running, ClusterWriter(running) as writer:
         writer.create(node("node-1", labels={"forecast-scheduler.io/domain": "forecast-scheduler"}))
         writer.create(pod("cart-1", scheduler_name="forecast-scheduler"))
         yield running

@@ -15,6 +15,7 @@ from testing.processes.shipped_schedule import shipped
 from testing.processes.webhook_process import Api
 from testing.servers.cluster_objects import ClusterWriter, node, pod
 from testing.servers.control_plane.control_plane import ControlPlane
+from testing.servers.control_plane.pool import control_plane
 
 NAMESPACE = "forecast-scheduler"
 LEASE = f"/apis/coordination.k8s.io/v1/namespaces/{NAMESPACE}/leases/forecast-scheduler"
@@ -26,7 +27,7 @@ SETTINGS: dict[str, Any] = {
 
 @pytest.fixture(scope="module")
 def plane() -> Iterator[ControlPlane]:
-    with ControlPlane() as running, ClusterWriter(running) as writer, Api(running) as api:
+    with control_plane() as running, ClusterWriter(running) as writer, Api(running) as api:
         rights = ("base/common/namespace.yaml", "base/schedule/rbac.yaml", "components/gpu/rbac.yaml")
         for path, manifest in shipped(*rights, "crds/podgroups/podgroups.yaml"):
             api.request("POST", path, manifest)

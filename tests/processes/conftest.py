@@ -13,6 +13,7 @@ from testing.processes.scenery import Scenery, publish, scenery, usage_rules
 from testing.processes.scorer_process import ScorerProcess
 from testing.servers.cluster_objects import ClusterWriter
 from testing.servers.control_plane.control_plane import ControlPlane
+from testing.servers.control_plane.pool import control_plane
 from testing.servers.prometheus import PrometheusServer
 
 Started = Callable[..., ScorerProcess]
@@ -20,7 +21,7 @@ Started = Callable[..., ScorerProcess]
 
 @pytest.fixture(scope="session")
 def process_plane() -> Iterator[ControlPlane]:
-    with ControlPlane() as running:
+    with control_plane() as running:
         yield running
 
 

@@ -19,6 +19,7 @@ from testing.processes.webhook_process import Api, WebhookProcess, configuration
 from testing.servers.cluster_objects import ClusterWriter, Manifest, node, pod
 from testing.servers.control_plane.control_plane import ControlPlane
 from testing.servers.control_plane.kube_scheduler import KubeScheduler
+from testing.servers.control_plane.pool import control_plane
 from tests.processes.placing import Placing, counter
 
 EXAMPLES = {
@@ -64,7 +65,7 @@ class Site:
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     with ExitStack() as running:
-        plane = running.enter_context(ControlPlane())
+        plane = running.enter_context(control_plane())
         api, writer = running.enter_context(Api(plane)), running.enter_context(ClusterWriter(plane))
         api.install_crds()
         webhook = WebhookProcess(tmp_path_factory.mktemp("webhook"), plane.kubeconfig)

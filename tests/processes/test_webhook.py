@@ -38,12 +38,13 @@ from testing.processes.webhook_process import (
     pools_of,
 )
 from testing.servers.control_plane.control_plane import ControlPlane
+from testing.servers.control_plane.pool import control_plane
 from tests.serving.served import served
 
 
 @pytest.fixture(scope="module")
 def plane() -> Iterator[ControlPlane]:
-    with ControlPlane() as running:
+    with control_plane() as running:
         yield running
 
 

@@ -32,6 +32,7 @@ from testing.processes.scorer_process import ROOT, ScorerProcess, eventually
 from testing.processes.shipped_schedule import shipped
 from testing.processes.webhook_process import Api, Refused, manifests, plain_pod
 from testing.servers.control_plane.control_plane import ControlPlane
+from testing.servers.control_plane.pool import control_plane
 from testing.servers.kustomize import built_from
 from tests.processes.certificate_replicas import (
     CONFIGURATIONS,
@@ -50,7 +51,7 @@ _RBAC = "/apis/rbac.authorization.k8s.io/v1"
 
 @pytest.fixture(scope="module")
 def plane() -> Iterator[ControlPlane]:
-    with ControlPlane() as running:
+    with control_plane() as running:
         yield running
 
 

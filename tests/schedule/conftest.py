@@ -1,4 +1,4 @@
-"""A control plane per file; every test begins with an empty cluster and starts schedulers of its own."""
+"""An empty control plane per file; every test begins with an empty cluster and starts schedulers of its own."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from testing.processes.shipped_schedule import shipped
 from testing.processes.webhook_process import Api
 from testing.servers.cluster_objects import ClusterWriter
 from testing.servers.control_plane.control_plane import ControlPlane
+from testing.servers.control_plane.pool import control_plane
 from testing.servers.control_plane.tcp_proxy import TcpProxy
 
 Started = Callable[..., ScorerProcess]
@@ -24,7 +25,7 @@ _LEFT = ("jobs", "pods", "nodes", "replicasets", "poddisruptionbudgets", "resour
 
 @pytest.fixture(scope="module")
 def module_plane() -> Iterator[ControlPlane]:
-    with ControlPlane() as running, Api(running) as api, ClusterWriter(running) as writer:
+    with control_plane() as running, Api(running) as api, ClusterWriter(running) as writer:
         for path, manifest in shipped("crds/podgroups/podgroups.yaml"):
             api.request("POST", path, manifest)
         writer.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "forecast-scheduler"}})

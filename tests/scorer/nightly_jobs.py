@@ -7,12 +7,12 @@ from functools import lru_cache
 
 import numpy as np
 
-from forecast.fit import fit
 from forecast.model import PeakModel
 from forecast.resources import RESOURCES
 from forecast.service_key import Owner, ServiceKey
 from kube.decoding.jobs import JobInfo
 from kube.objects.objects import Phase, PodInfo
+from testing.fitted_models import fitted
 from tests.scorer.live_cluster import at, pod_of
 from tests.synthetic import synthetic_history
 
@@ -28,27 +28,27 @@ _SERVICES = 6
 @lru_cache(maxsize=1)
 def nightly_model() -> PeakModel:
     """Deployments service-0 to service-5, which peak at 20:00 with 1 to 6 cores, and the CronJob, after 15 days."""
-    fitted = fit(synthetic_history(n_services=_SERVICES + 1, n_days=15))
+    learned = fitted(synthetic_history(n_services=_SERVICES + 1, n_days=15))
     row, n = _SERVICES, _SERVICES + 1
-    starts = np.zeros_like(fitted.run_starts)
+    starts = np.zeros_like(learned.run_starts)
     starts[row, :, 4] = 8.0
     runs, count, usage = np.full((n, 2), np.nan), np.zeros(n), np.full((n, len(RESOURCES)), np.nan)
     runs[row], count[row], usage[row] = (RUN_SECONDS, RUN_SECONDS + 600), 15, JOB_LEVEL
-    replicas_dated, replicas_day_type = fitted.replicas_dated.copy(), fitted.replicas_day_type.copy()
+    replicas_dated, replicas_day_type = learned.replicas_dated.copy(), learned.replicas_day_type.copy()
     for replicas in (replicas_dated, replicas_day_type):
         replicas[row] = 0.0
         replicas[row, :, 4:10] = 8.0
     return replace(
-        fitted,
-        services=(*fitted.services[:row], NIGHTLY),
+        learned,
+        services=(*learned.services[:row], NIGHTLY),
         replicas_dated=replicas_dated,
         replicas_day_type=replicas_day_type,
         run_seconds=runs.astype(np.float32),
         run_count=count.astype(np.float32),
         run_starts=starts,
         run_usage=usage.astype(np.float32),
-        per_pod_cost=np.zeros_like(fitted.per_pod_cost),
-        correction=np.ones_like(fitted.correction),
+        per_pod_cost=np.zeros_like(learned.per_pod_cost),
+        correction=np.ones_like(learned.correction),
     )
 
 

@@ -7,11 +7,11 @@ from dataclasses import replace
 import numpy as np
 
 from forecast.composition import peak_at
-from forecast.fit import fit
 from forecast.history import Placements
 from forecast.model import PeakModel
 from forecast.node_forecast import node_forecast
 from forecast.resources import CPU, RESOURCES
+from testing.fitted_models import fitted
 from tests.scorer.predicted.loads import predicted_load
 from tests.synthetic import synthetic_history
 
@@ -39,7 +39,7 @@ def node_peak(model: PeakModel) -> float:
 
 
 def test_perturbing_the_model_moves_service_peaks_node_peaks_and_node_scores_alike() -> None:
-    model = fit(synthetic_history(n_days=15))
+    model = fitted(synthetic_history(n_days=15))
     doubled = replace(model, usage_dated=2 * model.usage_dated)
     np.testing.assert_allclose(
         doubled.service_peaks(model.first_day), 2 * model.service_peaks(model.first_day), rtol=1e-5

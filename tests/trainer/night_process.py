@@ -23,10 +23,10 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from forecast.errors import ForecastError
-from forecast.fit import fit
 from forecast.model import PeakModel
 from forecast.object_store import open_store
 from forecast.registry import Registry
+from testing.fitted_models import fitted
 from tests.forecast.artefacts import artefact_of, value_of
 from tests.forecast.publisher_process import act_at_call, die_at_call
 from tests.synthetic import synthetic_history
@@ -39,7 +39,7 @@ FINISHED, FAILED, MISTAKE, FORGIVEN = 0, 3, 4, 5
 
 
 def main(mode: str, place: str, control: str = "") -> None:
-    model = fit(synthetic_history(n_days=14, n_services=2))
+    model = fitted(synthetic_history(n_days=14, n_services=2))
     if control:
         at_requests(model, place, control)
     elif mode == "kill":

@@ -83,7 +83,16 @@ class Etcd:
             {"request_put": {"key": b64encode(key.encode()).decode(), "value": b64encode(value).decode()}}
             for key, value in pairs
         ]
-        self._call("kv/txn", {"success": requests})
+        self.transaction(requests)
+
+    def transaction(self, operations: Sequence[dict[str, Any]]) -> None:
+        """Do these in one transaction, at most 128, past the API server (RequestOp of etcd's KV API)."""
+        self._call("kv/txn", {"success": operations})
+
+    def range(self, first: str, end: str, *, keys_only: bool) -> list[dict[str, Any]]:
+        """Return the pairs from one key to the one before another, coded as etcd's JSON has them."""
+        asked = {"key": b64encode(first.encode()).decode(), "range_end": b64encode(end.encode()).decode()}
+        return list(self._call("kv/range", asked | {"keys_only": keys_only}).get("kvs", ()))
 
     def _ready(self) -> bool:
         try:

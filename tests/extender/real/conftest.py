@@ -10,6 +10,7 @@ import pytest
 from testing.servers.cluster_objects import ClusterWriter, node, pod
 from testing.servers.control_plane.control_plane import ControlPlane
 from testing.servers.control_plane.kube_scheduler import KubeScheduler
+from testing.servers.control_plane.pool import control_plane
 
 NODES = ("plain", "good", "bad", "hot", "gpu")
 QUICK = {"podInitialBackoffSeconds": 1, "podMaxBackoffSeconds": 1}
@@ -17,7 +18,7 @@ QUICK = {"podInitialBackoffSeconds": 1, "podMaxBackoffSeconds": 1}
 
 @pytest.fixture(scope="module")
 def plane() -> Iterator[ControlPlane]:
-    with ControlPlane() as running, ClusterWriter(running) as writer:
+    with control_plane() as running, ClusterWriter(running) as writer:
         writer.create_many(node(name) for name in NODES)
         yield running
 

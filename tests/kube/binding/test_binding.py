@@ -14,12 +14,13 @@ from kube.binding.binding import ApiServerBinder
 from kube.client.kubernetes_client import api_client
 from testing.servers.cluster_objects import ClusterWriter, Manifest, node, pod
 from testing.servers.control_plane.control_plane import ControlPlane
+from testing.servers.control_plane.pool import control_plane
 from testing.servers.control_plane.tcp_proxy import TcpProxy
 
 
 @pytest.fixture(scope="module")
 def plane() -> Iterator[ControlPlane]:
-    with ControlPlane() as running, ClusterWriter(running) as writer:
+    with control_plane() as running, ClusterWriter(running) as writer:
         writer.create_many(node(f"node-{i}") for i in range(3))
         yield running
 

@@ -25,11 +25,12 @@ from scheduler.preemption.executor import PreemptionExecutor
 from scheduler.preemption.nominated import NominatedPods
 from testing.servers.cluster_objects import ClusterWriter, Manifest, node, pod
 from testing.servers.control_plane.control_plane import ControlPlane
+from testing.servers.control_plane.pool import control_plane
 
 
 @pytest.fixture(scope="module")
 def plane() -> Iterator[ControlPlane]:
-    with ControlPlane() as running:
+    with control_plane() as running:
         yield running
 
 

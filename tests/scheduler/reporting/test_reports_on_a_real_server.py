@@ -16,6 +16,7 @@ from scheduler.binding.default_binder import DefaultBinder
 from scheduler.reporting.reports import Reports
 from testing.servers.cluster_objects import ClusterWriter, Manifest, node, pod
 from testing.servers.control_plane.control_plane import ControlPlane
+from testing.servers.control_plane.pool import control_plane
 from tests.scheduler.binding.made_up import eventually, pod_of
 
 NO_ROOM = "0/1 nodes are available: 1 Insufficient cpu."
@@ -23,7 +24,7 @@ NO_ROOM = "0/1 nodes are available: 1 Insufficient cpu."
 
 @pytest.fixture(scope="module")
 def plane() -> Iterator[ControlPlane]:
-    with ControlPlane() as running, ClusterWriter(running) as writer:
+    with control_plane() as running, ClusterWriter(running) as writer:
         writer.create(node("node-1"))
         yield running
 

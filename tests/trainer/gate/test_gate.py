@@ -17,6 +17,7 @@ from forecast.history import History
 from forecast.model import PeakModel
 from forecast.model_artefact import artefact_of, model_of
 from forecast.resources import CPU, LOG, MEMORY, RESOURCES
+from testing.fitted_models import fitted
 from tests.forecast.test_model_artefact import NOW
 from tests.synthetic import synthetic_history
 from trainer.gate.evidence import compare, evaluation_days, measured_peaks, seasonal_naive
@@ -35,7 +36,7 @@ def history() -> History:
 
 @lru_cache(maxsize=8)
 def good_at(n_days: int) -> PeakModel:
-    return fit(history().before(n_days))
+    return fitted(history().before(n_days))
 
 
 def good(known: History, previous: PeakModel | None) -> PeakModel:

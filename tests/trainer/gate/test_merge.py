@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 
 from forecast.calendar import Calendar
-from forecast.fit import fit
 from forecast.history import History
 from forecast.model import DATED_DAYS, PeakModel
 from forecast.model_artefact import ARRAYS, artefact_of
 from forecast.resources import CPU, DISK, MEMORY, RESOURCES
 from forecast.service_key import ServiceKey
+from testing.fitted_models import fitted
 from tests.forecast.test_model_artefact import NOW
 from tests.synthetic import synthetic_history
 from trainer.gate.merge import keep_resource, widen_resource
@@ -29,7 +29,7 @@ def history() -> History:
 @lru_cache(maxsize=8)
 def model_at(n_days: int) -> PeakModel:
     """Cut off after so many days, with the levels of everything told apart: each resource at another scale."""
-    model = fit(history().before(n_days))
+    model = fitted(history().before(n_days))
     return replace(model, usage_dated=model.usage_dated * np.float32(1 + 0.01 * n_days))
 
 

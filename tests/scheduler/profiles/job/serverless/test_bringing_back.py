@@ -18,13 +18,14 @@ from scheduler.profiles.job.serverless.starting import Failure
 from scheduler.profiles.job.serverless.tables import NotStarted
 from testing.servers.cluster_objects import ClusterWriter, Manifest, node, pod, running
 from testing.servers.control_plane.control_plane import ControlPlane
+from testing.servers.control_plane.pool import control_plane
 
 NOW = 1_780_000_000.0
 
 
 @pytest.fixture(scope="module")
 def plane() -> Iterator[ControlPlane]:
-    with ControlPlane() as running_plane:
+    with control_plane() as running_plane:
         yield running_plane
 
 
