@@ -16,9 +16,9 @@ TRACES ?=
 DEMO ?=
 # `make cluster CLUSTER="--directory DIR"`: where it writes, and how many days of history it has.
 CLUSTER ?=
-# Tests wait for real servers most of their time: three at a time keep two cores busy. Those of one file stay together. and
+# Tests wait for real servers most of their time: four at a time keep two cores busy. Those of one file stay together. and
 # files begin in the order of tests/conftest.py: the longest first, so that none is left over at the end.
-WORKERS ?= 3
+WORKERS ?= 4
 PYTEST := $(BIN)/python -m tests.with_retry --durations=10 --numprocesses $(WORKERS) --dist loadfile --no-loadscope-reorder
 # Files with tests that run by themselves; collecting all others for these would take longer than some of them.
 ALONE := $(shell grep -rl --include='test_*.py' 'mark\.alone' tests)
@@ -27,7 +27,7 @@ OTHER_KUBERNETES = $(shell $(BIN)/python -c "from testing.servers.control_plane.
 	print(*(one for one in VERSIONS if one != kubernetes_version()))")
 PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: help setup setup-bench demo cluster dashboards settings test test-together audit lint types test-long bench clean
+.PHONY: help setup setup-bench demo cluster dashboards settings test test-together test-fast audit lint types test-long bench clean
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(firstword $(MAKEFILE_LIST)) | expand -t 14
@@ -50,11 +50,14 @@ test: lint  ## ruff, mypy and all tests but the long ones (CI)
 test-together: $(VENV)/.installed-test
 	$(PYTEST) -m "not long and not alone"
 
+test-fast: lint  ## ruff and the tests without servers and fitted models: a minute and a half
+	$(BIN)/python -m pytest --fast --hypothesis-profile=fast --quiet --numprocesses 2 -m "not long and not alone"
+
 audit: .venv-audit/.installed  ## known vulnerabilities of every pinned dependency (asks PyPI about each)
 	.venv-audit/bin/pip-audit --strict --requirement constraints.txt --no-deps --disable-pip --progress-spinner off
 
 # Tests start our commands again and again: where Python may not keep its bytecode, all of it is compiled each time.
-test test-together test-long: export PYTHONDONTWRITEBYTECODE :=
+test test-together test-fast test-long: export PYTHONDONTWRITEBYTECODE :=
 
 lint: $(VENV)/.installed-test
 	$(BIN)/ruff check .

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import settings
 
 from testing.servers.control_plane.pool import stop_idle
+from tests.fast_selection import is_fast
 
 # Two workers that fit small models on all processors each mostly wait for each other: one thread is twice as fast.
 # Set before anything loads OpenMP, and inherited by the processes that tests start.
@@ -27,10 +28,24 @@ settings.load_profile("usual")
 # `make test-long` asks for it: hundreds of thousands of cases in all.
 settings.register_profile("long", max_examples=500, deadline=None)
 
+# `make test-fast`: a first look while you write.
+settings.register_profile("fast", max_examples=10, deadline=None)
+
 
 _LONGEST_FIRST = ("schedule", "differential", "processes", "cluster", "forecast", "trainer", "forecast_scheduler")
 """Directories whose files take up to minutes: they wait for real servers, or fit models. Where two files run at a time
 one of these must not begin when all others have ended."""
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """`make test-fast` passes --fast."""
+    parser.addoption("--fast", action="store_true", help="leave out files that start servers or fit models")
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Return True for files that --fast leaves out; None lets pytest decide."""
+    is_test = collection_path.name.startswith("test_") and collection_path.suffix == ".py"
+    return True if is_test and config.getoption("--fast") and not is_fast(collection_path) else None
 
 
 @pytest.hookimpl(tryfirst=True)
