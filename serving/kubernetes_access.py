@@ -23,11 +23,11 @@ import hmac
 import logging
 import secrets
 import time
-from collections import Counter
-from collections.abc import Callable, Collection, Coroutine
+from collections import Counter, OrderedDict
+from collections.abc import Callable, Collection, Coroutine, Hashable
 from dataclasses import dataclass, fields
 from enum import Enum
-from typing import Any, Final, TypeVar, cast
+from typing import Any, Final, Generic, TypeVar, cast
 
 import anyio
 import anyio.to_thread
@@ -45,7 +45,6 @@ from serving.kubernetes_reviews import (
     user_of,
 )
 from serving.quiet_log import Quiet, QuietLog
-from serving.timed_cache import TimedCache
 
 logger = logging.getLogger(__name__)
 
@@ -58,6 +57,43 @@ _QUIET_SECONDS = 60.0
 _LONGEST_TOKEN = 16_384
 """Bytes. Tokens of service accounts have about 1,000; those of identity providers with many groups some thousands."""
 _LONGEST_PATH = 1024
+
+
+Key = TypeVar("Key", bound=Hashable)
+Value = TypeVar("Value")
+
+
+class TimedCache(Generic[Key, Value]):
+    """For one thread. A value counts for `seconds` from when it was put, however often it is asked for."""
+
+    def __init__(self, *, seconds: float, most: int, clock: Callable[[], float]) -> None:
+        self._seconds, self._most, self._clock = seconds, most, clock
+        self._held: OrderedDict[Key, tuple[float, Value]] = OrderedDict()
+
+    def __len__(self) -> int:
+        return len(self._held)
+
+    def get(self, key: Key) -> Value | None:
+        """None = not known, or not any more."""
+        found = self._held.get(key)
+        if found is None:
+            return None
+        if self._clock() >= found[0]:
+            del self._held[key]
+            return None
+        self._held.move_to_end(key)
+        return found[1]
+
+    def put(self, key: Key, value: Value) -> None:
+        """Remember it; the one that was used least recently makes room."""
+        self._held[key] = (self._clock() + self._seconds, value)
+        self._held.move_to_end(key)
+        while len(self._held) > self._most:
+            self._held.popitem(last=False)
+
+    def forget(self, key: Key) -> None:
+        """As if it had never been put."""
+        self._held.pop(key, None)
 
 
 class Verdict(Enum):

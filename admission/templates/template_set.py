@@ -2,22 +2,45 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from admission.templates.affinity import MOST_AFFINITY_BYTES
 from admission.templates.matching import BindingIndex, PodFacts
 from admission.templates.objects import (
     NodeSchedulerConfig,
+    Parameter,
     PodSchedulerConfig,
     SchedulerConfigBinding,
     Template,
     TemplateKind,
     Value,
 )
-from admission.templates.parameters import values_of
 from admission.templates.rendering import Rendered, rendered
+from admission.templates.values import value_problem
 from forecast.errors import InputError
+
+
+def values_of(parameters: Sequence[Parameter], arguments: Mapping[str, Value]) -> dict[str, Value]:
+    """By name of the parameter. Raises InputError for arguments that are unknown, missing, or not what is allowed."""
+    known = {parameter.name: parameter for parameter in parameters}
+    for name in arguments:
+        if name not in known:
+            raise InputError(
+                f"argument {name}: the template has no such parameter; it has {', '.join(sorted(known)) or 'none'}"
+            )
+    values: dict[str, Value] = {}
+    for name, parameter in known.items():
+        value = arguments.get(name, parameter.default)
+        if value is None:
+            raise InputError(
+                f"argument {name}: is missing: the parameter has no default; "
+                "give it here or in an annotation of the pod"
+            )
+        if problem := value_problem(parameter, value):
+            raise InputError(f"argument {name}: {problem}")
+        values[name] = value
+    return values
 
 
 @dataclass(frozen=True, slots=True)

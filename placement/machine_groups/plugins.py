@@ -3,17 +3,51 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 
+from forecast.arrays import Ints
+from kube.objects.objects import PodInfo
 from kube.tables.state import ClusterState
 from placement.devices.device_table import DeviceTable
+from placement.filters.annotations import MACHINE_GROUP, comes_with_node
+from placement.filters.filter import ClusterView
+from placement.machine_groups.lending import may_still_borrow
 from placement.machine_groups.machine_group import MachineGroup
-from placement.machine_groups.membership import Membership
+from placement.machine_groups.membership import Membership, Standing
 from placement.machine_groups.metrics import GroupCollector
 from placement.machine_groups.options import Group
-from placement.machine_groups.preference import MachineGroupOrder
 from placement.machine_groups.use import GroupUse
+from placement.plugins import Preferred
+
+
+class MachineGroupOrder:
+    """To be asked before preferences of other kinds: a card that suits better is no reason to borrow it."""
+
+    name = "MachineGroupOrder"
+
+    def __init__(self, membership: Membership) -> None:
+        """membership: that of the filter."""
+        self._membership = membership
+
+    def prefer(self, pod: PodInfo, n_pods: int, view: ClusterView, rows: Ints) -> Preferred:
+        """Borrowed nodes for no more pods than the groups have left for others."""
+        column = view.index.labels.column(MACHINE_GROUP)
+        if not column.names or comes_with_node(pod):
+            return Preferred(rows, n_pods)
+        standing = self._membership.standing(pod, column)[rows]
+        best = standing.min()
+        rows = rows[standing == best]
+        if best != Standing.BORROWED:
+            return Preferred(rows, n_pods)
+        present = {column.names[number] for number in set(column.values[rows].tolist())}
+        lenders = (group for group in self._membership.lenders if group.name in present)
+        left = min((may_still_borrow(pod, group, view) for group in lenders), default=n_pods)
+        return Preferred(rows, max(1, min(n_pods, left)))
+
+    def tells_apart(self, pod: PodInfo) -> Hashable:
+        """Nothing that like pods do not have in common: namespace, labels that do not identify, annotations."""
+        return None
 
 
 @dataclass(frozen=True, slots=True)

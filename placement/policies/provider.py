@@ -23,7 +23,6 @@ from placement.policies.policy import Chosen
 from placement.policies.policy_set import Choice, PolicySet
 from placement.policies.rules import LabelsOf, unread_namespaces
 from placement.policies.status import Outcome, OutcomeKind, PolicyStatus, Refusal
-from placement.policies.unknown_names import UnknownNames
 from scorer.policy import ChosenScoring
 
 logger = logging.getLogger(__name__)
@@ -32,6 +31,36 @@ UnknownListener = Callable[[PodInfo, str, Collection[str]], None]
 """Told once per pod: the pod, the name that is no policy, the names of those there are. It must not wait."""
 
 _MOST_COUNTED: Final = 1_000
+
+
+_MOST_REMEMBERED: Final = 10_000
+
+
+class UnknownNames:
+    """Remembers the latest pods, by UID and name; for any thread."""
+
+    def __init__(self, most: int = _MOST_REMEMBERED) -> None:
+        self._most, self._seen = most, dict[tuple[str, int], None]()
+        self._lock, self._total = threading.Lock(), 0
+
+    def note(self, uid: str, name: str) -> bool:
+        """Whether this is new."""
+        key = uid, hash(name)  # an annotation may be 256 KiB long
+        if key in self._seen:
+            return False
+        with self._lock:
+            if key in self._seen:
+                return False
+            if len(self._seen) >= self._most:
+                del self._seen[next(iter(self._seen))]
+            self._seen[key] = None
+            self._total += 1
+        return True
+
+    @property
+    def total(self) -> int:
+        """Pods so far."""
+        return self._total
 
 
 class PolicyProvider:

@@ -15,7 +15,8 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -29,7 +30,6 @@ from placement.topology.cpu_manager import labelled_threads
 from placement.topology.node_zones import CardLayout, NodeZones
 from placement.topology.options import TopologyOptions
 from placement.topology.zone_columns import ZoneColumns
-from placement.topology.zone_news import ZoneNews
 from scorer.follower import NodesAndPodsOnly
 
 _BEHIND: Final = 2.0
@@ -37,6 +37,46 @@ _BEHIND: Final = 2.0
 
 _NeedsOf = dict[tuple[int, int, QosClass], AlignedNeeds | None]
 """By identity of what pods request, which like pods share."""
+
+
+@dataclass(frozen=True, slots=True)
+class News:
+    """
+    objects : new or changed
+    at      : unix seconds when they came
+    is_all  : these are all there are
+    gone    : name of a node whose object is gone, '' = none
+    """
+
+    objects: tuple[NodeZones, ...]
+    at: float
+    is_all: bool = False
+    gone: str = ""
+
+
+class ZoneNews:
+    """Implements ResourceSink for one thread; `take` is for another."""
+
+    def __init__(self, clock: Callable[[], float] = time.time) -> None:
+        self._clock = clock
+        self._news: deque[News] = deque()
+
+    def replace(self, objects: Sequence[NodeZones]) -> None:
+        """These are all."""
+        self._news.append(News(tuple(objects), self._clock(), is_all=True))
+
+    def put(self, obj: NodeZones) -> None:
+        """One is new or has changed."""
+        self._news.append(News((obj,), self._clock()))
+
+    def delete(self, obj: NodeZones) -> None:
+        """One is gone."""
+        self._news.append(News((), self._clock(), gone=obj.node))
+
+    def take(self) -> Iterator[News]:
+        """What has come since the last call, in order."""
+        for _ in range(len(self._news)):
+            yield self._news.popleft()
 
 
 @dataclass(slots=True)

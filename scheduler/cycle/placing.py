@@ -21,12 +21,52 @@ from placement.status import Code
 from scheduler.cycle.batch_plan import BatchPlan, Ranking
 from scheduler.cycle.dependence import is_asked_once
 from scheduler.cycle.peak_ranking import PeakRanking
-from scheduler.cycle.plain_ranking import PlainRanking
 from scheduler.cycle.totals import candidates, node_parts, sum_of
 from scheduler.profile import SchedulingProfile
 from scorer.assuming import AssumingCluster
 from scorer.degradation import Level
 from scorer.opt_out import opts_out
+from scorer.scores.capacity import NEUTRAL_SCORE, limited
+from scorer.scoring import FULL, FULL_PENALTY
+from scorer.tracking import TrackedCluster
+
+_ENDLESS = 2**31 - 1
+
+
+class PlainRanking:
+    """Implements Ranking. Positions in `rows`."""
+
+    def __init__(self, pod: PodInfo, cluster: TrackedCluster, rows: Ints, *, is_neutral: bool) -> None:
+        """is_neutral: not even what is measured counts"""
+        self._landed: dict[int, int] = {}
+        self._full_from = np.full(len(rows), _ENDLESS, dtype=np.int64)
+        if not is_neutral:
+            self._full_from = _full_from(pod, cluster, rows)
+        self.values: Floats = np.where(self._full_from > 0, NEUTRAL_SCORE, NEUTRAL_SCORE - FULL_PENALTY)
+
+    def short_list(self) -> tuple[list[int], list[float], list[int]]:
+        """There is none."""
+        return [], [], []
+
+    def land(self, at: int) -> float | None:
+        """It may be full now."""
+        landed = self._landed[at] = self._landed.get(at, 0) + 1
+        return NEUTRAL_SCORE if landed < self._full_from[at] else NEUTRAL_SCORE - FULL_PENALTY
+
+    def drop(self, at: int) -> None:
+        """Nothing to forget."""
+
+
+def _full_from(pod: PodInfo, cluster: TrackedCluster, rows: Ints) -> Ints:
+    """(n_nodes,) with so many more pods like this one a node is in use to the last bit; never where nobody measures."""
+    capacity = cluster.capacity[rows]
+    limits = limited(capacity) & ~cluster.capacity_assumed[rows]
+    share = np.where(limits, cluster.virtual_available()[rows] / np.where(limits, capacity, 1.0), np.nan)
+    left = share - (1.0 - FULL)  # (n_nodes, n_resources) NaN = not known
+    of_pod = np.nan_to_num(cluster.expected_use(pod).amount) / np.where(limits, capacity, 1.0)
+    pods = np.where(left <= 0, 0.0, np.ceil(left / np.where(of_pod > 0, of_pod, np.nan)))
+    endless = np.where(np.isnan(pods), _ENDLESS, np.minimum(pods, _ENDLESS))
+    return np.asarray(endless.min(axis=1).astype(np.int64))
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,24 +8,37 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import partial
+from typing import Any
 
 from fastapi import APIRouter, FastAPI
 from prometheus_client.registry import Collector
 
 from scheduler.metrics import SchedulingMetrics
+from scheduler.service import bodies
 from scheduler.service.answers import SchedulingApi
-from scheduler.service.openapi import describe
 from scheduler.service.routes import queue, state
 from scheduler.service.state import SchedulingService
 from scorer.answers import ScorerApi
+from scorer.service import openapi
 from scorer.service.app import assembled
 from scorer.service.metrics import ServiceMetrics
 from scorer.service.options import ServiceOptions
 from scorer.service.routes import forecasts, scores
 from scorer.service.routes import state as scorer_state
 from scorer.service.routes.page import page_router
+from serving.documents import bodies_of
 from serving.hosts import ANY_HOST, Hosts
 from serving.kubernetes_access import KubernetesAccess
+
+_DESCRIPTION = "Which pods wait for what in our own scheduling loops, beside what the scorer inside knows.\n\n"
+
+
+def describe(app: FastAPI, *, with_tokens: bool, more: Iterable[type] = ()) -> dict[str, Any]:
+    """The document of the application. more: bodies of further routes."""
+    types = [*bodies_of(bodies), *more]
+    document = openapi.describe(app, with_tokens=with_tokens, more=types)
+    document["info"]["description"] = _DESCRIPTION + document["info"]["description"]
+    return document
 
 
 def create_app(

@@ -14,7 +14,10 @@ import asyncio
 import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager, suppress
-from typing import Final
+from typing import Any, Final
+from urllib.parse import quote
+
+import orjson
 
 from kube.objects.objects import PodInfo
 from kube.objects.storage_objects import ClaimInfo, VolumeInfo
@@ -22,9 +25,8 @@ from kube.session.request_again import Requests, request_again
 from placement.filters.filter import ClusterView
 from placement.index.provisioning_failures import ProvisioningFailures
 from placement.status import SUCCESS, Code, Status
-from scheduler.volumes.choice import VolumeChoice, volume_choice
+from scheduler.volumes.choice import ChosenNode, ChosenVolume, VolumeChoice, volume_choice
 from scheduler.volumes.progress import NAME
-from scheduler.volumes.requests import node_patch, reference_patch, version_in
 from scheduler.volumes.waiting import VolumeWaits
 
 BIND_SECONDS: Final = 600.0
@@ -34,6 +36,55 @@ _FAILURE_SECONDS: Final = 240.0
 _MARGIN_SECONDS: Final = 60.0
 _MERGE: Final = "application/merge-patch+json"
 _AT_ONCE: Final = 32
+
+
+# What is asked of the API server for volumes: paths and bodies of merge patches.
+#
+# The resourceVersion goes along: who has changed the object meanwhile wins, and the pod is placed anew.
+#
+# Source: bindAPIUpdate in framework/plugins/volumebinding/binder.go; GetBindVolumeToClaim in
+# component-helpers/storage/volume/pv_helpers.go.
+
+
+def node_patch(chosen: ChosenNode, node: str) -> tuple[str, bytes]:
+    """Path and body: a volume is to be made for the claim, on that node."""
+    claim = chosen.claim
+    path = f"/api/v1/namespaces/{quote(claim.namespace, safe='')}/persistentvolumeclaims/{quote(claim.name, safe='')}"
+    metadata = _unchanged(claim.resource_version) | {
+        "uid": claim.uid,
+        "annotations": {"volume.kubernetes.io/selected-node": node},
+    }
+    return path, orjson.dumps({"metadata": metadata})
+
+
+def reference_patch(chosen: ChosenVolume) -> tuple[str, bytes]:
+    """Path and body: the volume is for the claim; the volume controller does the rest."""
+    claim, volume = chosen.claim, chosen.volume
+    metadata = _unchanged(volume.resource_version)
+    if volume.claim is None:  # else somebody kept it for the claim, and it stays so when the claim goes
+        metadata["annotations"] = {"pv.kubernetes.io/bound-by-controller": "yes"}
+    reference = {
+        "apiVersion": "v1",
+        "kind": "PersistentVolumeClaim",
+        "namespace": claim.namespace,
+        "name": claim.name,
+        "uid": claim.uid,
+        "resourceVersion": claim.resource_version or None,
+    }
+    body = {"metadata": metadata, "spec": {"claimRef": reference}}
+    return f"/api/v1/persistentvolumes/{quote(volume.name, safe='')}", orjson.dumps(body)
+
+
+def version_in(body: bytes) -> str:
+    """resourceVersion of an object that the API server returned; '' = not to be read."""
+    try:
+        return str(orjson.loads(body)["metadata"]["resourceVersion"])
+    except (ValueError, KeyError, TypeError):
+        return ""
+
+
+def _unchanged(resource_version: str) -> dict[str, Any]:
+    return {"resourceVersion": resource_version} if resource_version else {}
 
 
 class _Failed(Exception):

@@ -13,13 +13,13 @@ from typing import Protocol
 
 import numpy as np
 
-from forecast.arrays import Bools, Floats
+from forecast.arrays import AnyFloats, Bools, Floats
 from forecast.resources import MEMORY
 from scorer.predicted.load import PredictedLoad
+from scorer.predicted.soft_load import soft_load
 from scorer.replay.cluster_state import ClusterState, PendingPod
 from scorer.replay.curves import CurveForecast
 from scorer.replay.job_pods import JobPods
-from scorer.replay.soft_load import replicas_to_come
 from scorer.scores.balanced_allocation import balanced_allocation_score
 from scorer.scores.capacity import any_limit, limited, neutral_where_unknown
 from scorer.scores.energy import best_nodes
@@ -33,6 +33,25 @@ FULL = 1.0
 """Share of capacity from which requests alone no longer decide. Passing over nodes from 0.95 on was worse than native
 (22.1 % against 20.7 % hot on the Bitbrains cluster with nodes 1 : 2 : 4); from 1.0 on nothing differs beyond noise.
 """
+
+
+def replicas_to_come(forecast: CurveForecast, state: ClusterState) -> AnyFloats:
+    """Expected load of replicas still to come: (n_nodes, n_resources, n_slots).
+
+    Owners of Jobs are not autoscaled: as in the scorer (scorer.scale_out), no room is kept for tomorrow's runs.
+
+    Pods that are about to be placed in this slot are there already: they count as replicas now, and take room on all
+    nodes, by their size, as nobody knows yet where they go.
+    """
+    scaled = np.flatnonzero(forecast.autoscaled)
+    now = state.counts[:, scaled].sum(axis=0) + state.arriving[scaled]  # (n_scaled,)
+    extra = np.maximum(forecast.replicas[scaled] - now[:, None], 0.0)  # (n_scaled, n_slots)
+    if not extra.any():
+        return np.zeros((len(state.capacity), *forecast.mean.shape[1:]))
+    size = np.where(np.isfinite(state.allocatable[:, 0]), state.allocatable[:, 0], 1.0)
+    arriving = np.outer(size / size.sum(), state.arriving @ state.service_requests)  # (n_nodes, 2)
+    free = np.maximum(state.allocatable - state.requested - arriving, 0.0)  # (n_nodes, 2)
+    return soft_load(extra, forecast.mean[scaled], state.service_requests[scaled], free, size)
 
 
 class Rule(Protocol):

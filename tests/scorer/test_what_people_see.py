@@ -12,7 +12,7 @@ from forecast.calendar import SLOTS_PER_DAY
 from forecast.resources import CPU, MEMORY
 from kube.decoding.decoding import Kind
 from scorer.degradation import Level
-from scorer.published_losses import published_losses
+from scorer.figures import published_losses
 from tests.scorer.live_cluster import at, loaded, model, node, pod_of, service
 from tests.scorer.scorer_at import LiveScorer, tables
 

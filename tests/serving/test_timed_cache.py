@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from serving.timed_cache import TimedCache
+from serving.kubernetes_access import TimedCache
 
 
 class Clock:

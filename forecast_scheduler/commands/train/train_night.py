@@ -8,6 +8,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from datetime import date, datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from forecast.calendar import Calendar
 from forecast.errors import InputError, StoreError
@@ -17,7 +18,6 @@ from forecast.progress import Progress
 from forecast.registry import Registry
 from forecast_scheduler.commands.history_directory import open_history
 from forecast_scheduler.commands.train.joblib_backend import work_on
-from forecast_scheduler.commands.train.prometheus_source import open_source
 from forecast_scheduler.settings.document import Settings
 from trainer.gate.options import GateOptions
 from trainer.history.cleaning import CleaningReport
@@ -26,12 +26,26 @@ from trainer.issued import IssuedForecasts, load_issued
 from trainer.lease import Lease, hold_lease
 from trainer.nightly import Night, Stages, train_and_publish
 from trainer.own_history.store import OwnHistory
+from trainer.prometheus.connection import Connection
+from trainer.prometheus.options import PrometheusOptions
 from trainer.reading import Reading, read_new_days
 from trainer.run_report.report import RunReport, run_report
 
 logger = logging.getLogger(__name__)
 
 _ISSUED_DAYS_REPORTED = 28
+
+
+if TYPE_CHECKING:
+    from trainer.prometheus.source import PrometheusSource
+
+
+def open_source(settings: PrometheusOptions, url: str) -> PrometheusSource:
+    """The server at `url`, asked as the settings say; nothing is sent yet. Raises InputError."""
+    # Tables of days bring pandas and pyarrow, 80 MB that services which only ask what is used now need not have.
+    from trainer.prometheus.source import PrometheusSource
+
+    return PrometheusSource(Connection(url, settings), settings)
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Mapping
 from html import escape
 from importlib.resources import files
@@ -10,16 +11,34 @@ from typing import Any
 import numpy as np
 from plotly.offline import get_plotlyjs
 
+from forecast.arrays import AnyFloats
 from forecast.html_page import html_page, json_script
 from forecast.resources import CPU, RESOURCES
 from forecast_scheduler.reports.peaks_report.basis import basis_section
 from forecast_scheduler.reports.peaks_report.figures_json import figures_json
-from forecast_scheduler.reports.peaks_report.packing import packed
 from forecast_scheduler.reports.peaks_report.view import Curves, PeaksView
 from scorer.replay.metrics import HOT_SHARE
 
 _HOTTEST = 12
 """Nodes in the table; the figures of `--json` hold more."""
+
+
+MISSING = 0xFFFF
+"""Stands for NaN; the highest value is one less."""
+
+
+def packed(curves: AnyFloats) -> dict[str, Any] | None:
+    """{"step": unit of one count, "counts": little-endian 16 bit in base64}; None where nothing is known.
+
+    curves : any shape, base units; below 0 counts as 0. Rounded to a 65,534th of the highest value.
+    """
+    known = np.isfinite(curves)
+    if not known.any():
+        return None
+    highest = float(np.asarray(curves, dtype=np.float64)[known].max())
+    step = max(highest, 1e-12) / (MISSING - 1)
+    counts = np.where(known, np.rint(np.maximum(np.nan_to_num(curves), 0.0) / step), MISSING)
+    return {"step": step, "counts": base64.b64encode(counts.astype("<u2").tobytes()).decode("ascii")}
 
 
 def peaks_page(view: PeaksView, more: str = "") -> str:

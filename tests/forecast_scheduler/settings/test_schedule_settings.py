@@ -15,10 +15,10 @@ from forecast_scheduler.settings.schedule_options import (
 from placement.filters.domain import Domain
 from placement.filters.node_resources_fit import NodeResourcesFit
 from placement.policies.policy import OnePolicy
+from scheduler.assembly import standard_profile
 from scheduler.binding.binding_plugins import BindingPlugins
 from scheduler.dry_run import DryRun
 from scheduler.profiles.online.profile import ONLINE
-from scheduler.standard_profile import standard_profile
 
 
 def _settings(**schedule: object) -> Settings:

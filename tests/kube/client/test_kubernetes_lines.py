@@ -5,7 +5,7 @@ import json
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kube.client.kubernetes_lines import LineSplitter
+from kube.client.kubernetes_watcher import LineSplitter
 
 DOCUMENTS = st.lists(st.dictionaries(st.text(max_size=5), st.text(max_size=30), max_size=3), max_size=8)
 

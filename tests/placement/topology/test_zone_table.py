@@ -13,7 +13,7 @@ from kube.objects.objects import Phase
 from placement.topology.alignment import NOWHERE
 from placement.topology.node_zones import NO_LAYOUT, CardLayout, Policy, Scope
 from placement.topology.options import TopologyOptions
-from placement.topology.zone_news import News
+from placement.topology.zone_table import News
 from tests.placement.devices.device_world import GPU
 from tests.placement.topology.zones_world import NOW, World, pod, zones
 

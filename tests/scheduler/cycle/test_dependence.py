@@ -8,6 +8,7 @@ import pytest
 from placement.filters.filter import Filter, rejected
 from placement.filters.predicted_peak import PredictedPeak
 from placement.policies.policy import OnePolicy
+from scheduler.assembly import standard_profile
 from scheduler.binding.binding_plugins import BindingPlugins
 from scheduler.cycle.batch_plan import BatchPlan
 from scheduler.cycle.dependence import is_asked_once
@@ -15,7 +16,6 @@ from scheduler.cycle.placing import Placer
 from scheduler.preemption.nominated import NominatedPods
 from scheduler.profiles.online.colocating import Colocation
 from scheduler.profiles.online.profile import ONLINE
-from scheduler.standard_profile import standard_profile
 from tests.scheduler.cycle.varied_cluster import FILTERS, NOW, varied_cluster
 
 

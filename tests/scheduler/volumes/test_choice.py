@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from placement.filters.volume_binding import VolumeBinding
 from scheduler.volumes.choice import VolumeChoice, volume_choice
-from scheduler.volumes.requests import node_patch, reference_patch, version_in
+from scheduler.volumes.volume_binding import node_patch, reference_patch, version_in
 from tests.placement.storage_manifests import claim, volume
 from tests.scheduler.volumes.volume_world import SELECTED, World, local, waiting
 

@@ -18,8 +18,7 @@ from scorer.replay.curves import CurveForecast
 from scorer.replay.playback import play
 from scorer.replay.recording import record
 from scorer.replay.replay import LADDER, RULES, Replay, replay
-from scorer.replay.rules import ByCurves, Live, Native
-from scorer.replay.soft_load import replicas_to_come
+from scorer.replay.rules import ByCurves, Live, Native, replicas_to_come
 from scorer.replay.window import replay_window
 from tests.scorer.replay.simple_forecast import simple_forecast
 from tests.scorer.replay.small_cluster import AUTOSCALED, EXTRA, N_DAYS, REPLICAS, by_day, curves, small_cluster

@@ -14,8 +14,7 @@ from scorer.replay.cluster_state import ClusterState, PendingPod
 from scorer.replay.curves import CurveForecast, true_future
 from scorer.replay.playback import play
 from scorer.replay.recording import Recording, record
-from scorer.replay.rules import ByCurves, Live
-from scorer.replay.soft_load import replicas_to_come
+from scorer.replay.rules import ByCurves, Live, replicas_to_come
 from scorer.replay.window import replay_window
 from tests.scorer.replay.small_cluster import N_SERVICES, small_cluster
 

@@ -32,11 +32,10 @@ from trainer.history.cleaning import Cause, CleaningReport
 from trainer.issued import load_issued, store_issued
 from trainer.run_report.capacities import capacities_of
 from trainer.run_report.changes import changes_between
-from trainer.run_report.gaps import expected_slots, gap_slots, measured_share
 from trainer.run_report.html import html_report
 from trainer.run_report.issued_scores import score_issued
 from trainer.run_report.learned import LearnedRuns, identified_load_share, learned_services
-from trainer.run_report.report import RunReport, run_report
+from trainer.run_report.report import RunReport, expected_slots, gap_slots, measured_share, run_report
 from trainer.run_report.units import amount
 
 N_DAYS = 16

@@ -9,7 +9,7 @@ import pytest
 
 from kube.objects.objects import PodInfo
 from placement.pod_groups.labels import GROUP_LABEL
-from scheduler.profiles.gpu.tide.gangs import gang_mistake, least_of_gang, least_with_gang
+from scheduler.profiles.gpu.tide.situation import gang_mistake, least_of_gang, least_with_gang
 from tests.scheduler.profiles.gpu.tide.tide_world import trainer
 
 
