@@ -27,7 +27,7 @@ class Even(Enum):
 
 
 class CardOptions(SettingGroup):
-    """What is kept for whom among types of cards (docs/use/card-types.md)."""
+    """What is kept for whom among types of cards (docs/use/gpu.md)."""
 
     protection: Annotated[Protection, Off] = Protection.SOFT
     """Protection of scarce cards from pods that name no type. soft: less scarce cards come first. hard: scarce cards

@@ -20,7 +20,7 @@ MODEL_LABELS: Final = (
 
 
 class DeviceOptions(SettingGroup):
-    """How nodes say what cards they have (docs/use/gpu-devices.md)."""
+    """How nodes say what cards they have (docs/use/gpu.md)."""
 
     resources: tuple[str, ...] = Field(default=("nvidia.com/gpu",), min_length=1)
     """Extended resources that count whole cards. If a node offers several of them, they are taken for the same

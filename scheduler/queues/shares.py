@@ -1,7 +1,7 @@
 """What each owner's pods hold of the cluster: requests of pods that sit or are assumed to, by queue and owner.
 
 GPUs are one resource, "cards": whole ones, shares by annotation in thousandths, and shares by memory, by the rules that
-place them (docs/use/gpu-devices.md). A share by memory counts as a whole card while its pod waits.
+place them (docs/use/gpu.md). A share by memory counts as a whole card while its pod waits.
 
 Followed pod by pod, in constant time. Records are replaced and never changed, so that who reads them needs no lock.
 """

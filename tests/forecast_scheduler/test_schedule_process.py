@@ -67,7 +67,7 @@ def _exported(process: ScorerProcess) -> set[str]:
 
 def _documented() -> set[str]:
     of_jobs = ("serverless.md", "storms.md", "job-plan.md", "jobs.md")
-    of_gpus = ("gpu-devices.md", "gpu-placement.md", "topology.md", "card-types.md", "machine-groups.md", "dra.md")
+    of_gpus = ("gpu.md", "gpu.md", "topology.md", "gpu.md", "machine-groups.md", "dra.md")
     pages = ("scheduling.md", "queues.md", "http-api.md", *of_jobs, *of_gpus, "idle-cpu.md", "tide.md")
     texts = [(ROOT / "docs" / "use" / page).read_text() for page in pages]
     return {name.removesuffix("_total") for text in texts for name in re.findall(r"`(forecast_\w+)", text)}

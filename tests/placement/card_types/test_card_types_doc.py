@@ -1,4 +1,4 @@
-"""docs/use/card-types.md names what there is."""
+"""docs/use/gpu.md names what there is."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from placement.card_types.wishes import GPU_TYPE_PREFERRED
 from placement.filters.annotations import GPU_TYPE
 from tests.placement.card_types.card_world import CardWorld
 
-DOC = (Path(__file__).parents[3] / "docs" / "use" / "card-types.md").read_text()
+DOC = (Path(__file__).parents[3] / "docs" / "use" / "gpu.md").read_text()
 
 
 def test_every_metric_is_listed() -> None:
     for family in CardCollector(CardWorld().scarcity).collect():
-        assert f"`{family.name}`" in DOC
+        assert f"`{family.name}{{model}}`" in DOC
 
 
 def test_names_that_people_write_are_those_of_the_code() -> None:

@@ -1,4 +1,4 @@
-"""docs/use/gpu-devices.md names what there is."""
+"""docs/use/gpu.md names what there is."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from placement.devices.demand import GPU_MILLI
 from placement.devices.metrics import DeviceCollector
 from tests.placement.devices.device_world import DeviceWorld
 
-DOC = (Path(__file__).parents[3] / "docs" / "use" / "gpu-devices.md").read_text()
+DOC = (Path(__file__).parents[3] / "docs" / "use" / "gpu.md").read_text()
 
 
 def test_every_metric_is_listed() -> None:

@@ -8,7 +8,7 @@ from forecast.setting_group import Duration, SettingGroup
 
 
 class MixOptions(SettingGroup):
-    """Which pods are expected to come: those that came lately (docs/use/gpu-placement.md)."""
+    """Which pods are expected to come: those that came lately (docs/use/gpu.md)."""
 
     half_life: Duration = Field(default=86_400, ge=60)
     """Time after which a pod that was created counts half."""
@@ -24,7 +24,7 @@ class MixOptions(SettingGroup):
 
 
 class BalanceWeights(SettingGroup):
-    """Weights of resources where cards are placed for balance (docs/use/gpu-placement.md)."""
+    """Weights of resources where cards are placed for balance (docs/use/gpu.md)."""
 
     cpu: float = Field(default=1, ge=0)
     """Weight of cores among the resources whose use is balanced."""
