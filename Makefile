@@ -50,7 +50,7 @@ test: lint  ## ruff, mypy and all tests but the long ones (CI)
 test-together: $(VENV)/.installed-test
 	$(PYTEST) -m "not long and not alone"
 
-test-fast: lint  ## ruff and the tests without servers and fitted models: a minute and a half
+test-fast: lint  ## ruff and the tests without servers and fitted models: two minutes
 	$(BIN)/python -m pytest --fast --hypothesis-profile=fast --quiet --numprocesses 2 -m "not long and not alone"
 
 audit: .venv-audit/.installed  ## known vulnerabilities of every pinned dependency (asks PyPI about each)

@@ -12,6 +12,7 @@ TESTS: Final = Path(__file__).parent
 _STARTS_SOMETHING: Final = re.compile(
     r"testing\.(servers|processes|soak|local_cluster)|\bsubprocess\b|\bmultiprocessing\b"
     r"|tests\.(processes|differential|entry_points|browser|dashboards)\."
+    r"|from benchmarks\.|with_retry|serving\.server import"
 )
 _FITS_MODELS: Final = re.compile(
     r"import (fit|fitted|backtest|train_and_publish|synthetic_history|nightly_model|run)\b"
