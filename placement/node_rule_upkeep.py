@@ -1,4 +1,4 @@
-"""What goes on around the rules about nodes in threads of its own, and their metrics."""
+"""The threads around the rules about nodes, and their metrics."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _LOOK_SECONDS: Final = 1.0
 def node_rule_upkeep(
     rules: NodeRules, scorer: Scorer, *, api: ApiClient | None = None, after: Callable[[], bool]
 ) -> Upkeep:
-    """Return what runs in every replica, leader or not: one that takes over knows what is scarce.
+    """Return what looks at the rules every second in every replica: one that takes over knows what is scarce.
 
     api   : for lists and watches; None = the rules read nothing beyond nodes and pods
     after : whether the cluster was read

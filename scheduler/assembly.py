@@ -43,7 +43,8 @@ def standard_profile(
     scores: Sequence[tuple[Score, int]] = (),
     score_per_point: float = 0.2,
 ) -> SchedulingProfile:
-    """
+    """Return a profile with all of kube-scheduler's filters and scores, the predicted peak, and what it has of its own.
+
     fit             : NodeResourcesFit, the very one that preemption reckons with
     instead         : filters that take the place of standard ones of the same name
     further_filters : for every pod, whatever its policy says: NominatedPods, PredictedGap
@@ -126,8 +127,11 @@ def assembled_profiles(
 def live_profiles(
     parts: LoopParts, limit: InFlightLimit, volumes: VolumeBinding | None
 ) -> Mapping[str, SchedulingProfile]:
-    """Profiles of a process that follows its cluster. limit: of all bindings under way; volumes: None = they are not
-    bound."""
+    """Return the profiles of a process that follows its cluster.
+
+    limit   : of all bindings under way
+    volumes : None = they are not bound
+    """
     settings, tables = parts.settings, parts.tables
     bind: Bind = DryRun()
     if not settings.dry_run:
@@ -146,7 +150,11 @@ def _preemption(settings: ScheduleSettings, tables: ScheduleTables, clock: Calla
     """Return the last post filter of every profile, none if preemption is off."""
     if not settings.preemption.enabled:
         return ()
-    rules = [one.may_preempt for one in tables.profiles.values() if one.may_preempt is not None]
+    rules = {
+        settings.scheduler_names[name]: one.may_preempt
+        for name, one in tables.profiles.items()
+        if one.may_preempt is not None
+    }
     preemption = DefaultPreemption(
         tables.sitting,
         tables.budgets,
@@ -155,6 +163,6 @@ def _preemption(settings: ScheduleSettings, tables: ScheduleTables, clock: Calla
         gangs=tables.gangs,
         assumed=tables.assumed,
         options=settings.preemption,
-        may_preempt=lambda pod: all(may(pod) for may in rules),
+        may_preempt=lambda pod: pod.scheduler_name not in rules or rules[pod.scheduler_name](pod),
     )
     return (preemption,)

@@ -13,9 +13,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from kubernetes.client import ApiClient
-
 from kube.client.kubernetes_contract import Subscription
+from kube.client.kubernetes_source import ResourceSource
 from kube.events.event_recorder import Post
 from kube.objects.objects import PodInfo
 from kube.session.api_session import ApiSession
@@ -42,7 +41,7 @@ class Handle:
     rules           : about nodes, for every profile
     gangs           : None = PodGroups are not heeded
     queues          : None = all pods go by priority and age
-    class_resources : name of the DeviceClass by extended resource, of those that have one; filled by who reads them
+    class_resources : name of the DeviceClass by extended resource, of those that have one; the GPU profile fills it
     session         : writes ResourceClaims; None = they are not written
     """
 
@@ -67,7 +66,6 @@ class Handle:
 class Surroundings:
     """What the threads around a profile need of the process, once its loop is made.
 
-    api       : for lists and watches
     evict     : evicts a pod; it may block
     post      : of events; None = none are written
     instance  : name of this replica, as events show it
@@ -75,7 +73,6 @@ class Surroundings:
     after     : whether the cluster was read
     """
 
-    api: ApiClient
     session: ApiSession
     queue: SchedulingQueue
     evict: Evict
@@ -87,6 +84,10 @@ class Surroundings:
 
 def _no_upkeep(around: Surroundings) -> Upkeep:
     return Upkeep()
+
+
+def _ignore_source(source: ResourceSource) -> None:
+    """Nothing of the profile asks the source."""
 
 
 def _ignore(changed: Callable[[], None], pod_may_go: Callable[[PodInfo], None]) -> None:
@@ -102,13 +103,15 @@ class ProfileParts:
     first, last   : preferences before and after those of the rules; the order of machine groups comes before all
     view_tables   : that filters read of the view
     followers     : tables that follow the cluster, in the order in which they are attached
-    subscriptions : resources that only these tables read
+    subscriptions : resources that only these tables read; the process follows them
+    on_source     : is handed what follows the subscriptions, before it starts
     listen        : is handed what to call when something of the profile may let rejected pods in, or one into the queue
-    read_again    : has tables read anew; what it returns says whether they know all that they knew before
-    standing      : priority of a pod where victims are chosen; None = its own
-    may_preempt   : None = every pod may
+    read_again    : called when this replica begins to lead: reads anew what another one may have written; what it
+                    returns says whether that is done
+    standing      : of the profile's pods where victims are chosen: lower goes first; None = their priority
+    may_preempt   : of the profile's pods; None = each may
     upkeep        : makes what goes on around the profile in threads
-    tables        : the profile's own tables, for who knows the profile
+    tables        : the profile's own tables, for code that knows the profile
     """
 
     instead: Sequence[Filter] = ()
@@ -125,6 +128,7 @@ class ProfileParts:
     view_tables: Sequence[Follower] = ()
     followers: Sequence[Follower] = ()
     subscriptions: Sequence[Subscription[Any]] = ()
+    on_source: Callable[[ResourceSource], None] = _ignore_source
     listen: Callable[[Callable[[], None], Callable[[PodInfo], None]], None] = _ignore
     read_again: Callable[[], Callable[[], bool]] | None = None
     standing: Callable[[PodInfo], int] | None = None

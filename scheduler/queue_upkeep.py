@@ -1,5 +1,4 @@
-"""What goes on around queues in a thread of its own: pods learn which of their annotations cannot be read; and the
-metrics of shares."""
+"""The thread around queues: it writes an event on pods whose annotations cannot be read; and the metrics of shares."""
 
 from __future__ import annotations
 

@@ -45,12 +45,12 @@ from scorer.scorer import Scorer
 @dataclass(frozen=True, slots=True)
 class ScheduleTables:
     """
-    rules : about nodes, for every profile
-    gangs : None = PodGroups are not heeded
-    phases : of PodGroups; empty, where they are not heeded
-    ended : who is told of nominations that ended, see NominatedPods
-    queues: None = all pods go by priority and age
-    profiles : parts of those that run here, by name
+    rules           : about nodes, for every profile
+    gangs           : None = PodGroups are not heeded
+    phases          : of PodGroups; empty, where they are not heeded
+    ended           : called with nominations that ended, see NominatedPods
+    queues          : None = all pods go by priority and age
+    profiles        : parts of those that run here, by name
     class_resources : see Handle
     """
 
@@ -121,17 +121,21 @@ def schedule_tables(
 
     with scorer.reading() as cluster:
         handle = handle_of(scorer, cluster, settings, rule_options, session)
-        gangs, fit, budgets = (
-            handle.gangs,
-            NodeResourcesFit(device_class_resources=handle.class_resources),
-            DisruptionBudgets(),
-        )
+        gangs, budgets = handle.gangs, DisruptionBudgets()
+        fit = NodeResourcesFit(device_class_resources=handle.class_resources)
         profiles = {name: builder(name)(handle) for name in settings.profiles}
         nominated = NominatedPods(
             cluster.state, fit=fit, is_ours=lambda pod: pod.scheduler_name in ours, ended=notify_ended
         )
-        standing = [one.standing for one in profiles.values() if one.standing is not None]
-        sitting = SittingPods(cluster.state, budgets, gangs, standing_of=standing[0] if standing else priority_of)
+        standing = {
+            settings.scheduler_names[name]: one.standing for name, one in profiles.items() if one.standing is not None
+        }
+        sitting = SittingPods(
+            cluster.state,
+            budgets,
+            gangs,
+            standing_of=lambda pod: standing.get(pod.scheduler_name, priority_of)(pod),
+        )
         of_profiles = (follower for one in profiles.values() for follower in one.followers)
         for follower in (*of_profiles, nominated, sitting):
             scorer.attach((), follower)

@@ -1,4 +1,4 @@
-"""What goes on around a part of a service in threads of its own, and what the service shows of it."""
+"""The threads around a part of a service, and what the service shows of it over HTTP."""
 
 from __future__ import annotations
 
@@ -23,7 +23,8 @@ class Background(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Upkeep:
-    """
+    """What a part of a service runs and shows in addition to answering calls.
+
     threads    : start in this order, and stop in reverse
     collectors : for /metrics
     routers    : further routes, each with the schemas of its answers in `bodies`

@@ -1,4 +1,4 @@
-"""The profiles that there are: a new one is a folder here and a line below (docs/extend/how-to-add-a-profile.md)."""
+"""The profiles that there are: a new one is a folder here and a line below (CONTRIBUTING.md, "A profile")."""
 
 from __future__ import annotations
 

@@ -11,6 +11,7 @@ from typing import Any, Final
 import pytest
 
 from kube.client.kubernetes_client import api_client
+from kube.client.kubernetes_source import source_of
 from kube.decoding.decoding import decode_pod
 from kube.objects.objects import PodInfo, PodResourceClaim
 from kube.session.api_session import ApiSession
@@ -18,7 +19,7 @@ from placement.status import Status
 from scheduler.profiles.gpu.dra.objects import FINALIZER
 from scheduler.profiles.gpu.dra.options import DraOptions
 from scheduler.profiles.gpu.dra.plugin import DynamicResources
-from scheduler.profiles.gpu.dra.source import dra_source
+from scheduler.profiles.gpu.dra.source import dra_subscriptions
 from scheduler.profiles.gpu.dra.table import DraTable
 from testing.placement.views import node_named, passing, pod_with, view_of
 from testing.servers.cluster_objects import ClusterWriter, Manifest
@@ -61,7 +62,7 @@ class World:
         self.session = ApiSession(api)
         self.table = DraTable(self.view.state, lambda: self.lock)
         self.plugin = DynamicResources(self.session, self.view, self.table, DraOptions())
-        self.source = dra_source(api, self.table)
+        self.source = source_of(api, dra_subscriptions(self.table))
 
     def __enter__(self) -> World:
         self.session.start()

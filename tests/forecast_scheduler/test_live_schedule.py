@@ -102,6 +102,20 @@ def test_a_replica_leads_reads_everything_and_gives_the_lease_back(
         assert _holder(api) == ""
 
 
+def test_what_only_the_tables_of_profiles_read_is_followed(plane: ControlPlane, api: Api, tmp_path: Any) -> None:
+    request = {"name": "card", "exactly": {"deviceClassName": "gpu.example.com"}}
+    claim = {"metadata": {"name": "train"}, "spec": {"devices": {"requests": [request]}}}
+    api.request("POST", "/apis/resource.k8s.io/v1/namespaces/default/resourceclaims", claim)
+    loops: list[IdleLoop] = []
+    with _opened(_settings(tmp_path, profiles=["gpu", "job"]), plane, loops) as live, live.background, live.running():
+        tables = loops[0].parts.tables
+        gpus, jobs = tables.gpus, tables.jobs
+        assert gpus is not None and jobs is not None
+        assert eventually(lambda: jobs.cron_jobs.version > 0, 60), "CronJobs are not listed"
+        claims = gpus.claims.table.all_claims
+        assert eventually(lambda: [one.name for one in claims()] == ["train"], 60), "claims are not followed"
+
+
 def test_a_dry_run_takes_no_lease_and_writes_and_tells_nothing(
     plane: ControlPlane, api: Api, tmp_path: Any, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -23,7 +23,7 @@ from forecast_scheduler.settings.schedule_options import (
     sharing_options,
 )
 from kube.client.kubernetes_client import api_client
-from kube.client.kubernetes_source import ResourceSource
+from kube.client.kubernetes_source import ResourceSource, source_of
 from kube.decoding.decoding import Kind
 from kube.events.event_recorder import api_server_post
 from kube.session.api_session import ApiSession
@@ -67,11 +67,11 @@ class Loop(Background, Protocol):
 
     @property
     def queue(self) -> SchedulingQueue:
-        """Pods that wait."""
+        """Return the queue of the pods that wait."""
 
     @property
     def bindings(self) -> BindingCycles:
-        """Bindings under way."""
+        """Return the binding cycles, which know what is under way."""
 
     def since_cycle(self) -> float | None:
         """Return seconds since it last went round, idle or not; None = it has not begun."""
@@ -214,10 +214,9 @@ def _gang_jobs(
 
 
 def _upkeep(parts: LoopParts, loop: Loop, api: ApiClient) -> Iterator[Upkeep]:
-    """Of the rules about nodes, of queues, and of the profiles."""
+    """Yield what goes on around the rules about nodes, queues, and each profile."""
     tables, scorer = parts.tables, parts.scorer
     around = Surroundings(
-        api=api,
         session=parts.session,
         queue=loop.queue,
         evict=api_server_evict(api),
@@ -230,7 +229,12 @@ def _upkeep(parts: LoopParts, loop: Loop, api: ApiClient) -> Iterator[Upkeep]:
     if tables.queues is not None:
         yield queue_upkeep(tables.queues, scorer, around)
     for profile in tables.profiles.values():
-        yield profile.upkeep(around)
+        upkeep = profile.upkeep(around)
+        if profile.subscriptions:
+            source = source_of(api, profile.subscriptions)
+            profile.on_source(source)
+            upkeep = replace(upkeep, threads=(source, *upkeep.threads))
+        yield upkeep
 
 
 def _scheduling(

@@ -8,7 +8,7 @@ from typing import Final
 
 from kube.objects.objects import PodInfo
 from scheduler.handle import Handle, ProfileParts
-from scheduler.profiles.gpu.dra.source import dra_subscriptions
+from scheduler.profiles.gpu.dra.source import dra_subscriptions, read_claims_with
 from scheduler.profiles.gpu.tables import gpu_tables
 from scheduler.profiles.gpu.upkeep import gpu_upkeep
 
@@ -43,7 +43,8 @@ def build(handle: Handle) -> ProfileParts:
         followers=(tables.live_mix, claims.table, tables.node_pods, tables.tide),
         subscriptions=dra_subscriptions(claims.table),
         listen=listen,
-        read_again=claims.table.read_again,
+        on_source=partial(read_claims_with, claims.table),
+        read_again=lambda: claims.table.read_again(),
         standing=tables.offline.standing,
         may_preempt=tables.offline.may_preempt,
         upkeep=partial(gpu_upkeep, handle, tables),

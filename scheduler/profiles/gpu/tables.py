@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final, TypeVar
+from typing import TypeVar
 
 from kube.objects.objects import NodeInfo, PodInfo
 from placement.filters.domain import DOMAIN_LABEL
@@ -38,15 +38,10 @@ from scheduler.profiles.gpu.tide.options import TideOptions
 from scheduler.profiles.gpu.tide.room import TideRoom
 from scheduler.profiles.gpu.tide.table import PodGpus, TideTable
 
-_CLAIMS_WEIGHT: Final = 2
-"""Of DynamicResources (getDefaultPlugins in pkg/scheduler/apis/config/v1/default_plugins.go)."""
-
 
 @dataclass(frozen=True, slots=True)
 class GpuTables:
-    """
-    rules : of every profile
-    """
+    """What filters, preferences, scores and threads of the profile stand on. rules: of every profile."""
 
     rules: NodeRules
     live_mix: LiveMix
@@ -128,7 +123,7 @@ def gpu_tables(handle: Handle) -> GpuTables:
 
 
 def judge_maker(settings: GpuOptions) -> MakeJudge:
-    """What nodes cost by."""
+    """Return what makes the judge of landing costs, by `placement` of the settings."""
 
     def balanced(mix: ShapeMix, models: Sequence[str], nodes: NodeStates) -> Judge:
         return Balanced(settings.balance, models)
@@ -144,5 +139,5 @@ _Options = TypeVar("_Options", TideOptions, IdleCpuOptions)
 
 
 def with_dry_run(options: _Options, dry_run: bool) -> _Options:
-    """The options; in a dry run of the whole process this part is one, too."""
+    """Return the options; in a dry run of the whole process this part is one, too."""
     return options.replace(dry_run=dry_run or options.dry_run)

@@ -1,4 +1,4 @@
-"""What goes on around the GPU profile in threads of its own, the tide and idle cores, and what is told of it."""
+"""The threads around the GPU profile: device searches, idle cores, the tide; and their events, metrics and routes."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from prometheus_client.registry import Collector
 from scheduler.handle import Handle, Surroundings
 from scheduler.profiles.gpu.dra.metrics import DraCollector, WriteCounts
 from scheduler.profiles.gpu.dra.plugin import DynamicResources
-from scheduler.profiles.gpu.dra.source import dra_source
 from scheduler.profiles.gpu.fragmentation.metrics import FragmentationGauges
 from scheduler.profiles.gpu.idle_cpu.care import IdleCpuCare
 from scheduler.profiles.gpu.idle_cpu.metrics import IdleCpuCollector
@@ -36,7 +35,7 @@ def planned_tide(
     may_write: Callable[[], bool] = lambda: True,
     after: Callable[[], bool] = lambda: True,
 ) -> Tide:
-    """The tide over these tables, not started yet; see Tide for the arguments."""
+    """Return the tide over these tables, not started yet; see Tide for the arguments."""
     return Tide(
         scorer,
         tables.tide,
@@ -54,10 +53,10 @@ def planned_tide(
 
 
 def gpu_upkeep(handle: Handle, tables: GpuTables, around: Surroundings) -> Upkeep:
-    """Return what goes on around the GPU profile: claims are followed, idle cores lent, trainings moved by the tide."""
+    """Return what goes on around the GPU profile: idle cores are lent, the tide moves trainings."""
     scorer, settings, colocation = handle.scorer, handle.settings, handle.colocation
     events = PodEvents(around.post, instance=around.instance, what="gpus")
-    # In a dry run both decide and tell; neither writes, nor would the session let them.
+    # In a dry run idle cores and the tide decide and report; neither writes, nor would the session let them.
     may_act = (lambda: True) if tables.idle_cpu_options.dry_run else around.may_write
     idle_cpu = IdleCpuCare(
         scorer,
@@ -71,8 +70,7 @@ def gpu_upkeep(handle: Handle, tables: GpuTables, around: Surroundings) -> Upkee
         may_write=may_act,
         after=around.after,
     )
-    claims = dra_source(around.api, tables.claims.table)
-    threads: list[Background] = [claims, events, Every("device-searches", 1.0, tables.claims.tick), idle_cpu]
+    threads: list[Background] = [events, Every("device-searches", 1.0, tables.claims.tick), idle_cpu]
     collectors: list[Collector] = [
         FragmentationGauges(tables.fragmentation.state, tables.rules.devices, tables.live_mix, locked=scorer.reading),
         _dra_collector(tables.claims),

@@ -54,10 +54,6 @@ class JobTables:
     bursts: PastBursts
     storms: StormWatch
 
-    def is_ours(self, pod: PodInfo) -> bool:
-        """Return whether the profile places the pod."""
-        return pod.scheduler_name == self.scheduler_name
-
 
 def job_tables(handle: Handle) -> JobTables:
     """Return the tables, which follow nothing yet. Raises InputError."""

@@ -1,4 +1,4 @@
-"""What goes on around the job profile in threads of its own: plans, providers, punctuality; and what is told of it."""
+"""The threads around the job profile: plans, providers, punctuality; and their events, metrics and routes."""
 
 from __future__ import annotations
 
@@ -7,10 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from kube.client.kubernetes_contract import Subscription
-from kube.client.kubernetes_source import source_of
 from scheduler.handle import Handle, Surroundings
-from scheduler.profiles.job.objects.cron_jobs import WATCHED_CRON_JOBS
 from scheduler.profiles.job.options import JobOptions
 from scheduler.profiles.job.serverless.plugins import ProviderCare
 from scheduler.profiles.job.service.answers import JobReports, PlannedJob, ProviderReport
@@ -36,7 +33,7 @@ def valley_planner(
     *,
     after: Callable[[], bool] = lambda: True,
 ) -> Planner:
-    """The planner of the starts of jobs that may wait, not started yet. after: whether the cluster was read."""
+    """Return the planner of the starts of jobs that may wait, not started yet. after: whether the cluster was read."""
     return Planner(
         scorer,
         queue,
@@ -52,7 +49,7 @@ def valley_planner(
 
 
 def job_upkeep(handle: Handle, tables: JobTables, around: Surroundings) -> Upkeep:
-    """Return what goes on around the job profile: CronJobs, plans of storms and starts, providers."""
+    """Return what goes on around the job profile: storms and starts are planned, providers and due times watched."""
     scorer, queue, queues = handle.scorer, around.queue, handle.queues
     assert queues is not None, "there are queues wherever the job profile runs"
     events = PodEvents(around.post, instance=around.instance)
@@ -90,10 +87,9 @@ def job_upkeep(handle: Handle, tables: JobTables, around: Surroundings) -> Upkee
         queues=lambda: queues.reports(one.pod for one in queue.waiting()),
         no_forecast_because=no_forecast_because,
     )
-    cron_jobs = source_of(around.api, (Subscription(WATCHED_CRON_JOBS, tables.cron_jobs),))
     punctuality = Every("punctuality", _LOOK_SECONDS, look_at_the_clock, after=around.after)
     return Upkeep(
-        (cron_jobs, events, tables.storms, planner, providers, punctuality),
+        (events, tables.storms, planner, providers, punctuality),
         (*tables.valley_metrics.collectors, *tables.storms.metrics.collectors, providers.collector),
         (jobs_router(reports.plan),),
         JOB_BODIES,

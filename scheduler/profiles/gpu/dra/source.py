@@ -1,14 +1,12 @@
-"""What follows claims, slices and classes on the API server."""
+"""Which resources are followed for claims, slices and classes, and how claims are read anew."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
 
-from kubernetes.client import ApiClient
-
 from kube.client.kubernetes_contract import Subscription
-from kube.client.kubernetes_source import ResourceSource, source_of
+from kube.client.kubernetes_source import ResourceSource
 from scheduler.profiles.gpu.dra.decoding import WATCHED_CLAIMS, WATCHED_CLASSES, WATCHED_SLICES, WATCHED_TAINT_RULES
 from scheduler.profiles.gpu.dra.table import DraTable
 
@@ -23,12 +21,13 @@ def dra_subscriptions(table: DraTable) -> tuple[Subscription[Any], ...]:
     )
 
 
-def dra_source(api: ApiClient, table: DraTable) -> ResourceSource:
-    """Not started yet. Pods with claims wait until their claims have been listed: by then all that are allocated are
-    known, and no device is taken for free that is not. `read_again` of the table reads claims with it from now on."""
-    source = source_of(api, dra_subscriptions(table))
+def read_claims_with(table: DraTable, source: ResourceSource) -> None:
+    """Have `read_again` of the table list claims with this source of `dra_subscriptions` from now on.
+
+    Pods with claims wait until their claims have been listed: by then all that are allocated are known, and no device
+    is taken for free that is not.
+    """
     table.read_again = lambda: _claims_again(source)
-    return source
 
 
 def _claims_again(source: ResourceSource) -> Callable[[], bool]:

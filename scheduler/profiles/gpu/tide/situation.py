@@ -32,7 +32,7 @@ from scorer.tracking import TrackedCluster
 
 
 def least_by_workload(gangs: Gangs, pods: Iterable[GpuPod]) -> dict[ServiceKey, int]:
-    """Of workloads of training whose pods are in a gang."""
+    """Return replicas that a training needs whose pods are a gang: with fewer none of its pods can run."""
     of_workload: dict[ServiceKey, list[PodInfo]] = {}
     for one in pods:
         if one.role is Role.TRAINING and group_of(one.pod) is not None:

@@ -10,7 +10,8 @@ import msgspec
 import pytest
 from kubernetes.client import ApiClient, Configuration
 
-from scheduler.profiles.gpu.dra.source import dra_source
+from kube.client.kubernetes_source import source_of
+from scheduler.profiles.gpu.dra.source import dra_subscriptions, read_claims_with
 from scheduler.profiles.gpu.dra.table import DraTable
 from testing.placement.views import node_named, view_of
 from tests.scheduler.binding.made_up import eventually
@@ -56,7 +57,9 @@ class ApiServer:
         self.http = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self.http.daemon_threads = True
         self.table = DraTable(view_of([node_named("a")]).state, threading.RLock)
-        self.source = dra_source(ApiClient(Configuration(host=f"http://127.0.0.1:{self.http.server_port}")), self.table)
+        api = ApiClient(Configuration(host=f"http://127.0.0.1:{self.http.server_port}"))
+        self.source = source_of(api, dra_subscriptions(self.table))
+        read_claims_with(self.table, self.source)
 
     def read_again(self) -> Callable[[], bool]:
         return self.table.read_again()
