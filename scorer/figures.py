@@ -19,13 +19,12 @@ from scorer.live_tables import LiveTables
 from scorer.predicted.horizon import Horizon
 from scorer.scores.capacity import limited
 
-# Losses that a model was published with: of its backtest, else of the gate's comparison on the nights before.
-#
-# Where the gate held a resource back the arrays are those of the model before, and so is the loss.
-
 
 def published_losses(backtest: Mapping[str, Any], info: Mapping[str, Any]) -> dict[tuple[str, str], float]:
-    """(resource, quantile) -> pinball loss, lower is better; what cannot be read is left out.
+    """Return the pinball losses that a model was published with, by (resource, quantile); lower is better.
+
+    They are those of its backtest, else of the gate's comparison on the nights before. If the gate held a resource
+    back, the arrays are those of the model before, and so is the loss. What cannot be read is left out.
 
     backtest, info : as in the manifest
     """

@@ -22,7 +22,10 @@ from placement.plugins import Preferred
 
 
 class MachineGroupOrder:
-    """To be asked before preferences of other kinds: a card that suits better is no reason to borrow it."""
+    """NodePreference: nodes of the pod's own groups, then those of no group, and borrowed ones last.
+
+    It comes before preferences of other kinds: a card that suits better is no reason to borrow it.
+    """
 
     name = "MachineGroupOrder"
 

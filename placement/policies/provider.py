@@ -31,20 +31,19 @@ UnknownListener = Callable[[PodInfo, str, Collection[str]], None]
 """Told once per pod: the pod, the name that is no policy, the names of those there are. It must not wait."""
 
 _MOST_COUNTED: Final = 1_000
-
-
 _MOST_REMEMBERED: Final = 10_000
+"""Pods whose annotation names no policy."""
 
 
 class UnknownNames:
-    """Remembers the latest pods, by UID and name; for any thread."""
+    """Pods whose annotation names no policy: each counts once, however often it is asked about. For any thread."""
 
     def __init__(self, most: int = _MOST_REMEMBERED) -> None:
         self._most, self._seen = most, dict[tuple[str, int], None]()
         self._lock, self._total = threading.Lock(), 0
 
     def note(self, uid: str, name: str) -> bool:
-        """Whether this is new."""
+        """Return whether the pod, by UID, names this policy for the first time."""
         key = uid, hash(name)  # an annotation may be 256 KiB long
         if key in self._seen:
             return False
@@ -59,7 +58,7 @@ class UnknownNames:
 
     @property
     def total(self) -> int:
-        """Pods so far."""
+        """Return how many pods there have been."""
         return self._total
 
 

@@ -55,22 +55,25 @@ class News:
 
 
 class ZoneNews:
-    """Implements ResourceSink for one thread; `take` is for another."""
+    """Keeps what the watch brings until the thread with the lock of the tables takes it: the watch never waits.
+
+    Implements ResourceSink for one thread; `take` is for another.
+    """
 
     def __init__(self, clock: Callable[[], float] = time.time) -> None:
         self._clock = clock
         self._news: deque[News] = deque()
 
     def replace(self, objects: Sequence[NodeZones]) -> None:
-        """These are all."""
+        """Note a whole list."""
         self._news.append(News(tuple(objects), self._clock(), is_all=True))
 
     def put(self, obj: NodeZones) -> None:
-        """One is new or has changed."""
+        """Note an object that is new or has changed."""
         self._news.append(News((obj,), self._clock()))
 
     def delete(self, obj: NodeZones) -> None:
-        """One is gone."""
+        """Note that an object is gone."""
         self._news.append(News((), self._clock(), gone=obj.node))
 
     def take(self) -> Iterator[News]:

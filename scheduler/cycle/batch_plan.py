@@ -4,8 +4,8 @@ if it were placed by itself on tables that know of the pods before it.
 A pod changes the node it lands on and nothing else that counts:
 
     what filters say     but for room, nothing (dependence.py); room is counted down
-    requested shares     by so many pods on a node (allocation_levels.py)
-    predicted peak       peak_ranking.py, without a forecast plain_ranking.py
+    requested shares     by so many pods on a node (AllocationLevels)
+    predicted peak       peak_ranking.py, without a forecast PlainRanking of placing.py
     topology spread      by kinds of nodes (placement/scores/soft_spread.py)
     all other scores     as they are, until a node is full: what is normalised over the nodes is then made again
 """
@@ -28,17 +28,18 @@ from placement.scores.soft_spread import SoftSpread, soft_constraints
 from scheduler.cycle.ranked_by_kind import RankedByKind
 from scheduler.cycle.totals import factor_of_ours
 
-# kube-scheduler's scores of requests once one, two, ... pods of a batch have landed on a node.
-#
-# Worked out for many nodes at once, which costs little more than for one; but not for all of them as long as only few
-# are near enough to the best to get there.
-
 _FIRST: Final = 128
 """Nodes looked at when a first one gets to another number of pods; four times as many the next time."""
 
 
 class AllocationLevels:
-    """Nodes are positions in `rows`. initial: (n_nodes,) without any pod of the batch."""
+    """kube-scheduler's scores of requests once one, two, ... pods of a batch have landed on a node.
+
+    They are computed for many nodes at once, which costs little more than for one; but not for all nodes while only few
+    are near enough to the best to get there. Nodes are positions in `rows`.
+
+    initial : (n_nodes,) 0..100, without any pod of the batch
+    """
 
     def __init__(self, pod: PodInfo, view: ClusterView, rows: Ints, weights: PluginWeights) -> None:
         self._pod, self._view, self._rows, self._weights = pod, view, rows, weights

@@ -31,16 +31,18 @@ _AHEAD: Final = 24
 """Nodes beyond the short list whose exact cost is looked at together with the next one's."""
 
 
-# The nodes of the lowest predicted share, kept in order while one node after the other takes a pod.
-#
-# Of these the exact cost decides (scorer/scores/predicted_peak_score.py). A pod changes the share of one node, so the
-# nodes beyond a pool of the lowest hundred need not be looked at until the pool has run dry.
-
 _POOL: Final = 128
+"""Nodes of the lowest share that are kept in order."""
 
 
 class ShortList:
-    """share: (n_nodes,) inf = not to be chosen; kept up to date here."""
+    """The nodes of the lowest predicted share, kept in order while one node after the other takes a pod.
+
+    Of these the exact cost decides (scorer/scores/predicted_peak_score.py). A pod changes the share of one node, so the
+    nodes beyond a pool of the lowest hundred need not be looked at until the pool has run dry.
+
+    share : (n_nodes,) inf = not to be chosen; kept up to date here
+    """
 
     def __init__(self, share: Floats, length: int) -> None:
         self.share, self._length = share, length

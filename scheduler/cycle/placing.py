@@ -34,10 +34,13 @@ _ENDLESS = 2**31 - 1
 
 
 class PlainRanking:
-    """Implements Ranking. Positions in `rows`."""
+    """Implements Ranking without a forecast. Positions in `rows`.
+
+    Nodes that are in use to the last bit are avoided, as scorer/scoring.py does; nothing is known of the others.
+    """
 
     def __init__(self, pod: PodInfo, cluster: TrackedCluster, rows: Ints, *, is_neutral: bool) -> None:
-        """is_neutral: not even what is measured counts"""
+        """is_neutral: not even measured load counts"""
         self._landed: dict[int, int] = {}
         self._full_from = np.full(len(rows), _ENDLESS, dtype=np.int64)
         if not is_neutral:
@@ -45,20 +48,20 @@ class PlainRanking:
         self.values: Floats = np.where(self._full_from > 0, NEUTRAL_SCORE, NEUTRAL_SCORE - FULL_PENALTY)
 
     def short_list(self) -> tuple[list[int], list[float], list[int]]:
-        """There is none."""
+        """Return no nodes: none is judged exactly."""
         return [], [], []
 
     def land(self, at: int) -> float | None:
-        """It may be full now."""
+        """Return the value of the node, which may be full now."""
         landed = self._landed[at] = self._landed.get(at, 0) + 1
         return NEUTRAL_SCORE if landed < self._full_from[at] else NEUTRAL_SCORE - FULL_PENALTY
 
     def drop(self, at: int) -> None:
-        """Nothing to forget."""
+        """Do nothing: a node that takes no more has no state here."""
 
 
 def _full_from(pod: PodInfo, cluster: TrackedCluster, rows: Ints) -> Ints:
-    """(n_nodes,) with so many more pods like this one a node is in use to the last bit; never where nobody measures."""
+    """Return how many more pods like this one fill a node, (n_nodes,); _ENDLESS for nodes without measured load."""
     capacity = cluster.capacity[rows]
     limits = limited(capacity) & ~cluster.capacity_assumed[rows]
     share = np.where(limits, cluster.virtual_available()[rows] / np.where(limits, capacity, 1.0), np.nan)

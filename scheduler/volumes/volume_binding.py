@@ -38,10 +38,8 @@ _MERGE: Final = "application/merge-patch+json"
 _AT_ONCE: Final = 32
 
 
-# What is asked of the API server for volumes: paths and bodies of merge patches.
-#
-# The resourceVersion goes along: who has changed the object meanwhile wins, and the pod is placed anew.
-#
+# The merge patches that the API server is asked for. They carry the resourceVersion: if another client has changed the
+# object meanwhile, its change wins, and the pod is placed anew.
 # Source: bindAPIUpdate in framework/plugins/volumebinding/binder.go; GetBindVolumeToClaim in
 # component-helpers/storage/volume/pv_helpers.go.
 

@@ -41,7 +41,7 @@ def replicas_to_come(forecast: CurveForecast, state: ClusterState) -> AnyFloats:
     Owners of Jobs are not autoscaled: as in the scorer (scorer.scale_out), no room is kept for tomorrow's runs.
 
     Pods that are about to be placed in this slot are there already: they count as replicas now, and take room on all
-    nodes, by their size, as nobody knows yet where they go.
+    nodes, by their size, since it is not known yet where they go.
     """
     scaled = np.flatnonzero(forecast.autoscaled)
     now = state.counts[:, scaled].sum(axis=0) + state.arriving[scaled]  # (n_scaled,)

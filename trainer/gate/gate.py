@@ -28,17 +28,14 @@ _FEWEST_DAYS_BEFORE = 7
 
 _NOTHING = "neither services nor nodes were measured and forecast on the days since the cut-off of the model in use"
 
-
-# Was what the model in use knows still measured on the days since its cut-off? Pure.
-#
-# A query that broke leaves no evidence against a new model, which would then replace what is known by priors.
-
 _DAYS_LOOKED_AT = 28
+"""Days on which a resource is looked for in the usage of pods, before it counts as measured by node only."""
 
 
 def measured_share(history: History, current: PeakModel, days: tuple[date, ...]) -> Floats:
     """Share of the half hours of pods, of services that `current` knows usage of, that was measured: (n_resources,).
 
+    A query that broke leaves no evidence against a new model, which would then replace what is known by priors.
     For resources that only nodes are measured for, the share of the nodes' half hours. NaN: nothing was to be measured.
     """
     index = [history.days.index(day) for day in days]

@@ -30,6 +30,8 @@ MISSING = 0xFFFF
 def packed(curves: AnyFloats) -> dict[str, Any] | None:
     """{"step": unit of one count, "counts": little-endian 16 bit in base64}; None where nothing is known.
 
+    Two bytes a value: in base64 a third of what the digits would take.
+
     curves : any shape, base units; below 0 counts as 0. Rounded to a 65,534th of the highest value.
     """
     known = np.isfinite(curves)
