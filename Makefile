@@ -16,9 +16,9 @@ TRACES ?=
 DEMO ?=
 # `make cluster CLUSTER="--directory DIR"`: where it writes, and how many days of history it has.
 CLUSTER ?=
-# Tests wait for real servers most of their time: four at a time keep two cores busy. Those of one file stay together. and
+# Tests wait for real servers most of their time: three at a time keep two cores busy. Those of one file stay together, and
 # files begin in the order of tests/conftest.py: the longest first, so that none is left over at the end.
-WORKERS ?= 4
+WORKERS ?= 3
 PYTEST := $(BIN)/python -m tests.with_retry --durations=10 --numprocesses $(WORKERS) --dist loadfile --no-loadscope-reorder
 # Files with tests that run by themselves; collecting all others for these would take longer than some of them.
 ALONE := $(shell grep -rl --include='test_*.py' 'mark\.alone' tests)

@@ -34,7 +34,7 @@ def kept(question: bytes, make: Callable[[], T], *packages: str) -> T:
     """
     asked = hashlib.sha256(_sources(("forecast", *packages)) + question).hexdigest()[:16]
     path = built_once(
-        cache_directory() / "models" / f"{asked}.pickle",
+        cache_directory() / "models" / asked / "kept.pickle",  # a folder each: it is locked while `make` runs
         lambda unfinished: unfinished.write_bytes(pickle.dumps(make())),
     )
     found: T = pickle.loads(path.read_bytes())

@@ -88,13 +88,6 @@ def _large(part: str, pod: Mapping[str, Any], size: int) -> bytes:
     return body.encode().ljust(size)
 
 
-def _warm(service: ScorerProcess, path: str, question: Mapping[str, Any]) -> tuple[Mapping[str, Any], int]:
-    """Return an answer, and the memory of a service that has been at work: its first requests are kept in caches."""
-    for _ in range(50):
-        answer = service.post(path, question)
-    return answer, rss(service)
-
-
 def _until_answered(watch: Watch, attacked: Callable[[], object]) -> None:
     """Attack, again and again until an honest client has its answers: a busy machine takes a while."""
     ends = time.monotonic() + MOST_SECONDS
@@ -128,7 +121,8 @@ def test_bodies_that_stop_before_their_end_and_floods_of_whole_ones(
     pod = plain_pod("any", "any") if part == "webhook" else cluster.pod("any")
     question, path = _question(part, pod, cluster.nodes[:5]), PATHS[part]
     large = _large(part, pod, LARGEST[part])
-    expected, before = _warm(service, path, question)
+    expected = service.post(path, question)
+    before = rss(service)
     with Watch(service, probes, path, question) as slow:
         _until_answered(slow, lambda: flood(service.url, path, large, clients=200, unsent=1, seconds=seconds))
     with Watch(service, probes, path, question) as whole:
@@ -151,7 +145,8 @@ def test_floods_of_connections_headers_and_values(
     frame = json.dumps(_question(part, {}, [])).replace("{}", "%s")
     port = int(service.url.rpartition(":")[2])
     target = Target("127.0.0.1", port, path, "/metrics", LARGEST[part], tls=part == "webhook", frame=frame)
-    expected, before = _warm(service, path, question)
+    expected = service.post(path, question)
+    before = rss(service)
     watches = []
     for name in ATTACKS:
         logged = len(service.log)

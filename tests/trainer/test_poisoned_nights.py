@@ -88,7 +88,7 @@ def honest_peaks(honest: History, n_nights: int) -> list[Floats]:
 @pytest.mark.parametrize(
     ("factor", "n_nights", "moved"),
     [
-        (30.0, 2, 0.1),
+        (30.0, 3, 0.1),
         pytest.param(30.0, 6, 0.1, marks=pytest.mark.long),
         pytest.param(15.0, 6, 0.1, marks=pytest.mark.long),
         # Smaller claims fit on the nodes, or nearly: single nodes are misjudged, none beyond what nodes reach.
