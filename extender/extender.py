@@ -36,9 +36,10 @@ from placement.index.index import INDEXED_KINDS, PlacementIndex
 from placement.node_order import order_points
 from placement.node_rules import node_rules
 from placement.policies.policy import Chosen, OnePolicy, Policies, Policy, shortened_name
-from scorer.answers import Scored, Status
+from scorer.answers import Status
 from scorer.policy import scoring_policy
 from scorer.scorer import Scorer
+from scorer.scorer_api import Scored
 
 logger = logging.getLogger(__name__)
 

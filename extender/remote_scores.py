@@ -11,9 +11,9 @@ import numpy as np
 
 from kube.objects.objects import PodInfo
 from kube.objects.pod_json import pod_json
-from scorer.answers import Scored
 from scorer.degradation import Level
 from scorer.policy import ScoringPolicy
+from scorer.scorer_api import Scored
 from scorer.service.bodies import ScoresBody
 from serving.remote_service import RemoteAddress, RemoteService, ServiceUnavailable
 

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from kube.objects.objects import PodInfo
-from scorer.answers import Scored
 from scorer.policy import ScoringPolicy
 from scorer.scorer import Scorer
+from scorer.scorer_api import Scored
 
 
 class ScoreSource(Protocol):

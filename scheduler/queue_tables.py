@@ -26,7 +26,7 @@ from scheduler.queues.queue_of import QueueOf, QueueOwner
 from scheduler.queues.shares import CardAmounts, Shares
 from scheduler.queues.sorting import FlowSort
 from scheduler.queues.units import QueueUnits
-from scheduler.service.answers import QueueReport
+from scheduler.service.answers import QueueShare
 from scheduler.settings import ScheduleSettings
 from scorer.assuming import AssumingCluster
 from scorer.scorer import Scorer
@@ -98,7 +98,7 @@ class QueueTables:
         member = self.queue_of.of(pod)
         return "" if member is None else f"{member.queue}/{member.owner}"
 
-    def reports(self, waiting: Iterable[PodInfo]) -> Sequence[QueueReport]:
+    def reports(self, waiting: Iterable[PodInfo]) -> Sequence[QueueShare]:
         """What owners have and wait for, by queue and owner."""
         n_waiting: Mapping[QueueOwner | None, int] = Counter(map(self.queue_of.of, waiting))
         held = {QueueOwner(one.queue, one.owner): one for one in self.shares.report()}
@@ -106,7 +106,7 @@ class QueueTables:
         for member in sorted({one for one in n_waiting if one is not None} | held.keys()):
             queue, share = self.queue_of.queues[member.queue], held.get(member)
             reports.append(
-                QueueReport(
+                QueueShare(
                     queue=member.queue,
                     owner=member.owner,
                     order=queue.order.value,

@@ -1,67 +1,59 @@
-"""What the scorer answers: values that the HTTP service, the command line and the extender pass on.
+"""What the scorer answers over HTTP and to the command line. A class is both the value and the JSON body of a route:
+the OpenAPI document is made from these classes, and `name=` gives the name that a field has in JSON.
 
-`ScorerApi` is the facade that gives them; `scorer.scorer.Scorer` implements it. All methods may be called from threads.
-Times are aware datetimes in the model's time zone (UTC without a model), usage in base units.
+Times are aware datetimes in the model's time zone (UTC without a model), usage is in base units (cores, bytes, bytes
+per second). None = not known or no limit. In JSON, arrays are nested lists of seven digits, and NaN is null.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from datetime import date, datetime
-from typing import Protocol
+from typing import Annotated
 
-from forecast.arrays import Bools, Floats, Ints
-from forecast.service_key import ServiceKey
-from kube.objects.objects import PodInfo
+import numpy as np
+from msgspec import Meta, Struct, field
+from numpy.typing import NDArray
+
 from scorer.degradation import Level
 from scorer.judgement import Judgement
 
+_NUMBER_SCHEMA = {"type": ["number", "null"]}
+_ROW_SCHEMA = {"type": "array", "items": _NUMBER_SCHEMA}
+Row = Annotated[NDArray[np.float64], Meta(extra_json_schema=_ROW_SCHEMA)]
+Table = Annotated[NDArray[np.float64], Meta(extra_json_schema={"type": "array", "items": _ROW_SCHEMA})]
+Flags = Annotated[
+    NDArray[np.bool_],
+    Meta(extra_json_schema={"type": "array", "items": {"type": "array", "items": {"type": "boolean"}}}),
+]
 
-@dataclass(frozen=True, slots=True)
-class Peak:
+LevelNumber = Annotated[Level, Meta(description="Degradation: 0 fresh ... 4 neutral, nothing is known.")]
+Share = Annotated[float | None, Meta(description="Of capacity; 1 = full. null without a capacity.")]
+Amount = Annotated[float | None, Meta(description="In the resource's base unit.")]
+Assumed = Annotated[
+    bool, Meta(description="true = the capacity is not known: the trainer assumed it from what such nodes sustained.")
+]
+
+
+class Peak(Struct, frozen=True):
     """The highest predicted half hour of one resource in a stretch of time.
 
-    expected, bound : mean and 0.95 bound of the peak; capacity: None = not a limit
-    share           : expected / capacity, None without a capacity
+    expected, bound : mean and 0.95 bound of the peak
     at              : start of the half hour in which the expectation is highest
-    assumed         : whether the trainer assumed the capacity (forecast.assumed_capacity)
     """
 
     resource: str
     unit: str
     expected: float
-    bound: float | None
-    capacity: float | None
-    share: float | None
+    bound: Amount
+    capacity: Amount
+    share: Share
     at: datetime
-    assumed: bool = False
+    assumed: Assumed = False
 
 
-@dataclass(frozen=True, slots=True)
-class Scored:
-    """One pod's score on every node asked for, 0..100, higher is better; unknown nodes got the neutral score.
-
-    ranking : (n_nodes,) the scores with predicted peaks that are not cut at 0 and 100, for sums without such limits
-    level   : of the cluster as a whole; reasons: why it is not FRESH
-    weights : of the scores that were summed
-    policy  : that these belong to; '' = not said
-    """
-
-    nodes: Sequence[str]
-    scores: Floats
-    ranking: Floats
-    level: Level
-    reasons: tuple[str, ...]
-    model_version: str | None
-    weights: Mapping[str, float]
-    unknown_nodes: tuple[str, ...] = ()
-    policy: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class ExplainedScore:
-    """One score of one node: its value 0..100, its weight, and the points it contributes to the total."""
+class ExplainedScore(Struct, frozen=True):
+    """One score of one node: its value 0..100, its weight, and the points that it adds to the total."""
 
     name: str
     score: float
@@ -69,32 +61,57 @@ class ExplainedScore:
     points: float
 
 
-@dataclass(frozen=True, slots=True)
-class ExplainedNode:
-    """Why a node scored what it did. peaks: the most loaded resource first; before and with the pod."""
+class ExplainedNode(Struct, frozen=True):
+    """Why a node scored what it did. The peaks are those of its most loaded resource, before and with the pod."""
 
     node: str
     score: float
     contributions: tuple[ExplainedScore, ...]
-    level: Level
+    level: LevelNumber
     measured_seconds_ago: float | None
     peak_before: Peak | None
     peak_with: Peak | None
     notes: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Explanation:
-    """The best nodes for a pod and why; best first.
+class RejectionCount(Struct, frozen=True):
+    """Nodes that a filter rejects for one reason, whatever other filters say."""
 
-    margin       : between the best and the runner-up, None with one node: of the component's sums of scores if there is
-                   a judgement, else points
-    virtual_request : what the pod is taken to use now, by resource name, and where that is known from
-    unknown_nodes   : asked for, but not in the cluster
-    judgement       : of the component that places the pod, by which nodes are ordered; None = by our scores alone
-    not_applied     : what the component goes by and this explanation does not
-    policy, policy_because : that the pod is placed by, and what chose it; '' = there is no other
-    assumed_capacities : resources of which the capacity is assumed on a node that was scored
+    filter: str
+    reason: str
+    nodes: Annotated[int, Meta(description="How many.")]
+    preemptible: Annotated[bool, Meta(description="Evicting pods may help.")]
+
+
+class SumOfScore(Struct, frozen=True):
+    """What one score adds to the sums of the nodes that are explained."""
+
+    name: str
+    weight: Annotated[float, Meta(description="As used; a score of weight 0 is no part.")]
+    points: Annotated[Mapping[str, float], Meta(description="By node.")]
+
+
+class JudgementSummary(Struct, frozen=True, kw_only=True):
+    """What the component that places the pod makes of the nodes."""
+
+    component: str
+    node: Annotated[str | None, Meta(description="That it would choose; null = none.")]
+    totals: Annotated[Mapping[str, float], Meta(description="Sum of its scores, by node that it may choose.")]
+    parts: Annotated[Sequence[SumOfScore], Meta(description="What these sums are made of.")]
+    passed_over: Annotated[Mapping[str, str], Meta(description="Nodes that pass and come after, by what.")]
+    n_nodes: int
+    rejections: Sequence[RejectionCount]
+    held: Annotated[str, Meta(description="Why the pod gets no node now; empty = nothing holds it.")]
+    ahead: Annotated[int, Meta(description="Waiting pods that were placed first.")]
+    evicts: Sequence[str]
+    makes_room_on: str | None
+
+
+class Explanation(Struct, frozen=True, kw_only=True):
+    """The best nodes for a pod, best first, and why.
+
+    margin : from the best node to the runner-up, None with one node: of the component's sums of scores if there is a
+             judgement, else points
     """
 
     pod: str
@@ -103,162 +120,128 @@ class Explanation:
     nodes: tuple[ExplainedNode, ...]
     n_nodes: int
     runner_up: str | None
-    margin: float | None
-    level: Level
+    margin: Annotated[float | None, Meta(description="From the best node to the runner-up, in totals or points.")]
+    level: LevelNumber
     reasons: tuple[str, ...]
-    model_version: str | None
+    model_version: str | None = field(name="model")
     model_age_seconds: float | None
     metrics_age_seconds: float | None
-    virtual_request: Mapping[str, float]
+    virtual_request: Annotated[Mapping[str, float], Meta(description="What the pod is taken to use now.")]
     virtual_request_source: str
     unknown_nodes: tuple[str, ...] = ()
-    policy: str = ""
-    policy_because: str = ""
-    judgement: Judgement | None = None
-    not_applied: tuple[str, ...] = ()
-    assumed_capacities: tuple[str, ...] = ()
+    policy: Annotated[str, Meta(description="By which the pod is placed.")] = ""
+    policy_because: Annotated[str, Meta(description="What chose that policy; empty = there is no other.")] = ""
+    judgement: Annotated[
+        JudgementSummary | None, Meta(description="By which nodes are ordered; null = by our scores alone.")
+    ] = None
+    not_applied: Annotated[
+        tuple[str, ...], Meta(description="What the placing component goes by and this does not.")
+    ] = ()
+    assumed_capacities: Annotated[
+        tuple[str, ...], Meta(description="Resources of which the capacity is assumed on a node that was scored.")
+    ] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class DayPeak:
+class DayPeak(Struct, frozen=True):
     """Predicted peak of one local day."""
 
     day: date
     expected: float
-    bound: float | None
+    bound: Amount
     at: datetime
 
 
-@dataclass(frozen=True, slots=True)
-class Curve:
-    """One resource of a node or service over half hours.
-
-    expected, bound : (n_slots,) predicted mean and its 0.95 bound per half hour
-    actual          : (n_slots,) what was measured, NaN = not (yet); None where nobody measures
-    days            : the daily peaks within
-    assumed         : whether the trainer assumed the capacity
-    """
+class Curve(Struct, frozen=True, kw_only=True):
+    """One resource of a node or service over half hours; the lists are as long as `starts`."""
 
     resource: str
     unit: str
-    capacity: float | None
-    expected: Floats
-    bound: Floats | None
-    actual: Floats | None
+    capacity: Amount
+    expected: Row
+    bound: Annotated[Row | None, Meta(description="0.95 bound per half hour.")]
+    actual: Annotated[Row | None, Meta(description="Measured; null = not measured.")]
     days: tuple[DayPeak, ...]
-    assumed: bool = False
+    assumed: Assumed = False
 
 
-@dataclass(frozen=True, slots=True)
-class UsageForecast:
-    """Predicted (and, where known, actual) usage of a node, or of all pods of a service together.
-
-    starts : (n_slots,) start of each half hour; the first slots may lie in the past
-    """
+class UsageForecast(Struct, frozen=True):
+    """Predicted and, where known, actual usage of a node or of all pods of a service together."""
 
     name: str
-    starts: tuple[datetime, ...]
+    starts: Annotated[tuple[datetime, ...], Meta(description="Start of each half hour; the first ones are past.")]
     curves: tuple[Curve, ...]
-    level: Level
-    model_version: str | None
+    level: LevelNumber
+    model_version: str | None = field(name="model")
     pods: int
     notes: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class NodeSummary:
-    """One node in the list of all. today, tomorrow: of the resource with the highest share of capacity."""
+class NodeSummary(Struct, frozen=True):
+    """One node; the peaks are those of the resource with the highest share of capacity."""
 
     name: str
     pods: int
     ready: bool
-    level: Level
+    level: LevelNumber
     measured_seconds_ago: float | None
     today: Peak | None
     tomorrow: Peak | None
 
 
-@dataclass(frozen=True, slots=True)
-class ServiceSummary:
-    """One service: how many of its pods are here, whether the model knows it, and its highest share of the cluster."""
+class Nodes(Struct, frozen=True):
+    """All nodes by name."""
 
-    key: str
+    nodes: Sequence[NodeSummary]
+
+
+class ServiceSummary(Struct, frozen=True):
+    """One service: its pods here, whether the model knows it, whether its replicas follow its load."""
+
+    namespace: str
+    kind: str
+    name: str
     pods: int
     known: bool
     autoscaled: bool
 
 
-@dataclass(frozen=True, slots=True)
-class HeatMap:
-    """Predicted load of nodes, hottest first, by hour.
+class Services(Struct, frozen=True):
+    """All services that have pods."""
 
-    share : (n_nodes, n_hours) expected load / capacity, the highest of the hour and of the resources asked for;
-            NaN = unknown
-    assumed : for each node, whether the trainer assumed the capacity that its highest hour is a share of
-    """
+    services: Sequence[ServiceSummary]
 
-    resource: str | None
+
+class HeatMap(Struct, frozen=True):
+    """Predicted load of the hottest nodes by hour: share[node][hour], the highest of the resources asked for."""
+
+    resource: Annotated[str | None, Meta(description="null = whichever resource is highest.")]
     hours: tuple[datetime, ...]
     nodes: tuple[str, ...]
-    share: Floats
-    n_nodes: int
-    assumed: tuple[bool, ...] = ()
+    share: Table
+    n_nodes: Annotated[int, Meta(description="Nodes in the cluster; `nodes` holds the hottest.")]
+    assumed: Annotated[
+        tuple[bool, ...], Meta(description="For each node: whether its highest hour is a share of an assumed capacity.")
+    ] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class VirtualAvailability:
-    """capacity - usage at the last metric - virtual requests not yet seen in it; NaN = unknown or no limit.
+class VirtualAvailability(Struct, frozen=True):
+    """capacity - usage at the last metric - virtual requests not yet seen in it: available[node][resource].
 
-    available : (n_nodes, n_resources); charged: (n_nodes, n_resources) the virtual requests still counted
-    assumed   : (n_nodes, n_resources) whether the trainer assumed the capacity
+    charged : the virtual requests still counted
     """
 
     nodes: tuple[str, ...]
     resources: tuple[str, ...]
-    available: Floats
-    capacity: Floats
-    assumed: Bools
-    charged: Floats
+    available: Table
+    capacity: Table
+    assumed: Annotated[Flags, Meta(description="Whether the trainer assumed the capacity: assumed[node][resource].")]
+    charged: Table
     pods_charged: int
     metrics_age_seconds: float | None
 
 
-@dataclass(frozen=True, slots=True)
-class NodeFigures:
-    """What the metrics endpoint exports of the nodes. Axes as named; NaN = unknown, not exported.
-
-    usage          : (n_nodes, n_resources, 2) predicted for this half hour, 0.5 and 0.95: corrected by what is measured
-                     now, so that it says nothing about how good the model is
-    model_usage    : (n_nodes, n_resources, 2) the same before that correction, of the pods where they really are
-    peak           : (n_nodes, n_resources, 2, 2) predicted peak by quantile and day (today, tomorrow), as of now
-    peak_at        : (n_nodes, n_resources, 2) start of the half hour of the expected peak of each day, unix seconds
-    frozen_peak    : as `peak`, as it was predicted at local midnight; NaN until a midnight has passed
-    available      : (n_nodes, n_resources) VirtualAvailable
-    capacity       : (n_nodes, n_resources) physical; NaN = not a limit
-    assumed        : (n_nodes, n_resources) whether the trainer assumed the capacity
-    shadow_usage, shadow_peak : as `usage` and `peak`, with pods where a shadow advised them; None = no shadow
-
-    All others have pods where they really sit.
-    """
-
-    nodes: tuple[str, ...]
-    resources: tuple[str, ...]
-    usage: Floats
-    model_usage: Floats
-    peak: Floats
-    peak_at: Floats
-    frozen_peak: Floats
-    available: Floats
-    capacity: Floats
-    assumed: Bools
-    level: Ints
-    shadow_usage: Floats | None = None
-    shadow_peak: Floats | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class ModelStatus:
-    """The model in use. refused: why a newer one is not."""
+class ModelStatus(Struct, frozen=True):
+    """The model in use."""
 
     version: str
     trained_until: date
@@ -266,21 +249,25 @@ class ModelStatus:
     services: int
     nodes: int
     time_zone: str
-    refused: str | None = None
+    refused: Annotated[str | None, Meta(description="Why a newer model is not used.")] = None
 
 
-@dataclass(frozen=True, slots=True)
-class Status:
-    """The state of the scorer.
+class SelfCheck(Struct, frozen=True):
+    """Whether the tables kept event by event equal tables rebuilt from the objects; drift: what differs."""
 
-    ready      : the cluster was read completely at least once, and a score can be given
-    last_check : the latest comparison of the tables with a rebuild, None = there was none yet
-    unread_capacities : nodes whose capacity annotation has entries that cannot be read
-    """
+    sound: bool
+    checked_at: datetime
+    nodes: int
+    pods: int
+    drift: tuple[str, ...]
+
+
+class Status(Struct, frozen=True, kw_only=True):
+    """The state of the scorer. ready: the cluster was read completely at least once, and a score can be given."""
 
     ready: bool
     not_ready_because: str | None
-    level: Level
+    level: LevelNumber
     reasons: tuple[str, ...]
     now: datetime
     model: ModelStatus | None
@@ -292,79 +279,37 @@ class Status:
     state_age_seconds: float | None
     metrics_age_seconds: float | None
     measured_nodes: int
+    unread_capacities: Annotated[
+        int, Meta(description="Nodes whose capacity annotation has entries that cannot be read.")
+    ] = 0
     sources: Mapping[str, str] = field(default_factory=dict)
-    last_check: SelfCheck | None = None
-    unread_capacities: int = 0
+    last_check: Annotated[
+        SelfCheck | None, Meta(description="The latest comparison of the tables with a rebuild; null = none yet.")
+    ] = None
+    report_written: Annotated[datetime | None, Meta(description="Of the page at /report; null = there is none.")] = None
 
 
-@dataclass(frozen=True, slots=True)
-class SelfCheck:
-    """Whether the tables kept up to date event by event equal tables rebuilt from the objects; drift: what differs."""
-
-    checked_at: datetime
-    nodes: int
-    pods: int
-    drift: tuple[str, ...]
-
-    @property
-    def sound(self) -> bool:
-        """No drift."""
-        return not self.drift
-
-
-class ScorerApi(Protocol):
-    """What can be asked. Unknown names raise forecast.errors.UnknownName, other bad arguments InputError."""
-
-    def score(
-        self, pod: PodInfo, nodes: Sequence[str] | None = None, weights: Mapping[str, float] | None = None
-    ) -> Scored:
-        """Score a pod on nodes; None = all nodes, None = the configured weights."""
-
-    def charge_provisionally(self, pod: PodInfo, node: str, seconds: float = 2.0) -> bool:
-        """Reckon with a pod on a node until its binding is seen or the time is over; False = no such node."""
-
-    def explain(
-        self,
-        pod: PodInfo,
-        nodes: Sequence[str] | None = None,
-        weights: Mapping[str, float] | None = None,
-        *,
-        top: int = 10,
-    ) -> Explanation:
-        """Score a pod and say why, for the best `top` nodes."""
-
-    def find_pod(self, namespace: str, name: str) -> PodInfo:
-        """A pod of the cluster."""
-
-    def nodes(self) -> tuple[NodeSummary, ...]:
-        """All nodes by name."""
-
-    def services(self) -> tuple[ServiceSummary, ...]:
-        """All services that have pods, by name."""
-
-    def heat_map(self, *, resource: str | None = None, top: int = 100) -> HeatMap:
-        """The `top` hottest nodes of the coming week; resource None = whichever is highest."""
-
-    def node_forecast(self, node: str) -> UsageForecast:
-        """One node, from two days ago to the end of the horizon."""
-
-    def service_forecast(self, key: ServiceKey) -> UsageForecast:
-        """All pods of one service together."""
-
-    def virtual_available(self) -> VirtualAvailability:
-        """Load estimates of all nodes."""
-
-    def node_figures(self) -> NodeFigures:
-        """Figures of all nodes, for the metrics endpoint; peaks may be some minutes old on a large cluster."""
-
-    def service_peaks(self) -> tuple[tuple[str, ...], tuple[str, ...], Floats]:
-        """Services, resources, and (n_services, n_resources, 2) predicted peak of one pod today, 0.5 and 0.95."""
-
-    def backtest_loss(self) -> Mapping[tuple[str, str], float]:
-        """(resource, quantile) -> loss as published with the model; empty without one."""
-
-    def status(self) -> Status:
-        """The state of the scorer."""
-
-    def self_check(self) -> SelfCheck:
-        """Compare the tables with a rebuild now."""
+def summary_of(judgement: Judgement, nodes: Sequence[ExplainedNode]) -> JudgementSummary:
+    """The judgement as far as it concerns the nodes that are explained."""
+    return JudgementSummary(
+        component=judgement.component,
+        node=judgement.ranking[0] if judgement.ranking and not judgement.held else None,
+        totals={name: round(float(judgement.totals[name]), 4) for name in judgement.ranking},
+        parts=[
+            SumOfScore(
+                part.name,
+                float(part.weight),
+                {one.node: round(part.points[one.node], 4) for one in nodes if one.node in part.points},
+            )
+            for part in judgement.parts
+        ],
+        passed_over=judgement.passed_over,
+        n_nodes=judgement.n_nodes,
+        rejections=[
+            RejectionCount(one.filter, one.reason, len(one.nodes), one.preemptible) for one in judgement.rejections
+        ],
+        held=judgement.held,
+        ahead=judgement.ahead,
+        evicts=judgement.evicts,
+        makes_room_on=judgement.makes_room_on or None,
+    )

@@ -57,7 +57,7 @@ def check(cluster: TrackedCluster, lock: AbstractContextManager[object] | thread
     if charges > 1e-6:
         drift.append(f"virtual requests: sums differ from the charges they are made of by {charges:.1e}")
     n_nodes = sum(node is not None for node in observed.nodes)
-    return SelfCheck(checked_at=now, nodes=n_nodes, pods=len(observed.pods), drift=tuple(drift))
+    return SelfCheck(sound=not drift, checked_at=now, nodes=n_nodes, pods=len(observed.pods), drift=tuple(drift))
 
 
 def _placed_drifts(seats: Mapping[str, Seat], placed: Mapping[str, PlacedPod]) -> Iterator[str]:

@@ -88,7 +88,10 @@ def explained_nodes(
     for position, i in enumerate(best.tolist()):
         contributions = tuple(
             ExplainedScore(
-                name, float(scored.parts[name][i]), weight, float(scored.parts[name][i] * weight / weight_sum)
+                name,
+                _rounded(scored.parts[name][i]),
+                float(weight),
+                _rounded(scored.parts[name][i] * weight / weight_sum),
             )
             for name, weight in scored.weights.items()
             if name in scored.parts
@@ -109,7 +112,7 @@ def explained_nodes(
         explained.append(
             ExplainedNode(
                 node=names[position],
-                score=float(scored.total[i]),
+                score=_rounded(scored.total[i]),
                 contributions=contributions,
                 level=Level(int(scored.levels[i])),
                 measured_seconds_ago=age if np.isfinite(age) else None,
@@ -119,3 +122,8 @@ def explained_nodes(
             )
         )
     return tuple(explained)
+
+
+def _rounded(points: float) -> float:
+    """Points to four digits after the point."""
+    return round(float(points), 4)

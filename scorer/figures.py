@@ -13,10 +13,11 @@ from forecast.backtest import OURS
 from forecast.resources import RESOURCES
 from forecast.service_key import ServiceKey
 from kube.objects.objects import PodInfo
-from scorer.answers import ModelStatus, NodeFigures, Status, VirtualAvailability
+from scorer.answers import ModelStatus, Status, VirtualAvailability
 from scorer.degradation import level_of_nodes
 from scorer.live_tables import LiveTables
 from scorer.predicted.horizon import Horizon
+from scorer.scorer_api import NodeFigures
 from scorer.scores.capacity import limited
 
 
@@ -58,7 +59,7 @@ def _inner(value: Any, key: str) -> Mapping[str, Any]:
 
 
 class Figures(LiveTables):
-    """The part of `scorer.answers.ScorerApi` that numbers everything and scores nothing."""
+    """The part of `scorer.scorer_api.ScorerApi` that numbers everything and scores nothing."""
 
     def virtual_available(self) -> VirtualAvailability:
         """Load estimates of all nodes."""

@@ -189,7 +189,7 @@ def heat_map_of(overview: Overview, resource: str | None, top: int) -> HeatMap:
         resource=resource,
         hours=hours,
         nodes=tuple(overview.names[i] for i in order.tolist()),
-        share=share[order].astype(np.float64),
+        share=share[order].astype(np.float64).round(4),  # a hundredth of a percent
         n_nodes=len(overview.names),
         assumed=tuple(assumed[order].tolist()),
     )

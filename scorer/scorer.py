@@ -4,24 +4,17 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from itertools import repeat
 
 import numpy as np
+from msgspec.structs import replace
 
 from forecast.arrays import Floats, Ints
 from forecast.errors import InputError, UnknownName
 from forecast.resources import RESOURCES, resource_index
 from forecast.service_key import ServiceKey
 from kube.objects.objects import PodInfo
-from scorer.answers import (
-    Explanation,
-    HeatMap,
-    NodeSummary,
-    Scored,
-    ServiceSummary,
-    UsageForecast,
-)
+from scorer.answers import Explanation, HeatMap, NodeSummary, ServiceSummary, UsageForecast, summary_of
 from scorer.degradation import Level, level_of_nodes
 from scorer.explaining import explained_nodes, gather_peaks, peaks_before_and_with
 from scorer.figures import Figures
@@ -33,12 +26,13 @@ from scorer.options import ScorerOptions
 from scorer.overview import heat_map_of, summary_peaks
 from scorer.policy import OnePolicy, ScoringPolicies, ScoringPolicy, scoring_policy
 from scorer.predicted.node_curves import gather
+from scorer.scorer_api import Scored
 from scorer.scores.capacity import NEUTRAL_SCORE
 from scorer.scoring import PodScores, score_pod
 
 
 class Scorer(Figures):
-    """Implements `scorer.answers.ScorerApi` on the tables, and by them the sink of a Kubernetes source."""
+    """Implements `scorer.scorer_api.ScorerApi` on the tables, and by them the sink of a Kubernetes source."""
 
     def __init__(
         self,
@@ -133,11 +127,12 @@ class Scorer(Figures):
             ranked = [name for name in names if name in judgement.totals]
             margin = judgement.totals[ranked[0]] - judgement.totals[ranked[1]] if len(ranked) > 1 else None
             runner_up = runner_up if margin is not None else None
+        explained = explained_nodes(scored, best, names, found, np.asarray(ages), runs_on, judgement)
         return Explanation(
             pod=f"{pod.namespace}/{pod.name}",
             service=str(service),
             service_known=known,
-            nodes=explained_nodes(scored, best, names, found, np.asarray(ages), runs_on, judgement),
+            nodes=explained,
             n_nodes=len(rows),
             runner_up=runner_up,
             margin=margin,
@@ -151,7 +146,7 @@ class Scorer(Figures):
             unknown_nodes=_without(asked, at),
             policy=chosen.policy.name,
             policy_because=chosen.because,
-            judgement=judgement,
+            judgement=None if judgement is None else summary_of(judgement, explained),
             not_applied=not_judged(pod) if judgement is None else judgement.not_applied,
             assumed_capacities=tuple(r.name for r, is_assumed in zip(RESOURCES, assumed, strict=True) if is_assumed),
         )
@@ -209,7 +204,9 @@ class Scorer(Figures):
         profiles = None if self._model is None else self._model.profiles
         return tuple(
             ServiceSummary(
-                key=str(key),
+                namespace=key.namespace,
+                kind=key.kind,
+                name=key.name,
                 pods=count,
                 known=profiles is not None and profiles.knows(key),
                 autoscaled=profiles is not None and profiles.autoscaled(key),

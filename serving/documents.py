@@ -9,6 +9,7 @@ from types import ModuleType
 from typing import Any
 
 import msgspec
+import numpy as np
 from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
 from starlette.responses import Response
@@ -117,6 +118,8 @@ def _schemas(types: Iterable[type], raw: Mapping[str, Any]) -> dict[str, Any]:
     def hook(kind: type) -> dict[str, Any]:
         if kind is msgspec.Raw:
             return dict(raw)
+        if issubclass(kind, np.ndarray):  # the annotation of the field says how deep its lists are nested
+            return {}
         raise TypeError(f"{kind} has no schema: describe it here")
 
     _, schemas = msgspec.json.schema_components(types, schema_hook=hook, ref_template="#/components/schemas/{name}")

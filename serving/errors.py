@@ -13,13 +13,13 @@ import logging
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
-import msgspec
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
 from forecast.errors import ForecastError, InputError
+from serving.json_body import json_body
 
 logger = logging.getLogger(__name__)
 
@@ -36,7 +36,7 @@ class Refusal(Exception):
 
 def json_response(body: object, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
     """A msgspec structure as an answer; NaN and infinity become null."""
-    return Response(msgspec.json.encode(body), status, dict(headers or {}), "application/json")
+    return Response(json_body(body), status, dict(headers or {}), "application/json")
 
 
 def error_response(status: int, message: str, headers: Mapping[str, str] | None = None) -> Response:

@@ -15,7 +15,7 @@ from extender.service.routes import state, verbs
 from extender.service.state import Service, error_response
 from extender.service.workers import Workers
 from kube.binding.binder import Binder
-from scorer.answers import ScorerApi
+from scorer.scorer_api import ScorerApi
 from serving.documents import bare_app, serve_document
 from serving.errors import add_error_handlers
 from serving.hosts import ANY_HOST, Hosts

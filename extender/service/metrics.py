@@ -10,7 +10,7 @@ from prometheus_client import CollectorRegistry, Counter, Histogram, ProcessColl
 from prometheus_client.registry import Collector
 
 from extender.answers import ExtenderApi
-from scorer.answers import ScorerApi
+from scorer.scorer_api import ScorerApi
 from scorer.service.state_metrics import StateCollector, scorer_series
 
 VERBS = ("filter", "prioritize", "preempt", "bind")

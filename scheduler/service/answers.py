@@ -1,78 +1,85 @@
-"""What the service asks of the scheduling loops, and what it is told: implemented by whoever composes them."""
+"""What the scheduling service answers. A class is both the loops' answer and the JSON body of a route: the OpenAPI
+document is made from these classes. The names that JSON has stand in `name=` where ours read better in code."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Protocol
+import heapq
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Annotated, Final, Protocol
+
+from msgspec import Meta, Struct, field
+
+from scorer.answers import Status
+
+LAST_MOMENT: Final = datetime(9999, 1, 1, tzinfo=UTC)
 
 
-@dataclass(frozen=True, slots=True)
-class QueuedPodState:
-    """A pod that waits. part: of the queue; since: unix seconds, when it was first seen; priority: higher goes first.
-
-    queue       : `queue/owner` that it waits in, "" = none
-    rejected_by : filters that rejected it last; message : why, as in its condition PodScheduled
-    """
+class QueuedPod(Struct, frozen=True, kw_only=True):
+    """A pod that waits."""
 
     namespace: str
     name: str
     uid: str
-    profile: str
-    part: str
+    profile: Annotated[str, Meta(description="Its schedulerName.")]
+    part: Annotated[str, Meta(description="active, backoff, unschedulable, gated, in_flight.")]
+    queue: Annotated[str | None, Meta(description="Queue and owner; null: it goes by priority and age.")] = None
     priority: int
-    since: float
+    since: Annotated[datetime, Meta(description="When it was first seen.")]
     attempts: int
-    rejected_by: Sequence[str]
-    message: str
-    queue: str = ""
+    rejected_by: Annotated[Sequence[str], Meta(description="Filters that rejected it last.")]
+    message: Annotated[str, Meta(description="Why, as in its condition PodScheduled.")]
 
 
-@dataclass(frozen=True, slots=True)
-class QueueReport:
-    """What an owner of a queue has and waits for. share: dominant, of the cluster."""
+class QueueShare(Struct, frozen=True):
+    """What an owner of a queue has and waits for."""
 
     queue: str
     owner: str
-    order: str
+    order: Annotated[str, Meta(description="How the queue chooses between its owners.")]
     weight: float
-    share: float
+    share: Annotated[float, Meta(description="Dominant share of the cluster.")]
     running: int
     waiting: int
 
 
-@dataclass(frozen=True, slots=True)
-class SchedulingState:
-    """The loops as a whole, at one moment.
+class Queue(Struct, frozen=True):
+    """Pods that wait: by priority, then those that wait longest."""
 
-    profiles       : scheduler names by profile
-    is_dry_run     : it decides and writes nothing
-    leader         : identity of who holds the Lease as last seen, "" = nobody; None = there is no Lease
-    is_leader      : this replica schedules; without a Lease always, in a dry run never
-    election_error : why the Lease cannot be read or written, "" = all is well
-    waits_for      : what has to be read before it begins, beside what the scorer reads; "" = nothing
-    is_alive       : the loop has gone round lately, or has no reason to (not begun, no leader)
-    since_cycle    : seconds since then; None = it has not begun
-    pending        : pods by part of the queue
-    in_flight      : bindings under way
-    assumed        : pods assumed to be bound that the watch does not show so yet
-    gangs          : PodGroups by phase
-    gang_wait      : seconds since the first vain attempt at the complete gang that waits longest; 0 = none waits so
-    """
+    pods: Sequence[QueuedPod]
+    total: Annotated[int, Meta(description="Pods that the question means; `pods` holds the first of them.")]
+    pending: Annotated[Mapping[str, int], Meta(description="All pods that wait, by part of the queue.")]
+    queues: Annotated[Sequence[QueueShare], Meta(description="Owners of queues; empty: all go by priority and age.")]
 
-    profiles: Mapping[str, str]
-    is_dry_run: bool
-    leader: str | None
-    is_leader: bool
-    election_error: str
-    waits_for: str
-    is_alive: bool
-    since_cycle: float | None
-    pending: Mapping[str, int]
-    in_flight: int
-    assumed: int
-    gangs: Mapping[str, int]
-    gang_wait: float = 0.0
+
+class SchedulingState(Struct, frozen=True, kw_only=True):
+    """The scheduling loops as a whole, at one moment."""
+
+    is_alive: Annotated[bool, Meta(description="The loop goes round, or has no reason to.")] = field(name="alive")
+    is_dry_run: Annotated[bool, Meta(description="It decides and writes nothing.")] = field(name="dry_run")
+    is_leader: Annotated[bool, Meta(description="This replica schedules; a dry run does not.")] = field(name="leading")
+    leader: Annotated[str | None, Meta(description="Identity in the Lease; empty = none, null = there is no Lease.")]
+    election_error: Annotated[str | None, Meta(description="Why the Lease cannot be read or written.")] = None
+    waits_for: Annotated[str | None, Meta(description="What the loops still have to read before they begin.")] = None
+    profiles: Annotated[Mapping[str, str], Meta(description="Scheduler names by profile.")]
+    pending: Annotated[Mapping[str, int], Meta(description="Pods that wait, by part of the queue.")]
+    in_flight: Annotated[int, Meta(description="Bindings under way.")] = field(name="bindings_in_flight")
+    assumed: Annotated[int, Meta(description="Assumed to be bound, not seen so by the watch yet.")] = field(
+        name="assumed_pods"
+    )
+    gangs: Annotated[Mapping[str, int], Meta(description="PodGroups by phase.")]
+    gang_wait: Annotated[
+        float, Meta(description="Since the first vain attempt at the complete gang that waits longest; 0 = none.")
+    ] = field(name="gang_wait_seconds", default=0.0)
+    since_cycle: Annotated[
+        float | None, Meta(description="Since the loop last went round, idle or not; null = it has not begun.")
+    ] = field(name="loop_age_seconds")
+
+
+class SchedulingStatus(Status, frozen=True, kw_only=True):
+    """The state of the scorer inside, and of the scheduling loops."""
+
+    scheduling: SchedulingState
 
 
 class SchedulingApi(Protocol):
@@ -81,8 +88,32 @@ class SchedulingApi(Protocol):
     def state(self) -> SchedulingState:
         """Quick: probes ask for it."""
 
-    def waiting(self) -> Sequence[QueuedPodState]:
+    def waiting(self) -> Sequence[QueuedPod]:
         """All pods that wait, in no order; may take as long as copying them does."""
 
-    def queues(self) -> Sequence[QueueReport]:
+    def queues(self) -> Sequence[QueueShare]:
         """Owners of queues, with what they have and wait for; may take as long as `waiting`."""
+
+
+def queue_answer(
+    pods: Iterable[QueuedPod], pending: Mapping[str, int], queues: Sequence[QueueShare], limit: int
+) -> Queue:
+    """The first `limit` of the pods, in the order in which the active queue would have them."""
+    total = 0
+
+    def counted() -> Iterable[QueuedPod]:
+        nonlocal total
+        for pod in pods:
+            total += 1
+            yield pod
+
+    first = heapq.nsmallest(limit, counted(), key=lambda pod: (-pod.priority, pod.since, pod.namespace, pod.name))
+    return Queue(first, total, pending, queues)
+
+
+def moment(seconds: float) -> datetime:
+    """Unix seconds in UTC. A pod may name any latest start: what the calendar does not have becomes the year 9999."""
+    try:
+        return datetime.fromtimestamp(seconds, UTC)
+    except (ValueError, OverflowError, OSError):
+        return LAST_MOMENT

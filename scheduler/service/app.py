@@ -14,11 +14,11 @@ from fastapi import APIRouter, FastAPI
 from prometheus_client.registry import Collector
 
 from scheduler.metrics import SchedulingMetrics
-from scheduler.service import bodies
+from scheduler.service import answers
 from scheduler.service.answers import SchedulingApi
 from scheduler.service.routes import queue, state
 from scheduler.service.state import SchedulingService
-from scorer.answers import ScorerApi
+from scorer.scorer_api import ScorerApi
 from scorer.service import openapi
 from scorer.service.app import assembled
 from scorer.service.metrics import ServiceMetrics
@@ -35,7 +35,7 @@ _DESCRIPTION = "Which pods wait for what in our own scheduling loops, beside wha
 
 def describe(app: FastAPI, *, with_tokens: bool, more: Iterable[type] = ()) -> dict[str, Any]:
     """The document of the application. more: bodies of further routes."""
-    types = [*bodies_of(bodies), *more]
+    types = [*bodies_of(answers), *more]
     document = openapi.describe(app, with_tokens=with_tokens, more=types)
     document["info"]["description"] = _DESCRIPTION + document["info"]["description"]
     return document

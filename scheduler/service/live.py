@@ -10,7 +10,7 @@ from typing import Final, Protocol
 from kube.objects.objects import PodInfo
 from scheduler.leader_election.lease import LeaseStatus
 from scheduler.queue.queued import WaitingPod
-from scheduler.service.answers import QueuedPodState, QueueReport, SchedulingState
+from scheduler.service.answers import QueuedPod, QueueShare, SchedulingState, moment
 
 _HANGS_SECONDS: Final = 60.0
 """A loop waits for pods a second or so at a time, and a cycle takes milliseconds, with preemption perhaps seconds."""
@@ -67,7 +67,7 @@ class LiveScheduling:
     gang_wait: Callable[[], float] = lambda: 0.0
     is_dry_run: bool = False
     queue_of: Callable[[PodInfo], str] = lambda pod: ""
-    shares: Callable[[Iterable[PodInfo]], Sequence[QueueReport]] = lambda waiting: ()
+    shares: Callable[[Iterable[PodInfo]], Sequence[QueueShare]] = lambda waiting: ()
 
     def state(self) -> SchedulingState:
         """See SchedulingApi."""
@@ -79,8 +79,8 @@ class LiveScheduling:
             is_dry_run=self.is_dry_run,
             leader=None if lease is None else lease.holder,
             is_leader=is_leader,
-            election_error="" if lease is None else lease.last_error,
-            waits_for=self.waits_for(),
+            election_error=None if lease is None else lease.last_error or None,
+            waits_for=self.waits_for() or None,
             is_alive=not goes_round or since is None or since < _HANGS_SECONDS,
             since_cycle=since,
             pending=self.queue.lengths(),
@@ -90,25 +90,25 @@ class LiveScheduling:
             gang_wait=self.gang_wait(),
         )
 
-    def waiting(self) -> Sequence[QueuedPodState]:
+    def waiting(self) -> Sequence[QueuedPod]:
         """See SchedulingApi."""
         return [
-            QueuedPodState(
+            QueuedPod(
                 namespace=one.pod.namespace,
                 name=one.pod.name,
                 uid=one.pod.uid,
                 profile=one.pod.scheduler_name,
                 part=str(one.part),
                 priority=one.pod.priority,
-                since=one.arrived,
+                since=moment(one.arrived),
                 attempts=one.attempts,
                 rejected_by=sorted(one.rejected_by),
                 message=one.message,
-                queue=self.queue_of(one.pod),
+                queue=self.queue_of(one.pod) or None,
             )
             for one in self.queue.waiting()
         ]
 
-    def queues(self) -> Sequence[QueueReport]:
+    def queues(self) -> Sequence[QueueShare]:
         """See SchedulingApi."""
         return self.shares(one.pod for one in self.queue.waiting())

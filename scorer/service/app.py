@@ -8,7 +8,7 @@ from typing import Any
 from fastapi import APIRouter, FastAPI
 from prometheus_client.registry import Collector
 
-from scorer.answers import ScorerApi
+from scorer.scorer_api import ScorerApi
 from scorer.service.metrics import ServiceMetrics
 from scorer.service.openapi import describe
 from scorer.service.options import ServiceOptions

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from prometheus_client import CollectorRegistry, Counter, Histogram, ProcessCollector, generate_latest
 from prometheus_client.registry import Collector
 
-from scorer.answers import ScorerApi
+from scorer.scorer_api import ScorerApi
 from scorer.service.options import ServiceOptions
 from scorer.service.state_metrics import StateCollector, scorer_series
 

@@ -1,4 +1,4 @@
-"""The OpenAPI document: paths from the routes, schemas from bodies.py, examples from here."""
+"""The OpenAPI document: paths from the routes, schemas from the classes of the answers, examples from here."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Any
 
 from fastapi import FastAPI
 
+from scorer import answers
 from scorer.service import bodies
 from serving.documents import Document, bodies_of
 
@@ -59,5 +60,5 @@ _RAW = {"type": "object", "description": "A Kubernetes Pod object, or the namesp
 
 def describe(app: FastAPI, *, with_tokens: bool, more: Iterable[type] = ()) -> dict[str, Any]:
     """The document of the application. more: bodies beside the scorer's."""
-    types = [*(kind for kind in bodies_of(bodies) if kind is not bodies.PodReference), *more]
+    types = [*(kind for kind in bodies_of(bodies) if kind is not bodies.PodReference), *bodies_of(answers), *more]
     return _DOCUMENT.describe(app, types, _RAW, with_tokens=with_tokens)

@@ -9,7 +9,7 @@ from fastapi import Request
 
 from kube.decoding.decoding import decode_pod
 from kube.objects.objects import PodInfo
-from scorer.answers import ScorerApi
+from scorer.scorer_api import ScorerApi
 from scorer.service.bodies import ChargeRequest, ExplainRequest, PodReference, ScoresRequest
 from serving.errors import Refusal
 

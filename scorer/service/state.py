@@ -9,7 +9,7 @@ from typing import Annotated, TypeVar, cast
 import anyio
 from fastapi import Depends, Request
 
-from scorer.answers import ScorerApi
+from scorer.scorer_api import ScorerApi
 from scorer.service.metrics import ServiceMetrics
 from scorer.service.options import ServiceOptions
 from serving.errors import Refusal

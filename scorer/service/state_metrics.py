@@ -9,8 +9,9 @@ from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from scorer.answers import ScorerApi, Status
+from scorer.answers import Status
 from scorer.degradation import Level
+from scorer.scorer_api import ScorerApi
 from scorer.service.exposition import node_text, service_text
 
 

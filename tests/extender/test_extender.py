@@ -31,9 +31,9 @@ from placement.index.pod_groups import PodGroups
 from placement.node_order import ORDER_POINTS
 from placement.policies.policy import OnePolicy
 from placement.policies.pool_order import PoolOrder
-from scorer.answers import Scored
 from scorer.options import ScorerOptions
 from scorer.policy import ScoringPolicy, scoring_policy
+from scorer.scorer_api import Scored
 from tests.scorer.live_cluster import node, pod_of
 from tests.scorer.scorer_at import LiveScorer, shares
 

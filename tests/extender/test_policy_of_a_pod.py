@@ -17,9 +17,9 @@ from placement.card_types.options import CardOptions, Protection
 from placement.filters.domain import DOMAIN_LABEL, Domain
 from placement.node_order import ORDER_POINTS
 from placement.policies.policy import Chosen, Policy
-from scorer.answers import Scored
 from scorer.options import ScorerOptions
 from scorer.policy import SETTINGS_POLICY, ScoringPolicy, scoring_policy
+from scorer.scorer_api import Scored
 from scorer.scores.catalogue import SCORES
 from tests.extender.test_extender import LOADED, NODES, AtOnce, Said
 from tests.scorer.live_cluster import node, pod_of

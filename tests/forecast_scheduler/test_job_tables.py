@@ -71,7 +71,7 @@ def test_a_process_that_starts_minutes_before_a_storm_knows_how_long_its_pods_ru
     live.scorer.install(loaded(nightly_model()))
     tables.cron_jobs.put(cron_job("nightly", schedule="0 2 * * *"))
     tables.storms.keep_up()
-    assert [one.start for one in tables.storms.storm_reports()] == [at(2)]
+    assert [one.start.timestamp() for one in tables.storms.storm_reports()] == [at(2)]
     ends = at(2) + RUN_SECONDS
     cores = tables.storms.expected_use(np.array([at(1.95), at(2.1), ends - 120, ends + 120]))[CPU]
     np.testing.assert_allclose(cores, [0.0, 30.0, 30.0, 0.0])

@@ -297,8 +297,8 @@ def test_the_explanation_of_a_running_scheduler_names_the_same_node(
         runs = scorer.explain(scorer.find_pod("shop", "runs"))
         theirs = scorer.explain(scorer.find_pod("shop", "theirs"))
     told = explained(capfd, "shop/own", "--cluster", str(cluster), "--models", models)
-    assert own.judgement is not None and own.nodes[0].node == own.judgement.ranking[0] == told["judgement"]["node"]
-    assert [(one.filter, one.nodes) for one in own.judgement.rejections] == [("Domain", ("other",))]
+    assert own.judgement is not None and own.nodes[0].node == own.judgement.node == told["judgement"]["node"]
+    assert [(one.filter, one.nodes) for one in own.judgement.rejections] == [("Domain", 1)]
     assert own.not_applied == ()
     assert runs.not_applied == ("the pod sits on node-b: what it requests, its ports and its labels count there",)
     assert theirs.judgement is None  # this process does not place it, and says what it leaves out

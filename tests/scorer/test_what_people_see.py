@@ -89,7 +89,7 @@ def test_services_known_to_the_model_alone_or_to_the_cluster_alone(tested: LiveS
     bare = pod_of(None, "bare", "node-3", cpu=2.0)
     tested.put(bare)
     key = next(s for s in tested.scorer.services() if not s.known)
-    assert (key.key, key.pods) == ("shop/Pod/bare", 1)
+    assert (key.namespace, key.kind, key.name, key.pods) == ("shop", "Pod", "bare", 1)
     found = tested.scorer.service_forecast(tested.scorer._cluster.state.service_key(bare))
     assert "predicted from its requests" in found.notes[0]
     assert found.curves[CPU].expected.max() > 0

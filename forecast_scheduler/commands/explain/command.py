@@ -91,7 +91,6 @@ def explain(
     from forecast_scheduler.commands.scorer.setup import Inputs, check_inputs
     from forecast_scheduler.settings.schedule_options import check_profiles, profile_names
     from kube.tables.cluster_file import read_cluster_file
-    from scorer.service.translation import explanation_body
 
     options: Mapping[str, Any] = {
         "profiles": None if profile is None else profile_names(profile),
@@ -122,7 +121,7 @@ def explain(
     lines += [*unread_lines(explained.namespaces), *gap_lines(explained.gaps, explained.unread)]
     for line in lines:
         shell.say(line)
-    figures = msgspec.to_builtins(explanation_body(explained.explanation))
+    figures = msgspec.to_builtins(explained.explanation)
     if has_policies:
         figures["namespaces_not_known"] = unread_json(explained.namespaces)
     judgement = explained.judgement

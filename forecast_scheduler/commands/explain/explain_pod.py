@@ -13,6 +13,8 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Final, Protocol
 
+from msgspec import structs
+
 from forecast_scheduler.commands.explain.placing_component import Component
 from forecast_scheduler.commands.live_placing import Placing, open_placing, unbound_pod
 from forecast_scheduler.commands.policy.follow_policies import read_policies
@@ -29,7 +31,7 @@ from placement.policies.provider import PolicyProvider
 from scheduler.cycle.placing import Looked
 from scheduler.dry_loop import Planned
 from scheduler.judging import judgement_of
-from scorer.answers import ExplainedNode, Explanation
+from scorer.answers import ExplainedNode, Explanation, summary_of
 from scorer.background import Background
 from scorer.judgement import CHOSEN, Judgement
 from scorer.policy import scoring_policy
@@ -131,7 +133,7 @@ class _ByProfile:
         self.scorer, self.background, self.provider = scorer, background, world.provider
         self._component, self._world = component, world
         self._first: Judgement | None = None
-        self._last: Explanation | None = None
+        self._last: tuple[Explanation, Judgement] | None = None
 
     def explain(self, pod: PodInfo, nodes: Sequence[str] | None, top: int) -> Explained:
         """See Explaining."""
@@ -150,16 +152,18 @@ class _ByProfile:
         def on_look(looked: Looked) -> None:
             judgement = judge(looked)
             self._first = self._first or judgement
-            self._last = scorer.explain(looked.pod, nodes, top=top, judgement=judgement)
+            self._last = scorer.explain(looked.pod, nodes, top=top, judgement=judgement), judgement
 
         planned = world.loop.run(look_at=waiting.uid, on_look=on_look)
         own = next((one for one in planned if one.pod.uid == waiting.uid), None)
         if self._last is None:  # a gate holds it: its turn does not come
             with scorer.reading():
                 on_look(world.loop.look(waiting))
-        assert self._last is not None and self._first is not None and self._last.judgement is not None
-        judgement = _concluded(self._last.judgement, self._first, own)
-        explanation = replace(self._last, judgement=judgement, nodes=_without_choice(self._last, judgement))
+        assert self._last is not None and self._first is not None
+        explanation, last = self._last
+        judgement = _concluded(last, self._first, own)
+        nodes_shown = _without_choice(explanation, judgement)
+        explanation = structs.replace(explanation, judgement=summary_of(judgement, nodes_shown), nodes=nodes_shown)
         unread: Mapping[str, int] = {}
         namespaces = () if self.provider is None else self.provider.unread([pod.namespace])
         if world.objects is not None:
@@ -206,5 +210,5 @@ def _without_choice(explanation: Explanation, judgement: Judgement) -> tuple[Exp
     if not judgement.held:
         return explanation.nodes
     return tuple(
-        replace(node, notes=tuple(note for note in node.notes if note != CHOSEN)) for node in explanation.nodes
+        structs.replace(node, notes=tuple(note for note in node.notes if note != CHOSEN)) for node in explanation.nodes
     )

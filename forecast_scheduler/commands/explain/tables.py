@@ -9,7 +9,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from forecast.resources import RESOURCES
-from scorer.answers import Explanation, Peak
+from scorer.answers import Explanation, JudgementSummary, Peak
 from scorer.judgement import Judgement, RejectedNodes
 
 _NAMED = 5
@@ -69,7 +69,7 @@ def explanation_tables(explanation: Explanation) -> list[Table]:
     return tables
 
 
-def _sums_table(judgement: Judgement, nodes: Sequence[str]) -> Table:
+def _sums_table(judgement: JudgementSummary, nodes: Sequence[str]) -> Table:
     """A row for each score that counts, a column for each node that may be chosen."""
     shown = [name for name in nodes if name in judgement.totals]
     table = Table(title="What each score adds to the sum (its weight times 0 to 100)", title_justify="left")

@@ -70,7 +70,7 @@ def plan_lines(plan: Plan, scheduler_names: Iterable[str]) -> Iterator[str]:
         yield f"water level of pool {pool}: scores that follow it {_leaning(stacks)}"
     for storm in plan.storms:
         yield (
-            f"storm {_moment(storm.start)} to {_moment(storm.end)}: {storm.pods:.0f} pods of "
+            f"storm {storm.start:%Y-%m-%d %H:%M} UTC to {storm.end:%Y-%m-%d %H:%M} UTC: {storm.pods:.0f} pods of "
             f"{', '.join(storm.services[:_FEW])} ({storm.state})"
         )
     for move in plan.tide.moves:
@@ -112,8 +112,8 @@ def plan_json(plan: Plan) -> dict[str, Any]:
         "water_level_stacks": dict(plan.stacks),
         "storms": [
             {
-                "start": _utc(storm.start),
-                "end": _utc(storm.end),
+                "start": storm.start.isoformat(timespec="seconds"),
+                "end": storm.end.isoformat(timespec="seconds"),
                 "pods": storm.pods,
                 "services": list(storm.services),
                 "state": storm.state,

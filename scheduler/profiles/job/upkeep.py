@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -10,16 +11,18 @@ from typing import Final
 from scheduler.handle import Handle, Surroundings
 from scheduler.profiles.job.options import JobOptions
 from scheduler.profiles.job.serverless.plugins import ProviderCare
+from scheduler.profiles.job.service import answers
 from scheduler.profiles.job.service.answers import JobReports, PlannedJob, ProviderReport
-from scheduler.profiles.job.service.bodies import JOB_BODIES
 from scheduler.profiles.job.service.routes import jobs_router
 from scheduler.profiles.job.tables import JobTables
 from scheduler.profiles.job.valley.planner import Planner
 from scheduler.profiles.job.valley.planner import Queue as WakingQueue
 from scheduler.queue.scheduling_queue import SchedulingQueue
 from scheduler.reporting.pod_events import PodEvents
+from scheduler.service.answers import moment
 from scorer.every import Every
 from scorer.scorer import Scorer
+from serving.documents import bodies_of
 from serving.upkeep import Upkeep
 
 _LOOK_SECONDS: Final = 1.0
@@ -92,7 +95,7 @@ def job_upkeep(handle: Handle, tables: JobTables, around: Surroundings) -> Upkee
         (events, tables.storms, planner, providers, punctuality),
         (*tables.valley_metrics.collectors, *tables.storms.metrics.collectors, providers.collector),
         (jobs_router(reports.plan),),
-        JOB_BODIES,
+        tuple(bodies_of(answers)),
     )
 
 
@@ -105,8 +108,8 @@ def _planned_jobs(planner: Planner, queue: SchedulingQueue) -> Sequence[PlannedJ
             one.pod.name,
             one.pod.uid,
             f"{one.pod.owner.kind}/{one.pod.owner.name}",
-            one.start,
-            one.due,
+            moment(one.start),
+            moment(one.due) if one.due < math.inf else None,
             one.run_seconds,
             one.why,
         )
@@ -132,7 +135,7 @@ def _provider_reports(tables: JobTables, scorer: Scorer) -> Sequence[ProviderRep
                 quota_memory_bytes=use.provider.most_memory_bytes,
                 quota_pods=use.provider.most_pods,
                 weight=use.provider.weight,
-                backs_off_until=health.until if health.is_backing_off else None,
+                backs_off_until=moment(health.until) if health.is_backing_off else None,
                 state=str(health.health(now).value),
             )
             for number, (use, health) in enumerate(zip(providers.uses, providers.healths, strict=True))

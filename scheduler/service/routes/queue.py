@@ -9,8 +9,8 @@ from fastapi import APIRouter, Query
 from starlette.responses import Response
 
 from scheduler.queue.queued import SHOWN
+from scheduler.service.answers import queue_answer
 from scheduler.service.state import TheSchedulingService
-from scheduler.service.translation import queue_body
 from scorer.service.openapi import answer
 from serving.errors import json_response
 
@@ -28,7 +28,7 @@ Namespace = Annotated[str | None, Query(description="Only pods of this namespace
 Limit = Annotated[int, Query(ge=1, le=MOST_PODS, description="Most pods in the answer.")]
 
 
-@router.get("/queue", responses=answer("QueueBody", 422))
+@router.get("/queue", responses=answer("Queue", 422))
 async def queue(
     service: TheSchedulingService, part: Part = None, namespace: Namespace = None, limit: Limit = 100
 ) -> Response:
@@ -41,6 +41,6 @@ async def queue(
             if part in (None, pod.part) and namespace in (None, pod.namespace)
         )
         scheduling = service.scheduling
-        return json_response(queue_body(pods, scheduling.state().pending, scheduling.queues(), limit))
+        return json_response(queue_answer(pods, scheduling.state().pending, scheduling.queues(), limit))
 
     return await service.in_thread(look)

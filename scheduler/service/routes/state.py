@@ -2,25 +2,27 @@
 
 from __future__ import annotations
 
+import msgspec
 from fastapi import APIRouter
 from starlette.responses import Response
 
+from scheduler.service.answers import SchedulingStatus
 from scheduler.service.state import TheSchedulingService
-from scheduler.service.translation import scheduling_status_body
 from scorer.service.bodies import HealthBody
 from scorer.service.openapi import answer
-from scorer.service.translation import status_body
 from serving.errors import error_response, json_response
 
 router = APIRouter(tags=["state"])
 
 
-@router.get("/v1/status", responses=answer("SchedulingStatusBody"))
+@router.get("/v1/status", responses=answer("SchedulingStatus"))
 async def status(service: TheSchedulingService) -> Response:
     """State of the scorer inside and of the scheduling loops: leader, queue, bindings. Answers before it is ready."""
     found = await service.in_thread(service.scorer.status)
     state = await service.in_thread(service.scheduling.state)
-    return json_response(scheduling_status_body(status_body(found), state, service.not_ready_because()))
+    reason = service.not_ready_because()
+    whole = msgspec.structs.asdict(found) | {"ready": not reason, "not_ready_because": reason or None}
+    return json_response(SchedulingStatus(**whole, scheduling=state))
 
 
 @router.get("/healthz", responses=answer("HealthBody"), openapi_extra={"security": []})

@@ -10,17 +10,9 @@ from starlette.responses import Response
 
 from forecast.errors import InputError, UnknownName
 from forecast.service_key import ServiceKey
-from scorer.answers import UsageForecast
-from scorer.service.bodies import NodesBody, ServicesBody
+from scorer.answers import Nodes, Services, UsageForecast
 from scorer.service.openapi import answer
 from scorer.service.state import ReadyService
-from scorer.service.translation import (
-    forecast_body,
-    heat_map_body,
-    node_body,
-    service_body,
-    virtual_available_body,
-)
 from serving.errors import Refusal, json_response
 
 router = APIRouter(prefix="/v1", tags=["forecasts"])
@@ -29,13 +21,13 @@ router = APIRouter(prefix="/v1", tags=["forecasts"])
 Name = Annotated[str, InPath(min_length=1, max_length=253)]
 
 
-@router.get("/nodes", responses=answer("NodesBody"))
+@router.get("/nodes", responses=answer("Nodes"))
 async def nodes(service: ReadyService) -> Response:
     """All nodes by name, each with its predicted peak of today and tomorrow."""
-    return await service.in_thread(lambda: json_response(NodesBody([node_body(n) for n in service.scorer.nodes()])))
+    return await service.in_thread(lambda: json_response(Nodes(service.scorer.nodes())))
 
 
-@router.get("/nodes/{node}/forecast", responses=answer("ForecastBody", 404, 422))
+@router.get("/nodes/{node}/forecast", responses=answer("UsageForecast", 404, 422))
 async def node_forecast(node: Name, service: ReadyService) -> Response:
     """Usage of one node, from two days ago to the end of the horizon."""
 
@@ -45,18 +37,16 @@ async def node_forecast(node: Name, service: ReadyService) -> Response:
         except UnknownName as error:
             raise Refusal(404, str(error)) from error
 
-    return await service.in_thread(lambda: json_response(forecast_body(found())))
+    return await service.in_thread(lambda: json_response(found()))
 
 
-@router.get("/services", responses=answer("ServicesBody"))
+@router.get("/services", responses=answer("Services"))
 async def services(service: ReadyService) -> Response:
     """All services that have pods."""
-    return await service.in_thread(
-        lambda: json_response(ServicesBody([service_body(s) for s in service.scorer.services()]))
-    )
+    return await service.in_thread(lambda: json_response(Services(service.scorer.services())))
 
 
-@router.get("/services/{namespace}/{kind}/{name}/forecast", responses=answer("ForecastBody", 404, 422))
+@router.get("/services/{namespace}/{kind}/{name}/forecast", responses=answer("UsageForecast", 404, 422))
 async def service_forecast(namespace: Name, kind: Name, name: Name, service: ReadyService) -> Response:
     """Usage of all pods of one service together. `kind` is that of the top owner: Deployment, CronJob, ..."""
 
@@ -66,22 +56,20 @@ async def service_forecast(namespace: Name, kind: Name, name: Name, service: Rea
         except InputError as error:
             raise Refusal(404 if isinstance(error, UnknownName) else 422, str(error)) from error
 
-    return await service.in_thread(lambda: json_response(forecast_body(found())))
+    return await service.in_thread(lambda: json_response(found()))
 
 
-@router.get("/virtual-available", responses=answer("VirtualAvailableBody"))
+@router.get("/virtual-available", responses=answer("VirtualAvailability"))
 async def virtual_available(service: ReadyService) -> Response:
     """What every node has left now: capacity - usage at the last metric - virtual requests not yet seen in it."""
-    return await service.in_thread(lambda: json_response(virtual_available_body(service.scorer.virtual_available())))
+    return await service.in_thread(lambda: json_response(service.scorer.virtual_available()))
 
 
-@router.get("/heat-map", responses=answer("HeatMapBody", 422))
+@router.get("/heat-map", responses=answer("HeatMap", 422))
 async def heat_map(
     service: ReadyService,
     resource: Annotated[str | None, Query(max_length=100, description="Whichever is highest if left out.")] = None,
     top: Annotated[int, Query(ge=1, le=1000, description="How many nodes, hottest first.")] = 100,
 ) -> Response:
     """Predicted load of the hottest nodes, hour by hour, over the coming week."""
-    return await service.in_thread(
-        lambda: json_response(heat_map_body(service.scorer.heat_map(resource=resource or None, top=top)))
-    )
+    return await service.in_thread(lambda: json_response(service.scorer.heat_map(resource=resource or None, top=top)))

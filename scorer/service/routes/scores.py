@@ -5,11 +5,10 @@ from __future__ import annotations
 from fastapi import APIRouter, Request
 from starlette.responses import Response
 
-from scorer.service.bodies import ChargeBody
+from scorer.service.bodies import ChargeBody, ScoresBody
 from scorer.service.openapi import answer, body
 from scorer.service.requests import decode_charge, decode_explain, decode_scores, json_body, pod_of
 from scorer.service.state import ReadyService
-from scorer.service.translation import explanation_body, scores_body
 from serving.body_budget import off_loop
 from serving.errors import json_response
 
@@ -38,7 +37,7 @@ async def scores(request: Request, service: ReadyService) -> Response:
         with service.metrics.stage("score"):
             found = service.scorer.score(pod, asked.nodes, asked.weights)
         with service.metrics.stage("encode"):
-            return json_response(scores_body(found, ranking=asked.ranking))
+            return json_response(ScoresBody.from_scored(found, ranking=asked.ranking))
 
     return await off_loop(content, scored)
 
@@ -61,7 +60,7 @@ async def charges(request: Request, service: ReadyService) -> Response:
 
 
 @explaining.post(
-    "/explain", responses=answer("ExplanationBody", 400, 408, 413, 415, 422), openapi_extra=body("ExplainRequest")
+    "/explain", responses=answer("Explanation", 400, 408, 413, 415, 422), openapi_extra=body("ExplainRequest")
 )
 async def explain(request: Request, service: ReadyService) -> Response:
     """Score nodes for a pod and say why, for the best `top` of them.
@@ -77,6 +76,6 @@ async def explain(request: Request, service: ReadyService) -> Response:
             pod = pod_of(asked.pod, service.scorer)
         with service.metrics.stage("explain"):
             explanation = service.scorer.explain(pod, asked.nodes, asked.weights, top=asked.top)
-        return json_response(explanation_body(explanation))
+        return json_response(explanation)
 
     return await service.in_thread(explained)

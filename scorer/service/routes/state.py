@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import msgspec
 from fastapi import APIRouter, Request
 from prometheus_client import CONTENT_TYPE_PLAIN_0_0_4
 from starlette.responses import Response
@@ -10,7 +11,6 @@ from scorer.service.bodies import HealthBody
 from scorer.service.openapi import answer, plain_answer
 from scorer.service.report_file import report_written
 from scorer.service.state import ReadyService, TheService
-from scorer.service.translation import self_check_body, status_body
 from scorer.service.zipped import zipped_response
 from serving.errors import error_response, json_response
 
@@ -20,18 +20,19 @@ probes = APIRouter(tags=["state"])
 router = APIRouter(tags=["state"])
 
 
-@probes.get("/v1/status", responses=answer("StatusBody"))
+@probes.get("/v1/status", responses=answer("Status"))
 async def status(service: TheService) -> Response:
     """Level of degradation and why, model, ages of what the scorer knows. Answers before it is ready."""
     # Both in the thread: a report that lies on a hung network mount must not hold up probes.
     found, written = await service.in_thread(lambda: (service.scorer.status(), report_written(service.options.report)))
-    return json_response(status_body(found, draining=service.draining, report_written=written))
+    ending = {"ready": False, "not_ready_because": "the service is shutting down"} if service.draining else {}
+    return json_response(msgspec.structs.replace(found, report_written=written, **ending))
 
 
-@router.get("/v1/self-check", responses=answer("SelfCheckBody"))
+@router.get("/v1/self-check", responses=answer("SelfCheck"))
 async def self_check(service: ReadyService) -> Response:
     """Compare the tables kept up to date event by event with a rebuild from the objects."""
-    return json_response(self_check_body(await service.in_thread(service.scorer.self_check)))
+    return json_response(await service.in_thread(service.scorer.self_check))
 
 
 @probes.get("/healthz", responses=answer("HealthBody"), openapi_extra={"security": []})

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -19,7 +18,7 @@ from scheduler.profiles.job.service.answers import (
     StormReport,
 )
 from scheduler.profiles.job.service.routes import jobs_router
-from scheduler.service.answers import QueueReport
+from scheduler.service.answers import QueueShare, moment
 from scorer.service.app import assembled
 from scorer.service.metrics import ServiceMetrics
 from scorer.service.openapi import describe
@@ -33,13 +32,15 @@ NOW = 1_779_130_000.0
 FULL = JobReports(
     clock=lambda: NOW,
     jobs=lambda: [
-        PlannedJob("batch", f"report-{n}", f"u-{n}", "CronJob/[red]", NOW + 600 * n, math.inf, 1200.0, "in the valley")
+        PlannedJob(
+            "batch", f"report-{n}", f"u-{n}", "CronJob/[red]", moment(NOW + 600 * n), None, 1200.0, "in the valley"
+        )
         for n in range(3)
     ],
-    demand=lambda: [DemandPoint(NOW + 300, 300, 40, 20.0, 4e10)],
-    storms=lambda: [StormReport(NOW + 3600, NOW + 4200, 300, 150, 3e11, 75, 1.5e11, "reserved")],
-    providers=lambda: [ProviderReport("cheap", 2, 40, 20.0, 4e10, quota_pods=100, backs_off_until=NOW + 30)],
-    queues=lambda: [QueueReport("default", "batch/CronJob/report", "drf", 1.0, 0.25, 10, 20)],
+    demand=lambda: [DemandPoint(moment(NOW + 300), 300, 40, 20.0, 4e10)],
+    storms=lambda: [StormReport(moment(NOW + 3600), moment(NOW + 4200), 300, 150, 3e11, 75, 1.5e11, "reserved")],
+    providers=lambda: [ProviderReport("cheap", 2, 40, 20.0, 4e10, quota_pods=100, backs_off_until=moment(NOW + 30))],
+    queues=lambda: [QueueShare("default", "batch/CronJob/report", "drf", 1.0, 0.25, 10, 20)],
 )
 
 

@@ -12,11 +12,12 @@ from scheduler.metrics import SchedulingGauges, SchedulingMetrics
 from scheduler.profiles.gpu.tide.report import NO_REPORT
 from scheduler.profiles.gpu.tide.service.bodies import TIDE_BODIES
 from scheduler.profiles.gpu.tide.service.routes import tide_router
+from scheduler.profiles.job.service import answers
 from scheduler.profiles.job.service.answers import JobReports
-from scheduler.profiles.job.service.bodies import JOB_BODIES
 from scheduler.profiles.job.service.routes import jobs_router
 from scheduler.reporting.scheduling_events import SchedulingEventFigures
 from scheduler.service.app import create_app
+from serving.documents import bodies_of
 from testing.app_client import AppClient
 from tests.scheduler.service.simple_scheduling import SimpleScheduling, queued
 from tests.scorer.service.fake_scorer import FakeScorer
@@ -53,7 +54,7 @@ def client(scorer: FakeScorer, scheduling: SimpleScheduling, metrics: Scheduling
         metrics,
         collectors=[SchedulingGauges(scheduling.state), figures],
         routers=[jobs_router(JobReports(clock=lambda: 0.0).plan), tide_router(lambda: NO_REPORT)],
-        bodies=(*JOB_BODIES, *TIDE_BODIES),
+        bodies=(*bodies_of(answers), *TIDE_BODIES),
     )
     with AppClient(app) as client:
         yield client

@@ -3,24 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
-from scheduler.service.answers import QueuedPodState, QueueReport, SchedulingState
+from msgspec.structs import replace
+
+from scheduler.service.answers import QueuedPod, QueueShare, SchedulingState, moment
 
 
-def queued(name: str, **changed: Any) -> QueuedPodState:
+def queued(name: str, **changed: Any) -> QueuedPod:
     """A pod that waits for CPU."""
-    pod = QueuedPodState(
+    pod = QueuedPod(
         namespace="shop",
         name=name,
         uid=f"uid-{name}",
         profile="forecast-scheduler",
         part="unschedulable",
         priority=0,
-        since=1_770_000_000.0,
+        since=moment(1_770_000_000.0),
         attempts=3,
-        rejected_by=("NodeResourcesFit", "Domain"),
+        rejected_by=("Domain", "NodeResourcesFit"),
         message="0/2 nodes are available: 2 Insufficient cpu.",
         queue="teams/search",
     )
@@ -36,8 +37,6 @@ class SimpleScheduling:
             is_dry_run=False,
             leader="replica-1",
             is_leader=True,
-            election_error="",
-            waits_for="",
             is_alive=True,
             since_cycle=0.25,
             pending={"active": 1, "backoff": 0, "unschedulable": 2, "gated": 0},
@@ -46,8 +45,8 @@ class SimpleScheduling:
             gangs={"Pending": 1},
             gang_wait=90.0,
         )
-        self.pods: list[QueuedPodState] = []
-        self.owners = [QueueReport("teams", "search", "drf", 1.0, 0.25, 10, 20)]
+        self.pods: list[QueuedPod] = []
+        self.owners = [QueueShare("teams", "search", "drf", 1.0, 0.25, 10, 20)]
 
     def change(self, **changed: Any) -> None:
         """Another state."""
@@ -56,8 +55,8 @@ class SimpleScheduling:
     def state(self) -> SchedulingState:
         return self.now
 
-    def waiting(self) -> Sequence[QueuedPodState]:
+    def waiting(self) -> Sequence[QueuedPod]:
         return tuple(self.pods)
 
-    def queues(self) -> Sequence[QueueReport]:
+    def queues(self) -> Sequence[QueueShare]:
         return tuple(self.owners)

@@ -15,6 +15,7 @@ from scheduler.queue.options import QueueOptions
 from scheduler.queue.scheduling_queue import SchedulingQueue
 from scheduler.queue.sorting import PrioritySort
 from scheduler.queue.unit import UnitOf
+from scheduler.service.answers import moment
 from scheduler.service.live import LiveScheduling
 from tests.placement.small_cluster import pod_of
 
@@ -66,7 +67,7 @@ def test_pods_that_wait_are_told_with_why(queue: SchedulingQueue) -> None:
     live = _live(queue)
     told = {one.name: one for one in live.waiting()}
     stuck = told["stuck"]
-    assert (stuck.part, stuck.attempts, stuck.since, stuck.priority) == ("unschedulable", 1, 1000.0, 3)
+    assert (stuck.part, stuck.attempts, stuck.since, stuck.priority) == ("unschedulable", 1, moment(1000.0), 3)
     assert (stuck.rejected_by, stuck.message) == (["NodeResourcesFit"], "0/1 nodes are available")
     assert (told["gated"].part, told["gated"].message) == ("gated", "waits for members")
     assert (told["next"].part, told["next"].profile) == ("active", "forecast-scheduler")

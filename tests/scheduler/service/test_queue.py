@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import pytest
 
+from scheduler.service.answers import moment
 from testing.app_client import AppClient
 from tests.scheduler.service.simple_scheduling import SimpleScheduling, queued
 
@@ -32,7 +33,11 @@ def test_a_waiting_pod_says_why_it_waits(client: AppClient) -> None:
 
 
 def test_pods_come_by_priority_then_by_how_long_they_wait(client: AppClient, scheduling: SimpleScheduling) -> None:
-    scheduling.pods = [queued("late", since=3e8), queued("early", since=1e8), queued("high", since=9e8, priority=1)]
+    scheduling.pods = [
+        queued("late", since=moment(3e8)),
+        queued("early", since=moment(1e8)),
+        queued("high", since=moment(9e8), priority=1),
+    ]
     assert _names(client) == ["high", "early", "late"]
 
 
@@ -44,7 +49,7 @@ def test_parts_and_namespaces_can_be_asked_for(client: AppClient) -> None:
 
 
 def test_an_answer_is_bounded(client: AppClient, scheduling: SimpleScheduling) -> None:
-    scheduling.pods = [queued(f"p-{number:05d}", since=number) for number in reversed(range(5000))]
+    scheduling.pods = [queued(f"p-{number:05d}", since=moment(number)) for number in reversed(range(5000))]
     assert _names(client) == [f"p-{number:05d}" for number in range(100)]
     answer = client.get("/v1/queue?limit=1000").json()
     assert (len(answer["pods"]), answer["total"]) == (1000, 5000)

@@ -62,6 +62,8 @@ def test_the_status_is_that_of_the_scorer_and_of_the_loops(client: AppClient) ->
         "leading": True,
         "leader": "replica-1",
         "election_error": None,
+        "waits_for": None,
+        "gang_wait_seconds": 90.0,
         "profiles": {"online": "forecast-scheduler"},
         "pending": {"active": 1, "backoff": 0, "unschedulable": 2, "gated": 0},
         "bindings_in_flight": 4,

@@ -13,6 +13,7 @@ from forecast.service_key import ServiceKey
 from kube.objects.objects import PodInfo
 from scorer import answers
 from scorer.degradation import Level
+from scorer.scorer_api import NodeFigures, Scored
 from tests.scorer.service.small_pod import pod_named
 
 NOW = datetime(2026, 3, 11, 14, 10, tzinfo=UTC)  # a Wednesday
@@ -70,7 +71,7 @@ class FakeScorer:
 
     def score(
         self, pod: PodInfo, nodes: Sequence[str] | None = None, weights: Mapping[str, float] | None = None
-    ) -> answers.Scored:
+    ) -> Scored:
         self.fail()
         self.asked.append(pod)
         for name in weights or {}:
@@ -78,7 +79,7 @@ class FakeScorer:
                 raise UnknownName("score", name, ["predicted_peak"])
         asked = list(self.names if nodes is None else nodes)
         known = {name: 100 * (1 - size / 1.1) for name, size in zip(self.names, self.size, strict=True)}
-        return answers.Scored(
+        return Scored(
             nodes=asked,
             scores=np.array([known.get(name, 50.0) for name in asked], dtype=np.float64),
             ranking=np.array([2 * known.get(name, 50.0) - 100 for name in asked], dtype=np.float64),
@@ -159,8 +160,9 @@ class FakeScorer:
     def services(self) -> tuple[answers.ServiceSummary, ...]:
         self.fail()
         return tuple(
-            answers.ServiceSummary(key, pods=8 + i, known=i != 3, autoscaled=i == 1)
+            answers.ServiceSummary(namespace, kind, name, 8 + i, known=i != 3, autoscaled=i == 1)
             for i, key in enumerate(SERVICES + self.extra_services)
+            for namespace, kind, name in [key.split("/")]
         )
 
     def heat_map(self, *, resource: str | None = None, top: int = 100) -> answers.HeatMap:
@@ -241,12 +243,12 @@ class FakeScorer:
             tuple(self.names), tuple(RESOURCES), available, capacity, assumed, capacity * 0.01, 3, self.metrics_age
         )
 
-    def node_figures(self) -> answers.NodeFigures:
+    def node_figures(self) -> NodeFigures:
         self.fail()
         n, k = len(self.names), len(RESOURCES)
         usage = np.outer(self.size, [c for _, c in RESOURCES.values()])[:, :, None] * np.array([0.6, 0.8])
         peak = np.repeat(usage[:, :, :, None] * 1.5, 2, axis=3)
-        return answers.NodeFigures(
+        return NodeFigures(
             nodes=tuple(self.names),
             resources=tuple(RESOURCES),
             usage=usage,
@@ -292,7 +294,7 @@ class FakeScorer:
 
     def self_check(self) -> answers.SelfCheck:
         self.fail()
-        self.last_check = answers.SelfCheck(NOW, len(self.names), 612, self.drift)
+        self.last_check = answers.SelfCheck(not self.drift, NOW, len(self.names), 612, self.drift)
         return self.last_check
 
     def _peak(self, row: int, day: int, extra: float = 0.0) -> answers.Peak:

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
-from typing import Any
-
+import msgspec
 import pytest
 
 from testing.app_client import AppClient
@@ -78,8 +77,9 @@ def test_another_method_is_refused_like_everything_else(client: AppClient) -> No
 def test_numbers_keep_seven_digits() -> None:
     import numpy as np
 
-    from scorer.service.translation import numbers
+    from serving.json_body import json_body
 
-    values: list[Any] = numbers(np.array([[123456789.123, 1.23456789e-9], [0.0, -2.5]]))
-    assert values == [[123456800.0, 1.234568e-9], [0.0, -2.5]]
-    assert np.isnan(numbers(np.array([np.nan]))[0])
+    values = np.array([[123456789.123, 1.23456789e-9], [0.0, np.nan]])
+    assert msgspec.json.decode(json_body(values)) == [[123456800.0, 1.234568e-9], [0.0, None]]
+    with pytest.raises(TypeError, match="no JSON form"):
+        json_body(object())

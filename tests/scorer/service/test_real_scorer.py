@@ -11,8 +11,8 @@ import pytest
 
 from kube.decoding.decoding import Kind
 from kube.tables.cluster_file import parse_cluster
-from scorer.answers import ScorerApi
 from scorer.scorer import Scorer
+from scorer.scorer_api import ScorerApi
 from scorer.service.app import create_app
 from testing.app_client import AppClient
 from tests.serving.broken_bodies import mutated

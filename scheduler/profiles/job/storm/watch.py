@@ -33,6 +33,7 @@ from scheduler.profiles.job.storm.headroom import Held, StormHeadroom
 from scheduler.profiles.job.storm.metrics import StormMetrics
 from scheduler.profiles.job.storm.options import StormOptions
 from scheduler.profiles.job.storm.storms import Storm, storms
+from scheduler.service.answers import moment
 from scorer.every import Every
 from scorer.follower import Follower
 from scorer.tracking import TrackedCluster
@@ -176,7 +177,7 @@ class StormWatch:
         n = series.shape[1] // _REPORTED_MINUTES
         sums = series[:, : n * _REPORTED_MINUTES].reshape(3, n, _REPORTED_MINUTES).sum(axis=2)
         seconds = _MINUTE * _REPORTED_MINUTES
-        return [DemandPoint(demand.start + seconds * at, seconds, *sums[:, at].tolist()) for at in range(n)]
+        return [DemandPoint(moment(demand.start + seconds * at), seconds, *sums[:, at].tolist()) for at in range(n)]
 
     def storm_reports(self) -> Sequence[StormReport]:
         """Storms that are near, and those ahead."""
@@ -297,8 +298,8 @@ class StormWatch:
         for one, held in sorted([*near, *((one, None) for one in ahead)], key=lambda pair: pair[0].start):
             pods = 0 if held is None else held.pods
             yield StormReport(
-                start=one.start,
-                end=one.until,
+                start=moment(one.start),
+                end=moment(one.until),
                 pods=one.pods,
                 cpu_cores=one.cpu,
                 memory_bytes=one.memory,

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
+from msgspec.structs import replace
 from rich.console import Console
 
 from forecast_scheduler.commands.explain.tables import amount, explanation_tables, remarks
-from scorer.answers import ExplainedNode, ExplainedScore, Explanation, Peak
+from scorer.answers import ExplainedNode, ExplainedScore, Explanation, Peak, summary_of
 from scorer.degradation import Level
 from scorer.judgement import Judgement, SumPart
 
@@ -131,7 +131,8 @@ def test_a_table_shows_what_each_score_adds_with_its_weight() -> None:
     )
     totals = {"node-1": 250.0, "node-2": 230.5}
     judged = Judgement("profile online", ("node-1", "node-2"), totals, parts)
-    text = shown(replace(EXPLANATION, judgement=judged))
+    explained = (replace(NODE, node="node-1"), replace(NODE, node="node-2"))
+    text = shown(replace(EXPLANATION, nodes=explained, judgement=summary_of(judged, explained)))
     assert "What each score adds to the sum" in text
     lines = [line.split() for line in text.splitlines()]
     assert ["│", "ImageLocality", "x", "7", "│", "0.0", "│", "140.0", "│"] in lines

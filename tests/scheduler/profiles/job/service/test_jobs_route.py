@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
+from scheduler.profiles.job.service import answers
 from scheduler.profiles.job.service.answers import (
     DemandPoint,
     JobPlan,
@@ -16,24 +16,23 @@ from scheduler.profiles.job.service.answers import (
     ProviderReport,
     StormReport,
 )
-from scheduler.profiles.job.service.bodies import JOB_BODIES
 from scheduler.profiles.job.service.routes import jobs_router
-from scheduler.service.answers import QueueReport
+from scheduler.service.answers import QueueShare, moment
 from scorer.service.app import assembled
 from scorer.service.metrics import ServiceMetrics
 from scorer.service.openapi import describe
 from scorer.service.options import ServiceOptions
 from scorer.service.state import Service
+from serving.documents import bodies_of
 from testing.app_client import AppClient
 from tests.scorer.service.fake_scorer import FakeScorer
 
 NOW = 1_779_130_000.0
 
 
-def planned(name: str, *, hours: float = 1.0, namespace: str = "batch", due: float = math.inf) -> PlannedJob:
-    return PlannedJob(
-        namespace, name, f"uid-{name}", "CronJob/report", NOW + 3600 * hours, due, 600.0, "it is the valley"
-    )
+def planned(name: str, *, hours: float = 1.0, namespace: str = "batch", due: float | None = None) -> PlannedJob:
+    start, latest = moment(NOW + 3600 * hours), None if due is None else moment(due)
+    return PlannedJob(namespace, name, f"uid-{name}", "CronJob/report", start, latest, 600.0, "in the valley")
 
 
 REPORTS = JobReports(
@@ -44,12 +43,14 @@ REPORTS = JobReports(
         planned("odd", hours=3, due=1e300),
         planned("other", namespace="shop"),
     ],
-    demand=lambda: [DemandPoint(NOW + 300 * n, 300, n, 2.0 * n, 1e9 * n) for n in range(48)],
+    demand=lambda: [DemandPoint(moment(NOW + 300 * n), 300, n, 2.0 * n, 1e9 * n) for n in range(48)],
     storms=lambda: [
-        StormReport(NOW + 3600, NOW + 4200, 300, 150, 3e11, 75, 1.5e11, "reserved", ("batch/CronJob/report",))
+        StormReport(
+            moment(NOW + 3600), moment(NOW + 4200), 300, 150, 3e11, 75, 1.5e11, "reserved", ("batch/CronJob/report",)
+        )
     ],
-    providers=lambda: [ProviderReport("cheap", 2, 40, 20.0, 4e10, quota_pods=100, backs_off_until=NOW + 30)],
-    queues=lambda: [QueueReport("default", "batch/CronJob/report", "drf", 1.0, 0.25, 10, 20)],
+    providers=lambda: [ProviderReport("cheap", 2, 40, 20.0, 4e10, quota_pods=100, backs_off_until=moment(NOW + 30))],
+    queues=lambda: [QueueShare("default", "batch/CronJob/report", "drf", 1.0, 0.25, 10, 20)],
 )
 
 
@@ -59,7 +60,7 @@ def client() -> Iterator[AppClient]:
     service = Service(scorer, options, ServiceMetrics(scorer, options, ()))
 
     def document(app: Any, *, with_tokens: bool) -> dict[str, Any]:
-        return describe(app, with_tokens=with_tokens, more=JOB_BODIES)
+        return describe(app, with_tokens=with_tokens, more=bodies_of(answers))
 
     with AppClient(assembled("test", service, [jobs_router(REPORTS.plan)], document)) as client:
         yield client
@@ -81,7 +82,7 @@ def test_all_of_it_is_told(client: AppClient) -> None:
     told = client.get("/v1/jobs/plan?hours=1").json()
     assert told["no_forecast_because"] is None
     assert told["jobs"][0]["latest_start"] == "2026-05-18T20:46:40Z"
-    assert told["jobs"][0]["why"] == "it is the valley"
+    assert told["jobs"][0]["why"] == "in the valley"
     assert len(told["demand"]) == 13
     assert told["storms"][0]["reserved_cpu_cores"] == 75
     assert told["providers"][0]["quota_pods"] == 100
@@ -102,10 +103,10 @@ def test_what_cannot_be_asked(client: AppClient, query: str) -> None:
 
 def test_the_document_knows_it(client: AppClient) -> None:
     document = client.get("/openapi.json").json()
-    assert {body.__name__ for body in JOB_BODIES} <= set(document["components"]["schemas"])
+    assert {body.__name__ for body in bodies_of(answers)} <= set(document["components"]["schemas"])
     assert "/v1/jobs/plan" in document["paths"]
 
 
 def test_parts_that_are_switched_off_are_empty() -> None:
     plan = JobReports(clock=lambda: NOW).plan()
-    assert plan == JobPlan(NOW)
+    assert plan == JobPlan(moment(NOW), None, [], 0, [], [], (), ())
