@@ -36,11 +36,11 @@ from kube.objects.objects import PodInfo
 from placement.filters.filter import ClusterView, rejected
 from placement.filters.node_resources_fit import NodeResourcesFit
 from placement.index.index import PlacementIndex
-from scheduler.profiles.online.colocating import Colocation
+from scheduler.profiles.online.colocation_loop import Colocation
 from scheduler.profiles.online.options import GapOptions
 from scorer.live.usage import NodeUsage
 from scorer.model_watch import LoadedModel
-from scorer.predicted.declared import VIRTUAL_REQUEST_ANNOTATION
+from scorer.predicted.declared_use import VIRTUAL_REQUEST_ANNOTATION
 from scorer.scorer import Scorer
 from testing.servers.cluster_objects import Manifest
 

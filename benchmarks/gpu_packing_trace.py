@@ -21,8 +21,8 @@ import pandas as pd
 
 from forecast.arrays import Ints
 from scheduler.profiles.gpu.fragmentation.nodes import NodeStates
+from scheduler.profiles.gpu.fragmentation.remainder_value import prices_of_pieces
 from scheduler.profiles.gpu.fragmentation.shapes import PodShape, ShapeMix, mix_of
-from scheduler.profiles.gpu.fragmentation.worth import prices_of_pieces
 
 TUNING: Final = 1.3
 """Pods arrive until they have asked for so many times the cards of the cluster (-tune 1.3)."""

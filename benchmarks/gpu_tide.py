@@ -42,7 +42,7 @@ from forecast.arrays import Floats
 from forecast.calendar import SLOTS_PER_DAY
 from scheduler.profiles.gpu.tide.demand import Demand, ServiceUse, demand_ahead
 from scheduler.profiles.gpu.tide.options import TideOptions
-from scheduler.profiles.gpu.tide.plan import Move, Training, after_move, decide
+from scheduler.profiles.gpu.tide.tide_plan import Move, Training, after_move, decide
 
 RULES: Final = (
     "fixed, past peak",

@@ -52,19 +52,19 @@ from placement.index.index import PlacementIndex
 from placement.plugins import NodePreference
 from placement.policies.compiling import PolicyDefaults, settings_policy
 from scheduler.cycle.placing import Placer
+from scheduler.profiles.job.job_annotations import DEADLINE_ANNOTATION, LATEST_START_ANNOTATION, terms_of
 from scheduler.profiles.job.options import JobOptions
-from scheduler.profiles.job.terms import DEADLINE_ANNOTATION, LATEST_START_ANNOTATION, terms_of
-from scheduler.profiles.job.valley.gate import ValleyGate
 from scheduler.profiles.job.valley.off_peak import OffPeak
 from scheduler.profiles.job.valley.options import ValleyOptions
-from scheduler.profiles.job.valley.planner import Planner
+from scheduler.profiles.job.valley.start_planner import Planner
+from scheduler.profiles.job.valley.valley_gate import ValleyGate
 from scorer.degradation import Level
 from scorer.live.usage import NodeUsage
 from scorer.model_watch import LoadedModel
 from scorer.options import ScorerOptions
-from scorer.predicted.declared import VIRTUAL_REQUEST_ANNOTATION
+from scorer.predicted.declared_use import VIRTUAL_REQUEST_ANNOTATION
 from scorer.replay.metrics import HOT_SHARE, hot_node_slots, shares
-from scorer.runs.said_run import EXPECTED_RUN_ANNOTATION, said_run
+from scorer.runs.declared_run import EXPECTED_RUN_ANNOTATION, said_run
 from scorer.scorer import Scorer
 
 RULES: Final = ("no jobs", "by requests", "peak-aware", "with the valley")

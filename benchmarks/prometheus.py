@@ -33,13 +33,13 @@ from forecast.calendar import Calendar
 from forecast.resources import RESOURCES
 from testing.servers.openmetrics import MetricSeries, write_blocks
 from testing.servers.prometheus import PrometheusServer
+from trainer.history_update import read_new_days
 from trainer.own_history.store import OwnHistory
 from trainer.prometheus.connection import Connection
 from trainer.prometheus.options import SourceOptions
 from trainer.prometheus.queries import fill
 from trainer.prometheus.recorded import NODE_USAGE, POD_INFO, POD_USAGE, recorded_pods
 from trainer.prometheus.source import PrometheusSource
-from trainer.reading import read_new_days
 
 _STEP, _SCRAPE, _PODS_PER_NODE = 300, 60, 20
 _NIGHT = 3 * 3600  # the run starts at 03:00: the day before is over for good

@@ -8,16 +8,16 @@ from collections.abc import Callable, Mapping
 from types import TracebackType
 from typing import Any, Final, Self
 
-from scheduler.binding.cycles import BindingCycles
+from scheduler.binding.binding_cycles import BindingCycles
+from scheduler.binding_results import BindingResults
 from scheduler.cycle import placing
 from scheduler.cycle.batch_plan import BatchPlan
 from scheduler.cycle.cycle import SchedulingCycle
 from scheduler.cycle.placing import Placer
-from scheduler.following import ClusterFollower
 from scheduler.queue.scheduling_queue import SchedulingQueue
+from scheduler.queue_events import ClusterFollower
 from scheduler.scheduler import Scheduler
-from scheduler.settling import Settling
-from scorer.assuming import AssumingCluster
+from scorer.assuming_cluster import AssumingCluster
 
 _TIMED: Final[tuple[tuple[Any, str, str], ...]] = (
     (SchedulingQueue, "pop", "queue: pop"),
@@ -35,7 +35,7 @@ _TIMED: Final[tuple[tuple[Any, str, str], ...]] = (
     (ClusterFollower, "placed", "act: events"),
     (BindingCycles, "start", "act: bindings"),
     (Scheduler, "_act", "act, the rest"),
-    (Settling, "_bound", "outcome"),
+    (BindingResults, "_bound", "outcome"),
 )
 
 STAGES: Final = tuple(dict.fromkeys(stage for _, _, stage in _TIMED))

@@ -294,14 +294,14 @@ def serve_echo(certificate: Path, key: Path) -> None:
     """Serve until killed; the address is the first line of output."""
     from types import SimpleNamespace
 
-    from admission.webhook.admission import Answer, Outcome
+    from admission.webhook.admission import AdmissionOutcome, Answer
     from admission.webhook.app import create_app
     from admission.webhook.protocol import allowed, decode_review
     from serving.options import ServerOptions
     from serving.server import serve
 
     def review(body: bytes) -> Answer:
-        return Answer(allowed(decode_review(body).uid), Outcome.UNCHANGED)
+        return Answer(allowed(decode_review(body).uid), AdmissionOutcome.UNCHANGED)
 
     store: Any = SimpleNamespace(ready=True, templates=None)
     options = ServerOptions(port=0, tls_cert=certificate, tls_key=key)

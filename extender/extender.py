@@ -30,9 +30,9 @@ from forecast.arrays import Bools, Floats, Ints
 from forecast.errors import ForecastError
 from kube.objects.objects import PodInfo
 from kube.tables.changes import Change, PodChange
-from placement.expected_choice import expected_choice
 from placement.filters.filter import ClusterView, Rejection
 from placement.index.index import INDEXED_KINDS, PlacementIndex
+from placement.kube_scheduler_choice import expected_choice
 from placement.node_order import order_points
 from placement.node_rules import node_rules
 from placement.policies.policy import Chosen, OnePolicy, Policies, Policy, shortened_name

@@ -40,7 +40,7 @@ class Feasibility:
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class FilterVerdict:
     """What filters say of all rows.
 
     passes     : (n_rows,) nodes that pass everything
@@ -72,7 +72,7 @@ class Verdict:
         return tuple(sorted(found, key=lambda one: -len(one.nodes)))
 
 
-def verdict(pod: PodInfo, view: ClusterView, filters: Sequence[Filter]) -> Verdict:
+def verdict(pod: PodInfo, view: ClusterView, filters: Sequence[Filter]) -> FilterVerdict:
     """Run the filters over all nodes. The pod must not sit anywhere: it would count against itself."""
     passes = view.state.alive.copy()
     rejections: list[tuple[str, Rejection]] = []
@@ -80,7 +80,7 @@ def verdict(pod: PodInfo, view: ClusterView, filters: Sequence[Filter]) -> Verdi
         for rejection in one.filter(pod, view):
             passes &= ~rejection.nodes
             rejections.append((one.name, rejection))
-    return Verdict(passes, tuple(rejections))
+    return FilterVerdict(passes, tuple(rejections))
 
 
 def feasibility(pod: PodInfo, view: ClusterView, filters: Sequence[Filter]) -> Feasibility:

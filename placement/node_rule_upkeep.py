@@ -10,7 +10,7 @@ from kubernetes.client import ApiClient
 from placement.devices.metrics import DeviceCollector
 from placement.node_rules import NodeRules
 from placement.topology.metrics import TopologyCollector
-from scorer.every import Every
+from scorer.periodic_task import PeriodicTask
 from scorer.scorer import Scorer
 from serving.upkeep import Upkeep
 
@@ -31,7 +31,7 @@ def node_rule_upkeep(
             rules.look()
 
     return Upkeep(
-        [*(() if api is None else rules.sources(api)), Every("node-rules", _LOOK_SECONDS, look, after=after)],
+        [*(() if api is None else rules.sources(api)), PeriodicTask("node-rules", _LOOK_SECONDS, look, after=after)],
         [
             DeviceCollector(rules.devices),
             rules.cards.collector,

@@ -34,7 +34,7 @@ from placement.policies.policy import Policies
 from placement.topology.decoding import node_resource_topologies
 from placement.topology.members import FiltersOf
 from placement.topology.plugins import TopologyPlugins, topology_plugins
-from scorer.assuming import AssumingCluster
+from scorer.assuming_cluster import AssumingCluster
 from scorer.follower import Follower
 
 

@@ -232,7 +232,7 @@ class KnowsVictims(Protocol):
         """Of `pods`, who may go and are the most important first, the cheapest to lose so that this filter lets the pod
         onto the node of the row; None = it would not if all of them went.
 
-        standing : what counts as a pod's priority, see placement/importance.py
+        standing : what counts as a pod's priority, see placement/pod_importance.py
         """
 
 

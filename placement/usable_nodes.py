@@ -17,8 +17,8 @@ from forecast.arrays import Bools, Ints
 from kube.decoding.decoding import decode_pod
 from kube.objects.objects import NodeInfo, PodInfo
 from kube.tables.changes import Change, NodeAdded, NodeChanged, NodeRemoved
+from placement.card_types.card_type_requests import GPU_TYPE_PREFERRED
 from placement.card_types.listed_cards import ListedCards
-from placement.card_types.wishes import GPU_TYPE_PREFERRED
 from placement.filters.annotations import GPU_TYPE, comes_with_node, names_in
 from placement.filters.catalogue import standard_filters
 from placement.filters.domain import Domain

@@ -24,11 +24,11 @@ from placement.node_rules import NodeRules
 from placement.plugins import AwaitedPreBind, NodePreference, PostBind, PostFilter, PreEnqueue, Reserve, Score
 from scheduler.gangs.directory import GangDirectory
 from scheduler.overcommit.eviction import Evict
-from scheduler.profiles.online.colocating import Colocation
+from scheduler.profiles.online.colocation_loop import Colocation
 from scheduler.queue.scheduling_queue import SchedulingQueue
 from scheduler.queue_tables import LatestStarts, QueueTables
 from scheduler.settings import ScheduleSettings
-from scorer.assuming import AssumingCluster
+from scorer.assuming_cluster import AssumingCluster
 from scorer.follower import Follower
 from scorer.scorer import Scorer
 from serving.upkeep import Upkeep

@@ -7,21 +7,21 @@ import time
 from collections.abc import Sequence
 
 from scheduler.assembly import live_profiles
-from scheduler.binding.cycles import BindingCycles
+from scheduler.binding.binding_cycles import BindingCycles
 from scheduler.binding.in_flight_limit import InFlightLimit
 from scheduler.binding.outcome import Reserved
+from scheduler.binding_results import BindingResults
 from scheduler.cache.assumptions import Assumptions
-from scheduler.judging import ProfileJudge
 from scheduler.leader_election.lease import running_time
 from scheduler.leader_election.takeover import Takeover
 from scheduler.loop_parts import LoopParts
 from scheduler.placing_core import placing_core
 from scheduler.preemption.executor import PreemptionExecutor
 from scheduler.preemption.expected_node import ExpectedNode
+from scheduler.profile_judgement import ProfileJudge
 from scheduler.scheduler import LoopOptions, Scheduler
-from scheduler.settling import Settling
 from scheduler.volumes.volume_binding import VolumeBinding
-from scorer.every import Every
+from scorer.periodic_task import PeriodicTask
 
 
 class ScheduleLoop:
@@ -79,7 +79,7 @@ class ScheduleLoop:
                 withdraw=executor.withdraw,
                 observe=parts.metrics.observe_stage,
             )
-            self._settling = Settling(
+            self._settling = BindingResults(
                 parts.scorer,
                 self.queue,
                 core.follower,
@@ -117,7 +117,7 @@ class ScheduleLoop:
                 parts.scorer.attach((), self._volumes.waits)
             if tables.gangs is not None:
                 tables.gangs.late_listeners.append(self._gang_is_late)
-        self._upkeep = Every("scheduling-upkeep", 1.0, self._keep_up, after=lambda: parts.waits_for() == "")
+        self._upkeep = PeriodicTask("scheduling-upkeep", 1.0, self._keep_up, after=lambda: parts.waits_for() == "")
 
     def since_cycle(self) -> float | None:
         """See Loop."""

@@ -11,21 +11,21 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from kube.objects.objects import PodInfo
-from kube.objects.seating import waits
+from kube.objects.pod_accounting import waits
 from placement.cluster_events import ClusterEvent, EventKind
 from placement.index.index import INDEXED_KINDS
 from placement.plugins import EnqueueExtensions, Nomination
 from placement.status import SUCCESS, Code, Status
 from scheduler.cycle.cycle import Observe, SchedulingCycle
 from scheduler.filter_hints import FILTER_HINTS
-from scheduler.following import ClusterFollower
 from scheduler.profile import SchedulingProfile
 from scheduler.queue.options import QueueOptions
 from scheduler.queue.scheduling_queue import SchedulingQueue
 from scheduler.queue.sorting import PrioritySort
 from scheduler.queue.unit import UnitOf, unit_by_owner
+from scheduler.queue_events import ClusterFollower
 from scheduler.tables import ScheduleTables
-from scorer.assuming import AssumingCluster
+from scorer.assuming_cluster import AssumingCluster
 from scorer.scorer import Scorer
 
 

@@ -13,22 +13,22 @@ from dataclasses import dataclass
 from kube.objects.objects import NodeInfo, PodInfo
 from placement.devices.options import DeviceOptions
 from placement.filters.domain import DOMAIN_LABEL
-from placement.virtual_nodes.claiming import REAL, Claims
+from placement.virtual_nodes.node_ownership import REAL, Claims
 from scheduler.profiles.gpu.tide.cards import node_gpus, pod_gpus
-from scheduler.profiles.job.dating import DatedTerms
 from scheduler.profiles.job.due_times import DueTimes
 from scheduler.profiles.job.objects.cron_jobs import CronJobs
 from scheduler.profiles.job.profile import JOB
-from scheduler.profiles.job.unread_terms import UnreadTerms
+from scheduler.profiles.job.run_start import DatedTerms
+from scheduler.profiles.job.unread_annotations import UnreadTerms
 from scheduler.queue.unit import Units
-from scheduler.queues.fair_flows import FairFlows
+from scheduler.queues.fair_order import FairFlows
 from scheduler.queues.queue_of import QueueOf, QueueOwner
 from scheduler.queues.shares import CardAmounts, Shares
 from scheduler.queues.sorting import FlowSort
 from scheduler.queues.units import QueueUnits
 from scheduler.service.answers import QueueShare
 from scheduler.settings import ScheduleSettings
-from scorer.assuming import AssumingCluster
+from scorer.assuming_cluster import AssumingCluster
 from scorer.scorer import Scorer
 
 

@@ -8,7 +8,7 @@ from scheduler.handle import Surroundings
 from scheduler.queue_tables import QueueTables
 from scheduler.queues.metrics import ShareGauges
 from scheduler.reporting.pod_events import PodEvents
-from scorer.every import Every
+from scorer.periodic_task import PeriodicTask
 from scorer.scorer import Scorer
 from serving.upkeep import Upkeep
 
@@ -26,5 +26,5 @@ def queue_upkeep(tables: QueueTables, scorer: Scorer, around: Surroundings) -> U
             for pod, mistakes in unread:
                 events.tell(pod, "UnreadAnnotation", mistakes)
 
-    look_again = Every("unread-annotations", _LOOK_SECONDS, look, after=around.after)
+    look_again = PeriodicTask("unread-annotations", _LOOK_SECONDS, look, after=around.after)
     return Upkeep((events, look_again), (ShareGauges(tables.shares),))

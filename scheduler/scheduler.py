@@ -1,9 +1,9 @@
 """The scheduling loop: pops units, lets the cycle decide under the lock of the tables, and acts on what it decided.
 
-    queue --pop--> cycle --placed----> BindingCycles --> settling.py
+    queue --pop--> cycle --placed----> BindingCycles --> binding_results.py
       ^                 |--rejected--> queue, condition and event
       |                 +--unfinished> queue, at once
-      +-------- events of the cluster (following.py)
+      +-------- events of the cluster (queue_events.py)
 
 Decides only while `may_schedule`: the tables were read, and this replica leads. Nothing is kept outside the API
 server that a restart would have to find again.
@@ -22,15 +22,15 @@ from typing import Final
 
 from placement.cluster_events import ClusterEvent, EventKind
 from placement.filters.filter import ClusterView
+from scheduler.binding_results import BindingResults, Telling
 from scheduler.cycle.cycle import SchedulingCycle
 from scheduler.cycle.decisions import Decisions, Rejected
 from scheduler.cycle.placing import Placer
-from scheduler.following import ClusterFollower
 from scheduler.gangs.directory import GATE
 from scheduler.metrics import AttemptResult, SchedulingMetrics
 from scheduler.queue.queued import Part, Popped
 from scheduler.queue.scheduling_queue import SchedulingQueue
-from scheduler.settling import Settling, Telling
+from scheduler.queue_events import ClusterFollower
 from scorer.scorer import Scorer
 
 logger = logging.getLogger(__name__)
@@ -71,7 +71,7 @@ class Scheduler:
         queue: SchedulingQueue,
         follower: ClusterFollower,
         cycle: SchedulingCycle,
-        settling: Settling,
+        settling: BindingResults,
         *,
         telling: Telling,
         may_schedule: Callable[[], bool],

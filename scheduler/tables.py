@@ -17,14 +17,14 @@ from kube.objects.objects import PodInfo
 from kube.session.api_session import ApiSession
 from placement.filters.filter import ClusterView
 from placement.filters.node_resources_fit import NodeResourcesFit
-from placement.importance import priority_of
 from placement.index.index import INDEXED_KINDS, PlacementIndex
 from placement.node_rule_options import NodeRuleOptions
 from placement.node_rules import NodeRules, node_rules
 from placement.pod_groups.group_apis import APIS, GroupApi
+from placement.pod_importance import priority_of
 from scheduler.gangs.directory import GangDirectory
+from scheduler.gangs.group_watch import PodGroupSink
 from scheduler.gangs.native_decoding import WATCHED_GROUPS
-from scheduler.gangs.sink import PodGroupSink
 from scheduler.group_phases import GroupPhases
 from scheduler.handle import Handle, ProfileParts
 from scheduler.preemption.budgets import WATCHED_BUDGETS, DisruptionBudgets
@@ -33,12 +33,12 @@ from scheduler.preemption.sitting_pods import SittingPods
 from scheduler.profiles.gpu.profile import GPU
 from scheduler.profiles.gpu.tables import GpuTables
 from scheduler.profiles.job.tables import JobTables
-from scheduler.profiles.online.colocating import Colocation
+from scheduler.profiles.online.colocation_loop import Colocation
 from scheduler.profiles.registry import builder
 from scheduler.queue_tables import QueueTables, latest_starts, queue_tables
 from scheduler.settings import ScheduleSettings
-from scorer.assumed import AssumedPods
-from scorer.assuming import AssumingCluster
+from scorer.assumed_pods import AssumedPods
+from scorer.assuming_cluster import AssumingCluster
 from scorer.scorer import Scorer
 
 

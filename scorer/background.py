@@ -12,8 +12,8 @@ from collections.abc import Callable
 from typing import Self
 
 from forecast.errors import InputError
-from scorer.every import Every
 from scorer.model_watch import ModelWatch
+from scorer.periodic_task import PeriodicTask
 from scorer.scorer import Scorer
 from serving.allocator import give_back
 
@@ -32,20 +32,24 @@ class Background:
         options = scorer.options
         self._scorer, self._models, self._clock = scorer, models, clock
         self._jobs = [
-            Every("tick", _TICK_SECONDS, scorer.tick),
-            Every("rebuild", _TICK_SECONDS, scorer.rebuild_if_needed),
-            Every("usage", options.usage_every, scorer.measure),
-            Every("scale-out", options.scale_out_every, scorer.share_out_scale_out, largest_share=_LARGEST_SHARE),
-            Every("overview", options.overview_every, scorer.refresh_overview, largest_share=_LARGEST_SHARE),
+            PeriodicTask("tick", _TICK_SECONDS, scorer.tick),
+            PeriodicTask("rebuild", _TICK_SECONDS, scorer.rebuild_if_needed),
+            PeriodicTask("usage", options.usage_every, scorer.measure),
+            PeriodicTask(
+                "scale-out", options.scale_out_every, scorer.share_out_scale_out, largest_share=_LARGEST_SHARE
+            ),
+            PeriodicTask("overview", options.overview_every, scorer.refresh_overview, largest_share=_LARGEST_SHARE),
         ]
         if options.self_check_every > 0:
             self._jobs.append(
-                Every("self-check", options.self_check_every, scorer.self_check, after=lambda: scorer.synced)
+                PeriodicTask("self-check", options.self_check_every, scorer.self_check, after=lambda: scorer.synced)
             )
         if models is not None:
             scorer.expect_model()
             # A model put in place before the cluster is read would have to follow every pod of it one by one.
-            self._jobs.append(Every("models", options.model_every, self.look_for_model, after=lambda: scorer.synced))
+            self._jobs.append(
+                PeriodicTask("models", options.model_every, self.look_for_model, after=lambda: scorer.synced)
+            )
 
     def __enter__(self) -> Self:
         for job in self._jobs:

@@ -7,7 +7,7 @@ import numpy as np
 from forecast.arrays import Bools, Floats, Ints
 from forecast.resources import RESOURCES
 from scorer.predicted.capacity import NodeCapacity, UnreadCapacity
-from scorer.predicted.growing import grown
+from scorer.predicted.growing_arrays import grown
 
 
 class CapacityColumns:

@@ -9,7 +9,7 @@ from typing import Any, Final
 from kube.events.api_event import EventSource
 from kube.events.event_recorder import EventPosting, Post
 from kube.events.node_event import node_event
-from scorer.every import Every
+from scorer.periodic_task import PeriodicTask
 from scorer.predicted.capacity import CAPACITY_ANNOTATION, UnreadCapacity
 from scorer.scorer import Scorer
 
@@ -44,7 +44,7 @@ class CapacityEvents:
         self._posting: EventPosting[dict[str, Any]] = EventPosting(
             post, lambda event: event, what="capacities", max_waiting=_MOST_WAITING
         )
-        self._every = Every("capacity-annotations", _LOOK_SECONDS, self.look)
+        self._every = PeriodicTask("capacity-annotations", _LOOK_SECONDS, self.look)
 
     def start(self) -> None:
         """Begin to look and to post. Once only."""

@@ -18,11 +18,11 @@ from kube.tables.changes import Seat
 from kube.tables.self_check import Observed, drifts, observe
 from scorer.answers import SelfCheck
 from scorer.predicted.capacity import KnownCapacities
-from scorer.predicted.declared import declared_amounts
+from scorer.predicted.declared_use import declared_amounts
 from scorer.predicted.load import LoadSnapshot
-from scorer.predicted.placed import PlacedPod, Sums
+from scorer.predicted.placed_pods import PlacedPod, Sums
 from scorer.predicted.profiles import ProfileKey, Profiles
-from scorer.predicted.runs import under_way
+from scorer.predicted.run_windows import under_way
 from scorer.tracking import TrackedCluster
 
 _TOLERANCE = 1e-3
@@ -85,7 +85,7 @@ def _profile_drifts(
 ) -> Iterator[str]:
     """Pods counted with the curve of another service, or of a run that is over; curves for another number of replicas.
 
-    half_hour : the one under way, as `scorer.predicted.runs` counts them
+    half_hour : the one under way, as `scorer.predicted.run_windows` counts them
     """
     wrong = over = 0
     for uid, pod in placed.items():

@@ -10,8 +10,8 @@ import numpy as np
 from forecast.arrays import Floats, Ints
 from scorer.answers import ExplainedNode, ExplainedScore, Peak
 from scorer.degradation import Level
+from scorer.highest_peak import bounding_peak
 from scorer.judgement import Judgement
-from scorer.peaks import bounding_peak
 from scorer.predicted.base import NodeBases
 from scorer.predicted.horizon import Horizon
 from scorer.predicted.node_curves import NodeInputs, gather, node_curves

@@ -16,8 +16,8 @@ from forecast.resources import RESOURCES
 from forecast.service_key import ServiceKey
 from scorer.answers import Curve, UsageForecast
 from scorer.degradation import Level
+from scorer.highest_peak import day_peaks
 from scorer.live.usage import UsageSource
-from scorer.peaks import day_peaks
 from scorer.predicted.cluster import PredictedCluster
 from scorer.predicted.horizon import start_of_slot
 from scorer.predicted.node_curves import NodeInputs, node_curves

@@ -24,16 +24,16 @@ from kube.decoding.decoding import ApiObject, Kind
 from kube.objects.kubernetes_version import KubernetesVersion
 from kube.objects.objects import PodInfo
 from scorer.answers import SelfCheck
-from scorer.assuming import AssumingCluster
+from scorer.assuming_cluster import AssumingCluster
 from scorer.capacity_log import CapacityLog
 from scorer.checking import check
 from scorer.degradation import Level, level_and_reasons, widening
 from scorer.follower import Follower
 from scorer.live.usage import UsageSource
 from scorer.model_watch import LoadedModel
+from scorer.monotonic_time import MonotonicTime
 from scorer.options import ScorerOptions
 from scorer.overview import Overview, OverviewBuilder
-from scorer.own_time import OwnTime
 from scorer.predicted.capacity import KnownCapacities
 from scorer.predicted.horizon import Horizon
 from scorer.predicted.node_curves import gather, node_curves
@@ -78,7 +78,7 @@ class LiveTables:
         self.options = options or ScorerOptions()
         self._clock, self._usage_source = clock, usage
         self._lock = threading.RLock()
-        own_time = None if steady is None else OwnTime(clock, steady)
+        own_time = None if steady is None else MonotonicTime(clock, steady)
         self._cluster = AssumingCluster(self.options, now=clock(), time=own_time)
         self._model: ModelInUse | None = None
         self._refused: str | None = None

@@ -120,7 +120,7 @@ class Scorer(Figures):
             reasons = (*reasons, f"virtual-request of the pod is ignored: {request.mistake}")
         if opts_out(pod):
             reasons = (*reasons, "the pod has opted out")
-        top_two = scored.total[order[:2]]
+        top_two = np.round(scored.total[order[:2]], 4)  # as explained_nodes rounds scores
         margin = float(top_two[0] - top_two[1]) if len(order) > 1 else None
         runner_up = names[1] if len(order) > 1 else None
         if judgement is not None:

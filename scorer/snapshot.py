@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from forecast.service_key import ServiceKey
 from kube.objects.objects import NodeInfo, PodInfo
 from kube.tables.changes import Seat
-from scorer.predicted.runs import Run
+from scorer.predicted.run_windows import Run
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,7 @@ from forecast.calendar import SLOT_MINUTES
 from forecast.resources import RESOURCES
 from forecast.service_key import ServiceKey
 from kube.objects.objects import PodInfo, QosClass
-from kube.objects.seating import FINISHED
+from kube.objects.pod_accounting import FINISHED
 from kube.tables.changes import Change, JobChange, NodeAdded, NodeChanged, NodeRemoved, PodChange, PodsSeated, Seat
 from kube.tables.state import ClusterState
 from scorer.capacity_columns import CapacityColumns
@@ -32,10 +32,10 @@ from scorer.live.virtual_request import VirtualRequest, virtual_request
 from scorer.options import ScorerOptions
 from scorer.predicted.capacity import KnownCapacities, UnreadCapacity
 from scorer.predicted.cluster import PredictedCluster
-from scorer.predicted.growing import grown
-from scorer.predicted.placed import PlacedPod
+from scorer.predicted.growing_arrays import grown
+from scorer.predicted.placed_pods import PlacedPod
 from scorer.predicted.profiles import Profiles
-from scorer.predicted.runs import Run, expected_run, lasting
+from scorer.predicted.run_windows import Run, expected_run, lasting
 from scorer.runs.expected import ExpectedRuns
 from scorer.runs.observed import ObservedRuns
 from scorer.runs.run_times import RunTimes

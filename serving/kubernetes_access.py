@@ -96,7 +96,7 @@ class TimedCache(Generic[Key, Value]):
         self._held.pop(key, None)
 
 
-class Verdict(Enum):
+class AccessVerdict(Enum):
     """nobody: the token is nobody's; unknown: the API server cannot be asked now; busy: too many wait for it."""
 
     ALLOWED = "allowed"
@@ -172,12 +172,12 @@ class KubernetesAccess:
         self._queues = {False: _Queue(limits.at_once), True: _Queue(limits.familiar_at_once)}
         self._log = QuietLog(logger, Quiet(_QUIET_SECONDS, clock))
 
-    async def verdict(self, token: bytes, verb: str, path: str, address: str = "") -> Verdict:
+    async def verdict(self, token: bytes, verb: str, path: str, address: str = "") -> AccessVerdict:
         """Whether whoever shows this token may. verb: HTTP method in lower case; address: where the request is from."""
         if not token or len(token) > _LONGEST_TOKEN or not token.isascii():
-            return Verdict.NOBODY
+            return AccessVerdict.NOBODY
         if len(path) > _LONGEST_PATH:
-            return Verdict.FORBIDDEN
+            return AccessVerdict.FORBIDDEN
         key = self._key(token)
         known = self._remembered(key, verb, path)
         if known is not None:
@@ -185,7 +185,7 @@ class KubernetesAccess:
         is_familiar = bool(self._let_in.get(key) or self._through_outages.get((key, verb, path)))
         limits, queue = self._limits, self._queues[is_familiar]
         if queue.waiting.total() >= limits.waiting or queue.waiting[address] >= limits.waiting_of_one:
-            return Verdict.BUSY
+            return AccessVerdict.BUSY
         queue.waiting[address] += 1
         try:
             verdict = await self._reviewed(queue, key, token, verb, path)
@@ -193,16 +193,16 @@ class KubernetesAccess:
             return verdict
         except ReviewFailed as error:
             self._say(error)
-            return Verdict.ALLOWED if self._through_outages.get((key, verb, path)) else Verdict.UNKNOWN
+            return AccessVerdict.ALLOWED if self._through_outages.get((key, verb, path)) else AccessVerdict.UNKNOWN
         finally:
             queue.waiting[address] -= 1
             if not queue.waiting[address]:
                 del queue.waiting[address]
 
-    def _note(self, key: bytes, verb: str, path: str, verdict: Verdict) -> None:
+    def _note(self, key: bytes, verb: str, path: str, verdict: AccessVerdict) -> None:
         """What reviews said last is what counts while they fail. A token that is nobody's is so on every path."""
-        for known in OUTAGE_PATHS if verdict is Verdict.NOBODY else OUTAGE_PATHS & {(verb, path)}:
-            if verdict is Verdict.ALLOWED:
+        for known in OUTAGE_PATHS if verdict is AccessVerdict.NOBODY else OUTAGE_PATHS & {(verb, path)}:
+            if verdict is AccessVerdict.ALLOWED:
                 self._through_outages.put((key, *known), True)
             else:
                 self._through_outages.forget((key, *known))
@@ -210,27 +210,27 @@ class KubernetesAccess:
     def _key(self, token: bytes) -> bytes:
         return hmac.digest(self._salt, token, hashlib.sha256)
 
-    def _remembered(self, key: bytes, verb: str, path: str) -> Verdict | None:
+    def _remembered(self, key: bytes, verb: str, path: str) -> AccessVerdict | None:
         if self._nobody.get(key):
-            return Verdict.NOBODY
+            return AccessVerdict.NOBODY
         user = self._users.get(key)
         if user is None:
             return None
         if self._may.get((user, verb, path)):
-            return Verdict.ALLOWED
-        return Verdict.FORBIDDEN if self._may_not.get((user, verb, path)) else None
+            return AccessVerdict.ALLOWED
+        return AccessVerdict.FORBIDDEN if self._may_not.get((user, verb, path)) else None
 
-    async def _reviewed(self, queue: _Queue, key: bytes, token: bytes, verb: str, path: str) -> Verdict:
+    async def _reviewed(self, queue: _Queue, key: bytes, token: bytes, verb: str, path: str) -> AccessVerdict:
         user = self._users.get(key)
         if user is None:
             user = await self._once(queue, key, lambda: self._user(queue, key, token.decode()))
         if user is None:
-            return Verdict.NOBODY
+            return AccessVerdict.NOBODY
         asked = (user, verb, path)
         if not self._may.get(asked) and not await self._once(queue, asked, lambda: self._allowed(queue, asked)):
-            return Verdict.FORBIDDEN
+            return AccessVerdict.FORBIDDEN
         self._let_in.put(key, True)
-        return Verdict.ALLOWED
+        return AccessVerdict.ALLOWED
 
     async def _user(self, queue: _Queue, key: bytes, token: str) -> User | None:
         found = await self._posted(queue, TOKEN_REVIEWS, token_review(token, self._audiences))

@@ -19,7 +19,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from forecast.errors import InputError
 from serving.errors import ErrorAnswer, error_response
-from serving.kubernetes_access import KubernetesAccess, Verdict
+from serving.kubernetes_access import AccessVerdict, KubernetesAccess
 from serving.open_paths import OPEN_PATHS
 
 logger = logging.getLogger(__name__)
@@ -136,23 +136,23 @@ class Authentication:
             return self._unauthorized("a token is needed: send Authorization: Bearer TOKEN", "")
         if self._tokens is not None and self._tokens.accepts(given):
             return None
-        verdict, verb, path = Verdict.NOBODY, scope["method"].lower(), scope["path"]
+        verdict, verb, path = AccessVerdict.NOBODY, scope["method"].lower(), scope["path"]
         if self._access is not None:
             address = scope["client"][0] if scope.get("client") else ""
             verdict = await self._access.verdict(bearer_token(given) or b"", verb, path, address)
-        if verdict is Verdict.ALLOWED:
+        if verdict is AccessVerdict.ALLOWED:
             return None
         hang_up = {"Connection": "close"}
-        if verdict is Verdict.FORBIDDEN:
+        if verdict is AccessVerdict.FORBIDDEN:
             message = (
                 f"this token's user may not {verb} {path[:200]}: grant it by a ClusterRole with nonResourceURLs "
                 "(docs/operate/security.md)"
             )
             return self._answer(403, message, hang_up)
-        if verdict is Verdict.UNKNOWN:
+        if verdict is AccessVerdict.UNKNOWN:
             message = "the API server does not say whose token this is: ask again after Retry-After seconds"
             return self._answer(503, message, hang_up)
-        if verdict is Verdict.BUSY:
+        if verdict is AccessVerdict.BUSY:
             message = "too many tokens wait to be looked up: ask again after Retry-After seconds"
             return self._answer(503, message, hang_up)
         return self._unauthorized("the token is not valid: ask for the current one", ', error="invalid_token"')

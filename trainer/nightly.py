@@ -25,7 +25,7 @@ from forecast.registry import Registry
 from trainer.gate.gate import apply_gate, run_gate
 from trainer.gate.options import GateOptions
 from trainer.gate.verdict import GateReport
-from trainer.issued import store_issued
+from trainer.issued_forecasts import store_issued
 from trainer.readiness import MEASURED_DAYS, Readiness, check_ready
 
 logger = logging.getLogger(__name__)

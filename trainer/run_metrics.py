@@ -19,7 +19,7 @@ from prometheus_client.exposition import generate_latest, push_to_gateway
 from forecast.backtest import Score
 from forecast.errors import InputError, StoreError
 from forecast.object_store import LocalStore
-from trainer.gate.verdict import GateReport, Verdict
+from trainer.gate.verdict import GateReport, GateVerdict
 
 logger = logging.getLogger(__name__)
 
@@ -96,7 +96,7 @@ def registry_of(figures: RunFigures) -> CollectorRegistry:
     gauge(
         "forecast_train_held_back",
         "1 if the gate kept the arrays of the model in use for this resource, else 0.",
-        by_resource({name: float(result.verdict is Verdict.HELD_BACK) for name, result in results.items()}),
+        by_resource({name: float(result.verdict is GateVerdict.HELD_BACK) for name, result in results.items()}),
         "resource",
     )
     gauge(

@@ -8,7 +8,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metri
 from prometheus_client.registry import Collector
 
 from admission.certificates.authority import read_certificates
-from admission.certificates.keeper import CertificateKeeper
+from admission.certificates.certificate_keeper import CertificateKeeper
 from serving.certificates import CertificateFiles
 
 

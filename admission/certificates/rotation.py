@@ -31,7 +31,7 @@ from admission.certificates.authority import (
     names_of,
     new_authority,
 )
-from admission.certificates.held import Held, earlier, unended
+from admission.certificates.certificate_secret import SecretContent, earlier, unended
 from admission.certificates.options import Lifetimes
 
 Trusted = Set[bytes] | None
@@ -53,7 +53,7 @@ class Step(Enum):
 
 
 def next_step(
-    held: Held | None,
+    held: SecretContent | None,
     trusted: Trusted,
     names: Iterable[str],
     lifetimes: Lifetimes,
@@ -88,7 +88,7 @@ def next_step(
 
 
 def advanced(
-    held: Held | None,
+    held: SecretContent | None,
     step: Step,
     published: Iterable[x509.Certificate],
     names: Sequence[str],
@@ -96,7 +96,7 @@ def advanced(
     now: datetime,
     *,
     signer: x509.Certificate | None = None,
-) -> Held:
+) -> SecretContent:
     """The Secret's content after a step.
 
     published : authorities in the caBundle. Where the Secret is lost or broken, those of ours stay trusted: a replica
@@ -109,18 +109,18 @@ def advanced(
     if held is None:
         authority = new_authority(now, lifetimes.authority)
         previous = earlier((*shown, *ours), authority, now)
-        return Held(authority, issue(authority, names, now, lifetimes.serving), previous=previous)
+        return SecretContent(authority, issue(authority, names, now, lifetimes.serving), previous=previous)
     match step:
         case Step.START:
             authority = new_authority(now, lifetimes.authority)
             previous = earlier((*shown, held.authority.certificate, *held.previous, *ours), authority, now)
-            return Held(authority, issue(authority, names, now, lifetimes.serving), previous=previous)
+            return SecretContent(authority, issue(authority, names, now, lifetimes.serving), previous=previous)
         case Step.PROMOTE:
             assert held.upcoming is not None
             authority = held.upcoming
             lost = ours if held.broken else ()
             previous = earlier((*shown, held.authority.certificate, *held.previous, *lost), authority, now)
-            return Held(authority, issue(authority, names, now, lifetimes.serving), previous=previous)
+            return SecretContent(authority, issue(authority, names, now, lifetimes.serving), previous=previous)
         case Step.PREPARE:
             upcoming = new_authority(now, lifetimes.authority)
             # An earlier one that nobody came to use was trusted for nothing.
@@ -161,7 +161,7 @@ def may_serve(
     return shown is None or not _is_good(shown, now) or trusted_for >= lifetimes.settle
 
 
-def _needs_renewal(held: Held, names: Iterable[str], lifetimes: Lifetimes, now: datetime) -> bool:
+def _needs_renewal(held: SecretContent, names: Iterable[str], lifetimes: Lifetimes, now: datetime) -> bool:
     if held.serving is None:
         return True
     certificate = held.serving.certificate
@@ -172,7 +172,7 @@ def _needs_renewal(held: Held, names: Iterable[str], lifetimes: Lifetimes, now: 
     )
 
 
-def _names(held: Held, names: Sequence[str], now: datetime) -> tuple[str, ...]:
+def _names(held: SecretContent, names: Sequence[str], now: datetime) -> tuple[str, ...]:
     """Names for a new certificate.
 
     Replicas of two versions may want different ones for a while; if each took only its own, they would take turns for
@@ -186,7 +186,7 @@ def _names(held: Held, names: Sequence[str], now: datetime) -> tuple[str, ...]:
     return tuple(dict.fromkeys((*names, *sorted(before))))[:_MAX_NAMES]
 
 
-def _pruned(held: Held, now: datetime) -> Held:
+def _pruned(held: SecretContent, now: datetime) -> SecretContent:
     return replace(held, previous=earlier(held.previous, held.authority, now))
 
 

@@ -1,7 +1,7 @@
 """JSON structures of the custom resources (wire.py) -> objects.py.
 
-What a term demands of its own fields is checked here; what it demands of the parameters in checking.py. Errors name
-the field: spec.parameters[0].string.default: ...
+What a term demands of its own fields is checked here; what it demands of the parameters in parameter_checks.py. Errors
+name the field: spec.parameters[0].string.default: ...
 """
 
 from __future__ import annotations

@@ -10,10 +10,10 @@ import msgspec
 from msgspec import Raw
 
 from admission.templates import conversion, wire
-from admission.templates.checking import check_template
 from admission.templates.objects import NodeSchedulerConfig, PodSchedulerConfig, SchedulerConfigBinding, Template, Value
+from admission.templates.parameter_checks import check_template
 from forecast.errors import InputError
-from kube.decoding.watched import Watched
+from kube.decoding.watched_kinds import Watched
 
 GROUP: Final = "forecast-scheduler.io"
 VERSION: Final = "v1alpha1"

@@ -30,7 +30,7 @@ Required terms are counted before superfluous ones are taken out, which takes ti
 """
 
 
-class Outcome(Enum):
+class MergeOutcome(Enum):
     """What came of it. Of ADDED alone the affinity is another one than before."""
 
     ADDED = auto()
@@ -47,7 +47,7 @@ class Merged:
     clashing_keys : of a CONTRADICTION: labels of which both cannot be had
     """
 
-    outcome: Outcome
+    outcome: MergeOutcome
     affinity: Affinity
     kept_keys: tuple[str, ...] = ()
     clashing_keys: tuple[str, ...] = ()
@@ -69,8 +69,8 @@ def merged(affinity: Affinity, rendered: Rendered, rule: ConflictRule) -> Merged
         if wanted:
             required = _both(affinity, wanted)
             if isinstance(required, _Contradiction):
-                return Merged(Outcome.CONTRADICTION, affinity, kept, required.keys)
-            if isinstance(required, Outcome):
+                return Merged(MergeOutcome.CONTRADICTION, affinity, kept, required.keys)
+            if isinstance(required, MergeOutcome):
                 return Merged(required, affinity, kept)
             if required is not affinity.required:
                 after = replace(after, required=required)
@@ -79,10 +79,10 @@ def merged(affinity: Affinity, rendered: Rendered, rule: ConflictRule) -> Merged
     if rendered.pod_terms:
         after = after.with_pod_terms(rendered.pod_terms)
     if after is affinity:
-        return Merged(Outcome.KEPT_POD if kept else Outcome.UNCHANGED, affinity, kept)
+        return Merged(MergeOutcome.KEPT_POD if kept else MergeOutcome.UNCHANGED, affinity, kept)
     if _grew_too_large(affinity, after):
-        return Merged(Outcome.TOO_LARGE, affinity, kept)
-    return Merged(Outcome.ADDED, after, kept)
+        return Merged(MergeOutcome.TOO_LARGE, affinity, kept)
+    return Merged(MergeOutcome.ADDED, after, kept)
 
 
 def _left_to_us(terms: Sequence[NodeTerm], taken: frozenset[str]) -> tuple[Sequence[NodeTerm], tuple[str, ...]]:
@@ -97,20 +97,22 @@ def _left_to_us(terms: Sequence[NodeTerm], taken: frozenset[str]) -> tuple[Seque
     return (left if all(term.requirements for term in left) else ()), tuple(kept)
 
 
-def _both(affinity: Affinity, wanted: Sequence[NodeTerm]) -> tuple[RequiredTerm, ...] | Outcome | _Contradiction | None:
+def _both(
+    affinity: Affinity, wanted: Sequence[NodeTerm]
+) -> tuple[RequiredTerm, ...] | MergeOutcome | _Contradiction | None:
     """The pod's terms and the template's; the very same object where nothing is to be added."""
     if affinity.required is None:
         pods: Sequence[RequiredTerm] = (RequiredTerm({}, frozenset(), ()),)
     else:
         if len(affinity.required) > MOST_TERMS:
-            return Outcome.TOO_LARGE
+            return MergeOutcome.TOO_LARGE
         wanted_atoms = [term.atoms for term in wanted]
         if affinity.required and all(any(w <= term.atoms for w in wanted_atoms) for term in affinity.required):
             return affinity.required
         # A term that says nothing matches nothing (nodeaffinity.go): with the template's it would begin to match.
         pods = [term for term in affinity.required if term.atoms]
     if len(pods) * len(wanted) > MOST_TERMS:
-        return Outcome.TOO_LARGE
+        return MergeOutcome.TOO_LARGE
     clashes: dict[str, None] = {}
     possible = []
     for term in pods:

@@ -18,7 +18,7 @@ import msgspec
 from msgspec import Meta
 
 from admission.templates.objects import Parameter, ParameterType, Value
-from admission.templates.skipping import Skipped, SkipReason
+from admission.templates.skip_reasons import Skipped, SkipReason
 from admission.templates.template_set import Compiled
 from admission.templates.values import value_problem
 from forecast.errors import InputError

@@ -1,7 +1,7 @@
 """Which pods that sit somewhere were shaped by which binding, or kept out of its trial: followed pod by pod.
 
-What is read is what the webhook wrote on the pods (record.py), and anybody can write that: what is kept of one pod, and
-the number of bindings, are bounded.
+What is read is what the webhook wrote on the pods (shaping_annotations.py), and anybody can write that: what is kept of
+one pod, and the number of bindings, are bounded.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Final
 import numpy as np
 
 from admission.templates.effects import Group, SeatedPods
-from admission.templates.record import pod_record
+from admission.templates.shaping_annotations import pod_record
 from forecast.arrays import Floats, Ints
 from kube.decoding.decoding import ApiObject, Kind
 from kube.objects.objects import PodInfo

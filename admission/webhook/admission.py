@@ -9,19 +9,19 @@ from datetime import UTC, datetime
 from enum import Enum
 from typing import Any, Protocol
 
-from admission.templates.record import TEMPLATES_ANNOTATION, pod_record
-from admission.templates.shaping import Shaped, shape
-from admission.templates.skipping import SkipReason
+from admission.templates.pod_shaping import Shaped, shape
+from admission.templates.shaping_annotations import TEMPLATES_ANNOTATION, pod_record
+from admission.templates.skip_reasons import SkipReason
 from admission.templates.template_set import TemplateSet
 from admission.webhook.last_errors import LastErrors
 from admission.webhook.protocol import allowed, canary_point, decode_review, patch_of, pod_of
-from kube.decoding.stored import LastError
+from kube.decoding.stored_templates import LastError
 
 _ERRORS = frozenset({SkipReason.CONTRADICTION, SkipReason.TOO_LARGE, SkipReason.ARGUMENTS})
 """What the binding's status remembers: the pod went without it, or without the pod's arguments, by mistake."""
 
 
-class Outcome(Enum):
+class AdmissionOutcome(Enum):
     """What became of a review."""
 
     SHAPED = "shaped"
@@ -37,7 +37,7 @@ class Answer:
     """body: an AdmissionReview; applied: bindings that shaped a pod which is really created."""
 
     body: bytes
-    outcome: Outcome
+    outcome: AdmissionOutcome
     applied: tuple[str, ...] = ()
 
 
@@ -63,10 +63,10 @@ class Reviewer:
         """The answer to the body of POST /mutate. Raises Malformed."""
         request = decode_review(body)
         if request.kind.kind != "Pod" or request.kind.group or request.sub_resource or request.operation != "CREATE":
-            return Answer(allowed(request.uid), Outcome.IGNORED)
+            return Answer(allowed(request.uid), AdmissionOutcome.IGNORED)
         if request.kind.version != "v1":
             warning = f"forecast-scheduler knows pods of v1, not {request.kind.version}: this one is left as it is"
-            return Answer(allowed(request.uid, warnings=[warning]), Outcome.IGNORED)
+            return Answer(allowed(request.uid, warnings=[warning]), AdmissionOutcome.IGNORED)
         pod = pod_of(request)
         namespace = request.namespace or ""
         labels = self._store.namespaces.labels_of(namespace)
@@ -76,7 +76,7 @@ class Reviewer:
             self._remember(shaped, pod, namespace)
         return Answer(
             allowed(request.uid, patch, _warnings(shaped)),
-            Outcome.UNCHANGED if patch is None else Outcome.SHAPED,
+            AdmissionOutcome.UNCHANGED if patch is None else AdmissionOutcome.SHAPED,
             () if request.dry_run else _newly_applied(shaped, pod),
         )
 

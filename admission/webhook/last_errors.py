@@ -6,7 +6,7 @@ import threading
 from collections.abc import Mapping
 from typing import Final
 
-from kube.decoding.stored import LastError
+from kube.decoding.stored_templates import LastError
 
 _MOST: Final = 10_000
 

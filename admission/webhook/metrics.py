@@ -8,7 +8,7 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Proc
 from prometheus_client.registry import Collector
 
 from admission.templates.template_set import TemplateSet
-from admission.webhook.admission import Outcome
+from admission.webhook.admission import AdmissionOutcome
 
 MUTATE = "/mutate"
 
@@ -30,7 +30,7 @@ class WebhookMetrics:
             ["outcome"],
             registry=self.registry,
         )
-        self._reviews = {outcome: reviews.labels(outcome.value) for outcome in Outcome}
+        self._reviews = {outcome: reviews.labels(outcome.value) for outcome in AdmissionOutcome}
         self._durations = Histogram(
             "forecast_webhook_duration_seconds",
             "Time from the first byte of a question to the last of its answer.",
@@ -62,7 +62,7 @@ class WebhookMetrics:
         for collector in more:
             self.registry.register(collector)
 
-    def count(self, outcome: Outcome, applied: Iterable[str] = ()) -> None:
+    def count(self, outcome: AdmissionOutcome, applied: Iterable[str] = ()) -> None:
         """Count an answered question, and the bindings that shaped the pod."""
         self._reviews[outcome].inc()
         for binding in applied:

@@ -15,8 +15,8 @@ from typing import Final
 import msgspec
 from msgspec import Raw, Struct, field
 
-from admission.templates.record import CONTROL_ANNOTATION, TEMPLATES_ANNOTATION, pod_record
-from kube.decoding.watched import Watched
+from admission.templates.shaping_annotations import CONTROL_ANNOTATION, TEMPLATES_ANNOTATION, pod_record
+from kube.decoding.watched_kinds import Watched
 
 
 @dataclass(frozen=True, slots=True)

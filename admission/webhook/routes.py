@@ -6,7 +6,7 @@ from fastapi import APIRouter, Request
 from prometheus_client import CONTENT_TYPE_PLAIN_0_0_4
 from starlette.responses import Response
 
-from admission.webhook.admission import Outcome
+from admission.webhook.admission import AdmissionOutcome
 from admission.webhook.metrics import MUTATE
 from admission.webhook.openapi import body, plain_answer, review_answer, state_answer
 from admission.webhook.protocol import Malformed
@@ -29,15 +29,15 @@ async def mutate(request: Request) -> Response:
     service = service_of(request)
     content = await json_body(request)
     if not service.store.ready:
-        service.metrics.count(Outcome.NOT_READY)
+        service.metrics.count(AdmissionOutcome.NOT_READY)
         return error_response(503, _NOT_READY)
     try:
         answer = await off_loop(content, lambda: service.review(content))
     except Malformed as error:
-        service.metrics.count(Outcome.MALFORMED)
+        service.metrics.count(AdmissionOutcome.MALFORMED)
         return error_response(400, str(error))
     except Exception as error:
-        service.metrics.count(Outcome.FAILED)
+        service.metrics.count(AdmissionOutcome.FAILED)
         service.say_failure(error)
         return error_response(500, "an error inside the webhook: its log says more; please report it")
     service.metrics.count(answer.outcome, answer.applied)

@@ -21,9 +21,9 @@ from admission.templates.decoding import BINDINGS, NODE_CONFIGS, POD_CONFIGS
 from admission.webhook.last_errors import LastErrors
 from admission.webhook.recorded_pods import RecordedPods
 from admission.webhook.statuses import Wanted, change_of, is_newer, uses, wanted_of_binding, wanted_of_template
-from admission.webhook.store import TemplateStore
+from admission.webhook.template_store import TemplateStore
 from kube.client.kubernetes_client import send
-from kube.decoding.stored import ObjectStatus
+from kube.decoding.stored_templates import ObjectStatus
 from kube.token_bucket import TokenBucket
 
 logger = logging.getLogger(__name__)

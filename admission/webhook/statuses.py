@@ -20,7 +20,7 @@ from admission.templates.objects import (
     TemplateReference,
 )
 from admission.templates.template_set import TemplateSet
-from kube.decoding.stored import Condition, LastError, ObjectStatus, Stored
+from kube.decoding.stored_templates import Condition, LastError, ObjectStatus, Stored
 
 _READY: Final = "Ready"
 _LONGEST_MESSAGE: Final = 1024

@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from extender.decisions.moves import Fate, Moves, Span, playing_nodes
+from extender.decisions.moved_pods import Fate, Moves, Span, playing_nodes
 from forecast.arrays import AnyFloats, Floats, Floats32
 from forecast.calendar import SLOTS_PER_DAY
 from forecast.errors import InputError

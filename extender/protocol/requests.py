@@ -18,7 +18,7 @@ from extender.protocol import wire
 from forecast.errors import ForecastError
 from kube.binding.binder import BindingRequest
 from kube.decoding.decoding import decode_pod
-from kube.decoding.watched import UndecodableObject
+from kube.decoding.watched_kinds import UndecodableObject
 from kube.objects.objects import PodInfo
 
 Args = TypeVar("Args", wire.ExtenderArgs, wire.ExtenderPreemptionArgs, wire.ExtenderBindingArgs)

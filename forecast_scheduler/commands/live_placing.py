@@ -15,19 +15,19 @@ from forecast_scheduler.settings.document import Settings
 from forecast_scheduler.settings.extender_options import extender_options
 from kube.decoding.decoding import Kind
 from kube.objects.objects import PodInfo
-from placement.expected_choice import POINT_VALUE
 from placement.feasibility import Feasibility, feasibility, verdict
 from placement.filters.catalogue import STANDARD_FILTERS, kinds_read, standard_filters
 from placement.filters.filter import ClusterView, Filter
 from placement.index.index import INDEXED_KINDS, PlacementIndex
+from placement.kube_scheduler_choice import POINT_VALUE
 from placement.node_order import order_points
 from placement.node_rules import node_rules
 from placement.policies.policy import Chosen, Policy
 from placement.policies.provider import PolicyProvider
 from placement.scores.default_scores import default_parts
 from placement.scores.plugin_weights import OURS, PLUGIN_WEIGHTS, ScorePart
-from scheduler.cycle.totals import sum_of
-from scheduler.judging import sum_parts
+from scheduler.cycle.node_totals import sum_of
+from scheduler.profile_judgement import sum_parts
 from scorer.background import Background
 from scorer.judgement import Judgement
 from scorer.policy import scoring_policy

@@ -9,7 +9,7 @@ from typing import Any
 from extender.decisions.agreement import agreement_by_level, agreement_of
 from extender.decisions.comparison import add_moved_usage, blank_shift, compare
 from extender.decisions.decision import Decision
-from extender.decisions.moves import moves_of, span_of
+from extender.decisions.moved_pods import moves_of, span_of
 from forecast.calendar import SLOTS_PER_DAY, Calendar
 from forecast.history import History
 from forecast.progress import Progress

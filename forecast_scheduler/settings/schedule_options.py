@@ -8,8 +8,8 @@ from forecast_scheduler.settings.scorer_options import scorer_options
 from placement.policies.compiling import PolicyDefaults, settings_policy
 from placement.policies.filter_choice import FilterOptions
 from placement.policies.policy import Policy
-from scheduler.overcommit.sharing import SharingOptions
-from scheduler.profiles.gpu.idle_cpu.offline import offline_pods
+from scheduler.overcommit.repair_loop import RepairLoopOptions
+from scheduler.profiles.gpu.idle_cpu.offline_pods import offline_pods
 from scheduler.settings import ScheduleSettings
 from scorer.service.options import ServiceOptions
 from serving.options import ServingOptions
@@ -54,9 +54,9 @@ def schedule_policy(settings: Settings) -> Policy:
     return settings_policy(schedule_policy_defaults(settings))
 
 
-def sharing_options(settings: ScheduleSettings, instance: str) -> SharingOptions:
+def sharing_options(settings: ScheduleSettings, instance: str) -> RepairLoopOptions:
     """Whose nodes are looked at for overcommits. instance: of this replica, as events show it."""
-    return SharingOptions(
+    return RepairLoopOptions(
         scheduler_names=tuple(settings.scheduler_names.values()),
         domain=settings.domain,
         shared=tuple(settings.share_nodes),

@@ -12,7 +12,7 @@ import urllib3
 from kubernetes import client
 
 from kube.binding.binder import BindingFailed, BindingRequest
-from kube.binding.binding_steps import Pause, Send, Verdict, binding_steps
+from kube.binding.binding_steps import BindingVerdict, Pause, Send, binding_steps
 from kube.client.api_answer import Answer, answered, unanswered
 from kube.client.kubernetes_client import send
 
@@ -48,7 +48,7 @@ class ApiServerBinder:
                 else:
                     step = steps.send(self._answer(step))
         except StopIteration as end:
-            if end.value.verdict is not Verdict.BOUND:
+            if end.value.verdict is not BindingVerdict.BOUND:
                 raise BindingFailed(end.value.reason) from None
 
     def _answer(self, step: Send) -> Answer:

@@ -40,7 +40,7 @@ _PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS = 0.05, 0.5
 _SHORTEST_ATTEMPT_SECONDS: Final = 0.05
 
 
-class Verdict(Enum):
+class BindingVerdict(Enum):
     """What became of a binding."""
 
     BOUND = "bound"  # that very pod, to that very node
@@ -54,7 +54,7 @@ class Verdict(Enum):
 class BindingResult:
     """reason: one sentence, '' = bound; node: where it is, of ELSEWHERE."""
 
-    verdict: Verdict
+    verdict: BindingVerdict
     reason: str = ""
     node: str = ""
 
@@ -94,7 +94,7 @@ def binding_steps(
     while True:
         answer = yield _send("POST", request, deadline, attempt_seconds, clock)
         if answer.is_success:
-            return BindingResult(Verdict.BOUND)
+            return BindingResult(BindingVerdict.BOUND)
         may_still_happen = may_still_happen or answer.status in _MAY_STILL_HAPPEN
         if answer.status not in _UNDECIDED:
             return _refused(request, "refused", answer, may_still_happen)
@@ -124,7 +124,7 @@ def looking_steps(
         if isinstance(seen, BindingResult):
             return seen
         if seen is Seen.OPEN:
-            return BindingResult(Verdict.REFUSED, f"{_names(request)} is not bound")
+            return BindingResult(BindingVerdict.REFUSED, f"{_names(request)} is not bound")
         pause = _pause(attempt, answer)
         if clock() + pause >= deadline:
             return _out_of_time(request, answer, seconds, True)
@@ -143,23 +143,25 @@ def what_is_seen(request: BindingRequest, answer: Answer, *, trouble: str) -> Bi
     """What the answer to a look at the pod says. trouble: why it was looked at."""
     names = _names(request)
     if answer.status == _MISSING and _says_not_found(answer):
-        return BindingResult(Verdict.GONE, f"{names} is not bound: the pod is gone")
+        return BindingResult(BindingVerdict.GONE, f"{names} is not bound: the pod is gone")
     if answer.status in (401, 403):
-        return BindingResult(Verdict.UNKNOWN, f"whether {names} is bound may not be looked up: {answer.text}")
+        return BindingResult(BindingVerdict.UNKNOWN, f"whether {names} is bound may not be looked up: {answer.text}")
     if answer.status != 200:
         return Seen.NOTHING
     try:
         pod = msgspec.json.decode(answer.body, type=_Pod)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        return BindingResult(Verdict.UNKNOWN, f"whether {names} is bound cannot be read: {error}")
+        return BindingResult(BindingVerdict.UNKNOWN, f"whether {names} is bound cannot be read: {error}")
     if pod.metadata.uid != request.uid:
-        return BindingResult(Verdict.GONE, f"{names} is not bound: the pod was replaced by another of the same name")
+        return BindingResult(
+            BindingVerdict.GONE, f"{names} is not bound: the pod was replaced by another of the same name"
+        )
     if pod.spec.node_name == request.node:
-        return BindingResult(Verdict.BOUND)
+        return BindingResult(BindingVerdict.BOUND)
     if at := pod.spec.node_name:
-        return BindingResult(Verdict.ELSEWHERE, f"{names} is not bound: the pod is on node {at} already", at)
+        return BindingResult(BindingVerdict.ELSEWHERE, f"{names} is not bound: the pod is on node {at} already", at)
     if pod.metadata.deletion_timestamp is not None:
-        return BindingResult(Verdict.GONE, f"{names} is not bound: the pod is being deleted ({trouble})")
+        return BindingResult(BindingVerdict.GONE, f"{names} is not bound: the pod is being deleted ({trouble})")
     return Seen.OPEN
 
 
@@ -197,15 +199,15 @@ def _refused(request: BindingRequest, refuses: str, answer: Answer, may_still_ha
     if answer.status == NOT_SENT:
         reason = f"{_names(request)} is not bound: {answer.text}"
     if answer.status == _MISSING and _says_not_found(answer):
-        return BindingResult(Verdict.GONE, reason)
-    return BindingResult(Verdict.UNKNOWN if may_still_happen else Verdict.REFUSED, reason)
+        return BindingResult(BindingVerdict.GONE, reason)
+    return BindingResult(BindingVerdict.UNKNOWN if may_still_happen else BindingVerdict.REFUSED, reason)
 
 
 def _out_of_time(request: BindingRequest, answer: Answer, seconds: float, may_have: bool) -> BindingResult:
     if may_have:
         reason = f"{_names(request)} is not known to be bound within {seconds:g} s: {answer.text}"
-        return BindingResult(Verdict.UNKNOWN, reason)
-    return BindingResult(Verdict.REFUSED, f"{_names(request)} was not bound within {seconds:g} s: {answer.text}")
+        return BindingResult(BindingVerdict.UNKNOWN, reason)
+    return BindingResult(BindingVerdict.REFUSED, f"{_names(request)} was not bound within {seconds:g} s: {answer.text}")
 
 
 def _send(

@@ -8,7 +8,7 @@ from typing import Generic, Protocol, TypeVar, runtime_checkable
 
 from kube.client.kubernetes_steps import Backoff
 from kube.decoding.decoding import ApiObject, Kind
-from kube.decoding.watched import Watched
+from kube.decoding.watched_kinds import Watched
 
 T_contra = TypeVar("T_contra", contravariant=True)
 

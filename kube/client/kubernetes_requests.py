@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from kube.decoding.watched import Watched
+from kube.decoding.watched_kinds import Watched
 
 # Plain JSON second: both have metadata in the same place.
 _PARTIAL = "application/json;as={};g=meta.k8s.io;v=v1,application/json"

@@ -33,7 +33,7 @@ class Result(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class StepOutcome:
     """A result. progressed: at least one event or bookmark was applied; retry_after: seconds the server asks for."""
 
     result: Result
@@ -72,7 +72,7 @@ class Backoff:
         return min(self.longest, doubled) * rng.uniform(0.5, 1.0)
 
 
-def next_step(done: Step, outcome: Outcome, backoff: Backoff, rng: random.Random) -> Step:
+def next_step(done: Step, outcome: StepOutcome, backoff: Backoff, rng: random.Random) -> Step:
     """The step after `done` went like this."""
     if outcome.result is Result.LISTED:
         # Failures are kept until a watch brings something: list, 410, list, 410, ... must slow down.

@@ -19,8 +19,8 @@ from kubernetes.client import ApiClient
 from kube.client.kubernetes_client import open_request
 from kube.client.kubernetes_contract import OptionalSink, ResourceSink, Timing, WatchStatus
 from kube.client.kubernetes_requests import Request, list_request, watch_request
-from kube.client.kubernetes_steps import Action, Outcome, Result, Step, next_step, result_of_status
-from kube.decoding.watched import EventType, UndecodableObject, Watched, decode_page, decode_watch_line
+from kube.client.kubernetes_steps import Action, Result, Step, StepOutcome, next_step, result_of_status
+from kube.decoding.watched_kinds import EventType, UndecodableObject, Watched, decode_page, decode_watch_line
 
 logger = logging.getLogger(__name__)
 
@@ -161,11 +161,11 @@ class ResourceWatcher(Generic[T]):
                 logger.exception("%s could not be applied, they are listed again", self.watched.plural)
                 outcome = self._failed(Result.UNUSABLE, f"{type(error).__name__}: {error}", log=False)
             if outcome.result is Result.ENDED and self._is_relist_due():
-                outcome = Outcome(Result.UNUSABLE, progressed=True)
+                outcome = StepOutcome(Result.UNUSABLE, progressed=True)
             step = next_step(step, outcome, self._timing.backoff, self._rng)
             self._failures = 0 if outcome.result is Result.LISTED else step.failures
 
-    def _list(self, step: Step) -> Outcome:
+    def _list(self, step: Step) -> StepOutcome:
         """All pages, applied at once when the last has come."""
         asked = self._lists_asked
         objects: list[T] = []
@@ -196,7 +196,7 @@ class ResourceWatcher(Generic[T]):
             objects += page.objects
             undecodable += page.undecodable
             if self._stopping.is_set():
-                return Outcome(Result.FAILED)
+                return StepOutcome(Result.FAILED)
             token = page.continue_token
             if not token:
                 break
@@ -212,16 +212,16 @@ class ResourceWatcher(Generic[T]):
         self._last_error = ""
         self.synced.set()
         logger.info("listed %d %s at %s", len(objects), self.watched.plural, page.resource_version)
-        return Outcome(Result.LISTED)
+        return StepOutcome(Result.LISTED)
 
-    def _not_installed(self, result: Result) -> Outcome:
+    def _not_installed(self, result: Result) -> StepOutcome:
         """It may be some day: it is asked for again and again, and told of once."""
         if not self._is_absent:
             self._is_absent = True
             logger.info("%s are not installed in this cluster", self.watched.plural)
         return self._failed(result, f"{self.watched.plural} are not installed", log=False)
 
-    def _watch(self) -> Outcome:
+    def _watch(self) -> StepOutcome:
         """One stream, until it ends."""
         seconds = self._rng.randint(*self._timing.watch_seconds)
         request = watch_request(self.watched, self._resource_version, timeout_seconds=seconds)
@@ -231,7 +231,7 @@ class ResourceWatcher(Generic[T]):
             self._watches += 1
             self._last_contact, self._last_error = self._clock(), ""
             if self._is_list_asked_for():  # before there was a stream to end
-                return Outcome(Result.ENDED)
+                return StepOutcome(Result.ENDED)
             lines = LineSplitter()
             # One piece per write of the server, so an event is seen as soon as it is sent.
             while chunk := answer.read1(_CHUNK_BYTES):
@@ -241,9 +241,9 @@ class ResourceWatcher(Generic[T]):
                 self._last_contact = self._clock()
                 if self._stopping.is_set() or self._is_relist_due() or self._is_list_asked_for():
                     break
-        return Outcome(Result.ENDED, self._progressed)
+        return StepOutcome(Result.ENDED, self._progressed)
 
-    def _apply(self, line: bytes) -> Outcome | None:
+    def _apply(self, line: bytes) -> StepOutcome | None:
         """One event; an outcome if the stream cannot go on."""
         try:
             event = decode_watch_line(self.watched, line)
@@ -285,22 +285,22 @@ class ResourceWatcher(Generic[T]):
             if not answer.closed:
                 answer.close()
 
-    def _refused(self, result: Result, answer: urllib3.BaseHTTPResponse, body: bytes) -> Outcome:
+    def _refused(self, result: Result, answer: urllib3.BaseHTTPResponse, body: bytes) -> StepOutcome:
         outcome = self._failed(result, f"{answer.status} {_message(body)}")
         after = answer.headers.get("Retry-After", "")
         seconds = float(after) if after.isascii() and after.isdigit() else 0.0
-        return Outcome(outcome.result, outcome.progressed, min(seconds, _LONGEST_RETRY_AFTER))
+        return StepOutcome(outcome.result, outcome.progressed, min(seconds, _LONGEST_RETRY_AFTER))
 
-    def _failed(self, result: Result, reason: str, *, log: bool = True) -> Outcome:
+    def _failed(self, result: Result, reason: str, *, log: bool = True) -> StepOutcome:
         if self._stopping.is_set():
-            return Outcome(Result.FAILED)
+            return StepOutcome(Result.FAILED)
         self._last_error = " ".join(reason.split())[:500]
         # The 1st, 2nd, 4th, 8th, ... failure in a row: an API server that is away for hours must not fill the log.
         if log and (self._failures & (self._failures + 1)) == 0:
             # An old resource version is the normal end of a long interruption.
             level = logging.INFO if result is Result.EXPIRED else logging.WARNING
             logger.log(level, "list or watch of %s: %s", self.watched.plural, self._last_error)
-        return Outcome(result, self._progressed)
+        return StepOutcome(result, self._progressed)
 
     def _is_list_asked_for(self) -> bool:
         return self._lists_answered < self._lists_asked

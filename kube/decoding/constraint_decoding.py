@@ -31,7 +31,7 @@ from kube.objects.constraints import (
     TopologySpreadConstraint,
 )
 
-_LONGEST_SHARED: Final = 8192  # bytes; see shared_pieces.py
+_LONGEST_SHARED: Final = 8192  # bytes; see shared_json.py
 _NULL: Final = bytes(wire_base.NOTHING)
 _LABEL_KEYS: Final = b"atchLabelKeys"
 

@@ -26,7 +26,7 @@ from kube.decoding.storage_decoding import (
     storage_class_info,
     volume_info,
 )
-from kube.decoding.watched import (
+from kube.decoding.watched_kinds import (
     REFUSED,
     ListPage,
     UndecodableObject,

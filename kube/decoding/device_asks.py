@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from kube.decoding import wire
-from kube.decoding.shared_pieces import resources
+from kube.decoding.shared_json import resources
 from kube.objects.objects import DeviceAsk
 
 CLASS_PREFIX: Final = "deviceclass.resource.kubernetes.io/"

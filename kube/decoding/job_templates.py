@@ -13,7 +13,7 @@ from msgspec import Raw
 from kube.decoding import wire
 from kube.decoding.constraint_decoding import host_ports, pod_volumes, uses_host
 from kube.decoding.job_failing import PodFailurePolicyJson
-from kube.decoding.shared_pieces import own_annotations, string_map, totals
+from kube.decoding.shared_json import own_annotations, string_map, totals
 from kube.decoding.wire_base import NOTHING, Int32, Text, Wire
 
 

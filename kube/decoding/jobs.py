@@ -17,7 +17,7 @@ from kube.decoding.object_decoding import controller, created_at, namespace_of, 
 from kube.decoding.wire_base import Int32, Text, Time, Wire
 
 
-class Outcome(Enum):
+class JobOutcome(Enum):
     """How a Job ended."""
 
     COMPLETE = "Complete"
@@ -47,7 +47,7 @@ class JobInfo(TemplateOwner):
     created: float = 0.0
     started: float | None = None
     finished: float | None = None
-    outcome: Outcome | None = None
+    outcome: JobOutcome | None = None
     suspended: bool = False
     parallelism: int = 1
     completions: int | None = 1
@@ -107,7 +107,7 @@ class JobJson(Wire):
 
 
 _NONE_UNCOUNTED: Final = UncountedPods()
-_OUTCOMES: Final = {one.value: one for one in Outcome}
+_OUTCOMES: Final = {one.value: one for one in JobOutcome}
 
 
 def job_info(job: JobJson) -> JobInfo:
@@ -144,12 +144,12 @@ def job_info(job: JobJson) -> JobInfo:
     )
 
 
-def _ending(status: JobStatus) -> tuple[Outcome | None, float | None]:
+def _ending(status: JobStatus) -> tuple[JobOutcome | None, float | None]:
     """How and when it ended. Only a completed Job has a completionTime; of a failed one its condition says when."""
     for condition in status.conditions or ():
         outcome = _OUTCOMES.get(condition.type)
         if outcome is None or condition.status != "True":
             continue
-        ended = (status.completion_time if outcome is Outcome.COMPLETE else None) or condition.last_transition_time
+        ended = (status.completion_time if outcome is JobOutcome.COMPLETE else None) or condition.last_transition_time
         return outcome, ended.timestamp() if ended else None
     return None, None

@@ -13,7 +13,7 @@ from kube.decoding import wire, wire_base
 from kube.decoding.constraint_decoding import host_ports, pod_constraints, pod_volumes, uses_host
 from kube.decoding.device_asks import device_asks, may_be_of_class
 from kube.decoding.needed_features import needed_features
-from kube.decoding.shared_pieces import own_annotations, quantities, shared_owner, string_map, totals
+from kube.decoding.shared_json import own_annotations, quantities, shared_owner, string_map, totals
 from kube.objects.kubernetes_version import NEWEST, KubernetesVersion
 from kube.objects.objects import (
     NamespaceInfo,
@@ -26,7 +26,7 @@ from kube.objects.objects import (
     ReplicaSetInfo,
     Taint,
 )
-from kube.objects.seating import FINISHED
+from kube.objects.pod_accounting import FINISHED
 
 _LONGEST_REASON: Final = 64
 

@@ -13,7 +13,7 @@ import msgspec
 from msgspec import Raw
 
 from kube.decoding import wire
-from kube.decoding.watched import REFUSED, UndecodableObject
+from kube.decoding.watched_kinds import REFUSED, UndecodableObject
 from kube.decoding.wire_base import Int32, Text, Wire
 from kube.objects.objects import PodInfo
 

@@ -10,7 +10,7 @@ import msgspec
 
 from kube.decoding import wire, wire_base, wire_storage
 from kube.decoding.constraint_decoding import label_selector, node_selector_term
-from kube.decoding.shared_pieces import string_map
+from kube.decoding.shared_json import string_map
 from kube.objects.constraints import NodeSelectorTerm, Operator, Requirement
 from kube.objects.quantity import parse_quantity
 from kube.objects.storage_objects import (

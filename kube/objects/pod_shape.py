@@ -11,9 +11,9 @@ from itertools import repeat
 from operator import attrgetter
 from typing import Any, Final
 
-from kube.objects.many_records import many_records
+from kube.objects.bulk_records import bulk_records
 from kube.objects.objects import PodInfo
-from kube.objects.seating import waits
+from kube.objects.pod_accounting import waits
 
 _OWN: Final = ("uid", "name", "created")
 _FIELDS: Final = tuple(field.name for field in fields(PodInfo))
@@ -68,7 +68,7 @@ def _without_identity(labels: Mapping[str, str]) -> dict[str, str]:
 
 
 def on_node(pod: PodInfo, node: str) -> PodInfo:
-    """The pod bound to a node; '' = to none. A third of the cost of dataclasses.replace (many_records.py says why)."""
+    """The pod bound to a node; '' = to none. A third of the cost of dataclasses.replace (bulk_records.py says why)."""
     moved = object.__new__(PodInfo)
     for put, value in zip(_setters, _everything(pod), strict=True):
         put(moved, value)
@@ -80,4 +80,4 @@ def on_nodes(like: PodInfo, pods: Sequence[PodInfo], nodes: Sequence[str]) -> li
     """Alike pods, each bound to its node; all that they have in common is taken from `like`."""
     shared = {name: repeat(getattr(like, name)) for name in _SHARED}
     own = {name: map(attrgetter(name), pods) for name in _OWN}
-    return many_records(PodInfo, len(pods), node=nodes, **shared, **own)
+    return bulk_records(PodInfo, len(pods), node=nodes, **shared, **own)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import OrderedDict
 
 
-class Told:
+class LastReported:
     """By UID, for the `most` pods that were told about last. The caller has the lock and the clock.
 
     again_after : seconds after which the same may be told again

@@ -14,9 +14,9 @@ from typing import Final
 
 from kube.client.api_answer import Answer, is_gone
 from kube.session.api_session import ApiSession, SessionOver
-from kube.session.request_again import is_passing_or_conflict, request_again
-from kube.status.last_reported import Told
-from kube.status.pod_conditions import STRATEGIC_MERGE, PodNews, condition_patch, status_path
+from kube.session.request_retries import is_passing_or_conflict, request_with_retries
+from kube.status.last_reported import LastReported
+from kube.status.pod_conditions import STRATEGIC_MERGE, WaitingCondition, condition_patch, status_path
 from kube.token_bucket import TokenBucket
 
 logger = logging.getLogger(__name__)
@@ -55,9 +55,9 @@ class ConditionWriter:
         self._clock, self._wall = clock, wall
         self._bucket = TokenBucket(rate, burst)
         self._lock = threading.Lock()
-        self._queue: OrderedDict[str, PodNews] = OrderedDict()
-        self._under_way: PodNews | None = None  # None, too, once it is forgotten
-        self._told = Told(most)
+        self._queue: OrderedDict[str, WaitingCondition] = OrderedDict()
+        self._under_way: WaitingCondition | None = None  # None, too, once it is forgotten
+        self._told = LastReported(most)
         self._written = self._dropped = self._gone = self._failed = 0
         self._failing = False
         self._news: asyncio.Event | None = None
@@ -73,7 +73,7 @@ class ConditionWriter:
         if self._work is not None:
             self._work.cancel()
 
-    def put(self, pod: PodNews) -> None:
+    def put(self, pod: WaitingCondition) -> None:
         """Write it soon, unless that is what was written last. Never waits."""
         with self._lock:
             if not self._told.is_news(pod.uid, pod.text, 0.0):
@@ -126,7 +126,7 @@ class ConditionWriter:
                 self._failed += 1
                 logger.exception("a condition was not written", extra={"uid": pod.uid})
 
-    async def _next(self, news: asyncio.Event) -> PodNews:
+    async def _next(self, news: asyncio.Event) -> WaitingCondition:
         while True:
             with self._lock:
                 if self._queue:
@@ -136,8 +136,8 @@ class ConditionWriter:
                 news.clear()
             await news.wait()
 
-    async def _write(self, pod: PodNews) -> None:
-        answer = await request_again(
+    async def _write(self, pod: WaitingCondition) -> None:
+        answer = await request_with_retries(
             self._session,
             "PATCH",
             status_path(pod),
@@ -149,12 +149,12 @@ class ConditionWriter:
         )
         self._note(pod, answer)
 
-    def _is_wanted(self, pod: PodNews) -> bool:
+    def _is_wanted(self, pod: WaitingCondition) -> bool:
         """Whether it waits still, as far as is known, and there is nothing newer to tell."""
         with self._lock:
             return self._under_way is pod and pod.uid not in self._queue
 
-    def _note(self, pod: PodNews, answer: Answer) -> None:
+    def _note(self, pod: WaitingCondition, answer: Answer) -> None:
         if answer.is_success:
             with self._lock:
                 if self._under_way is pod:

@@ -20,7 +20,7 @@ _LONGEST_MESSAGE: Final = 4096
 
 
 @dataclass(frozen=True, slots=True)
-class PodNews:
+class WaitingCondition:
     """A pod that waits. reason: Unschedulable, SchedulerError or WaitingForValley; message: for people."""
 
     namespace: str
@@ -35,13 +35,13 @@ class PodNews:
         return f"{self.reason}: {self.message}"
 
     @classmethod
-    def of(cls, pod: PodInfo, reason: str, message: str) -> PodNews:
+    def of(cls, pod: PodInfo, reason: str, message: str) -> WaitingCondition:
         """What is kept of a pod until it is told: not the pod itself, there may be thousands."""
         clipped = message.encode(errors="replace")[:_LONGEST_MESSAGE].decode(errors="ignore")
         return cls(pod.namespace, pod.name, pod.uid, reason, clipped)
 
 
-def condition_patch(pod: PodNews, *, now: float, is_first: bool) -> bytes:
+def condition_patch(pod: WaitingCondition, *, now: float, is_first: bool) -> bytes:
     """is_first: nothing was told of the pod before; otherwise the time since when it waits stays as it is."""
     condition: dict[str, Any] = {
         "type": "PodScheduled",
@@ -54,6 +54,6 @@ def condition_patch(pod: PodNews, *, now: float, is_first: bool) -> bytes:
     return orjson.dumps({"metadata": {"uid": pod.uid}, "status": {"conditions": [condition]}})
 
 
-def status_path(pod: PodNews) -> str:
+def status_path(pod: WaitingCondition) -> str:
     """Of the pod's status. Names of the API server need no escaping."""
     return f"/api/v1/namespaces/{pod.namespace}/pods/{pod.name}/status"

@@ -20,7 +20,7 @@ from forecast.errors import InputError
 from kube.decoding.decoding import SCORED_KINDS, ApiObject, Kind, decode_object
 from kube.decoding.jobs import JobInfo
 from kube.decoding.priority_classes import PRIORITY_CLASS, PriorityClasses, priority_classes
-from kube.decoding.watched import UndecodableObject, Watched
+from kube.decoding.watched_kinds import UndecodableObject, Watched
 from kube.objects.objects import NodeInfo, PodInfo, ReplicaSetInfo
 from kube.tables.changes import Change
 from kube.tables.state import ClusterState

@@ -16,8 +16,8 @@ from forecast.arrays import Bools, Floats, Ints
 from forecast.service_key import ServiceKey, service_of_pod
 from kube.decoding.jobs import JobInfo
 from kube.objects.objects import NodeInfo, PodInfo, ReplicaSetInfo
+from kube.objects.pod_accounting import seat_weight, serves, sits
 from kube.objects.rollout import deployment_of, is_superseded, newest_revision, replicas_wanted
-from kube.objects.seating import seat_weight, serves, sits
 from kube.tables.changes import Seat
 from kube.tables.columns import nonzero_units, per_unit, request_units
 from kube.tables.state import ClusterState

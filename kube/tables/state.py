@@ -21,11 +21,11 @@ from forecast.arrays import Bools, Floats, Ints
 from forecast.service_key import ServiceKey, service_of_pod
 from kube.decoding.decoding import ApiObject, Kind
 from kube.decoding.jobs import JobInfo
+from kube.objects.bulk_records import bulk_records
 from kube.objects.kubernetes_version import NEWEST
-from kube.objects.many_records import many_records
 from kube.objects.objects import NodeInfo, PodInfo, ReplicaSetInfo
+from kube.objects.pod_accounting import same_requests, seat_weight, serves, sits, waits
 from kube.objects.rollout import Rollouts, replicas_wanted
-from kube.objects.seating import same_requests, seat_weight, serves, sits, waits
 from kube.objects.services import Services
 from kube.tables.changes import (
     Change,
@@ -256,7 +256,7 @@ class ClusterState:
                 weights[service] = seat_weight(self.services[service], serves=serves_now)
             services.append(service)
             del self._waiting[uid]
-        seats = many_records(Seat, len(pods), node=rows, service=services, weight=map(weights.__getitem__, services))
+        seats = bulk_records(Seat, len(pods), node=rows, service=services, weight=map(weights.__getitem__, services))
         self.pods.update(zip(uids, pods, strict=True))
         self.seat_of.update(zip(uids, seats, strict=True))
         self._columns.add_pods(np.array(rows, dtype=np.int64), pods[0])

@@ -13,10 +13,10 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from forecast.arrays import Bools, Floats, Ints
+from placement.card_types.card_type_requests import accepted
 from placement.card_types.demand import CardDemand
 from placement.card_types.options import CardOptions
 from placement.card_types.scarcity import classes, exclusive_demand, rare, scarcities
-from placement.card_types.wishes import accepted
 from placement.devices.card_names import of_any_type
 from placement.devices.demand import WHOLE
 from placement.devices.device_table import DeviceTable

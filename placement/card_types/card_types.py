@@ -20,15 +20,15 @@ import numpy as np
 from forecast.arrays import Bools, Ints
 from kube.objects.objects import PodInfo
 from placement.card_types.card_scarcity import CardScarcity, model_sums
+from placement.card_types.card_type_requests import CardTypeRequest, accepted, ranks, wish_of
 from placement.card_types.listed_cards import RARE, ListedCards, asks_for_cards
 from placement.card_types.options import Even, Protection
 from placement.card_types.scarcity import pressures
-from placement.card_types.wishes import Wish, accepted, ranks, wish_of
 from placement.cluster_events import ClusterEvent, EventKind
 from placement.devices.device_table import DeviceTable
 from placement.filters.annotations import comes_with_node
 from placement.filters.filter import ClusterView, Rejection, rejected
-from placement.filters.found import found
+from placement.filters.rejections import found
 from placement.plugins import Hint, Preferred
 
 
@@ -70,7 +70,7 @@ class CardTypes:
         kept = _by_model(rare & ~self._named(wish)[: len(rare)], self._devices.model) > 0
         return [*rejections, *found(kept & ~rejected(rejections, view.n_rows), view, RARE, preemptible=False)]
 
-    def _named(self, wish: Wish) -> Bools:
+    def _named(self, wish: CardTypeRequest) -> Bools:
         """(n_models,) models that the pod asks for by name. One that chooses nodes by label knows what it asks for:
         which ones is NodeAffinity's to say."""
         models = tuple(self._devices.models)
@@ -113,7 +113,7 @@ class CardTypes:
         """Nothing that like pods do not have in common."""
         return None
 
-    def _is_evened(self, wish: Wish) -> bool:
+    def _is_evened(self, wish: CardTypeRequest) -> bool:
         even = self._options.even
         return even is Even.ALL or (even is Even.NAMED and (wish.is_choosy or bool(wish.preferred)))
 

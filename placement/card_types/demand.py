@@ -17,10 +17,10 @@ from dataclasses import dataclass
 from typing import Final
 
 from kube.objects.objects import PodInfo
-from kube.objects.seating import waits
+from kube.objects.pod_accounting import waits
 from kube.tables.changes import Change, PodChange, one_by_one
 from kube.tables.state import ClusterState
-from placement.card_types.wishes import Wish, wish_of
+from placement.card_types.card_type_requests import CardTypeRequest, wish_of
 from placement.devices.demand import gpu_demand
 from placement.devices.device_table import DeviceTable
 from scorer.follower import NodesAndPodsOnly
@@ -41,7 +41,7 @@ class Wanted:
     once, at         : the most at once, counted down to the unix seconds `at`
     """
 
-    wish: Wish
+    wish: CardTypeRequest
     sitting: int = 0
     waiting: int = 0
     once: float = 0.0
@@ -62,7 +62,7 @@ class Wanted:
 class _Counted:
     """A pod that counts."""
 
-    wish: Wish
+    wish: CardTypeRequest
     milli: int
     is_waiting: bool
 
@@ -82,7 +82,7 @@ class CardDemand(NodesAndPodsOnly):
         self._state, self._devices, self._clock = state, devices, clock
         self._half_life = half_life_seconds
         self._counted: dict[str, _Counted] = {}  # by UID
-        self._wanted: dict[Wish, Wanted] = {}
+        self._wanted: dict[CardTypeRequest, Wanted] = {}
         self._most = 2 * _MOST_REMEMBERED  # entries before it is worth looking which of them are of the past
         self.rebuild()
 
@@ -129,7 +129,7 @@ class CardDemand(NodesAndPodsOnly):
         if not wish.is_choosy or (demand := gpu_demand(pod, self._devices.options)) is None:
             return None
         demand = self._devices.typical_demand(demand)
-        return _Counted(Wish(wish.required, wish.labelled), demand.count * demand.milli, is_waiting=not sits)
+        return _Counted(CardTypeRequest(wish.required, wish.labelled), demand.count * demand.milli, is_waiting=not sits)
 
     def _take(self, uid: str, counts: _Counted) -> None:
         now = self._clock()
@@ -163,7 +163,7 @@ class CardDemand(NodesAndPodsOnly):
             if position >= _MOST_REMEMBERED or recent < _NOTHING:
                 del self._wanted[wish]
 
-    def _past(self, now: float) -> Iterator[tuple[float, Wish]]:
+    def _past(self, now: float) -> Iterator[tuple[float, CardTypeRequest]]:
         for wish, wanted in self._wanted.items():
             if not wanted.now:
                 yield wanted.recent(now, self._half_life), wish

@@ -16,14 +16,14 @@ import numpy as np
 from forecast.arrays import Bools
 from kube.decoding.device_asks import CLASS_PREFIX
 from kube.objects.objects import PodInfo
+from placement.card_types.card_type_requests import wish_of
 from placement.card_types.options import CardOptions, Protection
-from placement.card_types.wishes import wish_of
 from placement.devices.card_names import listed, of_any_type
 from placement.devices.demand import demand_mistake, gpu_demand
 from placement.devices.options import DeviceOptions
 from placement.filters.annotations import GPU_TYPE, comes_with_node, names_in
 from placement.filters.filter import ClusterView, Rejection
-from placement.filters.found import found
+from placement.filters.rejections import found
 from placement.pod_groups.labels import group_of
 
 RARE: Final = "node(s) had rare cards that the pod does not name"

@@ -11,7 +11,7 @@ from kube.tables.state import ClusterState
 from placement.devices.demand import WHOLE, GpuDemand
 from placement.devices.node_cards import NodeCards
 from placement.devices.node_devices import NodeDevices
-from scorer.predicted.growing import grown
+from scorer.predicted.growing_arrays import grown
 
 _FEWEST_COLUMNS: Final = 8
 

@@ -22,7 +22,7 @@ from kube.tables.changes import Change, NodeAdded, NodeChanged, NodeRemoved, Pod
 from kube.tables.columns import request_units
 from kube.tables.state import ClusterState
 from placement.devices.annotations import card_memory, index_annotation, indices_of, sharing_annotations
-from placement.devices.choices import Choice, Choices
+from placement.devices.assumed_devices import Choice, Choices
 from placement.devices.demand import WHOLE, GpuDemand, asks_by_name, gpu_demand
 from placement.devices.device_columns import DeviceColumns
 from placement.devices.node_cards import cards_of, model_of
@@ -99,7 +99,7 @@ class DeviceTable(DeviceColumns, NodesAndPodsOnly):
         return said
 
     def best_fit(self, row: int, demand: GpuDemand, pod: PodInfo) -> tuple[int, ...] | None:
-        """See choosing.py."""
+        """See device_choice.py."""
         return self._nodes[row].best_fit(gpu_demand(pod, self.options) or demand)
 
     # Figures, without the lock: each is right by itself

@@ -16,11 +16,11 @@ from kube.objects.objects import PodInfo
 from placement.cluster_events import ClusterEvent, EventKind
 from placement.devices.demand import GpuDemand, asks_by_name, demand_mistake, gpu_demand
 from placement.devices.device_table import DeviceTable
-from placement.devices.in_the_way import Held, least_in_the_way
+from placement.devices.device_victims import DeviceHolder, least_in_the_way
 from placement.devices.node_cards import cards_of
 from placement.devices.node_devices import NodeDevices
 from placement.filters.filter import ClusterView, Rejection
-from placement.filters.found import every_node, found
+from placement.filters.rejections import every_node, found
 from placement.plugins import Hint
 
 _BOUNDLESS: Final = np.iinfo(np.int64).max
@@ -112,7 +112,7 @@ class GpuDevices:
     def least_victims(
         self, pod: PodInfo, row: int, pods: Sequence[PodInfo], standing: Callable[[PodInfo], int]
     ) -> Sequence[PodInfo] | None:
-        """See in_the_way.py."""
+        """See device_victims.py."""
         demand, node = gpu_demand(pod, self._options), self._devices.node(row)
         if demand is None:
             return ()
@@ -127,7 +127,7 @@ class GpuDevices:
             if holder is None:
                 continue
             if one.uid not in others:
-                held.append(Held(one, holder.devices, holder.parts))
+                held.append(DeviceHolder(one, holder.devices, holder.parts))
                 continue
             for device in holder.devices:
                 if device < len(free):

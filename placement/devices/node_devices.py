@@ -17,8 +17,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from placement.devices.choosing import best_fit, least_full
 from placement.devices.demand import WHOLE, GpuDemand
+from placement.devices.device_choice import best_fit, least_full
 from placement.devices.node_cards import NO_CARDS, NodeCards
 
 
@@ -111,7 +111,7 @@ class NodeDevices:
         return there and len(set(devices)) == len(devices) == demand.count
 
     def best_fit(self, demand: GpuDemand) -> tuple[int, ...] | None:
-        """See choosing.py."""
+        """See device_choice.py."""
         return best_fit(self.left(), demand.count, self.wanted(demand), self.whole)
 
     @property

@@ -16,7 +16,7 @@ from forecast.arrays import Bools
 from kube.objects.objects import ANNOTATION_PREFIX, PodInfo
 from placement.filters.annotations import comes_with_node
 from placement.filters.filter import ClusterView, Rejection
-from placement.filters.found import found
+from placement.filters.rejections import found
 from placement.index.node_labels import ABSENT, NodeLabels
 
 DOMAIN_LABEL: Final = ANNOTATION_PREFIX + "domain"

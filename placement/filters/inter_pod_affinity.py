@@ -15,8 +15,8 @@ from forecast.arrays import Bools, Ints
 from kube.objects.constraints import PodAffinityTerm
 from kube.objects.objects import PodInfo
 from placement.filters.filter import ClusterView, Rejection
-from placement.filters.found import found
 from placement.filters.own_terms import as_read
+from placement.filters.rejections import found
 from placement.index.affinity_terms import SittingTerm, means
 from placement.index.node_labels import ABSENT
 from placement.index.topology import PodsByRow, domain_sums, joined

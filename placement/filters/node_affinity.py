@@ -14,8 +14,8 @@ from forecast.arrays import Bools
 from kube.objects.constraints import NodeSelectorTerm, Operator, PodConstraints
 from kube.objects.objects import PodInfo
 from placement.filters.filter import ClusterView, Rejection
-from placement.filters.found import every_node, found
 from placement.filters.node_terms import NAME_FIELD, nodes_in_any, nodes_with_labels
+from placement.filters.rejections import every_node, found
 
 _REASON: Final = "node(s) didn't match Pod's node affinity/selector"
 _CONFLICT: Final = "pod affinity terms conflict"

@@ -11,7 +11,7 @@ from typing import Final
 
 from kube.objects.objects import PodInfo
 from placement.filters.filter import ClusterView, Rejection
-from placement.filters.found import found
+from placement.filters.rejections import found
 
 _REASON: Final = "node(s) didn't match Pod's required features"
 

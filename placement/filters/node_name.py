@@ -9,7 +9,7 @@ import numpy as np
 
 from kube.objects.objects import PodInfo
 from placement.filters.filter import ClusterView, Rejection
-from placement.filters.found import found
+from placement.filters.rejections import found
 
 _REASON: Final = "node(s) didn't match the requested node name"
 

@@ -15,7 +15,7 @@ from kube.objects.objects import PodInfo
 from kube.objects.qualified_names import is_qualified_name
 from kube.tables.columns import whole_units
 from placement.filters.filter import ClusterView, Rejection
-from placement.filters.found import every_node, found
+from placement.filters.rejections import every_node, found
 
 _PLAIN: Final = ("cpu", "memory", "ephemeral-storage")
 

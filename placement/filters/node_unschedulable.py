@@ -11,7 +11,7 @@ from typing import Final
 
 from kube.objects.objects import PodInfo, Taint
 from placement.filters.filter import ClusterView, Rejection
-from placement.filters.found import found
+from placement.filters.rejections import found
 from placement.filters.tolerations import any_tolerates
 
 _REASON: Final = "node(s) were unschedulable"

@@ -13,8 +13,8 @@ import numpy as np
 
 from kube.objects.objects import PodInfo
 from placement.filters.filter import ClusterView, Rejection
-from placement.filters.found import found
 from placement.filters.pod_claims import claim_of, not_found, nowhere, owner_mistake
+from placement.filters.rejections import found
 from placement.index.csi_translation import CSI, MIGRATED, AttachedVolume, disk_volume
 from placement.index.storage import ClaimKey, Storage
 

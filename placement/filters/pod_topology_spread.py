@@ -16,7 +16,7 @@ from kube.objects.constraints import TopologySpreadConstraint
 from kube.objects.objects import PodInfo
 from kube.objects.selectors import selector_matches
 from placement.filters.filter import ClusterView, Rejection
-from placement.filters.found import found
+from placement.filters.rejections import found
 from placement.filters.spread_counts import SpreadNodes, labelled_nodes, matching_pods
 from placement.index.node_labels import ABSENT
 from placement.index.topology import PodsByRow, domain_sums

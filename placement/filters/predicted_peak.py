@@ -17,7 +17,7 @@ from forecast.resources import resource_index
 from kube.objects.objects import PodInfo
 from placement.filters.annotations import comes_with_node
 from placement.filters.filter import ClusterView, Rejection
-from placement.filters.found import found
+from placement.filters.rejections import found
 from scorer.opt_out import opts_out
 
 

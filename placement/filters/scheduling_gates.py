@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from kube.objects.objects import PodInfo
 from placement.filters.filter import ClusterView, Rejection
-from placement.filters.found import every_node
+from placement.filters.rejections import every_node
 
 
 class SchedulingGates:

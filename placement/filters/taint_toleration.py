@@ -12,7 +12,7 @@ from forecast.arrays import Bools
 from kube.objects.constraints import Toleration
 from kube.objects.objects import PodInfo
 from placement.filters.filter import ClusterView, Rejection
-from placement.filters.found import found
+from placement.filters.rejections import found
 from placement.filters.tolerations import HARD_EFFECTS, tolerating_nodes
 
 _REASON: Final = "node(s) had untolerated taint(s)"

@@ -8,7 +8,7 @@ import numpy as np
 
 from forecast.arrays import Bools
 from kube.objects.objects import NodeInfo
-from scorer.predicted.growing import grown
+from scorer.predicted.growing_arrays import grown
 
 
 class NodeFeatures:

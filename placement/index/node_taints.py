@@ -6,7 +6,7 @@ import numpy as np
 
 from forecast.arrays import Bools, Ints
 from kube.objects.objects import NodeInfo, Taint
-from scorer.predicted.growing import grown
+from scorer.predicted.growing_arrays import grown
 
 
 class NodeTaints:

@@ -19,7 +19,7 @@ from placement.index.group_labels import GroupLabels
 from placement.index.namespaces import Namespaces
 from placement.index.owned_pods import OwnedPods
 from placement.index.topology import PodsByRow
-from scorer.predicted.growing import grown
+from scorer.predicted.growing_arrays import grown
 
 _FEW: Final = 256
 """Cells of so many groups are collected group by group; of more, by one pass over all cells."""

@@ -17,9 +17,9 @@ from forecast.arrays import Bools, Ints
 from kube.objects.objects import PodInfo
 from placement.filters.annotations import MACHINE_GROUP, comes_with_node
 from placement.filters.filter import ClusterView, Rejection
-from placement.filters.found import found
+from placement.filters.rejections import found
 from placement.index.node_labels import LabelColumn
-from placement.machine_groups.lending import may_still_borrow
+from placement.machine_groups.lending_limit import may_still_borrow
 from placement.machine_groups.membership import Membership, Standing, asks_to_borrow
 
 _REASONS: Final = {

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from placement.machine_groups.use import GroupUse
+from placement.machine_groups.borrowers import GroupUse
 
 
 class GroupCollector(Collector):

@@ -12,12 +12,12 @@ from kube.tables.state import ClusterState
 from placement.devices.device_table import DeviceTable
 from placement.filters.annotations import MACHINE_GROUP, comes_with_node
 from placement.filters.filter import ClusterView
-from placement.machine_groups.lending import may_still_borrow
+from placement.machine_groups.borrowers import GroupUse
+from placement.machine_groups.lending_limit import may_still_borrow
 from placement.machine_groups.machine_group import MachineGroup
 from placement.machine_groups.membership import Membership, Standing
 from placement.machine_groups.metrics import GroupCollector
 from placement.machine_groups.options import Group
-from placement.machine_groups.use import GroupUse
 from placement.plugins import Preferred
 
 

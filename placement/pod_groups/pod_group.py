@@ -7,7 +7,7 @@ from enum import Enum, auto
 
 from msgspec import Struct
 
-from kube.decoding.stored import Condition
+from kube.decoding.stored_templates import Condition
 from placement.pod_groups.group_apis import OURS, GroupApi, group_key
 from placement.pod_groups.group_topology import ANYWHERE, GroupTopology
 from placement.pod_groups.minima import Minima

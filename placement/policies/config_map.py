@@ -15,7 +15,7 @@ from msgspec import Raw
 from forecast.errors import InputError
 from kube.client.kubernetes_client import UnreachableApiServer, open_request
 from kube.client.kubernetes_requests import Request
-from kube.decoding.watched import Watched
+from kube.decoding.watched_kinds import Watched
 from kube.decoding.wire import Metadata
 from kube.decoding.wire_base import Wire
 

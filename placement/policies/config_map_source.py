@@ -15,7 +15,7 @@ from kube.client.kubernetes_watcher import ResourceWatcher
 from placement.policies.config_map import PolicyConfigMap, policy_text, watched_config_map
 from placement.policies.events import PolicyEvents
 from placement.policies.provider import PolicyProvider
-from placement.policies.status import Outcome
+from placement.policies.status import PolicyOutcome
 
 _TIMING: Final = Timing(watch_seconds=(20, 25), watch_read_seconds=30.0, backoff=Backoff(longest=5.0))
 """Streams end by themselves before silence counts as a dead connection: a document that hardly ever changes says
@@ -52,7 +52,7 @@ class ConfigMapSink:
         self._last = obj
         self._tell(self._provider.gone())
 
-    def _tell(self, outcome: Outcome | None) -> None:
+    def _tell(self, outcome: PolicyOutcome | None) -> None:
         about = self._last
         if outcome is None or about is None or self._events is None:
             return

@@ -17,7 +17,7 @@ from kube.objects.objects import PodInfo
 from kube.token_bucket import TokenBucket
 from placement.policies.mistakes import way_out
 from placement.policies.policy import POLICY_ANNOTATION, shortened_name
-from placement.policies.status import Outcome, OutcomeKind
+from placement.policies.status import OutcomeKind, PolicyOutcome
 
 _CONTROLLER: Final = "forecast-scheduler.io/policies"
 _REASONS: Final = {
@@ -70,7 +70,7 @@ class PolicyEvents:
         """Post what waits, if that takes no longer than `timeout` seconds."""
         self._posting.stop(timeout)
 
-    def document(self, regarding: Mapping[str, str], outcome: Outcome) -> None:
+    def document(self, regarding: Mapping[str, str], outcome: PolicyOutcome) -> None:
         """What became of a document. regarding: the ConfigMap, see api_event."""
         self._put(self._documents, regarding, _REASONS[outcome.kind], lambda: outcome.message, "LoadingPolicies")
 

@@ -12,8 +12,8 @@ from typing import Final
 
 from placement.policies.document_file import read_document_file
 from placement.policies.provider import PolicyProvider
-from placement.policies.status import Outcome
-from scorer.every import Every
+from placement.policies.status import PolicyOutcome
+from scorer.periodic_task import PeriodicTask
 
 _LOOK_SECONDS: Final = 0.5
 
@@ -34,7 +34,7 @@ class PolicyFile:
         self._last_contact: float | None = None
         self._last: bytes | None = None
         self._is_first = True
-        self._every = Every("policy-file", every_seconds, self.look)
+        self._every = PeriodicTask("policy-file", every_seconds, self.look)
 
     def start(self) -> None:
         """Look once, so that the policies are there, and from then on in a thread."""
@@ -50,7 +50,7 @@ class PolicyFile:
         """Unix seconds of the last look that told what is there; None = none has."""
         return self._last_contact
 
-    def look(self) -> Outcome | None:
+    def look(self) -> PolicyOutcome | None:
         """Read the file and offer what is new; None = nothing is."""
         was_first, self._is_first = self._is_first, False
         try:

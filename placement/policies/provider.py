@@ -22,7 +22,7 @@ from placement.policies.document import PolicyDocument, read_document
 from placement.policies.policy import Chosen
 from placement.policies.policy_set import Choice, PolicySet
 from placement.policies.rules import LabelsOf, unread_namespaces
-from placement.policies.status import Outcome, OutcomeKind, PolicyStatus, Refusal
+from placement.policies.status import OutcomeKind, PolicyOutcome, PolicyRefusal, PolicyStatus
 from scorer.policy import ChosenScoring
 
 logger = logging.getLogger(__name__)
@@ -82,7 +82,7 @@ class PolicyProvider:
         self._listeners_failed = False
         self._version: str | None = None
         self._since: float | None = None
-        self._refusal: Refusal | None = None
+        self._refusal: PolicyRefusal | None = None
         self._offered = b""
         self._outcomes = dict.fromkeys(OutcomeKind, 0)
         self._pods, self._pods_lock = Counter[str](), threading.Lock()
@@ -131,7 +131,7 @@ class PolicyProvider:
 
     # Sources
 
-    def offer(self, text: str, version: str = "") -> Outcome | None:
+    def offer(self, text: str, version: str = "") -> PolicyOutcome | None:
         """A document. It takes effect or is refused; None = it is what was offered before.
 
         version : of the document, for people; '' = the beginning of its digest
@@ -150,7 +150,7 @@ class PolicyProvider:
                 return self._refuse(f"{type(error).__name__}: {error}"[:300], digest)
             return self._accept(document, compiled, version or digest.hex()[:12], digest)
 
-    def refuse(self, reason: str) -> Outcome | None:
+    def refuse(self, reason: str) -> PolicyOutcome | None:
         """There is a document that cannot be read; None = for the same reason as before."""
         with self._sources:
             return self._refuse(reason, b"")
@@ -161,21 +161,21 @@ class PolicyProvider:
             if self._version is None and self._refusal is None:
                 self._note_refusal(reason, OutcomeKind.REFUSED)
 
-    def gone(self) -> Outcome | None:
+    def gone(self) -> PolicyOutcome | None:
         """There is no document; None = as before."""
         with self._sources:
             return self._refuse(f"there is no {self._source or 'policy document'}", b"", OutcomeKind.GONE)
 
-    def _accept(self, document: PolicyDocument, compiled: PolicySet, version: str, digest: bytes) -> Outcome:
+    def _accept(self, document: PolicyDocument, compiled: PolicySet, version: str, digest: bytes) -> PolicyOutcome:
         with self._lock:
             self._set, self._document = compiled, document
             self._version, self._since, self._refusal, self._offered = version, self._clock(), None, digest
             n_policies = len(compiled.policies) - 1
             message = f"{n_policies} policies and {len(compiled.rules)} rules are in effect, version {version}"
             logger.info("policies are in effect", extra={"source": self._source, "version": version})
-            return self._told(Outcome(OutcomeKind.ACCEPTED, message))
+            return self._told(PolicyOutcome(OutcomeKind.ACCEPTED, message))
 
-    def _refuse(self, reason: str, offered: bytes, kind: OutcomeKind = OutcomeKind.REFUSED) -> Outcome | None:
+    def _refuse(self, reason: str, offered: bytes, kind: OutcomeKind = OutcomeKind.REFUSED) -> PolicyOutcome | None:
         """None = this very text was refused for this very reason before; offered: its digest, b'' = there is none."""
         with self._lock:
             before, self._offered = self._offered, offered
@@ -183,16 +183,16 @@ class PolicyProvider:
                 return None
             return self._note_refusal(reason, kind)
 
-    def _note_refusal(self, reason: str, kind: OutcomeKind) -> Outcome:
+    def _note_refusal(self, reason: str, kind: OutcomeKind) -> PolicyOutcome:
         """Under the lock."""
-        self._refusal = Refusal(reason, self._clock())
+        self._refusal = PolicyRefusal(reason, self._clock())
         stays = (
             "the settings apply to all pods" if self._version is None else f"version {self._version} stays in effect"
         )
         logger.warning("policies refused", extra={"source": self._source, "reason": reason, "stays": stays})
-        return self._told(Outcome(kind, f"{reason}; {stays}"))
+        return self._told(PolicyOutcome(kind, f"{reason}; {stays}"))
 
-    def _told(self, outcome: Outcome) -> Outcome:
+    def _told(self, outcome: PolicyOutcome) -> PolicyOutcome:
         self._outcomes[outcome.kind] += 1
         return outcome
 

@@ -15,7 +15,7 @@ class OutcomeKind(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class PolicyOutcome:
     """message: one sentence for people."""
 
     kind: OutcomeKind
@@ -23,7 +23,7 @@ class Outcome:
 
 
 @dataclass(frozen=True, slots=True)
-class Refusal:
+class PolicyRefusal:
     """Why what is there now is not in effect. at: unix seconds when that was first seen."""
 
     message: str
@@ -47,6 +47,6 @@ class PolicyStatus:
     policies: tuple[str, ...]
     n_rules: int
     default: str | None
-    refusal: Refusal | None
+    refusal: PolicyRefusal | None
     outcomes: dict[OutcomeKind, int]
     unknown: int

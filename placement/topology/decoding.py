@@ -26,7 +26,7 @@ from msgspec import Meta, Raw
 
 from forecast.errors import InputError
 from kube.decoding import wire
-from kube.decoding.watched import Watched
+from kube.decoding.watched_kinds import Watched
 from kube.decoding.wire_base import StringMap, Text, Wire
 from kube.objects.quantity import parse_quantity
 from kube.tables.columns import whole_units

@@ -53,7 +53,7 @@ class RoomOf:
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class DomainCapacity:
     """
     everything : (n_domains,) whether all members have a place there, by the count that finds one
     maybe      : (n_domains,) whether each kind alone would fit: without that there is no way
@@ -74,11 +74,11 @@ def domain_sums_of(amounts: Ints, domain: Ints, n_domains: int) -> Ints:
     return sums
 
 
-def held_by_domain(kinds: Sequence[Kind], nodes: RoomOf) -> Held:
+def held_by_domain(kinds: Sequence[Kind], nodes: RoomOf) -> DomainCapacity:
     """Of each domain by itself: all members are put there. kinds: the largest first."""
     if not len(nodes.domain):
         nothing = np.zeros(nodes.n_domains, dtype=np.int64)
-        return Held(nothing > 0, nothing > 0, nothing, nothing)
+        return DomainCapacity(nothing > 0, nothing > 0, nothing, nothing)
     order = np.argsort(nodes.domain, kind="stable")
     domain = nodes.domain[order]
     units, milli = nodes.units[order].copy(), nodes.milli[order].copy()
@@ -97,7 +97,7 @@ def held_by_domain(kinds: Sequence[Kind], nodes: RoomOf) -> Held:
         members += domain_sums_of(taken, domain, n_domains)
     total = sum(one.number for one in kinds)
     size = domain_sums_of(kinds[0].room[order], domain, n_domains) if kinds else members
-    return Held(members >= total, maybe, members, size)
+    return DomainCapacity(members >= total, maybe, members, size)
 
 
 def rooms_left(one: Kind, units: Ints, milli: Ints) -> Ints:

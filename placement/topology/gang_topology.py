@@ -22,11 +22,11 @@ from kube.objects.objects import PodInfo
 from placement.cluster_events import ClusterEvent, EventKind
 from placement.devices.device_table import DeviceTable
 from placement.filters.filter import ClusterView, Filter, Rejection
-from placement.filters.found import every_node, found
+from placement.filters.rejections import every_node, found
 from placement.index.node_labels import ABSENT, LabelColumn
 from placement.plugins import Hint, Preferred
 from placement.pod_groups.gangs import Gangs
-from placement.topology.domains import Held, Kind, domain_sums_of, held_by_domain
+from placement.topology.domains import DomainCapacity, Kind, domain_sums_of, held_by_domain
 from placement.topology.members import FiltersOf, kinds_of, left_of_nodes, rooms_of
 
 
@@ -201,17 +201,17 @@ class GangTopology:
         n = bisect_left(range(len(waiting)), True, key=lambda n: not self._gangs.shortfall(group, waiting[:n]))
         return waiting[: max(1, n)]
 
-    def _held(self, members: Sequence[PodInfo], column: LabelColumn, view: ClusterView) -> Held:
+    def _held(self, members: Sequence[PodInfo], column: LabelColumn, view: ClusterView) -> DomainCapacity:
         return self._held_of(kinds_of(members, view, self._others, self._devices), column, view)
 
-    def _held_of(self, kinds: Sequence[Kind], column: LabelColumn, view: ClusterView) -> Held:
+    def _held_of(self, kinds: Sequence[Kind], column: LabelColumn, view: ClusterView) -> DomainCapacity:
         useful = np.logical_or.reduce([one.room > 0 for one in kinds])
         rows = np.flatnonzero(useful & (column.values != ABSENT))
         nodes = left_of_nodes(view, self._devices, column.values, len(column.names), rows)
         return held_by_domain([one.on(rows) for one in kinds], nodes)
 
 
-def _smallest(held: Held) -> int:
+def _smallest(held: DomainCapacity) -> int:
     """Of the domains that hold everything."""
     return int(np.where(held.everything, held.size, np.iinfo(np.int64).max).argmin())
 

@@ -14,7 +14,7 @@ from placement.devices.demand import gpu_demand
 from placement.devices.device_table import DeviceTable
 from placement.feasibility import verdict
 from placement.filters.filter import ClusterView, Filter
-from placement.room import room_for
+from placement.pods_that_fit import room_for
 from placement.topology.domains import Kind, RoomOf
 
 FiltersOf = Callable[[PodInfo], Sequence[Filter]]

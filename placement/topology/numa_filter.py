@@ -16,7 +16,7 @@ from forecast.arrays import Bools, Ints
 from kube.objects.objects import PodInfo
 from placement.cluster_events import ClusterEvent, EventKind
 from placement.filters.filter import ClusterView, Rejection
-from placement.filters.found import found
+from placement.filters.rejections import found
 from placement.plugins import Hint
 from placement.topology.aligned_needs import AlignedNeeds, aligned_needs
 from placement.topology.alignment import (

@@ -40,7 +40,7 @@ _NeedsOf = dict[tuple[int, int, QosClass], AlignedNeeds | None]
 
 
 @dataclass(frozen=True, slots=True)
-class News:
+class ZoneChanges:
     """
     objects : new or changed
     at      : unix seconds when they came
@@ -62,21 +62,21 @@ class ZoneNews:
 
     def __init__(self, clock: Callable[[], float] = time.time) -> None:
         self._clock = clock
-        self._news: deque[News] = deque()
+        self._news: deque[ZoneChanges] = deque()
 
     def replace(self, objects: Sequence[NodeZones]) -> None:
         """Note a whole list."""
-        self._news.append(News(tuple(objects), self._clock(), is_all=True))
+        self._news.append(ZoneChanges(tuple(objects), self._clock(), is_all=True))
 
     def put(self, obj: NodeZones) -> None:
         """Note an object that is new or has changed."""
-        self._news.append(News((obj,), self._clock()))
+        self._news.append(ZoneChanges((obj,), self._clock()))
 
     def delete(self, obj: NodeZones) -> None:
         """Note that an object is gone."""
-        self._news.append(News((), self._clock(), gone=obj.node))
+        self._news.append(ZoneChanges((), self._clock(), gone=obj.node))
 
-    def take(self) -> Iterator[News]:
+    def take(self) -> Iterator[ZoneChanges]:
         """What has come since the last call, in order."""
         for _ in range(len(self._news)):
             yield self._news.popleft()

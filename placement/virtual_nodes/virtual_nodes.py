@@ -9,9 +9,9 @@ import numpy as np
 from forecast.arrays import Bools
 from kube.tables.changes import Change, NodeAdded, NodeChanged, NodeRemoved
 from kube.tables.state import ClusterState
-from placement.virtual_nodes.claiming import REAL, Claims
+from placement.virtual_nodes.node_ownership import REAL, Claims
 from scorer.follower import NodesAndPodsOnly
-from scorer.predicted.growing import grown
+from scorer.predicted.growing_arrays import grown
 
 
 class VirtualNodes(NodesAndPodsOnly):

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from kube.binding.binder import BindingRequest
-from kube.binding.binding_steps import BindingResult, Pause, Steps, Verdict, binding_steps, looking_steps
+from kube.binding.binding_steps import BindingResult, BindingVerdict, Pause, Steps, binding_steps, looking_steps
 from kube.client.api_answer import not_sent
 from kube.objects.objects import PodInfo
 from kube.session.api_session import ApiSession
@@ -49,7 +49,7 @@ class DefaultBinder:
     async def bind(self, pod: PodInfo, node: str) -> BindStatus:
         """SUCCESS = bound, UNSCHEDULABLE = not bound, ERROR = not known."""
         result = await self._carry_out(self._steps(binding_steps, pod, node), self._change_of(node))
-        if self._limit is not None and result.verdict is Verdict.BOUND:
+        if self._limit is not None and result.verdict is BindingVerdict.BOUND:
             self._limit.went_well()
         return bind_status(self.name, result)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
-from kube.binding.binding_steps import BindingResult, Verdict
+from kube.binding.binding_steps import BindingResult, BindingVerdict
 from kube.objects.objects import PodInfo
 from placement.status import Code, Status
 
@@ -27,7 +27,7 @@ class Ending(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class BindingOutcome:
     """
     reason       : one sentence, '' = bound
     plugin       : who stopped it; '' = the API server
@@ -59,23 +59,25 @@ class BindStatus(Status):
 
 def bind_status(plugin: str, result: BindingResult) -> BindStatus:
     """ERROR = it is not known whether it is bound."""
-    code = {Verdict.BOUND: Code.SUCCESS, Verdict.UNKNOWN: Code.ERROR}.get(result.verdict, Code.UNSCHEDULABLE)
+    code = {BindingVerdict.BOUND: Code.SUCCESS, BindingVerdict.UNKNOWN: Code.ERROR}.get(
+        result.verdict, Code.UNSCHEDULABLE
+    )
     return BindStatus(code, plugin, result.reason, result=result)
 
 
-def outcome_of_binding(status: Status) -> Outcome:
+def outcome_of_binding(status: Status) -> BindingOutcome:
     """What a Bind plugin's status (not SKIP) means."""
     if status.is_success:
-        return Outcome(Ending.BOUND)
+        return BindingOutcome(Ending.BOUND)
     result = status.result if isinstance(status, BindStatus) else None
     # Anything but a plain no leaves open whether a request is under way.
     ending = Ending.FAILED if status.code in (Code.UNSCHEDULABLE, Code.UNRESOLVABLE) else Ending.UNKNOWN
     verdict = None if result is None else result.verdict
-    return Outcome(
+    return BindingOutcome(
         ending,
         status.reason or "the plugin does not say why",
         status.plugin,
-        is_gone=verdict is Verdict.GONE,
-        is_elsewhere=verdict is Verdict.ELSEWHERE,
+        is_gone=verdict is BindingVerdict.GONE,
+        is_elsewhere=verdict is BindingVerdict.ELSEWHERE,
         node="" if result is None else result.node,
     )

@@ -10,7 +10,7 @@
 
 As in kube-scheduler (pkg/scheduler/backend/cache/interface.go), but that an assumption whose time is over is looked
 into before anything is given back: behind a watch that lags for minutes the pod does hold the room. The states Added
-and Deleted are the tables' own (scorer/assuming.py), which follow the watch.
+and Deleted are the tables' own (scorer/assuming_cluster.py), which follow the watch.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from scheduler.binding.outcome import Reserved
-from scorer.assuming import AssumingCluster
+from scorer.assuming_cluster import AssumingCluster
 
 
 class Assumptions:

@@ -3,7 +3,7 @@ if it were placed by itself on tables that know of the pods before it.
 
 A pod changes the node it lands on and nothing else that counts:
 
-    what filters say     but for room, nothing (dependence.py); room is counted down
+    what filters say     but for room, nothing (order_dependence.py); room is counted down
     requested shares     by so many pods on a node (AllocationLevels)
     predicted peak       peak_ranking.py, without a forecast PlainRanking of placing.py
     topology spread      by kinds of nodes (placement/scores/soft_spread.py)
@@ -20,13 +20,13 @@ import numpy as np
 from forecast.arrays import Bools, Floats, Ints
 from kube.objects.objects import PodInfo
 from placement.filters.filter import ClusterView, Filter
+from placement.pods_that_fit import room_for
 from placement.policies.policy import Policy
-from placement.room import room_for
 from placement.scores.default_scores import allocation_scores, parts_beside_allocation
 from placement.scores.plugin_weights import SPREAD, PluginWeights
 from placement.scores.soft_spread import SoftSpread, soft_constraints
+from scheduler.cycle.node_totals import factor_of_ours
 from scheduler.cycle.ranked_by_kind import RankedByKind
-from scheduler.cycle.totals import factor_of_ours
 
 _FIRST: Final = 128
 """Nodes looked at when a first one gets to another number of pods; four times as many the next time."""

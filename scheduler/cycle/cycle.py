@@ -19,21 +19,21 @@ from dataclasses import replace
 from typing import Final, Protocol
 
 from kube.objects.objects import PodInfo
-from kube.objects.seating import waits
-from placement.feasibility import Verdict
+from kube.objects.pod_accounting import waits
+from placement.feasibility import FilterVerdict
 from placement.filters.filter import ClusterView, Filter
 from placement.plugins import Nomination
 from placement.status import SUCCESS, Code, Status
 from scheduler.cycle.decisions import Decisions, Rejected
+from scheduler.cycle.equivalence import Likeness
 from scheduler.cycle.gang_tables import CycleTables
-from scheduler.cycle.likeness import Likeness
 from scheduler.cycle.placing import Placer
-from scheduler.cycle.reserving import reserved, unreserve
+from scheduler.cycle.reserve import reserved, unreserve
 from scheduler.preemption.gang_plan import GangPlan
-from scheduler.preemption.gang_search import GangPostFilter, GangWish, only_requests_matter
+from scheduler.preemption.gang_search import GangPostFilter, GangRequest, only_requests_matter
 from scheduler.profile import SchedulingProfile
 from scheduler.queue.queued import Popped, QueuedPod
-from scorer.assuming import AssumingCluster
+from scorer.assuming_cluster import AssumingCluster
 
 logger = logging.getLogger(__name__)
 
@@ -142,7 +142,7 @@ class SchedulingCycle:
 
     def _place_run(
         self, pods: Sequence[QueuedPod], placer: Placer
-    ) -> tuple[tuple[Filter, ...], Sequence[int], Verdict | None]:
+    ) -> tuple[tuple[Filter, ...], Sequence[int], FilterVerdict | None]:
         """Filters, rows of the pods that got one, and why the next one did not."""
         pod = pods[0].pod
         profile = self._profiles[pod.scheduler_name]
@@ -159,7 +159,7 @@ class SchedulingCycle:
         pods: Sequence[QueuedPod],
         profile: SchedulingProfile,
         filters: Sequence[Filter],
-        why_not: Verdict,
+        why_not: FilterVerdict,
         began: float,
         decisions: Decisions,
     ) -> None:
@@ -213,7 +213,7 @@ class SchedulingCycle:
         order = gangs.in_placing_order(group, [queued.pod for queued in pods])
         in_order = [pods[at] for at in order]
         placed: list[tuple[QueuedPod, int]] = []
-        left: list[tuple[QueuedPod, Verdict]] = []
+        left: list[tuple[QueuedPod, FilterVerdict]] = []
         refusals: dict[str, Status] = {}
         for run in self._likeness.runs([queued.pod for queued in in_order]):
             of_run = in_order[run]
@@ -273,14 +273,14 @@ class SchedulingCycle:
         group: str,
         plugin: GangPostFilter,
         placed: Sequence[tuple[QueuedPod, int]],
-        left: Sequence[tuple[QueuedPod, Verdict]],
+        left: Sequence[tuple[QueuedPod, FilterVerdict]],
         placer: Placer,
         gangs: GangRules,
     ) -> GangPlan | Status:
         """How room can be made for the rest. placed: members that have their nodes in the tables."""
         entered = self._stopwatch()
         tables = CycleTables(self._view, self._cluster, self._profiles, placer)
-        wish = GangWish(
+        wish = GangRequest(
             members=[queued.pod for queued, _ in left],
             placed=[(queued.pod, row) for queued, row in placed],
             is_enough=lambda members: not gangs.shortfall(group, members),
@@ -325,7 +325,7 @@ class SchedulingCycle:
                 self._withdraw(queued.pod)
 
     def _reasons_of(
-        self, left: Sequence[tuple[QueuedPod, Verdict]], refusals: Mapping[str, Status]
+        self, left: Sequence[tuple[QueuedPod, FilterVerdict]], refusals: Mapping[str, Status]
     ) -> tuple[frozenset[str], str]:
         """Plugins that said no to members, and the words of the first."""
         by = {name for _, why_not in left for name in _rejected_by(why_not)}
@@ -363,7 +363,7 @@ class SchedulingCycle:
                 decisions.rejected.append(_refused(queued, refusal))
 
 
-def _rejected_by(why_not: Verdict) -> frozenset[str]:
+def _rejected_by(why_not: FilterVerdict) -> frozenset[str]:
     """Plugins; where there is no node to reject, a name for which nobody knows what helps: everything may."""
     return frozenset(name for name, _ in why_not.rejections) or frozenset({_NO_NODES})
 

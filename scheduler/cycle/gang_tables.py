@@ -8,15 +8,15 @@ from dataclasses import dataclass
 
 from forecast.arrays import Bools
 from kube.objects.objects import PodInfo
-from placement.feasibility import Verdict
+from placement.feasibility import FilterVerdict
 from placement.filters.filter import ClusterView, Filter, Rejection
-from placement.filters.found import every_node, found
+from placement.filters.rejections import every_node, found
 from placement.plugins import KnowsDomains
 from scheduler.cycle.placing import Placer
-from scheduler.cycle.reserving import reserved, unreserve
+from scheduler.cycle.reserve import reserved, unreserve
 from scheduler.preemption.gang_search import Refused
 from scheduler.profile import SchedulingProfile
-from scorer.assuming import AssumingCluster
+from scorer.assuming_cluster import AssumingCluster
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +71,7 @@ class CycleTables:
             return row
         self._cluster.forget(pod.uid)
         nowhere = [(refusal.plugin, one) for one in every_node(self._view, refusal.reason)]
-        return Refused(filters, Verdict(~self._view.state.alive, tuple(nowhere)))
+        return Refused(filters, FilterVerdict(~self._view.state.alive, tuple(nowhere)))
 
     def put(self, pod: PodInfo, row: int) -> bool:
         """Assume and reserve the pod on this node; False = a Reserve plugin refuses, and nothing has changed."""

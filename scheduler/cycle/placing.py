@@ -12,18 +12,18 @@ import numpy as np
 
 from forecast.arrays import Floats, Ints
 from kube.objects.objects import PodInfo
-from placement.feasibility import Verdict, verdict
+from placement.feasibility import FilterVerdict, verdict
 from placement.filters.filter import ClusterView, Filter
 from placement.plugins import NodePreference, PreScore, Score
 from placement.policies.policy import Policy
 from placement.scores.plugin_weights import OURS, ScorePart
 from placement.status import Code
 from scheduler.cycle.batch_plan import BatchPlan, Ranking
-from scheduler.cycle.dependence import is_asked_once
+from scheduler.cycle.node_totals import candidates, node_parts, sum_of
+from scheduler.cycle.order_dependence import is_asked_once
 from scheduler.cycle.peak_ranking import PeakRanking
-from scheduler.cycle.totals import candidates, node_parts, sum_of
 from scheduler.profile import SchedulingProfile
-from scorer.assuming import AssumingCluster
+from scorer.assuming_cluster import AssumingCluster
 from scorer.degradation import Level
 from scorer.opt_out import opts_out
 from scorer.scores.capacity import NEUTRAL_SCORE, limited
@@ -80,7 +80,7 @@ class Placed:
     """
 
     rows: tuple[int, ...]
-    why_not: Verdict | None
+    why_not: FilterVerdict | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +96,7 @@ class Looked:
     """
 
     pod: PodInfo
-    verdict: Verdict
+    verdict: FilterVerdict
     rows: Ints
     totals: Floats
     parts: Sequence[ScorePart]

@@ -14,8 +14,8 @@ from msgspec import Meta, Raw
 
 from forecast.errors import InputError
 from kube.decoding import wire
-from kube.decoding.shared_pieces import own_annotations
-from kube.decoding.watched import REFUSED, Watched
+from kube.decoding.shared_json import own_annotations
+from kube.decoding.watched_kinds import REFUSED, Watched
 from kube.decoding.wire_base import NOTHING, Int32, Wire
 from placement.pod_groups.by_annotation import CREATED_FOR
 from placement.pod_groups.group_apis import OURS, GroupApi

@@ -26,15 +26,10 @@ from placement.pod_groups.labels import group_of, role_of
 from placement.pod_groups.minima import Count, are_met, placing_order, shortfall
 from placement.pod_groups.pod_group import PodGroupInfo
 from placement.status import SUCCESS, Code, Status
-from scheduler.gangs.attempts import UNTRIED
-from scheduler.gangs.known_gang import KnownGang
-from scheduler.gangs.members import sizes_of
-from scheduler.gangs.options import GangOptions
-from scheduler.gangs.report import Report, report_on
-from scheduler.gangs.roster import Roster
-from scheduler.gangs.verdict import (
+from scheduler.gangs.gang_attempts import UNTRIED
+from scheduler.gangs.gang_gate import (
+    GangVerdict,
     Reason,
-    Verdict,
     misfit,
     passes,
     reason_of,
@@ -42,6 +37,11 @@ from scheduler.gangs.verdict import (
     verdict_on,
     verdict_without_group,
 )
+from scheduler.gangs.group_state import Report, report_on
+from scheduler.gangs.known_gang import KnownGang
+from scheduler.gangs.members import sizes_of
+from scheduler.gangs.options import GangOptions
+from scheduler.gangs.roster import Roster
 from scheduler.queue.unit import UnitOf, unit_by_owner
 from scorer.follower import NodesAndPodsOnly
 
@@ -372,12 +372,12 @@ class GangDirectory(NodesAndPodsOnly):
             gang.closed = Status(Code.UNRESOLVABLE, GATE, self._verdict(key, gang).message)
         return gang.closed
 
-    def _verdict(self, key: str, gang: KnownGang) -> Verdict:
+    def _verdict(self, key: str, gang: KnownGang) -> GangVerdict:
         if gang.info is None:
             return self._without_group(key)
         return verdict_on(gang.reason, gang.info, gang.members, gang.attempts, self._options, self._clock())
 
-    def _without_group(self, key: str) -> Verdict:
+    def _without_group(self, key: str) -> GangVerdict:
         gang = self._gangs.get(key)
         return verdict_without_group(key, self._apis[api_of(key)], "" if gang is None else gang.why_missing)
 

@@ -12,8 +12,8 @@ from kube.events.api_event import EventSource, api_event
 from kube.events.event_recorder import EventFigures, EventPosting, Post
 from kube.token_bucket import TokenBucket
 from placement.pod_groups.pod_group import PodGroupInfo
-from scheduler.gangs.verdict import Reason
-from scheduler.gangs.wanted_status import Wanted
+from scheduler.gangs.gang_gate import Reason
+from scheduler.gangs.group_status import Wanted
 
 _SOURCE: Final = "forecast-scheduler.io/gangs"
 _ACTION: Final = "Scheduling"

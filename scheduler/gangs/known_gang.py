@@ -8,10 +8,10 @@ from kube.objects.objects import PodInfo
 from placement.pod_groups.minima import are_met
 from placement.pod_groups.pod_group import Disruption, PodGroupInfo
 from placement.status import Status
-from scheduler.gangs.attempts import UNTRIED, Attempts
+from scheduler.gangs.gang_attempts import UNTRIED, Attempts
+from scheduler.gangs.gang_gate import Reason, timeout_of
 from scheduler.gangs.members import Members
 from scheduler.gangs.options import GangOptions
-from scheduler.gangs.verdict import Reason, timeout_of
 
 
 class KnownGang:

@@ -13,9 +13,9 @@ import msgspec
 from msgspec import Meta, Raw
 
 from forecast.errors import InputError
-from kube.decoding.shared_pieces import own_annotations
-from kube.decoding.stored import Condition
-from kube.decoding.watched import REFUSED, Watched
+from kube.decoding.shared_json import own_annotations
+from kube.decoding.stored_templates import Condition
+from kube.decoding.watched_kinds import REFUSED, Watched
 from kube.decoding.wire_base import Int32, Wire
 from placement.pod_groups.group_apis import NATIVE, OURS, GroupApi
 from placement.pod_groups.group_topology import ANYWHERE, TOPOLOGY_REQUIRED, group_topology

@@ -14,11 +14,11 @@ from typing import Any, Final
 
 import msgspec
 
-from kube.decoding.stored import Condition
+from kube.decoding.stored_templates import Condition
 from placement.pod_groups.group_apis import NATIVE
 from placement.pod_groups.pod_group import PodGroupStatus
-from scheduler.gangs.verdict import Reason
-from scheduler.gangs.wanted_status import Wanted, moment
+from scheduler.gangs.gang_gate import Reason
+from scheduler.gangs.group_status import Wanted, moment
 
 _SAID: Final = {
     Reason.SCHEDULED: ("True", "Scheduled"),

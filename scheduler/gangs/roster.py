@@ -10,7 +10,7 @@ from kube.tables.state import ClusterState
 from placement.pod_groups.by_annotation import MIN_MEMBER
 from placement.pod_groups.labels import group_of, role_of
 from placement.pod_groups.pod_group import PodGroupInfo
-from scheduler.gangs.attempts import UNTRIED
+from scheduler.gangs.gang_attempts import UNTRIED
 from scheduler.gangs.known_gang import KnownGang
 from scheduler.gangs.members import Member, Members, Standing, standing_of
 

@@ -21,9 +21,9 @@ from placement.pod_groups.group_apis import NATIVE, api_of, pod_groups_path
 from placement.pod_groups.pod_group import PodGroupInfo
 from scheduler.gangs.directory import GangDirectory
 from scheduler.gangs.group_events import Turns
+from scheduler.gangs.group_state import Report
+from scheduler.gangs.group_status import UNDEFINED_UPSTREAM, Wanted, change_of, wanted_status
 from scheduler.gangs.native_status import change_of_native
-from scheduler.gangs.report import Report
-from scheduler.gangs.wanted_status import UNDEFINED_UPSTREAM, Wanted, change_of, wanted_status
 
 logger = logging.getLogger(__name__)
 

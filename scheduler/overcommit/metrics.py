@@ -10,11 +10,11 @@ from prometheus_client.registry import Collector
 
 from scheduler.overcommit.eviction import Evicted
 from scheduler.overcommit.overcommit import Cause
-from scheduler.overcommit.repairing import OvercommitRepair
-from scheduler.overcommit.watch import OvercommitWatch
+from scheduler.overcommit.overcommitted_nodes import OvercommitWatch
+from scheduler.overcommit.repair_executor import OvercommitRepair
 
 
-class SharingCollector(Collector):
+class OvercommitCollector(Collector):
     """Reads the figures when somebody looks."""
 
     def __init__(self, watch: OvercommitWatch, repair: OvercommitRepair | None) -> None:

@@ -6,8 +6,8 @@ from typing import Any, Final
 
 from kube.events.api_event import EventSource, api_event
 from kube.events.node_event import node_event
+from scheduler.overcommit.node_relief import RepairReport
 from scheduler.overcommit.overcommit import Cause, Overcommit
-from scheduler.overcommit.relieving import RepairNews
 
 CONTROLLER: Final = "forecast-scheduler.io/scheduler"
 _ACTION: Final = "RepairingOvercommit"
@@ -26,7 +26,7 @@ def event_of_overcommit(overcommit: Overcommit, *, at: float, instance: str) -> 
     return _on_node(overcommit.node, "NodeOvercommitted", note, at, instance)
 
 
-def event_of_repair(told: RepairNews, *, at: float, instance: str) -> dict[str, Any]:
+def event_of_repair(told: RepairReport, *, at: float, instance: str) -> dict[str, Any]:
     """On the pod that was evicted, or on the node that could not be repaired."""
     if told.pod is None:
         return _on_node(told.node, "OvercommitNotRepaired", told.why, at, instance)

@@ -20,7 +20,7 @@ from msgspec import Raw
 
 from kube.decoding import wire
 from kube.decoding.constraint_decoding import label_selector
-from kube.decoding.watched import Watched
+from kube.decoding.watched_kinds import Watched
 from kube.decoding.wire_base import Text, Wire
 from kube.decoding.wire_scheduling import LabelSelectorJson
 from kube.objects.constraints import LabelSelector

@@ -24,7 +24,7 @@ from placement.plugins import Hint, Nomination
 from placement.status import SUCCESS, Code, Status
 from scheduler.preemption.budgets import DisruptionBudgets
 from scheduler.preemption.gang_plan import GangPlan
-from scheduler.preemption.gang_search import GangSearch, GangTables, GangWish
+from scheduler.preemption.gang_search import GangRequest, GangSearch, GangTables
 from scheduler.preemption.gangs import Gangs
 from scheduler.preemption.nominated import NominatedPods
 from scheduler.preemption.options import PreemptionOptions
@@ -35,7 +35,7 @@ _ABOUT_PODS: Final = frozenset({EventKind.POD_LEFT, EventKind.POD_CHANGED})
 
 
 class Assumed(Protocol):
-    """Pods that are being bound: scorer.assumed.AssumedPods."""
+    """Pods that are being bound: scorer.assumed_pods.AssumedPods."""
 
     def uids(self) -> Collection[str]:
         """Of all."""
@@ -106,7 +106,7 @@ class DefaultPreemption:
         is_evicting = not self._nominated.evicting.isdisjoint(pod.uid for pod in members)
         return self._status(Code.WAIT if is_evicting else Code.UNSCHEDULABLE, f"not eligible due to {why_not}")
 
-    def post_filter_gang(self, wish: GangWish, view: ClusterView, tables: GangTables) -> GangPlan | Status:
+    def post_filter_gang(self, wish: GangRequest, view: ClusterView, tables: GangTables) -> GangPlan | Status:
         """See GangPostFilter. Members that may not preempt have free room or none; members that sit are no victims."""
         forbidden = [self._forbidden(pod) for pod in wish.members]
         if all(forbidden):

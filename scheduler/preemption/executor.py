@@ -29,17 +29,17 @@ import orjson
 
 from kube.client.api_answer import Answer, is_gone
 from kube.objects.objects import PodInfo
-from kube.session.request_again import Requests, is_passing_or_conflict, request_again
+from kube.session.request_retries import Requests, is_passing_or_conflict, request_with_retries
 from kube.status.pod_conditions import STRATEGIC_MERGE
 from placement.plugins import Nomination
-from scheduler.preemption.nominated import NominatedPods
-from scheduler.preemption.requests import (
+from scheduler.preemption.eviction_requests import (
     MERGE,
     condition_body,
     delete_body,
     nomination_body,
     pod_path,
 )
+from scheduler.preemption.nominated import NominatedPods
 
 logger = logging.getLogger(__name__)
 
@@ -237,7 +237,7 @@ class PreemptionExecutor:
         self, method: str, path: str, body: bytes, content_type: str, *, wanted: Callable[[], bool] = lambda: True
     ) -> Answer:
         """Whatever is sent here may be sent twice."""
-        return await request_again(
+        return await request_with_retries(
             self._session,
             method,
             path,

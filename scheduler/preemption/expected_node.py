@@ -16,8 +16,8 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from kube.objects.objects import PodInfo
-from kube.session.request_again import Requests, request_again
-from scheduler.preemption.requests import MERGE, nomination_body, pod_path
+from kube.session.request_retries import Requests, request_with_retries
+from scheduler.preemption.eviction_requests import MERGE, nomination_body, pod_path
 
 logger = logging.getLogger(__name__)
 
@@ -54,7 +54,7 @@ class ExpectedNode:
 
     async def _write(self, pod: PodInfo, node: str) -> None:
         path, body = pod_path(pod) + "/status", nomination_body(pod, node)
-        answer = await request_again(self._session, "PATCH", path, lambda: body, content_type=MERGE)
+        answer = await request_with_retries(self._session, "PATCH", path, lambda: body, content_type=MERGE)
         if not answer.is_success and answer.status not in (404, 409, 422):  # the pod is gone, or another one by now
             logger.warning(
                 "nominatedNodeName was not written (grant patch on pods/status)",

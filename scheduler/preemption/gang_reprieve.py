@@ -9,14 +9,14 @@ from typing import Final
 from kube.objects.objects import PodInfo
 from kube.tables.state import ClusterState
 from placement.filters.node_resources_fit import NodeResourcesFit
-from placement.importance import importance
+from placement.pod_importance import importance
 from scheduler.preemption.budgets import DisruptionBudgets
 from scheduler.preemption.gang_plan import Seat
 from scheduler.preemption.gangs import Gangs, broken_gangs
 from scheduler.preemption.nominated import NominatedPods
-from scheduler.preemption.room import room_for
+from scheduler.preemption.pod_units import wanted_units
+from scheduler.preemption.shortage import room_for
 from scheduler.preemption.sitting_pods import SittingPods
-from scheduler.preemption.wanted import wanted_units
 from scheduler.preemption.what_if import WithoutPods
 
 _MOST_CHECKED: Final = 32

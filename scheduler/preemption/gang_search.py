@@ -22,18 +22,18 @@ from typing import Final, Protocol, runtime_checkable
 
 from forecast.arrays import Bools
 from kube.objects.objects import PodInfo
-from placement.feasibility import Verdict
+from placement.feasibility import FilterVerdict
 from placement.filters.filter import ClusterView, Filter
-from placement.importance import LEAST_STANDING, Cost, Victims
+from placement.pod_importance import LEAST_STANDING, Cost, Victims
 from placement.status import Status
 from scheduler.preemption.budgets import DisruptionBudgets
 from scheduler.preemption.gang_plan import GangPlan, Seat, gang_plan
 from scheduler.preemption.gang_reprieve import Reprieve
 from scheduler.preemption.gangs import Gangs
 from scheduler.preemption.nominated import NominatedPods
+from scheduler.preemption.pod_units import fit_filter, is_about_requests
 from scheduler.preemption.search import Search
 from scheduler.preemption.sitting_pods import SittingPods
-from scheduler.preemption.wanted import fit_filter, is_about_requests
 from scheduler.preemption.what_if import WithoutPods
 
 _LONGEST_SECONDS: Final = 2.0
@@ -45,7 +45,7 @@ class Refused:
     """Why a member has no node now: what all filters of its profile say."""
 
     filters: Sequence[Filter]
-    why_not: Verdict
+    why_not: FilterVerdict
 
 
 class GangTables(Protocol):
@@ -71,7 +71,7 @@ class GangTables(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class GangWish:
+class GangRequest:
     """
     members   : without a node, in the order in which they are placed
     placed    : the others and their rows, which have found free room
@@ -99,11 +99,11 @@ class GangPostFilter(Protocol):
         """SUCCESS = no pod is on the way out for these members, which have no node; WAIT = they are not to be tried
         yet, UNSCHEDULABLE = but no other pod may be evicted for them."""
 
-    def post_filter_gang(self, wish: GangWish, view: ClusterView, tables: GangTables) -> GangPlan | Status:
+    def post_filter_gang(self, wish: GangRequest, view: ClusterView, tables: GangTables) -> GangPlan | Status:
         """How room can be made, or why it cannot."""
 
 
-def only_requests_matter(rejected: Sequence[tuple[PodInfo, Verdict]]) -> bool:
+def only_requests_matter(rejected: Sequence[tuple[PodInfo, FilterVerdict]]) -> bool:
     """Whether nothing else is in the way of these members that evicting pods could help with."""
     return all(not one.preemptible or is_about_requests(one, pod) for pod, why in rejected for _, one in why.rejections)
 
@@ -130,7 +130,7 @@ class _Way:
 class _Now:
     """What does not change in a search. deadline: by the stopwatch; now: unix seconds."""
 
-    wish: GangWish
+    wish: GangRequest
     view: ClusterView
     tables: GangTables
     may_preempt: Callable[[PodInfo], bool]
@@ -160,7 +160,7 @@ class GangSearch:
 
     def find(
         self,
-        wish: GangWish,
+        wish: GangRequest,
         view: ClusterView,
         tables: GangTables,
         *,

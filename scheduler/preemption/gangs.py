@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from kube.objects.objects import PodInfo
-from placement.importance import Standing, importance, priority_of
+from placement.pod_importance import Standing, importance, priority_of
 
 
 class Gangs(Protocol):

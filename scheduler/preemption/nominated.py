@@ -24,16 +24,16 @@ import numpy as np
 
 from forecast.arrays import Bools, Ints
 from kube.objects.objects import PodInfo
-from kube.objects.seating import waits
+from kube.objects.pod_accounting import waits
 from kube.tables.changes import Change, NodeAdded, NodeChanged, NodeRemoved, PodChange, one_by_one
 from kube.tables.state import ClusterState
 from placement.cluster_events import ClusterEvent, EventKind
 from placement.filters.filter import ClusterView, Rejection
-from placement.filters.found import found
 from placement.filters.node_resources_fit import NodeResourcesFit
+from placement.filters.rejections import found
 from placement.plugins import Hint, Nomination
 from scheduler.preemption.nominated_sums import Nominated, NominatedSums, fitted
-from scheduler.preemption.wanted import NOMINATED_REASON, wanted_units
+from scheduler.preemption.pod_units import NOMINATED_REASON, wanted_units
 from scorer.follower import NodesAndPodsOnly
 
 _REFUSED_SECONDS: Final = 300.0

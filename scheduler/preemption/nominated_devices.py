@@ -18,12 +18,12 @@ import numpy as np
 from kube.objects.objects import PodInfo
 from kube.tables.state import ClusterState
 from placement.cluster_events import ClusterEvent
-from placement.devices.choosing import best_fit
 from placement.devices.demand import GpuDemand, gpu_demand
+from placement.devices.device_choice import best_fit
 from placement.devices.device_table import DeviceTable
 from placement.devices.node_devices import NodeDevices
 from placement.filters.filter import ClusterView, Rejection
-from placement.filters.found import found
+from placement.filters.rejections import found
 from placement.plugins import Hint
 from scheduler.preemption.nominated import NominatedPods
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from forecast.arrays import Ints
 from kube.objects.objects import PodInfo
-from scorer.predicted.growing import grown
+from scorer.predicted.growing_arrays import grown
 
 
 @dataclass(frozen=True, slots=True)

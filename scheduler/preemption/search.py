@@ -3,9 +3,9 @@
     nodes where only requests are in the way  --> Grid: all at once, group by group of the same bound
     nodes where something else is, too        --> trials on the tables, one by one, the most promising first
 
-A bound on the highest standing (importance.py: the priority, unless somebody says otherwise) among the victims is known
-for each node before anybody is reprieved. Once a node is found without violations of budgets no other one whose bound
-is higher can be better: it is not looked at.
+A bound on the highest standing (pod_importance.py: the priority, unless somebody says otherwise) among the victims is
+known for each node before anybody is reprieved. Once a node is found without violations of budgets no other one whose
+bound is higher can be better: it is not looked at.
 """
 
 from __future__ import annotations
@@ -21,19 +21,19 @@ from forecast.arrays import Bools, Ints
 from kube.objects.objects import PodInfo
 from placement.filters.filter import ClusterView, Filter, Rejection, rejected
 from placement.filters.own_terms import as_read
-from placement.importance import Cost, Victims, cost_of, nothing
+from placement.pod_importance import Cost, Victims, cost_of, nothing
 from scheduler.preemption.budgets import DisruptionBudgets
-from scheduler.preemption.cumulated import CumulatedByPriority
+from scheduler.preemption.cheapest_nodes import Nodes
+from scheduler.preemption.cumulated_room import CumulatedByPriority
 from scheduler.preemption.gangs import Gangs, GangsAfter, broken_gangs
-from scheduler.preemption.grid import Costs, Grid
-from scheduler.preemption.nodes import Nodes
 from scheduler.preemption.nominated import NominatedPods
 from scheduler.preemption.options import SYSTEM_CRITICAL, PreemptionOptions
-from scheduler.preemption.room import Room, room_for
+from scheduler.preemption.pod_units import fit_filter, is_about_requests
+from scheduler.preemption.shortage import Room, room_for
 from scheduler.preemption.sitting_pods import NONE, SittingPods
-from scheduler.preemption.trials import Trials
+from scheduler.preemption.victim_grid import Costs, Grid
+from scheduler.preemption.victim_trials import Trials
 from scheduler.preemption.violations import violating
-from scheduler.preemption.wanted import fit_filter, is_about_requests
 from scheduler.preemption.whole_gangs import OneNode, with_whole_gangs
 
 _MOST_FORESEEN: Final = 128

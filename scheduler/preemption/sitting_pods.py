@@ -19,11 +19,11 @@ from kube.objects.objects import PodInfo
 from kube.tables.changes import Change, PodChange, one_by_one
 from kube.tables.columns import request_units
 from kube.tables.state import ClusterState
-from placement.importance import Standing, priority_of, start_of, tie_of
+from placement.pod_importance import Standing, priority_of, start_of, tie_of
 from scheduler.preemption.budgets import DisruptionBudgets
 from scheduler.preemption.gangs import Gangs
 from scorer.follower import NodesAndPodsOnly
-from scorer.predicted.growing import grown
+from scorer.predicted.growing_arrays import grown
 
 NONE: Final = -1
 SEVERAL: Final = -2
@@ -36,10 +36,10 @@ _KINDS: Final = 12
 class SittingPods(NodesAndPodsOnly):
     """A Follower of the tables; everything is called under their lock.
 
-    By slot, more entries than used: pods (None = free), row (-1 = free), priority, standing (importance.py), started
-    (inf = not yet), created, since (started, else created), tie, budget (number, NONE, SEVERAL), gang (number, NONE).
-    By row: order, (n_rows, n_most) slots, -1 after the last; n_on pods; version_of, the `version` at which the order
-    was made. Valid after `settle`.
+    By slot, more entries than used: pods (None = free), row (-1 = free), priority, standing (pod_importance.py),
+    started (inf = not yet), created, since (started, else created), tie, budget (number, NONE, SEVERAL), gang (number,
+    NONE). By row: order, (n_rows, n_most) slots, -1 after the last; n_on pods; version_of, the `version` at which the
+    order was made. Valid after `settle`.
     """
 
     def __init__(

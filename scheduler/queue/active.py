@@ -11,7 +11,7 @@ import math
 from collections.abc import Sequence
 
 from placement.plugins import FlowHead, FlowOrder, QueueSort, SortedUnit, Turn
-from scheduler.queue.flow import Flow
+from scheduler.queue.queue_flow import Flow
 from scheduler.queue.queued import QueuedPod, Unit
 
 logger = logging.getLogger(__name__)

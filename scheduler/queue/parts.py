@@ -7,9 +7,9 @@ from collections.abc import Sequence
 
 from placement.plugins import FlowOrder, QueueSort
 from scheduler.queue.active import ActiveUnits
-from scheduler.queue.asking import Asking
 from scheduler.queue.in_flight import InFlight
 from scheduler.queue.lazy_heap import LazyHeap
+from scheduler.queue.plugin_calls import PluginCalls
 from scheduler.queue.queued import Part, QueuedPod, Unit
 from scheduler.queue.unschedulable import UnschedulablePods
 
@@ -30,7 +30,7 @@ class Parts:
     incoming      : how many pods came into which part because of what, since the start
     """
 
-    def __init__(self, sort: QueueSort, asking: Asking, most_events: int, flows: FlowOrder | None = None) -> None:
+    def __init__(self, sort: QueueSort, asking: PluginCalls, most_events: int, flows: FlowOrder | None = None) -> None:
         self.active = ActiveUnits(sort, flows)
         self.timers: LazyHeap[QueuedPod] = LazyHeap()
         self.unschedulable = UnschedulablePods(asking)

@@ -8,9 +8,9 @@ from enum import StrEnum
 from typing import Final
 
 from kube.objects.objects import PodInfo
-from scheduler.queue.asking import Questions
 from scheduler.queue.in_flight import Mark
 from scheduler.queue.lazy_heap import LazyHeap
+from scheduler.queue.plugin_calls import Questions
 from scheduler.queue.unit import UnitOf
 
 
@@ -50,7 +50,7 @@ class QueuedPod:
     attempts: int = 0
     rejected_by: frozenset[str] = frozenset()
     message: str = ""
-    # Times below are the queue's own (scorer/own_time.py).
+    # Times below are the queue's own (scorer/monotonic_time.py).
     first_seen: float = field(default=0.0, repr=False)  # when it arrived
     number: int = field(default=0, repr=False)  # how many pods were seen before it
     home: Unit = field(default=None, repr=False)  # type: ignore[assignment] # the queue knows none without

@@ -33,15 +33,15 @@ from kube.objects.objects import PodInfo
 from placement.cluster_events import ClusterEvent, EventKind
 from placement.plugins import EnqueueExtensions, FlowOrder, QueueSort
 from placement.status import SUCCESS, Code, Status
-from scheduler.queue.asking import Asking
 from scheduler.queue.backoff import backoff_seconds
-from scheduler.queue.likeness import likeness, matters
+from scheduler.queue.equivalence import likeness, matters
 from scheduler.queue.options import QueueOptions
 from scheduler.queue.parts import Parts
+from scheduler.queue.plugin_calls import PluginCalls
 from scheduler.queue.queued import WAITING, Part, Popped, QueuedPod, Unit, WaitingPod
 from scheduler.queue.unit import Units
 from scheduler.queue.unit_table import UnitTable
-from scorer.own_time import OwnTime
+from scorer.monotonic_time import MonotonicTime
 
 # Why pods move; events come under their own names.
 _ADDED: Final = "PodAdd"
@@ -75,8 +75,8 @@ class SchedulingQueue:
         steady: seconds that pass evenly however the clock jumps; None = those of `clock`
         flows : whose turn it is; None = all units are sorted as one flow
         """
-        self._options, self._time, self._table = options, OwnTime(clock, steady), UnitTable(units)
-        self._asking = Asking(gate, hints)
+        self._options, self._time, self._table = options, MonotonicTime(clock, steady), UnitTable(units)
+        self._asking = PluginCalls(gate, hints)
         self._parts = Parts(sort, self._asking, options.most_events, flows)
         self._pods: dict[str, QueuedPod] = {}
         self._n_seen = 0
@@ -239,7 +239,7 @@ class SchedulingQueue:
             return [WaitingPod.of(queued, ahead) for queued in self._pods.values()]
 
     def now(self) -> float:
-        """The queue's own time (scorer/own_time.py), which a wall clock that jumps does not change."""
+        """The queue's own time (scorer/monotonic_time.py), which a wall clock that jumps does not change."""
         with self._changed:
             return self._time.now()
 

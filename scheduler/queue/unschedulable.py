@@ -9,15 +9,15 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterator
 
 from placement.cluster_events import ClusterEvent, EventKind
-from scheduler.queue.asking import EVERYTHING, Asking, Plugins, Questions
-from scheduler.queue.likeness import likeness
+from scheduler.queue.equivalence import likeness
+from scheduler.queue.plugin_calls import EVERYTHING, PluginCalls, Plugins, Questions
 from scheduler.queue.queued import Cohort, QueuedPod
 
 
 class UnschedulablePods:
     """Cohorts by what wakes them."""
 
-    def __init__(self, asking: Asking) -> None:
+    def __init__(self, asking: PluginCalls) -> None:
         self._asking = asking
         self._cohorts: dict[Hashable, Cohort] = {}
         self._listening: dict[EventKind, dict[Cohort, Plugins | None]] = {kind: {} for kind in EventKind}

@@ -15,7 +15,7 @@ from typing import Final
 from kube.objects.objects import NodeInfo, PodInfo
 from kube.tables.changes import Change, NodeAdded, NodeChanged, NodeRemoved, PodChange, PodsSeated
 from kube.tables.state import ClusterState
-from scheduler.queues.filling import Amounts, dominant
+from scheduler.queues.dominant_share import Amounts, dominant
 from scheduler.queues.queue_of import QueueOf, QueueOwner
 from scorer.follower import NodesAndPodsOnly
 
@@ -43,14 +43,14 @@ NO_CARDS: Final = CardAmounts(frozenset(), lambda pod, node: 0.0, lambda node: 0
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class OwnerUse:
     """n_pods: that sit; amounts: what they request together, as `Shares.resources` names it."""
 
     n_pods: int
     amounts: Amounts
 
 
-_NOTHING: Final = Held(0, ())
+_NOTHING: Final = OwnerUse(0, ())
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +93,7 @@ class Shares(NodesAndPodsOnly):
 
     # Read by anybody
 
-    def held(self, member: QueueOwner) -> Held:
+    def held(self, member: QueueOwner) -> OwnerUse:
         """By the pods of an owner in a queue."""
         return self._held.get(member, _NOTHING)
 
@@ -150,7 +150,7 @@ class Shares(NodesAndPodsOnly):
         self.resources: tuple[str, ...] = names[:_MOST_RESOURCES]
         self._of_node: dict[int, Amounts] = {}
         self.total: Amounts = (0.0,) * len(self.resources)
-        self._held: dict[QueueOwner, Held] = {}
+        self._held: dict[QueueOwner, OwnerUse] = {}
         self._charged: dict[str, tuple[QueueOwner, Amounts]] = {}  # by pod UID
         for row in range(len(state.nodes)):
             self._follow_node(row)
@@ -200,11 +200,11 @@ class Shares(NodesAndPodsOnly):
     def _add(self, member: QueueOwner, n_pods: int, amounts: Amounts) -> None:
         held = self._held.get(member)
         if held is None:
-            self._held[member] = Held(n_pods, amounts)
+            self._held[member] = OwnerUse(n_pods, amounts)
         elif held.n_pods + n_pods <= 0:
             del self._held[member]  # and what rounding has left of it
         else:
-            self._held[member] = Held(held.n_pods + n_pods, _sum(held.amounts, amounts))
+            self._held[member] = OwnerUse(held.n_pods + n_pods, _sum(held.amounts, amounts))
 
     def _follow_node(self, row: int) -> None:
         node = self._state.nodes[row] if row < len(self._state.nodes) else None

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Final
 
 from kube.objects.objects import PodInfo
-from kube.status.last_reported import Told
+from kube.status.last_reported import LastReported
 
 logger = logging.getLogger(__name__)
 
@@ -22,7 +22,7 @@ class LoggedReports:
 
     def __init__(self, *, clock: Callable[[], float] = time.time) -> None:
         self._clock, self._lock = clock, threading.Lock()
-        self._told = Told(_MOST_PODS, again_after=_AGAIN_AFTER_SECONDS)
+        self._told = LastReported(_MOST_PODS, again_after=_AGAIN_AFTER_SECONDS)
 
     def start(self) -> None:
         """Nothing has to begin."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from kube.objects.objects import PodInfo
 from kube.session.api_session import ApiSession
 from kube.status.pod_condition_writer import ConditionWriter
-from kube.status.pod_conditions import PodNews
+from kube.status.pod_conditions import WaitingCondition
 from scheduler.reporting.scheduling_events import SchedulingEvents, session_post
 
 
@@ -29,7 +29,7 @@ class Reports:
 
     def failed(self, pod: PodInfo, message: str, *, reason: str = "Unschedulable") -> None:
         """An attempt failed: no node (Unschedulable), or an error (SchedulerError)."""
-        self.conditions.put(PodNews.of(pod, reason, message))
+        self.conditions.put(WaitingCondition.of(pod, reason, message))
         self.events.failed(pod, message)
 
     def paused(self, pod: PodInfo, message: str, *, by: str) -> None:
@@ -37,7 +37,7 @@ class Reports:
 
         Not Unschedulable, by which autoscalers know pods that want more nodes.
         """
-        self.conditions.put(PodNews.of(pod, f"WaitingFor{by}", message))
+        self.conditions.put(WaitingCondition.of(pod, f"WaitingFor{by}", message))
 
     def scheduled(self, pod: PodInfo, node: str) -> None:
         """It is bound. The API server itself sets the condition PodScheduled=True then."""

@@ -16,7 +16,7 @@ from kube.events.api_event import EventSource, api_event
 from kube.events.event_recorder import EventPosting, Post
 from kube.objects.objects import PodInfo
 from kube.session.api_session import ApiSession
-from kube.status.last_reported import Told
+from kube.status.last_reported import LastReported
 from kube.token_bucket import TokenBucket
 
 _AGAIN_AFTER_SECONDS: Final = 300.0
@@ -75,7 +75,7 @@ class SchedulingEvents:
         self._instance, self._clock = instance, clock
         self._lock = threading.Lock()
         self._buckets = {kind: TokenBucket(rate, burst) for kind in _Kind}
-        self._told = Told(_MOST_PODS, again_after=_AGAIN_AFTER_SECONDS)
+        self._told = LastReported(_MOST_PODS, again_after=_AGAIN_AFTER_SECONDS)
         self._limited = 0
         self._posting = EventPosting(post, self._describe, what="scheduling", max_waiting=max_waiting)
 

@@ -30,7 +30,7 @@ class Queue(Protocol):
 
 
 class Bindings(Protocol):
-    """scheduler.binding.cycles.BindingCycles."""
+    """scheduler.binding.binding_cycles.BindingCycles."""
 
     @property
     def in_flight(self) -> int:

@@ -21,13 +21,13 @@ import orjson
 
 from kube.objects.objects import PodInfo
 from kube.objects.storage_objects import ClaimInfo, VolumeInfo
-from kube.session.request_again import Requests, request_again
+from kube.session.request_retries import Requests, request_with_retries
 from placement.filters.filter import ClusterView
 from placement.index.provisioning_failures import ProvisioningFailures
 from placement.status import SUCCESS, Code, Status
-from scheduler.volumes.choice import ChosenNode, ChosenVolume, VolumeChoice, volume_choice
-from scheduler.volumes.progress import NAME
-from scheduler.volumes.waiting import VolumeWaits
+from scheduler.volumes.pods_awaiting_volumes import VolumeWaits
+from scheduler.volumes.volume_progress import NAME
+from scheduler.volumes.volume_writes import ChosenNode, ChosenVolume, VolumeChoice, volume_choice
 
 BIND_SECONDS: Final = 600.0
 """bindTimeoutSeconds of kube-scheduler."""
@@ -200,7 +200,7 @@ class VolumeBinding:
         """Tried again while it is not known what became of it: had it been carried out, the second is refused, and the
         pod placed anew."""
         async with self._gate:
-            answer = await request_again(self._session, "PATCH", path, lambda: body, content_type=_MERGE)
+            answer = await request_with_retries(self._session, "PATCH", path, lambda: body, content_type=_MERGE)
         if not answer.is_success:
             raise _Failed(f"PATCH {path}: {answer.text or answer.status}")
         return version_in(answer.body)

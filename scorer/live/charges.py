@@ -11,7 +11,7 @@ coverage and ends once it is whole; the pod is never charged again as long as it
                    v          v
                  gone       gone            deleted or finished
 
-A pod that is only assumed to be bound (scorer/assumed.py) is charged like one that is.
+A pod that is only assumed to be bound (scorer/assumed_pods.py) is charged like one that is.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from itertools import repeat
 import numpy as np
 
 from forecast.arrays import AnyFloats, Floats
-from kube.objects.many_records import many_records
-from scorer.predicted.growing import grown
+from kube.objects.bulk_records import bulk_records
+from scorer.predicted.growing_arrays import grown
 from scorer.predicted.repeated_rows import add_to_rows
 
 
@@ -103,7 +103,7 @@ class Charges:
         amount = np.asarray(amount, dtype=np.float64)
         rows = np.array(nodes, dtype=np.int64)
         self._ensure(int(rows.max(initial=-1)) + 1)
-        charges = many_records(
+        charges = bulk_records(
             _Charge, len(uids), node=nodes, amount=repeat(amount), started=repeat(None), left=repeat(1.0)
         )
         self._charges.update(zip(uids, charges, strict=True))

@@ -15,7 +15,7 @@ from forecast.errors import InputError
 from forecast.resources import CPU, MEMORY, RESOURCES
 from kube.objects.objects import PodInfo
 from scorer.predicted.capacity import LARGEST, amounts_in, amounts_row
-from scorer.predicted.declared import VIRTUAL_REQUEST_ANNOTATION
+from scorer.predicted.declared_use import VIRTUAL_REQUEST_ANNOTATION
 
 
 @dataclass(frozen=True, slots=True)

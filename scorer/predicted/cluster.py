@@ -16,17 +16,17 @@ from forecast.arrays import AnyFloats, Bools, Floats, Floats32
 from forecast.calendar import SLOTS_PER_DAY
 from forecast.resources import MEMORY, RESOURCES
 from forecast.service_key import ServiceKey
-from kube.objects.many_records import many_records
+from kube.objects.bulk_records import bulk_records
 from kube.objects.objects import PodInfo
 from scorer.predicted.base import NodeBases
-from scorer.predicted.declared import VIRTUAL_REQUEST_ANNOTATION
-from scorer.predicted.growing import grown
+from scorer.predicted.declared_use import VIRTUAL_REQUEST_ANNOTATION
+from scorer.predicted.growing_arrays import grown
 from scorer.predicted.horizon import Horizon, between_slots
 from scorer.predicted.load import PredictedLoad
-from scorer.predicted.placed import PlacedPod, Sums
+from scorer.predicted.placed_pods import PlacedPod, Sums
 from scorer.predicted.profiles import ProfileKey, Profiles
 from scorer.predicted.repeated_rows import add_to_rows
-from scorer.predicted.runs import Run, RunHours, half_hours, under_way
+from scorer.predicted.run_windows import Run, RunHours, half_hours, under_way
 from scorer.scores.predicted_peak import RESOURCE_WEIGHTS
 
 _MOST_IDLE_PROFILES = 512
@@ -132,7 +132,7 @@ class PredictedCluster:
         rows, profile = np.array(nodes, dtype=np.int64), like.profile
         self._ensure(int(rows.max()))
         shared = {name: repeat(getattr(like, name)) for name in ("profile", "weight", "present", "qos", "shadow")}
-        self.placed.update(zip(uids, many_records(PlacedPod, len(uids), node=nodes, **shared), strict=True))
+        self.placed.update(zip(uids, bulk_records(PlacedPod, len(uids), node=nodes, **shared), strict=True))
         self._users[profile] += len(uids)
         self._idle.pop(profile, None)
         if self.keys[profile].service is None and like.weight:

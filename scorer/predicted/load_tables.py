@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from forecast.arrays import AnyFloats, Floats32, Ints
-from scorer.predicted.growing import grown
+from scorer.predicted.growing_arrays import grown
 from scorer.predicted.load_changes import LoadChanges
 
 

@@ -3,8 +3,9 @@
 A service the model does not know is taken at its request, as services of its kind use theirs. A pod that is expected to
 run for a while only is taken to use its highest level in the half hours of its run, and nothing after it.
 
-What a pod declares (declared.py) replaces what follows from its requests, resource by resource. Where the model knows
-the service it is a floor of the curve: measured usage is believed, and room is kept for what the pod says it will use.
+What a pod declares (declared_use.py) replaces what follows from its requests, resource by resource. Where the model
+knows the service it is a floor of the curve: measured usage is believed, and room is kept for what the pod says it will
+use.
 """
 
 from __future__ import annotations
@@ -23,10 +24,10 @@ from forecast.scenarios import dilate
 from forecast.service_key import ServiceKey
 from kube.objects.objects import PodInfo
 from scorer.predicted.capacity import LARGEST
-from scorer.predicted.declared import DeclaredAmounts, declared_amounts
+from scorer.predicted.declared_use import DeclaredAmounts, declared_amounts
 from scorer.predicted.horizon import Horizon
 from scorer.predicted.run_levels import RunLevels
-from scorer.predicted.runs import RunHours, slots_of
+from scorer.predicted.run_windows import RunHours, slots_of
 from scorer.runs.model_runs import model_runs
 
 _SERVICES_AT_ONCE = 256

@@ -1,7 +1,7 @@
 """When pods of Jobs and CronJobs are expected to end in a replay: they load their node during their run only.
 
-As in the live tables (scorer.predicted.runs), a run covers whole half hours, and a pod that is there stays at least
-until the end of the half hour under way, whatever was expected of it.
+As in the live tables (scorer.predicted.run_windows), a run covers whole half hours, and a pod that is there stays at
+least until the end of the half hour under way, whatever was expected of it.
 """
 
 from __future__ import annotations

@@ -23,9 +23,9 @@ from forecast.service_key import ServiceKey
 from kube.decoding.jobs import JobInfo
 from kube.objects.objects import PodInfo
 from scorer.options import ScoringOptions
+from scorer.runs.declared_run import said_run
 from scorer.runs.job_pods import is_job_pod
 from scorer.runs.run_times import SHORTEST_RUN, RunTimes
-from scorer.runs.said_run import said_run
 
 DEFAULT_RUN: Final = ScoringOptions().default_run
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Final, Protocol
 
 from kube.objects.objects import Phase, PodInfo
-from kube.objects.seating import FINISHED
+from kube.objects.pod_accounting import FINISHED
 from kube.tables.changes import Change, JobChange, PodChange
 from kube.tables.state import ClusterState
 from scorer.follower import NodesAndPodsOnly

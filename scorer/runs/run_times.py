@@ -17,7 +17,7 @@ from typing import Final
 
 from forecast.run_length import LONGEST_RUN, RunEstimate, estimate
 from forecast.service_key import ServiceKey
-from kube.decoding.jobs import JobInfo, Outcome
+from kube.decoding.jobs import JobInfo, JobOutcome
 
 REMEMBERED_RUNS: Final = 64
 """Of each service, the latest."""
@@ -130,7 +130,7 @@ def _bounded(seconds: float) -> float:
 
 def _seconds_of(job: JobInfo) -> float | None:
     """At most how long each pod of a Job ran; None = it does not say."""
-    if job.outcome is not Outcome.COMPLETE or job.started is None or job.finished is None or job.failed:
+    if job.outcome is not JobOutcome.COMPLETE or job.started is None or job.finished is None or job.failed:
         return None
     if job.completions is None or not 1 <= job.completions <= job.parallelism:
         return None

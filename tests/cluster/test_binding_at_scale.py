@@ -17,8 +17,8 @@ import pytest
 from kube.client.kubernetes_client import api_client
 from kube.objects.objects import PodInfo
 from kube.session.api_session import ApiSession
+from scheduler.binding.binding_cycles import BindingCycles
 from scheduler.binding.binding_plugins import BindingPlugins
-from scheduler.binding.cycles import BindingCycles
 from scheduler.binding.default_binder import DefaultBinder
 from scheduler.binding.in_flight_limit import InFlightLimit
 from scheduler.binding.outcome import Ending, Reserved

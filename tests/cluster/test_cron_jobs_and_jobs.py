@@ -9,14 +9,14 @@ from typing import Any, Final
 
 import pytest
 
-from admission.webhook.store import WEBHOOK_TIMING
+from admission.webhook.template_store import WEBHOOK_TIMING
 from forecast.service_key import ServiceKey
 from kube.client.kubernetes_client import api_client
 from kube.client.kubernetes_source import KubernetesSource, ResourceSource
 from kube.client.kubernetes_watcher import ResourceWatcher
 from kube.decoding.decoding import Kind
 from kube.decoding.job_templates import PodTemplate
-from kube.decoding.jobs import JobInfo, Outcome
+from kube.decoding.jobs import JobInfo, JobOutcome
 from scheduler.profiles.job.objects.cron_jobs import WATCHED_CRON_JOBS, Concurrency, CronJobInfo, CronJobs
 from scorer.live_tables import LiveTables
 from scorer.runs.expected import Source
@@ -167,7 +167,7 @@ def test_a_job_from_its_suspension_to_its_end(world: World) -> None:
     run = world.job("nightly-29000000")
     assert (run.suspended, run.started, run.active, run.outcome) == (False, seconds(STARTED), 1, None)
     world.writer.patch_status(written, completed())
-    assert eventually(lambda: world.job("nightly-29000000").outcome is Outcome.COMPLETE, LONG)
+    assert eventually(lambda: world.job("nightly-29000000").outcome is JobOutcome.COMPLETE, LONG)
     run = world.job("nightly-29000000")
     assert (run.finished, run.succeeded, run.active) == (seconds(ENDED), 1, 0)
     assert world.becomes_expected("nightly", 300.0, 600.0, Source.BOUNDED)

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import yaml
 
-from admission.webhook.store import WEBHOOK_TIMING
+from admission.webhook.template_store import WEBHOOK_TIMING
 from kube.client.kubernetes_client import api_client
 from kube.client.kubernetes_source import KubernetesSource, ResourceSource
 from kube.client.kubernetes_watcher import ResourceWatcher

@@ -11,7 +11,7 @@ import msgspec
 import pytest
 import yaml
 
-from admission.webhook.store import WEBHOOK_TIMING
+from admission.webhook.template_store import WEBHOOK_TIMING
 from kube.client import api_answer
 from kube.client.kubernetes_client import api_client
 from kube.client.kubernetes_source import KubernetesSource, ResourceSource
@@ -23,8 +23,8 @@ from placement.pod_groups.labels import GROUP_LABEL
 from scheduler.gangs.decoding import POD_GROUPS
 from scheduler.gangs.directory import GangDirectory
 from scheduler.gangs.group_events import GroupEvents
+from scheduler.gangs.group_watch import PodGroupSink
 from scheduler.gangs.options import GangOptions
-from scheduler.gangs.sink import PodGroupSink
 from scheduler.gangs.status_writer import GroupStatusWriter
 from scorer.live_tables import LiveTables
 from testing.servers.cluster_objects import ClusterWriter, Manifest, node, pod, running

@@ -14,8 +14,8 @@ from kube.decoding.decoding import decode_pod
 from placement.devices.demand import demand_mistake, gpu_demand
 from placement.devices.options import DeviceOptions
 from placement.filters.domain import DOMAIN_LABEL
-from scheduler.profiles.gpu.tide.terms import training_terms
-from scheduler.profiles.job.terms import Place, terms_of
+from scheduler.profiles.gpu.tide.training_annotations import training_terms
+from scheduler.profiles.job.job_annotations import Place, terms_of
 from testing.processes.scorer_process import eventually
 from testing.processes.shipped_schedule import documents, shipped
 from testing.processes.webhook_process import Api

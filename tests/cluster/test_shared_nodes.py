@@ -20,7 +20,7 @@ from kube.events.event_recorder import api_server_post
 from kube.objects.quantity import parse_quantity
 from placement.index.index import INDEXED_KINDS, PlacementIndex
 from scheduler.overcommit.eviction import api_server_evict
-from scheduler.overcommit.sharing import NodeSharing, SharingOptions
+from scheduler.overcommit.repair_loop import RepairLoop, RepairLoopOptions
 from scorer.scorer import Scorer
 from testing.servers.cluster_objects import ClusterWriter, Manifest, node, pod, replica_set, running
 from testing.servers.control_plane.control_plane import ControlPlane
@@ -49,10 +49,10 @@ class Sharing:
             self._index = PlacementIndex(cluster.state)
             scorer.attach(INDEXED_KINDS, self._index)
         self._source = KubernetesSource(self.api, scorer, kinds=(*SCORED_KINDS, *INDEXED_KINDS))
-        self.both = NodeSharing(
+        self.both = RepairLoop(
             scorer,
             self._index.labels,
-            SharingOptions(scheduler_names=(OURS,), domain=OURS, shared=("",), instance="test"),
+            RepairLoopOptions(scheduler_names=(OURS,), domain=OURS, shared=("",), instance="test"),
             evict=api_server_evict(self.api),
             post=api_server_post(self.api),
             after=lambda: self._source.synced,

@@ -16,8 +16,8 @@ import yaml
 
 from kube.decoding.decoding import Kind, decode_object
 from kube.objects.objects import PodInfo
-from kube.status.pod_conditions import STRATEGIC_MERGE, PodNews, condition_patch
-from scheduler.preemption.requests import MERGE, condition_body, nomination_body
+from kube.status.pod_conditions import STRATEGIC_MERGE, WaitingCondition, condition_patch
+from scheduler.preemption.eviction_requests import MERGE, condition_body, nomination_body
 from testing.authority import Authority
 from testing.processes.scorer_process import eventually
 from testing.servers.applying import Applier, NotApplied
@@ -202,7 +202,7 @@ def test_the_loops_change_no_metadata_of_pods_with_their_status(attack: str, wor
 def test_the_loops_write_what_becomes_of_a_pod(world: World) -> None:
     pod, _ = decode_object(Kind.PODS, json.dumps(world.admin.send("GET", POD)).encode())
     assert isinstance(pod, PodInfo)
-    news = PodNews.of(pod, "Unschedulable", "no room")
+    news = WaitingCondition.of(pod, "Unschedulable", "no room")
     for body, kind in (
         (nomination_body(pod, "node"), MERGE),
         (condition_patch(news, now=0.0, is_first=True), STRATEGIC_MERGE),

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import pytest
 
-from admission.certificates.held import KEYS
+from admission.certificates.certificate_secret import KEYS
 from forecast_scheduler.settings.document import Settings, load_settings
 from testing.servers.kustomize import DEPLOY
 from tests.deploy.shown import Fields, block_about, built_as_shown, file_shown, secrets_made_by_hand

@@ -16,13 +16,13 @@ from typing import Any
 import pytest
 
 from kube.decoding.decoding import Kind, decode_object, decode_pod
-from kube.decoding.watched import Watched
+from kube.decoding.watched_kinds import Watched
 from placement.filters.node_resources_fit import NodeResourcesFit
+from scheduler.profiles.gpu.dra.claim_table import DraTable
 from scheduler.profiles.gpu.dra.decoding import WATCHED_CLAIMS, WATCHED_CLASSES, WATCHED_SLICES, WATCHED_TAINT_RULES
-from scheduler.profiles.gpu.dra.extended import classes_by_resource, creation, extended_claims, mapping_status
+from scheduler.profiles.gpu.dra.extended_resources import classes_by_resource, creation, extended_claims, mapping_status
 from scheduler.profiles.gpu.dra.options import DraOptions
 from scheduler.profiles.gpu.dra.plugin import DynamicResources
-from scheduler.profiles.gpu.dra.table import DraTable
 from testing.placement.views import passing, view_of
 from testing.servers.cluster_objects import Manifest, node
 from testing.servers.control_plane.binaries import kubernetes_version

@@ -17,7 +17,7 @@ from random import Random
 import pytest
 
 from kube.decoding.decoding import Kind
-from kube.decoding.watched import decode_page
+from kube.decoding.watched_kinds import decode_page
 from kube.objects.objects import NodeInfo, PodInfo
 from placement.plugins import Nomination
 from scheduler.preemption.budgets import WATCHED_BUDGETS, DisruptionBudget

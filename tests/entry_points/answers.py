@@ -19,9 +19,9 @@ from forecast_scheduler.commands.scorer.setup import Inputs
 from forecast_scheduler.settings.document import Settings, load_settings
 from kube.decoding.decoding import decode_pod
 from kube.tables.cluster_file import read_cluster_file
-from placement.expected_choice import expected_choice
 from placement.feasibility import feasibility
 from placement.filters.catalogue import standard_filters
+from placement.kube_scheduler_choice import expected_choice
 from scorer.background import Background
 from scorer.replay.cluster_state import ClusterState, PendingPod
 from scorer.replay.curves import at_requests, from_model

@@ -17,15 +17,15 @@ from forecast_scheduler.commands.options.common import parse_moment
 from forecast_scheduler.commands.scorer.setup import Inputs, open_scorer
 from forecast_scheduler.settings.document import Settings, with_options
 from forecast_scheduler.settings.schedule_options import schedule_policy
-from placement.expected_choice import expected_choice
 from placement.feasibility import feasibility
 from placement.filters.catalogue import standard_filters
 from placement.index.index import INDEXED_KINDS
+from placement.kube_scheduler_choice import expected_choice
 from placement.policies.policy import OnePolicy
 from scheduler.assembly import assembled_profiles
 from scheduler.dry_run import DryRun
-from scheduler.judging import ProfileJudge
 from scheduler.placing_core import placing_core
+from scheduler.profile_judgement import ProfileJudge
 from scheduler.tables import schedule_tables
 from scorer.scorer import Scorer
 from tests.forecast_scheduler.decision_of_cycle import decision_of_cycle

@@ -14,7 +14,7 @@ from kube.decoding.decoding import Kind
 from placement.plugins import EnqueueExtensions
 from placement.policies.policy import OnePolicy
 from scheduler.assembly import assembled_profiles
-from scheduler.cycle.dependence import is_asked_once
+from scheduler.cycle.order_dependence import is_asked_once
 from scheduler.dry_run import DryRun
 from scheduler.filter_hints import FILTER_HINTS
 from scheduler.profile import SchedulingProfile

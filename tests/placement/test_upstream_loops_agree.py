@@ -17,7 +17,7 @@ from kube.decoding.decoding import Kind, decode_object
 from kube.objects.constraints import LabelSelector, Operator, Requirement
 from kube.objects.kubernetes_version import COMPARED
 from kube.objects.objects import NodeInfo, PodInfo
-from kube.objects.seating import sits
+from kube.objects.pod_accounting import sits
 from placement.filters.filter import ClusterView
 from placement.filters.inter_pod_affinity import InterPodAffinity
 from placement.filters.node_affinity import matching_nodes

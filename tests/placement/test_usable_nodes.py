@@ -24,7 +24,7 @@ from placement.index.index import PlacementIndex
 from placement.machine_groups.machine_group import MachineGroup
 from placement.policies.policy import OnePolicy, Policy
 from placement.usable_nodes import Placer, UsableNodes
-from placement.virtual_nodes.claiming import Claims
+from placement.virtual_nodes.node_ownership import Claims
 from placement.virtual_nodes.options import ServerlessOptions
 from placement.virtual_nodes.virtual_nodes import VirtualNodes
 from scorer.options import ScorerOptions

@@ -17,12 +17,12 @@ from cryptography import x509
 from fastapi import FastAPI, Request, Response
 
 from admission.certificates.authority import read_certificates
-from admission.certificates.keeper import CertificateKeeper
+from admission.certificates.certificate_keeper import CertificateKeeper
+from admission.certificates.certificate_store import ApiCertificateStore
 from admission.certificates.options import CertificateOptions, Named
-from admission.certificates.shown import ShownCertificate
-from admission.certificates.store import ApiCertificateStore
+from admission.certificates.served_certificate_file import ShownCertificate
 from kube.client.kubernetes_client import api_client
-from scorer.every import Every
+from scorer.periodic_task import PeriodicTask
 from serving.options import ServerOptions
 from testing.processes.webhook_process import Api
 from tests.serving.served import served
@@ -98,7 +98,7 @@ def replicas(kubeconfig: Path, clock: Clock, n: int = 2) -> Iterator[list[Replic
             stack.callback(client.rest_client.pool_manager.clear)
             keeper = CertificateKeeper(ApiCertificateStore(client, OPTIONS), shown, OPTIONS, clock=clock)
             keeper.look()
-            every = Every(f"look-{number}", OPTIONS.every, keeper.look_safely)
+            every = PeriodicTask(f"look-{number}", OPTIONS.every, keeper.look_safely)
             every.start()
             stack.callback(every.stop)
             asked: list[str] = []

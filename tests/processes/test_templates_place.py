@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 import yaml
 
-from admission.templates.record import CONTROL_ANNOTATION, TEMPLATES_ANNOTATION, applied_to, control_of
+from admission.templates.shaping_annotations import CONTROL_ANNOTATION, TEMPLATES_ANNOTATION, applied_to, control_of
 from testing.processes.command import command
 from testing.processes.scorer_process import ROOT, ScorerProcess, eventually
 from testing.processes.webhook_process import Api, WebhookProcess, configuration, manifests

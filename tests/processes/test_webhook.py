@@ -15,7 +15,7 @@ import pytest
 from fastapi import FastAPI, Request
 
 from admission.certificates.options import CertificateOptions
-from admission.templates.record import CONTROL_ANNOTATION, TEMPLATES_ANNOTATION, applied_to
+from admission.templates.shaping_annotations import CONTROL_ANNOTATION, TEMPLATES_ANNOTATION, applied_to
 from admission.webhook.options import WebhookOptions
 from forecast.errors import InputError
 from forecast_scheduler.commands.webhook.setup import open_webhook

@@ -21,9 +21,9 @@ import pytest
 from cryptography import x509
 
 from admission.certificates.authority import read_certificates
-from admission.certificates.held import Held, held_from
+from admission.certificates.certificate_secret import SecretContent, held_from
+from admission.certificates.managed_certificates import open_certificates
 from admission.certificates.metrics import CertificateCollector
-from admission.certificates.opening import open_certificates
 from admission.certificates.options import CertificateOptions, Named
 from forecast.errors import InputError
 from kube.client.kubernetes_client import api_client
@@ -89,7 +89,7 @@ def bundles(api: Api) -> list[bytes]:
     return [b64decode(one["clientConfig"].get("caBundle", "")) for one in api.request("GET", CONFIGURATION)["webhooks"]]
 
 
-def held(api: Api) -> Held:
+def held(api: Api) -> SecretContent:
     return held_from({key: b64decode(value) for key, value in api.request("GET", SECRET)["data"].items()})
 
 

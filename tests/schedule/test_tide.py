@@ -19,9 +19,9 @@ from kube.client.api_answer import Answer
 from kube.client.kubernetes_client import api_client
 from kube.objects.objects import PodInfo
 from kube.session.api_session import ApiSession
-from scheduler.preemption.requests import MERGE
-from scheduler.profiles.gpu.tide.record import MOVES
-from scheduler.profiles.gpu.tide.terms import TIDE
+from scheduler.preemption.eviction_requests import MERGE
+from scheduler.profiles.gpu.tide.tide_annotation import MOVES
+from scheduler.profiles.gpu.tide.training_annotations import TIDE
 from scheduler.profiles.gpu.tide.workloads import BUILT_IN, WorkloadKind, object_path
 from testing.processes.scorer_process import eventually
 from testing.processes.shipped_schedule import shipped

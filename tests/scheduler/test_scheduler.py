@@ -18,13 +18,13 @@ from placement.index.index import INDEXED_KINDS, PlacementIndex
 from placement.plugins import Nomination
 from placement.policies.policy import OnePolicy, Policy
 from placement.status import Code, Status
+from scheduler.binding.binding_cycles import Done
 from scheduler.binding.binding_plugins import BindingPlugins
-from scheduler.binding.cycles import Done
-from scheduler.binding.outcome import Ending, Outcome, Reserved
+from scheduler.binding.outcome import BindingOutcome, Ending, Reserved
+from scheduler.binding_results import BindingResults
 from scheduler.cache.assumptions import Assumptions
 from scheduler.cycle.cycle import SchedulingCycle
 from scheduler.filter_hints import FILTER_HINTS
-from scheduler.following import ClusterFollower
 from scheduler.gangs.directory import GangDirectory
 from scheduler.metrics import SchedulingMetrics
 from scheduler.profile import SchedulingProfile
@@ -32,8 +32,8 @@ from scheduler.queue.options import QueueOptions
 from scheduler.queue.queued import Part
 from scheduler.queue.scheduling_queue import SchedulingQueue
 from scheduler.queue.sorting import PrioritySort
+from scheduler.queue_events import ClusterFollower
 from scheduler.scheduler import LoopOptions, Scheduler
-from scheduler.settling import Settling
 from scorer.policy import scoring_policy
 from scorer.scorer import Scorer
 from tests.placement.small_cluster import node_of
@@ -62,12 +62,12 @@ class Bindings:
     def ask(self, reserved: Reserved, done: Done) -> None:
         self.questions.append((reserved, done))
 
-    def end(self, outcome: Outcome, which: int = 0) -> Reserved:
+    def end(self, outcome: BindingOutcome, which: int = 0) -> Reserved:
         reserved, done = self.begun.pop(which)
         done(reserved, outcome)
         return reserved
 
-    def answer(self, outcome: Outcome) -> None:
+    def answer(self, outcome: BindingOutcome) -> None:
         reserved, done = self.questions.pop(0)
         done(reserved, outcome)
 
@@ -135,7 +135,7 @@ class World:
                 clock=lambda: self.now,
             )
             self.metrics = metrics = SchedulingMetrics()
-            self.settling = Settling(
+            self.settling = BindingResults(
                 self.scorer,
                 self.queue,
                 self.follower,
@@ -193,7 +193,11 @@ class World:
         return set(self.cluster.assumed.uids())
 
 
-BOUND, FAILED, UNKNOWN = Outcome(Ending.BOUND), Outcome(Ending.FAILED, "refused"), Outcome(Ending.UNKNOWN, "no answer")
+BOUND, FAILED, UNKNOWN = (
+    BindingOutcome(Ending.BOUND),
+    BindingOutcome(Ending.FAILED, "refused"),
+    BindingOutcome(Ending.UNKNOWN, "no answer"),
+)
 
 
 def test_a_pod_is_placed_bound_and_confirmed() -> None:
@@ -224,7 +228,7 @@ def test_a_failed_binding_gives_exactly_its_room_back_and_the_pod_comes_again() 
 
 
 @pytest.mark.parametrize("outcome", [replace(FAILED, is_gone=True), replace(FAILED, is_elsewhere=True, node="other")])
-def test_a_pod_that_is_gone_or_elsewhere_is_not_tried_again(outcome: Outcome) -> None:
+def test_a_pod_that_is_gone_or_elsewhere_is_not_tried_again(outcome: BindingOutcome) -> None:
     world = World()
     world.arrive("a")
     world.loop.round()

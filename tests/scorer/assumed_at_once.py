@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from hypothesis import strategies as st
 
-from admission.templates.record import TEMPLATES_ANNOTATION, Applied, record_text
+from admission.templates.shaping_annotations import TEMPLATES_ANNOTATION, Applied, record_text
 from forecast.service_key import NO_OWNER, Owner
 from kube.objects.constraints import (
     HostPort,
@@ -22,7 +22,7 @@ from kube.objects.constraints import (
 )
 from kube.objects.objects import Phase, PodInfo
 from kube.tables.changes import Change, one_by_one
-from scorer.predicted.declared import VIRTUAL_REQUEST_ANNOTATION
+from scorer.predicted.declared_use import VIRTUAL_REQUEST_ANNOTATION
 from scorer.predicted.profiles import Profiles
 from tests.scorer.live_cluster import at, model, pod_of
 from tests.scorer.scorer_at import LiveScorer

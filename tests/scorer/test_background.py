@@ -13,9 +13,9 @@ from forecast.errors import InputError
 from forecast.model_artefact import artefact_of
 from forecast.registry import Registry
 from scorer.background import Background
-from scorer.every import Every
 from scorer.model_watch import LoadedModel, ModelWatch
 from scorer.options import ScorerOptions
+from scorer.periodic_task import PeriodicTask
 from scorer.scorer import Scorer
 from tests.scorer.live_cluster import at, model, pod_of
 from tests.scorer.scorer_at import LiveScorer
@@ -33,7 +33,7 @@ def test_a_job_that_raises_is_done_again_until_it_is_stopped() -> None:
             third.set()
         raise ZeroDivisionError
 
-    every = Every("test", 0.01, job)
+    every = PeriodicTask("test", 0.01, job)
     every.start()
     assert third.wait(LONG)
     every.stop(LONG)
@@ -49,7 +49,7 @@ def test_a_job_begins_when_it_may_and_survives_a_condition_that_raises() -> None
             raise ZeroDivisionError
         return len(asked) > 3
 
-    every = Every("test", 0.01, done.set, after=after)
+    every = PeriodicTask("test", 0.01, done.set, after=after)
     every.start()
     assert done.wait(LONG)
     assert len(asked) == 4
@@ -58,12 +58,12 @@ def test_a_job_begins_when_it_may_and_survives_a_condition_that_raises() -> None
 
 def test_a_job_that_may_never_begin_can_be_stopped() -> None:
     done: list[int] = []
-    every = Every("test", 0.01, lambda: done.append(1), after=lambda: False)
+    every = PeriodicTask("test", 0.01, lambda: done.append(1), after=lambda: False)
     every.start()
     every.stop(LONG)
     assert not every._thread.is_alive()
     assert done == []
-    Every("never started", 1.0, lambda: None).stop()
+    PeriodicTask("never started", 1.0, lambda: None).stop()
 
 
 @pytest.mark.parametrize(("share", "pause"), [(1.0, 10.0 - 4.0), (0.05, 4.0 / 0.05 - 4.0)])
@@ -79,7 +79,7 @@ def test_only_jobs_that_compute_pause_for_longer_when_they_take_long(
             waited.append(seconds)
             return len(waited) == 2
 
-    every = Every("test", 10.0, lambda: None, largest_share=share)
+    every = PeriodicTask("test", 10.0, lambda: None, largest_share=share)
     monkeypatch.setattr(every, "_stop", Stop())
     every._run()
     assert waited == pytest.approx([0.0, pause])

@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from scorer.every import Every
+from scorer.periodic_task import PeriodicTask
 
 
 def test_a_job_that_fails_every_time_is_logged_less_and_less_often(caplog: pytest.LogCaptureFixture) -> None:
@@ -21,7 +21,7 @@ def test_a_job_that_fails_every_time_is_logged_less_and_less_often(caplog: pytes
             enough.set()
         raise ZeroDivisionError
 
-    job = Every("doomed", 0.0, fail)
+    job = PeriodicTask("doomed", 0.0, fail)
     job.start()
     assert enough.wait(10)
     job.stop()

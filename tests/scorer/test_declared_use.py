@@ -13,7 +13,7 @@ from forecast.arrays import Floats
 from forecast.resources import CPU, DISK, MEMORY
 from kube.objects.objects import PodInfo
 from scorer.predicted.cluster import _MOST_IDLE_PROFILES
-from scorer.predicted.runs import Run
+from scorer.predicted.run_windows import Run
 from tests.scorer.live_cluster import at, model, pod_of, service
 from tests.scorer.scorer_at import LiveScorer, tables
 

@@ -11,7 +11,7 @@ from forecast.resources import CPU
 from kube.decoding.decoding import Kind
 from kube.objects.objects import Phase
 from scorer.predicted.capacity import CAPACITY_ANNOTATION
-from scorer.predicted.declared import VIRTUAL_REQUEST_ANNOTATION
+from scorer.predicted.declared_use import VIRTUAL_REQUEST_ANNOTATION
 from tests.kube.api_objects import replica_set
 from tests.scorer.live_cluster import at, loaded, node, pod_of
 from tests.scorer.scorer_at import LiveScorer

@@ -16,7 +16,7 @@ from forecast.model import PeakModel
 from forecast.service_key import ServiceKey
 from kube.objects.objects import NodeInfo, PodInfo
 from placement.index.affinity_terms import SittingTerm
-from scorer.assuming import AssumingCluster
+from scorer.assuming_cluster import AssumingCluster
 
 _LEAVES: Final = (str, bytes, int, float, bool, type(None), Enum, PodInfo, NodeInfo, ServiceKey, frozenset)
 _ELSEWHERE: Final = {

@@ -11,7 +11,7 @@ import pytest
 from forecast.errors import InputError
 from scorer.service.app import create_app
 from scorer.service.options import ServiceOptions
-from serving.kubernetes_access import AccessLimits, KubernetesAccess, Verdict
+from serving.kubernetes_access import AccessLimits, AccessVerdict, KubernetesAccess
 from testing.app_client import AppClient
 from tests.scorer.service.fake_scorer import FakeScorer
 from tests.serving.made_up_reviews import MadeUpReviews
@@ -29,7 +29,7 @@ def reviews() -> MadeUpReviews:
     return MadeUpReviews()
 
 
-def _nodes(access: KubernetesAccess, token: bytes, address: str = "") -> Coroutine[Any, Any, Verdict]:
+def _nodes(access: KubernetesAccess, token: bytes, address: str = "") -> Coroutine[Any, Any, AccessVerdict]:
     return access.verdict(token, "get", "/v1/nodes", address)
 
 
@@ -42,20 +42,22 @@ async def _until(condition: Callable[[], bool]) -> None:
 @pytest.mark.parametrize(
     ("token", "verb", "path", "verdict"),
     [
-        (b"alices", "get", "/v1/nodes", Verdict.ALLOWED),
-        (b"alices", "post", "/v1/nodes", Verdict.FORBIDDEN),
-        (b"alices", "get", "/v1/nodes/", Verdict.FORBIDDEN),
-        (b"bobs", "get", "/v1/nodes", Verdict.FORBIDDEN),
-        (b"nobodys", "get", "/v1/nodes", Verdict.NOBODY),
+        (b"alices", "get", "/v1/nodes", AccessVerdict.ALLOWED),
+        (b"alices", "post", "/v1/nodes", AccessVerdict.FORBIDDEN),
+        (b"alices", "get", "/v1/nodes/", AccessVerdict.FORBIDDEN),
+        (b"bobs", "get", "/v1/nodes", AccessVerdict.FORBIDDEN),
+        (b"nobodys", "get", "/v1/nodes", AccessVerdict.NOBODY),
     ],
 )
-def test_the_api_server_decides(reviews: MadeUpReviews, token: bytes, verb: str, path: str, verdict: Verdict) -> None:
+def test_the_api_server_decides(
+    reviews: MadeUpReviews, token: bytes, verb: str, path: str, verdict: AccessVerdict
+) -> None:
     assert asyncio.run(KubernetesAccess(reviews.ask).verdict(token, verb, path)) is verdict
 
 
 @pytest.mark.parametrize("token", [b"", b"x" * 16_385, "é".encode(), b"\xff"])
 def test_what_cannot_be_a_token_is_not_asked_about(reviews: MadeUpReviews, token: bytes) -> None:
-    assert asyncio.run(_nodes(KubernetesAccess(reviews.ask), token)) is Verdict.NOBODY
+    assert asyncio.run(_nodes(KubernetesAccess(reviews.ask), token)) is AccessVerdict.NOBODY
     assert reviews.asked == []
 
 
@@ -65,18 +67,18 @@ def test_a_yes_counts_for_a_minute_and_a_no_for_seconds(reviews: MadeUpReviews) 
 
     async def story() -> None:
         for clock.now in (0.0, 4.9):
-            assert await _nodes(access, b"alices") is Verdict.ALLOWED
-            assert await _nodes(access, b"bobs") is Verdict.FORBIDDEN
-            assert await _nodes(access, b"carols") is Verdict.NOBODY
+            assert await _nodes(access, b"alices") is AccessVerdict.ALLOWED
+            assert await _nodes(access, b"bobs") is AccessVerdict.FORBIDDEN
+            assert await _nodes(access, b"carols") is AccessVerdict.NOBODY
         assert sorted(reviews.asked) == ["alice", "alices", "bob", "bobs", "carols"]
         reviews.users = {"bobs": "bob", "carols": "carol"}
         reviews.rights = {("bob", "get", "/v1/nodes"), ("carol", "get", "/v1/nodes")}
         clock.now = 5.1
-        assert await _nodes(access, b"bobs") is Verdict.ALLOWED
-        assert await _nodes(access, b"carols") is Verdict.ALLOWED
-        assert await _nodes(access, b"alices") is Verdict.ALLOWED
+        assert await _nodes(access, b"bobs") is AccessVerdict.ALLOWED
+        assert await _nodes(access, b"carols") is AccessVerdict.ALLOWED
+        assert await _nodes(access, b"alices") is AccessVerdict.ALLOWED
         clock.now = 60.1
-        assert await _nodes(access, b"alices") is Verdict.NOBODY
+        assert await _nodes(access, b"alices") is AccessVerdict.NOBODY
 
     asyncio.run(story())
 
@@ -88,15 +90,17 @@ def test_without_the_api_server_only_those_known_are_let_in_and_only_for_their_t
     access = KubernetesAccess(reviews.ask, clock=clock)
 
     async def story() -> None:
-        assert await _nodes(access, b"alices") is Verdict.ALLOWED
+        assert await _nodes(access, b"alices") is AccessVerdict.ALLOWED
         reviews.away = True
-        assert await _nodes(access, b"alices") is Verdict.ALLOWED
-        assert await access.verdict(b"alices", "get", "/metrics") is Verdict.UNKNOWN  # never asked while it could be
-        assert await _nodes(access, b"bobs") is Verdict.UNKNOWN
+        assert await _nodes(access, b"alices") is AccessVerdict.ALLOWED
+        assert (
+            await access.verdict(b"alices", "get", "/metrics") is AccessVerdict.UNKNOWN
+        )  # never asked while it could be
+        assert await _nodes(access, b"bobs") is AccessVerdict.UNKNOWN
         clock.now = 60.1
-        assert await _nodes(access, b"alices") is Verdict.UNKNOWN
+        assert await _nodes(access, b"alices") is AccessVerdict.UNKNOWN
         reviews.away = False
-        assert await _nodes(access, b"alices") is Verdict.ALLOWED
+        assert await _nodes(access, b"alices") is AccessVerdict.ALLOWED
 
     with caplog.at_level(logging.WARNING):
         asyncio.run(story())
@@ -104,7 +108,7 @@ def test_without_the_api_server_only_those_known_are_let_in_and_only_for_their_t
     assert "alices" not in caplog.text and "bobs" not in caplog.text
 
 
-def _metrics(access: KubernetesAccess, token: bytes, address: str = "") -> Coroutine[Any, Any, Verdict]:
+def _metrics(access: KubernetesAccess, token: bytes, address: str = "") -> Coroutine[Any, Any, AccessVerdict]:
     return access.verdict(token, "get", "/metrics", address)
 
 
@@ -116,18 +120,18 @@ def test_without_the_api_server_prometheus_goes_on_reading_metrics_for_an_hour(r
     async def story() -> None:
         reviews.rights.add(("alice", "post", "/metrics"))
         for verb, path in (("get", "/metrics"), ("post", "/metrics"), ("get", "/v1/nodes")):
-            assert await access.verdict(b"alices", verb, path) is Verdict.ALLOWED
-        assert await _metrics(access, b"bobs") is Verdict.FORBIDDEN
+            assert await access.verdict(b"alices", verb, path) is AccessVerdict.ALLOWED
+        assert await _metrics(access, b"bobs") is AccessVerdict.FORBIDDEN
         reviews.away = True
         for clock.now in (60.1, 330.0, 3599.9):
-            assert await _metrics(access, b"alices") is Verdict.ALLOWED
-            assert await _metrics(access, b"bobs") is Verdict.UNKNOWN
-            assert await access.verdict(b"alices", "post", "/metrics") is Verdict.UNKNOWN
-            assert await _nodes(access, b"alices") is Verdict.UNKNOWN
+            assert await _metrics(access, b"alices") is AccessVerdict.ALLOWED
+            assert await _metrics(access, b"bobs") is AccessVerdict.UNKNOWN
+            assert await access.verdict(b"alices", "post", "/metrics") is AccessVerdict.UNKNOWN
+            assert await _nodes(access, b"alices") is AccessVerdict.UNKNOWN
         clock.now = 3600.1
-        assert await _metrics(access, b"alices") is Verdict.UNKNOWN
+        assert await _metrics(access, b"alices") is AccessVerdict.UNKNOWN
         reviews.away = False
-        assert await _metrics(access, b"alices") is Verdict.ALLOWED
+        assert await _metrics(access, b"alices") is AccessVerdict.ALLOWED
 
     asyncio.run(story())
 
@@ -139,13 +143,13 @@ def test_a_token_that_is_withdrawn_reads_no_metrics_afterwards(reviews: MadeUpRe
     access = KubernetesAccess(reviews.ask, clock=clock)
 
     async def story() -> None:
-        assert await _metrics(access, b"alices") is Verdict.ALLOWED
+        assert await _metrics(access, b"alices") is AccessVerdict.ALLOWED
         del reviews.users["alices"]
         clock.now = 60.1
-        assert await access.verdict(b"alices", "get", path) is Verdict.NOBODY
+        assert await access.verdict(b"alices", "get", path) is AccessVerdict.NOBODY
         reviews.away = True
         clock.now = 120.0
-        assert await _metrics(access, b"alices") is Verdict.UNKNOWN
+        assert await _metrics(access, b"alices") is AccessVerdict.UNKNOWN
 
     asyncio.run(story())
 
@@ -155,13 +159,13 @@ def test_who_may_read_metrics_no_more_does_not_once_the_api_server_is_away(revie
     access = KubernetesAccess(reviews.ask, clock=clock)
 
     async def story() -> None:
-        assert await _metrics(access, b"alices") is Verdict.ALLOWED
+        assert await _metrics(access, b"alices") is AccessVerdict.ALLOWED
         reviews.rights.remove(("alice", "get", "/metrics"))
         clock.now = 60.1
-        assert await _metrics(access, b"alices") is Verdict.FORBIDDEN
+        assert await _metrics(access, b"alices") is AccessVerdict.FORBIDDEN
         reviews.away = True
         clock.now = 120.0
-        assert await _metrics(access, b"alices") is Verdict.UNKNOWN
+        assert await _metrics(access, b"alices") is AccessVerdict.UNKNOWN
 
     asyncio.run(story())
 
@@ -171,7 +175,7 @@ def test_a_flood_keeps_prometheus_out_in_a_long_outage_neither(reviews: MadeUpRe
     access = KubernetesAccess(reviews.ask, limits=AccessLimits(at_once=2, waiting=10, waiting_of_one=4), clock=clock)
 
     async def story() -> None:
-        assert await _metrics(access, b"alices", "10.0.0.1") is Verdict.ALLOWED
+        assert await _metrics(access, b"alices", "10.0.0.1") is AccessVerdict.ALLOWED
         reviews.away = True
         reviews.hold_made_up.clear()
         clock.now = 1800.0
@@ -179,7 +183,7 @@ def test_a_flood_keeps_prometheus_out_in_a_long_outage_neither(reviews: MadeUpRe
             asyncio.create_task(_nodes(access, b"made-up-%d" % number, f"10.0.0.{number % 5}")) for number in range(100)
         ]
         await _until(lambda: sum(task.done() for task in flood) == 90 and reviews.at_once == 2)
-        assert await _metrics(access, b"alices", "10.0.0.1") is Verdict.ALLOWED
+        assert await _metrics(access, b"alices", "10.0.0.1") is AccessVerdict.ALLOWED
         reviews.hold_made_up.set()
         await asyncio.gather(*flood)
 
@@ -197,7 +201,7 @@ def test_the_same_question_is_asked_once_although_who_asked_first_hangs_up(revie
         await asyncio.sleep(0.01)
         first.cancel()
         reviews.hold.set()
-        assert set(await asyncio.gather(*others)) == {Verdict.ALLOWED}
+        assert set(await asyncio.gather(*others)) == {AccessVerdict.ALLOWED}
         assert reviews.asked == ["alices", "alice"]
 
     asyncio.run(story())
@@ -208,7 +212,7 @@ def test_a_flood_of_one_neighbour_keeps_out_neither_who_is_known_nor_who_is_new(
     access = KubernetesAccess(reviews.ask, limits=limits)
 
     async def story() -> None:
-        assert await _nodes(access, b"alices", "10.0.0.1") is Verdict.ALLOWED
+        assert await _nodes(access, b"alices", "10.0.0.1") is AccessVerdict.ALLOWED
         reviews.asked.clear()
         reviews.hold.clear()
         flood = [
@@ -216,16 +220,16 @@ def test_a_flood_of_one_neighbour_keeps_out_neither_who_is_known_nor_who_is_new(
             for number in range(500)
         ]
         await _until(lambda: sum(task.done() for task in flood) == 496)
-        assert {task.result() for task in flood if task.done()} == {Verdict.BUSY}
-        assert await _nodes(access, b"alices", "10.0.0.1") is Verdict.ALLOWED
+        assert {task.result() for task in flood if task.done()} == {AccessVerdict.BUSY}
+        assert await _nodes(access, b"alices", "10.0.0.1") is AccessVerdict.ALLOWED
         newcomer = asyncio.create_task(access.verdict(b"bobs", "get", "/v1/nodes", "10.0.0.2"))
         await _until(lambda: reviews.at_once == 2)
         reviews.hold.set()
-        assert await newcomer is Verdict.FORBIDDEN
+        assert await newcomer is AccessVerdict.FORBIDDEN
         await asyncio.gather(*flood)
         assert sorted(reviews.asked) == ["bob", "bobs", *sorted(name for name in reviews.asked if "made-up" in name)]
         assert len(reviews.asked) == 4 + 2 and reviews.most_at_once == 2
-        assert await _nodes(access, b"made-up-new", "10.0.0.9") is Verdict.NOBODY  # its places are free again
+        assert await _nodes(access, b"made-up-new", "10.0.0.9") is AccessVerdict.NOBODY  # its places are free again
 
     asyncio.run(story())
 
@@ -252,17 +256,17 @@ def test_a_flood_does_not_keep_a_token_from_being_reviewed_again(reviews: MadeUp
     access = KubernetesAccess(reviews.ask, limits=AccessLimits(at_once=2, waiting=10, waiting_of_one=4), clock=clock)
 
     async def story() -> None:
-        assert await _nodes(access, b"alices", "10.0.0.1") is Verdict.ALLOWED
+        assert await _nodes(access, b"alices", "10.0.0.1") is AccessVerdict.ALLOWED
         clock.now = 60.1  # what is known of alice has run out
         reviews.hold_made_up.clear()
         flood = [
             asyncio.create_task(_nodes(access, b"made-up-%d" % number, f"10.0.0.{number % 5}")) for number in range(100)
         ]
         await _until(lambda: sum(task.done() for task in flood) == 90 and reviews.at_once == 2)
-        assert await _nodes(access, b"bobs", "10.0.0.7") is Verdict.BUSY
-        assert await _nodes(access, b"alices", "10.0.0.1") is Verdict.ALLOWED
+        assert await _nodes(access, b"bobs", "10.0.0.7") is AccessVerdict.BUSY
+        assert await _nodes(access, b"alices", "10.0.0.1") is AccessVerdict.ALLOWED
         clock.now = 700.0  # too long ago: like anybody who is new
-        assert await _nodes(access, b"alices", "10.0.0.1") is Verdict.BUSY
+        assert await _nodes(access, b"alices", "10.0.0.1") is AccessVerdict.BUSY
         reviews.hold_made_up.set()
         await asyncio.gather(*flood)
 
@@ -274,7 +278,7 @@ def test_familiar_tokens_wait_in_places_that_are_limited_too(reviews: MadeUpRevi
     access = KubernetesAccess(reviews.ask, limits=limits)
 
     async def story() -> None:
-        assert await _nodes(access, b"alices") is Verdict.ALLOWED
+        assert await _nodes(access, b"alices") is AccessVerdict.ALLOWED
         reviews.hold.clear()
         asked = [asyncio.create_task(access.verdict(b"alices", "get", f"/{number}")) for number in range(20)]
         await _until(lambda: sum(task.done() for task in asked) == 16 and reviews.at_once == 3)
@@ -289,11 +293,11 @@ def test_made_up_tokens_push_out_nobody_who_is_let_in(reviews: MadeUpReviews) ->
     access = KubernetesAccess(reviews.ask, limits=AccessLimits(most=3))
 
     async def story() -> None:
-        assert await _nodes(access, b"alices") is Verdict.ALLOWED
+        assert await _nodes(access, b"alices") is AccessVerdict.ALLOWED
         for number in range(20):
-            assert await _nodes(access, b"made-up-%d" % number) is Verdict.NOBODY
+            assert await _nodes(access, b"made-up-%d" % number) is AccessVerdict.NOBODY
         reviews.away = True
-        assert await _nodes(access, b"alices") is Verdict.ALLOWED
+        assert await _nodes(access, b"alices") is AccessVerdict.ALLOWED
 
     asyncio.run(story())
 

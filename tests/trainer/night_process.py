@@ -30,7 +30,7 @@ from testing.fitted_models import fitted
 from tests.forecast.artefacts import artefact_of, value_of
 from tests.forecast.publisher_process import act_at_call, die_at_call
 from tests.synthetic import synthetic_history
-from trainer.issued import load_issued, store_issued
+from trainer.issued_forecasts import load_issued, store_issued
 from trainer.lease import hold_lease
 from trainer.run_metrics import RunFigures, write_textfile
 

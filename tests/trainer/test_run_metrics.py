@@ -17,15 +17,19 @@ from prometheus_client.parser import text_string_to_metric_families
 from forecast.backtest import Score
 from forecast.errors import InputError
 from forecast.object_store import TEMPORARY
-from trainer.gate.verdict import GateReport, GateResult, Verdict
+from trainer.gate.verdict import GateReport, GateResult, GateVerdict
 from trainer.run_metrics import RunFigures, push, registry_of, write_textfile
 
 GATE = GateReport(
     {
         "cpu": GateResult(
-            "cpu", Verdict.PASSED, "passed", candidate=Score(0.03, 0.01, 0.94, 96), current=Score(0.06, 0.02, 0.9, 96)
+            "cpu",
+            GateVerdict.PASSED,
+            "passed",
+            candidate=Score(0.03, 0.01, 0.94, 96),
+            current=Score(0.06, 0.02, 0.9, 96),
         ),
-        "log": GateResult("log", Verdict.HELD_BACK, "held back", held_back_nights=1),
+        "log": GateResult("log", GateVerdict.HELD_BACK, "held back", held_back_nights=1),
     }
 )
 FIGURES = RunFigures(

@@ -18,7 +18,7 @@ from trainer.gate.evidence import Evidence, compare, evaluation_days
 from trainer.gate.merge import keep_resource, widen_resource
 from trainer.gate.node_evidence import node_only
 from trainer.gate.options import GateOptions
-from trainer.gate.verdict import GateReport, GateResult, Verdict, judge
+from trainer.gate.verdict import GateReport, GateResult, GateVerdict, judge
 
 FitModel = Callable[[History, PeakModel | None], PeakModel]
 """A history and the model of the night before -> a model."""
@@ -93,9 +93,9 @@ def apply_gate(candidate: PeakModel, current: PeakModel | None, report: GateRepo
     """
     model = candidate
     for name, result in report.results.items():
-        if result.verdict is Verdict.HELD_BACK and current is not None:
+        if result.verdict is GateVerdict.HELD_BACK and current is not None:
             model = keep_resource(model, current, name)
-        elif result.verdict is Verdict.WIDENED:
+        elif result.verdict is GateVerdict.WIDENED:
             model = widen_resource(model, name, result.widening)
     return replace(model, info={**model.info, "gate": report.to_json()["resources"]})
 

@@ -34,7 +34,7 @@ _LEAST_WIDENING, _MOST_WIDENING = 1.1, 4.0
 _LEAST_MEASURED = 0.5  # of what the model in use knows; less is a broken query, not a quiet day
 
 
-class Verdict(Enum):
+class GateVerdict(Enum):
     """What happens to a resource of tonight's model."""
 
     PASSED = "passed"
@@ -54,7 +54,7 @@ class GateResult:
     """
 
     resource: str
-    verdict: Verdict
+    verdict: GateVerdict
     reason: str
     candidate: Score | None = None
     current: Score | None = None
@@ -92,7 +92,7 @@ class GateResult:
         try:
             return cls(
                 resource=resource,
-                verdict=Verdict(document["verdict"]),
+                verdict=GateVerdict(document["verdict"]),
                 reason=str(document["reason"]),
                 widening=float(document["widening"]),
                 held_back_nights=int(document["held_back_nights"]),
@@ -121,7 +121,7 @@ class GateReport:
         results = {name: GateResult.from_json(name, document) for name, document in documents}
         return cls({name: result for name, result in results.items() if result is not None})
 
-    def with_verdict(self, verdict: Verdict) -> tuple[str, ...]:
+    def with_verdict(self, verdict: GateVerdict) -> tuple[str, ...]:
         """Names of the resources it was given."""
         return tuple(name for name, result in self.results.items() if result.verdict is verdict)
 
@@ -173,11 +173,11 @@ def judge(
             days=evidence.days,
         )
     if options.force:
-        if result.verdict in (Verdict.HELD_BACK, Verdict.WIDENED):
+        if result.verdict in (GateVerdict.HELD_BACK, GateVerdict.WIDENED):
             reason = f"published as it is because it was forced; else: {result.reason}"
         else:
             reason = f"published as it is because it was forced, which the gate did not ask for: {result.reason}"
-        result = replace(result, verdict=Verdict.FORCED, reason=reason, widening=1.0, held_back_nights=0)
+        result = replace(result, verdict=GateVerdict.FORCED, reason=reason, widening=1.0, held_back_nights=0)
     return result
 
 
@@ -185,21 +185,21 @@ def _without_evidence(
     resource: str, options: GateOptions, previous: GateResult | None, same_night: bool, why_nothing: str
 ) -> GateResult:
     """Nothing new is known: what was held back stays so within its limit, and a night run twice ends the same."""
-    if previous is not None and same_night and previous.verdict in (Verdict.HELD_BACK, Verdict.WIDENED):
+    if previous is not None and same_night and previous.verdict in (GateVerdict.HELD_BACK, GateVerdict.WIDENED):
         return replace(previous, reason=_once("decided earlier tonight: ", previous.reason))
-    if previous is not None and previous.verdict is Verdict.HELD_BACK:
+    if previous is not None and previous.verdict is GateVerdict.HELD_BACK:
         if previous.held_back_nights < options.max_held_back_nights:
             nights = previous.held_back_nights + 1
             reason = (
                 f"held back as last night ({nights} of at most {options.max_held_back_nights} nights): {why_nothing}"
             )
-            return GateResult(resource, Verdict.HELD_BACK, reason, held_back_nights=nights)
+            return GateResult(resource, GateVerdict.HELD_BACK, reason, held_back_nights=nights)
         reason = (
             f"published after {previous.held_back_nights} nights of being held back, with bounds {_LEAST_WIDENING:g} "
             f"times as high: {why_nothing}"
         )
-        return GateResult(resource, Verdict.WIDENED, reason, widening=_LEAST_WIDENING)
-    return GateResult(resource, Verdict.NOTHING_TO_COMPARE, f"published, nothing to compare: {why_nothing}")
+        return GateResult(resource, GateVerdict.WIDENED, reason, widening=_LEAST_WIDENING)
+    return GateResult(resource, GateVerdict.NOTHING_TO_COMPARE, f"published, nothing to compare: {why_nothing}")
 
 
 def _with_evidence(resource: str, evidence: Evidence, options: GateOptions, previous: GateResult | None) -> GateResult:
@@ -228,11 +228,11 @@ def _with_evidence(resource: str, evidence: Evidence, options: GateOptions, prev
         reason += f"; {evidence.candidate.coverage95:.1%} of the peaks within the 0.95 bounds"
         if n >= _FEWEST_FOR_UPPER_END and evidence.candidate.coverage95 > options.highest_coverage:
             reason += f", more than {options.highest_coverage:.1%}: they are wider than need be"
-        return GateResult(resource, Verdict.PASSED, reason)
+        return GateResult(resource, GateVerdict.PASSED, reason)
     found = f"{on} {'; '.join(failures)}"
     widening = min(max(evidence.widening, 1.0), _MOST_WIDENING)
     # Bounds that an earlier night widened are no sign that the world stayed as it was.
-    current_widened = previous is not None and previous.verdict is Verdict.WIDENED
+    current_widened = previous is not None and previous.verdict is GateVerdict.WIDENED
     current_fails = (
         current_widened
         or evidence.current.coverage95 <= evidence.candidate.coverage95
@@ -243,7 +243,7 @@ def _with_evidence(resource: str, evidence: Evidence, options: GateOptions, prev
             f"published with bounds {widening:.2f} times as high: {found}; those of the model in use "
             f"{'had to be widened before' if current_widened else 'fail, too'}, so what is measured has changed"
         )
-        return GateResult(resource, Verdict.WIDENED, reason, widening=widening)
+        return GateResult(resource, GateVerdict.WIDENED, reason, widening=widening)
     return _hold_back(resource, found, widening, options, previous)
 
 
@@ -258,11 +258,11 @@ def _hold_back(
             f"published with bounds {widening:.2f} times as high after {nights} nights of being held back, "
             f"although {found}"
         )
-        return GateResult(resource, Verdict.WIDENED, reason, widening=widening)
+        return GateResult(resource, GateVerdict.WIDENED, reason, widening=widening)
     reason = (
         f"held back ({nights + 1} of at most {options.max_held_back_nights} nights), the model in use stays: {found}"
     )
-    return GateResult(resource, Verdict.HELD_BACK, reason, held_back_nights=nights + 1)
+    return GateResult(resource, GateVerdict.HELD_BACK, reason, held_back_nights=nights + 1)
 
 
 def _too_low(score: Score, options: GateOptions) -> bool:

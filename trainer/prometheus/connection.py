@@ -25,8 +25,8 @@ from tenacity import RetryCallState, Retrying, retry_if_exception_type, stop_aft
 from urllib3.exceptions import HTTPError
 
 from forecast.errors import InputError
-from trainer.prometheus.answer import interpret
 from trainer.prometheus.errors import ImpossibleAnswer, TooManySamples, Transient, Unreachable
+from trainer.prometheus.http_answer import interpret
 from trainer.prometheus.matrix import Matrix, Series, matrix_of, vector_of
 from trainer.prometheus.options import ConnectionOptions
 

@@ -18,8 +18,8 @@ from forecast.arrays import Bools, Floats
 from forecast.progress import Progress, silent
 from forecast.resources import RESOURCES
 from trainer.history.cleaning import Tally
-from trainer.prometheus.assembly import DayRead, assemble
 from trainer.prometheus.connection import Connection
+from trainer.prometheus.day_assembly import DayRead, assemble
 from trainer.prometheus.day_grid import DayGrid
 from trainer.prometheus.day_tables import DayTables
 from trainer.prometheus.gauge_reading import log_of_gauge
@@ -27,8 +27,8 @@ from trainer.prometheus.log_source import LOG_METRICS, LogQueries, LogSource, lo
 from trainer.prometheus.matrix import Matrix
 from trainer.prometheus.node_facts import node_facts
 from trainer.prometheus.options import SourceOptions
-from trainer.prometheus.plan import Chunk, uncovered_ranges
 from trainer.prometheus.pods_of_day import owners_of, pods_of_day
+from trainer.prometheus.query_sizes import Chunk, uncovered_ranges
 from trainer.prometheus.reader import DayReader, Question
 from trainer.prometheus.recorded import recorded_info, recorded_nodes, recorded_pods
 from trainer.prometheus.samples import Samples, covered_ticks

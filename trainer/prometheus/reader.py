@@ -10,8 +10,8 @@ from trainer.prometheus.connection import Connection
 from trainer.prometheus.day_grid import DayGrid
 from trainer.prometheus.errors import TooManySamples
 from trainer.prometheus.matrix import Matrix
-from trainer.prometheus.plan import Chunk, chunks, halves
 from trainer.prometheus.queries import fill
+from trainer.prometheus.query_sizes import Chunk, chunks, halves
 
 
 @dataclass(frozen=True, slots=True)

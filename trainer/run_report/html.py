@@ -13,7 +13,7 @@ from plotly.offline import get_plotlyjs
 
 from forecast.html_page import html_page, html_table, json_script
 from forecast.resources import RESOURCES
-from trainer.gate.verdict import GateResult, Verdict
+from trainer.gate.verdict import GateResult, GateVerdict
 from trainer.run_report.capacities import Capacities
 from trainer.run_report.changes import Changes
 from trainer.run_report.issued_scores import IssuedScore
@@ -27,11 +27,11 @@ _SHOWN = 300
 
 _COLOURS = {"cpu": "#1f7a8c", "memory": "#7d8ca3", "disk": "#c8553d", "network": "#e0a458", "log": "#6d1a36"}
 _VERDICTS = {
-    Verdict.PASSED: "new model",
-    Verdict.HELD_BACK: "held back: old arrays",
-    Verdict.WIDENED: "new model, bounds widened",
-    Verdict.FORCED: "new model, forced",
-    Verdict.NOTHING_TO_COMPARE: "new model, nothing to compare",
+    GateVerdict.PASSED: "new model",
+    GateVerdict.HELD_BACK: "held back: old arrays",
+    GateVerdict.WIDENED: "new model, bounds widened",
+    GateVerdict.FORCED: "new model, forced",
+    GateVerdict.NOTHING_TO_COMPARE: "new model, nothing to compare",
 }
 _STYLE = """
 .controls { display: flex; flex-wrap: wrap; gap: 10px; margin: 10px 0; align-items: center; }
@@ -101,7 +101,7 @@ def _summary(report: RunReport) -> str:
 
 
 def _tiles(report: RunReport) -> str:
-    held_back = report.gate.with_verdict(Verdict.HELD_BACK)
+    held_back = report.gate.with_verdict(GateVerdict.HELD_BACK)
     owners, known = report.job_owners
     last = np.array([value for value in report.measured[:, -1] if value > 0])
     tiles = [

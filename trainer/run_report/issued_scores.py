@@ -10,7 +10,7 @@ from typing import Any
 from forecast.backtest import Score, peak_scores, scored_series
 from forecast.history import History
 from trainer.gate.evidence import measured_peaks
-from trainer.issued import IssuedForecasts
+from trainer.issued_forecasts import IssuedForecasts
 
 _SCALE_DAYS = 28
 

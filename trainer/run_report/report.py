@@ -17,7 +17,7 @@ from forecast.resources import RESOURCES
 from forecast.usage_limits import CutSeries
 from trainer.gate.verdict import GateReport
 from trainer.history.cleaning import CleaningReport
-from trainer.issued import IssuedForecasts
+from trainer.issued_forecasts import IssuedForecasts
 from trainer.run_metrics import RunFigures
 from trainer.run_report.capacities import Capacities, capacities_of
 from trainer.run_report.changes import Changes, changes_between

@@ -16,10 +16,10 @@ from forecast_scheduler.settings.document import Settings
 from forecast_scheduler.settings.extender_options import extender_options
 from kube.decoding.decoding import Kind
 from kube.objects.objects import PodInfo
-from placement.expected_choice import expected_choice
 from placement.feasibility import feasibility
 from placement.filters.catalogue import kinds_read
 from placement.index.index import INDEXED_KINDS
+from placement.kube_scheduler_choice import expected_choice
 from placement.policies.policy import Policy
 from placement.policies.provider import PolicyProvider
 from scorer.background import Background

@@ -9,8 +9,8 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 
 from admission.templates.effects import Group
+from admission.templates.pod_shaping import shape
 from admission.templates.shaped_pods import groups_of
-from admission.templates.shaping import shape
 from admission.templates.template_set import TemplateSet
 from forecast.errors import InputError
 from forecast_scheduler.commands.canary.expected_placing import ExpectedPlacing

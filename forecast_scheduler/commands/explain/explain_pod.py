@@ -24,13 +24,13 @@ from forecast_scheduler.commands.scorer.setup import Inputs
 from forecast_scheduler.settings.extender_options import extender_options
 from kube.decoding.decoding import Kind
 from kube.objects.objects import Phase, PodInfo
-from kube.objects.seating import waits
+from kube.objects.pod_accounting import waits
 from kube.tables.cluster_file import ClusterObjects
 from placement.policies.policy import OnePolicy, Policies
 from placement.policies.provider import PolicyProvider
 from scheduler.cycle.placing import Looked
 from scheduler.dry_loop import Planned
-from scheduler.judging import judgement_of
+from scheduler.profile_judgement import judgement_of
 from scorer.answers import ExplainedNode, Explanation, summary_of
 from scorer.background import Background
 from scorer.judgement import CHOSEN, Judgement

@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from forecast_scheduler.settings.document import Settings
-from scheduler.judging import profile_component
+from scheduler.profile_judgement import profile_component
 
 
 @dataclass(frozen=True, slots=True)

@@ -38,7 +38,7 @@ from placement.index.index import INDEXED_KINDS
 from placement.node_rule_upkeep import node_rule_upkeep
 from scorer.background import Background
 from scorer.capacity_events import CapacityEvents
-from scorer.every import Every
+from scorer.periodic_task import PeriodicTask
 from scorer.scorer import Scorer
 from serving.upkeep import running
 
@@ -129,7 +129,7 @@ def _recorder(
     recorder = DecisionRecorder(
         [sink for sink in (log, events) if sink is not None], version=version("forecast-scheduler")
     )
-    every = Every("expire-decisions", _EXPIRE_SECONDS, lambda: recorder.expire(time.time()))
+    every = PeriodicTask("expire-decisions", _EXPIRE_SECONDS, lambda: recorder.expire(time.time()))
     every.start()
     stack.callback(every.stop)
     return recorder, log, events

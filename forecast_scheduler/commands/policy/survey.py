@@ -13,7 +13,7 @@ from typing import Final
 
 from forecast_scheduler.commands.live_placing import BestNode
 from kube.objects.objects import PodInfo
-from kube.objects.seating import FINISHED
+from kube.objects.pod_accounting import FINISHED
 from placement.filters.annotations import comes_with_node
 from placement.policies.policy import Chosen, Policy, shortened_name
 from placement.policies.policy_set import Choice

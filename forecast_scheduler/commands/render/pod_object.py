@@ -16,7 +16,7 @@ from urllib.parse import quote
 import msgspec
 import yaml
 
-from admission.templates.record import CONTROL_ANNOTATION, TEMPLATES_ANNOTATION, control_of, control_text
+from admission.templates.shaping_annotations import CONTROL_ANNOTATION, TEMPLATES_ANNOTATION, control_of, control_text
 from forecast.errors import InputError
 
 Object = Mapping[str, Any]

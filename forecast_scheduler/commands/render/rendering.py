@@ -12,9 +12,9 @@ import yaml
 
 from admission.templates.matching import PodFacts, means, pod_facts
 from admission.templates.objects import PodConditions, SchedulerConfigBinding
-from admission.templates.record import CONTROL_ANNOTATION, TEMPLATES_ANNOTATION
-from admission.templates.shaping import Shaped, shape
-from admission.templates.skipping import SkipReason
+from admission.templates.pod_shaping import Shaped, shape
+from admission.templates.shaping_annotations import CONTROL_ANNOTATION, TEMPLATES_ANNOTATION
+from admission.templates.skip_reasons import SkipReason
 from admission.templates.template_set import TemplateSet
 from forecast_scheduler.commands.render.pod_object import PodObject
 from kube.decoding.decoding import decode_pod

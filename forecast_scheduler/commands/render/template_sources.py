@@ -15,7 +15,7 @@ from admission.templates.template_set import TemplateSet
 from forecast.errors import InputError, UnknownName
 from forecast_scheduler.commands.render.pod_object import PodObject, objects_of_file, pod_path
 from kube.client.kubernetes_requests import Request
-from kube.decoding.watched import Watched, decode_page
+from kube.decoding.watched_kinds import Watched, decode_page
 
 if TYPE_CHECKING:
     from kubernetes import client

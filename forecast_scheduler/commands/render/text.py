@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any, Final
 
-from admission.templates.skipping import SkipReason
+from admission.templates.skip_reasons import SkipReason
 from forecast_scheduler.commands.render.rendering import APPLIED, APPLIED_IN_PART, NOT_MATCHED, Rendering
 from forecast_scheduler.commands.render.template_sources import Templates
 from placement.policies.policy import Chosen

@@ -122,7 +122,7 @@ def report(
 
 def _decisions(shell: Shell, files: Sequence[Path], figures: dict[str, Any]) -> Sequence[Decision]:
     """The logs, in the order of time; how often kube-scheduler did what was advised is told and put into `figures`."""
-    from extender.decisions.reading import read_decisions
+    from extender.decisions.log_reader import read_decisions
     from forecast_scheduler.reports.decisions_figures import decisions_json
     from forecast_scheduler.reports.decisions_tables import agreement_table
 

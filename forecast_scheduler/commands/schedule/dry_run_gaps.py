@@ -11,15 +11,15 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from kube.decoding.decoding import Kind
-from kube.decoding.watched import Watched
+from kube.decoding.watched_kinds import Watched
 from kube.objects.objects import PodInfo
-from kube.objects.seating import waits
+from kube.objects.pod_accounting import waits
 from kube.objects.storage_objects import ClaimInfo, VolumeInfo
 from kube.tables.cluster_file import ClusterObjects
 from placement.devices.demand import gpu_demand
 from placement.pod_groups.labels import group_of
 from placement.topology.decoding import node_resource_topologies
-from placement.virtual_nodes.claiming import is_labelled_virtual
+from placement.virtual_nodes.node_ownership import is_labelled_virtual
 from scheduler.dry_loop import Planned
 from scheduler.gangs.native_decoding import WATCHED_GROUPS
 from scheduler.preemption.budgets import WATCHED_BUDGETS

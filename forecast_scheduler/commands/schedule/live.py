@@ -30,8 +30,8 @@ from kube.session.api_session import ApiSession
 from placement.index.index import INDEXED_KINDS
 from placement.node_rule_upkeep import node_rule_upkeep
 from placement.policies.policy import OnePolicy
-from scheduler.binding.cycles import BindingCycles
-from scheduler.figures import SchedulingFigures
+from scheduler.binding.binding_cycles import BindingCycles
+from scheduler.counter_metrics import SchedulingFigures
 from scheduler.gangs.group_creator import GroupCreator, suppose_groups
 from scheduler.gangs.group_events import GroupEvents
 from scheduler.gangs.status_writer import GroupStatusWriter
@@ -42,7 +42,7 @@ from scheduler.loop_parts import LoopParts
 from scheduler.metrics import SchedulingGauges, SchedulingMetrics
 from scheduler.overcommit.eviction import api_server_evict
 from scheduler.overcommit.overcommit_events import CONTROLLER
-from scheduler.overcommit.sharing import NodeSharing
+from scheduler.overcommit.repair_loop import RepairLoop
 from scheduler.queue.scheduling_queue import SchedulingQueue
 from scheduler.queue_upkeep import queue_upkeep
 from scheduler.reporting.logged_reports import LoggedReports
@@ -53,7 +53,7 @@ from scheduler.settings import ScheduleSettings
 from scheduler.tables import ScheduleTables, schedule_tables
 from scorer.background import Background as ScorerBackground
 from scorer.capacity_events import CapacityEvents
-from scorer.every import Every
+from scorer.periodic_task import PeriodicTask
 from scorer.scorer import Scorer
 from serving.upkeep import Background, Upkeep, running
 
@@ -137,7 +137,7 @@ def open_schedule(
         scorer, background = stack.enter_context(open_scorer(settings, inputs, attach, policies=provider))
         ((parts, source, loop),) = made
         tables = parts.tables
-        sharing = NodeSharing(
+        sharing = RepairLoop(
             scorer,
             tables.view.index.labels,
             sharing_options(ours, instance),
@@ -207,9 +207,9 @@ def _gang_jobs(
     writer = GroupStatusWriter(session, tables.gangs, tell=events.tell, may_write=may_write)
     return [
         events,
-        Every("pod-groups", _UPKEEP_SECONDS, tables.gangs.tick),
-        Every("pod-groups-by-annotation", _UPKEEP_SECONDS, create),
-        Every("pod-group-statuses", _UPKEEP_SECONDS, writer.step),
+        PeriodicTask("pod-groups", _UPKEEP_SECONDS, tables.gangs.tick),
+        PeriodicTask("pod-groups-by-annotation", _UPKEEP_SECONDS, create),
+        PeriodicTask("pod-group-statuses", _UPKEEP_SECONDS, writer.step),
     ]
 
 

@@ -13,7 +13,7 @@ from rich.table import Table
 from forecast_scheduler.commands.schedule.dry_run_gaps import Gap
 from kube.objects.objects import PodInfo
 from scheduler.dry_loop import Planned
-from scheduler.profiles.gpu.tide.report import NO_REPORT, TideReport, ToldMove
+from scheduler.profiles.gpu.tide.report import NO_REPORT, ReportedMove, TideReport
 from scheduler.profiles.job.service.answers import StormReport
 
 _SHOWN: Final = 50
@@ -137,7 +137,7 @@ def gaps_json(gaps: Sequence[Gap], unread: Mapping[str, int]) -> dict[str, Any]:
     }
 
 
-def _move_json(one: ToldMove) -> dict[str, Any]:
+def _move_json(one: ReportedMove) -> dict[str, Any]:
     move = one.move
     return {
         "at": _utc(move.at),

@@ -22,13 +22,13 @@ from forecast_scheduler.settings.document import Settings
 from trainer.gate.options import GateOptions
 from trainer.history.cleaning import CleaningReport
 from trainer.history.files import HistoryFiles
-from trainer.issued import IssuedForecasts, load_issued
+from trainer.history_update import Reading, read_new_days
+from trainer.issued_forecasts import IssuedForecasts, load_issued
 from trainer.lease import Lease, hold_lease
 from trainer.nightly import Night, Stages, train_and_publish
 from trainer.own_history.store import OwnHistory
 from trainer.prometheus.connection import Connection
 from trainer.prometheus.options import PrometheusOptions
-from trainer.reading import Reading, read_new_days
 from trainer.run_report.report import RunReport, run_report
 
 logger = logging.getLogger(__name__)

@@ -13,22 +13,22 @@ from fastapi import FastAPI
 from kubernetes.client import ApiClient
 from prometheus_client.registry import Collector
 
+from admission.certificates.managed_certificates import open_certificates
 from admission.certificates.metrics import CertificateCollector
-from admission.certificates.opening import open_certificates
 from admission.webhook.admission import Reviewer
 from admission.webhook.app import create_app
 from admission.webhook.last_errors import LastErrors
 from admission.webhook.options import WebhookOptions
 from admission.webhook.recorded_pods import POD_RECORDS, RecordedPods
 from admission.webhook.status_writer import StatusWriter, api_server_patch
-from admission.webhook.store import WEBHOOK_TIMING, TemplateStore, watchers
+from admission.webhook.template_store import WEBHOOK_TIMING, TemplateStore, watchers
 from forecast.errors import InputError
 from forecast_scheduler.commands.serving_access import check_exposed, hosts_of, kubernetes_access
 from kube.client.kubernetes_client import api_client, check_access
 from kube.client.kubernetes_source import ResourceSource
 from kube.client.kubernetes_watcher import ResourceWatcher
 from kube.decoding.decoding import Kind
-from scorer.every import Every
+from scorer.periodic_task import PeriodicTask
 from serving.certificates import CertificateFiles
 from serving.options import ServerOptions
 
@@ -107,7 +107,7 @@ def _write_statuses(api: ApiClient, store: TemplateStore, errors: LastErrors, st
     source.start()
     stack.callback(source.stop)
     writer = StatusWriter(api_server_patch(api), store, pods, errors, synced=lambda: source.synced)
-    every = Every("webhook-statuses", _STATUS_SECONDS, writer.step)
+    every = PeriodicTask("webhook-statuses", _STATUS_SECONDS, writer.step)
     every.start()
     stack.callback(every.stop)
 

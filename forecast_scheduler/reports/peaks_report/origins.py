@@ -22,7 +22,7 @@ from forecast.model import DATED_DAYS, PeakModel
 from forecast.model_artefact import model_of
 from forecast.registry import Registry
 from scorer.degradation import widening
-from trainer.issued import published_at
+from trainer.issued_forecasts import published_at
 
 logger = logging.getLogger(__name__)
 

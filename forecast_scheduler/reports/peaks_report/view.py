@@ -23,7 +23,7 @@ from forecast_scheduler.reports.peaks_report.origins import DayForecast, Fit, Or
 from forecast_scheduler.reports.peaks_report.tonight import HotNode, hottest_nodes, peak_shares
 from scorer.replay.metrics import shares
 from trainer.gate.evidence import peaks_of
-from trainer.issued import KEPT_DAYS, IssuedForecasts, load_issued
+from trainer.issued_forecasts import KEPT_DAYS, IssuedForecasts, load_issued
 from trainer.run_report.issued_scores import IssuedScore, score_issued
 
 logger = logging.getLogger(__name__)

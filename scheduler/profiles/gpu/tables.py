@@ -17,26 +17,26 @@ from kube.objects.objects import NodeInfo, PodInfo
 from placement.filters.domain import DOMAIN_LABEL
 from placement.node_rules import NodeRules
 from scheduler.handle import Handle
+from scheduler.profiles.gpu.dra.claim_table import DraTable
 from scheduler.profiles.gpu.dra.plugin import DynamicResources
-from scheduler.profiles.gpu.dra.table import DraTable
 from scheduler.profiles.gpu.fragmentation.balanced import Balanced
 from scheduler.profiles.gpu.fragmentation.cost_table import CostTable, Judge
+from scheduler.profiles.gpu.fragmentation.fragmentation_preference import Fragmentation, MakeJudge
 from scheduler.profiles.gpu.fragmentation.live_mix import LiveMix
 from scheduler.profiles.gpu.fragmentation.nodes import NodeStates
-from scheduler.profiles.gpu.fragmentation.packing import Packing
+from scheduler.profiles.gpu.fragmentation.packing_cost import Packing
 from scheduler.profiles.gpu.fragmentation.pod_shapes import PodShapes
-from scheduler.profiles.gpu.fragmentation.preference import Fragmentation, MakeJudge
 from scheduler.profiles.gpu.fragmentation.shapes import PodShape, ShapeMix
 from scheduler.profiles.gpu.idle_cpu.gpu_node_pods import GpuNodePods
 from scheduler.profiles.gpu.idle_cpu.idle_cpu import IdleCpu, gap_of
-from scheduler.profiles.gpu.idle_cpu.offline import OfflinePods, offline_pods
+from scheduler.profiles.gpu.idle_cpu.offline_pods import OfflinePods, offline_pods
 from scheduler.profiles.gpu.idle_cpu.options import IdleCpuOptions
 from scheduler.profiles.gpu.options import GpuOptions
 from scheduler.profiles.gpu.profile import GPU
 from scheduler.profiles.gpu.tide.cards import node_gpus, pod_gpus, pool_of
+from scheduler.profiles.gpu.tide.gpu_holders import PodGpus, TideTable
 from scheduler.profiles.gpu.tide.options import TideOptions
-from scheduler.profiles.gpu.tide.room import TideRoom
-from scheduler.profiles.gpu.tide.table import PodGpus, TideTable
+from scheduler.profiles.gpu.tide.tide_filter import TideRoom
 
 
 @dataclass(frozen=True, slots=True)

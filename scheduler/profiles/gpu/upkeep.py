@@ -11,8 +11,8 @@ from scheduler.handle import Handle, Surroundings
 from scheduler.profiles.gpu.dra.metrics import DraCollector, WriteCounts
 from scheduler.profiles.gpu.dra.plugin import DynamicResources
 from scheduler.profiles.gpu.fragmentation.metrics import FragmentationGauges
-from scheduler.profiles.gpu.idle_cpu.care import IdleCpuCare
 from scheduler.profiles.gpu.idle_cpu.metrics import IdleCpuCollector
+from scheduler.profiles.gpu.idle_cpu.offline_eviction import OfflineEviction
 from scheduler.profiles.gpu.profile import GPU
 from scheduler.profiles.gpu.tables import GpuTables
 from scheduler.profiles.gpu.tide.controller import Queue, Session, Tell, Tide
@@ -20,7 +20,7 @@ from scheduler.profiles.gpu.tide.service.bodies import TIDE_BODIES
 from scheduler.profiles.gpu.tide.service.routes import tide_router
 from scheduler.profiles.gpu.tide.workloads import WorkloadState
 from scheduler.reporting.pod_events import PodEvents
-from scorer.every import Every
+from scorer.periodic_task import PeriodicTask
 from scorer.scorer import Scorer
 from serving.upkeep import Background, Upkeep
 
@@ -58,7 +58,7 @@ def gpu_upkeep(handle: Handle, tables: GpuTables, around: Surroundings) -> Upkee
     events = PodEvents(around.post, instance=around.instance, what="gpus")
     # In a dry run idle cores and the tide decide and report; neither writes, nor would the session let them.
     may_act = (lambda: True) if tables.idle_cpu_options.dry_run else around.may_write
-    idle_cpu = IdleCpuCare(
+    idle_cpu = OfflineEviction(
         scorer,
         tables.node_pods,
         tables.rules.devices,
@@ -70,7 +70,7 @@ def gpu_upkeep(handle: Handle, tables: GpuTables, around: Surroundings) -> Upkee
         may_write=may_act,
         after=around.after,
     )
-    threads: list[Background] = [events, Every("device-searches", 1.0, tables.claims.tick), idle_cpu]
+    threads: list[Background] = [events, PeriodicTask("device-searches", 1.0, tables.claims.tick), idle_cpu]
     collectors: list[Collector] = [
         FragmentationGauges(tables.fragmentation.state, tables.rules.devices, tables.live_mix, locked=scorer.reading),
         _dra_collector(tables.claims),

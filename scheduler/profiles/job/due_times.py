@@ -18,8 +18,8 @@ from forecast.errors import InputError
 from forecast.service_key import ServiceKey
 from kube.objects.objects import PodInfo
 from scheduler.profiles.job.cron.expression import CronExpression
+from scheduler.profiles.job.job_annotations import JobTerms
 from scheduler.profiles.job.objects.cron_jobs import Concurrency, CronJobs
-from scheduler.profiles.job.terms import JobTerms
 from scorer.runs.expected import ExpectedRun, ExpectedRuns
 
 

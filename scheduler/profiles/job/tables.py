@@ -15,18 +15,18 @@ from forecast.arrays import Floats
 from forecast.service_key import ServiceKey
 from kube.decoding.jobs import JobInfo
 from kube.objects.objects import NodeInfo, PodInfo
-from placement.virtual_nodes.claiming import REAL
+from placement.virtual_nodes.node_ownership import REAL
 from scheduler.handle import Handle
 from scheduler.profiles.job.objects.cron_jobs import CronJobs
 from scheduler.profiles.job.profile import JOB
 from scheduler.profiles.job.serverless.plugins import ServerlessPlugins, serverless_plugins
 from scheduler.profiles.job.storm.bursts import PastBursts
+from scheduler.profiles.job.storm.storm_watch import StormWatch
 from scheduler.profiles.job.storm.storms import Storm
-from scheduler.profiles.job.storm.watch import StormWatch
-from scheduler.profiles.job.valley.gate import ValleyGate
 from scheduler.profiles.job.valley.metrics import ValleyMetrics
 from scheduler.profiles.job.valley.off_peak import OffPeak
 from scheduler.profiles.job.valley.punctuality import Punctuality
+from scheduler.profiles.job.valley.valley_gate import ValleyGate
 from scheduler.queue_tables import OwnNodes
 from scorer.runs.expected import ExpectedRuns
 

@@ -15,12 +15,12 @@ from scheduler.profiles.job.service import answers
 from scheduler.profiles.job.service.answers import JobReports, PlannedJob, ProviderReport
 from scheduler.profiles.job.service.routes import jobs_router
 from scheduler.profiles.job.tables import JobTables
-from scheduler.profiles.job.valley.planner import Planner
-from scheduler.profiles.job.valley.planner import Queue as WakingQueue
+from scheduler.profiles.job.valley.start_planner import Planner
+from scheduler.profiles.job.valley.start_planner import Queue as WakingQueue
 from scheduler.queue.scheduling_queue import SchedulingQueue
 from scheduler.reporting.pod_events import PodEvents
 from scheduler.service.answers import moment
-from scorer.every import Every
+from scorer.periodic_task import PeriodicTask
 from scorer.scorer import Scorer
 from serving.documents import bodies_of
 from serving.upkeep import Upkeep
@@ -90,7 +90,7 @@ def job_upkeep(handle: Handle, tables: JobTables, around: Surroundings) -> Upkee
         queues=lambda: queues.reports(one.pod for one in queue.waiting()),
         no_forecast_because=no_forecast_because,
     )
-    punctuality = Every("punctuality", _LOOK_SECONDS, look_at_the_clock, after=around.after)
+    punctuality = PeriodicTask("punctuality", _LOOK_SECONDS, look_at_the_clock, after=around.after)
     return Upkeep(
         (events, tables.storms, planner, providers, punctuality),
         (*tables.valley_metrics.collectors, *tables.storms.metrics.collectors, providers.collector),

@@ -6,5 +6,5 @@ from scheduler.handle import Handle, ProfileParts
 
 
 def build(handle: Handle) -> ProfileParts:
-    """Return no parts: the gap for pods of low priority (colocating.py) runs in every profile."""
+    """Return no parts: the gap for pods of low priority (colocation_loop.py) runs in every profile."""
     return ProfileParts()

@@ -17,8 +17,8 @@ from kube.tables.changes import Change, PodChange, one_by_one
 from kube.tables.state import ClusterState
 from scheduler.profiles.online.upper_bounds import GAP_RESOURCES
 from scorer.follower import NodesAndPodsOnly
-from scorer.predicted.declared import declared_amounts
-from scorer.predicted.growing import grown
+from scorer.predicted.declared_use import declared_amounts
+from scorer.predicted.growing_arrays import grown
 
 
 class DeclaredUse(NodesAndPodsOnly):

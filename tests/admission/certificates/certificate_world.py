@@ -14,10 +14,10 @@ from typing import Any, Self
 from cryptography import x509
 from cryptography.x509 import verification
 
-from admission.certificates.keeper import CertificateKeeper
+from admission.certificates.certificate_keeper import CertificateKeeper
+from admission.certificates.certificate_store import Conflict, StoredSecret, Unreachable
 from admission.certificates.options import CertificateOptions, Named
-from admission.certificates.shown import ShownCertificate
-from admission.certificates.store import Conflict, StoredSecret, Unreachable
+from admission.certificates.served_certificate_file import ShownCertificate
 
 START = datetime(2026, 3, 1, 12, tzinfo=UTC)
 NAME = "hook.shop.svc"

@@ -14,7 +14,7 @@ from cryptography.hazmat.primitives import serialization
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from admission.certificates.held import KEYS, held_from
+from admission.certificates.certificate_secret import KEYS, held_from
 from tests.admission.certificates.certificate_world import FakeStore, World
 
 DAMAGE = st.lists(st.tuples(st.integers(0, 2_000), st.integers(0, 255)), min_size=1, max_size=3)

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from admission.certificates.authority import to_pem
-from admission.certificates.held import held_from
-from admission.certificates.keeper import CertificateKeeper
+from admission.certificates.certificate_keeper import CertificateKeeper
+from admission.certificates.certificate_secret import held_from
 from tests.admission.certificates.certificate_world import OPTIONS, World, shake_hands
 
 DAY, HOUR = timedelta(days=1), timedelta(hours=1)

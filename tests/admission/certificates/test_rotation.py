@@ -8,7 +8,7 @@ import pytest
 from cryptography.hazmat.primitives import serialization
 
 from admission.certificates.authority import Pair, fingerprint, is_signed_by, issue, new_authority, to_pem
-from admission.certificates.held import Held, held_from, secret_data, unended
+from admission.certificates.certificate_secret import SecretContent, held_from, secret_data, unended
 from admission.certificates.options import Lifetimes
 from admission.certificates.rotation import Step, Trusted, advanced, may_serve, next_step
 from tests.admission.certificates.certificate_world import NAME, START
@@ -18,17 +18,17 @@ LIVES = Lifetimes()
 NAMES = (NAME,)
 AUTHORITY = new_authority(START, LIVES.authority)
 UPCOMING = new_authority(START + 244 * DAY, LIVES.authority)
-FRESH = Held(AUTHORITY, issue(AUTHORITY, NAMES, START, LIVES.serving))
+FRESH = SecretContent(AUTHORITY, issue(AUTHORITY, NAMES, START, LIVES.serving))
 BOTH: Trusted = {fingerprint(AUTHORITY.certificate), fingerprint(UPCOMING.certificate)}
 ONE: Trusted = {fingerprint(AUTHORITY.certificate)}
 
 
-def held_at(now: datetime, *, upcoming: Pair | None = None, trusted_at: datetime | None = None) -> Held:
+def held_at(now: datetime, *, upcoming: Pair | None = None, trusted_at: datetime | None = None) -> SecretContent:
     """With a certificate made a moment ago."""
-    return Held(AUTHORITY, issue(AUTHORITY, NAMES, now, LIVES.serving), upcoming, trusted_at)
+    return SecretContent(AUTHORITY, issue(AUTHORITY, NAMES, now, LIVES.serving), upcoming, trusted_at)
 
 
-def step(held: Held | None, now: datetime, trusted: Trusted = BOTH, names: tuple[str, ...] = NAMES) -> Step:
+def step(held: SecretContent | None, now: datetime, trusted: Trusted = BOTH, names: tuple[str, ...] = NAMES) -> Step:
     return next_step(held, trusted, names, LIVES, now)
 
 
@@ -93,7 +93,7 @@ def test_near_the_end_of_an_authority_the_next_need_not_be_trusted_for_a_whole_d
 
 def test_with_an_authority_that_has_ended_the_next_signs_at_once() -> None:
     now = START + 366 * DAY
-    assert step(Held(AUTHORITY, None, UPCOMING), now, ONE) is Step.PROMOTE
+    assert step(SecretContent(AUTHORITY, None, UPCOMING), now, ONE) is Step.PROMOTE
 
 
 def test_a_time_in_the_future_is_noted_again() -> None:
@@ -135,7 +135,7 @@ def test_every_step_leads_to_a_secret_that_is_read_back(kind: Step) -> None:
 
 def test_a_secret_without_a_certificate_is_not_written() -> None:
     with pytest.raises(ValueError, match="serving certificate"):
-        secret_data(Held(AUTHORITY))
+        secret_data(SecretContent(AUTHORITY))
 
 
 def test_a_serving_certificate_is_no_authority() -> None:
@@ -173,14 +173,14 @@ def test_what_may_be_shown(shown_age: timedelta | None, trusted_for: timedelta |
 
 def test_whoever_signed_what_is_shown_stays_trusted_when_the_secret_is_exchanged() -> None:
     now = START + 250 * DAY
-    other = Held(UPCOMING, issue(UPCOMING, NAMES, now, LIVES.serving))
+    other = SecretContent(UPCOMING, issue(UPCOMING, NAMES, now, LIVES.serving))
     assert next_step(other, BOTH, NAMES, LIVES, now, signer=UPCOMING.certificate) is Step.KEEP
     assert next_step(other, BOTH, NAMES, LIVES, now, signer=AUTHORITY.certificate) is Step.REPAIR
     after = advanced(other, Step.REPAIR, (), NAMES, LIVES, now, signer=AUTHORITY.certificate)
     assert after.previous == (AUTHORITY.certificate,) and after.authority == UPCOMING
     assert next_step(after, BOTH, NAMES, LIVES, now, signer=AUTHORITY.certificate) is Step.KEEP
     ended = START + 366 * DAY
-    fresh = Held(UPCOMING, issue(UPCOMING, NAMES, ended, LIVES.serving))
+    fresh = SecretContent(UPCOMING, issue(UPCOMING, NAMES, ended, LIVES.serving))
     assert next_step(fresh, BOTH, NAMES, LIVES, ended, signer=AUTHORITY.certificate) is Step.KEEP
 
 

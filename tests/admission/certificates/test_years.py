@@ -13,7 +13,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from admission.certificates.authority import fingerprint, read_certificates
-from admission.certificates.held import held_from
+from admission.certificates.certificate_secret import held_from
 from tests.admission.certificates.certificate_world import OPTIONS, START, World
 
 HOUR, DAY = timedelta(hours=1), timedelta(days=1)
@@ -155,7 +155,12 @@ def test_nobody_is_ever_shown_a_certificate_that_is_not_trusted(
                     store.put_secret(None)
                 case "secret" if value in ("exchanged", "restored"):  # a backup, perhaps of long ago
                     store.is_down = False
-                    for number in (0, 1, 0, 1):  # not while the two are of different authorities: see keeper.py
+                    for number in (
+                        0,
+                        1,
+                        0,
+                        1,
+                    ):  # not while the two are of different authorities: see certificate_keeper.py
                         world.look_twice(number)
                     store.put_secret(foreign if value == "exchanged" else backup)
                 case "secret":

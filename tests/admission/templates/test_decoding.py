@@ -7,7 +7,7 @@ import pytest
 from admission.templates.decoding import BINDINGS, NODE_CONFIGS, object_from_manifest
 from admission.templates.objects import ConflictRule, NodeSchedulerConfig, ParameterType
 from forecast.errors import InputError
-from kube.decoding.watched import UndecodableObject, decode_page, decode_watch_line
+from kube.decoding.watched_kinds import UndecodableObject, decode_page, decode_watch_line
 from tests.admission.templates.manifests import INVALID, VALID, Manifest, binding, example_manifests, node_config
 
 

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from admission.templates.pod_arguments import ARGUMENTS_ANNOTATION
-from admission.templates.record import TEMPLATES_ANNOTATION, applied_to
-from admission.templates.shaping import Shaped
-from admission.templates.skipping import SkipReason
+from admission.templates.pod_shaping import Shaped
+from admission.templates.shaping_annotations import TEMPLATES_ANNOTATION, applied_to
+from admission.templates.skip_reasons import SkipReason
 from admission.templates.template_set import TemplateSet
 from tests.admission.templates.manifests import Manifest, binding, node_config, template_set
 from tests.admission.templates.shaping_pods import ALL_OUT, PREFERRED, applied_to_pod, demanded, on, pod, shaped, term

@@ -14,7 +14,8 @@ from prometheus_client import CollectorRegistry, generate_latest
 from admission.templates import effect_metrics
 from admission.templates.effect_metrics import EffectCollector
 from admission.templates.effects import Group
-from admission.templates.record import (
+from admission.templates.shaped_pods import ShapedPods, groups_of, seated_pods, shaped_pods
+from admission.templates.shaping_annotations import (
     CONTROL_ANNOTATION,
     MOST_OF_POD,
     TEMPLATES_ANNOTATION,
@@ -22,7 +23,6 @@ from admission.templates.record import (
     control_text,
     record_text,
 )
-from admission.templates.shaped_pods import ShapedPods, groups_of, seated_pods, shaped_pods
 from kube.decoding.decoding import Kind
 from kube.objects.objects import Phase, PodInfo
 from tests.scorer.live_cluster import node, pod_of

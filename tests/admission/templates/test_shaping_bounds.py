@@ -5,10 +5,10 @@ from unittest.mock import Mock
 
 import pytest
 
-from admission.templates import conflicts, deciding, merging
-from admission.templates.deciding import MOST_BINDINGS, MOST_CANDIDATES, MOST_COMPARED
-from admission.templates.record import MOST_OF_POD, TEMPLATES_ANNOTATION, Applied, record_text
-from admission.templates.skipping import SkipReason
+from admission.templates import applied_bindings, conflicts, merging
+from admission.templates.applied_bindings import MOST_BINDINGS, MOST_CANDIDATES, MOST_COMPARED
+from admission.templates.shaping_annotations import MOST_OF_POD, TEMPLATES_ANNOTATION, Applied, record_text
+from admission.templates.skip_reasons import SkipReason
 from tests.admission.templates.manifests import Manifest, binding, node_config, template_set
 from tests.admission.templates.shaping_pods import (
     ALL_IN,
@@ -104,8 +104,8 @@ def test_so_many_bindings_for_one_pod_and_no_more() -> None:
 def test_so_many_bindings_are_tried_and_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
     """1,000 that ask in vain must not hold up other pods. What is counted is the work."""
     merge, compared = Mock(wraps=merging.merged), Mock(wraps=conflicts.lost_keys)
-    monkeypatch.setattr(deciding, "merged", merge)
-    monkeypatch.setattr(deciding, "lost_keys", compared)
+    monkeypatch.setattr(applied_bindings, "merged", merge)
+    monkeypatch.setattr(applied_bindings, "lost_keys", compared)
     template = node_config("pool", required=[term(A, on("zone", str(n))) for n in range(16)])
     fits = node_config("fits", required=[term(on("disk", "ssd"))])
     for rule, reason in (("Merge", SkipReason.CONTRADICTION), ("KeepPod", SkipReason.KEPT_POD)):
@@ -127,7 +127,7 @@ def test_so_many_bindings_are_tried_and_no_more(monkeypatch: pytest.MonkeyPatch)
 def test_rounds_end_though_each_makes_room_for_another(monkeypatch: pytest.MonkeyPatch) -> None:
     """Bindings written so that one of n terms fits only once that of the next smaller n has ruled out enough."""
     merge = Mock(wraps=merging.merged)
-    monkeypatch.setattr(deciding, "merged", merge)
+    monkeypatch.setattr(applied_bindings, "merged", merge)
     sizes = (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 16)
     manifests: list[Manifest] = []
     for priority, (size, following) in enumerate(zip(sizes, (*sizes[1:], 64), strict=True)):
@@ -139,7 +139,7 @@ def test_rounds_end_though_each_makes_room_for_another(monkeypatch: pytest.Monke
     assert len(shaped(own, template_set(*manifests)).applied) == len(sizes)
     assert merge.call_count > 100
     merge.reset_mock()
-    monkeypatch.setattr(deciding, "MOST_TRIES", 30)
+    monkeypatch.setattr(applied_bindings, "MOST_TRIES", 30)
     assert 1 < len(shaped(own, template_set(*manifests)).applied) < len(sizes)
     assert merge.call_count <= 30 + len(sizes)
 

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 
 from admission.templates.affinity import MOST_AFFINITY_BYTES
 from admission.templates.merging import MOST_TERMS
-from admission.templates.record import applied_to, control_of
-from admission.templates.shaping import Shaped
-from admission.templates.skipping import SkipReason
+from admission.templates.pod_shaping import Shaped
+from admission.templates.shaping_annotations import applied_to, control_of
+from admission.templates.skip_reasons import SkipReason
 from admission.templates.template_set import TemplateSet
 from kube.decoding.decoding import decode_pod
 from kube.objects.constraints import NodeSelectorTerm, Operator, Requirement

@@ -7,7 +7,7 @@ from typing import Any
 
 from admission.templates.decoding import BINDINGS, NODE_CONFIGS
 from admission.templates.objects import NodeSchedulerConfig, SchedulerConfigBinding
-from kube.decoding.stored import Stored, stored
+from kube.decoding.stored_templates import Stored, stored
 
 _TEMPLATES, _BINDINGS = stored(NODE_CONFIGS), stored(BINDINGS)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any
 
-from admission.webhook.admission import Answer, Outcome
+from admission.webhook.admission import AdmissionOutcome, Answer
 from admission.webhook.protocol import allowed, decode_review
 
 
@@ -26,4 +26,4 @@ def simple_review(body: bytes) -> Answer:
     if request.namespace == "mistake":
         raise KeyError("a mistake of ours")
     patch = b'[{"op":"add","path":"/metadata/annotations","value":{"a":"b"}}]'
-    return Answer(allowed(request.uid, patch), Outcome.SHAPED, () if request.dry_run else ("evening",))
+    return Answer(allowed(request.uid, patch), AdmissionOutcome.SHAPED, () if request.dry_run else ("evening",))

@@ -10,12 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from admission.templates.pod_arguments import ARGUMENTS_ANNOTATION
-from admission.templates.record import TEMPLATES_ANNOTATION
-from admission.webhook.admission import Outcome, Reviewer
+from admission.templates.shaping_annotations import TEMPLATES_ANNOTATION
+from admission.webhook.admission import AdmissionOutcome, Reviewer
 from admission.webhook.last_errors import LastErrors
 from admission.webhook.protocol import Malformed
-from admission.webhook.store import TemplateStore
-from kube.decoding.stored import LastError
+from admission.webhook.template_store import TemplateStore
+from kube.decoding.stored_templates import LastError
 from kube.objects.objects import NamespaceInfo
 from testing.reviews import patched, review_of
 from tests.admission.webhook.made_up import a_binding, a_template
@@ -66,11 +66,11 @@ def test_whoever_creates_a_pod_is_warned_of_arguments_that_nothing_takes(reviewe
 
 def test_a_pod_is_shaped_and_again_it_is_not_changed(reviewer: Reviewer) -> None:
     answer = reviewer.review(review_of(_pod()))
-    assert (answer.outcome, answer.applied) == (Outcome.SHAPED, ("cart",))
+    assert (answer.outcome, answer.applied) == (AdmissionOutcome.SHAPED, ("cart",))
     made = patched(_pod(), answer.body)
     assert "nodeAffinity" in made["spec"]["affinity"] and TEMPLATES_ANNOTATION in made["metadata"]["annotations"]
     again = reviewer.review(review_of(made, uid="another"))
-    assert (again.outcome, again.applied) == (Outcome.UNCHANGED, ()) and "patch" not in json.loads(again.body)[
+    assert (again.outcome, again.applied) == (AdmissionOutcome.UNCHANGED, ()) and "patch" not in json.loads(again.body)[
         "response"
     ]
 
@@ -94,7 +94,7 @@ def test_labels_of_the_namespace_count(reviewer: Reviewer) -> None:
 def test_anything_but_a_new_pod_passes_as_it_is(reviewer: Reviewer, request_: dict[str, Any]) -> None:
     answer = reviewer.review(review_of(_pod(), **request_))
     response = json.loads(answer.body)["response"]
-    assert answer.outcome is Outcome.IGNORED and response["allowed"] and "patch" not in response
+    assert answer.outcome is AdmissionOutcome.IGNORED and response["allowed"] and "patch" not in response
     assert ("warnings" in response) == (request_.get("kind", {}).get("version") == "v2")
 
 

@@ -21,7 +21,7 @@ from schemathesis.specs.openapi.checks import (
     unsupported_method,
 )
 
-from admission.webhook.admission import Outcome
+from admission.webhook.admission import AdmissionOutcome
 from admission.webhook.app import create_app
 from admission.webhook.options import WebhookOptions
 from forecast.errors import InputError
@@ -88,7 +88,7 @@ def test_the_page_about_it_lists_every_metric_and_outcome(client: AppClient) -> 
     of_certificates = {"forecast_webhook_certificate_expiry_timestamp_seconds"}
     # prometheus_client adds a series with the time of creation to each counter and histogram.
     assert documented - of_certificates == {name for name in exported if not name.endswith("_created")}
-    assert all(f"`{outcome.value}`" in page for outcome in Outcome)
+    assert all(f"`{outcome.value}`" in page for outcome in AdmissionOutcome)
 
 
 @pytest.mark.parametrize("ready", [True, False])

@@ -9,7 +9,13 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from admission.templates.record import CONTROL_ANNOTATION, TEMPLATES_ANNOTATION, Applied, control_text, record_text
+from admission.templates.shaping_annotations import (
+    CONTROL_ANNOTATION,
+    TEMPLATES_ANNOTATION,
+    Applied,
+    control_text,
+    record_text,
+)
 from admission.webhook.recorded_pods import POD_RECORDS, RecordedPod, RecordedPods
 
 

@@ -12,8 +12,8 @@ import urllib3
 from admission.webhook.last_errors import LastErrors
 from admission.webhook.recorded_pods import RecordedPod, RecordedPods
 from admission.webhook.status_writer import StatusWriter
-from admission.webhook.store import TemplateStore
-from kube.decoding.stored import LastError
+from admission.webhook.template_store import TemplateStore
+from kube.decoding.stored_templates import LastError
 from tests.admission.webhook.made_up import a_binding, a_template
 
 BINDINGS = "/apis/forecast-scheduler.io/v1alpha1/schedulerconfigbindings"

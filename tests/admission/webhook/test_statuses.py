@@ -10,7 +10,7 @@ import pytest
 from admission.templates.objects import NodeSchedulerConfig, SchedulerConfigBinding, TemplateKind, TemplateReference
 from admission.templates.template_set import Problem
 from admission.webhook.statuses import Wanted, change_of, uses, wanted_of_binding, wanted_of_template
-from kube.decoding.stored import Condition, LastError, ObjectStatus, Stored
+from kube.decoding.stored_templates import Condition, LastError, ObjectStatus, Stored
 
 NOW = "2026-11-21T18:00:00Z"
 BEFORE = "2026-11-20T18:00:00Z"

@@ -11,7 +11,7 @@ import pytest
 from extender.decisions.agreement import agreement_by_level, agreement_of
 from extender.decisions.comparison import Comparison, add_moved_usage, blank_shift, compare
 from extender.decisions.decision import Decision, decision_of, shadow_node
-from extender.decisions.moves import Fate, Moves, moves_of, span_of
+from extender.decisions.moved_pods import Fate, Moves, moves_of, span_of
 from forecast.calendar import SLOTS_PER_DAY, Calendar
 from forecast.errors import InputError
 from forecast.history import History, Placements, PodUsage

@@ -12,7 +12,7 @@ import orjson
 import pytest
 
 from extender.decisions.log import STDOUT, DecisionLog, LogFigures, open_decision_log
-from extender.decisions.reading import read_decisions
+from extender.decisions.log_reader import read_decisions
 from extender.decisions.rotating_file import RotatingFile
 from forecast.errors import InputError
 from tests.extender.decisions.made_up import AT, advice, binding

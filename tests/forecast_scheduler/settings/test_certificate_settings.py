@@ -60,10 +60,10 @@ def test_the_example_in_the_docs_is_valid(tmp_path: Path) -> None:
 
 
 def test_the_docs_have_every_metric() -> None:
-    from admission.certificates.keeper import CertificateKeeper
+    from admission.certificates.certificate_keeper import CertificateKeeper
+    from admission.certificates.certificate_store import CertificateStore
     from admission.certificates.metrics import CertificateCollector
-    from admission.certificates.shown import ShownCertificate
-    from admission.certificates.store import CertificateStore
+    from admission.certificates.served_certificate_file import ShownCertificate
     from serving.certificates import CertificateFiles
 
     store: CertificateStore = None  # type: ignore[assignment]

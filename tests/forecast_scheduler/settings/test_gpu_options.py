@@ -10,7 +10,7 @@ import pytest
 from forecast.errors import InputError
 from forecast_scheduler.settings.document import Settings, with_options
 from scheduler.profiles.gpu.fragmentation.balanced import Balanced
-from scheduler.profiles.gpu.fragmentation.packing import Packing
+from scheduler.profiles.gpu.fragmentation.packing_cost import Packing
 from scheduler.profiles.gpu.fragmentation.shapes import PodShape, ShapeMix
 from scheduler.profiles.gpu.options import GpuOptions
 from scheduler.profiles.gpu.tables import judge_maker, with_dry_run

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kube.binding.binder import BindingRequest
-from kube.binding.binding_steps import BindingResult, Pause, Send, Steps, Verdict, binding_steps, looking_steps
+from kube.binding.binding_steps import BindingResult, BindingVerdict, Pause, Send, Steps, binding_steps, looking_steps
 from kube.client.api_answer import NO_ANSWER, Answer, answered, not_sent
 
 REQUEST = BindingRequest("shop", "cart-1", "uid-1", "node-1")
@@ -73,46 +73,51 @@ def with_answers(*answers: Answer, seconds: float = 10.0) -> tuple[BindingResult
 @pytest.mark.parametrize(
     ("answers", "verdict", "methods"),
     [
-        pytest.param([BOUND], Verdict.BOUND, "POST", id="bound"),
-        pytest.param([NOT_FOUND], Verdict.GONE, "POST", id="gone"),
-        pytest.param([PROXYS_404], Verdict.REFUSED, "POST", id="a 404 of something else"),
-        pytest.param([FORBIDDEN], Verdict.REFUSED, "POST", id="forbidden"),
-        pytest.param([INVALID], Verdict.REFUSED, "POST", id="gated"),
-        pytest.param([FENCED], Verdict.REFUSED, "POST", id="not the leader"),
-        pytest.param([LOST, pod("node-1")], Verdict.BOUND, "POST GET", id="answer lost"),
-        pytest.param([LOST, pod(), BOUND], Verdict.BOUND, "POST GET POST", id="request lost"),
-        pytest.param([LOST, LOST, BOUND], Verdict.BOUND, "POST GET POST", id="a look lost, too"),
-        pytest.param([LOST, pod("node-2")], Verdict.ELSEWHERE, "POST GET", id="another was faster"),
-        pytest.param([LOST, NOT_FOUND], Verdict.GONE, "POST GET", id="gone in between"),
-        pytest.param([LOST, pod(uid="uid-2")], Verdict.GONE, "POST GET", id="replaced"),
-        pytest.param([CONFLICT, pod(deleted="2026-01-01T00:00:00Z")], Verdict.GONE, "POST GET", id="being deleted"),
-        pytest.param([CONFLICT, pod("node-1")], Verdict.BOUND, "POST GET", id="bound before"),
-        pytest.param([CONFLICT, pod("node-2")], Verdict.ELSEWHERE, "POST GET", id="on another node"),
-        pytest.param([CONFLICT, pod(), CONFLICT, pod()], Verdict.REFUSED, "POST GET POST GET", id="conflicts for ever"),
-        pytest.param([TOO_MANY, BOUND], Verdict.BOUND, "POST POST", id="too many requests"),
-        pytest.param([UNAVAILABLE, pod(), BOUND], Verdict.BOUND, "POST GET POST", id="unavailable"),
-        pytest.param([LOST, FORBIDDEN], Verdict.UNKNOWN, "POST GET", id="may not look"),
-        pytest.param([LOST, answered(200, b"\xff{")], Verdict.UNKNOWN, "POST GET", id="unreadable"),
-        # The first may still arrive: a later refusal does not tell.
-        pytest.param([LOST, pod(), FORBIDDEN], Verdict.UNKNOWN, "POST GET POST", id="refused after a lost one"),
-        pytest.param([LOST, pod(), FENCED], Verdict.UNKNOWN, "POST GET POST", id="fenced after a lost one"),
-        pytest.param([LOST, pod(), NOT_FOUND], Verdict.GONE, "POST GET POST", id="gone after a lost one"),
+        pytest.param([BOUND], BindingVerdict.BOUND, "POST", id="bound"),
+        pytest.param([NOT_FOUND], BindingVerdict.GONE, "POST", id="gone"),
+        pytest.param([PROXYS_404], BindingVerdict.REFUSED, "POST", id="a 404 of something else"),
+        pytest.param([FORBIDDEN], BindingVerdict.REFUSED, "POST", id="forbidden"),
+        pytest.param([INVALID], BindingVerdict.REFUSED, "POST", id="gated"),
+        pytest.param([FENCED], BindingVerdict.REFUSED, "POST", id="not the leader"),
+        pytest.param([LOST, pod("node-1")], BindingVerdict.BOUND, "POST GET", id="answer lost"),
+        pytest.param([LOST, pod(), BOUND], BindingVerdict.BOUND, "POST GET POST", id="request lost"),
+        pytest.param([LOST, LOST, BOUND], BindingVerdict.BOUND, "POST GET POST", id="a look lost, too"),
+        pytest.param([LOST, pod("node-2")], BindingVerdict.ELSEWHERE, "POST GET", id="another was faster"),
+        pytest.param([LOST, NOT_FOUND], BindingVerdict.GONE, "POST GET", id="gone in between"),
+        pytest.param([LOST, pod(uid="uid-2")], BindingVerdict.GONE, "POST GET", id="replaced"),
         pytest.param(
-            [LOST, pod(), CONFLICT, pod()], Verdict.UNKNOWN, "POST GET POST GET", id="conflicts after a lost one"
+            [CONFLICT, pod(deleted="2026-01-01T00:00:00Z")], BindingVerdict.GONE, "POST GET", id="being deleted"
+        ),
+        pytest.param([CONFLICT, pod("node-1")], BindingVerdict.BOUND, "POST GET", id="bound before"),
+        pytest.param([CONFLICT, pod("node-2")], BindingVerdict.ELSEWHERE, "POST GET", id="on another node"),
+        pytest.param(
+            [CONFLICT, pod(), CONFLICT, pod()], BindingVerdict.REFUSED, "POST GET POST GET", id="conflicts for ever"
+        ),
+        pytest.param([TOO_MANY, BOUND], BindingVerdict.BOUND, "POST POST", id="too many requests"),
+        pytest.param([UNAVAILABLE, pod(), BOUND], BindingVerdict.BOUND, "POST GET POST", id="unavailable"),
+        pytest.param([LOST, FORBIDDEN], BindingVerdict.UNKNOWN, "POST GET", id="may not look"),
+        pytest.param([LOST, answered(200, b"\xff{")], BindingVerdict.UNKNOWN, "POST GET", id="unreadable"),
+        # The first may still arrive: a later refusal does not tell.
+        pytest.param([LOST, pod(), FORBIDDEN], BindingVerdict.UNKNOWN, "POST GET POST", id="refused after a lost one"),
+        pytest.param([LOST, pod(), FENCED], BindingVerdict.UNKNOWN, "POST GET POST", id="fenced after a lost one"),
+        pytest.param([LOST, pod(), NOT_FOUND], BindingVerdict.GONE, "POST GET POST", id="gone after a lost one"),
+        pytest.param(
+            [LOST, pod(), CONFLICT, pod()], BindingVerdict.UNKNOWN, "POST GET POST GET", id="conflicts after a lost one"
         ),
     ],
 )
-def test_what_follows_from_answers(answers: Sequence[Answer], verdict: Verdict, methods: str) -> None:
+def test_what_follows_from_answers(answers: Sequence[Answer], verdict: BindingVerdict, methods: str) -> None:
     result, made, _ = with_answers(*answers)
     assert (result.verdict, " ".join(made)) == (verdict, methods)
-    assert bool(result.reason) == (verdict is not Verdict.BOUND)
-    assert result.node == ("node-2" if verdict is Verdict.ELSEWHERE else "")
+    assert bool(result.reason) == (verdict is not BindingVerdict.BOUND)
+    assert result.node == ("node-2" if verdict is BindingVerdict.ELSEWHERE else "")
 
 
 @pytest.mark.parametrize(
-    ("answer", "verdict"), [(LOST, Verdict.UNKNOWN), (UNAVAILABLE, Verdict.UNKNOWN), (TOO_MANY, Verdict.REFUSED)]
+    ("answer", "verdict"),
+    [(LOST, BindingVerdict.UNKNOWN), (UNAVAILABLE, BindingVerdict.UNKNOWN), (TOO_MANY, BindingVerdict.REFUSED)],
 )
-def test_it_ends_in_time(answer: Answer, verdict: Verdict) -> None:
+def test_it_ends_in_time(answer: Answer, verdict: BindingVerdict) -> None:
     result, methods, clock = with_answers(answer, seconds=10.0)
     assert result.verdict is verdict and "10 s" in result.reason
     assert clock.now <= 10.1 and len(methods) > 5
@@ -139,13 +144,13 @@ def test_the_binding_names_that_very_pod() -> None:
 @pytest.mark.parametrize(
     ("answers", "verdict"),
     [
-        ([pod("node-1")], Verdict.BOUND),
-        ([LOST, UNAVAILABLE, pod()], Verdict.REFUSED),
-        ([pod("node-2")], Verdict.ELSEWHERE),
-        ([LOST], Verdict.UNKNOWN),
+        ([pod("node-1")], BindingVerdict.BOUND),
+        ([LOST, UNAVAILABLE, pod()], BindingVerdict.REFUSED),
+        ([pod("node-2")], BindingVerdict.ELSEWHERE),
+        ([LOST], BindingVerdict.UNKNOWN),
     ],
 )
-def test_asking_binds_nothing(answers: Sequence[Answer], verdict: Verdict) -> None:
+def test_asking_binds_nothing(answers: Sequence[Answer], verdict: BindingVerdict) -> None:
     clock, left = Clock(), iter(answers)
 
     def answer(step: Send) -> Answer:
@@ -219,10 +224,10 @@ def test_no_verdict_is_wrong_whatever_happens(script: list[tuple[str, str]]) -> 
         return answers.get(fate, LOST)
 
     result = carried_out(binding_steps(REQUEST, seconds=10, attempt_seconds=2, clock=clock), clock, answer)
-    if result.verdict is Verdict.BOUND:
+    if result.verdict is BindingVerdict.BOUND:
         assert ("uid-1", "node-1") in model.bound
     model.now_the_late_ones()
-    if result.verdict in (Verdict.GONE, Verdict.ELSEWHERE, Verdict.REFUSED):
+    if result.verdict in (BindingVerdict.GONE, BindingVerdict.ELSEWHERE, BindingVerdict.REFUSED):
         # Bound and deleted before anybody looked is gone all the same.
         assert not (model.exists and model.uid == "uid-1" and model.node == "node-1")
     assert len({uid for uid, _ in model.bound}) == len(model.bound), "a pod was bound twice"

@@ -6,67 +6,67 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kube.client.kubernetes_steps import Action, Backoff, Outcome, Result, Step, next_step, result_of_status
+from kube.client.kubernetes_steps import Action, Backoff, Result, Step, StepOutcome, next_step, result_of_status
 
 BACKOFF = Backoff(first=0.2, longest=30)
 WATCHING, LISTING = Step(Action.WATCH), Step(Action.LIST)
 
 
-def after(step: Step, *outcomes: Outcome) -> Step:
+def after(step: Step, *outcomes: StepOutcome) -> Step:
     for outcome in outcomes:
         step = next_step(step, outcome, BACKOFF, random.Random(1))
     return step
 
 
 def test_a_complete_list_is_followed_by_a_watch_at_once() -> None:
-    step = after(LISTING, Outcome(Result.LISTED))
+    step = after(LISTING, StepOutcome(Result.LISTED))
     assert (step.action, step.wait_seconds) == (Action.WATCH, 0)
 
 
 def test_a_watch_that_brought_something_and_ended_is_opened_again_at_once() -> None:
-    assert after(WATCHING, Outcome(Result.ENDED, progressed=True)) == WATCHING
+    assert after(WATCHING, StepOutcome(Result.ENDED, progressed=True)) == WATCHING
 
 
 def test_a_server_that_ends_every_watch_at_once_is_not_hammered() -> None:
-    step = after(WATCHING, *[Outcome(Result.ENDED)] * 8)
+    step = after(WATCHING, *[StepOutcome(Result.ENDED)] * 8)
     assert step.action is Action.WATCH
     assert step.wait_seconds >= 0.2 * 2**7 / 2
 
 
 def test_a_broken_watch_is_resumed_not_listed_again() -> None:
-    step = after(WATCHING, *[Outcome(Result.FAILED)] * 5)
+    step = after(WATCHING, *[StepOutcome(Result.FAILED)] * 5)
     assert step.action is Action.WATCH
 
 
 @pytest.mark.parametrize("result", [Result.EXPIRED, Result.UNUSABLE])
 def test_a_watch_that_cannot_go_on_is_replaced_by_a_list(result: Result) -> None:
-    step = after(WATCHING, Outcome(result, progressed=True))
+    step = after(WATCHING, StepOutcome(result, progressed=True))
     assert step.action is Action.LIST and step.in_pages
     assert step.wait_seconds <= 0.2
 
 
 def test_lists_whose_watches_always_expire_slow_down() -> None:
-    step = after(LISTING, *[Outcome(Result.LISTED), Outcome(Result.EXPIRED)] * 10)
+    step = after(LISTING, *[StepOutcome(Result.LISTED), StepOutcome(Result.EXPIRED)] * 10)
     assert step.action is Action.LIST
     assert step.wait_seconds >= 15
 
 
 def test_progress_forgets_earlier_failures() -> None:
-    step = after(WATCHING, *[Outcome(Result.FAILED)] * 9, Outcome(Result.FAILED, progressed=True))
+    step = after(WATCHING, *[StepOutcome(Result.FAILED)] * 9, StepOutcome(Result.FAILED, progressed=True))
     assert step.failures == 1
     assert step.wait_seconds <= 0.2
 
 
 def test_a_list_that_outlives_the_servers_memory_is_asked_for_in_one_piece() -> None:
-    step = after(LISTING, Outcome(Result.EXPIRED))
+    step = after(LISTING, StepOutcome(Result.EXPIRED))
     assert step.action is Action.LIST and not step.in_pages
-    assert not after(step, Outcome(Result.FAILED)).in_pages
+    assert not after(step, StepOutcome(Result.FAILED)).in_pages
     # Later lists begin in pages again.
-    assert after(step, Outcome(Result.LISTED), Outcome(Result.EXPIRED)).in_pages
+    assert after(step, StepOutcome(Result.LISTED), StepOutcome(Result.EXPIRED)).in_pages
 
 
 def test_the_server_may_ask_for_a_longer_pause() -> None:
-    assert after(LISTING, Outcome(Result.FAILED, retry_after=7.0)).wait_seconds == 7.0
+    assert after(LISTING, StepOutcome(Result.FAILED, retry_after=7.0)).wait_seconds == 7.0
 
 
 @given(st.integers(1, 10_000), st.integers(0, 1000))

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kube.decoding.decoding import Kind, decode_event, decode_list, decode_pod
-from kube.decoding.watched import EventType, UndecodableObject
+from kube.decoding.watched_kinds import EventType, UndecodableObject
 from tests.kube.api_json import POD, changed, raw
 
 

@@ -10,8 +10,8 @@ import pytest
 
 from forecast.service_key import ServiceKey
 from kube.decoding.decoding import WATCHED, Kind, decode_object
-from kube.decoding.jobs import JobInfo, Outcome
-from kube.decoding.watched import UndecodableObject, decode_page
+from kube.decoding.jobs import JobInfo, JobOutcome
+from kube.decoding.watched_kinds import UndecodableObject, decode_page
 from tests.kube.api_json import changed
 
 OWNER = {"kind": "CronJob", "name": "report", "uid": "c", "apiVersion": "batch/v1", "controller": True}
@@ -96,7 +96,7 @@ THEN, LATER = "2026-11-21T01:20:00Z", "2026-11-21T01:20:05Z"
         ({"conditions": [{"type": "Suspended", "status": "True", "lastTransitionTime": THEN}]}, None, None),
         ({"conditions": [{"type": "Complete", "status": "False", "lastTransitionTime": THEN}]}, None, None),
         ({"conditions": [{"type": "FailureTarget", "status": "True", "lastTransitionTime": THEN}]}, None, None),
-        ({"conditions": [{"type": "Failed", "status": "True", "lastTransitionTime": THEN}]}, Outcome.FAILED, THEN),
+        ({"conditions": [{"type": "Failed", "status": "True", "lastTransitionTime": THEN}]}, JobOutcome.FAILED, THEN),
         (
             {
                 "completionTime": THEN,
@@ -105,13 +105,13 @@ THEN, LATER = "2026-11-21T01:20:00Z", "2026-11-21T01:20:05Z"
                     {"type": "Complete", "status": "True", "lastTransitionTime": LATER},
                 ],
             },
-            Outcome.COMPLETE,
+            JobOutcome.COMPLETE,
             THEN,
         ),
-        ({"conditions": [{"type": "Complete", "status": "True"}]}, Outcome.COMPLETE, None),
+        ({"conditions": [{"type": "Complete", "status": "True"}]}, JobOutcome.COMPLETE, None),
     ],
 )
-def test_how_and_when_it_ended(status: dict[str, Any], outcome: Outcome | None, finished: str | None) -> None:
+def test_how_and_when_it_ended(status: dict[str, Any], outcome: JobOutcome | None, finished: str | None) -> None:
     run = decode(changed(RUN, "status", status))
     assert (run.outcome, run.finished) == (outcome, None if finished is None else seconds(finished))
 

@@ -10,9 +10,9 @@ import pytest
 
 from forecast.errors import InputError
 from forecast.service_key import NO_OWNER, Owner, owner_from_references
-from kube.decoding import shared_pieces
+from kube.decoding import shared_json
 from kube.decoding.decoding import Kind, decode_object, decode_pod
-from kube.decoding.watched import UndecodableObject
+from kube.decoding.watched_kinds import UndecodableObject
 from kube.objects.kubernetes_version import COMPARED
 from kube.objects.objects import (
     ContainerRequests,
@@ -257,10 +257,10 @@ def test_a_long_piece_decodes_like_a_short_one() -> None:
 
 
 def test_a_long_piece_is_not_kept() -> None:
-    kept = shared_pieces._totals.cache_info().currsize
+    kept = shared_json._totals.cache_info().currsize
     for i in range(10):
         decode_pod(changed(POD, "spec.overhead", {f"example.com/{i}-{'x' * 5000}": "1"}))
-    assert shared_pieces._totals.cache_info().currsize == kept
+    assert shared_json._totals.cache_info().currsize == kept
 
 
 @pytest.mark.parametrize(

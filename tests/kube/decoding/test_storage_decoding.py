@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from kube.decoding.decoding import Kind, decode_event, decode_list, decode_object
-from kube.decoding.watched import EventType, UndecodableObject
+from kube.decoding.watched_kinds import EventType, UndecodableObject
 from kube.objects.constraints import LabelSelector, NodeSelectorTerm, Operator, Requirement
 from kube.objects.storage_objects import (
     BindingMode,

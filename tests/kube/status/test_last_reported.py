@@ -1,10 +1,10 @@
 from __future__ import annotations
 
-from kube.status.last_reported import Told
+from kube.status.last_reported import LastReported
 
 
 def test_only_what_is_new_is_news() -> None:
-    told = Told(10)
+    told = LastReported(10)
     assert told.is_news("a", "x", 0.0)
     told.note("a", "x", 0.0)
     assert not told.is_news("a", "x", 1e9) and told.is_news("a", "y", 0.0) and told.is_news("b", "x", 0.0)
@@ -13,14 +13,14 @@ def test_only_what_is_new_is_news() -> None:
 
 
 def test_after_a_while_the_same_is_news_again() -> None:
-    told = Told(10, again_after=300.0)
+    told = LastReported(10, again_after=300.0)
     told.note("a", "x", 1000.0)
     assert not told.is_news("a", "x", 1299.9) and told.is_news("a", "x", 1300.0)
     assert told.is_news("a", "x", 900.0), "the clock was set back"
 
 
 def test_it_remembers_the_last_ones() -> None:
-    told = Told(2)
+    told = LastReported(2)
     for uid in "abac":
         told.note(uid, "x", 0.0)
     assert len(told) == 2 and told.is_news("b", "x", 0.0) and not told.is_news("a", "x", 0.0)

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from kube.status.pod_condition_writer import ConditionFigures, ConditionWriter
-from kube.status.pod_conditions import PodNews, condition_patch
+from kube.status.pod_conditions import WaitingCondition, condition_patch
 from tests.scheduler.binding.made_up import Scripted, eventually, pod_info, scripted_server, session_to
 
 
@@ -60,8 +60,8 @@ def server() -> Server:
     return Server()
 
 
-def waiting(name: str, message: str = "0/12 nodes are available", reason: str = "Unschedulable") -> PodNews:
-    return PodNews.of(pod_info(name), reason, message)
+def waiting(name: str, message: str = "0/12 nodes are available", reason: str = "Unschedulable") -> WaitingCondition:
+    return WaitingCondition.of(pod_info(name), reason, message)
 
 
 def test_a_condition_is_written_once(server: Server) -> None:
@@ -190,6 +190,6 @@ def test_so_many_a_second(server: Server) -> None:
 
 
 def test_a_message_is_kept_within_bounds() -> None:
-    pod = PodNews.of(pod_info("cart-1"), "Unschedulable", "ä\ud800" * 100_000)
+    pod = WaitingCondition.of(pod_info("cart-1"), "Unschedulable", "ä\ud800" * 100_000)
     assert 4000 < len(pod.message.encode()) <= 4096
     assert json.loads(condition_patch(pod, now=0.0, is_first=True))

@@ -10,8 +10,8 @@ import pytest
 from forecast.service_key import Owner, ServiceKey
 from kube.decoding.decoding import Kind
 from kube.objects.objects import Phase, PodInfo, QosClass
+from kube.objects.pod_accounting import WAITING_SECONDS
 from kube.objects.rollout import ROLLOUT_SECONDS
-from kube.objects.seating import WAITING_SECONDS
 from kube.tables.changes import NodeAdded, NodeChanged, NodeRemoved, PodChange, Seat, ServiceAdded
 from kube.tables.self_check import self_check
 from kube.tables.state import ClusterState

@@ -17,7 +17,7 @@ from placement.card_types.metrics import CardCollector
 from placement.card_types.options import CardOptions, Even, Protection
 from placement.cluster_events import ClusterEvent, EventKind
 from placement.plugins import EnqueueExtensions, Hint, NodePreference
-from scheduler.cycle.dependence import is_asked_once
+from scheduler.cycle.order_dependence import is_asked_once
 from tests.placement.card_types.card_world import CardWorld, names, pods, typed
 from tests.placement.devices.device_world import card_node
 

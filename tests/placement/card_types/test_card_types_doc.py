@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from kube.objects.objects import ANNOTATION_PREFIX
+from placement.card_types.card_type_requests import GPU_TYPE_PREFERRED
 from placement.card_types.metrics import CardCollector
-from placement.card_types.wishes import GPU_TYPE_PREFERRED
 from placement.filters.annotations import GPU_TYPE
 from tests.placement.card_types.card_world import CardWorld
 

@@ -7,8 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kube.objects.objects import Phase, PodInfo
+from placement.card_types.card_type_requests import CardTypeRequest
 from placement.card_types.demand import CardDemand
-from placement.card_types.wishes import Wish
 from tests.placement.card_types.card_world import CardWorld, typed
 from tests.placement.devices.device_world import card_node
 
@@ -16,14 +16,14 @@ NODES = [card_node("a", 8, model="A100"), card_node("t", 8, model="T4")]
 HOUR = 3600.0
 
 
-def wanted(demand: CardDemand) -> dict[Wish, tuple[int, int]]:
+def wanted(demand: CardDemand) -> dict[CardTypeRequest, tuple[int, int]]:
     """What sits and what waits, of what there is."""
     return {one.wish: (one.sitting, one.waiting) for one in demand.wanted() if one.now}
 
 
 def recent(world: CardWorld, *required: str) -> float:
     """Of pods that require these types."""
-    found = [one for one in world.demand.wanted() if one.wish == Wish(required)]
+    found = [one for one in world.demand.wanted() if one.wish == CardTypeRequest(required)]
     return sum(one.recent(world.now, world.card_options.half_life) for one in found)
 
 
@@ -40,7 +40,7 @@ def test_pods_count_that_name_types_and_want_cards() -> None:
         typed("ended", "A100", node="a", phase=Phase.SUCCEEDED),
     ]
     world = CardWorld(NODES, pods)
-    expected = {Wish(("A100",)): (3000, 2000), Wish(("A100", "T4")): (0, 1000)}
+    expected = {CardTypeRequest(("A100",)): (3000, 2000), CardTypeRequest(("A100", "T4")): (0, 1000)}
     assert wanted(world.demand) == expected
     later = CardWorld(NODES)
     later.put(*pods)
@@ -74,11 +74,11 @@ def test_a_clock_that_is_set_back_takes_nothing_away() -> None:
 def test_a_pod_that_is_placed_or_changes_its_mind_counts_once() -> None:
     world = CardWorld(NODES)
     world.assume(typed("p", "A100"), "a")
-    assert wanted(world.demand) == {Wish(("A100",)): (1000, 0)}
+    assert wanted(world.demand) == {CardTypeRequest(("A100",)): (1000, 0)}
     world.forget("p")
-    assert wanted(world.demand) == {Wish(("A100",)): (0, 1000)}
+    assert wanted(world.demand) == {CardTypeRequest(("A100",)): (0, 1000)}
     world.put(typed("p", "T4"))
-    assert wanted(world.demand) == {Wish(("T4",)): (0, 1000)}
+    assert wanted(world.demand) == {CardTypeRequest(("T4",)): (0, 1000)}
     assert recent(world, "A100") == 1000 and recent(world, "T4") == 1000
 
 
@@ -90,7 +90,7 @@ def test_anybody_may_name_anything_and_little_of_it_is_remembered() -> None:
     world.delete("p")
     assert len(world.demand.wanted()) == 256
     world.put(*(typed(f"p-{i}", f"made-up-{i}") for i in range(1500)), typed("real", "A100", n=8))
-    assert len(world.demand.wanted()) == 1024 and world.demand.wanted()[0].wish == Wish(("A100",))
+    assert len(world.demand.wanted()) == 1024 and world.demand.wanted()[0].wish == CardTypeRequest(("A100",))
 
 
 TYPES = st.sampled_from(["", "A100", "T4", "A100,T4", "V100"])

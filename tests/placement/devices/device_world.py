@@ -10,7 +10,7 @@ from placement.devices.device_table import DeviceTable
 from placement.devices.options import DeviceOptions
 from placement.filters.filter import ClusterView
 from placement.index.index import PlacementIndex
-from scorer.assuming import AssumingCluster
+from scorer.assuming_cluster import AssumingCluster
 from scorer.options import ScorerOptions
 from tests.placement.small_cluster import node_of, pod_of
 

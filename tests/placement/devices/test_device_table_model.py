@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from kube.objects.objects import Phase, PodInfo
-from kube.objects.seating import waits
+from kube.objects.pod_accounting import waits
 from placement.devices.annotations import card_memory, indices_of
 from placement.devices.demand import gpu_demand
 from placement.devices.device_table import DeviceTable

@@ -18,7 +18,7 @@ from placement.machine_groups.options import Borrow, Group, GroupOwner
 from placement.node_rule_options import NodeRuleOptions
 from placement.plugins import Hint, NodePreference
 from placement.policies.filter_choice import FilterOptions, chosen_filters
-from scheduler.cycle.dependence import is_asked_once
+from scheduler.cycle.order_dependence import is_asked_once
 from scheduler.filter_hints import FILTER_HINTS
 from testing.placement.views import PASSES, Verdict, passing, verdicts
 from tests.placement.machine_groups.group_world import BORROW, KEY, GroupWorld, group_node, of_team

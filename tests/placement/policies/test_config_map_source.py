@@ -15,7 +15,7 @@ from placement.policies.config_map import PolicyConfigMap, policy_text, watched_
 from placement.policies.config_map_source import _TIMING, ConfigMapSink
 from placement.policies.events import PolicyEvents
 from placement.policies.provider import PolicyProvider
-from placement.policies.status import Outcome, OutcomeKind
+from placement.policies.status import OutcomeKind, PolicyOutcome
 from tests.placement.policies.made_up import pod
 
 A, B = "default: a\npolicies: {a: {}}", "default: b\npolicies: {b: {}}"
@@ -113,7 +113,7 @@ def test_a_pod_is_told_that_its_policy_is_none_and_a_storm_of_them_is_limited() 
     events.start()
     for number in range(5):
         events.unknown(pod(uid=f"uid-{number}"), "bath", ["settings", "batch"])
-    events.document({"namespace": "shop", "name": "policies"}, Outcome(OutcomeKind.REFUSED, "told all the same"))
+    events.document({"namespace": "shop", "name": "policies"}, PolicyOutcome(OutcomeKind.REFUSED, "told all the same"))
     now[0] += 1
     events.unknown(pod(uid="later"), "x" * 100_000, [])
     events.stop(timeout=30)

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from kube.decoding.watched import UndecodableObject
+from kube.decoding.watched_kinds import UndecodableObject
 from placement.devices.options import DeviceOptions
 from placement.topology.cpu_manager import KOORDINATOR_CPUS
 from placement.topology.decoding import node_resource_topologies

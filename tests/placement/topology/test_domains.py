@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from forecast.arrays import Ints
-from placement.topology.domains import Held, Kind, RoomOf, held_by_domain, rooms_left
+from placement.topology.domains import DomainCapacity, Kind, RoomOf, held_by_domain, rooms_left
 
 PODS, CPU = 0, 1
 
@@ -150,7 +150,7 @@ def test_rooms_left(devices: int, milli: int, expected: int) -> None:
 def test_nothing_is_changed() -> None:
     of = nodes([8], [[1000] * 4], [0])
     before = of.units.copy(), of.milli.copy()
-    found: Held = held_by_domain([kind(2, cpu=1, devices=2, room=[9], n=1)], of)
+    found: DomainCapacity = held_by_domain([kind(2, cpu=1, devices=2, room=[9], n=1)], of)
     assert found.everything.all()
     np.testing.assert_array_equal(of.units, before[0])
     np.testing.assert_array_equal(of.milli, before[1])

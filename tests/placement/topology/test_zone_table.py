@@ -13,7 +13,7 @@ from kube.objects.objects import Phase
 from placement.topology.alignment import NOWHERE
 from placement.topology.node_zones import NO_LAYOUT, CardLayout, Policy, Scope
 from placement.topology.options import TopologyOptions
-from placement.topology.zone_table import News
+from placement.topology.zone_table import ZoneChanges
 from tests.placement.devices.device_world import GPU
 from tests.placement.topology.zones_world import NOW, World, pod, zones
 
@@ -197,7 +197,7 @@ class Following(RuleBasedStateMachine):
         world.zones.catch_up()
         fresh = world.new_zones()
         for node, one in world.zones._objects.items():
-            fresh.news._news.append(News((one,), world.zones._published[node]))
+            fresh.news._news.append(ZoneChanges((one,), world.zones._published[node]))
         fresh.catch_up()
         assert fresh._unsettled == world.zones._unsettled
         rows = np.arange(world.state.n_rows)

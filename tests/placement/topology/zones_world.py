@@ -16,7 +16,7 @@ from placement.index.index import PlacementIndex
 from placement.topology.node_zones import CardLayout, CpuManager, NodeZones, NumaZone, Policy, Scope
 from placement.topology.options import TopologyOptions
 from placement.topology.zone_table import ZoneTable
-from scorer.assuming import AssumingCluster
+from scorer.assuming_cluster import AssumingCluster
 from scorer.options import ScorerOptions
 from tests.placement.devices.device_world import GPU, card_node
 from tests.placement.small_cluster import pod_of

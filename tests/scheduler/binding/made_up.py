@@ -15,7 +15,7 @@ from kubernetes import client
 from forecast.service_key import NO_OWNER
 from kube.objects.objects import Phase, PodInfo, QosClass
 from kube.session.api_session import ApiSession
-from scheduler.binding.outcome import Outcome, Reserved
+from scheduler.binding.outcome import BindingOutcome, Reserved
 from testing.servers.cluster_objects import Manifest
 
 NOBODY = "http://127.0.0.1:9"
@@ -57,10 +57,10 @@ def reserved(name: str, node: str = "node-1") -> Reserved:
 class Done:
     """What was told of each pod, by UID; all of it, were it told twice."""
 
-    told: dict[str, list[Outcome]] = field(default_factory=dict)
+    told: dict[str, list[BindingOutcome]] = field(default_factory=dict)
     threads: set[str] = field(default_factory=set)
 
-    def __call__(self, reserved: Reserved, outcome: Outcome) -> None:
+    def __call__(self, reserved: Reserved, outcome: BindingOutcome) -> None:
         self.threads.add(threading.current_thread().name)
         self.told.setdefault(reserved.pod.uid, []).append(outcome)
 
@@ -68,7 +68,7 @@ class Done:
         """Until so many pods were told about."""
         assert eventually(lambda: len(self.told) >= count, seconds), f"{len(self.told)} of {count}"
 
-    def only(self, uid: str) -> Outcome:
+    def only(self, uid: str) -> BindingOutcome:
         (outcome,) = self.told[uid]
         return outcome
 

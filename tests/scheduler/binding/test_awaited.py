@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 
-from kube.binding.binding_steps import BindingResult, Verdict
+from kube.binding.binding_steps import BindingResult, BindingVerdict
 from kube.objects.objects import PodInfo
 from kube.session.api_session import ApiSession
 from placement.status import SUCCESS, Code, Status
+from scheduler.binding.binding_cycles import BindingCycles
 from scheduler.binding.binding_plugins import BindingPlugins
-from scheduler.binding.cycles import BindingCycles
 from scheduler.binding.in_flight_limit import InFlightLimit
 from scheduler.binding.outcome import Ending, bind_status
 from tests.scheduler.binding.made_up import Done, eventually, reserved, session_to
@@ -124,7 +124,7 @@ def test_a_plugin_may_say_that_the_pod_is_gone(
 ) -> None:
     cycles.start([reserved("slow")], done)
     assert eventually(lambda: "slow" in plugin.waiting)
-    plugin.tell(session, "slow", bind_status("Awaited", BindingResult(Verdict.GONE, "it is gone")))
+    plugin.tell(session, "slow", bind_status("Awaited", BindingResult(BindingVerdict.GONE, "it is gone")))
     done.wait(1)
     outcome = done.only("uid-slow")
     assert (outcome.ending, outcome.is_gone, outcome.reason) == (Ending.FAILED, True, "it is gone")
@@ -170,7 +170,7 @@ class Announcements:
     [
         (SUCCESS, False, ["slow goes to node-1"]),
         (NO, False, ["slow goes to node-1", "slow stays"]),
-        (bind_status("Awaited", BindingResult(Verdict.GONE, "it is gone")), False, ["slow goes to node-1"]),
+        (bind_status("Awaited", BindingResult(BindingVerdict.GONE, "it is gone")), False, ["slow goes to node-1"]),
         (NO, True, []),
     ],
 )

@@ -22,7 +22,7 @@ from scheduler.cycle.cycle import SchedulingCycle
 from scheduler.cycle.decisions import Decisions
 from scheduler.cycle.placing import Placer
 from scheduler.gangs.directory import GangDirectory
-from scheduler.gangs.verdict import Reason
+from scheduler.gangs.gang_gate import Reason
 from scheduler.profile import SchedulingProfile
 from scheduler.queue.queued import Popped, QueuedPod
 from scorer.policy import scoring_policy

@@ -29,7 +29,7 @@ from placement.filters.filter import ClusterView
 from placement.index.index import INDEXED_KINDS, PlacementIndex
 from placement.policies.policy import OnePolicy, Policy
 from scheduler.binding.binding_plugins import BindingPlugins
-from scheduler.cycle.likeness import Likeness
+from scheduler.cycle.equivalence import Likeness
 from scheduler.cycle.placing import Placer
 from scheduler.profile import SchedulingProfile
 from scorer.model_watch import LoadedModel

@@ -13,7 +13,7 @@ from placement.pod_groups.minima import Minima
 from placement.pod_groups.pod_group import PodGroupInfo
 from scheduler.gangs.directory import GangDirectory
 from scheduler.gangs.options import GangOptions
-from scorer.assuming import AssumingCluster
+from scorer.assuming_cluster import AssumingCluster
 from scorer.options import ScorerOptions
 from tests.extender.decisions.made_up import pod as some_pod
 

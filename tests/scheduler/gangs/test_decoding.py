@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kube.decoding.stored import Condition
-from kube.decoding.watched import UndecodableObject
+from kube.decoding.stored_templates import Condition
+from kube.decoding.watched_kinds import UndecodableObject
 from placement.pod_groups.minima import Minima
 from placement.pod_groups.pod_group import PodGroupInfo, PodGroupStatus
 from placement.pod_groups.role_minima import MIN_PER_ROLE

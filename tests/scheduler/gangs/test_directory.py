@@ -8,9 +8,9 @@ from kube.objects.objects import Phase
 from placement.pod_groups.minima import Minima
 from placement.status import SUCCESS, Code, Status
 from scheduler.gangs.directory import GangDirectory
+from scheduler.gangs.gang_gate import Reason
+from scheduler.gangs.group_watch import PodGroupSink
 from scheduler.gangs.options import GangOptions
-from scheduler.gangs.sink import PodGroupSink
-from scheduler.gangs.verdict import Reason
 from scheduler.queue.unit import UnitOf
 from scorer.live_tables import LiveTables
 from tests.scheduler.gangs.made_up import NOW, TRAIN, Scene, group, member

@@ -13,9 +13,9 @@ from kube.objects.objects import Phase
 from placement.pod_groups.by_annotation import MIN_MEMBER
 from placement.pod_groups.labels import GROUP_LABEL, OLDER_GROUP_LABEL, ROLE
 from placement.pod_groups.role_minima import MIN_PER_ROLE, role_minima
+from scheduler.gangs.gang_gate import Reason
+from scheduler.gangs.group_status import wanted_status
 from scheduler.gangs.options import GangOptions
-from scheduler.gangs.verdict import Reason
-from scheduler.gangs.wanted_status import wanted_status
 from tests.scheduler.cycle.test_cycle import World, workers
 from tests.scheduler.gangs.made_up import TRAIN, Scene, group, member
 

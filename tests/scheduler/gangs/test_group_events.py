@@ -7,12 +7,12 @@ from typing import Any
 
 import orjson
 
-from kube.decoding.stored import Condition
+from kube.decoding.stored_templates import Condition
 from kube.events.event_recorder import EventFigures
 from placement.pod_groups.pod_group import PodGroupStatus
+from scheduler.gangs.gang_gate import Reason
 from scheduler.gangs.group_events import GroupEvents, Turns
-from scheduler.gangs.verdict import Reason
-from scheduler.gangs.wanted_status import Wanted
+from scheduler.gangs.group_status import Wanted
 from tests.scheduler.gangs.made_up import NOW, group
 
 WANTED = Wanted("Pending", 0, 0, 0, 0, "", "", "False", Reason.QUEUED, "m", 1)

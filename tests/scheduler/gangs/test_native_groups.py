@@ -9,16 +9,16 @@ from typing import Any
 import pytest
 
 from kube.decoding.decoding import Kind, decode_object
-from kube.decoding.stored import Condition
+from kube.decoding.stored_templates import Condition
 from kube.objects.objects import PodInfo
 from placement.pod_groups.group_apis import NATIVE, OURS, group_key
 from placement.pod_groups.labels import GROUP_LABEL, group_of
 from placement.pod_groups.minima import Minima
 from placement.pod_groups.pod_group import Disruption, PodGroupInfo, PodGroupStatus
+from scheduler.gangs.gang_gate import Reason
+from scheduler.gangs.group_status import wanted_status
 from scheduler.gangs.native_decoding import WATCHED_GROUPS
 from scheduler.gangs.native_status import change_of_native
-from scheduler.gangs.verdict import Reason
-from scheduler.gangs.wanted_status import wanted_status
 from tests.scheduler.gangs.made_up import NOW, Scene, group, member
 
 KEY = "ml/train of scheduling.k8s.io"

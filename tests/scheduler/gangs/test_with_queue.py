@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from kube.objects.seating import waits
+from kube.objects.pod_accounting import waits
 from kube.tables.changes import Change, PodChange
 from scheduler.gangs.options import GangOptions
 from scheduler.gangs.plugin import Gang

@@ -11,8 +11,8 @@ from forecast.service_key import Owner
 from kube.objects.objects import NodeInfo, PodInfo
 from placement.index.index import PlacementIndex
 from scheduler.overcommit.overcommit import Cause, Overcommit, units_of
-from scheduler.overcommit.watch import OvercommitWatch
-from scorer.assuming import AssumingCluster
+from scheduler.overcommit.overcommitted_nodes import OvercommitWatch
+from scorer.assuming_cluster import AssumingCluster
 from scorer.options import ScorerOptions
 from tests.placement.small_cluster import node_of, pod_of
 

@@ -21,20 +21,20 @@ import pytest
 from kube.client.api_answer import NO_ANSWER, Answer
 from kube.decoding.decoding import Kind
 from kube.objects.objects import NodeInfo, PodInfo
-from kube.session import request_again
+from kube.session import request_retries
 from placement.cluster_events import ClusterEvent, EventKind
 from placement.filters.catalogue import standard_filters
 from placement.filters.filter import ClusterView
 from placement.index.index import INDEXED_KINDS, PlacementIndex
 from placement.pod_groups.pod_group import PodGroupInfo
 from placement.policies.policy import OnePolicy, Policy
+from scheduler.binding.binding_cycles import Done
 from scheduler.binding.binding_plugins import BindingPlugins
-from scheduler.binding.cycles import Done
-from scheduler.binding.outcome import Ending, Outcome, Reserved
+from scheduler.binding.outcome import BindingOutcome, Ending, Reserved
+from scheduler.binding_results import BindingResults
 from scheduler.cache.assumptions import Assumptions
 from scheduler.cycle.cycle import SchedulingCycle
 from scheduler.filter_hints import FILTER_HINTS
-from scheduler.following import ClusterFollower
 from scheduler.gangs.directory import GangDirectory
 from scheduler.metrics import SchedulingMetrics
 from scheduler.preemption import executor
@@ -48,8 +48,8 @@ from scheduler.profile import SchedulingProfile
 from scheduler.queue.options import QueueOptions
 from scheduler.queue.scheduling_queue import SchedulingQueue
 from scheduler.queue.sorting import PrioritySort
+from scheduler.queue_events import ClusterFollower
 from scheduler.scheduler import Scheduler
-from scheduler.settling import Settling
 from scorer.policy import scoring_policy
 from scorer.scorer import Scorer
 from tests.scheduler.preemption.made_up import NOW, pod
@@ -144,7 +144,7 @@ class DelayedCluster:
                 view, cluster, {_SCHEDULER: profile}, gangs, preempt=preempting.carry_out, withdraw=preempting.withdraw
             )
             metrics, told = SchedulingMetrics(), _Told()
-            settling = Settling(
+            settling = BindingResults(
                 self.scorer, self.queue, follower, assumptions, self,  # type: ignore[arg-type]
                 telling=told, metrics=metrics, clock=lambda: self.now,
             )  # fmt: skip
@@ -228,7 +228,7 @@ class DelayedCluster:
         until : ends earlier, when this is so
         """
         with pytest.MonkeyPatch.context() as quick:
-            quick.setattr(request_again, "_PAUSE_SECONDS", 0.0)
+            quick.setattr(request_retries, "_PAUSE_SECONDS", 0.0)
             quick.setattr(executor, "_AGAIN_SECONDS", 0.0)
             quick.setattr(asyncio, "to_thread", _at_once)
             asyncio.run(self._run(steps, until or (lambda: not self.waiting and not self._tasks)))
@@ -275,10 +275,10 @@ class DelayedCluster:
             return
         reserved, done = self._bindings.pop(self.random.randrange(len(self._bindings)))
         if self.random.random() < self.fails:
-            done(reserved, Outcome(Ending.FAILED, "refused"))
+            done(reserved, BindingOutcome(Ending.FAILED, "refused"))
             return
         self._change(replace(self.pods[reserved.pod.uid], node=reserved.node))
-        done(reserved, Outcome(Ending.BOUND))
+        done(reserved, BindingOutcome(Ending.BOUND))
 
     def _change_a_node(self) -> None:
         """In nothing that matters, which the queue cannot know."""

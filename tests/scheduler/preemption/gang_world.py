@@ -11,13 +11,13 @@ from kube.objects.objects import NodeInfo, PodInfo
 from placement.devices.device_table import DeviceTable
 from placement.filters.catalogue import standard_filters
 from placement.filters.filter import ClusterView, Filter
-from placement.importance import cost_of
 from placement.index.index import INDEXED_KINDS, PlacementIndex
 from placement.plugins import Nomination
 from placement.pod_groups.group_topology import ANYWHERE, GroupTopology
 from placement.pod_groups.labels import GROUP_LABEL, ROLE
 from placement.pod_groups.minima import Minima
 from placement.pod_groups.pod_group import PodGroupInfo
+from placement.pod_importance import cost_of
 from placement.policies.policy import OnePolicy, Policy
 from scheduler.binding.binding_plugins import BindingPlugins
 from scheduler.cycle.cycle import SchedulingCycle

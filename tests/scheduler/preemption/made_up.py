@@ -17,15 +17,15 @@ from kube.objects.constraints import (
 from kube.objects.objects import NodeInfo, Phase, PodInfo, QosClass
 from placement.filters.catalogue import standard_filters
 from placement.filters.filter import ClusterView, Filter
-from placement.importance import Standing, priority_of
 from placement.plugins import Nomination
+from placement.pod_importance import Standing, priority_of
 from placement.status import Status
 from scheduler.preemption.budgets import DisruptionBudget, DisruptionBudgets
 from scheduler.preemption.default_preemption import DefaultPreemption
 from scheduler.preemption.nominated import NominatedPods
 from scheduler.preemption.options import PreemptionOptions
 from scheduler.preemption.sitting_pods import SittingPods
-from scorer.assumed import AssumedPods
+from scorer.assumed_pods import AssumedPods
 from testing.placement.views import node_named, view_of
 
 NOW = 1_000_000.0

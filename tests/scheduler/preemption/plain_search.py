@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from kube.objects.objects import NodeInfo, PodInfo
 from placement.filters.catalogue import standard_filters
-from placement.importance import Cost, Standing, importance, priority_of
+from placement.pod_importance import Cost, Standing, importance, priority_of
 from scheduler.preemption.budgets import DisruptionBudget
 from testing.placement.views import view_of
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from kube.decoding.watched import UndecodableObject
+from kube.decoding.watched_kinds import UndecodableObject
 from scheduler.preemption.budgets import WATCHED_BUDGETS, DisruptionBudget, DisruptionBudgets
 from tests.scheduler.preemption.made_up import budget, pod
 

@@ -12,8 +12,8 @@ import pytest
 from forecast.errors import InputError
 from kube.objects.objects import PodInfo
 from placement.cluster_events import ClusterEvent, EventKind
-from placement.importance import cost_of
 from placement.plugins import EnqueueExtensions, Hint, Nomination, PostFilter
+from placement.pod_importance import cost_of
 from placement.status import Code, Status
 from scheduler.preemption.budgets import DisruptionBudget
 from scheduler.preemption.options import PreemptionOptions

@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from kube.tables.columns import request_units
-from placement.importance import importance
-from scheduler.preemption.cumulated import CumulatedByPriority
+from placement.pod_importance import importance
+from scheduler.preemption.cumulated_room import CumulatedByPriority
 from scheduler.preemption.sitting_pods import NONE, SEVERAL, SittingPods
 from tests.scheduler.preemption.made_up import MadeUpGangs, World, budget, node, pod
 

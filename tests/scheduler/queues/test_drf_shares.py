@@ -16,8 +16,8 @@ from placement.status import SUCCESS
 from scheduler.queue.options import QueueOptions
 from scheduler.queue.queued import QueuedPod
 from scheduler.queue.scheduling_queue import SchedulingQueue
-from scheduler.queues.fair_flows import FairFlows
-from scheduler.queues.filling import dominant
+from scheduler.queues.dominant_share import dominant
+from scheduler.queues.fair_order import FairFlows
 from scheduler.queues.options import Order, PodQueue
 from scheduler.queues.queue_of import QueueOf, QueueOwner
 from scheduler.queues.shares import Shares

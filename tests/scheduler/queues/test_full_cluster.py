@@ -14,7 +14,7 @@ from placement.status import SUCCESS
 from scheduler.queue.options import QueueOptions
 from scheduler.queue.queued import Popped
 from scheduler.queue.scheduling_queue import SchedulingQueue
-from scheduler.queues.fair_flows import FairFlows
+from scheduler.queues.fair_order import FairFlows
 from scheduler.queues.options import FairOptions, PodQueue
 from scheduler.queues.queue_of import QueueOf
 from scheduler.queues.shares import Shares

@@ -11,7 +11,7 @@ from kube.objects.objects import NodeInfo, Phase, PodInfo
 from kube.tables.state import ClusterState
 from scheduler.queues.options import PodQueue
 from scheduler.queues.queue_of import QUEUE_ANNOTATION, QueueOf, QueueOwner
-from scheduler.queues.shares import Held, OwnerShare, Shares
+from scheduler.queues.shares import OwnerShare, OwnerUse, Shares
 from tests.placement.small_cluster import pod_of
 from tests.scheduler.queues.queue_pods import PROFILES, a_job_pod, a_node
 
@@ -50,17 +50,17 @@ def test_what_sits_is_charged_to_its_owner_until_it_ends() -> None:
     cluster = Cluster(a_node("n", 10, 100))
     waiting = a_job_pod("p", namespace="a", cpu=2, memory=5)
     cluster.put(waiting)
-    assert cluster.shares.held(A) == Held(0, ())
+    assert cluster.shares.held(A) == OwnerUse(0, ())
     cluster.put(replace(waiting, node="n"))
     cluster.put(a_job_pod("q", namespace="a", node="n"))
     cluster.put(a_job_pod("r", namespace="b", node="n", memory=40))
-    assert cluster.shares.held(A) == Held(2, (3.0, 6.0))
+    assert cluster.shares.held(A) == OwnerUse(2, (3.0, 6.0))
     assert cluster.shares.report() == (
         OwnerShare("default", "a", 2, 0.3, "cpu"),
         OwnerShare("default", "b", 1, 0.4, "memory"),
     )
     cluster.put(replace(waiting, node="n", phase=Phase.SUCCEEDED))
-    assert cluster.shares.held(A) == Held(1, (1.0, 1.0))
+    assert cluster.shares.held(A) == OwnerUse(1, (1.0, 1.0))
     cluster.delete("a/q")
     assert cluster.shares.report() == (OwnerShare("default", "b", 1, 0.4, "memory"),)
 
@@ -82,9 +82,9 @@ def test_like_pods_that_are_assumed_at_once_are_charged_at_once() -> None:
     for pod in pods:
         cluster.put(pod)
     cluster.shares.apply([cluster.state.seat_all(pods, [0] * 4)])
-    assert cluster.shares.held(A) == Held(4, (2.0, 4.0))
+    assert cluster.shares.held(A) == OwnerUse(4, (2.0, 4.0))
     cluster.put(replace(pods[0], node="n"))  # the watch says so, too
-    assert cluster.shares.held(A) == Held(4, (2.0, 4.0))
+    assert cluster.shares.held(A) == OwnerUse(4, (2.0, 4.0))
 
 
 def test_a_pod_that_sits_stays_with_the_queue_it_came_from() -> None:
@@ -92,7 +92,7 @@ def test_a_pod_that_sits_stays_with_the_queue_it_came_from() -> None:
     pod = a_job_pod("p", namespace="a", node="n")
     cluster.put(pod)
     cluster.put(replace(pod, annotations={QUEUE_ANNOTATION: "other"}, requests={"cpu": 3.0, "memory": 1.0}))
-    assert cluster.shares.held(A) == Held(1, (3.0, 1.0))
+    assert cluster.shares.held(A) == OwnerUse(1, (3.0, 1.0))
 
 
 def test_the_total_is_that_of_the_nodes_that_count() -> None:
@@ -118,7 +118,7 @@ def test_without_nodes_that_count_others_take_their_place() -> None:
     assert cluster.shares.report() == (OwnerShare("default", "a", 1, 0.5, "cpu"),)
     cluster.shares.apply(cluster.state.delete_node("n"))
     assert cluster.shares.total == (200.0, 2000.0)
-    assert cluster.shares.held(A) == Held(1, (10.0, 1.0))
+    assert cluster.shares.held(A) == OwnerUse(1, (10.0, 1.0))
 
 
 def test_a_resource_that_a_node_brings_counts_from_then_on() -> None:

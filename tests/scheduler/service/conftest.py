@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from kube.status.pod_condition_writer import ConditionFigures
-from scheduler.figures import SchedulingFigures
+from scheduler.counter_metrics import SchedulingFigures
 from scheduler.metrics import SchedulingGauges, SchedulingMetrics
 from scheduler.profiles.gpu.tide.report import NO_REPORT
 from scheduler.profiles.gpu.tide.service.bodies import TIDE_BODIES

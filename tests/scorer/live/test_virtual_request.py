@@ -8,7 +8,7 @@ import pytest
 from forecast.resources import CPU, MEMORY
 from scorer.live.virtual_request import virtual_request
 from scorer.predicted.capacity import LARGEST
-from scorer.predicted.declared import VIRTUAL_REQUEST_ANNOTATION
+from scorer.predicted.declared_use import VIRTUAL_REQUEST_ANNOTATION
 from tests.scorer.live_cluster import pod_of
 
 PROFILE = np.array([1.0, 2.0, 3.0, np.nan, 5.0])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from forecast.service_key import Owner, ServiceKey
-from kube.decoding.jobs import JobInfo, Outcome
+from kube.decoding.jobs import JobInfo, JobOutcome
 from scorer.runs.run_times import RunTimes
 from tests.kube.api_objects import pod
 
@@ -16,7 +16,7 @@ REPORT = ServiceKey("shop", "CronJob", "report")
 def run(uid: str = "u", *, seconds: float = 100.0, service: ServiceKey = REPORT) -> JobInfo:
     """A Job of one pod that has completed."""
     done = JobInfo(service.namespace, f"{service.name}-{uid}", uid, service, started=1000.0, finished=1000.0 + seconds)
-    return replace(done, outcome=Outcome.COMPLETE, succeeded=1)
+    return replace(done, outcome=JobOutcome.COMPLETE, succeeded=1)
 
 
 def times(*seconds: float) -> RunTimes:

@@ -11,7 +11,7 @@ from forecast.run_length import RunEstimate
 from forecast.service_key import NO_OWNER, Owner, ServiceKey
 from kube.decoding.jobs import JobInfo
 from kube.objects.objects import Phase, PodInfo
-from scorer.assuming import AssumingCluster
+from scorer.assuming_cluster import AssumingCluster
 from scorer.options import ScorerOptions
 from scorer.runs import observed
 from scorer.runs.job_pods import is_job_pod

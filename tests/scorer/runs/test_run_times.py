@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from forecast.run_length import LONGEST_RUN, RunEstimate, estimate
 from forecast.service_key import ServiceKey
-from kube.decoding.jobs import Outcome
+from kube.decoding.jobs import JobOutcome
 from scorer.runs.run_times import REMEMBERED_RUNS, RunTimes
 from tests.scorer.runs.made_up import REPORT, run
 
@@ -109,7 +109,7 @@ def test_a_job_counts_once_however_often_it_is_told_of() -> None:
     "changes",
     [
         {"outcome": None},
-        {"outcome": Outcome.FAILED},
+        {"outcome": JobOutcome.FAILED},
         {"started": None},
         {"finished": None},
         {"completions": 2},

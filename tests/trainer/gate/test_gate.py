@@ -23,7 +23,7 @@ from tests.synthetic import synthetic_history
 from trainer.gate.evidence import compare, evaluation_days, measured_peaks, seasonal_naive
 from trainer.gate.gate import apply_gate, run_gate
 from trainer.gate.options import GateOptions
-from trainer.gate.verdict import GateReport, Verdict
+from trainer.gate.verdict import GateReport, GateVerdict
 
 N_DAYS = 20
 
@@ -51,7 +51,7 @@ def bad_cpu(known: History, previous: PeakModel | None) -> PeakModel:
     return replace(model, usage_dated=usage)
 
 
-def verdicts(report: GateReport) -> dict[str, Verdict]:
+def verdicts(report: GateReport) -> dict[str, GateVerdict]:
     return {name: result.verdict for name, result in report.results.items()}
 
 
@@ -62,7 +62,7 @@ def published(model: PeakModel) -> PeakModel:
 
 def test_the_same_recipe_passes_on_every_resource() -> None:
     report = run_gate(history(), good_at(N_DAYS - 4), good)
-    assert set(verdicts(report).values()) == {Verdict.PASSED}, report.lines()
+    assert set(verdicts(report).values()) == {GateVerdict.PASSED}, report.lines()
     cpu = report.results["cpu"]
     assert cpu.candidate == cpu.current and cpu.candidate is not None and cpu.candidate.n == 16 * 4
     assert cpu.days == history().days[-4:] and report.cut_off == history().days[-4]
@@ -72,7 +72,7 @@ def test_a_worse_recipe_keeps_the_old_arrays_of_its_bad_resource_only() -> None:
     current = good_at(N_DAYS - 4)
     report = run_gate(history(), current, bad_cpu)
     assert verdicts(report) == {
-        resource.name: Verdict.HELD_BACK if resource.name == "cpu" else Verdict.PASSED for resource in RESOURCES
+        resource.name: GateVerdict.HELD_BACK if resource.name == "cpu" else GateVerdict.PASSED for resource in RESOURCES
     }
     candidate = bad_cpu(history(), current)
     model = published(apply_gate(candidate, current, report))
@@ -92,13 +92,13 @@ def test_night_after_night_a_bad_recipe_is_held_back_and_then_published_with_wid
         # A second run on the same night ends the same.
         current = published(apply_gate(bad_cpu(known, current), current, report))
         again = run_gate(known, current, bad_cpu)
-        assert (verdicts(again)["cpu"] is verdicts(report)["cpu"]) or verdicts(report)["cpu"] is Verdict.PASSED
+        assert (verdicts(again)["cpu"] is verdicts(report)["cpu"]) or verdicts(report)["cpu"] is GateVerdict.PASSED
         twice = published(apply_gate(bad_cpu(known, current), current, again))
         np.testing.assert_array_equal(twice.peak_factor, current.peak_factor)
         np.testing.assert_array_equal(twice.usage_dated, current.usage_dated)
         assert twice.info["gate"]["cpu"]["held_back_nights"] == current.info["gate"]["cpu"]["held_back_nights"]
         found.append(report.results["cpu"])
-    held, widened = Verdict.HELD_BACK, Verdict.WIDENED
+    held, widened = GateVerdict.HELD_BACK, GateVerdict.WIDENED
     assert [r.verdict for r in found][:4] == [held, held, held, widened], [r.reason for r in found]
     assert [r.held_back_nights for r in found][:4] == [1, 2, 3, 0]
     assert found[3].widening >= 1.1
@@ -111,8 +111,8 @@ def test_when_everything_doubles_the_model_is_published_with_bounds_that_would_h
     current = good_at(N_DAYS - 2)
     report = run_gate(changed, current, good)
     memory = report.results["memory"]
-    assert memory.verdict is Verdict.WIDENED and 1.2 < memory.widening < 4.0, report.lines()
-    assert verdicts(report)["cpu"] is Verdict.PASSED
+    assert memory.verdict is GateVerdict.WIDENED and 1.2 < memory.widening < 4.0, report.lines()
+    assert verdicts(report)["cpu"] is GateVerdict.PASSED
     as_then = apply_gate(good_at(N_DAYS - 2), current, report)
     days = history().days[-2:]
     bound = np.stack([as_then.service_peaks(day)[:, MEMORY, 1] for day in days], axis=1)
@@ -122,7 +122,7 @@ def test_when_everything_doubles_the_model_is_published_with_bounds_that_would_h
 def test_force_publishes_the_candidate_as_it_is() -> None:
     current, candidate = good_at(N_DAYS - 4), bad_cpu(history(), None)
     report = run_gate(history(), current, bad_cpu, GateOptions(force=True))
-    assert set(verdicts(report).values()) == {Verdict.FORCED}
+    assert set(verdicts(report).values()) == {GateVerdict.FORCED}
     np.testing.assert_array_equal(apply_gate(candidate, current, report).usage_dated, candidate.usage_dated)
 
 
@@ -151,7 +151,7 @@ def never(known: History, previous: PeakModel | None) -> PeakModel:
 def test_nothing_to_compare_is_said_and_published(case: str, current: object, reason: str) -> None:
     model = current() if callable(current) else None
     report = run_gate(history(), model, never)
-    assert set(verdicts(report).values()) == {Verdict.NOTHING_TO_COMPARE}
+    assert set(verdicts(report).values()) == {GateVerdict.NOTHING_TO_COMPARE}
     assert all(reason in line for line in report.lines()), report.lines()
     assert apply_gate(good_at(N_DAYS), model, report).usage_dated is good_at(N_DAYS).usage_dated
 
@@ -161,7 +161,7 @@ def test_a_refit_that_finds_nothing_to_learn_from_does_not_stop_the_run() -> Non
         raise InputError("no usage of any pod was measured")
 
     report = run_gate(history(), good_at(N_DAYS - 2), nothing)
-    assert set(verdicts(report).values()) == {Verdict.NOTHING_TO_COMPARE}
+    assert set(verdicts(report).values()) == {GateVerdict.NOTHING_TO_COMPARE}
     assert "no usage of any pod was measured" in report.lines()[0]
 
 
@@ -225,8 +225,8 @@ def test_a_resource_whose_measuring_stopped_keeps_what_is_known() -> None:
     broken = replace(history(), usage_per_pod=usage)
     current = good_at(N_DAYS - 4)
     report = run_gate(broken, current, good)
-    assert report.results["memory"].verdict is Verdict.HELD_BACK, report.lines()
-    assert report.results["cpu"].verdict is Verdict.PASSED
+    assert report.results["memory"].verdict is GateVerdict.HELD_BACK, report.lines()
+    assert report.results["cpu"].verdict is GateVerdict.PASSED
     model = apply_gate(fit(broken), current, report)
     np.testing.assert_allclose(model.usage(model_days(model))[:, MEMORY], current.usage(model_days(model))[:, MEMORY])
 

@@ -19,7 +19,7 @@ from testing.clusters.constructed import constructed
 from trainer.gate.evidence import compare
 from trainer.gate.gate import run_gate
 from trainer.gate.node_evidence import node_only, node_peaks_of
-from trainer.gate.verdict import Verdict
+from trainer.gate.verdict import GateVerdict
 
 N_DAYS, N_NODES, N_SERVICES = 16, 24, 40
 
@@ -58,7 +58,7 @@ def test_the_same_recipe_passes_and_says_that_nodes_were_compared() -> None:
     assert node_only(history(), 28).tolist() == [False, False, False, False, True]
     report = run_gate(history(), good_at(N_DAYS - 1), good)
     log = report.results["log"]
-    assert log.verdict is Verdict.PASSED, report.lines()
+    assert log.verdict is GateVerdict.PASSED, report.lines()
     assert log.candidate is not None and log.candidate == log.current and log.candidate.n == N_NODES
     assert f"passed on {N_NODES} node-days" in log.reason and log.days == history().days[-1:]
     assert f"on {N_SERVICES} series-days" in report.results["cpu"].reason
@@ -67,9 +67,9 @@ def test_the_same_recipe_passes_and_says_that_nodes_were_compared() -> None:
 @pytest.mark.parametrize("factor", [5.0, 0.2])
 def test_a_recipe_five_times_off_is_held_back(factor: float) -> None:
     report = run_gate(history(), good_at(N_DAYS - 1), lambda known, previous: log_times(factor, known))
-    assert report.results["log"].verdict is Verdict.HELD_BACK, report.lines()
+    assert report.results["log"].verdict is GateVerdict.HELD_BACK, report.lines()
     assert "node-days" in report.results["log"].reason and "above the" in report.results["log"].reason
-    assert report.results["cpu"].verdict is Verdict.PASSED
+    assert report.results["cpu"].verdict is GateVerdict.PASSED
 
 
 def test_peaks_are_those_the_backtest_reads_off_the_model() -> None:

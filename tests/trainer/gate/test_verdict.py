@@ -13,7 +13,9 @@ import pytest
 from forecast.backtest import Score
 from trainer.gate.evidence import Evidence
 from trainer.gate.options import GateOptions
-from trainer.gate.verdict import GateReport, GateResult, Verdict, judge
+from trainer.gate.verdict import GateReport, GateResult, GateVerdict, judge
+
+PASSED, HELD_BACK, NOTHING_TO_COMPARE = GateVerdict.PASSED, GateVerdict.HELD_BACK, GateVerdict.NOTHING_TO_COMPARE
 
 
 def evidence(
@@ -36,52 +38,52 @@ def evidence(
     )
 
 
-HELD = GateResult("cpu", Verdict.HELD_BACK, "held back", held_back_nights=1)
-WIDENED = GateResult("cpu", Verdict.WIDENED, "widened", widening=2.0)
+HELD = GateResult("cpu", HELD_BACK, "held back", held_back_nights=1)
+WIDENED = GateResult("cpu", GateVerdict.WIDENED, "widened", widening=2.0)
 
 
 @pytest.mark.parametrize(
     ("case", "found", "verdict", "text"),
     [
-        ("as good as the model in use", evidence(), Verdict.PASSED, "passed on 100 series-days"),
-        ("worse by less than 2 %", evidence(0.0509), Verdict.PASSED, "loss 0.0509"),
-        ("worse by more than 2 %", evidence(0.0512), Verdict.HELD_BACK, "2.4% above the 0.0500 of the model in use"),
-        ("no better than last week", evidence(naive=0.05), Verdict.HELD_BACK, "not below the 0.0500 of the same day"),
-        ("the same on few series", evidence(naive=0.05, n=19), Verdict.PASSED, "too few to judge"),
-        ("the same on as many as count", evidence(naive=0.05, n=20), Verdict.HELD_BACK, "not below the 0.0500"),
-        ("nodes", replace(evidence(), of_nodes=True), Verdict.PASSED, "passed on 100 node-days: loss"),
-        ("bad on nodes", replace(evidence(0.2), of_nodes=True), Verdict.HELD_BACK, "on 100 node-days its loss"),
-        ("bounds fail here only", evidence(coverage=0.7), Verdict.HELD_BACK, "70.0% of the peaks lie within"),
-        ("a little low on few series", evidence(coverage=0.8, n=20), Verdict.PASSED, "80.0% of the peaks within"),
-        ("as low on many", evidence(coverage=0.8, n=500), Verdict.HELD_BACK, "at least 85% is asked"),
+        ("as good as the model in use", evidence(), PASSED, "passed on 100 series-days"),
+        ("worse by less than 2 %", evidence(0.0509), PASSED, "loss 0.0509"),
+        ("worse by more than 2 %", evidence(0.0512), HELD_BACK, "2.4% above the 0.0500 of the model in use"),
+        ("no better than last week", evidence(naive=0.05), HELD_BACK, "not below the 0.0500 of the same day"),
+        ("the same on few series", evidence(naive=0.05, n=19), PASSED, "too few to judge"),
+        ("the same on as many as count", evidence(naive=0.05, n=20), HELD_BACK, "not below the 0.0500"),
+        ("nodes", replace(evidence(), of_nodes=True), PASSED, "passed on 100 node-days: loss"),
+        ("bad on nodes", replace(evidence(0.2), of_nodes=True), HELD_BACK, "on 100 node-days its loss"),
+        ("bounds fail here only", evidence(coverage=0.7), HELD_BACK, "70.0% of the peaks lie within"),
+        ("a little low on few series", evidence(coverage=0.8, n=20), PASSED, "80.0% of the peaks within"),
+        ("as low on many", evidence(coverage=0.8, n=500), HELD_BACK, "at least 85% is asked"),
         (
             "bounds fail everywhere",
             evidence(0.2, 0.2, 0.1, coverage=0.6, current_coverage=0.6, widening=1.8),
-            Verdict.WIDENED,
+            GateVerdict.WIDENED,
             "bounds 1.80 times as high: .* not below .* 60.0% of the peaks .* what is measured has changed",
         ),
         (
             "bounds fail everywhere, nearly alike",
             evidence(coverage=0.60, current_coverage=0.61, widening=2.0),
-            Verdict.WIDENED,
+            GateVerdict.WIDENED,
             "bounds 2.00 times as high: .* fail, too, so what is measured has changed",
         ),
         (
             "bounds fail everywhere, and the recipe is worse",
             evidence(0.2, 0.1, coverage=0.6, current_coverage=0.6),
-            Verdict.HELD_BACK,
+            HELD_BACK,
             "100.0% above",
         ),
-        ("all covered, many series", evidence(coverage=1.0, n=200), Verdict.PASSED, "wider than need be"),
-        ("all covered, few series", evidence(coverage=1.0, n=199), Verdict.PASSED, "within the 0.95 bounds$"),
-        ("nothing to compare", None, Verdict.NOTHING_TO_COMPARE, "published, nothing to compare: no model is in use"),
+        ("all covered, many series", evidence(coverage=1.0, n=200), PASSED, "wider than need be"),
+        ("all covered, few series", evidence(coverage=1.0, n=199), PASSED, "within the 0.95 bounds$"),
+        ("nothing to compare", None, NOTHING_TO_COMPARE, "published, nothing to compare: no model is in use"),
     ],
 )  # fmt: skip
-def test_the_rules(case: str, found: Evidence | None, verdict: Verdict, text: str) -> None:
+def test_the_rules(case: str, found: Evidence | None, verdict: GateVerdict, text: str) -> None:
     result = judge("cpu", found, why_nothing="no model is in use")
     assert result.verdict is verdict, (case, result.reason)
     assert re.search(text, result.reason), result.reason
-    assert result.held_back_nights == (verdict is Verdict.HELD_BACK)
+    assert result.held_back_nights == (verdict is HELD_BACK)
     assert (result.candidate is None) == (found is None)
 
 
@@ -96,7 +98,7 @@ def test_a_resource_is_published_after_so_many_nights_with_wider_bounds() -> Non
     for _ in range(5):
         previous = judge("cpu", evidence(candidate=0.06), previous=previous)
         verdicts.append(previous.verdict)
-    held, widened = Verdict.HELD_BACK, Verdict.WIDENED
+    held, widened = HELD_BACK, GateVerdict.WIDENED
     assert verdicts == [held, held, held, widened, held]
     last = judge("cpu", evidence(candidate=0.06), previous=replace(HELD, held_back_nights=3))
     assert last.widening == pytest.approx(1.1) and last.held_back_nights == 0
@@ -107,8 +109,8 @@ def test_nights_without_new_figures_count_as_well() -> None:
     previous = HELD
     for expected in (2, 3):
         previous = judge("cpu", None, previous=previous)
-        assert (previous.verdict, previous.held_back_nights) == (Verdict.HELD_BACK, expected)
-    assert judge("cpu", None, previous=previous).verdict is Verdict.WIDENED
+        assert (previous.verdict, previous.held_back_nights) == (HELD_BACK, expected)
+    assert judge("cpu", None, previous=previous).verdict is GateVerdict.WIDENED
 
 
 @pytest.mark.parametrize("decided", [HELD, WIDENED])
@@ -125,21 +127,21 @@ def test_passing_ends_the_count() -> None:
 
 def test_bounds_widened_before_do_not_make_tonights_look_bad() -> None:
     found = evidence(coverage=0.7, current_coverage=1.0, widening=1.5)
-    assert judge("cpu", found).verdict is Verdict.HELD_BACK
+    assert judge("cpu", found).verdict is HELD_BACK
     again = judge("cpu", found, previous=WIDENED)
-    assert (again.verdict, again.widening) == (Verdict.WIDENED, 1.5)
+    assert (again.verdict, again.widening) == (GateVerdict.WIDENED, 1.5)
 
 
 def test_force_publishes_and_says_what_it_overruled() -> None:
     options = GateOptions(force=True)
     forced = judge("cpu", evidence(0.2), options, previous=HELD)
-    assert forced.verdict is Verdict.FORCED and forced.held_back_nights == 0 and forced.widening == 1.0
+    assert forced.verdict is GateVerdict.FORCED and forced.held_back_nights == 0 and forced.widening == 1.0
     assert "forced; else: held back (2 of at most 3 nights)" in forced.reason
     assert "the gate did not ask for" in judge("cpu", evidence(), options).reason
 
 
 def test_a_loss_that_is_no_number_compares_nothing() -> None:
-    assert judge("cpu", evidence(candidate=float("nan"))).verdict is Verdict.NOTHING_TO_COMPARE
+    assert judge("cpu", evidence(candidate=float("nan"))).verdict is NOTHING_TO_COMPARE
 
 
 def test_what_the_next_night_needs_survives_json() -> None:
@@ -164,7 +166,7 @@ def test_a_manifest_of_another_release_is_as_good_as_none(document: object) -> N
 def test_what_is_hardly_measured_any_more_keeps_its_old_arrays(share: float, held: bool) -> None:
     for found in (None, evidence()):
         result = judge("cpu", found, measured_share=share)
-        assert (result.verdict is Verdict.HELD_BACK) is held
+        assert (result.verdict is HELD_BACK) is held
         assert ("of what it knows was measured" in result.reason) is held
 
 
@@ -172,5 +174,5 @@ def test_a_resource_that_stays_unmeasured_is_published_in_the_end() -> None:
     result = None
     for night in range(1, 4):
         result = judge("cpu", None, previous=result, measured_share=0.0)
-        assert (result.verdict, result.held_back_nights) == (Verdict.HELD_BACK, night)
-    assert judge("cpu", None, previous=result, measured_share=0.0).verdict is Verdict.WIDENED
+        assert (result.verdict, result.held_back_nights) == (HELD_BACK, night)
+    assert judge("cpu", None, previous=result, measured_share=0.0).verdict is GateVerdict.WIDENED

@@ -17,9 +17,9 @@ from forecast.object_store import open_store
 from forecast.registry import Registry
 from forecast.resources import CPU
 from trainer.gate.gate import apply_gate, run_gate
-from trainer.gate.verdict import Verdict
+from trainer.gate.verdict import GateVerdict
 from trainer.history.files import read_history
-from trainer.issued import load_issued, store_issued
+from trainer.issued_forecasts import load_issued, store_issued
 from trainer.lease import hold_lease
 from trainer.run_report.html import html_report
 from trainer.run_report.report import run_report
@@ -59,9 +59,9 @@ def test_three_nights_on_the_sample(tmp_path: Path) -> None:
             )
         )
     first, second, third = nights
-    assert set(first.gate.with_verdict(Verdict.NOTHING_TO_COMPARE)) == {"cpu", "memory", "disk", "network", "log"}
-    assert second.gate.with_verdict(Verdict.HELD_BACK) == ("cpu",)
-    assert len(third.gate.with_verdict(Verdict.PASSED)) == 5, third.gate.lines()
+    assert set(first.gate.with_verdict(GateVerdict.NOTHING_TO_COMPARE)) == {"cpu", "memory", "disk", "network", "log"}
+    assert second.gate.with_verdict(GateVerdict.HELD_BACK) == ("cpu",)
+    assert len(third.gate.with_verdict(GateVerdict.PASSED)) == 5, third.gate.lines()
     # The bad recipe never reached a reader: what was issued that night for CPU is as good as the night before.
     losses = [night.scores["cpu"].loss50 + night.scores["cpu"].loss95 for night in third.issued]
     assert [night.lead_days for night in third.issued] == [1, 1] and max(losses) < 0.1

@@ -29,7 +29,7 @@ from trainer.gate.evidence import measured_peaks
 from trainer.gate.gate import run_gate
 from trainer.gate.verdict import GateReport
 from trainer.history.cleaning import Cause, CleaningReport
-from trainer.issued import load_issued, store_issued
+from trainer.issued_forecasts import load_issued, store_issued
 from trainer.run_report.capacities import capacities_of
 from trainer.run_report.changes import changes_between
 from trainer.run_report.html import html_report

@@ -22,15 +22,15 @@ from scheduler.profiles.gpu.dra.objects import (
     ClaimKey,
     ClassInfo,
     Device,
+    DeviceAlternative,
     DeviceId,
     DeviceRequest,
-    DeviceWish,
     Mode,
     PoolId,
 )
 from scheduler.profiles.gpu.dra.pools import NodePool, Pool
-from scheduler.profiles.gpu.dra.refusals import MOST_DEVICES
 from scheduler.profiles.gpu.dra.selectors.expressions import SelectorError
+from scheduler.profiles.gpu.dra.unsupported import MOST_DEVICES
 
 _NANO: Final = 9
 
@@ -49,7 +49,7 @@ class Chosen:
 
     device: Device
     pool: Pool
-    wish: DeviceWish
+    wish: DeviceAlternative
     share: Mapping[str, float] | None = None
 
 
@@ -75,7 +75,8 @@ class Supply:
 def allocate(
     claims: Sequence[ClaimInfo], pools: Sequence[NodePool], supply: Supply, *, most_steps: int
 ) -> ChosenDevices | None:
-    """Devices for all claims of a pod on one node; None = there are none. Claims: none that is refused (refusals.py).
+    """Devices for all claims of a pod on one node; None = there are none. Claims: none that is refused
+    (unsupported.py).
 
     pools : what the node can use
 
@@ -158,7 +159,7 @@ class _Search:
         request = requests[number]
         return any(self._for_wish(at, number, request, wish) for wish in request.wishes)
 
-    def _for_wish(self, at: int, number: int, request: DeviceRequest, wish: DeviceWish) -> bool:
+    def _for_wish(self, at: int, number: int, request: DeviceRequest, wish: DeviceAlternative) -> bool:
         count = self._count(at, wish)
         if wish.mode is Mode.ALL and count == 0:
             return False  # at least one is required
@@ -168,7 +169,9 @@ class _Search:
             return self._every(at, number, request, wish)
         return self._some(at, number, request, wish, count, 0)
 
-    def _some(self, at: int, number: int, request: DeviceRequest, wish: DeviceWish, count: int, start: int) -> bool:
+    def _some(
+        self, at: int, number: int, request: DeviceRequest, wish: DeviceAlternative, count: int, start: int
+    ) -> bool:
         """So many more devices from this place on, and then the rest."""
         if count == 0:
             return self._from_request(at, number + 1)
@@ -185,7 +188,7 @@ class _Search:
             self._remove(at, request, wish)
         return False
 
-    def _every(self, at: int, number: int, request: DeviceRequest, wish: DeviceWish) -> bool:
+    def _every(self, at: int, number: int, request: DeviceRequest, wish: DeviceAlternative) -> bool:
         added = 0
         for pool, device in self._all[at, wish.name]:
             if not self._is_free(at, wish, device.id) or not self._add(at, request, wish, pool, device):
@@ -200,10 +203,10 @@ class _Search:
 
     # One device
 
-    def _count(self, at: int, wish: DeviceWish) -> int:
+    def _count(self, at: int, wish: DeviceAlternative) -> int:
         return len(self._all[at, wish.name]) if wish.mode is Mode.ALL else wish.count
 
-    def _all_of(self, at: int, wish: DeviceWish) -> list[tuple[Pool, Device]]:
+    def _all_of(self, at: int, wish: DeviceAlternative) -> list[tuple[Pool, Device]]:
         for one in self.pools:
             name = "/".join(one.pool.id)
             if not one.pool.is_complete:
@@ -222,11 +225,11 @@ class _Search:
                 )
         return found
 
-    def _is_free(self, at: int, wish: DeviceWish, device: DeviceId) -> bool:
+    def _is_free(self, at: int, wish: DeviceAlternative, device: DeviceId) -> bool:
         taken = self._taken.get(device, ())  # never a device that is shared
         return at not in taken if wish.admin else not taken and device not in self.supply.used
 
-    def _selects(self, at: int, wish: DeviceWish, device: Device) -> bool:
+    def _selects(self, at: int, wish: DeviceAlternative, device: Device) -> bool:
         self.steps_left -= 1
         if self.steps_left < 0:
             raise NodeUnusable("there are too many ways to allocate the claims: they were not all tried")
@@ -238,7 +241,7 @@ class _Search:
 
     def _match(self, selectors: Sequence[str | None], device: Device, whose: str) -> bool:
         for at, selector in enumerate(selectors):
-            assert selector is not None  # refusals.py
+            assert selector is not None  # unsupported.py
             try:
                 if not self.supply.matches(selector, device):
                     return False
@@ -246,7 +249,7 @@ class _Search:
                 raise AllocationFailed(f"{whose}: selector #{at}: {error}") from error
         return True
 
-    def _add(self, at: int, request: DeviceRequest, wish: DeviceWish, pool: Pool, device: Device) -> bool:
+    def _add(self, at: int, request: DeviceRequest, wish: DeviceAlternative, pool: Pool, device: Device) -> bool:
         share = self._share(at, wish, device)
         if share is None or not has_room(share, device.capacity, self._shares_of(device)):
             return False
@@ -269,7 +272,7 @@ class _Search:
         self.chosen[at].append(Chosen(device, pool, wish, share if device.is_shareable else None))
         return True
 
-    def _remove(self, at: int, request: DeviceRequest, wish: DeviceWish) -> None:
+    def _remove(self, at: int, request: DeviceRequest, wish: DeviceAlternative) -> None:
         last = self.chosen[at].pop()
         if last.share is None:
             self._taken[last.device.id].remove(at)
@@ -282,7 +285,7 @@ class _Search:
 
     # Shares (consumable capacity, KEP-5075)
 
-    def _share(self, at: int, wish: DeviceWish, device: Device) -> Mapping[str, float] | None:
+    def _share(self, at: int, wish: DeviceAlternative, device: Device) -> Mapping[str, float] | None:
         """What the request takes of the device; None = the device is too small for it."""
         if not wish.capacity and not device.is_shareable:
             return {}

@@ -1,6 +1,7 @@
 """Claims to the API server and back: sent, sent again after a conflict, given back until it is known that they are.
 
-What is to be sent is decided in writing.py. One request at a time for each claim; pods that share one wait in turn.
+What is to be sent is decided in claim_patches.py. One request at a time for each claim; pods that share one wait in
+turn.
 """
 
 from __future__ import annotations
@@ -14,17 +15,12 @@ from typing import Any, Final
 import msgspec
 
 from kube.client.api_answer import NOT_SENT, Answer
-from kube.decoding.watched import UndecodableObject
+from kube.decoding.watched_kinds import UndecodableObject
 from kube.objects.objects import PodInfo
-from kube.session.request_again import Requests, is_passing, request_again
-from scheduler.preemption.requests import MERGE, pod_path
-from scheduler.profiles.gpu.dra.decoding import WATCHED_CLAIMS
-from scheduler.profiles.gpu.dra.extended import ExtendedClaim, created_key, creation, mapping_status
-from scheduler.profiles.gpu.dra.metrics import WriteCounts
-from scheduler.profiles.gpu.dra.objects import ClaimInfo, ClaimKey
-from scheduler.profiles.gpu.dra.results import MadeAllocation
-from scheduler.profiles.gpu.dra.table import DraTable
-from scheduler.profiles.gpu.dra.writing import (
+from kube.session.request_retries import Requests, is_passing, request_with_retries
+from scheduler.preemption.eviction_requests import MERGE, pod_path
+from scheduler.profiles.gpu.dra.allocation_status import MadeAllocation
+from scheduler.profiles.gpu.dra.claim_patches import (
     Refused,
     Write,
     claim_path,
@@ -33,6 +29,11 @@ from scheduler.profiles.gpu.dra.writing import (
     next_write,
     without_finalizer,
 )
+from scheduler.profiles.gpu.dra.claim_table import DraTable
+from scheduler.profiles.gpu.dra.decoding import WATCHED_CLAIMS
+from scheduler.profiles.gpu.dra.extended_resources import ExtendedClaim, created_key, creation, mapping_status
+from scheduler.profiles.gpu.dra.metrics import WriteCounts
+from scheduler.profiles.gpu.dra.objects import ClaimInfo, ClaimKey
 
 logger = logging.getLogger(__name__)
 
@@ -154,7 +155,7 @@ class ClaimWriter:
     async def _request(self, what: str, method: str, path: str, body: bytes, content_type: str) -> Answer:
         """Tried again while it is not known what became of it: had it been carried out, the second is a conflict."""
         async with self._gate:
-            answer = await request_again(self._session, method, path, lambda: body, content_type=content_type)
+            answer = await request_with_retries(self._session, method, path, lambda: body, content_type=content_type)
         outcome = "written" if answer.is_success else "conflict" if answer.status == _CONFLICT else "failed"
         self.writes[what, outcome] += 1
         return answer
@@ -189,7 +190,7 @@ class ClaimWriter:
 
     async def _get(self, key: ClaimKey) -> Answer:
         async with self._gate:
-            return await request_again(self._session, "GET", claim_path(key), lambda: b"")
+            return await request_with_retries(self._session, "GET", claim_path(key), lambda: b"")
 
     async def _read(self, key: ClaimKey) -> ClaimInfo | None:
         answer = await self._get(key)

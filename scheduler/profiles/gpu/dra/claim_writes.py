@@ -15,14 +15,14 @@ from typing import Any, Final, Protocol
 
 from kube.objects.objects import PodInfo
 from kube.session.api_session import SessionOver
-from kube.session.request_again import Requests
+from kube.session.request_retries import Requests
+from scheduler.profiles.gpu.dra.allocation_status import MadeAllocation
+from scheduler.profiles.gpu.dra.binding_conditions import Readiness, readiness_of
+from scheduler.profiles.gpu.dra.claim_table import DraTable
 from scheduler.profiles.gpu.dra.claim_writer import ClaimWriter, NotWritten
-from scheduler.profiles.gpu.dra.conditions import Readiness, readiness_of
-from scheduler.profiles.gpu.dra.extended import ExtendedClaim, created_key
+from scheduler.profiles.gpu.dra.extended_resources import ExtendedClaim, created_key
 from scheduler.profiles.gpu.dra.objects import ClaimInfo, ClaimKey
 from scheduler.profiles.gpu.dra.options import DraOptions
-from scheduler.profiles.gpu.dra.results import MadeAllocation
-from scheduler.profiles.gpu.dra.table import DraTable
 
 logger = logging.getLogger(__name__)
 
@@ -37,7 +37,7 @@ class Session(Requests, Protocol):
 
 
 @dataclass(slots=True)
-class Held:
+class PodAllocations:
     """What a pod that has a node is to use: UID of each claim, and its allocation unless it had one.
 
     extended   : what of the claims is for extended resources; under its own key until the API server has it
@@ -68,7 +68,7 @@ class ClaimWrites:
         self.writer: Final = None if session is None else ClaimWriter(session, table)
         self._going: set[ClaimKey] = set()  # claims that are deallocated or deleted at the moment
 
-    async def write(self, held: Held, pod: PodInfo) -> None:
+    async def write(self, held: PodAllocations, pod: PodInfo) -> None:
         """All that the pod needs. Raises NotWritten, TimeoutError."""
         assert self.writer is not None
         async with asyncio.timeout(self._options.write_timeout):
@@ -86,7 +86,7 @@ class ClaimWrites:
             if held.extended is not None:
                 await self.writer.record(pod, held.extended)
 
-    async def ready(self, held: Held, clock: Callable[[], float]) -> None:
+    async def ready(self, held: PodAllocations, clock: Callable[[], float]) -> None:
         """Once drivers have made ready what has binding conditions. Raises NotWritten: that failed, or took too long.
 
         clock : unix seconds
@@ -127,7 +127,7 @@ class ClaimWrites:
         self._submit(work())
         return True
 
-    async def _create(self, held: Held, extended: ExtendedClaim, pod: PodInfo) -> None:
+    async def _create(self, held: PodAllocations, extended: ExtendedClaim, pod: PodInfo) -> None:
         assert self.writer is not None
         if extended.claim.key in held.claims:
             held.sent.add(created_key(pod))

@@ -12,14 +12,14 @@ from msgspec import Raw
 
 from kube.decoding.constraint_decoding import node_selector_term
 from kube.decoding.object_decoding import controller, created_at
-from kube.decoding.watched import Watched
+from kube.decoding.watched_kinds import Watched
 from kube.decoding.wire_base import NOTHING
 from kube.decoding.wire_scheduling import NodeSelectorJson
 from kube.objects.constraints import NodeSelectorTerm
 from kube.objects.quantity import parse_quantity
 from scheduler.profiles.gpu.dra import wire
 from scheduler.profiles.gpu.dra.capacity import CapacityPolicy
-from scheduler.profiles.gpu.dra.extended import EXTENDED
+from scheduler.profiles.gpu.dra.extended_resources import EXTENDED
 from scheduler.profiles.gpu.dra.objects import (
     AllocatedDevice,
     Allocation,
@@ -31,11 +31,11 @@ from scheduler.profiles.gpu.dra.objects import (
     Constraint,
     Consumer,
     Device,
+    DeviceAlternative,
     DeviceId,
     DeviceRequest,
     DeviceTaint,
     DeviceToleration,
-    DeviceWish,
     Mode,
     PoolId,
     SliceInfo,
@@ -247,8 +247,8 @@ def _request(one: wire.RequestJson) -> DeviceRequest:
     return DeviceRequest(one.name, wishes, is_list=True)
 
 
-def _wish(one: wire.WishJson, name: str) -> DeviceWish:
-    return DeviceWish(
+def _wish(one: wire.WishJson, name: str) -> DeviceAlternative:
+    return DeviceAlternative(
         name=name,
         device_class=one.device_class_name,
         selectors=_selectors(one.selectors),

@@ -17,15 +17,15 @@ import numpy as np
 from forecast.arrays import Bools, Ints
 from kube.objects.constraints import NodeSelectorTerm
 from placement.filters.filter import ClusterView, Rejection
-from placement.filters.found import found
 from placement.filters.node_terms import nodes_in_any
+from placement.filters.rejections import found
 from scheduler.profiles.gpu.dra.allocator import AllocationFailed, ChosenDevices, NodeUnusable, Supply, allocate
+from scheduler.profiles.gpu.dra.claim_table import DraTable
 from scheduler.profiles.gpu.dra.objects import ClaimInfo, ClaimSpec, WhereUsable
 from scheduler.profiles.gpu.dra.options import DraOptions
 from scheduler.profiles.gpu.dra.pools import NodePool
 from scheduler.profiles.gpu.dra.search_time import SearchTime
 from scheduler.profiles.gpu.dra.selectors.expressions import Expressions
-from scheduler.profiles.gpu.dra.table import DraTable
 
 NO_DEVICES: Final = "cannot allocate all claims"
 _MOST_REASONS: Final = 8

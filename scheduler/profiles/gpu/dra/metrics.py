@@ -9,8 +9,8 @@ from typing import Final
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
+from scheduler.profiles.gpu.dra.claim_table import DraTable
 from scheduler.profiles.gpu.dra.feasibility import Feasibility
-from scheduler.profiles.gpu.dra.table import DraTable
 
 WriteCounts = Counter[tuple[str, str]]
 """(what, outcome) -> requests."""

@@ -7,8 +7,8 @@ from typing import Final
 
 from kube.objects.objects import PodInfo
 from placement.filters.filter import ClusterView, Rejection
-from placement.filters.found import every_node, found
-from scheduler.profiles.gpu.dra.extended import backed_kinds, extended_claims
+from placement.filters.rejections import every_node, found
+from scheduler.profiles.gpu.dra.extended_resources import backed_kinds, extended_claims
 
 _REASON: Final = "pods with ResourceClaims are placed by the gpu profile"
 

@@ -190,7 +190,7 @@ class Mode(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class DeviceWish:
+class DeviceAlternative:
     """One way to satisfy a request: `exactly`, or an entry of `firstAvailable`.
 
     name         : as results and configurations refer to it: request, or request/subrequest
@@ -217,7 +217,7 @@ class DeviceRequest:
     """requests[] of a claim. wishes: the first that can be met; none = of a kind that is not known."""
 
     name: str
-    wishes: tuple[DeviceWish, ...]
+    wishes: tuple[DeviceAlternative, ...]
     is_list: bool = False
 
 

@@ -24,15 +24,17 @@ from forecast.arrays import Bools, Ints
 from kube.objects.objects import PodInfo
 from placement.cluster_events import ClusterEvent, EventKind
 from placement.filters.filter import ClusterView, Filter, Rejection, rejected
-from placement.filters.found import every_node, found
+from placement.filters.rejections import every_node, found
 from placement.plugins import Hint
 from placement.scores.normalize import default_normalize
 from placement.status import SUCCESS, Code, Status
+from scheduler.profiles.gpu.dra.allocation_status import made_allocation
 from scheduler.profiles.gpu.dra.allocator import AllocationFailed, NodeUnusable
+from scheduler.profiles.gpu.dra.binding_conditions import Readiness, needs_conditions, readiness_of
+from scheduler.profiles.gpu.dra.claim_table import DraTable
 from scheduler.profiles.gpu.dra.claim_writer import NotWritten
-from scheduler.profiles.gpu.dra.claim_writes import ClaimWrites, Held, Session
-from scheduler.profiles.gpu.dra.conditions import Readiness, needs_conditions, readiness_of
-from scheduler.profiles.gpu.dra.extended import created_key
+from scheduler.profiles.gpu.dra.claim_writes import ClaimWrites, PodAllocations, Session
+from scheduler.profiles.gpu.dra.extended_resources import created_key
 from scheduler.profiles.gpu.dra.feasibility import NO_DEVICES, Feasibility, misfits
 from scheduler.profiles.gpu.dra.objects import ClaimInfo, ClaimKey
 from scheduler.profiles.gpu.dra.options import DraOptions
@@ -45,10 +47,8 @@ from scheduler.profiles.gpu.dra.pod_claims import (
     open_claims,
     usable_claims,
 )
-from scheduler.profiles.gpu.dra.refusals import refusal_of
-from scheduler.profiles.gpu.dra.results import made_allocation
 from scheduler.profiles.gpu.dra.slice_cards import SliceCardTable
-from scheduler.profiles.gpu.dra.table import DraTable
+from scheduler.profiles.gpu.dra.unsupported import refusal_of
 
 logger = logging.getLogger(__name__)
 
@@ -88,7 +88,7 @@ class DynamicResources:
         self.feasibility: Final = Feasibility(table, options)
         self._writes: Final = ClaimWrites(session, table, options, is_held=self._is_held)
         self.writer: Final = self._writes.writer
-        self._held: dict[str, Held] = {}  # by UID, changed under the lock of the tables
+        self._held: dict[str, PodAllocations] = {}  # by UID, changed under the lock of the tables
         table.on_pod.append(self._seen)
 
     def slice_cards(self, resources: Sequence[str]) -> SliceCardTable:
@@ -266,7 +266,7 @@ class DynamicResources:
         else:
             self._bound(pod, held)
 
-    def _bound(self, pod: PodInfo, held: Held) -> None:
+    def _bound(self, pod: PodInfo, held: PodAllocations) -> None:
         self._held.pop(pod.uid, None)
         self.table.made.difference_update(uid for uid, _ in held.claims.values())
 
@@ -283,7 +283,7 @@ class DynamicResources:
             return Status(Code.UNSCHEDULABLE, _NAME, str(error))
         if chosen is None:
             return Status(Code.UNSCHEDULABLE, _NAME, NO_DEVICES)
-        held = self._held[pod.uid] = Held(node, {}, extended)
+        held = self._held[pod.uid] = PodAllocations(node, {}, extended)
         for claim, devices in zip(to_allocate, chosen, strict=True):
             made = made_allocation(claim, devices, self.table.class_of, node=node, now=self._clock())
             self.table.reserve(claim, made, pod.uid)

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from forecast.arrays import Bools
 from kube.objects.objects import PodInfo
 from placement.filters.filter import ClusterView
-from scheduler.profiles.gpu.dra.extended import ExtendedClaim, backed_kinds, extended_claims
+from scheduler.profiles.gpu.dra.claim_table import DraTable
+from scheduler.profiles.gpu.dra.extended_resources import ExtendedClaim, backed_kinds, extended_claims
 from scheduler.profiles.gpu.dra.objects import MOST_CONSUMERS, Allocation, ClaimInfo, ClaimKey
-from scheduler.profiles.gpu.dra.refusals import refusal_of, unusable
-from scheduler.profiles.gpu.dra.table import DraTable
+from scheduler.profiles.gpu.dra.unsupported import refusal_of, unusable
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,20 +11,20 @@ from dataclasses import dataclass
 from typing import Final
 
 from scheduler.profiles.gpu.dra.allocator import AllocationFailed, NodeUnusable, Supply, takeable
-from scheduler.profiles.gpu.dra.extended import is_in_memory
+from scheduler.profiles.gpu.dra.claim_table import DraTable
+from scheduler.profiles.gpu.dra.extended_resources import is_in_memory
 from scheduler.profiles.gpu.dra.objects import (
     ClaimInfo,
     ClaimKey,
     ClaimSpec,
     Device,
+    DeviceAlternative,
     DeviceId,
     DeviceRequest,
     DeviceToleration,
-    DeviceWish,
 )
 from scheduler.profiles.gpu.dra.pools import NodePool
-from scheduler.profiles.gpu.dra.refusals import refusal_of
-from scheduler.profiles.gpu.dra.table import DraTable
+from scheduler.profiles.gpu.dra.unsupported import refusal_of
 
 _ANY_TAINT: Final = (DeviceToleration(key="", operator="Exists", value="", effect=""),)
 
@@ -117,7 +117,7 @@ class SliceCardTable:
         supply: Supply,
         tolerations: tuple[DeviceToleration, ...] = (),
     ) -> Sequence[DeviceId]:
-        wish = DeviceWish(name="card", device_class=device_class, tolerations=tolerations)
+        wish = DeviceAlternative(name="card", device_class=device_class, tolerations=tolerations)
         claim = ClaimInfo("", "cards", "", ClaimSpec((DeviceRequest("card", (wish,)),)))
         if not pools or refusal_of(claim, supply.classes):
             return ()

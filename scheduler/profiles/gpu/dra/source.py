@@ -7,8 +7,8 @@ from typing import Any
 
 from kube.client.kubernetes_contract import Subscription
 from kube.client.kubernetes_source import ResourceSource
+from scheduler.profiles.gpu.dra.claim_table import DraTable
 from scheduler.profiles.gpu.dra.decoding import WATCHED_CLAIMS, WATCHED_CLASSES, WATCHED_SLICES, WATCHED_TAINT_RULES
-from scheduler.profiles.gpu.dra.table import DraTable
 
 
 def dra_subscriptions(table: DraTable) -> tuple[Subscription[Any], ...]:

@@ -22,7 +22,7 @@ _MIB: Final = 2.0**20
 
 
 class Judge(Protocol):
-    """scheduler.profiles.gpu.fragmentation.packing.Packing, or another rule of one node and one shape."""
+    """scheduler.profiles.gpu.fragmentation.packing_cost.Packing, or another rule of one node and one shape."""
 
     def cost(self, shape: PodShape, nodes: NodeStates) -> tuple[Floats, Ints]:
         """(n_nodes,) lower is better, inf = it does not fit; (n_nodes,) device of a shared pod, -1 = none to be chosen.

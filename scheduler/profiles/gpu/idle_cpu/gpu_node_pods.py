@@ -11,10 +11,10 @@ from forecast.resources import RESOURCES
 from kube.objects.objects import PodInfo
 from kube.tables.changes import Change, PodChange, one_by_one
 from kube.tables.columns import request_units
-from scheduler.profiles.gpu.idle_cpu.offline import OfflinePods
+from scheduler.profiles.gpu.idle_cpu.offline_pods import OfflinePods
 from scorer.follower import NodesAndPodsOnly
 from scorer.live.departed import Departed
-from scorer.predicted.growing import grown
+from scorer.predicted.growing_arrays import grown
 from scorer.tracking import TrackedCluster
 
 KEPT_RESOURCES = ("cpu", "memory")

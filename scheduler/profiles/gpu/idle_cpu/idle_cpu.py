@@ -20,13 +20,13 @@ from kube.tables.columns import request_units
 from kube.tables.state import ClusterState
 from placement.cluster_events import ClusterEvent, EventKind
 from placement.filters.filter import ClusterView, Rejection
-from placement.filters.found import found
+from placement.filters.rejections import found
 from placement.plugins import Hint
 from scheduler.profiles.gpu.idle_cpu.gpu_node_pods import KEPT_RESOURCES, GpuNodePods
-from scheduler.profiles.gpu.idle_cpu.offline import OfflinePods
+from scheduler.profiles.gpu.idle_cpu.gpu_reserve import WHOLE, kept_for_idle, per_gpu
+from scheduler.profiles.gpu.idle_cpu.offline_pods import OfflinePods
 from scheduler.profiles.gpu.idle_cpu.options import IdleCpuOptions
-from scheduler.profiles.gpu.idle_cpu.reserve import WHOLE, kept_for_idle, per_gpu
-from scheduler.profiles.online.colocation import PredictedGap
+from scheduler.profiles.online.colocation_filter import PredictedGap
 from scheduler.profiles.online.options import GapOptions
 
 _EVERY_PRIORITY: Final = 2**31

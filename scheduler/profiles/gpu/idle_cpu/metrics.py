@@ -8,15 +8,15 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metri
 from prometheus_client.registry import Collector
 
 from scheduler.overcommit.eviction import Evicted
-from scheduler.profiles.gpu.idle_cpu.care import IdleCpuCare, Tables
 from scheduler.profiles.gpu.idle_cpu.gpu_node_pods import KEPT_RESOURCES
 from scheduler.profiles.gpu.idle_cpu.idle_cpu import IdleCpu
+from scheduler.profiles.gpu.idle_cpu.offline_eviction import OfflineEviction, Tables
 
 
 class IdleCpuCollector(Collector):
     """Sums are made when somebody looks, under the lock of the tables: a millisecond at most."""
 
-    def __init__(self, tables: Tables, idle_cpu: IdleCpu, care: IdleCpuCare | None) -> None:
+    def __init__(self, tables: Tables, idle_cpu: IdleCpu, care: OfflineEviction | None) -> None:
         """care: None = nobody is evicted."""
         self._tables, self._idle_cpu, self._care = tables, idle_cpu, care
 
@@ -42,7 +42,7 @@ class IdleCpuCollector(Collector):
             yield from _of_care(self._care)
 
 
-def _of_care(care: IdleCpuCare) -> Iterator[Metric]:
+def _of_care(care: OfflineEviction) -> Iterator[Metric]:
     yield GaugeMetricFamily(
         "forecast_gpu_strained_nodes",
         "Nodes with GPUs and offline pods whose CPU load passes the ceiling, or soon will.",

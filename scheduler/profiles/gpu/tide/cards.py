@@ -8,7 +8,7 @@ from kube.objects.objects import NodeInfo, PodInfo
 from placement.devices.demand import WHOLE, gpu_demand
 from placement.devices.node_cards import cards_of, model_of
 from placement.devices.options import DeviceOptions
-from scheduler.profiles.gpu.tide.table import NodeGpus, PodGpus, PoolOf
+from scheduler.profiles.gpu.tide.gpu_holders import NodeGpus, PodGpus, PoolOf
 
 UNKNOWN_MODEL = "unknown"
 """Pool of nodes with GPUs whose labels do not say of which model."""

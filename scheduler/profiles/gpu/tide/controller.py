@@ -2,12 +2,12 @@
 
     read    workloads of training, from the API server
     look    pods, nodes and forecast, from the tables, under their lock
-    plan    demand.py, plan.py; TideRoom goes by it from then on, in every replica
+    plan    demand.py, tide_plan.py; TideRoom goes by it from then on, in every replica
     act     the replica that leads carries the moves out, unless it is a dry run
 
 Nothing is remembered that is not in the cluster, but whom to leave alone for a while since it could not be scaled: the
-moves of the day are on the workloads (record.py), so that whoever starts or takes over decides the same. A workload is
-read again before every decision about it.
+moves of the day are on the workloads (tide_annotation.py), so that whoever starts or takes over decides the same. A
+workload is read again before every decision about it.
 """
 
 from __future__ import annotations
@@ -26,24 +26,24 @@ from typing import Any, Final, Protocol, TypeVar
 import numpy as np
 
 from forecast.arrays import Floats
-from kube.session.request_again import Requests
+from kube.session.request_retries import Requests
 from placement.cluster_events import ClusterEvent, EventKind
 from scheduler.profiles.gpu.tide.demand import Demand, demand_ahead, held_demand
+from scheduler.profiles.gpu.tide.gpu_holders import PodGpus, TideTable
 from scheduler.profiles.gpu.tide.metrics import TideMetrics
+from scheduler.profiles.gpu.tide.move_reasons import reason
 from scheduler.profiles.gpu.tide.options import TideOptions
-from scheduler.profiles.gpu.tide.pauses import Pauses
-from scheduler.profiles.gpu.tide.plan import PlannedTide, Training, decide, look_ahead, moves_today
-from scheduler.profiles.gpu.tide.reading import ReadWorkloads, WorkloadReader
-from scheduler.profiles.gpu.tide.reasons import reason
-from scheduler.profiles.gpu.tide.record import MOVES, record_after, written
-from scheduler.profiles.gpu.tide.report import NO_REPORT, TideReport, ToldMove, ToldTraining
-from scheduler.profiles.gpu.tide.room import TideRoom
-from scheduler.profiles.gpu.tide.scaling import Outcome, Scaled, scale
+from scheduler.profiles.gpu.tide.report import NO_REPORT, ReportedMove, ReportedTraining, TideReport
+from scheduler.profiles.gpu.tide.retry_pauses import Pauses
+from scheduler.profiles.gpu.tide.scaling import Scaled, ScalingOutcome, scale
 from scheduler.profiles.gpu.tide.situation import KnownTraining, Look, look, trainings_of, uses_of, workloads_seen
-from scheduler.profiles.gpu.tide.table import PodGpus, TideTable
-from scheduler.profiles.gpu.tide.terms import TIDE, Role
+from scheduler.profiles.gpu.tide.tide_annotation import MOVES, record_after, written
+from scheduler.profiles.gpu.tide.tide_filter import TideRoom
+from scheduler.profiles.gpu.tide.tide_plan import PlannedTide, Training, decide, look_ahead, moves_today
+from scheduler.profiles.gpu.tide.training_annotations import TIDE, Role
+from scheduler.profiles.gpu.tide.workload_reader import ReadWorkloads, WorkloadReader
 from scheduler.profiles.gpu.tide.workloads import WorkloadState
-from scorer.every import Every
+from scorer.periodic_task import PeriodicTask
 from scorer.tracking import TrackedCluster
 
 logger = logging.getLogger(__name__)
@@ -127,14 +127,14 @@ class Tide:
         self._may_write, self._clock, self._stopwatch = may_write, clock, stopwatch
         self._reader: WorkloadReader | None = None
         self._read = ReadWorkloads()
-        self._made: deque[ToldMove] = deque(maxlen=_REMEMBERED)
+        self._made: deque[ReportedMove] = deque(maxlen=_REMEMBERED)
         self._told: dict[str, str] = {}
         self._looked_at: float | None = None
         self._pauses = Pauses(options.every)
         self._previewed: _Previewed | None = None
-        self._ahead: tuple[ToldMove, ...] = ()
+        self._ahead: tuple[ReportedMove, ...] = ()
         self.report: TideReport = NO_REPORT
-        self._every = Every("tide", options.every, self.step, after=after, largest_share=_LARGEST_SHARE)
+        self._every = PeriodicTask("tide", options.every, self.step, after=after, largest_share=_LARGEST_SHARE)
 
     def start(self) -> None:
         """Begin. Once only."""
@@ -161,8 +161,8 @@ class Tide:
         self.metrics.show(seen.pools, demand, training, others, planned, plan.lacking)
         self.metrics.unread.set(len(self._read.failures))
         writes = self._writes(is_read)
-        told = [ToldMove(move, reason(move, demand, zone), writes) for move in plan.moves]
-        paused: list[ToldMove] = []
+        told = [ReportedMove(move, reason(move, demand, zone), writes) for move in plan.moves]
+        paused: list[ReportedMove] = []
         if not writes:
             told, paused = self._without_pauses(told, known, now)
             told = self._act(told, known, seen.pools)
@@ -180,7 +180,8 @@ class Tide:
             others=others,
             levels=plan.levels,
             trainings=tuple(
-                ToldTraining(one.training, moves_today(one.training, now, zone), one.terms.mistakes) for one in known
+                ReportedTraining(one.training, moves_today(one.training, now, zone), one.terms.mistakes)
+                for one in known
             ),
             moves=(*paused, *self._made) if not writes else (*told, *self._made),
             ahead=self._ahead,
@@ -225,7 +226,7 @@ class Tide:
         if known is None or moves or not (is_of_now and 0 <= now - known.at < _PREVIEW_SECONDS):
             ahead = look_ahead(trainings, demand, now, self._options, zone)
             self._previewed = _Previewed(now, float(demand.starts[0]), ahead)
-            self._ahead = tuple(ToldMove(move, reason(move, demand, zone)) for move in ahead.ahead)
+            self._ahead = tuple(ReportedMove(move, reason(move, demand, zone)) for move in ahead.ahead)
             return ahead
         return replace(known.plan, moves=(), lacking=lacking)
 
@@ -251,8 +252,8 @@ class Tide:
         return "" if is_read else "workloads cannot be read"
 
     def _without_pauses(
-        self, told: list[ToldMove], known: Sequence[KnownTraining], now: float
-    ) -> tuple[list[ToldMove], list[ToldMove]]:
+        self, told: list[ReportedMove], known: Sequence[KnownTraining], now: float
+    ) -> tuple[list[ReportedMove], list[ReportedMove]]:
         """Moves to be made, and those of trainings that could not be scaled a short while ago."""
         self._pauses.keep([one.training.key for one in known])
         pauses = [self._pauses.left(one.move.training.key, now) for one in told]
@@ -262,7 +263,9 @@ class Tide:
             if left
         ]
 
-    def _act(self, told: list[ToldMove], known: Sequence[KnownTraining], pools: Sequence[str]) -> list[ToldMove]:
+    def _act(
+        self, told: list[ReportedMove], known: Sequence[KnownTraining], pools: Sequence[str]
+    ) -> list[ReportedMove]:
         if not told:
             return told
         by_key = {one.training.key: one for one in known}
@@ -281,11 +284,11 @@ class Tide:
             raise
 
     async def _carry_out(
-        self, told: list[ToldMove], by_key: dict[str, KnownTraining], pools: Sequence[str]
-    ) -> list[ToldMove]:
+        self, told: list[ReportedMove], by_key: dict[str, KnownTraining], pools: Sequence[str]
+    ) -> list[ReportedMove]:
         gate = asyncio.Semaphore(_AT_ONCE)
 
-        async def one_move(one: ToldMove) -> ToldMove:
+        async def one_move(one: ReportedMove) -> ReportedMove:
             async with gate:
                 return await self._scale(one, by_key[one.move.training.key], pools)
 
@@ -293,7 +296,7 @@ class Tide:
         ordered = sorted(told, key=lambda one: one.move.after > one.move.before)
         return list(await asyncio.gather(*map(one_move, ordered)))
 
-    async def _scale(self, one: ToldMove, known: KnownTraining, pools: Sequence[str]) -> ToldMove:
+    async def _scale(self, one: ReportedMove, known: KnownTraining, pools: Sequence[str]) -> ReportedMove:
         move, state = one.move, known.state
         assert self._reader is not None
         record = record_after(
@@ -309,24 +312,24 @@ class Tide:
             done = await scale(self._session, self._reader, state, move.after, {MOVES: written(record)}, label=label)
         except Exception as error:
             logger.exception("a training cannot be scaled", extra={"training": move.training.key})
-            done = Scaled(Outcome.FAILED, str(error))
+            done = Scaled(ScalingOutcome.FAILED, str(error))
         self.metrics.moves.labels(move.kind.value, done.outcome.value).inc()
-        if done.outcome is Outcome.FAILED:
+        if done.outcome is ScalingOutcome.FAILED:
             self._pauses.failed(move.training.key, self._clock())
         else:
             self._pauses.went_well(move.training.key)
         fields = {"training": move.training.key, "from": move.before, "to": move.after, "why": one.why}
-        if done.outcome is Outcome.DONE:
+        if done.outcome is ScalingOutcome.DONE:
             if move.beyond_cap:
                 self.metrics.beyond_cap.inc()
             logger.info("a training is scaled for the tide", extra=fields)
             self._tell(state, f"Tide{move.kind.name.capitalize()}", one.why)
-        elif done.outcome is Outcome.FAILED:
+        elif done.outcome is ScalingOutcome.FAILED:
             logger.warning("a training cannot be scaled", extra=fields | {"failure": done.why})
             self._tell(state, "TideFailed", f"{one.why}; {done.why}"[:900])
         return replace(one, outcome=f"{done.outcome.value}: {done.why}" if done.why else done.outcome.value)
 
-    def _tell_dry_run(self, one: ToldMove) -> None:
+    def _tell_dry_run(self, one: ReportedMove) -> None:
         """Once for each number of replicas: it is decided again with every look."""
         key, move = one.move.training.key, one.move
         said = f"{move.before}->{move.after}"

@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 
 from forecast.arrays import Floats
 from scheduler.profiles.gpu.tide.demand import Demand
-from scheduler.profiles.gpu.tide.plan import Move, Training
+from scheduler.profiles.gpu.tide.tide_plan import Move, Training
 
 
 @dataclass(frozen=True, slots=True)
-class ToldMove:
+class ReportedMove:
     """why: a sentence; outcome: what became of it, '' = nothing yet."""
 
     move: Move
@@ -20,7 +20,7 @@ class ToldMove:
 
 
 @dataclass(frozen=True, slots=True)
-class ToldTraining:
+class ReportedTraining:
     """A training as the plan saw it, its moves of the day, and what of its annotations cannot be read."""
 
     training: Training
@@ -49,9 +49,9 @@ class TideReport:
     training: Floats | None = None
     others: Floats | None = None
     levels: Floats | None = None
-    trainings: Sequence[ToldTraining] = ()
-    moves: Sequence[ToldMove] = ()
-    ahead: Sequence[ToldMove] = ()
+    trainings: Sequence[ReportedTraining] = ()
+    moves: Sequence[ReportedMove] = ()
+    ahead: Sequence[ReportedMove] = ()
     failures: Mapping[str, str] = field(default_factory=dict)
 
 

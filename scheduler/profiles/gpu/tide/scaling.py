@@ -6,7 +6,7 @@
                      else nothing is done, and the next look plans anew
 
 Nobody else's change of the number is overwritten. Stopped between the two, the record says of what number it was a
-move, and whoever starts next finds that it was not made (record.py).
+move, and whoever starts next finds that it was not made (tide_annotation.py).
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from typing import Final
 import msgspec
 
 from kube.client.api_answer import Answer
-from kube.session.request_again import Requests, is_passing
-from scheduler.preemption.requests import MERGE
-from scheduler.profiles.gpu.tide.reading import WorkloadReader
+from kube.session.request_retries import Requests, is_passing
+from scheduler.preemption.eviction_requests import MERGE
+from scheduler.profiles.gpu.tide.workload_reader import WorkloadReader
 from scheduler.profiles.gpu.tide.workloads import (
     JOB,
     WorkloadState,
@@ -40,7 +40,7 @@ _PAUSE_SECONDS: Final = 0.1
 _CONFLICT: Final = 409
 
 
-class Outcome(Enum):
+class ScalingOutcome(Enum):
     """What became of a move."""
 
     DONE = "done"
@@ -52,7 +52,7 @@ class Outcome(Enum):
 class Scaled:
     """outcome, and of a failure why."""
 
-    outcome: Outcome
+    outcome: ScalingOutcome
     why: str = ""
 
 
@@ -70,21 +70,25 @@ async def scale(
     for attempt in range(_TRIES):
         answer = await _write(session, now, replicas, annotations, label)
         if answer.is_success:
-            return Scaled(Outcome.DONE)
+            return Scaled(ScalingOutcome.DONE)
         if answer.status != _CONFLICT and not is_passing(answer):
             if answer.status == 404:
-                return Scaled(Outcome.CHANGED)
-            return Scaled(Outcome.FAILED, f"it cannot be scaled (grant patch on it and its scale): {_said(answer)}")
+                return Scaled(ScalingOutcome.CHANGED)
+            return Scaled(
+                ScalingOutcome.FAILED, f"it cannot be scaled (grant patch on it and its scale): {_said(answer)}"
+            )
         await asyncio.sleep(max(answer.retry_after_seconds, _PAUSE_SECONDS * 2**attempt))
         again, read = await reader.again(now)
         if again is None:
-            return Scaled(Outcome.CHANGED if read.is_success or read.status == 404 else Outcome.FAILED, _said(read))
+            return Scaled(
+                ScalingOutcome.CHANGED if read.is_success or read.status == 404 else ScalingOutcome.FAILED, _said(read)
+            )
         if again.replicas == replicas:
-            return Scaled(Outcome.DONE)  # no answer came, but it was carried out
+            return Scaled(ScalingOutcome.DONE)  # no answer came, but it was carried out
         if again.replicas != state.replicas or again.is_over:
-            return Scaled(Outcome.CHANGED)
+            return Scaled(ScalingOutcome.CHANGED)
         now = again
-    return Scaled(Outcome.FAILED, f"others keep changing it, or the API server does not answer: {_said(answer)}")
+    return Scaled(ScalingOutcome.FAILED, f"others keep changing it, or the API server does not answer: {_said(answer)}")
 
 
 async def _write(

@@ -16,15 +16,15 @@ import numpy as np
 from forecast.arrays import Floats, Ints
 from forecast.service_key import ServiceKey
 from kube.objects.objects import PodInfo
-from kube.objects.seating import WAITING_SECONDS
+from kube.objects.pod_accounting import WAITING_SECONDS
 from placement.pod_groups.labels import group_of
 from placement.usable_forecast import usable_forecast
 from scheduler.profiles.gpu.tide.demand import ServiceUse
+from scheduler.profiles.gpu.tide.gpu_holders import Gangs, GpuPod, PodGpus, TideTable
 from scheduler.profiles.gpu.tide.options import TideOptions
-from scheduler.profiles.gpu.tide.plan import Training
-from scheduler.profiles.gpu.tide.record import MOVES, MoveRecord, read_record
-from scheduler.profiles.gpu.tide.table import Gangs, GpuPod, PodGpus, TideTable
-from scheduler.profiles.gpu.tide.terms import LEAST, Role, TrainingTerms, role_of, training_terms
+from scheduler.profiles.gpu.tide.tide_annotation import MOVES, MoveRecord, read_record
+from scheduler.profiles.gpu.tide.tide_plan import Training
+from scheduler.profiles.gpu.tide.training_annotations import LEAST, Role, TrainingTerms, role_of, training_terms
 from scheduler.profiles.gpu.tide.workloads import WorkloadState
 from scorer.predicted.horizon import Horizon
 from scorer.predicted.profiles import Profiles

@@ -21,7 +21,7 @@ from forecast.service_key import ServiceKey
 from kube.decoding.decoding import decode_pod
 from kube.decoding.wire_base import NOTHING, Int32, Name, StringMap, Text, Time, Wire
 from kube.objects.objects import PodInfo
-from scheduler.profiles.gpu.tide.terms import TIDE, Role
+from scheduler.profiles.gpu.tide.training_annotations import TIDE, Role
 
 LABELLED: Final = f"labelSelector={quote(f'{TIDE}={Role.TRAINING.value}', safe='')}&limit=1000"
 """Query by which workloads are listed that have the label of the tide."""

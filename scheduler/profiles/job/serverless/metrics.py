@@ -8,10 +8,10 @@ from collections.abc import Callable, Iterator
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from scheduler.profiles.job.serverless.bringing_back import Outcome
-from scheduler.profiles.job.serverless.starting import Failure
+from scheduler.profiles.job.serverless.pod_start_state import Failure
+from scheduler.profiles.job.serverless.pod_takeback import TakebackOutcome
+from scheduler.profiles.job.serverless.start_watch import ProviderWatch
 from scheduler.profiles.job.serverless.tables import ProviderTables
-from scheduler.profiles.job.serverless.watching import ProviderWatch
 
 _GIB = 2.0**30
 
@@ -65,6 +65,6 @@ class ServerlessCollector(Collector):
         )
         done = self._watch.outcomes
         for use in self._tables.uses:
-            for outcome in Outcome:
+            for outcome in TakebackOutcome:
                 outcomes.add_metric([use.provider.name, outcome.value], float(done[use.provider.name, outcome]))
         yield outcomes

@@ -13,14 +13,14 @@ from kube.decoding.jobs import JobInfo
 from kube.objects.objects import PodInfo
 from kube.tables.state import ClusterState
 from placement.virtual_nodes.options import ServerlessOptions
-from scheduler.profiles.job.retries import FailedNodes
-from scheduler.profiles.job.serverless.affording import Affording
+from scheduler.profiles.job.failed_nodes import FailedNodes
+from scheduler.profiles.job.serverless.failure_allowance import Affording
 from scheduler.profiles.job.serverless.metrics import ServerlessCollector
 from scheduler.profiles.job.serverless.serverless import Serverless
+from scheduler.profiles.job.serverless.start_watch import ProviderWatch, Session, Tell
 from scheduler.profiles.job.serverless.tables import ProviderTables
-from scheduler.profiles.job.serverless.tolerating import ProviderToleration
-from scheduler.profiles.job.serverless.watching import ProviderWatch, Session, Tell
-from scorer.every import Every
+from scheduler.profiles.job.serverless.taint_toleration import ProviderToleration
+from scorer.periodic_task import PeriodicTask
 
 _SECONDS: Final = 1.0
 
@@ -89,7 +89,7 @@ class ProviderCare:
             clock=clock,
         )
         self.collector = ServerlessCollector(plugins.tables, self.watch, clock=clock)
-        self._every = Every("providers", _SECONDS, self.watch.step, after=after)
+        self._every = PeriodicTask("providers", _SECONDS, self.watch.step, after=after)
 
     def start(self) -> None:
         """Begin. Once only."""

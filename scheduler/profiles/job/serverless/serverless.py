@@ -2,7 +2,7 @@
 
 Filter           virtual nodes of providers without room, all of them for pods that stay; real ones for pods with
                  the annotation place: serverless
-NodePreference   serverless first: the provider whose turn it is (sharing_out.py), then the cluster's nodes;
+NodePreference   serverless first: the provider whose turn it is (provider_choice.py), then the cluster's nodes;
                  cluster first: the other way round
 queueing hints   who is woken by what
 """
@@ -20,18 +20,18 @@ from kube.tables.columns import request_units
 from kube.tables.state import ClusterState
 from placement.cluster_events import ClusterEvent, EventKind
 from placement.filters.filter import ClusterView, Rejection
-from placement.filters.found import found
+from placement.filters.rejections import found
 from placement.filters.tolerations import HARD_EFFECTS
 from placement.plugins import Hint, Preferred
 from placement.pod_groups.labels import group_of
-from placement.virtual_nodes.claiming import REAL
+from placement.virtual_nodes.node_ownership import REAL
 from placement.virtual_nodes.options import First, ServerlessOptions
-from scheduler.profiles.job.serverless.leaving import may_leave
-from scheduler.profiles.job.serverless.sharing_out import Offer, next_share
+from scheduler.profiles.job.job_annotations import Place, terms_of
+from scheduler.profiles.job.serverless.may_leave import may_leave
+from scheduler.profiles.job.serverless.provider_choice import Offer, next_share
+from scheduler.profiles.job.serverless.provider_use import wanted_by, wanted_of
 from scheduler.profiles.job.serverless.tables import ProviderTables
-from scheduler.profiles.job.serverless.use import wanted_by, wanted_of
-from scheduler.profiles.job.storm.room import fitting, free_units
-from scheduler.profiles.job.terms import Place, terms_of
+from scheduler.profiles.job.storm.reserved_nodes import fitting, free_units
 
 _ONLY_VIRTUAL: Final = "node(s) were not virtual, which the pod asks for"
 _NEVER: Final = "node(s) were virtual, and virtual nodes are not used"

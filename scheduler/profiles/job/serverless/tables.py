@@ -1,7 +1,7 @@
 """Virtual nodes, what pods of ours use of their providers, and how these fare; follows the cluster.
 
-    Node  --claiming.py--> provider of each row
-    pods  --assumed, bound, started, gone--> use (use.py), starts and failures --> health (health.py)
+    Node  --node_ownership.py--> provider of each row
+    pods  --assumed, bound, started, gone--> use (provider_use.py), starts and failures --> health (circuit_breaker.py)
 
 Everything is called under the lock of the tables. What is remembered is of pods that sit: nothing else grows.
 """
@@ -22,13 +22,13 @@ from kube.objects.objects import PodInfo
 from kube.tables.changes import Change, NodeAdded, NodeChanged, NodeRemoved, PodChange, one_by_one
 from kube.tables.state import ClusterState
 from placement.pod_groups.labels import group_of
-from placement.virtual_nodes.claiming import REAL, Claims
+from placement.virtual_nodes.node_ownership import REAL, Claims
 from placement.virtual_nodes.options import Provider, ServerlessOptions
-from scheduler.profiles.job.serverless.health import Health, ProviderHealth
-from scheduler.profiles.job.serverless.starting import Failure, has_started, is_rejected
-from scheduler.profiles.job.serverless.use import Limit, ProviderUse, Wanted, wanted_by
+from scheduler.profiles.job.serverless.circuit_breaker import Health, ProviderHealth
+from scheduler.profiles.job.serverless.pod_start_state import Failure, has_started, is_rejected
+from scheduler.profiles.job.serverless.provider_use import Limit, ProviderUse, Wanted, wanted_by
 from scorer.follower import NodesAndPodsOnly
-from scorer.predicted.growing import grown
+from scorer.predicted.growing_arrays import grown
 
 logger = logging.getLogger(__name__)
 

@@ -18,8 +18,8 @@ from numpy.lib.stride_tricks import sliding_window_view
 
 from forecast.arrays import Floats, Ints
 from forecast.service_key import ServiceKey
+from scheduler.profiles.job.job_annotations import PLACE_ANNOTATION, Place
 from scheduler.profiles.job.storm.demand import Demand, Source
-from scheduler.profiles.job.terms import PLACE_ANNOTATION, Place
 
 THRESHOLD: Final = 50
 """Pods per minute beyond what comes steadily."""

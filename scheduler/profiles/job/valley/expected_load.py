@@ -13,8 +13,8 @@ import numpy as np
 from forecast.arrays import Floats, Ints
 from forecast.resources import RESOURCES
 from kube.objects.objects import NodeInfo
-from placement.virtual_nodes.claiming import is_labelled_virtual
-from scheduler.profiles.job.valley.plan import ExpectedLoad
+from placement.virtual_nodes.node_ownership import is_labelled_virtual
+from scheduler.profiles.job.valley.start_plan import ExpectedLoad
 from scorer.predicted.cluster import PredictedCluster
 from scorer.tracking import TrackedCluster
 

@@ -28,7 +28,7 @@ from forecast.service_key import ServiceKey
 from kube.objects.objects import PodInfo
 from placement.cluster_events import ClusterEvent, EventKind
 from placement.filters.filter import ClusterView, Rejection
-from placement.filters.found import found
+from placement.filters.rejections import found
 from placement.plugins import Hint, Preferred
 from placement.usable_forecast import usable_forecast
 from scheduler.profiles.job.valley.options import ValleyOptions

@@ -18,10 +18,10 @@ from datetime import UTC, datetime
 from typing import Final
 
 from kube.objects.objects import Phase, PodInfo
-from kube.objects.seating import FINISHED
+from kube.objects.pod_accounting import FINISHED
 from kube.tables.changes import Change, PodChange, one_by_one
 from kube.tables.state import ClusterState
-from scheduler.profiles.job.terms import JobTerms, terms_of
+from scheduler.profiles.job.job_annotations import JobTerms, terms_of
 from scheduler.profiles.job.valley.metrics import ValleyMetrics
 from scorer.follower import NodesAndPodsOnly
 

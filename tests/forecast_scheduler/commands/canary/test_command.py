@@ -12,7 +12,7 @@ import pytest
 
 from admission.templates.effects import BindingEffect as Effect
 from admission.templates.effects import Difference, Group, GroupEffect
-from admission.templates.record import CONTROL_ANNOTATION, TEMPLATES_ANNOTATION, Applied, record_text
+from admission.templates.shaping_annotations import CONTROL_ANNOTATION, TEMPLATES_ANNOTATION, Applied, record_text
 from forecast_scheduler.cli import run
 from forecast_scheduler.commands.canary.tables import difference_lines, what_if_lines
 from forecast_scheduler.commands.canary.what_if import WhatIf, mean_peaks

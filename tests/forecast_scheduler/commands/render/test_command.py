@@ -11,7 +11,13 @@ import pytest
 import yaml
 
 from admission.templates.pod_arguments import ARGUMENTS_ANNOTATION
-from admission.templates.record import CONTROL_ANNOTATION, TEMPLATES_ANNOTATION, Applied, control_text, record_text
+from admission.templates.shaping_annotations import (
+    CONTROL_ANNOTATION,
+    TEMPLATES_ANNOTATION,
+    Applied,
+    control_text,
+    record_text,
+)
 from forecast_scheduler.cli import run
 from forecast_scheduler.commands.render.text import EXCLUDED_NAMESPACES
 

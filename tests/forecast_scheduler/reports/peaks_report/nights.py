@@ -13,7 +13,7 @@ from forecast.model_artefact import artefact_of
 from forecast.object_store import open_store
 from forecast.registry import Registry
 from tests.synthetic import synthetic_history
-from trainer.issued import store_issued
+from trainer.issued_forecasts import store_issued
 
 N_DAYS = 18
 MADE = datetime(2027, 6, 1, 9, 30, tzinfo=UTC)

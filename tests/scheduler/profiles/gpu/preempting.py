@@ -11,7 +11,7 @@ from placement.devices.device_table import DeviceTable
 from placement.devices.filter import GpuDevices
 from placement.devices.options import DeviceOptions
 from placement.filters.filter import Filter
-from placement.importance import Standing, priority_of
+from placement.pod_importance import Standing, priority_of
 from scheduler.preemption.nominated_devices import NominatedDevices
 from scheduler.preemption.options import PreemptionOptions
 from testing.placement.views import node_named

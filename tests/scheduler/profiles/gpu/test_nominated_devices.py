@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from kube.objects.objects import PodInfo
 from placement.cluster_events import ClusterEvent, EventKind
 from placement.plugins import EnqueueExtensions, Hint, Nomination
-from scheduler.cycle.dependence import is_asked_once
+from scheduler.cycle.order_dependence import is_asked_once
 from tests.scheduler.preemption.made_up import pod
 from tests.scheduler.profiles.gpu.preempting import GpuWorld, gpu_node, share, whole
 

@@ -11,11 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kube.objects.objects import NodeInfo, PodInfo
-from placement.devices.in_the_way import Held, least_in_the_way
+from placement.devices.device_victims import DeviceHolder, least_in_the_way
 from placement.devices.options import DeviceOptions
-from placement.importance import LEAST_STANDING, Cost, cost_of, importance
 from placement.plugins import KnowsVictims, Nomination
-from scheduler.preemption.trials import Trials
+from placement.pod_importance import LEAST_STANDING, Cost, cost_of, importance
+from scheduler.preemption.victim_trials import Trials
 from tests.scheduler.preemption.made_up import pod
 from tests.scheduler.profiles.gpu.preempting import GPU, GpuWorld, gpu_node, share, whole
 
@@ -273,9 +273,9 @@ def test_the_filter_knows() -> None:
 
 
 HELD = [
-    Held(share("old", 1000, "a", started=1.0), (0,), 1000),
-    Held(share("half", 500, "a"), (1,), 500),
-    Held(share("little", 100, "a"), (1,), 100),
+    DeviceHolder(share("old", 1000, "a", started=1.0), (0,), 1000),
+    DeviceHolder(share("half", 500, "a"), (1,), 500),
+    DeviceHolder(share("little", 100, "a"), (1,), 100),
 ]
 
 
@@ -298,7 +298,11 @@ def test_the_cheapest_devices(free: list[int], count: int, milli: int, victims: 
 
 
 def test_a_pod_that_goes_for_one_device_frees_its_others() -> None:
-    both = Held(replace(whole("both", "a"), priority=1), (0, 1), 1000)
-    held = [both, Held(whole("one", "a", priority=1), (2,), 1000), Held(whole("two", "a", priority=1), (3,), 1000)]
+    both = DeviceHolder(replace(whole("both", "a"), priority=1), (0, 1), 1000)
+    held = [
+        both,
+        DeviceHolder(whole("one", "a", priority=1), (2,), 1000),
+        DeviceHolder(whole("two", "a", priority=1), (3,), 1000),
+    ]
     found = least_in_the_way(held, [0, 0, 0, 0], 2, 1000, lambda one: one.priority)
     assert found is not None and [one.name for one in found] == ["both"]

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from forecast.run_length import LONGEST_RUN
 from kube.decoding.jobs import JobInfo
 from scheduler.profiles.job.due_times import DueTimes, due_time
+from scheduler.profiles.job.job_annotations import NO_TERMS, JobTerms, terms_of
 from scheduler.profiles.job.objects.cron_jobs import Concurrency, CronJobInfo, CronJobs
-from scheduler.profiles.job.terms import NO_TERMS, JobTerms, terms_of
 from scorer.runs.expected import ExpectedRun, ExpectedRuns, Source
 from scorer.runs.run_times import RunTimes
 from tests.kube.job_table import JobTable

@@ -3,7 +3,8 @@
     stdin   frames of {"source", "device", "name"}
     stdout  a frame once it is ready, then the answer to each: true, false, or what is wrong
 
-The kernel counts its CPU time and its memory, because nothing else can interrupt the library. See apart.py.
+The kernel counts its CPU time and its memory, because nothing else can interrupt the library. See
+isolated_evaluator.py.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@
     device.capacity["gpu.example.com"].memory.compareTo(quantity("40Gi")) >= 0
 
     short, calls nothing that costs much --> evaluated here: at most 1 KiB of it, in a millisecond
-    every other one ----------------------> in another process, with a limit of time and memory (apart.py)
+    every other one ----------------------> in another process, with a limit of time and memory (isolated_evaluator.py)
 
 Source: staging/src/k8s.io/dynamic-resource-allocation/cel/compile.go. The API server has checked types; what is not
 understood here nevertheless is an error, never a match.
@@ -21,7 +21,7 @@ from typing import Any, Final
 from forecast.errors import InputError
 from scheduler.profiles.gpu.dra.objects import Device, Version
 from scheduler.profiles.gpu.dra.search_time import SearchTime
-from scheduler.profiles.gpu.dra.selectors.apart import Apart, NoAnswer, TooCostly, shared_evaluator
+from scheduler.profiles.gpu.dra.selectors.isolated_evaluator import Apart, NoAnswer, TooCostly, shared_evaluator
 from scheduler.profiles.gpu.dra.selectors.library import FUNCTIONS, Value, quantity_of, version_of
 from scheduler.profiles.gpu.dra.selectors.programs import Programs
 from scheduler.profiles.gpu.dra.selectors.rewriting import LOOPS, Lookups, calls, lookups, spelled_out

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from scheduler.profiles.gpu.tide.report import TideReport, ToldMove, ToldTraining
+from scheduler.profiles.gpu.tide.report import ReportedMove, ReportedTraining, TideReport
 from scheduler.profiles.gpu.tide.service.bodies import (
     TideBody,
     TideMoveBody,
@@ -56,7 +56,7 @@ def _pool_body(report: TideReport, at: int, until: float) -> TidePoolBody:
     )
 
 
-def _training_body(told: ToldTraining, report: TideReport) -> TideTrainingBody:
+def _training_body(told: ReportedTraining, report: TideReport) -> TideTrainingBody:
     one = told.training
     return TideTrainingBody(
         training=one.key,
@@ -73,7 +73,7 @@ def _training_body(told: ToldTraining, report: TideReport) -> TideTrainingBody:
     )
 
 
-def _move_body(told: ToldMove) -> TideMoveBody:
+def _move_body(told: ReportedMove) -> TideMoveBody:
     move = told.move
     return TideMoveBody(
         training=move.training.key,

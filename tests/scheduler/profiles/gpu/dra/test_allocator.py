@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from scheduler.profiles.gpu.dra.allocator import AllocationFailed, ChosenDevices, NodeUnusable, Supply, allocate
 from scheduler.profiles.gpu.dra.objects import ClaimInfo, DeviceId
 from scheduler.profiles.gpu.dra.pools import Inventory
-from scheduler.profiles.gpu.dra.refusals import refusal_of
 from scheduler.profiles.gpu.dra.selectors.expressions import Expressions
+from scheduler.profiles.gpu.dra.unsupported import refusal_of
 from tests.scheduler.profiles.gpu.dra.manifests import (
     DRIVER,
     Manifest,

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from kube.client.api_answer import Answer, unanswered
 from kube.objects.objects import PodInfo
-from kube.session import request_again
+from kube.session import request_retries
 from tests.scheduler.profiles.gpu.dra.dra_world import World
 from tests.scheduler.profiles.gpu.dra.manifests import claim, request
 
@@ -100,7 +100,7 @@ class _Lives:
 @pytest.fixture(autouse=True, scope="module")
 def _no_pauses() -> object:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(request_again, "_PAUSE_SECONDS", 0.0)
+        patch.setattr(request_retries, "_PAUSE_SECONDS", 0.0)
         yield
 
 

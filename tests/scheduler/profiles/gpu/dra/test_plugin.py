@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from kube.client.api_answer import Answer, answered, unanswered
-from kube.session import request_again
+from kube.session import request_retries
 from kube.tables.changes import PodChange
 from placement.cluster_events import ClusterEvent, EventKind
 from placement.filters.filter import Filter
@@ -217,7 +217,7 @@ def test_an_answer_that_is_lost_is_looked_for(lost: str) -> None:
 
 
 def test_devices_are_used_until_it_is_known_what_became_of_a_request(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(request_again, "_PAUSE_SECONDS", 0.0)
+    monkeypatch.setattr(request_retries, "_PAUSE_SECONDS", 0.0)
     world = World(claim("c"))
     assert world.plugin.writer is not None
     world.plugin.writer._first_pause = 0.0

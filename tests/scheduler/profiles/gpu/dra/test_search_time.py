@@ -10,8 +10,8 @@ import pytest
 
 from scheduler.profiles.gpu.dra.objects import Device
 from scheduler.profiles.gpu.dra.search_time import SearchTime
-from scheduler.profiles.gpu.dra.selectors.apart import Apart
 from scheduler.profiles.gpu.dra.selectors.expressions import Expressions, SelectorError
+from scheduler.profiles.gpu.dra.selectors.isolated_evaluator import Apart
 from tests.scheduler.profiles.gpu.dra.dra_world import World
 from tests.scheduler.profiles.gpu.dra.manifests import DRIVER, claim, device, request, resource_slice
 from tests.scheduler.profiles.gpu.dra.test_expressions import OURS, made

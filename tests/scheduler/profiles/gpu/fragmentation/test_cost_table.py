@@ -10,7 +10,7 @@ from forecast.arrays import Floats, Ints
 from kube.decoding.decoding import Kind
 from scheduler.profiles.gpu.fragmentation.cost_table import CostTable, states_of_rows
 from scheduler.profiles.gpu.fragmentation.nodes import NodeStates
-from scheduler.profiles.gpu.fragmentation.packing import Packing
+from scheduler.profiles.gpu.fragmentation.packing_cost import Packing
 from scheduler.profiles.gpu.fragmentation.shapes import PodShape, ShapeMix
 from tests.scheduler.profiles.gpu.fragmentation.gpu_world import GpuWorld, card_node, card_pod
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from kube.objects.objects import PodInfo
 from scheduler.profiles.gpu.idle_cpu.gpu_node_pods import GpuNodePods
-from scheduler.profiles.gpu.idle_cpu.offline import OfflinePods
+from scheduler.profiles.gpu.idle_cpu.offline_pods import OfflinePods
 from scorer.options import ScorerOptions
 from scorer.tracking import TrackedCluster
 from tests.scheduler.profiles.gpu.idle_cpu.gpu_nodes import GPU, PROFILE, gpu_node, gpu_pod, offline_pod, plain_pod

@@ -16,7 +16,7 @@ from placement.cluster_events import ClusterEvent, EventKind
 from placement.filters.filter import Filter
 from placement.plugins import EnqueueExtensions, Hint
 from placement.pod_groups.labels import GROUP_LABEL
-from scheduler.cycle.dependence import is_asked_once
+from scheduler.cycle.order_dependence import is_asked_once
 from scheduler.profiles.gpu.idle_cpu.options import IdleCpuOptions, PlainPods
 from tests.scheduler.profiles.gpu.idle_cpu.gpu_nodes import GpuNodes, gpu_node, gpu_pod, offline_pod, plain_pod
 from tests.scorer.live_cluster import pod_of

@@ -13,8 +13,8 @@ from kube.objects.objects import PodInfo
 from placement.pod_groups.labels import GROUP_LABEL
 from placement.pod_groups.minima import Minima
 from placement.pod_groups.pod_group import PodGroupInfo
-from scheduler.profiles.gpu.tide.record import MOVES
-from scheduler.profiles.gpu.tide.terms import TIDE
+from scheduler.profiles.gpu.tide.tide_annotation import MOVES
+from scheduler.profiles.gpu.tide.training_annotations import TIDE
 from tests.scheduler.profiles.gpu.tide.tide_api import FakeApi, no_answer, workload
 from tests.scheduler.profiles.gpu.tide.tide_world import World, gpu_node, inference, moment, trainer
 

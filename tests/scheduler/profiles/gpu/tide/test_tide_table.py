@@ -13,8 +13,8 @@ from kube.objects.objects import Phase, PodInfo
 from kube.tables.state import ClusterState
 from placement.devices.options import DeviceOptions
 from scheduler.profiles.gpu.tide.cards import node_gpus, pod_gpus, pool_of
-from scheduler.profiles.gpu.tide.table import TideTable
-from scheduler.profiles.gpu.tide.terms import Role
+from scheduler.profiles.gpu.tide.gpu_holders import TideTable
+from scheduler.profiles.gpu.tide.training_annotations import Role
 from tests.scheduler.profiles.gpu.tide.tide_world import gpu_node, inference, trainer
 
 CARDS = DeviceOptions()

@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from forecast.service_key import ServiceKey
-from scheduler.profiles.gpu.tide.record import NOTHING_DONE, MoveRecord, read_record, written
-from scheduler.profiles.gpu.tide.terms import GRACE, LARGEST, LEAST, TIDE, Role, role_of, training_terms
+from scheduler.profiles.gpu.tide.tide_annotation import NOTHING_DONE, MoveRecord, read_record, written
+from scheduler.profiles.gpu.tide.training_annotations import GRACE, LARGEST, LEAST, TIDE, Role, role_of, training_terms
 from scheduler.profiles.gpu.tide.workloads import (
     BUILT_IN,
     JOB,

@@ -9,7 +9,7 @@ from concurrent.futures import Future
 from typing import Any
 
 from kube.client.api_answer import NO_ANSWER, Answer, answered
-from scheduler.profiles.gpu.tide.terms import TIDE
+from scheduler.profiles.gpu.tide.training_annotations import TIDE
 
 Objects = dict[str, Any]
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from scheduler.profiles.gpu.tide.demand import Demand
 from scheduler.profiles.gpu.tide.options import TideOptions
-from scheduler.profiles.gpu.tide.plan import Training
+from scheduler.profiles.gpu.tide.tide_plan import Training
 
 NOON = datetime(2026, 5, 19, 12, tzinfo=UTC).timestamp()
 SLOT = 1800.0

@@ -22,11 +22,11 @@ from placement.pod_groups.pod_group import PodGroupInfo
 from scheduler.gangs.directory import GangDirectory
 from scheduler.profiles.gpu.tide.cards import node_gpus, pod_gpus, pool_of
 from scheduler.profiles.gpu.tide.controller import Session, Tide
+from scheduler.profiles.gpu.tide.gpu_holders import TideTable
 from scheduler.profiles.gpu.tide.metrics import TideMetrics
 from scheduler.profiles.gpu.tide.options import TideOptions
-from scheduler.profiles.gpu.tide.room import TideRoom
-from scheduler.profiles.gpu.tide.table import TideTable
-from scheduler.profiles.gpu.tide.terms import TIDE
+from scheduler.profiles.gpu.tide.tide_filter import TideRoom
+from scheduler.profiles.gpu.tide.training_annotations import TIDE
 from scheduler.profiles.gpu.tide.workloads import WorkloadState
 from scorer.model_watch import LoadedModel
 from scorer.scorer import Scorer

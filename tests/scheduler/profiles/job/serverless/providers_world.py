@@ -14,9 +14,9 @@ from placement.index.index import PlacementIndex
 from placement.policies.policy import Policy
 from placement.virtual_nodes.options import Provider, ServerlessOptions
 from scheduler.cycle.placing import Placed, Placer
+from scheduler.profiles.job.job_annotations import PLACE_ANNOTATION
 from scheduler.profiles.job.serverless.plugins import serverless_plugins
-from scheduler.profiles.job.terms import PLACE_ANNOTATION
-from scorer.assuming import AssumingCluster
+from scorer.assuming_cluster import AssumingCluster
 from scorer.degradation import Level
 from scorer.options import ScorerOptions
 from scorer.policy import scoring_policy

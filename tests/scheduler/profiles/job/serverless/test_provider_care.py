@@ -13,10 +13,10 @@ import orjson
 from placement.virtual_nodes.options import Provider, ServerlessOptions
 from scheduler.profiles.job.serverless.plugins import ProviderCare, serverless_plugins
 from scheduler.reporting.pod_events import PodEvents
-from scorer.assuming import AssumingCluster
+from scorer.assuming_cluster import AssumingCluster
 from scorer.options import ScorerOptions
 from tests.scheduler.profiles.job.serverless.providers_world import OURS, job_pod, provider_node
-from tests.scheduler.profiles.job.serverless.test_watching import MadeUpSession
+from tests.scheduler.profiles.job.serverless.test_start_watch import MadeUpSession
 
 
 def test_a_pod_that_does_not_start_is_taken_back_and_told_of() -> None:

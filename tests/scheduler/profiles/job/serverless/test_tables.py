@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from kube.decoding.decoding import Kind
 from kube.objects.objects import Phase, PodInfo
 from placement.virtual_nodes.options import Provider
-from scheduler.profiles.job.serverless.starting import Failure
+from scheduler.profiles.job.serverless.pod_start_state import Failure
 from scheduler.profiles.job.serverless.tables import LOST_SECONDS, ProviderTables
 from tests.scheduler.profiles.job.serverless.providers_world import GIB, OURS, World, job_pod, provider_node, real_node
 

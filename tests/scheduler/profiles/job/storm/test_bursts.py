@@ -24,7 +24,7 @@ from scheduler.profiles.job.storm.burst_groups import group_named, group_of
 from scheduler.profiles.job.storm.bursts import PastBursts
 from scheduler.profiles.job.storm.demand import demand_ahead
 from scheduler.profiles.job.storm.storms import storms
-from scorer.assuming import AssumingCluster
+from scorer.assuming_cluster import AssumingCluster
 from scorer.options import ScorerOptions
 from tests.kube.api_objects import node, pod
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from kube.decoding.job_templates import PodTemplate
 from scheduler.profiles.job.objects.cron_jobs import Concurrency, CronJobInfo
 from scheduler.profiles.job.storm.demand import Demand, ExpectedBurst, demand_ahead
-from scheduler.profiles.job.storm.room import fitting, keep_room
+from scheduler.profiles.job.storm.reserved_nodes import fitting, keep_room
 from scheduler.profiles.job.storm.storms import storms
 
 MIDNIGHT = 1_790_035_200.0  # 2026-09-22, UTC

@@ -15,7 +15,7 @@ from placement.filters.filter import ClusterView
 from placement.policies.policy import OnePolicy, Policy
 from scheduler.binding.binding_plugins import BindingPlugins
 from scheduler.cycle.batch_plan import BatchPlan
-from scheduler.cycle.likeness import Likeness
+from scheduler.cycle.equivalence import Likeness
 from scheduler.cycle.placing import Placed, Placer
 from scheduler.profile import SchedulingProfile
 from scorer.policy import scoring_policy

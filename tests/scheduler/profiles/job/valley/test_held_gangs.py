@@ -9,7 +9,7 @@ import pytest
 
 from kube.objects.objects import Phase, PodInfo
 from placement.pod_groups.labels import GROUP_LABEL
-from scheduler.profiles.job.valley.plan import WaitingJob, plan_starts
+from scheduler.profiles.job.valley.start_plan import WaitingJob, plan_starts
 from tests.scheduler.profiles.job.valley.waiting_pods import job_pod
 from tests.scheduler.profiles.job.valley.waiting_queue import Waiting
 from tests.scorer.live_cluster import at
@@ -50,7 +50,7 @@ def test_what_is_planned_is_all_of_them(monkeypatch: pytest.MonkeyPatch) -> None
         seen.extend(jobs)
         return plan_starts(jobs, *more, **options)
 
-    monkeypatch.setattr("scheduler.profiles.job.valley.planner.plan_starts", noted)
+    monkeypatch.setattr("scheduler.profiles.job.valley.start_planner.plan_starts", noted)
     waiting = Waiting(19.0)
     waiting.put(
         *members(3),

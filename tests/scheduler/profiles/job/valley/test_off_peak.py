@@ -21,7 +21,7 @@ from placement.index.index import PlacementIndex
 from placement.plugins import EnqueueExtensions, Hint
 from placement.policies.policy import Policy
 from scheduler.cycle.batch_plan import BatchPlan
-from scheduler.cycle.dependence import is_asked_once
+from scheduler.cycle.order_dependence import is_asked_once
 from scheduler.cycle.placing import Placer
 from scheduler.profiles.job.valley.off_peak import OffPeak
 from scheduler.profiles.job.valley.options import ValleyOptions

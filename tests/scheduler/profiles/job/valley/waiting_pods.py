@@ -11,8 +11,8 @@ from kube.objects.objects import PodInfo
 from placement.cluster_events import ClusterEvent
 from placement.filters.filter import ClusterView
 from placement.index.index import PlacementIndex
-from scheduler.profiles.job.terms import terms_of
-from scorer.runs.said_run import EXPECTED_RUN_ANNOTATION, said_run
+from scheduler.profiles.job.job_annotations import terms_of
+from scorer.runs.declared_run import EXPECTED_RUN_ANNOTATION, said_run
 from tests.scorer.live_cluster import pod_of
 from tests.scorer.scorer_at import LiveScorer
 

@@ -1,0 +1,203 @@
+"""Keeps certificates: looks at Secret and caBundle, does what rotation.py says, shows what may be shown.
+
+    read the configuration ─> read the Secret ─> a step is due ──────────> write the Secret ──┐
+      ^   ^                                      caBundle is not right ──> patch it ─> show   │
+      |   └───────────────────────── conflict: somebody else was first ────────┘              │
+      └───────────────────────────────────────────────────────────────────────────────────────┘
+
+The configuration is read before the Secret and patched at the version that was read: a bundle of an older Secret never
+replaces that of a newer one.
+
+A Secret that somebody exchanges for another, a backup for instance, takes effect as any change does: who signed what
+this replica shows is added to those trusted. What another replica shows is not known here: if that is of yet another
+authority, it is not trusted until that replica looks.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+from admission.certificates.authority import fingerprint, is_ours
+from admission.certificates.ca_bundle import Published, patch_of, published_in
+from admission.certificates.certificate_secret import KEYS, SecretContent, held_from, secret_data
+from admission.certificates.certificate_store import CertificateStore, Conflict, StoredSecret, StoreRefused
+from admission.certificates.options import CertificateOptions
+from admission.certificates.rotation import Step, advanced, may_serve, next_step
+from admission.certificates.served_certificate_file import ShownCertificate
+from forecast.errors import ForecastError
+
+logger = logging.getLogger(__name__)
+
+_ATTEMPTS = 10
+"""Steps and conflicts in one look; three steps can be due at once."""
+
+
+@dataclass(frozen=True, slots=True)
+class KeeperFigures:
+    """Since the start. failed: looks; written: Secrets; mended: caBundles."""
+
+    failed: int = 0
+    written: int = 0
+    mended: int = 0
+
+
+class CertificateKeeper:
+    """One replica's. `look` is for one thread at a time; the rest for any."""
+
+    def __init__(
+        self,
+        store: CertificateStore,
+        shown: ShownCertificate,
+        options: CertificateOptions,
+        *,
+        clock: Callable[[], float],
+        monotonic: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """clock: unix seconds; monotonic: seconds, for the pauses between looks."""
+        self._store, self._shown, self._options, self._clock = store, shown, options, clock
+        self._monotonic = monotonic
+        self._trusted_since: dict[bytes, datetime] = {}
+        self._failed = self._written = self._mended = 0
+        self._trouble, self._uncalled, self._waits = "", False, True
+        self._due_at = 0.0
+        self._lock = threading.Lock()
+
+    @property
+    def figures(self) -> KeeperFigures:
+        """So far."""
+        return KeeperFigures(self._failed, self._written, self._mended)
+
+    def look_if_due(self) -> None:
+        """To be called every few seconds: look as often as the options say, and each time while something waits.
+
+        That is a new certificate for its authority to be trusted, a configuration that is not there yet, or trouble.
+        """
+        now = self._monotonic()
+        if self._waits or self._trouble or now >= self._due_at:
+            self._due_at = now + self._options.every
+            self.look_safely()
+
+    def look_safely(self) -> None:
+        """As `look`, but trouble is logged: what is shown stays, and the next look is another try."""
+        try:
+            self.look()
+        except (ForecastError, OSError) as error:
+            self._failed += 1
+            # Words about a server that is away differ each time. Once, until it works again or is something else.
+            trouble = str(error) if isinstance(error, StoreRefused) else type(error).__name__
+            if self._trouble != trouble:
+                self._trouble = trouble
+                logger.warning("certificates of the webhook cannot be looked after: %s", error)
+        else:
+            if self._trouble:
+                self._trouble = ""
+                logger.info("certificates of the webhook are looked after again")
+
+    def look(self) -> None:
+        """Do what is due. Raises Unreachable, StoreRefused, Conflict after many tries, and OSError."""
+        with self._lock:
+            conflict: Conflict | None = None
+            for _ in range(_ATTEMPTS):
+                try:
+                    if self._look_once():
+                        return
+                except Conflict as error:
+                    conflict = error
+            raise conflict or Conflict(f"Secret {self._options.secret} changes each time it is looked at")
+
+    def _look_once(self) -> bool:
+        """Whether all is done; False = a step was done, look again."""
+        now, options = datetime.fromtimestamp(self._clock(), UTC), self._options
+        configuration = self._store.read_configuration()
+        published = None if configuration is None else published_in(configuration, options)
+        self._tell_if_uncalled(published)
+        secret = self._store.read_secret()
+        held = self._held(secret)
+        trusted = published.trusted if published is not None and published.webhooks else None
+        step = next_step(held, trusted, options.all_names, options.lifetimes, now, signer=self._shown.signer)
+        if step is not Step.KEEP:
+            authorities = () if published is None else published.authorities
+            after = advanced(
+                held, step, authorities, options.all_names, options.lifetimes, now, signer=self._shown.signer
+            )
+            self._store.write_secret(secret_data(after), secret)
+            self._written += 1
+            logger.info(
+                "certificates of the webhook: %s", step.value, extra={"step": step.name, "secret": str(options.secret)}
+            )
+            return False
+        assert held is not None
+        if published is not None and published.webhooks:
+            published = self._publish(published, held, now)
+        self._show(held, published, now)
+        return True
+
+    def _held(self, secret: StoredSecret | None) -> SecretContent | None:
+        """None = nothing that could be used. Raises StoreRefused for a Secret that is somebody else's."""
+        if secret is None:
+            return None
+        # Backups may have lost their labels.
+        may_be_foreign = bool(secret.data) and not secret.is_marked
+        try:
+            held = held_from(secret.data)
+        except ValueError as error:
+            if may_be_foreign:
+                raise self._foreign(str(error)) from error
+            if secret.data.keys() & set(KEYS):
+                logger.warning("Secret %s cannot be used and is replaced: %s", self._options.secret, error)
+            return None
+        if may_be_foreign and not is_ours(held.authority.certificate):
+            raise self._foreign(f"its authority is {held.authority.certificate.subject.rfc4514_string()[:200]}")
+        if held.broken:
+            logger.warning("Secret %s is mended: %s", self._options.secret, "; ".join(held.broken))
+        return held
+
+    def _foreign(self, why: str) -> StoreRefused:
+        return StoreRefused(
+            f"Secret {self._options.secret} is not one of the webhook's and is left alone ({why}): name another one in "
+            "webhook.certificates.secret, or, if cert-manager keeps it, set webhook.certificates.managed to false"
+        )
+
+    def _publish(self, published: Published, held: SecretContent, now: datetime) -> Published:
+        bundle = held.bundle(now)
+        if published.is_exactly(bundle):
+            return published
+        answer = self._store.patch_configuration(patch_of(published, bundle))
+        self._mended += 1
+        logger.info(
+            "caBundle written", extra={"configuration": self._options.webhook_configuration, "authorities": len(bundle)}
+        )
+        return published_in(answer, self._options)
+
+    def _show(self, held: SecretContent, published: Published | None, now: datetime) -> None:
+        assert held.serving is not None
+        if published is None or not published.webhooks:
+            self._trusted_since.clear()
+            trusted_for: timedelta | None = self._options.lifetimes.settle  # nobody asks us
+        else:
+            # A clock that is set back must not make anybody wait longer.
+            self._trusted_since = {one: min(self._trusted_since.get(one, now), now) for one in published.trusted}
+            since = self._trusted_since.get(fingerprint(held.authority.certificate))
+            trusted_for = None if since is None else now - since
+        if may_serve(held.serving, self._shown.certificate, trusted_for, self._options.lifetimes, now):
+            self._shown.show(held.serving, held.authority.certificate)
+            until = held.serving.certificate.not_valid_after_utc.isoformat()
+            logger.info("a new certificate of the webhook is in use", extra={"until": until})
+        self._waits = self._uncalled or self._shown.certificate != held.serving.certificate
+
+    def _tell_if_uncalled(self, published: Published | None) -> None:
+        uncalled = published is None or not published.webhooks
+        if uncalled and not self._uncalled:
+            what = "is not there" if published is None else "has no webhook for it"
+            logger.warning(
+                "nobody calls service %s: MutatingWebhookConfiguration %s %s",
+                self._options.service,
+                self._options.webhook_configuration,
+                what,
+            )
+        self._uncalled = uncalled

@@ -1,0 +1,207 @@
+"""Which of the bindings that mean a pod are applied to it, which are not, and why."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Final
+
+import msgspec
+
+from admission.templates.affinity import MOST_AFFINITY_BYTES, Affinity, affinity_json
+from admission.templates.conflicts import lost_keys
+from admission.templates.merging import Merged, MergeOutcome, merged
+from admission.templates.rendering import Rendered
+from admission.templates.shaping_annotations import Applied
+from admission.templates.skip_reasons import Skipped, SkipReason, applied_in_part, not_merged, on_trial_without_it
+from admission.templates.template_set import Compiled
+
+MOST_BINDINGS: Final = 32
+"""Applied to one pod, or recorded as on trial without it: what is written on a pod must stay small."""
+
+MOST_CANDIDATES: Final = 128
+"""Looked at for one pod: trying one in vain takes up to half a millisecond, for which other pods wait."""
+
+MOST_TRIES: Final = 512
+"""No further round begins after so many merges. Only bindings that were written for that need as many."""
+
+MOST_COMPARED: Final = 8
+"""Bindings of which it is found out what the pod does not say itself."""
+
+
+@dataclass(frozen=True, slots=True)
+class Decisions:
+    """What the bindings come to for one pod.
+
+    applied, skipped : in order of priority
+    control          : names of bindings on trial without this pod
+    is_stable        : another round would decide the same
+    """
+
+    affinity: Affinity
+    applied: tuple[Applied, ...]
+    control: frozenset[str]
+    skipped: tuple[Skipped, ...]
+    is_stable: bool = True
+
+
+@dataclass(slots=True)
+class _Known:
+    """What one round leaves to the next.
+
+    drawn    : bindings on trial that this pod was drawn for
+    hopeless : bindings that contradict: what a pod demands only ever grows
+    n_tried  : merges so far; n_compared: how often it was asked what is lost
+    """
+
+    drawn: set[str] = field(default_factory=set)
+    hopeless: dict[str, Skipped] = field(default_factory=dict)
+    n_tried: int = 0
+    n_compared: int = 0
+
+
+def decide(
+    bindings: Sequence[Compiled],
+    written: object,
+    before: Affinity,
+    recorded: Mapping[str, Applied],
+    control: frozenset[str],
+    canary_point: Callable[[str], float],
+) -> Decisions:
+    """Go through the bindings by priority, until another round would decide the same.
+
+    written, before   : spec.affinity of the pod as it is, and as it was read
+    recorded, control : what the pod's annotations say of bindings applied to it, and of trials without it
+
+    One round is enough but where a binding rules out terms of the pod: labels that only those spoke of are free then,
+    and what was too large may fit. That must not wait for the pod to be sent a second time.
+    """
+    partly: dict[str, Skipped] = {}
+    affinity, known = before, _Known()
+    while True:
+        decisions = _one_round(bindings, written, before, affinity, recorded, control, canary_point, known)
+        partly |= {one.binding: one for one in decisions.skipped if one.reason is SkipReason.CONFLICT}
+        if decisions.is_stable or decisions.affinity is affinity or known.n_tried > MOST_TRIES:
+            break
+        affinity, control = decisions.affinity, decisions.control
+        recorded = {one.binding: one for one in decisions.applied}
+    applied = {one.binding for one in decisions.applied}
+    others = [one for one in decisions.skipped if one.reason is not SkipReason.CONFLICT]
+    skipped = (*(one for name, one in partly.items() if name in applied), *others)
+    return replace(decisions, skipped=skipped)
+
+
+def _one_round(
+    bindings: Sequence[Compiled],
+    written: object,
+    before: Affinity,
+    affinity: Affinity,
+    recorded: Mapping[str, Applied],
+    control: frozenset[str],
+    canary_point: Callable[[str], float],
+    known: _Known,
+) -> Decisions:
+    applied: list[Applied] = []
+    controls: set[str] = set()
+    skipped: list[Skipped] = []
+    constrained: frozenset[str] = frozenset()
+    may_fit_later = False
+    n_candidates = 0
+    at_most = _bytes_of(affinity_json(written, before, affinity))
+
+    for compiled in bindings:
+        binding, name, earlier = compiled.binding, compiled.binding.name, recorded.get(compiled.binding.name)
+        if binding.suspended and (earlier is None or compiled.rendered is None):
+            skipped.append(Skipped(name, SkipReason.SUSPENDED, "the binding is suspended"))
+            continue
+        if compiled.rendered is None:
+            problem = compiled.problem
+            message = f"{problem.reason}: {problem.message}" if problem is not None else "it is not compiled"
+            skipped.append(Skipped(name, SkipReason.BROKEN, message))
+            continue
+        # Counted by what does not depend on the pod, so that the same ones are looked at every time.
+        n_candidates += not binding.suspended
+        if len(applied) + len(controls) >= MOST_BINDINGS or n_candidates > MOST_CANDIDATES:
+            many = MOST_BINDINGS if n_candidates <= MOST_CANDIDATES else MOST_CANDIDATES
+            message = f"{many} bindings with a higher priority mean the pod"
+            skipped.append(Skipped(name, SkipReason.TOO_LARGE, message))
+            continue
+        if name in known.hopeless:
+            skipped.append(known.hopeless[name])
+            continue
+        on_trial = binding.canary_percent is not None
+        if on_trial and earlier is None and name in control:
+            controls.add(name)
+            skipped.append(on_trial_without_it(name, binding.canary_percent))
+            continue
+        known.n_tried += 1
+        result = merged(affinity, compiled.rendered, binding.on_conflict)
+        if earlier is not None and result.outcome in (MergeOutcome.UNCHANGED, MergeOutcome.KEPT_POD):
+            applied.append(earlier)  # what it asks for is there: from itself, as the record says
+            continue
+        if binding.suspended:
+            skipped.append(Skipped(name, SkipReason.SUSPENDED, "the binding is suspended"))
+            continue
+        if result.outcome is not MergeOutcome.ADDED:
+            one = not_merged(name, result, _lost(affinity, compiled.rendered, result, known))
+            if result.outcome is MergeOutcome.CONTRADICTION:
+                known.hopeless[name] = one
+            may_fit_later |= result.outcome is MergeOutcome.TOO_LARGE
+            skipped.append(one)
+            continue
+        # Counting takes longer than all else, and is needed only where it could come out as too much.
+        at_most = (at_most + compiled.rendered.json_bytes) * _repeats(affinity, compiled.rendered)
+        if at_most > MOST_AFFINITY_BYTES:
+            at_most = _bytes_of(affinity_json(written, before, result.affinity))
+        if at_most > MOST_AFFINITY_BYTES:
+            at_most = MOST_AFFINITY_BYTES
+            may_fit_later = True
+            message = f"the affinity would have more than {MOST_AFFINITY_BYTES} bytes"
+            skipped.append(Skipped(name, SkipReason.TOO_LARGE, message))
+            continue
+        # Only pods that it would change are on trial: others tell nothing, and would be drawn anew every time. A record
+        # without the affinity says nothing: pods are made of copies of other pods.
+        if on_trial and name not in known.drawn:
+            if name in control or canary_point(name) * 100 >= (binding.canary_percent or 0):
+                controls.add(name)
+                skipped.append(on_trial_without_it(name, binding.canary_percent))
+                continue
+            known.drawn.add(name)
+        if result.kept_keys and earlier is None:
+            lost = _lost(affinity, compiled.rendered, result, known)
+            skipped.append(applied_in_part(name, result, lost))
+        if result.affinity.required is not affinity.required:
+            constrained |= affinity.constrained_keys()
+        affinity = result.affinity
+        applied.append(_record(compiled))
+    is_stable = constrained <= affinity.constrained_keys() and not may_fit_later
+    return Decisions(affinity, tuple(applied), frozenset(controls), tuple(skipped), is_stable)
+
+
+def _lost(affinity: Affinity, rendered: Rendered, result: Merged, known: _Known) -> tuple[str, ...]:
+    """() also where it was asked often enough: more warnings than that are shown to nobody."""
+    if not result.kept_keys or known.n_compared >= MOST_COMPARED:
+        return ()
+    known.n_compared += 1
+    return lost_keys(affinity, rendered.required)
+
+
+def _repeats(affinity: Affinity, rendered: Rendered) -> int:
+    """How often a term can be repeated at most where every term is put together with every other."""
+    return max(1, len(affinity.required or ()), len(rendered.required))
+
+
+def _record(compiled: Compiled) -> Applied:
+    binding, template = compiled.binding, compiled.template
+    return Applied(
+        binding=binding.name,
+        generation=binding.generation,
+        template=str(binding.template),
+        version=template.generation if template is not None else 0,
+        canary=binding.canary_percent is not None,
+        arguments=compiled.given,
+    )
+
+
+def _bytes_of(affinity: Mapping[str, Any]) -> int:
+    return len(msgspec.json.encode(affinity))

@@ -1,0 +1,61 @@
+"""One request, asked again while that may help."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Final, Protocol
+
+from kube.client.api_answer import NO_ANSWER, Answer, is_gone, not_sent
+
+_PAUSE_SECONDS: Final = 0.2
+_CONFLICT: Final = 409
+_PASSING: Final = frozenset({NO_ANSWER, 408, 429, *range(500, 600)})
+
+
+class Requests(Protocol):
+    """kube.session.api_session.ApiSession."""
+
+    async def request(
+        self, method: str, path: str, body: bytes | None, *, content_type: str = ..., seconds: float
+    ) -> Answer:
+        """One request, whatever becomes of it."""
+
+
+def is_passing(answer: Answer) -> bool:
+    """Whether the same request may be answered otherwise a moment later."""
+    return answer.status in _PASSING
+
+
+def is_passing_or_conflict(answer: Answer) -> bool:
+    """Likewise, of a request that names no resourceVersion: somebody else wrote in the same moment."""
+    return is_passing(answer) or (answer.status == _CONFLICT and not is_gone(answer))
+
+
+async def request_with_retries(
+    session: Requests,
+    method: str,
+    path: str,
+    body: Callable[[], bytes],
+    *,
+    content_type: str = "application/json",
+    seconds: float = 5.0,
+    tries: int = 4,
+    worth_it: Callable[[Answer], bool] = is_passing,
+    still_wanted: Callable[[], bool] = lambda: True,
+) -> Answer:
+    """The last answer. What is sent here may be sent twice: after no answer it is not known what became of it.
+
+    body         : made anew for every try
+    seconds      : of each try; between them 0.2, 0.4, 0.8 s, ... pass, or what the server asks for
+    worth_it     : whether to try again after such an answer
+    still_wanted : asked before every try, the first included
+    """
+    for attempt in range(tries):
+        if not still_wanted():
+            return not_sent("it is not wanted any more")
+        answer = await session.request(method, path, body(), content_type=content_type, seconds=seconds)
+        if attempt == tries - 1 or not worth_it(answer):
+            return answer
+        await asyncio.sleep(max(answer.retry_after_seconds, _PAUSE_SECONDS * 2**attempt))
+    return not_sent("no tries")

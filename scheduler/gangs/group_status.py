@@ -1,0 +1,147 @@
+"""What the status of a PodGroup of ours should say (native_status.py: of a native one), and what to change. No I/O.
+
+Phases have the names of scheduler-plugins (apis/scheduling/v1alpha1/types.go and, before, its KEP 42); a group
+goes back as its members do:
+
+    Pending         members are missing, or it cannot be used
+    PreScheduling   complete, waits for its turn
+    Scheduling      complete, did not fit when it was tried, and is tried again
+    Scheduled       what it needs has a node
+    Running         what it needs runs or has succeeded
+    Finished        what it needs has succeeded
+    Failed          members have failed, and without them there are too few
+    Unknown         had what it needs, and has lost some
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any, Final
+
+import msgspec
+
+from kube.decoding.stored_templates import Condition
+from placement.pod_groups.group_apis import OURS
+from placement.pod_groups.pod_group import PodGroupStatus
+from scheduler.gangs.gang_gate import Reason
+from scheduler.gangs.group_state import Report
+
+UNDEFINED_UPSTREAM: Final = ("scheduled", "conditions")
+"""Fields of ours that scheduler-plugins' definition does not have: it drops them."""
+
+_FINAL: Final = frozenset({"Finished", "Failed"})
+
+_LONGEST_MESSAGE: Final = 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """status, reason, message, generation: of the condition. start: RFC 3339, '' = not complete yet; is_empty: there is
+    no pod of the group."""
+
+    phase: str
+    scheduled: int
+    running: int
+    succeeded: int
+    failed: int
+    occupied_by: str
+    start: str
+    status: str
+    reason: Reason
+    message: str
+    generation: int
+    is_empty: bool = False
+
+
+def wanted_status(report: Report) -> Wanted:
+    """For a group as it is now."""
+    verdict, start, phase = report.verdict, report.complete_since, _phase(report)
+    reason, message = verdict.reason, verdict.message
+    if _is_done(report):
+        reason, message = Reason.SCHEDULED, f"{report.succeeded} members have succeeded, {report.scheduled} have a node"
+    return Wanted(
+        phase=phase,
+        scheduled=report.scheduled,
+        running=report.running,
+        succeeded=report.succeeded,
+        failed=report.failed,
+        occupied_by=",".join(report.owners),
+        start="" if start is None else moment(start),
+        status=_STATUSES.get(reason, "False"),
+        reason=reason,
+        message=message[:_LONGEST_MESSAGE],
+        generation=report.group.generation,
+        is_empty=not report.total,
+    )
+
+
+_STATUSES: Final = {Reason.SCHEDULED: "True", Reason.QUEUED: "Unknown"}
+
+
+def _is_done(report: Report) -> bool:
+    """Whether what was needed has had its node, and nobody waits for more: pods that end one after the other are no
+    shortage."""
+    enough = report.succeeded > 0 and report.scheduled + report.succeeded >= report.group.minima.needed
+    return enough and not report.waiting and report.verdict.reason is Reason.NOT_ENOUGH_MEMBERS
+
+
+def _phase(report: Report) -> str:
+    needed, reason = report.group.minima.needed, report.verdict.reason
+    if reason is Reason.INVALID_SPEC:
+        return "Pending"
+    if reason is Reason.SCHEDULED or _is_done(report):
+        if not report.scheduled:
+            return "Finished"
+        return "Running" if report.running + report.succeeded >= needed else "Scheduled"
+    if reason is Reason.NOT_ENOUGH_MEMBERS:
+        return "Failed" if report.failed else "Unknown" if report.scheduled else "Pending"
+    if report.scheduled:
+        return "Unknown"
+    return "PreScheduling" if reason is Reason.QUEUED else "Scheduling"
+
+
+def moment(at: float) -> str:
+    """Unix seconds as RFC 3339 in UTC, as the API server writes times."""
+    return datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def change_of(
+    wanted: Wanted, current: PodGroupStatus, now: float, *, dropped: frozenset[str] = frozenset()
+) -> dict[str, Any] | None:
+    """What to merge into the status (RFC 7396); None = nothing.
+
+    now     : unix seconds
+    dropped : fields that the server is known not to keep
+    """
+    before = next((one for one in current.conditions if one.type == OURS.condition), None)
+    if before is not None and (before.observed_generation or 0) > wanted.generation:
+        return None  # another replica knows a later version
+    if wanted.is_empty and current.phase in _FINAL:
+        return None  # its pods have been cleaned up: what became of them stays
+    change: dict[str, Any] = {}
+    if current.phase != wanted.phase:
+        change["phase"] = wanted.phase
+    for name in ("scheduled", "running", "succeeded", "failed"):
+        count = getattr(wanted, name)
+        if (getattr(current, name) or 0) != count:
+            change[name] = count
+    if wanted.occupied_by and not current.occupied_by:
+        change["occupiedBy"] = wanted.occupied_by
+    if wanted.start and current.schedule_start_time is None:
+        change["scheduleStartTime"] = wanted.start
+    condition = _condition(wanted, before, now)
+    if condition != before:
+        others = [one for one in current.conditions if one.type != OURS.condition]
+        change["conditions"] = msgspec.to_builtins([*others, condition])
+    for name in dropped:
+        change.pop(name, None)
+    return change or None
+
+
+def _condition(wanted: Wanted, before: Condition | None, now: float) -> Condition:
+    is_same = before is not None and before.status == wanted.status
+    since = before.last_transition_time if is_same and before is not None else ""
+    return Condition(
+        OURS.condition, wanted.status, wanted.reason.value, wanted.message, since or moment(now), wanted.generation
+    )

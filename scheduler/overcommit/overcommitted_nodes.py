@@ -1,0 +1,136 @@
+"""Finds overcommitted nodes in the tables, every second, and counts each once.
+
+    fits --requests pass allocatable for `grace_seconds`--> standing (counted, told) --they fit again--> fits
+
+A look costs a comparison of the tables (a millisecond at 5,000 nodes); the pods are only looked through while there is
+something to find. With a grace of one second an overcommit is counted one to two seconds after it appears.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import AbstractContextManager
+from typing import Protocol
+
+import numpy as np
+
+from forecast.arrays import Bools
+from kube.objects.objects import PodInfo
+from placement.filters.domain import nodes_in
+from placement.filters.node_resources_fit import NodeResourcesFit
+from placement.index.node_labels import NodeLabels
+from scheduler.overcommit.overcommit import Cause, LastFitting, Overcommit, excess_units, overcommit_of
+from scorer.assuming_cluster import AssumingCluster
+
+
+class Tables(Protocol):
+    """scorer.live_tables.LiveTables."""
+
+    def reading(self) -> AbstractContextManager[AssumingCluster]:
+        """The tables, which nobody changes meanwhile."""
+
+
+class OvercommitWatch:
+    """For any thread."""
+
+    def __init__(
+        self,
+        tables: Tables,
+        labels: NodeLabels,
+        *,
+        domain: str = "",
+        shared: Collection[str] = (),
+        fit: NodeResourcesFit | None = None,
+        grace_seconds: float = 1.0,
+        tell: Callable[[Overcommit], None] = lambda overcommit: None,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        """
+        labels         : those of the index that follows the tables
+        domain, shared : see placement.filters.domain.Domain; nodes of other domains are not looked at
+        grace_seconds  : what is over sooner does not count
+        tell           : of every overcommit when it is counted; quick
+        clock          : unix seconds
+        """
+        self._tables, self._labels, self._fit = tables, labels, fit or NodeResourcesFit()
+        self._domain, self._shared = domain, frozenset(shared)
+        self._grace, self._tell, self._clock = grace_seconds, tell, clock
+        self._lock = threading.Lock()  # of all below; taken before that of the tables
+        self._since: dict[str, float] = {}
+        self._standing: dict[str, Overcommit] = {}
+        self._last_fitting = LastFitting()
+        self._counts: Counter[Cause] = Counter()
+
+    def look(self) -> tuple[Overcommit, ...]:
+        """Those that stand now. New ones are counted and told."""
+        with self._lock:
+            now = self._clock()
+            with self._tables.reading() as cluster:
+                found = self._find(cluster, now)
+            before, self._standing = self._standing, {one.node: one for one in found}
+            for one in found:
+                earlier = before.get(one.node)
+                if earlier is None or (earlier.cause is Cause.SHRUNK and one.cause is not Cause.SHRUNK):
+                    self._counts[one.cause] += 1
+                    self._tell(one)
+            return tuple(found)
+
+    @property
+    def standing(self) -> tuple[Overcommit, ...]:
+        """Those found by the last look."""
+        return tuple(self._standing.values())
+
+    @property
+    def counts(self) -> Mapping[Cause, int]:
+        """Overcommits since the start."""
+        return dict(self._counts)
+
+    # Inside
+
+    def _find(self, cluster: AssumingCluster, now: float) -> list[Overcommit]:
+        state = cluster.state
+        over: Bools = np.asarray((excess_units(state, self._fit) > 0).any(axis=1))  # (n_rows,)
+        # Assumed pods only make more of them: what fits with them fits without.
+        self._last_fitting.see(state, ~over)
+        over &= nodes_in(self._labels, {self._domain, *self._shared})
+        rows = {state.names[row]: row for row in np.flatnonzero(over).tolist()}
+        for name in self._since.keys() - rows.keys():
+            del self._since[name]
+        if not rows:
+            return []
+        kinds = [kind for kind in state.kinds if kind == "pods" or self._fit.counts(kind)]
+        pods = _bound_pods(cluster, set(rows.values()))
+        shared = nodes_in(self._labels, self._shared)
+        found = []
+        for name, row in rows.items():
+            node = state.nodes[row]
+            assert node is not None  # rows without one have no excess
+            one = overcommit_of(
+                node,
+                pods[row],
+                [kind for kind in kinds if kind not in self._fit.device_class_resources or node.allocatable.get(kind)],
+                fitted_in=self._last_fitting.of(row, state),
+                is_shared=bool(shared[row]),
+            )
+            if one is None:
+                self._since.pop(name, None)  # it is for assumed pods
+                continue
+            since = self._since.setdefault(name, now)
+            if since > now:
+                since = self._since[name] = now  # the clock was set back
+            if now - since >= self._grace:
+                found.append(one)
+        return found
+
+
+def _bound_pods(cluster: AssumingCluster, rows: Collection[int]) -> Mapping[int, Sequence[PodInfo]]:
+    """Pods that the API server has bound, by row. 100,000 seats are looked through in about 6 ms."""
+    found: dict[int, list[PodInfo]] = {row: [] for row in rows}
+    pods, assumed = cluster.state.pods, cluster.assumed
+    for uid, seat in cluster.state.seat_of.items():
+        if seat.node in found and uid not in assumed:
+            found[seat.node].append(pods[uid])
+    return found

@@ -1,0 +1,163 @@
+"""Pods that may be evicted from each of some nodes, side by side: one column per node, the most important pods first.
+
+Everything about requests is decided here for all nodes at once, without trying them one by one:
+
+    who may go at all  --cumulative requests-->  first pod that cannot stay  =  bound on the highest victim priority
+    reprieve           --place by place------->  victims of all nodes together
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from forecast.arrays import Bools, Floats, Ints
+from placement.pod_importance import PRIORITY_OFFSET, Cost
+from scheduler.preemption.budgets import DisruptionBudgets
+from scheduler.preemption.shortage import Room
+from scheduler.preemption.sitting_pods import SittingPods
+from scheduler.preemption.violations import violating
+
+_LOWEST = -(2**40)
+
+
+@dataclass(frozen=True, slots=True)
+class Costs:
+    """Cost of emptying each node, (n_nodes,) each, see importance.Cost."""
+
+    violations: Ints
+    highest: Ints
+    sum_priorities: Ints
+    n_victims: Ints
+    minus_start: Floats
+    row: Ints
+
+    def at(self, position: int) -> Cost:
+        """Of one node."""
+        return Cost(
+            int(self.violations[position]),
+            int(self.highest[position]),
+            int(self.sum_priorities[position]),
+            int(self.n_victims[position]),
+            float(self.minus_start[position]),
+            int(self.row[position]),
+        )
+
+    def least(self, among: Ints) -> int:
+        """The position of the least cost among some, at least one."""
+        for values in (self.violations, self.highest, self.sum_priorities, self.n_victims, self.minus_start, self.row):
+            found = values[among]
+            among = among[found == found.min()]
+            if len(among) == 1:
+                break
+        return int(among[0])
+
+
+@dataclass(frozen=True, slots=True)
+class Grid:
+    """Nodes on which the pod fits once all that may go are gone.
+
+    rows    : (n_nodes,) ascending
+    slots   : (n_most, n_nodes) of the pods there; any value where may_go is false
+    may_go  : (n_most, n_nodes)
+    spare   : (n_limits, n_nodes) what can be given back to those that may go, >= 0
+    bound   : (n_nodes,) no victims have a lower highest standing than this; that of the least important who may go
+              where requests need no victim
+    """
+
+    sitting: SittingPods
+    gives: tuple[Ints, ...]
+    rows: Ints
+    slots: Ints
+    may_go: Bools
+    spare: Ints
+    bound: Ints
+
+    @classmethod
+    def of(cls, rows: Ints, may_go: Bools, room: Room, sitting: SittingPods) -> Grid:
+        """may_go: (n_slots,) pods that may be evicted."""
+        rows = rows[(rows < len(sitting.order))]
+        rows = rows[sitting.n_on[rows] > 0]
+        width = int(sitting.n_on[rows].max(initial=0))
+        slots = np.ascontiguousarray(sitting.order[rows, :width].T)  # (n_most, n_nodes)
+        goes = (slots >= 0) & may_go[slots] if width else np.zeros(slots.shape, dtype=bool)
+        given = [np.where(goes, gives[slots], 0) for gives in room.gives]
+        spare = room.left[:, rows] + np.array([each.sum(axis=0) for each in given]).reshape(len(given), len(rows))
+        fits = goes.any(axis=0) & (spare >= 0).all(axis=0)
+        chosen = np.flatnonzero(fits)
+        rows, slots, goes, spare = rows[chosen], slots[:, chosen], goes[:, chosen], spare[:, chosen]
+        standing = sitting.standing[slots]
+        bound = np.where(goes, standing, 2**40).min(axis=0, initial=2**40)
+        over = np.zeros(slots.shape, dtype=bool)
+        for each, limit in zip(given, spare, strict=True):
+            over |= np.cumsum(each[:, chosen], axis=0) > limit
+        if over.size:
+            needs = over.any(axis=0)
+            first = over.argmax(axis=0)
+            bound = np.where(needs, standing[first, np.arange(len(rows))], bound)
+        return cls(sitting, room.gives, rows, slots, goes, spare, bound)
+
+    def part(self, positions: Ints) -> Grid:
+        """Some of the nodes."""
+        return Grid(
+            self.sitting,
+            self.gives,
+            self.rows[positions],
+            self.slots[:, positions],
+            self.may_go[:, positions],
+            self.spare[:, positions],
+            self.bound[positions],
+        )
+
+    def violating(self, budgets: DisruptionBudgets) -> Bools | None:
+        """(n_most, n_nodes) pods whose eviction violates a budget if all more important ones go; None = nobody's."""
+        return violating(self.slots, self.may_go, self.sitting, budgets)
+
+    def reprieve(self, violating: Bools | None) -> tuple[Ints, Bools, Costs]:
+        """Who has to go: everybody who may stays, the violating first, then the most important.
+
+        Returns (n_most, n_nodes) slots in the order of reprieve, who of them are victims, and what it costs. A node
+        without victims costs nothing.
+        """
+        slots, may_go = self.slots, self.may_go
+        if violating is not None:
+            order = np.argsort(~violating, axis=0, kind="stable")
+            slots, may_go = np.take_along_axis(slots, order, axis=0), np.take_along_axis(may_go, order, axis=0)
+            violating = np.take_along_axis(violating, order, axis=0)
+        given = [np.where(may_go, gives[slots], 0) for gives in self.gives]
+        stays = self._stay_at_first(given)
+        victims = np.zeros(slots.shape, dtype=bool)
+        left = [limit - np.where(stays, each, 0).sum(axis=0) for each, limit in zip(given, self.spare, strict=True)]
+        undecided = may_go & ~stays
+        begin = int(undecided.any(axis=1).argmax()) if undecided.any() else len(slots)
+        for place in range(begin, len(slots)):
+            asks = undecided[place]
+            may_stay = asks.copy()
+            for each, limit in zip(given, left, strict=True):
+                may_stay &= each[place] <= limit
+            for each, limit in zip(given, left, strict=True):
+                limit -= np.where(may_stay, each[place], 0)
+            victims[place] = asks & ~may_stay
+        return slots, victims, self._costs(slots, victims, violating)
+
+    def _stay_at_first(self, given: list[Ints]) -> Bools:
+        """(n_most, n_nodes) everybody before the first who cannot stay."""
+        stays = np.ones(self.slots.shape, dtype=bool)
+        for each, limit in zip(given, self.spare, strict=True):
+            stays &= np.cumsum(each, axis=0) <= limit
+        return stays
+
+    def _costs(self, slots: Ints, victims: Bools, violating: Bools | None) -> Costs:
+        standing = self.sitting.standing[slots]
+        highest = np.where(victims, standing, _LOWEST).max(axis=0, initial=_LOWEST)
+        started = np.where(victims & (standing == highest), self.sitting.started[slots], np.inf)
+        n_nodes = len(self.rows)
+        return Costs(
+            violations=np.zeros(n_nodes, dtype=np.int64) if violating is None else (victims & violating).sum(axis=0),
+            highest=highest,
+            sum_priorities=np.where(victims, standing + PRIORITY_OFFSET, 0).sum(axis=0),
+            n_victims=victims.sum(axis=0),
+            minus_start=-started.min(axis=0, initial=np.inf),
+            row=self.rows,
+        )

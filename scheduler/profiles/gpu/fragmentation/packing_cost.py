@@ -1,0 +1,139 @@
+"""Where a pod costs the cards of the cluster least: a cost per node, the lower the better.
+
+    cost = 10 * waste + crowding                                                       thousandths of a card
+    waste    = 1000 * (worth(node) - worth(node with the pod))
+    crowding = sum_m w_m * (room_m(node) - room_m(node with the pod))
+    w_m     ~ p_m / room_m(all nodes, idle),                                           summing to 1
+
+`worth` is that of remainder_value.py: above all, a pod goes where what it leaves of the node, cards and cores together,
+is of most use. (What the pod itself is worth is the same wherever it goes, so it is left out.) `room_m` is that of
+shape_capacity.py: of places as good, those are taken where the mix loses least of what the cluster has little of, such
+as cards of a model that many ask for by name. m runs over the shapes of the mix, p_m is its weight.
+
+FGD (fragmentation_gradient.py) asks whether one more pod of each shape fits on the node. This asks how many, so that
+cores left without cards, and cards without cores, are seen long before the last of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from copy import copy
+from dataclasses import replace
+from typing import Final, Self
+
+import numpy as np
+
+from forecast.arrays import Floats, Ints
+from scheduler.profiles.gpu.fragmentation.nodes import NodeStates, fits
+from scheduler.profiles.gpu.fragmentation.remainder_value import NodeWorth
+from scheduler.profiles.gpu.fragmentation.shape_capacity import RoomColumns
+from scheduler.profiles.gpu.fragmentation.shapes import WHOLE, PodShape, ShapeMix
+
+_WASTE_COUNTS: Final = 10.0 * WHOLE
+_LEAST_ROOM: Final = 0.01
+"""Of all cards: what there is less room for counts as if there were so much."""
+_MOVED: Final = 0.5
+
+
+class Packing:
+    """What a node costs depends on that node, the mix, and what the nodes of the cluster have in all: costs can be kept
+    as long as the node does not change and `following` gives the same object."""
+
+    def __init__(self, mix: ShapeMix, models: Sequence[str], nodes: NodeStates | None = None) -> None:
+        """
+        models : names by index in NodeStates.model; the list may grow later
+        nodes  : all of the cluster; None = nothing is known to be scarce
+        """
+        self.mix, self._models, self._n_models = mix, models, len(models)
+        self._worth = NodeWorth(mix)
+        self._columns = RoomColumns(mix, models)
+        self._weigh(None if nodes is None else self._room_in(nodes))
+
+    def following(self, nodes: NodeStates) -> Self:
+        """Itself, unless so many nodes came or went that the room for some shape is another by half, or a new model
+        came: then one whose costs fit that.
+
+        nodes : all of the cluster
+        """
+        if len(self._models) != self._n_models:
+            return type(self)(self.mix, self._models, nodes)
+        room = self._room_in(nodes)
+        if self._room is not None and (np.abs(room - self._room) <= _MOVED * self._room).all():
+            return self
+        other = copy(self)
+        other._weigh(room)
+        return other
+
+    def cost(self, shape: PodShape, nodes: NodeStates) -> tuple[Floats, Ints]:
+        """What landing there costs, and which card the pod takes.
+
+        Returns (n_nodes,) cost, inf = it does not fit, and (n_nodes,) card for a pod of part of a card, -1 = n/a.
+        """
+        cost, device = np.full(nodes.n_nodes, np.inf), np.full(nodes.n_nodes, -1, dtype=np.int64)
+        room = np.flatnonzero(fits(shape, nodes, self._models))
+        if len(room):
+            of_room = self._cost_of_part if shape.is_shared else self._cost_of_whole
+            cost[room], device[room] = of_room(shape, nodes.take(room))
+        return cost, device
+
+    # Inside
+
+    def _room_in(self, nodes: NodeStates) -> Floats:
+        """(n_shapes,) milli that they have room for when idle."""
+        idle = replace(
+            nodes,
+            cpu_free=nodes.cpu_total,
+            memory_free=nodes.memory_total,
+            free_milli=np.where(nodes.free_milli < 0, -1, WHOLE),
+        )
+        least = max(_LEAST_ROOM * WHOLE * float(nodes.n_devices.sum()), 1.0)
+        return np.maximum(self._columns.in_cluster(idle), least)
+
+    def _weigh(self, room: Floats | None) -> None:
+        """room: (n_shapes,) milli in the cluster."""
+        self._room, columns = room, self._columns
+        scarcity = columns.weight
+        if room is not None:
+            scarcity = scarcity / room
+        scarcity = scarcity / max(scarcity.sum(), 1e-300)
+        # Of a pod of each column, by model; the last is the unknown one.
+        self._weights = np.zeros((self._n_models + 1, columns.n_columns))
+        for model, takes in enumerate(columns.takes):
+            np.add.at(self._weights[model], columns.column[takes], scarcity[takes])
+        self._weights *= columns.asked
+
+    def _weighed_room(self, cpu_free: Floats, memory_free: Floats, parts: Ints, model: Ints) -> Floats:
+        """(n_nodes,) milli, sum_m w_m * room_m. parts: (n_nodes, n_levels) on the cards, see RoomColumns."""
+        pods = self._columns.pods(cpu_free, memory_free, parts)
+        # A model that came later is as good as unknown until `following` is asked.
+        known = np.where(model < self._n_models, model, -1)
+        return np.asarray(np.einsum("nc,nc->n", self._weights[known], pods))
+
+    def _cost_of_whole(self, shape: PodShape, nodes: NodeStates) -> tuple[Floats, Ints]:
+        """Of a pod that asks for whole cards, or for none: all wholly free cards are the same."""
+        cpu, memory, parts = nodes.cpu_free, nodes.memory_free, self._columns.parts_on(nodes.free_milli)
+        crowding = self._weighed_room(cpu, memory, parts, nodes.model) - self._weighed_room(
+            cpu - shape.cpu_milli,
+            memory - shape.memory_mib,
+            parts - shape.count * self._columns.parts[WHOLE],
+            nodes.model,
+        )
+        cost = _WASTE_COUNTS * self._worth.lost_by_whole(shape, nodes) + crowding
+        return cost, np.full(nodes.n_nodes, -1, dtype=np.int64)
+
+    def _cost_of_part(self, shape: PodShape, nodes: NodeStates) -> tuple[Floats, Ints]:
+        free, parts = nodes.free_milli, self._columns.parts_on(nodes.free_milli)
+        cost = _WASTE_COUNTS * self._worth.lost_by_card(shape, nodes)  # (n_nodes, most_devices)
+        # Of cards that have as much left, the first will do.
+        cost[np.tril(free[:, :, None] == free[:, None, :], -1).any(axis=2)] = np.inf
+        row, card = np.nonzero(np.isfinite(cost))  # (n_tried,) each
+        milli, of_milli = free[row, card], self._columns.parts
+        before = self._weighed_room(nodes.cpu_free, nodes.memory_free, parts, nodes.model)  # (n_nodes,)
+        cost[row, card] += before[row] - self._weighed_room(
+            nodes.cpu_free[row] - shape.cpu_milli,
+            nodes.memory_free[row] - shape.memory_mib,
+            parts[row] - of_milli[milli] + of_milli[milli - shape.milli],
+            nodes.model[row],
+        )
+        device = cost.argmin(axis=1).astype(np.int64)
+        return cost[np.arange(nodes.n_nodes), device], device

@@ -1,0 +1,220 @@
+"""The tracked cluster with pods that are assumed to be bound: in all its tables, and taken back when they were not."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from kube.decoding.decoding import ApiObject, Kind
+from kube.decoding.jobs import JobInfo
+from kube.objects.objects import NodeInfo, PodInfo, ReplicaSetInfo
+from kube.objects.pod_accounting import waits
+from kube.objects.pod_shape import on_node, shape_of
+from kube.tables.changes import Change, PodChange
+from scorer.assumed_pods import AssumedPods
+from scorer.monotonic_time import MonotonicTime
+from scorer.options import ScorerOptions
+from scorer.tracking import TrackedCluster
+
+
+@dataclass(slots=True)
+class _Run:
+    """Alike pods that are assumed at once, by UID and in order. services: their indexes, all of one kind."""
+
+    shape: tuple[Any, ...] = ()
+    kind: tuple[int, bool] | None = None
+    services: set[int] = field(default_factory=set)
+    pods: dict[str, PodInfo] = field(default_factory=dict)
+    rows: list[int] = field(default_factory=list)
+
+    def add(self, pod: PodInfo, row: int, service: int) -> None:
+        self.services.add(service)
+        self.pods[pod.uid] = pod
+        self.rows.append(row)
+
+
+class AssumingCluster(TrackedCluster):
+    """What the watch says of pods comes in here.
+
+    on_overdue : told with every tick the UIDs of all pods that were assumed for long enough, whoever assumed them;
+                 each is to be kept or forgotten. Under the lock, by any thread. None = they are forgotten
+    """
+
+    def __init__(self, options: ScorerOptions, *, now: float, time: MonotonicTime | None = None) -> None:
+        """time: by which assumptions end; None = by `now`, as it is set."""
+        super().__init__(options, now=now)
+        self.assumed, self._time = AssumedPods(), time
+        self.on_overdue: Callable[[Sequence[str]], None] | None = None
+
+    def tick(self, now: float) -> None:
+        """Time has passed (or was set back)."""
+        super().tick(now)
+        overdue = self.assumed.over(self._own_now())
+        if self.on_overdue is None:
+            self.forget_all(overdue)
+        elif overdue:
+            self.on_overdue(overdue)
+
+    def put(self, item: ApiObject) -> None:
+        """The watch says that an object is new or has changed."""
+        match item:
+            case NodeInfo():
+                self.apply(self.state.put_node(item))
+            case PodInfo():
+                self.put_pod(item)
+            case ReplicaSetInfo():
+                self.apply(self.state.put_replica_set(item))
+            case JobInfo():
+                self.apply(self.state.put_job(item))
+            case _:
+                raise ValueError(f"nobody follows {type(item).__name__}")
+
+    def delete(self, item: ApiObject) -> None:
+        """The watch says that an object is gone."""
+        match item:
+            case NodeInfo():
+                self.apply(self.state.delete_node(item.name))
+            case PodInfo():
+                self.delete_pod(item.uid)
+            case ReplicaSetInfo():
+                self.apply(self.state.delete_replica_set(item.uid))
+            case JobInfo():
+                self.apply(self.state.delete_job(item.uid))
+            case _:
+                raise ValueError(f"nobody follows {type(item).__name__}")
+
+    def put_pod(self, pod: PodInfo) -> None:
+        """The watch says that a pod is new or has changed."""
+        seen, was_assumed = self.assumed.seen(pod)
+        if was_assumed:
+            self._end_wait(seen)
+        elif seen is not pod:
+            seen = self._without_new_kinds(seen)
+        self.apply(self.state.put_pod(seen) or (self._confirmed(seen) if was_assumed else ()))
+
+    def delete_pod(self, uid: str) -> None:
+        """The watch says that a pod is gone."""
+        self.assumed.gone(uid)
+        self.apply(self.state.delete_pod(uid))
+
+    def replace_pods(self, pods: Sequence[PodInfo]) -> None:
+        """A complete list of pods."""
+        confirmed: list[Change] = []
+        as_assumed = []
+        for pod in pods:
+            now, was_assumed = self.assumed.seen(pod)
+            if was_assumed:
+                self._end_wait(now)
+            elif now is not pod:
+                now = self._without_new_kinds(now)
+            as_assumed.append(now)
+            if was_assumed and self.state.pods.get(pod.uid) == now:
+                confirmed += self._confirmed(now)
+        for uid in set(self.assumed.uids()).difference(pod.uid for pod in pods):
+            self.assumed.gone(uid)
+        self.apply([*self.state.replace(Kind.PODS, as_assumed), *confirmed])
+
+    def assume(self, pod: PodInfo, node: str, until: float) -> None:
+        """The pod will probably be bound to the node: reckon with it until the watch says so, or `until`."""
+        namesake = self.state.find_pod(pod.namespace, pod.name)
+        if namesake is not None and namesake.uid != pod.uid:
+            return  # whoever asks must not drive out a pod that is there
+        known, own = self.state.pods.get(pod.uid), self._own(until)
+        assumed = self.assumed.assume(pod, known, node, own, now=self._own_now())
+        if assumed is not None:
+            self.apply(self.state.put_pod(self._without_new_kinds(assumed)))
+
+    def assume_all(self, pods: Sequence[PodInfo], rows: Sequence[int], until: float) -> None:
+        """The same as `assume` of each in this order, and much faster for pods that wait here and are alike.
+
+        rows : (n_pods,) of the nodes they are to go to, all in use
+        """
+        run = _Run()
+        for pod, row in zip(pods, rows, strict=True):
+            uid, known = pod.uid, self.state.pods.get(pod.uid)
+            is_known = known is pod or (known is not None and _name(known) == _name(pod))
+            if known is not None and is_known and uid not in run.pods:
+                service, shape = self.state.service_index(uid), shape_of(known)
+                if shape == run.shape and (service in run.services or self._kind(known, service) == run.kind):
+                    run.add(known, row, service)
+                    continue
+                kind = self._kind(known, service) if waits(known) and known.started is None else None
+                if kind is not None:
+                    self._assume_run(run, until)
+                    run = _Run(shape, kind)
+                    run.add(known, row, service)
+                    continue
+            self._assume_run(run, until)
+            run = _Run()
+            self.assume(pod, self.state.names[row], until)
+        self._assume_run(run, until)
+
+    def keep(self, uid: str, until: float) -> None:
+        """What was assumed is to last until then (unix seconds); nothing if it was not."""
+        self.assumed.keep(uid, self._own(until), now=self._own_now())
+
+    def forget_all(self, uids: Sequence[str]) -> None:
+        """`forget` each."""
+        for uid in uids:
+            self.forget(uid)
+
+    def forget(self, uid: str) -> None:
+        """The pod was not bound after all, as far as is known; nothing if it was not assumed."""
+        if uid in self.assumed:
+            pod = self.assumed.forget(uid)
+            self.apply(self.state.delete_pod(uid) if pod is None else self.state.put_pod(pod))
+
+    # Inside
+
+    def _own(self, unix: float) -> float:
+        return unix if self._time is None else self._time.own(unix)
+
+    def _own_now(self) -> float:
+        return self.now if self._time is None else self._time.now()
+
+    def _kind(self, pod: PodInfo, service: int) -> tuple[int, bool] | None:
+        """What pods must have in common, beside being alike, to be placed at once: profile, and whether they come with
+        the node. None = its profile is still to be made, by the replicas that there are when its turn comes."""
+        key = self.state.services[service]
+        if self.predicted is None:
+            return -1, key.belongs_to_node
+        profile = self.predicted.known_profile(pod, key, self.expected_run(pod, key))
+        return None if profile is None else (profile, key.belongs_to_node)
+
+    def _assume_run(self, run: _Run, until: float) -> None:
+        if not run.pods:
+            return
+        pods, names = list(run.pods.values()), self.state.names
+        assumed = self.assumed.assume_all(
+            self._without_new_kinds(pods[0]),
+            pods,
+            [names[row] for row in run.rows],
+            self._own(until),
+            now=self._own_now(),
+        )
+        self.apply([self.state.seat_all(assumed, run.rows)])
+
+    def _end_wait(self, pod: PodInfo) -> None:
+        """It is bound. Where that is elsewhere it never ran where it was assumed: leaving there must neither look like
+        the departure of a running pod nor be told as anything but the end of an assumption."""
+        known = self.state.pods[pod.uid]
+        if known.node != pod.node:
+            self.apply(self.state.put_pod(on_node(known, "")))
+        self.assumed.gone(pod.uid)
+
+    def _without_new_kinds(self, pod: PodInfo) -> PodInfo:
+        """Anybody may ask about a pod with thousands of made-up resources: none of them gets a column for that."""
+        kinds = self.state.kinds
+        if all(kind in kinds for kind in pod.requests):
+            return pod
+        return replace(pod, requests={kind: amount for kind, amount in pod.requests.items() if kind in kinds})
+
+    def _confirmed(self, pod: PodInfo) -> list[Change]:
+        """What is to be told of a pod that turned out to be just where it was assumed: nothing else changes."""
+        seat = self.state.seat_of.get(pod.uid)
+        return [] if seat is None else [PodChange(pod, seat, seat)]
+
+
+def _name(pod: PodInfo) -> tuple[str, str]:
+    return pod.namespace, pod.name

@@ -1,0 +1,317 @@
+from __future__ import annotations
+
+import copy
+import json
+from typing import Any
+
+import pytest
+
+from admission.templates.shaping_annotations import CONTROL_ANNOTATION, TEMPLATES_ANNOTATION, Applied
+from admission.templates.skip_reasons import SkipReason
+from scorer.opt_out import OPT_OUT_ANNOTATION
+from tests.admission.templates.manifests import binding, node_config, pod_config, template_set
+from tests.admission.templates.shaping_pods import (
+    ALL_IN,
+    ALL_OUT,
+    MERGE,
+    POOL,
+    PREFERRED,
+    REQUIRED,
+    A,
+    B,
+    C,
+    G,
+    applied_to_pod,
+    demanded,
+    on,
+    pod,
+    reasons,
+    shaped,
+    term,
+    wanting,
+)
+
+
+@pytest.mark.parametrize(
+    ("spec", "template", "rule", "expected"),
+    [
+        ({}, [term(A)], "KeepPod", [term(A)]),
+        ({}, [term(A), term(C)], "KeepPod", [term(A), term(C)]),
+        ({}, [term(A), term(A, C)], "KeepPod", [term(A)]),
+        ({"affinity": wanting(term(C))}, [term(A)], "KeepPod", [term(C, A)]),
+        ({"affinity": wanting(term(C))}, [term(A, on("zone", "d"))], "KeepPod", [term(C, A)]),
+        ({"nodeSelector": {"zone": "c"}}, [term(A, on("zone", "d"))], "KeepPod", [term(A)]),
+        ({"affinity": wanting(term(C), term(B))}, [term(G, C)], "KeepPod", [term(C, G), term(B, G)]),
+        ({"affinity": wanting(term(on("pool", "a", "b")))}, [term(A)], "Merge", [term(on("pool", "a", "b"), A)]),
+        ({"affinity": wanting(term(A), term(B))}, [term(A)], "Merge", [term(A)]),
+        ({"affinity": wanting(term(B), term(C))}, [term(A)], "Merge", [term(C, A)]),
+        ({"affinity": wanting(term(C), {})}, [term(A)], "Merge", [term(C, A)]),
+        ({"nodeSelector": {"pool": "a"}}, [term(A), term(B)], "Merge", [term(A)]),
+        (
+            {"affinity": wanting(term(C), term(G))},
+            [term(A), term(B)],
+            "Merge",
+            [
+                term(C, A),
+                term(C, B),
+                term(G, A),
+                term(G, B),
+            ],
+        ),
+        (
+            {"affinity": wanting({"matchFields": [on("metadata.name", "n")]})},
+            [term(A)],
+            "Merge",
+            [{"matchFields": [on("metadata.name", "n")], "matchExpressions": [A]}],
+        ),
+    ],
+)  # fmt: skip
+def test_what_is_demanded_together(
+    spec: dict[str, Any], template: list[dict[str, Any]], rule: str, expected: list[dict[str, Any]]
+) -> None:
+    templates = template_set(node_config("pool", required=template), binding(onConflict=rule))
+    assert demanded(shaped(pod(**spec), templates)) == expected
+
+
+@pytest.mark.parametrize(
+    ("spec", "rule", "reason"),
+    [
+        ({"nodeSelector": {"pool": "b"}}, "KeepPod", SkipReason.KEPT_POD),
+        ({"nodeSelector": {"pool": "b"}}, "Merge", SkipReason.CONTRADICTION),
+        ({"affinity": wanting(term(B))}, "KeepPod", SkipReason.KEPT_POD),
+        ({"affinity": wanting(term(B))}, "Merge", SkipReason.CONTRADICTION),
+        ({"affinity": wanting(term(on("pool", operator="DoesNotExist")))}, "Merge", SkipReason.CONTRADICTION),
+        ({"affinity": wanting({})}, "KeepPod", SkipReason.CONTRADICTION),
+        ({"affinity": wanting(term(A))}, "Merge", SkipReason.UNCHANGED),
+        ({"affinity": wanting(term(C, A))}, "Merge", SkipReason.UNCHANGED),
+        ({"affinity": wanting(*[term(on("zone", str(n))) for n in range(65)])}, "Merge", SkipReason.TOO_LARGE),
+        ({"affinity": wanting(term(on("zone", *["z" * 60] * 600)))}, "KeepPod", SkipReason.TOO_LARGE),
+        ({"affinity": {"nodeAffinity": "here"}}, "Merge", SkipReason.UNREADABLE),
+        ({"affinity": wanting(term(on("zone", "c", operator="Like")))}, "Merge", SkipReason.UNREADABLE),
+        ({"nodeName": "node-1"}, "Merge", SkipReason.NODE_NAMED),
+    ],
+)
+def test_a_pod_stays_as_it_is_and_the_reason_is_told(spec: dict[str, Any], rule: str, reason: SkipReason) -> None:
+    result = shaped(pod(**spec), template_set(POOL, binding(onConflict=rule)))
+    assert reasons(result) == {"cart": reason}
+    assert (result.affinity, result.annotations, result.applied) == (None, {}, ())
+
+
+def test_what_is_left_out_beside_what_is_applied_is_told() -> None:
+    template = node_config("pool", required=[term(A, C)])
+    result = shaped(pod(nodeSelector={"pool": "b"}), template_set(template, binding()))
+    assert demanded(result) == [term(C)]
+    (conflict,) = result.skipped
+    assert conflict.reason is SkipReason.CONFLICT and "pool" in conflict.message
+
+
+@pytest.mark.parametrize(
+    ("spec", "template", "lost"),
+    [
+        ({"nodeSelector": {"pool": "a"}}, [term(A)], ()),
+        ({"nodeSelector": {"pool": "b"}}, [term(A)], ("pool",)),
+        ({"nodeSelector": {"pool": "a"}}, [term(on("pool", "a", "b"), C)], ()),
+        ({"nodeSelector": {"pool": "b"}}, [term(A, C)], ("pool",)),
+        ({"affinity": wanting(term(A), term(B))}, [term(on("pool", "a", "b", "c"))], ()),
+        ({"affinity": wanting(term(A), term(B))}, [term(A)], ("pool",)),
+        ({"affinity": wanting(term(A), term(B))}, [term(A), term(B)], ()),
+        ({"nodeSelector": {"pool": "b"}}, [term(A, C), term(B, on("zone", "d"))], ("pool",)),
+        ({"nodeSelector": {"pool": "b"}}, [term(A, G), term(B, G)], ()),
+        ({"nodeSelector": {"pool": "b"}}, [term(A), term(C)], ("pool",)),
+        ({"nodeSelector": {"pool": "a"}}, [term(A), term(C)], ()),
+        ({"affinity": wanting(term(on("pool", "x", operator="NotIn")))}, [term(on("pool"))], ("pool",)),
+        ({"affinity": wanting(term(on("pool", "7", operator="Gt")))}, [term(on("pool"))], ()),
+        ({"affinity": wanting(term(on("pool", "7", operator="Gt")))}, [term(on("pool", "5", operator="Gt"))], ()),
+        ({"affinity": wanting(term(on("pool", "3", operator="Gt")))}, [term(on("pool", "5", operator="Gt"))],
+         ("pool",)),
+        ({"affinity": wanting(term(on("pool", "3", "4")))}, [term(on("pool", "5", operator="Lt"))], ()),
+        ({"affinity": wanting(term(on("pool", "x", operator="NotIn")))}, [term(on("pool", "x", operator="NotIn"))], ()),
+    ],
+)  # fmt: skip
+def test_what_was_left_out_is_lost_where_the_pod_does_not_say_it(
+    spec: dict[str, Any], template: list[dict[str, Any]], lost: tuple[str, ...]
+) -> None:
+    (one,) = shaped(pod(**spec), template_set(node_config("pool", required=template), binding())).skipped
+    assert one.reason in (SkipReason.KEPT_POD, SkipReason.CONFLICT) and one.lost_keys == lost
+
+
+def test_a_contradiction_names_the_labels() -> None:
+    templates = template_set(
+        node_config("pool", required=[term(A, C), term(on("gpu", operator="DoesNotExist"))]), binding(**MERGE)
+    )
+    (one,) = shaped(pod(nodeSelector={"pool": "b"}, affinity=wanting(term(G))), templates).skipped
+    assert one.reason is SkipReason.CONTRADICTION and one.message.endswith("they clash on pool, gpu")
+
+
+def test_a_part_of_which_nothing_is_left_asks_for_nothing() -> None:
+    """(pool a, or zone c), for a pod that settles its pool itself: the pool counts as met, and with it the whole."""
+    template = node_config("pool", required=[term(A), term(C)])
+    result = shaped(pod(nodeSelector={"pool": "b"}), template_set(template, binding()))
+    assert result.affinity is None
+
+
+def test_preferred_terms_are_added_beside_what_is_kept_and_never_twice() -> None:
+    preferred = {"weight": 7, "matchExpressions": [A]}
+    template = node_config("pool", required=[term(B)], preferred=[preferred, preferred, preferred | {"weight": 8}])
+    own = {"nodeAffinity": {PREFERRED: [{"weight": 8, "preference": term(A)}]}}
+    result = shaped(pod(affinity=own, nodeSelector={"pool": "x"}), template_set(template, binding()))
+    assert result.affinity == {
+        "nodeAffinity": {PREFERRED: [*own["nodeAffinity"][PREFERRED], {"weight": 7, "preference": term(A)}]}
+    }
+
+
+def test_bindings_apply_by_priority_and_each_sees_those_before() -> None:
+    other = node_config("other", required=[term(B, C)])
+    templates = template_set(
+        POOL,
+        other,
+        binding("a-late", "NodeSchedulerConfig/other", priority=-1),
+        binding("z-early", priority=5),
+        binding("b-later", "NodeSchedulerConfig/other", priority=-1, onConflict="Merge"),
+    )
+    result = shaped(pod(), templates)
+    assert demanded(result) == [term(A, C)]
+    assert [one.binding for one in result.applied] == ["z-early", "a-late"]
+    assert reasons(result) == {"a-late": SkipReason.CONFLICT, "b-later": SkipReason.CONTRADICTION}
+
+
+def test_the_record_names_binding_template_and_versions() -> None:
+    stored_template, stored_binding = copy.deepcopy(POOL), binding(canary={"percent": 100})
+    stored_template["metadata"]["generation"], stored_binding["metadata"]["generation"] = 2, 3
+    result = shaped(pod(), template_set(stored_template, stored_binding))
+    assert result.applied == (Applied("cart", 3, "NodeSchedulerConfig/pool", 2, canary=True),)
+    assert json.loads(str(result.annotations[TEMPLATES_ANNOTATION])) == [
+        {"binding": "cart", "generation": 3, "template": "NodeSchedulerConfig/pool", "version": 2, "canary": True}
+    ]
+
+
+def test_a_record_stays_with_the_version_that_shaped_the_pod() -> None:
+    first = applied_to_pod(pod(), shaped(pod(), template_set(POOL, binding())))
+    changed = node_config("pool", required=[term(B)])
+    changed["metadata"]["generation"] = 2
+    again = shaped(first, template_set(changed, binding()))
+    assert (again.affinity, again.annotations) == (None, {}), "its own pool is kept, and the record is true still"
+    assert again.applied[0].version == 0
+
+
+def test_records_of_bindings_that_no_longer_mean_the_pod_are_taken_away() -> None:
+    first = applied_to_pod(pod(), shaped(pod(), template_set(POOL, binding())))
+    first["metadata"]["annotations"][CONTROL_ANNOTATION] = "gone"
+    nobody = template_set(POOL, binding(pods={"namespaces": ["elsewhere"]}))
+    assert shaped(first, nobody).annotations == {TEMPLATES_ANNOTATION: None, CONTROL_ANNOTATION: None}
+
+
+def test_what_a_suspended_binding_gave_stays_recorded_while_it_is_there() -> None:
+    first = applied_to_pod(pod(), shaped(pod(), template_set(POOL, binding())))
+    suspended = template_set(POOL, binding(suspended=True))
+    again = shaped(first, suspended)
+    assert (again.affinity, again.annotations, reasons(again)) == (None, {}, {})
+    assert [one.binding for one in again.applied] == ["cart"]
+    del first["spec"]["affinity"]
+    without = shaped(first, suspended)
+    assert without.annotations[TEMPLATES_ANNOTATION] is None and reasons(without) == {"cart": SkipReason.SUSPENDED}
+    assert reasons(shaped(pod(), suspended)) == {"cart": SkipReason.SUSPENDED}
+
+
+def test_a_trial_takes_the_points_below_its_percentage() -> None:
+    templates = template_set(POOL, binding(canary={"percent": 20}))
+    for point, is_in in ((0.0, True), (0.1999, True), (0.2, False), (0.99, False)):
+        result = shaped(pod(), templates, {"cart": point}.__getitem__)
+        assert bool(result.applied) is is_in
+        assert result.annotations == (
+            {TEMPLATES_ANNOTATION: result.annotations.get(TEMPLATES_ANNOTATION)}
+            if is_in
+            else {CONTROL_ANNOTATION: "cart"}
+        )
+        assert reasons(result) == ({} if is_in else {"cart": SkipReason.CONTROL})
+
+
+def test_who_was_drawn_stays_what_they_are() -> None:
+    templates = template_set(POOL, binding(canary={"percent": 20}))
+    inside = applied_to_pod(pod(), shaped(pod(), templates, ALL_IN))
+    outside = applied_to_pod(pod(), shaped(pod(), templates, ALL_OUT))
+    assert [one.canary for one in shaped(inside, templates, ALL_OUT).applied] == [True]
+    assert shaped(outside, templates, ALL_IN).affinity is None
+
+
+def test_a_record_that_was_copied_from_another_pod_is_no_draw() -> None:
+    """Of a pod that was made from another one's YAML, or whose affinity another webhook took away."""
+    templates = template_set(POOL, binding(canary={"percent": 20}))
+    copied = applied_to_pod(pod(), shaped(pod(), templates, ALL_IN))
+    del copied["spec"]["affinity"]
+    out = shaped(copied, templates, ALL_OUT)
+    assert out.annotations == {TEMPLATES_ANNOTATION: None, CONTROL_ANNOTATION: "cart"} and out.affinity is None
+    assert demanded(shaped(copied, templates, ALL_IN)) == [term(A)]
+    copied["metadata"]["annotations"][CONTROL_ANNOTATION] = "cart"
+    assert shaped(copied, templates, ALL_IN).affinity is None, "as control it is believed"
+
+
+def test_who_is_drawn_is_drawn_once_though_a_label_becomes_free() -> None:
+    """The trial's binding is merged a second time, as the one below it rules out what the pod said of pools."""
+    templates = template_set(
+        node_config("both", required=[term(A, on("disk", "ssd"))]),
+        node_config("zones", required=[term(on("zone", "d"))]),
+        binding("first", "NodeSchedulerConfig/both", priority=1, canary={"percent": 50}),
+        binding("second", "NodeSchedulerConfig/zones", **MERGE),
+    )
+    drawn: list[str] = []
+
+    def draw(name: str) -> float:
+        drawn.append(name)
+        return 0.0 if len(drawn) == 1 else 0.99
+
+    result = shaped(pod(affinity=wanting(term(B, C), term(G))), templates, draw)
+    assert drawn == ["first"]
+    assert demanded(result) == [term(G, on("disk", "ssd"), on("zone", "d"), A)]
+
+
+def test_a_trial_that_ends_takes_its_control_group_in() -> None:
+    outside = applied_to_pod(pod(), shaped(pod(), template_set(POOL, binding(canary={"percent": 1})), ALL_OUT))
+    result = shaped(outside, template_set(POOL, binding()))
+    assert result.applied and result.annotations[CONTROL_ANNOTATION] is None
+
+
+def test_pods_that_a_trial_would_not_change_are_of_neither_group() -> None:
+    templates = template_set(POOL, binding(canary={"percent": 50}))
+    for draw in (ALL_IN, ALL_OUT):
+        result = shaped(pod(nodeSelector={"pool": "b"}), templates, draw)
+        assert result.annotations == {} and reasons(result) == {"cart": SkipReason.KEPT_POD}
+
+
+def test_a_pod_can_opt_out() -> None:
+    opted_out = pod()
+    opted_out["metadata"]["annotations"] = {OPT_OUT_ANNOTATION: "True", TEMPLATES_ANNOTATION: "[]"}
+    result = shaped(opted_out, template_set(POOL, binding()))
+    assert (result.affinity, result.annotations, reasons(result)) == (None, {}, {"cart": SkipReason.OPTED_OUT})
+
+
+def test_a_broken_binding_is_told_for_the_pods_it_means() -> None:
+    templates = template_set(
+        POOL, binding(arguments=[{"name": "first", "string": "a"}]), binding("other", "NodeSchedulerConfig/none")
+    )
+    result = shaped(pod(), templates)
+    assert reasons(result) == {"cart": SkipReason.BROKEN, "other": SkipReason.BROKEN}
+    assert "TemplateNotFound" in result.skipped[1].message and result.affinity is None
+
+
+def test_terms_about_pods_of_labels_the_pod_lacks_are_left_out() -> None:
+    """With nothing left to select by they would mean every pod of the namespace."""
+    apart = pod_config("apart", podAntiAffinity={"required": [{"topologyKey": "zone", "matchLabelKeys": ["version"]}]})
+    templates = template_set(apart, binding(template="PodSchedulerConfig/apart"))
+    assert reasons(shaped(pod(), templates)) == {"cart": SkipReason.UNCHANGED}
+    labelled = pod()
+    labelled["metadata"]["labels"]["version"] = "1"
+    assert shaped(labelled, templates).affinity == {
+        "podAntiAffinity": {REQUIRED: [{"labelSelector": {}, "topologyKey": "zone", "matchLabelKeys": ["version"]}]}
+    }
+
+
+def test_a_term_that_the_api_server_has_stored_is_known_again() -> None:
+    """It adds to the selector what matchLabelKeys mean (KEP-3633)."""
+    apart = pod_config("apart", podAntiAffinity={"required": [{"topologyKey": "zone", "matchLabelKeys": ["app"]}]})
+    templates = template_set(apart, binding(template="PodSchedulerConfig/apart"))
+    stored = applied_to_pod(pod(), shaped(pod(), templates))
+    kept = stored["spec"]["affinity"]["podAntiAffinity"][REQUIRED][0]
+    kept["labelSelector"] = {"matchExpressions": [on("app", "cart")]}
+    again = shaped(stored, templates)
+    assert (again.affinity, again.annotations) == (None, {})

@@ -1,0 +1,196 @@
+"""Repairs step by step, with a made-up API server: who is evicted when, and what is told."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from prometheus_client import CollectorRegistry, generate_latest
+
+from kube.objects.objects import PodInfo
+from scheduler.overcommit.eviction import Evicted, Eviction
+from scheduler.overcommit.metrics import OvercommitCollector
+from scheduler.overcommit.node_relief import RepairReport
+from scheduler.overcommit.overcommit import Cause
+from scheduler.overcommit.overcommit_events import event_of_overcommit, event_of_repair
+from scheduler.overcommit.repair_executor import OvercommitRepair
+from tests.scheduler.overcommit.nodes import OURS, Scene, node, pod
+
+REFUSED = Eviction(Evicted.REFUSED, "The disruption budget b needs 2 healthy pods")
+
+
+class Repairing(Scene):
+    """A node of 4 cores, pods of one core, and who was asked to go. show: whether evicted pods terminate at once."""
+
+    def __init__(self, *pods: PodInfo, show: bool = True) -> None:
+        super().__init__([node()])
+        self.asked: list[str] = []
+        self.answers: dict[str, Eviction] = {}
+        self.reports: list[RepairReport] = []
+        self.leads, self.show = True, show
+        self.repair = OvercommitRepair(
+            self.watch.look, self.evict, {OURS}, may_write=lambda: self.leads, tell=self.reports.append,
+            clock=lambda: self.now,
+        )  # fmt: skip
+        self.put(*pods)
+        self.watch.look()
+        self.now += 1
+
+    def evict(self, one: PodInfo) -> Eviction:
+        self.asked.append(one.name)
+        answer = self.answers.get(one.name, Eviction(Evicted.GOING))
+        if answer.outcome is Evicted.GOING and self.show:
+            self.put(replace(one, terminating=True))
+        return answer
+
+    def step(self, seconds: float = 1.0) -> list[str]:
+        """Who was asked to go in this step, so much after the one before."""
+        before = len(self.asked)
+        self.repair.step()
+        self.now += seconds
+        return self.asked[before:]
+
+
+def pods(n: int, scheduler: str = OURS, name: str = "p") -> list[PodInfo]:
+    return [pod(f"{name}{i}", created=float(i), scheduler=scheduler) for i in range(n)]
+
+
+def test_the_newest_go_and_are_waited_for() -> None:
+    tested = Repairing(*pods(6))
+    assert tested.step() == ["p5", "p4"]
+    assert tested.step() == [] and tested.step(100) == [] and tested.step() == []
+    assert [told.pod.name for told in tested.reports if told.pod] == ["p5", "p4"]
+    assert tested.repair.unrepaired == 0 and tested.repair.evictions == {Evicted.GOING: 2}
+
+
+def test_nobody_else_goes_while_the_watch_lags() -> None:
+    tested = Repairing(*pods(5), show=False)
+    assert tested.step() == ["p4"]
+    assert tested.step(28) == [] and tested.step(2) == []
+    assert tested.step() == ["p4"], "it was told to go long ago, and has not"
+
+
+def test_a_budget_refuses() -> None:
+    tested = Repairing(*pods(5))
+    tested.answers = {"p4": REFUSED, "p3": REFUSED}
+    assert tested.step() == ["p4", "p3", "p2"]
+    assert tested.repair.unrepaired == 0
+
+
+def test_all_are_refused() -> None:
+    tested = Repairing(*pods(2), *pods(3, "default-scheduler", "theirs"))
+    tested.answers = {"p0": REFUSED, "p1": REFUSED}
+    assert tested.step() == ["p1", "p0"]
+    (told,) = tested.reports
+    assert told.pod is None and told.why == (
+        "our pods there that may be evicted do not give back enough: short of 1000 of cpu; 2 may not be evicted now: "
+        "The disruption budget b needs 2 healthy pods"
+    )
+    assert tested.repair.unrepaired == 1
+    pauses = [len(tested.step()) for _ in range(120)]
+    assert [i + 1 for i, n in enumerate(pauses) if n] == [5, 15, 35, 75]
+    assert len(tested.reports) == 1, "once is enough"
+    tested.answers = {}
+    assert [name for _ in range(60) for name in tested.step()] == ["p1"]
+    assert tested.repair.unrepaired == 0
+
+
+def test_pods_of_others_stay() -> None:
+    tested = Repairing(*pods(6, "default-scheduler"))
+    assert tested.step() == [] and tested.repair.unrepaired == 1 and len(tested.reports) == 1
+    tested.gone(pod("p0"))
+    tested.gone(pod("p1"))
+    assert tested.step() == [] and tested.repair.unrepaired == 0, "nothing stands any more"
+
+
+def test_without_an_answer_the_same_pod_is_asked_again() -> None:
+    tested = Repairing(*pods(5))
+    tested.answers = {"p4": Eviction(Evicted.UNKNOWN, "no answer")}
+    assert tested.step(5) == ["p4"]
+    tested.put(pod("newer", created=99.0))
+    tested.answers = {}
+    assert tested.step(5) == ["p4", "newer"]  # with the newer one two are too many
+    assert tested.step() == []
+
+
+def test_what_had_no_answer_may_have_gone() -> None:
+    tested = Repairing(*pods(5))
+    tested.answers = {"p4": Eviction(Evicted.UNKNOWN, "no answer")}
+    assert tested.step(5) == ["p4"]
+    tested.put(pod("p4", created=4.0, terminating=True))
+    assert tested.step() == []
+
+
+def test_an_api_server_that_forbids_it() -> None:
+    tested = Repairing(*pods(5))
+    tested.answers = {f"p{i}": Eviction(Evicted.NOT_NOW, "403 forbidden") for i in range(5)}
+    assert tested.step() == ["p4"] and tested.step() == []
+    assert tested.repair.unrepaired == 1
+    assert [told.why for told in tested.reports] == ["the API server does not evict: 403 forbidden"]
+
+
+def test_a_replica_that_does_not_lead_counts_only() -> None:
+    tested = Repairing(*pods(5))
+    tested.leads = False
+    assert tested.step() == [] and tested.watch.counts == {Cause.SHARED: 1}
+    tested.leads = True
+    assert tested.step() == ["p4"]
+
+
+def test_leadership_that_is_lost_in_the_middle() -> None:
+    tested = Repairing(*pods(6))
+
+    def evict(one: PodInfo) -> Eviction:
+        tested.leads = False
+        return Repairing.evict(tested, one)
+
+    tested.repair = OvercommitRepair(tested.watch.look, evict, {OURS}, may_write=lambda: tested.leads, clock=lambda: 0)
+    assert tested.step() == ["p5"]
+
+
+def test_a_node_that_shrank_keeps_its_pods() -> None:
+    tested = Repairing(*pods(4))
+    tested.put_node(node(cpu=2))
+    tested.step()
+    assert tested.step() == [] and tested.watch.counts == {Cause.SHRUNK: 1} and tested.repair.unrepaired == 0
+
+
+def test_not_too_many_at_once() -> None:
+    tested = Repairing(*pods(200))
+    first = tested.step()
+    assert len(first) == 50 and len(tested.step()) == 5
+    tested.step(1000)
+    for _ in range(100):
+        tested.step()
+    assert len(tested.asked) == 196 and len(set(tested.asked)) == 196
+
+
+def test_metrics() -> None:
+    tested = Repairing(*pods(5))
+    tested.answers = {"p4": REFUSED}
+    registry = CollectorRegistry()
+    registry.register(OvercommitCollector(tested.watch, tested.repair))
+    tested.step()
+    text = generate_latest(registry).decode()
+    for line in (
+        'forecast_overcommits_total{cause="shared"} 1.0',
+        'forecast_overcommits_total{cause="own"} 0.0',
+        'forecast_overcommitted_nodes{cause="shared"} 1.0',
+        "forecast_overcommits_unrepaired 0.0",
+        'forecast_overcommit_evictions_total{outcome="refused"} 1.0',
+        'forecast_overcommit_evictions_total{outcome="evicted"} 1.0',
+    ):
+        assert line in text.splitlines()
+
+
+def test_events() -> None:
+    tested = Repairing(*pods(5))
+    tested.step()
+    on_node = event_of_overcommit(tested.told[0], at=1e9, instance="s-0")
+    assert on_node["metadata"]["namespace"] == "default" and on_node["type"] == "Warning"
+    assert on_node["regarding"] == {"apiVersion": "v1", "kind": "Node", "name": "n", "uid": "n"}
+    assert on_node["note"] == (
+        "pods request 1000 milli-cores of cpu more than is allocatable, placed by schedulers that share the node"
+    )
+    on_pod = event_of_repair(tested.reports[0], at=1e9, instance="s-0")
+    assert on_pod["regarding"]["name"] == "p4" and on_pod["reason"] == "EvictedForOvercommit"
+    assert event_of_repair(RepairReport("n", why="so"), at=1e9, instance="s-0")["regarding"]["kind"] == "Node"

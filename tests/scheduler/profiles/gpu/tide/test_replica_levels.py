@@ -1,0 +1,84 @@
+"""Sharing out: thousands at once is the same as one by one, and what is in time is asked of who can be in time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from forecast.arrays import Floats
+from scheduler.profiles.gpu.tide.replica_levels import Stretches, drained_in_time, filled
+
+
+def stretches(leads: Sequence[float], rooms: Sequence[float]) -> Stretches:
+    """rooms: of the stretches in order."""
+    at = iter(rooms)
+    return Stretches(np.array(leads), lambda begin, end: next(at))
+
+
+def one_by_one(floors: list[int], ceilings: list[int], leasts: list[int], gpus: Floats, within: Stretches) -> list[int]:
+    """The plain way: whoever has least above its minimum gets one more, if it fits."""
+    levels, active = list(floors), [j for j in range(len(floors)) if floors[j] < ceilings[j]]
+
+    def used() -> Floats:
+        now = np.array(levels)
+        return within.used(now * gpus, np.minimum(now, leasts) * gpus)
+
+    while active:
+        j = min(active, key=lambda j: ((levels[j] - leasts[j]) * gpus[j], j))
+        before = used()
+        levels[j] += 1
+        after = used()
+        grows = after > before
+        if (after[grows] > within.room[grows] + 1e-6).any():
+            levels[j] -= 1
+            active.remove(j)
+        elif levels[j] == ceilings[j]:
+            active.remove(j)
+    return levels
+
+
+some = st.lists(
+    st.tuples(st.integers(0, 3), st.integers(0, 4), st.integers(0, 30), st.sampled_from([1, 2, 8]), st.integers(0, 2)),
+    min_size=1,
+    max_size=6,
+)
+
+
+@settings(deadline=None, max_examples=100)
+@given(some, st.lists(st.integers(0, 200), min_size=3, max_size=3))
+def test_many_at_once_are_the_same_as_one_by_one(trainings: list[tuple[int, ...]], rooms: list[int]) -> None:
+    least = [one[0] for one in trainings]
+    floors = [min(one[0], one[1]) for one in trainings]
+    ceilings = [floor + one[2] for floor, one in zip(floors, trainings, strict=True)]
+    gpus = np.array([one[3] for one in trainings], dtype=np.float64)
+    leads = np.array([float(one[4]) for one in trainings])
+    within = stretches(leads.tolist(), rooms)
+    assert filled(floors, ceilings, least, gpus, within) == one_by_one(floors, ceilings, least, gpus, within)
+
+
+def test_who_is_slow_is_not_asked_for_what_only_the_quick_can_give_in_time() -> None:
+    """Ten GPUs are lacking in five minutes: the slow one would have them free in an hour."""
+    within = stretches([300.0, 3600.0], [20, 100])
+    assert drained_in_time([10, 20], [0, 0], np.ones(2), within) == [0, 20]
+    assert filled([0, 0], [0, 20], [0, 0], np.ones(2), within) == [0, 20]
+    # What comes in an hour is asked of the slow one, as far as the quick one cannot give it later.
+    within = stretches([300.0, 3600.0], [30, 15])
+    assert drained_in_time([10, 20], [0, 0], np.ones(2), within) == [10, 15]
+    # More than the quick one has: the others have to give as well, late as it is.
+    within = stretches([300.0, 3600.0], [15, 100])
+    kept = drained_in_time([10, 20], [0, 0], np.ones(2), within)
+    assert filled([0, 0], kept, [0, 0], np.ones(2), within) == [0, 15]
+
+
+def test_thousands_of_replicas() -> None:
+    n, gpus = 50, np.ones(50)
+    within = stretches([60.0] * n, [6000.0])
+    found = filled([1] * n, [6000] * n, [1] * n, gpus, within)
+    assert sum(found) == 6000 and max(found) - min(found) <= 1
+
+
+def test_nobody_shares_nothing() -> None:
+    assert filled([], [], [], np.zeros(0), stretches([], [])) == []

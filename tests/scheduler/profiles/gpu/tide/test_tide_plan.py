@@ -1,0 +1,259 @@
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from datetime import UTC
+from zoneinfo import ZoneInfo
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from forecast.errors import InputError
+from scheduler.profiles.gpu.tide.demand import Demand
+from scheduler.profiles.gpu.tide.move_reasons import reason
+from scheduler.profiles.gpu.tide.options import TideOptions
+from scheduler.profiles.gpu.tide.tide_plan import Kind, Move, Training, after_move, decide, look_ahead
+from tests.scheduler.profiles.gpu.tide.tide_made_up import NOON, PLAIN, SLOT, demand, training
+
+ALL_DAY = 48
+
+
+def moves(trainings: list[Training], ahead: Demand, now: float = NOON, options: TideOptions = PLAIN) -> dict[str, Move]:
+    return {move.training.key: move for move in decide(trainings, ahead, now, options, UTC)[0]}
+
+
+def levels(trainings: list[Training], ahead: Demand, now: float = NOON, options: TideOptions = PLAIN) -> list[int]:
+    made = moves(trainings, ahead, now, options)
+    return [made[one.key].after if one.key in made else one.replicas for one in trainings]
+
+
+def test_training_shrinks_its_drain_time_before_inference_needs_the_gpus() -> None:
+    """8 of 16 GPUs are needed now, 12 from 12:30 on; draining takes ten minutes."""
+    ahead = demand([8] + [12] * (ALL_DAY - 1))
+    one = training(replicas=4)
+    assert not moves([one], ahead, NOON)
+    assert not moves([one], ahead, NOON + SLOT - 601)
+    move = moves([one], ahead, NOON + SLOT - 600)[one.key]
+    assert (move.kind, move.before, move.after, move.gpus) == (Kind.SHRINK, 4, 2, 4)
+    assert "by 12:30 inference is predicted to need 12 GPUs of 16, shop/Deployment/rank 4.0 more" in reason(
+        move, ahead, UTC
+    )
+    assert "draining takes 10 min" in reason(move, ahead, UTC)
+
+
+def test_a_rise_in_steps_is_one_move_and_not_one_for_each() -> None:
+    """What would have to go within the dwell time goes at once."""
+    ahead = demand([8, 10, 12, 12, 14, 14] + [14] * ALL_DAY)
+    assert levels([training()], ahead, NOON + SLOT - 60) == [2]
+    assert levels([training()], ahead, NOON + SLOT - 60, PLAIN.replace(dwell=0.0)) == [3]
+
+
+def test_training_grows_into_what_lasts_and_not_into_what_does_not() -> None:
+    """A dip of half an hour is no room, and neither is what a longer drain cannot give back."""
+    assert levels([training(replicas=2)], demand([12] + [4] * ALL_DAY), NOON + SLOT) == [6]
+    assert levels([training(replicas=2)], demand([4] + [12] * ALL_DAY)) == [2]
+    dip = demand([4] * 4 + [12] * ALL_DAY)
+    assert levels([training(replicas=2, lead=600.0)], dip, NOON + 600) == [6]
+    assert levels([training(replicas=2, lead=3600.0)], dip, NOON + 600) == [2]
+
+
+def test_growing_waits_for_dwell_dead_band_and_pods_that_wait() -> None:
+    free = demand([8] * ALL_DAY)
+    assert levels([training(replicas=3)], free) == [4]
+    assert levels([training(replicas=3, moved=NOON - 3599.0, moves=1)], free) == [3]
+    assert levels([training(replicas=3, moved=NOON - 3600.0, moves=1)], free) == [4]
+    assert levels([training(replicas=3, waiting=True)], free) == [3]
+    assert levels([training(replicas=3)], free, options=PLAIN.replace(dead_band=3.0)) == [3]
+    assert levels([training(replicas=3, most=4)], free, options=PLAIN.replace(dead_band=3.0)) == [4]
+    assert levels([training(replicas=0, least=0)], free) == [0], "its owner has switched it off"
+    assert levels([training(replicas=0, least=0, taken=True)], free) == [4]
+
+
+def test_without_a_forecast_training_never_grows_and_shrinks_for_pods_that_wait() -> None:
+    assert levels([training(replicas=2)], demand([4] * ALL_DAY, forecast=False)) == [2]
+    late = demand([10] * ALL_DAY, forecast=False, waiting=2.0)
+    move = moves([training(replicas=4)], late)["lab/StatefulSet/train"]
+    assert move.after == 3
+    assert "at once: pods of shop/Deployment/rank wait for 2 GPUs now" in reason(move, late, UTC)
+
+
+def test_fair_among_trainings_by_gpus_above_their_minimum() -> None:
+    a, b = training("a/Job/a", replicas=6), training("b/Job/b", gpus=4.0, replicas=2)
+    assert levels([a, b], demand([0] * ALL_DAY, capacity=20)) == [6, 2]
+    assert levels([a, b], demand([8] * ALL_DAY, capacity=20)) == [2, 2], "a has 10 above its minimum, b 4"
+    small, large = training("a/Job/a", replicas=1), training("b/Job/b", replicas=1)
+    assert levels([small, large], demand([4] * ALL_DAY)) == [3, 3]
+
+
+def test_an_inelastic_training_is_taken_last_and_whole_and_resumes_whole() -> None:
+    whole = training("b/Job/whole", replicas=3, least=3, most=3)
+    elastic = training("a/Job/elastic", replicas=4)
+    assert levels([elastic, whole], demand([8] * ALL_DAY)) == [1, 3]
+    made = moves([elastic, whole], demand([12] * ALL_DAY))
+    assert {key: (one.kind, one.after) for key, one in made.items()} == {
+        elastic.key: (Kind.SHRINK, 2),
+        whole.key: (Kind.TAKE, 0),
+    }, "6 GPUs do not fit into the 4 that are left"
+    stopped = replace(whole, replicas=0, taken=True, moved=NOON - 7200, moves=1)
+    resumed = moves([stopped], demand([10] * ALL_DAY))[whole.key]
+    assert (resumed.kind, resumed.after) == (Kind.RESUME, 3)
+    assert not moves([stopped], demand([11] * ALL_DAY)), "two of three are of no use"
+
+
+def test_who_is_stopped_first_elastic_then_less_important_then_younger() -> None:
+    old = training("a/Job/old", replicas=2, least=2, most=2, created=1.0)
+    young = training("b/Job/young", replicas=2, least=2, most=2, created=2.0)
+    low = training("c/Job/low", replicas=2, least=2, most=2, priority=-1)
+    elastic = training("d/Job/elastic", replicas=2, least=2, most=4, priority=5)
+    everyone = [old, young, low, elastic]
+    found = [levels(everyone, demand([16 - 4 * left] * ALL_DAY)) for left in (4, 3, 2, 1, 0)]
+    assert found == [[2, 2, 2, 2], [2, 2, 2, 0], [2, 2, 0, 0], [2, 0, 0, 0], [0, 0, 0, 0]]
+    assert levels(everyone, demand([16] * ALL_DAY), options=PLAIN.replace(take_whole=False)) == [2, 2, 2, 2]
+    _, lacking = decide(everyone, demand([10] * ALL_DAY), NOON, PLAIN.replace(take_whole=False), UTC)
+    assert lacking.tolist() == [10.0]
+
+
+def test_no_more_are_stopped_than_are_needed() -> None:
+    """The first in the order is small, and the one after it alone is enough."""
+    small = training("a/Job/small", gpus=1.0, replicas=1, least=1, most=1, priority=-1)
+    large = training("b/Job/large", gpus=8.0, replicas=1, least=1, most=1)
+    assert levels([small, large], demand([10] * ALL_DAY)) == [1, 0]
+
+
+def test_the_cap_holds_growing_back_and_never_shrinking() -> None:
+    capped = PLAIN.replace(moves_per_job=4)
+    free, tight = demand([4] * ALL_DAY), demand([12] * ALL_DAY)
+    fresh = training(replicas=2, moved=NOON - 7200, moves=2)
+    spent = replace(fresh, moves=3)
+    assert levels([fresh], free, options=capped) == [6]
+    assert levels([spent], free, options=capped) == [2], "the last move is kept for shrinking"
+    move = moves([replace(spent, replicas=4)], tight, options=capped)[spent.key]
+    assert (move.after, move.number, move.beyond_cap) == (2, 4, False)
+    move = moves([replace(spent, replicas=4, moves=4)], tight, options=capped)[spent.key]
+    assert (move.after, move.number, move.beyond_cap) == (2, 5, True)
+    assert "beyond the day's moves" in reason(move, tight, UTC)
+    yesterday = replace(spent, moves=9, moved=NOON - 86_400)
+    assert levels([yesterday], free, options=capped) == [6]
+
+
+def test_the_cap_of_all_together() -> None:
+    capped = PLAIN.replace(moves_per_day=3)
+    many = [training(f"a/Job/{n}", gpus=1.0, replicas=1, most=2) for n in range(6)]
+    made = moves(many, demand([0] * ALL_DAY), options=capped)
+    assert len(made) == 2, "one is kept for shrinking"
+    some = [replace(one, replicas=2) for one in many]
+    assert len(moves(some, demand([10] * ALL_DAY), options=capped)) == 6
+
+
+def test_the_day_of_the_cap_is_the_local_one() -> None:
+    capped, free = PLAIN.replace(moves_per_job=2), demand([4] * ALL_DAY)
+    spent = training(replicas=2, moved=NOON - 4 * 3600, moves=2)
+    tokyo = ZoneInfo("Asia/Tokyo")
+    at = NOON + 4 * 3600  # 01:00 of the next day in Tokyo
+    assert not decide([spent], free, at, capped, UTC)[0]
+    assert decide([spent], free, at, capped, tokyo)[0]
+
+
+def test_the_last_move_of_a_day_lasts_the_day() -> None:
+    """Else the evening needs one more, and the next hour again."""
+    rising = demand([9] * 4 + [11] * 8 + [14] * ALL_DAY)
+    options = PLAIN.replace(moves_per_job=4)
+    assert levels([training(moved=NOON - 7200, moves=0)], rising, options=options) == [3]
+    assert levels([training(moved=NOON - 7200, moves=3)], rising, options=options) == [1]
+
+
+def test_pools_are_apart() -> None:
+    a, b = training("a/Job/a", pool=0), training("b/Job/b", pool=1)
+    assert levels([a, b], demand([[12] * ALL_DAY, [8] * ALL_DAY])) == [2, 4]
+
+
+def test_looking_ahead_tells_when_training_shrinks_and_grows_back() -> None:
+    """Inference needs 4 of 16, 12 from 14:00 to 16:00, and 4 again."""
+    ahead = demand([4] * 4 + [12] * 4 + [4] * ALL_DAY)
+    plan = look_ahead([training(replicas=6)], ahead, NOON, PLAIN, UTC)
+    told = [((move.at - NOON) / 3600, move.kind, move.after) for move in plan.ahead]
+    assert not plan.moves
+    assert told == [(pytest.approx(11 / 6), Kind.SHRINK, 2), (4.0, Kind.GROW, 6)]
+    assert plan.levels[0, :9].tolist() == [12, 12, 12, 12, 4, 4, 4, 4, 12]
+
+
+def test_a_restart_decides_the_same() -> None:
+    ahead = demand([12] * ALL_DAY)
+    (move,), _ = decide([training()], ahead, NOON, PLAIN, UTC)
+    after = after_move(move)
+    assert not decide([after], ahead, NOON + 30, PLAIN, UTC)[0]
+    assert decide([training()], ahead, NOON, PLAIN, UTC)[0] == [move]
+
+
+def test_nothing_is_planned_of_nothing() -> None:
+    assert decide([], demand([4] * 2), NOON, PLAIN, UTC)[0] == []
+    assert decide([training()], demand([4] * 2), NOON + 10 * SLOT, PLAIN, UTC)[0] != [], "beyond the forecast: its last"
+
+
+some_trainings = st.lists(
+    st.builds(
+        lambda gpus, replicas, least, more, lead, number: training(
+            f"a/Job/{number}",
+            gpus=float(gpus),
+            replicas=replicas,
+            least=least,
+            most=least + more,
+            lead=float(lead),
+        ),
+        st.sampled_from([1, 2, 8]),
+        st.integers(0, 6),
+        st.integers(0, 3),
+        st.integers(0, 6),
+        st.sampled_from([60, 600, 3000]),
+        st.integers(0, 10**6),
+    ),
+    max_size=5,
+    unique_by=lambda one: one.key,
+)
+
+
+@settings(max_examples=60, deadline=None)
+@given(some_trainings, st.lists(st.integers(0, 30), min_size=8, max_size=8), st.booleans())
+def test_what_is_not_drained_in_time_always_fits(trainings: list[Training], need: list[float], forecast: bool) -> None:
+    """For every half hour: what cannot be gone by then, and the minimum of the others, fit beside inference."""
+    ahead = demand(need, capacity=24, forecast=forecast)
+    after = levels(trainings, ahead)
+    shrunk = any(level < one.replicas for level, one in zip(after, trainings, strict=True))
+    for slot in range(8):
+        begins = slot * SLOT
+        held = 0.0
+        for level, one in zip(after, trainings, strict=True):
+            is_there = one.lead >= begins
+            held += one.gpus * (level if is_there else min(level, one.least))
+        if any(one.lead >= begins for one in trainings):
+            assert held <= max(0.0, 24 - need[slot]) + 1e-6 or (not shrunk and held == 0)
+    if not forecast or shrunk:
+        assert all(level <= one.replicas for level, one in zip(after, trainings, strict=True))
+    assert all(level <= max(one.most, one.replicas) for level, one in zip(after, trainings, strict=True))
+
+
+@settings(max_examples=20, deadline=None)
+@given(st.lists(st.integers(0, 16), min_size=48, max_size=48), st.integers(1, 3))
+def test_moves_settle(need: list[float], n: int) -> None:
+    """While demand stays as it is nobody is moved back and forth."""
+    trainings = [training(f"a/Job/{k}", replicas=k) for k in range(n)]
+    ahead = demand(need)
+    for _ in range(4):
+        made = moves(trainings, ahead)
+        trainings = [after_move(made[one.key]) if one.key in made else one for one in trainings]
+    assert not moves(trainings, ahead)
+
+
+@pytest.mark.parametrize("setting", ["margin", "grace", "dwell", "moves_per_job", "every"])
+def test_settings_that_mean_nothing_are_refused(setting: str) -> None:
+    with pytest.raises(InputError, match=setting):
+        TideOptions(**{setting: -1})  # type: ignore[arg-type]
+    with pytest.raises(InputError, match=setting):
+        TideOptions(**{setting: math.nan})  # type: ignore[arg-type]
+
+
+def test_levels_are_whole_gpus_of_pools() -> None:
+    plan = look_ahead([training()], demand([8] * 4), NOON, PLAIN, UTC)
+    assert plan.levels.shape == (1, 4) and np.isfinite(plan.levels).all()

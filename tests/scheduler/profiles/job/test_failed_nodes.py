@@ -1,0 +1,123 @@
+"""Which nodes a Job's next pods keep away from."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from forecast.service_key import Owner
+from kube.objects.objects import Phase, PodInfo
+from placement.plugins import NodePreference
+from placement.virtual_nodes.options import Provider
+from scheduler.profiles.job.failed_nodes import AVOIDED_SECONDS, FailedNodes
+from tests.scheduler.profiles.job.serverless.providers_world import World, job_pod, provider_node, real_node
+
+
+def world_of(*nodes: str) -> World:
+    return World([real_node(name, cpu=100.0) for name in nodes])
+
+
+def failed(world: World, node: str, name: str = "p", job: str = "job", **fields: Any) -> PodInfo:
+    return world.run(job_pod(name, job=job), node, **{"phase": Phase.FAILED, "started": world.now} | fields)
+
+
+def nodes_for(world: World, job: str = "job", *, count: int = 1) -> set[str]:
+    placed = world.place([job_pod(f"next-{world.now}-{i}", job=job) for i in range(count)])
+    assert len(placed) == count
+    for pod in list(world.view.state.pods.values()):
+        if pod.uid.startswith("next"):
+            world.gone(pod)
+    return set(placed)
+
+
+def test_the_next_pod_goes_elsewhere_for_an_hour() -> None:
+    world = world_of("a", "b")
+    favourite = nodes_for(world).pop()
+    failed(world, favourite)
+    assert nodes_for(world) == {"a", "b"} - {favourite}
+    assert nodes_for(world, "another-job") == {favourite}
+    world.now += AVOIDED_SECONDS - 1.0
+    assert nodes_for(world) == {"a", "b"} - {favourite}
+    world.now += 1.0
+    assert nodes_for(world) == {favourite}
+
+
+def test_if_all_have_failed_it_goes_anywhere() -> None:
+    world = world_of("a", "b")
+    for node in "ab":
+        failed(world, node, name=f"p-{node}")
+    assert nodes_for(world) <= {"a", "b"}
+
+
+def test_whole_batches_keep_away() -> None:
+    world = world_of("a", "b", "c")
+    failed(world, "b")
+    assert nodes_for(world, count=50) == {"a", "c"}
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"phase": Phase.SUCCEEDED},
+        {"terminating": True},
+        {"owner": Owner("ReplicaSet", "web")},
+        {"owner_uid": ""},
+    ],
+)
+def test_only_failures_of_jobs_count(fields: dict[str, Any]) -> None:
+    world = world_of("a", "b")
+    pod = failed(world, "a", **fields)
+    assert world.failed_nodes.tells_apart(pod) is None
+
+
+def test_a_failure_long_ago_is_over() -> None:
+    world = world_of("a")
+    world.now = 1e6
+    old = failed(world, "a", finished=1e6 - AVOIDED_SECONDS)
+    assert world.failed_nodes.tells_apart(old) is None
+    recent = failed(world, "a", name="q", job="other", finished=1e6 - AVOIDED_SECONDS + 1.0)
+    assert world.failed_nodes.tells_apart(recent) == "uid-of-other"
+
+
+def test_nodes_of_one_provider_are_one() -> None:
+    nodes = [provider_node("a", "x"), provider_node("a-2", "x"), provider_node("b", "y"), real_node(cpu=100.0)]
+    world = World(nodes, Provider(name="x", weight=9.0), Provider(name="y"))
+    failed(world, "a")
+    assert nodes_for(world) == {"b"}
+    failed(world, "b", name="q")
+    assert nodes_for(world) == {"real"}
+
+
+def test_jobs_with_failures_are_told_apart_and_others_are_not() -> None:
+    world = world_of("a", "b")
+    preference: NodePreference = world.failed_nodes
+    failed(world, "a")
+    assert preference.tells_apart(job_pod("x")) == "uid-of-job"
+    assert preference.tells_apart(job_pod("x", job="other")) is None
+
+
+def test_it_is_found_again_after_a_restart() -> None:
+    world = world_of("a", "b")
+    pod = failed(world, "a")
+    again = FailedNodes(world.view.state, clock=lambda: world.now)
+    assert again.tells_apart(pod) == pod.owner_uid
+
+
+def test_a_clock_that_was_set_back_does_not_make_it_longer() -> None:
+    world = world_of("a", "b")
+    world.now = 1e9
+    pod = failed(world, "a")
+    world.now = 1e6
+    assert world.failed_nodes.tells_apart(pod) is None
+
+
+def test_memory_is_bounded() -> None:
+    world = world_of("a")
+    for number in range(5_000):
+        world.failed_nodes.failed(job_pod("p", job=f"job-{number}", node="a"))
+    for number in range(500):
+        world.failed_nodes.failed(job_pod("p", job="last", node=f"node-{number}"))
+    kept = world.failed_nodes._avoided
+    assert len(kept) == 4096 and "uid-of-job-0" not in kept
+    assert len(kept["uid-of-last"]) == 64 and ("", "node-499") in kept["uid-of-last"]

@@ -1,0 +1,328 @@
+"""Low-priority pods in the gap: against the curves themselves, node by node, and one pod after the other."""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from forecast.resources import CPU
+from forecast.service_key import Owner
+from kube.decoding.decoding import Kind
+from kube.objects.objects import PodInfo
+from placement.cluster_events import ClusterEvent, EventKind
+from placement.filters.filter import ClusterView
+from placement.index.index import PlacementIndex
+from placement.plugins import Hint
+from scheduler.profiles.online.colocation_loop import Colocation
+from scheduler.profiles.online.options import GapOptions
+from scheduler.profiles.online.upper_bounds import GAP_RESOURCES
+from scorer.predicted.node_curves import gather, node_curves
+from scorer.tracking import LIVE_HALF_LIFE_SLOTS, TrackedCluster
+from testing.placement.views import verdicts
+from tests.scorer.live_cluster import at, loaded, node, pod_of
+from tests.scorer.scorer_at import LiveScorer
+
+USE = "forecast-scheduler.io/virtual-request"
+CPU_FULL = "predicted load of cpu would pass 50 % of capacity within 24 h"
+UNKNOWN = "predicted load is not known"
+
+
+def filler(name: str = "filler", *, cpu: float = 0.01, uses: float | None = None, on: str = "", **more: Any) -> PodInfo:
+    """A pod of low priority that no model knows. uses: cores, as it declares."""
+    said = {} if uses is None else {USE: f'{{"cpu": {uses}}}'}
+    return replace(pod_of(None, name, on, cpu=cpu, memory=0.01, annotations=said), priority=-1, **more)
+
+
+class Scene:
+    """node-0 to node-3 with services whose evenings are ten times their nights, at some hour of the day."""
+
+    def __init__(
+        self, *pods: PodInfo, hour: float = 4.0, sizes: tuple[float, ...] = (10.0, 20.0, 40.0), **options: Any
+    ) -> None:
+        settings = {"ceiling": 0.5, **options}
+        self.live = LiveScorer(hour, without_model=True, sizes=sizes)
+        self.colocation = Colocation(self.live.scorer, GapOptions(**settings), clock=self.live.clock)
+        for pod in pods:
+            self.live.put(pod)
+        self.cluster = self.live.scorer._cluster
+        self.index = PlacementIndex(self.cluster.state)
+        self.cluster.listeners.append(self.index.apply)
+        self.options = self.colocation.filter.options
+
+    def with_model(self) -> Scene:
+        self.live.scorer.install(loaded())
+        self.live.scorer.tick()
+        self.colocation.keep_up()
+        return self
+
+    @property
+    def view(self) -> ClusterView:
+        return ClusterView(self.cluster, self.index)
+
+    def reasons(self, pod: PodInfo) -> dict[str, frozenset[str]]:
+        found = verdicts(self.colocation.filter, pod, self.view)
+        assert not any(verdict.preemptible and verdict.reasons for verdict in found.values())
+        return {name: verdict.reasons for name, verdict in found.items()}
+
+    def passing(self, pod: PodInfo) -> set[str]:
+        return {name for name, why in self.reasons(pod).items() if not why}
+
+    def capacity(self, name: str) -> float:
+        return float(self.cluster.capacity[self.cluster.state.row_of[name], CPU])
+
+    def highest(self, name: str, use: float = 0.0) -> float:
+        """Share of CPU, by the definition: the higher of both curves at every half hour, plus so many cores."""
+        predicted = self.cluster.predicted
+        assert predicted is not None
+        row, horizon = self.cluster.state.row_of[name], predicted.horizon
+        end = min(horizon.slot + 2 * self.options.hours, horizon.n_slots)
+        fading = horizon.fading(LIVE_HALF_LIFE_SLOTS)
+        with_spread = node_curves(
+            predicted.profiles, predicted.bases, gather(predicted, [row]), horizon.days, fading=fading
+        )
+        capacity = float(predicted.capacity[row, CPU])
+        bound = with_spread.curve(1)[0, CPU] / capacity
+        weighed = predicted.load.share(np.array([row]))[0, CPU]
+        return float(np.maximum(bound, weighed)[horizon.slot : end].max()) + use / capacity
+
+
+SERVICES = [pod_of(i, f"service-{i}-{n}", f"node-{n}") for i in range(3) for n in range(3)]
+
+
+@pytest.mark.parametrize("hour", [0.0, 4.0, 17.0, 20.5, 23.75])
+@pytest.mark.parametrize("hours", [1, 6, 24, 168])
+def test_node_by_node_as_the_curves_say(hour: float, hours: int) -> None:
+    scene = Scene(*SERVICES, hour=hour, hours=hours).with_model()
+    names = ("node-0", "node-1", "node-2")
+    room = {name: 0.5 * scene.capacity(name) - scene.highest(name) * scene.capacity(name) for name in names}
+    uses = [room[name] + step for name in names for step in (-0.05, 0.05)]
+    for use in (0.0, *(use for use in uses if use > 0)):
+        assert scene.passing(filler(uses=use)) == {name for name in names if use <= room[name]}, use
+
+
+def test_the_evening_decides_also_at_night() -> None:
+    evening = Scene(*SERVICES, hour=4.0).with_model()
+    assert evening.highest("node-0") > 0.5 > 3 * Scene(*SERVICES, hour=4.0, hours=3).with_model().highest("node-0")
+    assert CPU_FULL in evening.reasons(filler())["node-0"]
+    assert "node-0" in Scene(*SERVICES, hour=4.0, hours=3).with_model().passing(filler(uses=0.5))
+
+
+def test_who_is_of_low_priority() -> None:
+    scene = Scene(*SERVICES).with_model()
+    online = replace(filler(), priority=0)
+    says_so = replace(online, annotations={"forecast-scheduler.io/colocate": "True"})
+    assert scene.passing(online) == {"node-0", "node-1", "node-2"}
+    for pod in (filler(), says_so):
+        assert "node-0" not in scene.passing(pod)
+        assert not scene.colocation.filter.is_idle(pod, scene.view)
+        assert "node-0" in scene.passing(replace(pod, owner=Owner("DaemonSet", "agent")))
+    opted_out = replace(says_so, annotations={**says_so.annotations, "forecast-scheduler.io/opt-out": "true"})
+    assert "node-0" not in scene.passing(opted_out), "it protects the others on the node"
+    assert scene.colocation.filter.is_idle(online, scene.view)
+    assert Scene(priority_below=-5).colocation.filter.is_idle(filler(), scene.view)
+
+
+def test_pods_that_follow_each_other_fill_the_gap_and_no_more() -> None:
+    scene = Scene(*SERVICES, sizes=(40.0,)).with_model()
+    placed, gap = 0, 0.5 * 40 - 40 * scene.highest("node-0")
+    while "node-0" in scene.passing(filler(uses=1.0)):
+        scene.live.scorer.charge_provisionally(filler(f"filler-{placed}", uses=1.0), "node-0", 60)
+        placed += 1
+        assert placed < 40
+    assert placed > 3 and gap - 1.2 <= placed <= gap + 0.1
+
+
+def test_what_was_declared_is_not_counted_again_when_it_is_measured() -> None:
+    scene = Scene(filler("a", uses=6.0, on="node-0", started=at(3.0)), sizes=(20.0,)).with_model()
+    room = 20 * (0.5 - scene.highest("node-0"))
+
+    def fits(use: float) -> bool:
+        return scene.passing(filler(uses=use)) == {"node-0"}
+
+    assert fits(room - 0.1) and not fits(room + 0.1)
+    predicted = scene.cluster.predicted
+    assert predicted is not None
+    expected = (predicted.base_now() + predicted.pods_now())[0]
+    for beyond, less in ((0.0, 0.0), (1.0, 1.0)):
+        scene.live.measure({"node-0": expected + beyond})
+        scene.colocation.bounds.refresh(scene.live.scorer)
+        assert fits(room - less - 0.5) and not fits(room - less + 0.5), beyond
+
+
+def test_services_that_the_model_knows_use_what_they_declare_at_least() -> None:
+    def room(declared: str) -> float:
+        known = replace(pod_of(0, "known", "node-0", annotations={USE: declared}), priority=-1)
+        scene = Scene(known, sizes=(40.0,)).with_model()
+        free = 40.0 * (0.5 - scene.highest("node-0"))
+        assert scene.passing(filler(uses=free - 0.05)) == {"node-0"}
+        assert scene.passing(filler(uses=free + 0.05)) == set()
+        return free
+
+    assert room('{"cpu": 0.01}') == pytest.approx(room("{}"))
+    assert room('{"cpu": 12}') < room("{}") - 5
+    before_the_model = Scene(pod_of(0, "known", "node-0", annotations={USE: '{"cpu": 30}'}), sizes=(40.0,))
+    assert before_the_model.passing(filler(uses=0.1)) == set()
+
+
+def test_nothing_stays_behind_when_they_go() -> None:
+    scene = Scene(sizes=(10.0,)).with_model()
+    pods = [filler(f"f{i}", uses=1.7, on="node-0") for i in range(5)]
+    for pod in pods:
+        scene.live.put(pod)
+    assert scene.passing(filler(uses=0.1)) == set()
+    for pod in pods:
+        scene.live.delete(pod)
+    scene.colocation.bounds.refresh(scene.live.scorer)
+    assert scene.passing(filler(uses=4.0)) == {"node-0"}
+
+
+@pytest.mark.parametrize("said", ["", "{", '{"cpu": -1}', '{"cpu": "NaN"}', "[" * 5000, '{"cpu": 1e300}', '{"gpu": 1}'])
+def test_anything_may_stand_in_an_annotation(said: str) -> None:
+    scene = Scene(sizes=(10.0,)).with_model()
+    for name in ("a", "b"):
+        scene.live.put(replace(filler(name, on="node-0"), annotations={USE: said}))
+    scene.reasons(replace(filler(), annotations={USE: said}))
+    for name in ("a", "b"):
+        scene.live.delete(filler(name))
+    scene.colocation.bounds.refresh(scene.live.scorer)
+    assert scene.passing(filler(uses=3.0)) == {"node-0"}
+
+
+def test_a_node_of_which_nothing_is_known_yet() -> None:
+    scene = Scene(sizes=(10.0,)).with_model()
+    scene.live.scorer.put(Kind.NODES, node("node-7", 40.0))
+    assert scene.reasons(filler()) == {"node-0": frozenset(), "node-7": {UNKNOWN}}
+    scene.live.later(61)
+    scene.colocation.keep_up()
+    assert scene.passing(filler()) == {"node-0", "node-7"}
+
+
+def test_a_row_that_another_node_took_over() -> None:
+    scene = Scene(sizes=(10.0, 40.0)).with_model()
+    scene.live.scorer.delete(Kind.NODES, node("node-0", 10.0))
+    scene.live.scorer.put(Kind.NODES, node("node-8", 40.0))
+    assert scene.cluster.state.row_of["node-8"] == 0
+    assert scene.reasons(filler()) == {"node-8": {UNKNOWN}, "node-1": frozenset()}
+
+
+def test_a_model_that_has_just_come() -> None:
+    """Its bounds are made a moment later, by another thread."""
+    scene = Scene(*SERVICES, sizes=(10.0, 40.0))
+    scene.live.scorer.install(loaded())
+    scene.live.scorer.tick()
+    assert scene.cluster.predicted is not None
+    assert scene.reasons(filler()) == {"node-0": {UNKNOWN}, "node-1": {UNKNOWN}}
+    scene.colocation.keep_up()
+    assert UNKNOWN not in scene.reasons(filler())["node-1"]
+
+
+def test_bounds_that_go_while_a_pod_is_filtered(monkeypatch: pytest.MonkeyPatch) -> None:
+    """They are made by another thread, which does not take the lock for that."""
+    scene = Scene(sizes=(10.0, 40.0)).with_model()
+    before, real = scene.reasons(filler()), TrackedCluster.profile
+
+    def meanwhile(self: TrackedCluster, pod: PodInfo) -> int:
+        scene.colocation.bounds._made = None
+        return real(self, pod)
+
+    monkeypatch.setattr(TrackedCluster, "profile", meanwhile)
+    assert scene.reasons(filler()) == before
+
+
+def test_another_day() -> None:
+    scene = Scene(*SERVICES, hour=23.9).with_model()
+    before = scene.passing(filler())
+    scene.live.at(0.1, day=1)
+    assert scene.passing(filler()) == set(), "the tables are of another day"
+    scene.colocation.keep_up()
+    assert scene.passing(filler()) == before
+
+
+def test_without_a_model_requests_and_usage_decide() -> None:
+    scene = Scene(pod_of(1, "there", "node-0", cpu=3.0), sizes=(10.0, 10.0))
+    assert scene.passing(filler(cpu=2.0)) == {"node-0", "node-1"}
+    assert scene.passing(filler(cpu=2.1)) == {"node-1"}
+    assert scene.passing(filler(uses=2.1)) == {"node-1"}
+    scene.live.put(filler("other", uses=4.0, on="node-1"))
+    assert scene.passing(filler(uses=2.1)) == set()
+    scene.live.later(400)
+    scene.live.measure({"node-0": [4.9, 0, 0, 0, 0], "node-1": [0.1, 0, 0, 0, 0]})
+    assert scene.passing(filler(cpu=0.5)) == {"node-1"}
+    assert scene.reasons(filler(cpu=0.5))["node-0"] == {
+        "requests or usage of cpu would pass 50 %, there is no forecast"
+    }
+
+
+def test_a_model_past_its_time_is_none() -> None:
+    scene = Scene(*SERVICES, sizes=(10.0,)).with_model()
+    assert CPU_FULL in scene.reasons(filler())["node-0"]
+    scene.live.at(4.0, day=15)
+    scene.colocation.keep_up()
+    assert scene.passing(filler()) == {"node-0"}  # their requests leave room
+
+
+def test_bounds_are_made_when_needed() -> None:
+    scene = Scene().with_model()
+    made = scene.colocation.bounds._made
+    scene.live.later(30)
+    scene.colocation.keep_up()
+    assert scene.colocation.bounds._made is made
+    scene.live.later(31)
+    scene.colocation.keep_up()
+    assert scene.colocation.bounds._made is not made
+    made = scene.colocation.bounds._made
+    scene.with_model()
+    assert scene.colocation.bounds._made is not made
+    assert len(GAP_RESOURCES) == 2
+
+
+def test_who_waits_for_bounds_is_told_when_they_are_made() -> None:
+    scene = Scene(sizes=(10.0,))
+    told: list[bool] = []  # whether there was a place by then
+    scene.colocation.listeners.append(lambda: told.append(bool(scene.passing(filler()))))
+    scene.colocation.keep_up()
+    assert not told, "there is no model"
+    scene.live.scorer.install(loaded())
+    scene.live.scorer.tick()
+    assert scene.reasons(filler()) == {"node-0": {UNKNOWN}}
+    scene.colocation.keep_up()
+    assert told == [True]
+    scene.colocation.keep_up()
+    assert told == [True], "nothing is new"
+    scene.live.later(61)
+    scene.colocation.keep_up()
+    assert told == [True, True]
+
+
+class _AnotherModelMeanwhile:
+    """Tables in which a model is put in place between two steps."""
+
+    def __init__(self, scene: Scene) -> None:
+        self.scene, self.readings = scene, 0
+
+    def reading(self) -> AbstractContextManager[TrackedCluster]:
+        self.readings += 1
+        if self.readings == 2:
+            self.scene.live.scorer.install(loaded())
+        return self.scene.live.scorer.reading()
+
+
+def test_a_model_that_comes_while_bounds_are_made() -> None:
+    scene = Scene().with_model()
+    made = scene.colocation.bounds._made
+    assert not scene.colocation.bounds.refresh(_AnotherModelMeanwhile(scene))
+    assert scene.colocation.bounds._made is made, "what is half of one model and half of another is thrown away"
+    assert scene.passing(filler()) == set()
+    scene.colocation.keep_up()
+    assert scene.passing(filler()) == {"node-0", "node-1", "node-2"}
+
+
+def test_what_wakes_a_pod_that_found_no_gap() -> None:
+    tested = Scene().colocation.filter
+    woken = {kind for kind in EventKind if tested.hint(filler(), ClusterEvent(kind)) is Hint.QUEUE}
+    assert EventKind.POD_LEFT in woken and EventKind.FORECAST_CHANGED in woken and EventKind.TIMEOUT in woken
+    assert EventKind.POD_BOUND not in woken and EventKind.STORAGE_CHANGED not in woken

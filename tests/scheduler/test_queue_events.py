@@ -1,0 +1,152 @@
+"""The queue hears of pods of ours that wait, and of everything that may help them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from kube.decoding.decoding import Kind
+from kube.objects.objects import Phase, PodInfo
+from placement.cluster_events import ClusterEvent, EventKind
+from placement.filters.filter import ClusterView
+from placement.index.index import INDEXED_KINDS, PlacementIndex
+from scheduler.queue_events import ClusterFollower
+from scorer.scorer import Scorer
+from tests.placement.small_cluster import node_of
+from tests.scheduler.gangs.made_up import member
+
+WAITING = member("a", of="")
+SEATED = replace(WAITING, node="node-1")
+FOREIGN = member("f", of="", scheduler_name="another")
+
+
+class World:
+    """Two nodes, and who listens in place of the queue: what it was told, in order."""
+
+    def __init__(self, *pods: PodInfo) -> None:
+        self.told: list[tuple[str, str]] = []
+        self.events: list[ClusterEvent] = []
+        self.scorer = Scorer(clock=lambda: 0.0)
+        with self.scorer.reading() as cluster:
+            self.cluster = cluster
+            view = ClusterView(cluster, PlacementIndex(cluster.state))
+            self.scorer.attach((), view.index)
+            self.follower = ClusterFollower(cluster, view.index, self, ["forecast-scheduler"])  # type: ignore[arg-type]
+            self.scorer.attach(INDEXED_KINDS, self.follower)
+        self.scorer.replace(Kind.NODES, [node_of("node-0"), node_of("node-1")])
+        self.scorer.replace(Kind.PODS, list(pods))
+        self.told.clear()
+        self.events.clear()
+
+    def put(self, pod: PodInfo) -> None:
+        self.told.append(("put", pod.uid))
+
+    def remove(self, uid: str) -> None:
+        self.told.append(("remove", uid))
+
+    def happened(self, event: ClusterEvent) -> None:
+        self.events.append(event)
+
+    def watch(self, *pods: PodInfo) -> None:
+        for pod in pods:
+            self.scorer.put(Kind.PODS, pod)
+
+    def kinds(self) -> list[EventKind]:
+        heard = [event.kind for event in self.events]
+        self.events.clear()
+        return heard
+
+
+def test_pods_of_ours_that_wait_are_put_and_others_are_not() -> None:
+    world = World()
+    world.watch(WAITING, FOREIGN, replace(WAITING, priority=7))
+    assert world.told == [("put", "a")] * 2
+    assert world.kinds() == []
+
+
+@pytest.mark.parametrize("after", [SEATED, replace(WAITING, phase=Phase.FAILED), replace(WAITING, terminating=True)])
+def test_who_waits_no_more_is_removed(after: PodInfo) -> None:
+    world = World(WAITING)
+    world.watch(after)
+    assert world.told == [("remove", "a")]
+
+
+def test_who_is_deleted_is_removed() -> None:
+    world = World(WAITING, FOREIGN)
+    world.scorer.delete(Kind.PODS, WAITING)
+    world.scorer.delete(Kind.PODS, FOREIGN)
+    assert world.told == [("remove", "a")]
+
+
+def test_pods_that_come_change_and_leave_are_told_of() -> None:
+    world = World()
+    seated = replace(FOREIGN, node="node-1")
+    world.watch(seated)
+    assert world.kinds() == [EventKind.POD_BOUND]
+    world.watch(replace(seated, labels={"tier": "new"}))
+    assert world.kinds() == [EventKind.POD_CHANGED]
+    world.watch(replace(seated, labels={"tier": "new"}, priority=7))
+    assert world.kinds() == []
+    world.scorer.delete(Kind.PODS, seated)
+    (left,) = world.events
+    assert left.kind is EventKind.POD_LEFT
+    assert left.pod is not None and (left.pod.node, left.pod.labels) == ("node-1", {"tier": "new"})
+    assert world.told == []
+
+
+def test_nodes_are_told_of_with_what_they_were() -> None:
+    world = World()
+    cordoned, new = replace(node_of("node-1"), unschedulable=True), node_of("node-2")
+    world.scorer.put(Kind.NODES, cordoned)
+    world.scorer.put(Kind.NODES, new)
+    changed, added = world.events
+    assert changed == ClusterEvent(EventKind.NODE_CHANGED, node=cordoned, before=node_of("node-1"))
+    assert added == ClusterEvent(EventKind.NODE_ADDED, node=new, before=None)
+    world.events.clear()
+    world.scorer.delete(Kind.NODES, new)
+    assert world.kinds() == []
+    world.scorer.put(Kind.NODES, node_of("node-3"))  # in its row
+    assert [(event.kind, event.before) for event in world.events] == [(EventKind.NODE_ADDED, None)]
+
+
+def test_nothing_is_told_while_trying_and_who_was_placed_is_told_of_afterwards() -> None:
+    world = World(WAITING, member("b", of=""))
+    with world.scorer.reading() as cluster:
+        with world.follower.trying():
+            cluster.assume(WAITING, "node-0", 60.0)
+            cluster.assume(member("b", of=""), "node-0", 60.0)
+            cluster.forget("b")
+        assert (world.told, world.events) == ([], [])
+        world.follower.placed([WAITING, member("b", of="")])
+    (bound,) = world.events
+    assert bound.kind is EventKind.POD_BOUND and bound.pod is not None
+    assert (bound.pod.uid, bound.pod.node) == ("a", "node-0")
+    world.events.clear()
+    with world.scorer.reading() as cluster:
+        cluster.forget("a")
+    assert world.told == [("put", "a")]
+    assert world.kinds() == [EventKind.POD_LEFT], "its room is free again"
+
+
+def test_what_is_told_again_after_a_try_that_raised() -> None:
+    world = World()
+    with pytest.raises(RuntimeError), world.follower.trying():
+        raise RuntimeError("odd")
+    world.watch(WAITING)
+    assert world.told == [("put", "a")]
+
+
+def test_after_tables_were_made_anew_all_that_wait_are_put() -> None:
+    world = World(WAITING, FOREIGN, member("s", of="", node="node-0"))
+    world.follower.rebuild()
+    assert world.told == [("put", "a")]
+    assert world.kinds() == [EventKind.TIMEOUT]
+
+
+def test_a_node_that_took_a_row_over_in_one_list_is_a_new_one() -> None:
+    world = World()
+    world.scorer.replace(Kind.NODES, [node_of("node-0"), node_of("node-3")])
+    first = world.events[0]
+    assert first == ClusterEvent(EventKind.NODE_ADDED, node=node_of("node-3"), before=None)
+    assert "node-1" not in {event.before.name for event in world.events if event.before is not None}

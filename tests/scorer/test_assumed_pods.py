@@ -1,0 +1,196 @@
+"""A pod is reckoned with before its binding is seen, wherever that turns out to be."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from forecast.resources import CPU
+from kube.decoding.decoding import Kind
+from kube.objects.objects import PodInfo
+from kube.tables.changes import Change, PodChange
+from scorer.assumed_pods import AssumedPods
+from tests.scorer.live_cluster import loaded, pod_of
+from tests.scorer.scorer_at import Clock, LiveScorer, shares
+
+WAITING = pod_of(3, "waiting", cpu=2.0)
+
+
+def assumed_on(node: str, *, known: bool = True) -> LiveScorer:
+    tested = LiveScorer()
+    if known:
+        tested.put(WAITING)
+    assert tested.scorer.charge_provisionally(WAITING, node)
+    return tested
+
+
+def requested(tested: LiveScorer) -> list[float]:
+    return list(tested.scorer._cluster.state.requested[:, 0].tolist())
+
+
+def test_an_assumed_pod_is_in_all_tables() -> None:
+    tested, bound = assumed_on("node-1"), LiveScorer()
+    bound.put(replace(WAITING, node="node-1"))
+    assert requested(tested) == requested(bound) == [0, 2.0, 0, 0]
+    np.testing.assert_array_equal(shares(tested), shares(bound))
+    charged = [one.scorer.virtual_available().charged[:, CPU].tolist() for one in (tested, bound)]
+    assert charged[0] == charged[1]
+    assert charged[0][1] > 0
+    assert tested.scorer.self_check().sound
+
+
+@pytest.mark.parametrize("known", [True, False])
+def test_what_is_not_bound_in_time_is_taken_back(known: bool) -> None:
+    tested = assumed_on("node-1", known=known)
+    tested.later(1.9)
+    assert requested(tested) == [0, 2.0, 0, 0]
+    tested.later(0.2)
+    assert requested(tested) == [0, 0, 0, 0]
+    assert (WAITING.uid in tested.scorer._cluster.state.pods) is known
+    assert tested.scorer.self_check().sound
+
+
+@pytest.mark.parametrize("node", ["node-1", "node-2"])
+def test_the_binding_ends_the_assumption_wherever_the_pod_went(node: str) -> None:
+    tested = assumed_on("node-1")
+    tested.put(replace(WAITING, node=node))
+    tested.later(10)
+    assert requested(tested) == [2.0 if f"node-{row}" == node else 0 for row in range(4)]
+    assert not tested.scorer._cluster.assumed
+    assert tested.scorer.self_check().sound
+
+
+def test_news_of_a_pod_that_still_waits_does_not_end_it() -> None:
+    tested = assumed_on("node-1")
+    tested.put(replace(WAITING, priority=7))
+    assert requested(tested) == [0, 2.0, 0, 0]
+    tested.later(3)
+    assert tested.scorer._cluster.state.pods[WAITING.uid] == replace(WAITING, priority=7)
+
+
+def test_a_list_of_pods_keeps_what_is_assumed_and_drops_what_is_gone() -> None:
+    tested = assumed_on("node-1")
+    other = pod_of(2, "other", cpu=1.0)
+    tested.put(other)
+    tested.scorer.charge_provisionally(other, "node-2")
+    tested.scorer.replace(Kind.PODS, [WAITING])
+    assert requested(tested) == [0, 2.0, 0, 0]
+    tested.scorer.replace(Kind.PODS, [replace(WAITING, node="node-1")])
+    assert not tested.scorer._cluster.assumed
+    tested.later(10)
+    assert requested(tested) == [0, 2.0, 0, 0]
+    assert tested.scorer.self_check().sound
+
+
+def test_a_deleted_pod_is_gone() -> None:
+    tested = assumed_on("node-1")
+    tested.delete(WAITING)
+    assert requested(tested) == [0, 0, 0, 0]
+    tested.later(10)
+    assert tested.scorer.self_check().sound
+
+
+def test_a_pod_that_is_asked_about_again_was_not_bound() -> None:
+    tested = assumed_on("node-1")
+    tested.scorer.score(WAITING)
+    assert requested(tested) == [0, 0, 0, 0]
+    tested.scorer.charge_provisionally(WAITING, "node-3")
+    assert requested(tested) == [0, 0, 0, 2.0]
+
+
+def test_a_pod_that_sits_is_not_assumed_elsewhere() -> None:
+    tested = LiveScorer()
+    tested.put(replace(WAITING, node="node-0"))
+    tested.scorer.charge_provisionally(WAITING, "node-1")
+    assert requested(tested) == [2.0, 0, 0, 0]
+    assert not tested.scorer.charge_provisionally(WAITING, "no-such-node")
+
+
+def test_a_new_model_and_a_clock_that_is_set_back_leave_the_tables_sound() -> None:
+    tested = assumed_on("node-1")
+    tested.scorer.install(loaded(version="v2"))
+    assert tested.scorer.self_check().sound
+    tested.later(-7200)
+    assert requested(tested) == [0, 0, 0, 0]
+    assert tested.scorer.self_check().sound
+
+
+@pytest.mark.parametrize("jump", [3600.0, -3600.0, 86_400.0, -1.7e9, 2.3e9])
+def test_a_charge_lasts_its_seconds_however_the_clock_jumps(jump: float) -> None:
+    """Failed before: a jump either way ended it."""
+    steady = Clock(500.0)
+    tested = LiveScorer(steady=steady)
+    tested.put(WAITING)
+    tested.scorer.charge_provisionally(WAITING, "node-1", 60.0)
+    steady.now += 59.0
+    tested.clock.now += jump
+    tested.scorer.tick()
+    assert requested(tested) == [0, 2.0, 0, 0]
+    steady.now += 1.1
+    tested.scorer.tick()
+    assert requested(tested) == [0, 0, 0, 0]
+
+
+def test_those_who_follow_are_told_of_a_binding_even_where_nothing_else_changes() -> None:
+    tested = LiveScorer()
+    heard: list[Change] = []
+    tested.put(WAITING)
+    tested.scorer.charge_provisionally(WAITING, "node-1")
+    with tested.scorer.reading() as cluster:
+        cluster.listeners.append(heard.extend)
+    tested.put(replace(WAITING, node="node-1"))
+    assert [one.pod.node for one in heard if isinstance(one, PodChange)] == ["node-1"]
+    tested.put(replace(WAITING, node="node-1"))
+    assert len(heard) == 1
+
+
+def test_what_the_watch_says_is_kept_to_be_taken_back() -> None:
+    tested = AssumedPods()
+    assert tested.assume(WAITING, None, "n", 10.0, now=0.0) == replace(WAITING, node="n")
+    later = replace(WAITING, priority=3)
+    assert tested.seen(later) == (replace(later, node="n"), False)
+    assert tested.assume(WAITING, replace(later, node="n"), "m", 12.0, now=0.0) == replace(later, node="m")
+    assert tested.over(11.9) == []
+    assert tested.over(12.0) == [WAITING.uid]
+    assert tested.forget(WAITING.uid) == later
+    assert len(tested) == 0
+    bound: PodInfo = replace(WAITING, node="elsewhere")
+    assert tested.assume(WAITING, bound, "n", 20.0, now=0.0) is None
+    assert tested.seen(bound) == (bound, False)
+
+
+def test_an_assumption_may_last_as_long_as_volumes_take() -> None:
+    tested = AssumedPods()
+    tested.assume(WAITING, None, "n", 60.0, now=0.0)
+    tested.keep(WAITING.uid, 661.0, now=1.0)
+    assert tested.over(1.0) == tested.over(660.9) == []
+    assert tested.over(661.0) == [WAITING.uid]
+
+
+@pytest.mark.parametrize("how", ["one", "many", "kept", "seen"])
+def test_what_was_assumed_before_the_clock_was_set_back_is_over(how: str) -> None:
+    tested = AssumedPods()
+    if how == "many":
+        tested.assume_all(WAITING, [WAITING], ["n"], 160.0, now=100.0)
+    else:
+        tested.assume(WAITING, None, "n", 160.0, now=100.0 if how != "kept" else 0.0)
+    if how == "kept":
+        tested.keep(WAITING.uid, 160.0, now=100.0)
+    if how == "seen":
+        tested.seen(replace(WAITING, priority=3))
+    assert tested.over(100.0) == []
+    assert tested.over(99.9) == [WAITING.uid]
+
+
+def test_a_pod_whose_volumes_are_awaited_is_not_overdue_at_the_next_tick() -> None:
+    tested = assumed_on("node-1")
+    with tested.scorer.reading() as cluster:
+        cluster.keep(WAITING.uid, cluster.now + 660)
+    tested.later(1)
+    assert requested(tested) == [0, 2.0, 0, 0]
+    tested.later(658)
+    assert requested(tested) == [0, 2.0, 0, 0]
+    tested.later(2)
+    assert requested(tested) == [0, 0, 0, 0]
