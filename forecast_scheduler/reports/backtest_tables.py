@@ -8,6 +8,7 @@ from typing import Any
 
 from rich.table import Table
 
+from forecast_scheduler.reports.table_format import number, percent, titled_table
 from scorer.replay.remarks import no_gap_remarks, regression_remark
 
 OURS = "forecast-scheduler"
@@ -33,11 +34,8 @@ class ServicePeak:
 
 def peaks_table(peaks: Sequence[ServicePeak], *, day: str) -> Table:
     """Forecast and actual peaks side by side."""
-    table = Table(title=f"Peak of one pod on {day}: forecast the midnight before, and what came", title_justify="left")
-    for name in ("service", "resource"):
-        table.add_column(name)
-    for name in ("expected", "95 % bound", "actual", "error"):
-        table.add_column(name, justify="right")
+    title = f"Peak of one pod on {day}: forecast the midnight before, and what came"
+    table = titled_table(title, "service", "resource", ">expected", ">95 % bound", ">actual", ">error")
     for peak in peaks:
         scale, unit = UNITS.get(peak.resource, (1.0, ""))
         table.add_row(
@@ -52,7 +50,7 @@ def peaks_table(peaks: Sequence[ServicePeak], *, day: str) -> Table:
 def baselines_table(report: Mapping[str, Any]) -> Table:
     """Losses of every forecaster, one column per resource: loss50 / loss95, lower is better; ours first."""
     resources: Mapping[str, Mapping[str, Any]] = report["resources"]
-    table = Table(title="Pinball loss of tomorrow's peak, quantiles 0.5 / 0.95 (lower is better)", title_justify="left")
+    table = titled_table("Pinball loss of tomorrow's peak, quantiles 0.5 / 0.95 (lower is better)")
     table.add_column("forecaster")
     for resource in resources:
         table.add_column(resource, justify="right", no_wrap=True)
@@ -63,11 +61,13 @@ def baselines_table(report: Mapping[str, Any]) -> Table:
     for forecaster, scores in rows.items():
         cells = [_losses(scores.get(name)) for name in resources]
         table.add_row(forecaster, *cells, style="bold" if forecaster == OURS else None)
-    coverage = [_percent(figures[OURS].get("coverage95")) for figures in resources.values()]
+    coverage = [percent(figures[OURS].get("coverage95"), digits=1) for figures in resources.values()]
     table.add_section()
     table.add_row("peaks under our 95 % bound", *coverage)
     nodes = report.get("node_coverage95", {})
-    table.add_row("same, daily peaks of nodes", *(_percent(nodes.get(name, {}).get("coverage")) for name in resources))
+    table.add_row(
+        "same, daily peaks of nodes", *(percent(nodes.get(name, {}).get("coverage"), digits=1) for name in resources)
+    )
     return table
 
 
@@ -86,22 +86,19 @@ def rules_table(
     """
     marked = by_regression or {}
     notes = [regression_remark(name, figures) for name, figures in marked.items()]
-    table = Table(title="\n".join([title, "CV = spread of the nodes' daily peaks", *notes]), title_justify="left")
-    table.add_column("rule", no_wrap=True)
-    table.add_column("hot node-slots", justify="right")
     # Memory cannot make a node hot, so no rule evens out its peaks.
     resources = list(
         dict.fromkeys(name for figures in rules.values() for name in figures["peak_cv"] if name != "memory")
     )
-    for name in resources:
-        table.add_column(f"{name}{'*' if name in marked else ''} CV", justify="right")
-    table.add_column("p99 cpu peak", justify="right")
+    spreads = (f">{name}{'*' if name in marked else ''} CV" for name in resources)
+    whole_title = "\n".join([title, "CV = spread of the nodes' daily peaks", *notes])
+    table = titled_table(whole_title, "rule", ">hot node-slots", *spreads, ">p99 cpu peak", wrap_first=False)
     for rule, figures in rules.items():
         table.add_row(
             rule,
-            _percent(figures["hot_share"], digits=2),
-            *(_number(figures["peak_cv"].get(name)) for name in resources),
-            _percent(figures["p99_peak"].get("cpu"), digits=0),
+            percent(figures["hot_share"], digits=2),
+            *(number(figures["peak_cv"].get(name)) for name in resources),
+            percent(figures["p99_peak"].get("cpu")),
             style="bold" if rule == "forecast" else None,
         )
     if gap_closed:
@@ -109,8 +106,8 @@ def rules_table(
         table.add_section()
         table.add_row(
             "gap closed, oracle = 100 %",
-            _percent(gap_closed["hot_share"], digits=0),
-            *(_percent(closed.get(name), digits=0) for name in resources),
+            percent(gap_closed["hot_share"]),
+            *(percent(closed.get(name)) for name in resources),
             "",
         )
     if no_gap:
@@ -121,12 +118,3 @@ def rules_table(
 
 def _losses(score: Mapping[str, float] | None) -> str:
     return f"{score['loss50']:.3f} / {score['loss95']:.3f}" if score else "–"
-
-
-def _percent(share: float | None, *, digits: int = 1) -> str:
-    """Share as per cent; a dash where it is not known (None, or NaN, which is unequal to itself)."""
-    return "–" if share is None or share != share else f"{100 * share:.{digits}f} %"
-
-
-def _number(value: float | None) -> str:
-    return "–" if value is None or value != value else f"{value:.3f}"

@@ -7,6 +7,8 @@ from typing import Any
 
 from rich.table import Table
 
+from forecast_scheduler.reports.table_format import number, percent, titled_table
+
 AGREEMENT_HEADER = ("level", "decisions", "went to the node advised", "or to one as good", "late")
 
 LABELS = {"real": "kube-scheduler, as measured", "shadow": "forecast-scheduler, shadow"}
@@ -32,8 +34,8 @@ def agreement_rows(decisions: Mapping[str, Any]) -> list[tuple[str, ...]]:
         (
             level,
             f"{figures['decisions']:,}",
-            _percent(figures["as_advised"] / figures["decisions"]),
-            _percent(figures["agreement"]),
+            percent(figures["as_advised"] / figures["decisions"], digits=1),
+            percent(figures["agreement"], digits=1),
             f"{figures['late']:,}",
         )
         for level, figures in rows.items()
@@ -44,11 +46,9 @@ def agreement_table(decisions: Mapping[str, Any]) -> Table:
     """How often kube-scheduler did what was advised."""
     n_decisions, n_shadow = decisions["all"]["decisions"], decisions["shadow"]
     mode = "shadow" if n_shadow == n_decisions else "active" if not n_shadow else f"{n_shadow:,} of them shadow"
-    table = Table(
-        title=f"{n_decisions:,} decisions ({mode}), {decisions['first']} to {decisions['last']}", title_justify="left"
-    )
-    for column, name in enumerate(AGREEMENT_HEADER):
-        table.add_column(name, justify="right" if column else "left")
+    title = f"{n_decisions:,} decisions ({mode}), {decisions['first']} to {decisions['last']}"
+    first, *others = AGREEMENT_HEADER
+    table = titled_table(title, first, *(f">{name}" for name in others))
     for row in agreement_rows(decisions):
         table.add_row(*row)
     return table
@@ -66,10 +66,10 @@ def figure_rows(placements: Mapping[str, Any]) -> tuple[list[str], list[list[str
         rows.append(
             [
                 label,
-                _percent(figures["hot_share"], digits=2),
-                *("–" if value is None else f"{value:.3f}" for value in spread),
-                _percent(figures["max_peak"].get("cpu"), digits=0),
-                _percent(figures["p99_peak"].get("cpu"), digits=0),
+                percent(figures["hot_share"], digits=2),
+                *map(number, spread),
+                percent(figures["max_peak"].get("cpu")),
+                percent(figures["p99_peak"].get("cpu")),
             ]
         )
     return header, rows
@@ -79,13 +79,13 @@ def comparison_table(placements: Mapping[str, Any]) -> Table:
     """What the nodes used, and what they would have used."""
     first, last = placements["days"]
     header, rows = figure_rows(placements)
-    table = Table(
-        title=f"{placements['nodes']} nodes, {placements['n_days']} days, {first} to {last}\n"
+    table = titled_table(
+        f"{placements['nodes']} nodes, {placements['n_days']} days, {first} to {last}\n"
         "CV = spread of the nodes' daily peaks",
-        title_justify="left",
+        header[0],
+        *(f">{name}" for name in header[1:]),
+        wrap_first=False,
     )
-    for column, name in enumerate(header):
-        table.add_column(name, justify="right" if column else "left", no_wrap=column == 0)
     for row, style in zip(rows, (None, "bold"), strict=True):
         table.add_row(*row, style=style)
     return table
@@ -94,14 +94,9 @@ def comparison_table(placements: Mapping[str, Any]) -> Table:
 def comparison_notes(placements: Mapping[str, Any]) -> list[str]:
     """What the figures rest on, a line each."""
     lines = [f"{count:>7,} pods {PODS[key]}" for key, count in placements["pods"].items() if count or key == "moved"]
-    moved, measured = (_percent(placements[name]) for name in ("moved_cpu_share", "measured_share"))
+    moved, measured = (percent(placements[name], digits=1) for name in ("moved_cpu_share", "measured_share"))
     most = f"{placements['most_on_one_node']:,}"
     return [
         *lines,
         f"moved: {moved} of all CPU used, up to {most} pods to one node; {measured} of node half hours measured",
     ]
-
-
-def _percent(share: float | None, *, digits: int = 1) -> str:
-    """Share as per cent; a dash where it is not known (None, or NaN, which is unequal to itself)."""
-    return "–" if share is None or share != share else f"{100 * share:.{digits}f} %"

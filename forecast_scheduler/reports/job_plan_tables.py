@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import datetime
 from typing import Any
 
 from rich.table import Table
 from rich.text import Text
+
+from forecast_scheduler.reports.table_format import local_minute, short_duration, titled_table
 
 _GIB = 2.0**30
 _MOST_STORMS = 20
@@ -46,7 +47,7 @@ def job_plan_lines(plan: Plan) -> Iterator[str]:
 
 
 def _jobs_table(plan: Plan) -> Table:
-    table = plain_table("Jobs that wait for their start", "pod", "of", "start", "latest", "runs", "why")
+    table = titled_table("Jobs that wait for their start", "pod", "of", "start", "latest", "runs", "why")
     for job in plan["jobs"]:
         table.add_row(
             *map(
@@ -65,7 +66,7 @@ def _jobs_table(plan: Plan) -> Table:
 
 
 def _storms_table(storms: Sequence[Plan]) -> Table:
-    table = plain_table("Bursts ahead", "from", "until", "pods", "cores", "memory", "reserved now", "state")
+    table = titled_table("Bursts ahead", "from", "until", "pods", "cores", "memory", "reserved now", "state")
     for storm in storms[:_MOST_STORMS]:
         table.add_row(
             local_minute(storm["start"]),
@@ -80,7 +81,7 @@ def _storms_table(storms: Sequence[Plan]) -> Table:
 
 
 def _providers_table(providers: Sequence[Plan]) -> Table:
-    table = plain_table(
+    table = titled_table(
         "Providers of virtual nodes", "name", "nodes", "pods", "cores", "memory", "backs off until", "state"
     )
     for one in providers:
@@ -98,7 +99,7 @@ def _providers_table(providers: Sequence[Plan]) -> Table:
 
 
 def _queues_table(queues: Sequence[Plan]) -> Table:
-    table = plain_table("Queues", "queue", "order", "owner", "weight", "share", "running", "waiting")
+    table = titled_table("Queues", "queue", "order", "owner", "weight", "share", "running", "waiting")
     for one in queues:
         table.add_row(
             Text(one["queue"]),
@@ -110,24 +111,6 @@ def _queues_table(queues: Sequence[Plan]) -> Table:
             str(one["waiting"]),
         )
     return table
-
-
-def plain_table(title: str, *columns: str) -> Table:
-    """Without rows."""
-    table = Table(title=title, title_justify="left")
-    for column in columns:
-        table.add_column(column)
-    return table
-
-
-def local_minute(text: str | None) -> str:
-    """With the offset that the server writes, to the minute."""
-    return "–" if text is None else f"{datetime.fromisoformat(text):%Y-%m-%d %H:%M}"
-
-
-def short_duration(seconds: float) -> str:
-    """In minutes, or in seconds where that says nothing."""
-    return f"{seconds / 60:.0f} min" if seconds >= 90 else f"{seconds:.0f} s"
 
 
 def _memory(amount: float) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 from rich.table import Table
 from rich.text import Text
 
-from forecast_scheduler.reports.job_plan_tables import local_minute, plain_table, short_duration
+from forecast_scheduler.reports.table_format import local_minute, short_duration, titled_table
 
 _EVERY = 4
 """Half hours of a row."""
@@ -49,7 +49,7 @@ def _pool_table(pool: Tide) -> Table:
         f"{pool['pool']}: {pool['capacity_gpus']:g} GPUs, now {pool['inference_gpus']:g} inference, "
         f"{pool['training_gpus']:g} training, {pool['waiting_gpus']:g} waited for"
     )
-    table = plain_table(title, "from", "inference expects", "kept for it", "training")
+    table = titled_table(title, "from", "inference expects", "kept for it", "training")
     points = pool["ahead"]
     for start in range(0, len(points), _EVERY):
         some = points[start : start + _EVERY]
@@ -64,7 +64,7 @@ def _pool_table(pool: Tide) -> Table:
 
 
 def _trainings_table(trainings: Sequence[Tide]) -> Table:
-    table = plain_table(
+    table = titled_table(
         "Trainings", "training", "pool", "replicas", "min", "max", "GPUs each", "drains in", "moves today", "state"
     )
     for one in trainings:
@@ -84,7 +84,7 @@ def _trainings_table(trainings: Sequence[Tide]) -> Table:
 
 
 def _moves_table(title: str, moves: Sequence[Tide]) -> Table:
-    table = plain_table(title, "at", "training", "move", "replicas", "why", "outcome")
+    table = titled_table(title, "at", "training", "move", "replicas", "why", "outcome")
     for one in moves[:_MOST_MOVES]:
         table.add_row(
             local_minute(one["at"]),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Collection, Sequence
 from dataclasses import asdict
 from typing import Any, Final
@@ -13,6 +12,7 @@ from rich.table import Table
 from admission.templates.effects import FULL_SHARE, BindingEffect, Group, GroupEffect
 from forecast_scheduler.commands.canary.what_if import WhatIf, mean_peaks
 from forecast_scheduler.commands.live_placing import BestNode
+from forecast_scheduler.reports.table_format import percent, titled_table
 
 FORECAST_ONLY: Final = (
     "Peaks are what the model predicts for the coming week, not measured ones: a forecast, no experiment's proof; "
@@ -24,11 +24,10 @@ _NAMES: Final = {Group.SHAPED: "shaped", Group.CANARY: "canary", Group.CONTROL: 
 
 def effects_table(effects: Sequence[BindingEffect]) -> Table:
     """One row for each group of each binding."""
-    table = Table(title="Predicted peak of the nodes that pods sit on, by binding", title_justify="left")
-    table.add_column("binding", no_wrap=True)
-    table.add_column("pods are")
-    for name in ("pods", "nodes", "mean peak", "highest peak", f"on nodes above {100 * FULL_SHARE:.0f} %"):
-        table.add_column(name, justify="right")
+    columns = ("binding", "pods are", ">pods", ">nodes", ">mean peak", ">highest peak")
+    above = f">on nodes above {percent(FULL_SHARE)}"
+    title = "Predicted peak of the nodes that pods sit on, by binding"
+    table = titled_table(title, *columns, above, wrap_first=False)
     for effect in effects:
         for group in Group:
             if (of := effect.groups.get(group)) is not None:
@@ -55,16 +54,9 @@ def difference_lines(effects: Sequence[BindingEffect]) -> list[str]:
 
 def what_if_table(binding: str, found: Sequence[WhatIf]) -> Table:
     """One row for each service of the control group."""
-    table = Table(
-        title=escape(
-            f"Were {binding} applied to all: where one more pod of each service of the control group would go"
-        ),
-        title_justify="left",
-    )
-    table.add_column("service", no_wrap=True)
-    table.add_column("control pods", justify="right")
-    table.add_column("without the template")
-    table.add_column("with it")
+    title = f"Were {binding} applied to all: where one more pod of each service of the control group would go"
+    columns = ("service", ">control pods", "without the template", "with it")
+    table = titled_table(escape(title), *columns, wrap_first=False)
     for one in found:
         cells = (one.untold, "") if one.untold else (_node(one.without), _node(one.shaped))
         table.add_row(escape(one.service), str(one.pods), *map(escape, cells))
@@ -79,7 +71,7 @@ def what_if_lines(found: Collection[WhatIf], left_out: int) -> list[str]:
     )  # fmt: skip
     if (means := mean_peaks(found)) is not None:
         lines.append(
-            f"mean peak of these nodes: {_percent(means[0])} without the template, {_percent(means[1])} with it; "
+            f"mean peak of these nodes: {percent(means[0])} without the template, {percent(means[1])} with it; "
             f"{moved} of {sum(one.pods for one in found)} control pods belong to services that would go elsewhere"
         )
     if left_out:
@@ -112,14 +104,10 @@ def figures_of(effects: Sequence[BindingEffect], found: Collection[WhatIf] | Non
 
 
 def _cells(of: GroupEffect) -> tuple[str, ...]:
-    return str(of.pods), str(of.nodes), _percent(of.mean_peak), _percent(of.highest_peak), _percent(of.full_share)
+    return str(of.pods), str(of.nodes), percent(of.mean_peak), percent(of.highest_peak), percent(of.full_share)
 
 
 def _node(best: BestNode | None) -> str:
     if best is None or best.node is None:
         return "nowhere" if best is None or not best.why_not else f"nowhere: {best.why_not}"
-    return best.node if best.peak_share is None else f"{best.node} ({_percent(best.peak_share)})"
-
-
-def _percent(share: float) -> str:
-    return f"{100 * share:.0f} %" if math.isfinite(share) else "–"
+    return best.node if best.peak_share is None else f"{best.node} ({percent(best.peak_share)})"

@@ -9,6 +9,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from forecast.resources import RESOURCES
+from forecast_scheduler.reports.table_format import titled_table
 from scorer.answers import Explanation, JudgementSummary, Peak
 from scorer.judgement import Judgement, RejectedNodes
 
@@ -34,20 +35,10 @@ def amount(value: float, unit: str) -> str:
 
 def explanation_tables(explanation: Explanation) -> list[Table]:
     """Nodes, best first; and, where more than one score counts, what each contributed."""
-    nodes = Table(
-        title=escape(f"{explanation.pod} ({explanation.service}) on {explanation.n_nodes} nodes, best first"),
-        title_justify="left",
-    )
     totals = {} if explanation.judgement is None else explanation.judgement.totals
-    for column, right in (
-        ("node", False),
-        *((("sum", True),) if totals else ()),
-        ("score", True),
-        ("peak now", True),
-        ("peak with the pod", True),
-        ("", False),
-    ):
-        nodes.add_column(column, justify="right" if right else "left", no_wrap=column == "node")
+    title = f"{explanation.pod} ({explanation.service}) on {explanation.n_nodes} nodes, best first"
+    columns = ("node", *((">sum",) if totals else ()), ">score", ">peak now", ">peak with the pod", "")
+    nodes = titled_table(escape(title), *columns, wrap_first=False)
     for node in explanation.nodes:
         after = node.peak_with
         notes = "; ".join([*([_when(after)] if after else []), *node.notes])
@@ -57,10 +48,9 @@ def explanation_tables(explanation: Explanation) -> list[Table]:
         )
     tables = [nodes]
     if any(len(node.contributions) > 1 for node in explanation.nodes):
-        parts = Table(title="What each score contributes (score x weight / all weights)", title_justify="left")
-        parts.add_column("node", no_wrap=True)
-        for part in explanation.nodes[0].contributions:
-            parts.add_column(f"{part.name} x {part.weight:g}", justify="right")
+        scores = (f">{part.name} x {part.weight:g}" for part in explanation.nodes[0].contributions)
+        title = "What each score contributes (score x weight / all weights)"
+        parts = titled_table(title, "node", *scores, wrap_first=False)
         for node in explanation.nodes:
             parts.add_row(escape(node.node), *(f"{part.points:.1f} ({part.score:.0f})" for part in node.contributions))
         tables.append(parts)
@@ -72,10 +62,8 @@ def explanation_tables(explanation: Explanation) -> list[Table]:
 def _sums_table(judgement: JudgementSummary, nodes: Sequence[str]) -> Table:
     """A row for each score that counts, a column for each node that may be chosen."""
     shown = [name for name in nodes if name in judgement.totals]
-    table = Table(title="What each score adds to the sum (its weight times 0 to 100)", title_justify="left")
-    table.add_column("score x weight", no_wrap=True)
-    for name in shown:
-        table.add_column(escape(name), justify="right")
+    title = "What each score adds to the sum (its weight times 0 to 100)"
+    table = titled_table(title, "score x weight", *(f">{escape(name)}" for name in shown), wrap_first=False)
     for part in judgement.parts:
         points = [f"{part.points[name]:.1f}" if name in part.points else "–" for name in shown]
         table.add_row(f"{part.name} x {part.weight:g}", *points)

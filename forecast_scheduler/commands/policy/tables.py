@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
-from rich.markup import escape
 from rich.table import Table
 
 from forecast_scheduler.commands.live_placing import BestNode
 from forecast_scheduler.commands.policy.survey import Move, Survey
+from forecast_scheduler.reports.table_format import percent, plain, titled_table
 from placement.policies.document import PolicyDocument, PolicySpec, RuleSpec
 from placement.policies.policy import Chosen
 
@@ -20,16 +20,15 @@ _FEW: Final = 5
 def document_table(document: PolicyDocument, name: str) -> Table:
     """What is in a document, when there is no cluster to hold it against."""
     chosen = f"default {document.default}" if document.default else "no default: the settings"
-    table = Table(title=_plain(f"{name}: sound; {chosen}"), title_justify="left")
-    for column in ("policy", "unlike the settings", "chosen by"):
-        table.add_column(column, no_wrap=column == "policy")
+    title = plain(f"{name}: sound; {chosen}")
+    table = titled_table(title, "policy", "unlike the settings", "chosen by", wrap_first=False)
     for policy, spec in document.policies.items():
         rules = [f"rule {n}: {_conditions(rule)}" for n, rule in _rules(document) if rule.policy == policy]
         rules += ["default"] if document.default == policy else []
         table.add_row(
-            _plain(policy),
-            _plain(", ".join(_differences(spec)) or "nothing"),
-            _plain("; ".join(["annotation", *rules])),
+            plain(policy),
+            plain(", ".join(_differences(spec)) or "nothing"),
+            plain("; ".join(["annotation", *rules])),
         )
     return table
 
@@ -69,33 +68,25 @@ def notes(document: PolicyDocument) -> list[str]:
 
 def choices_table(survey: Survey) -> Table:
     """Pods by policy, and what chose it."""
-    table = Table(title=f"Policies of {survey.pods} pods", title_justify="left")
-    table.add_column("policy", no_wrap=True)
-    table.add_column("pods", justify="right")
-    table.add_column("chosen by")
+    table = titled_table(f"Policies of {survey.pods} pods", "policy", ">pods", "chosen by", wrap_first=False)
     for choice in survey.choices:
-        table.add_row(_plain(choice.policy), str(choice.pods), _plain(choice.because or "nothing else"))
+        table.add_row(plain(choice.policy), str(choice.pods), plain(choice.because or "nothing else"))
     return table
 
 
 def moves_table(moves: Sequence[Move]) -> Table:
     """Best nodes before and after, one row for each kind of pods."""
-    table = Table(
-        title="Best nodes of the pods that are touched, by the policies in place and by these", title_justify="left"
-    )
-    table.add_column("one of", no_wrap=True)
-    table.add_column("pods", justify="right")
-    for column in ("policy", "best node", "peak with the pod"):
-        table.add_column(column)
+    title = "Best nodes of the pods that are touched, by the policies in place and by these"
+    table = titled_table(title, "one of", ">pods", "policy", "best node", "peak with the pod", wrap_first=False)
     for move in moves:
         kind = move.kind
         table.add_row(
-            _plain(f"{kind.pod.namespace}/{kind.pod.name}"),
+            plain(f"{kind.pod.namespace}/{kind.pod.name}"),
             str(kind.pods),
-            _plain(f"{kind.before.policy.name} -> {kind.after.policy.name}"),
-            _plain(f"{move.before.node or 'none'} -> {move.after.node or 'none'}" if move.is_move else "the same: ")
-            + ("" if move.is_move else _plain(move.after.node or "none")),
-            _plain(f"{_share(move.before)} -> {_share(move.after)}"),
+            plain(f"{kind.before.policy.name} -> {kind.after.policy.name}"),
+            plain(f"{move.before.node or 'none'} -> {move.after.node or 'none'}" if move.is_move else "the same: ")
+            + ("" if move.is_move else plain(move.after.node or "none")),
+            f"{percent(move.before.peak_share)} -> {percent(move.after.peak_share)}",
             style="bold" if move.is_move else None,
         )
     return table
@@ -201,12 +192,3 @@ def _side(chosen: Chosen, best: BestNode) -> dict[str, Any]:
         "feasible_nodes": best.feasible,
         "why_not": best.why_not or None,
     }
-
-
-def _share(best: BestNode) -> str:
-    return "–" if best.peak_share is None else f"{100 * best.peak_share:.0f} %"
-
-
-def _plain(text: str) -> str:
-    """Names in a policy file are anybody's: neither markup nor control characters of a terminal."""
-    return escape("".join(c if c.isprintable() else "?" for c in text))

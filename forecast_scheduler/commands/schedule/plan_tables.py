@@ -11,6 +11,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from forecast_scheduler.commands.schedule.dry_run_gaps import Gap
+from forecast_scheduler.reports.table_format import UNKNOWN, percent, titled_table
 from kube.objects.objects import PodInfo
 from scheduler.dry_loop import Planned
 from scheduler.profiles.gpu.tide.report import NO_REPORT, ReportedMove, TideReport
@@ -39,14 +40,18 @@ class Plan:
 
 def plan_table(planned: Sequence[Planned]) -> Table:
     """The first pods, as people read them."""
-    table = Table(title="Where pods would go, in this order", title_justify="left")
-    for column in ("pod", "profile", "node"):
-        table.add_column(column, no_wrap=True)
-    table.add_column("peak there", justify="right")
-    table.add_column("why not, or at whose expense")
+    columns = ("pod", "profile", "node", ">peak there", "why not, or at whose expense")
+    table = titled_table("Where pods would go, in this order", *columns)
+    for column in table.columns[:3]:
+        column.no_wrap = True
     for one in planned[:_SHOWN]:
-        peak = "–" if one.peak_share is None else f"{100 * one.peak_share:.0f} %"
-        table.add_row(escape(_name(one.pod)), one.profile, escape(one.node or "–"), peak, escape(_remark(one)))
+        table.add_row(
+            escape(_name(one.pod)),
+            one.profile,
+            escape(one.node or UNKNOWN),
+            percent(one.peak_share),
+            escape(_remark(one)),
+        )
     return table
 
 

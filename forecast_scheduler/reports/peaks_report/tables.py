@@ -9,6 +9,7 @@ from typing import Any
 from rich.table import Table
 
 from forecast.resources import RESOURCES
+from forecast_scheduler.reports.table_format import percent, titled_table
 from trainer.run_report.units import amount
 
 _ROWS = 10
@@ -17,14 +18,11 @@ _ROWS = 10
 def hottest_table(peaks: Mapping[str, Any]) -> Table:
     """The nodes that come closest to a capacity on the coming day."""
     units = {resource.name: resource.unit for resource in RESOURCES}
-    table = Table(title=f"Hottest nodes on {peaks['coming']['day']}", title_justify="left")
-    for name in ("node", "resource", "at"):
-        table.add_column(name)
-    for name in ("peak", "0.95 bound", "of capacity", "bound"):
-        table.add_column(name, justify="right")
+    columns = ("node", "resource", "at", ">peak", ">0.95 bound", ">of capacity", ">bound")
+    table = titled_table(f"Hottest nodes on {peaks['coming']['day']}", *columns)
     for node in peaks["coming"]["hottest"][:_ROWS]:
         amounts = (amount(node[name], units[node["resource"]]) for name in ("expected", "bound"))
-        shares = (f"{100 * node[name]:.0f} %" for name in ("share", "bound_share"))
+        shares = (percent(node[name]) for name in ("share", "bound_share"))
         table.add_row(node["node"], node["resource"], node["at"], *amounts, *shares)
     return table
 

@@ -1,0 +1,48 @@
+"""Tables for the terminal, and how they write shares, numbers, moments and durations."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from rich.markup import escape
+from rich.table import Table
+
+UNKNOWN = "–"
+
+
+def titled_table(title: str, *columns: str, wrap_first: bool = True) -> Table:
+    """A table without rows; a column ">pods" is "pods", set to the right.
+
+    wrap_first : whether names in the first column may be wrapped
+    """
+    table = Table(title=title, title_justify="left")
+    for number, column in enumerate(columns):
+        is_right = column.startswith(">")
+        name = column[1:] if is_right else column
+        table.add_column(name, justify="right" if is_right else "left", no_wrap=not number and not wrap_first)
+    return table
+
+
+def percent(share: float | None, *, digits: int = 0) -> str:
+    """A share as per cent; a dash if it is not known (None, or NaN, which is unequal to itself)."""
+    return UNKNOWN if share is None or share != share else f"{100 * share:.{digits}f} %"
+
+
+def number(value: float | None) -> str:
+    """Three digits after the point; a dash if it is not known (None or NaN)."""
+    return UNKNOWN if value is None or value != value else f"{value:.3f}"
+
+
+def local_minute(text: str | None) -> str:
+    """An ISO 8601 moment to the minute, in the offset that the server wrote; a dash for None."""
+    return UNKNOWN if text is None else f"{datetime.fromisoformat(text):%Y-%m-%d %H:%M}"
+
+
+def short_duration(seconds: float) -> str:
+    """In minutes, or in seconds below a minute and a half."""
+    return f"{seconds / 60:.0f} min" if seconds >= 90 else f"{seconds:.0f} s"
+
+
+def plain(text: str) -> str:
+    """A foreign name as a cell: neither markup nor control characters of a terminal."""
+    return escape("".join(c if c.isprintable() else "?" for c in text))
