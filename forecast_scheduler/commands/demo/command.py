@@ -61,7 +61,7 @@ def demo(
         replay_history,
         replay_tables,
     )
-    from scorer.replay.html import html_report
+    from scorer.replay.html import replay_page
     from trainer.nightly import train_and_publish
 
     with shell.progress() as progress:
@@ -101,7 +101,7 @@ def demo(
     for table in (first, *([doubled_table(doubled)] if doubled else []), *ladder):
         shell.out.print(table)
     write_json(output / "replay.json", played.to_json())
-    write_text(output / "report.html", html_report(played, known))
+    write_text(output / "report.html", replay_page(played, known))
 
     shell.say(f"\nReport with plots: {(output / 'report.html').resolve()}")
     shell.say(f"Figures: backtest.json and replay.json in {output.resolve()}")

@@ -71,7 +71,7 @@ def replay(
         shell.out.print(table)
     write_json(json, played.to_json())
     if report is not None:
-        from scorer.replay.html import html_report
+        from scorer.replay.html import replay_page
 
-        write_text(report, html_report(played, known))
+        write_text(report, replay_page(played, known))
         shell.out.print(f"report with plots: {report.resolve()}", highlight=False, markup=False, soft_wrap=True)

@@ -83,7 +83,7 @@ def report(
     check_writable(json)
     check_writable(html)
 
-    from forecast_scheduler.reports.decisions_page import decision_sections, report_page
+    from forecast_scheduler.reports.decisions_page import decisions_page
 
     figures: dict[str, Any] = {}
     log = _decisions(shell, [*decisions, *(more or ())], figures) if decisions else []
@@ -112,11 +112,11 @@ def report(
     if html is None:
         return
     if view is None:
-        write_text(html, report_page(figures))
+        write_text(html, decisions_page(figures))
     else:
         from forecast_scheduler.reports.peaks_report.html import peaks_page
 
-        write_text(html, peaks_page(view, decision_sections(figures) if log else ""))
+        write_text(html, peaks_page(view, figures if log else None))
     shell.say(f"report: {html.resolve()}")
 
 

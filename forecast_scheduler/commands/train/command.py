@@ -116,9 +116,9 @@ def train(
     _tell(shell, trained, registry.url)
     write_json(json, trained.report.to_json())
     if report is not None:
-        from trainer.run_report.html import html_report
+        from trainer.run_report.html import run_page
 
-        write_text(report, html_report(trained.report))
+        write_text(report, run_page(trained.report))
     _leave_metrics(settings, trained, _peaks_report(shell, settings, place, registry.url, config))
 
 

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from html import escape
 from typing import Any
 
-from forecast.html_page import html_table
 from forecast_scheduler.reports.peaks_report.origins import Origin
 from forecast_scheduler.reports.peaks_report.view import PeaksView
 
@@ -33,9 +31,8 @@ above 80 % of capacity.
 _HEADER = ("day", "forecast", "made from what lay before", "version")
 
 
-def basis_section(view: PeaksView, figures: Mapping[str, Any]) -> str:
-    """The section. figures: of `figures_json`"""
-    items = "".join(f"<li>{escape(note)}</li>" for note in _notes(view, figures))
+def basis_values(view: PeaksView, figures: Mapping[str, Any]) -> dict[str, Any]:
+    """What the page says of it. figures: of `figures_json`"""
     rows = [
         (
             f"{forecast.day:%a %d %b}",
@@ -45,10 +42,7 @@ def basis_section(view: PeaksView, figures: Mapping[str, Any]) -> str:
         )
         for forecast in reversed(view.forecasts)
     ]
-    return (
-        f"<section><h2>What this rests on</h2><ul>{items}</ul><details><summary>Day by day</summary>"
-        f'<div class="scroll">{html_table(_HEADER, rows, left=4)}</div></details></section>'
-    )
+    return {"basis_notes": _notes(view, figures), "basis_header": _HEADER, "basis_rows": rows}
 
 
 def _notes(view: PeaksView, figures: Mapping[str, Any]) -> list[str]:

@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Mapping
-from html import escape
+from collections.abc import Iterator, Mapping
 from importlib.resources import files
 from typing import Any
 
 import numpy as np
+from markupsafe import Markup
 from plotly.offline import get_plotlyjs
 
 from forecast.arrays import AnyFloats
-from forecast.html_page import html_page, json_script
+from forecast.html_report import html_report
 from forecast.resources import CPU, RESOURCES
-from forecast_scheduler.reports.peaks_report.basis import basis_section
+from forecast_scheduler.reports.decisions_page import decision_values
+from forecast_scheduler.reports.peaks_report.basis import basis_values
 from forecast_scheduler.reports.peaks_report.figures_json import figures_json
 from forecast_scheduler.reports.peaks_report.view import Curves, PeaksView
+from forecast_scheduler.reports.table_format import percent
 from scorer.replay.metrics import HOT_SHARE
 
 _HOTTEST = 12
@@ -43,26 +45,21 @@ def packed(curves: AnyFloats) -> dict[str, Any] | None:
     return {"step": step, "counts": base64.b64encode(counts.astype("<u2").tobytes()).decode("ascii")}
 
 
-def peaks_page(view: PeaksView, more: str = "") -> str:
-    """The whole page. Every name that came from a cluster is escaped or set as text.
-
-    more : HTML of further sections
-    """
+def peaks_page(view: PeaksView, decisions: Mapping[str, Any] | None = None) -> str:
+    """The whole page. decisions: the figures of a decision log, None = there is no log."""
     figures = figures_json(view)
-    title = "Predicted against actual peaks"
-    body = "".join(
-        (
-            f"<h1>{title}</h1><p>{escape(_subtitle(view))}</p>",
-            f'<div class="tiles">{_tiles(view, figures)}</div>',
-            _resource("peaks.html"),
-            more,
-            basis_section(view, figures),
-            f"<footer>{escape(_footer(view))}</footer>",
-            json_script("peaks", _data(view, figures)),
-            f"<script>{_resource('peaks.js')}</script>",
-        )
+    return html_report(
+        "forecast_scheduler/reports/peaks_report/page.html.j2",
+        title="Predicted against actual peaks",
+        plotly=Markup(get_plotlyjs()),
+        subtitle=_subtitle(view),
+        tiles=list(_tiles(view, figures)),
+        footer=_footer(view),
+        data=_data(view, figures),
+        decision_log=None if decisions is None else decision_values(decisions),
+        **{name: Markup(_resource(f"peaks.{name}")) for name in ("css", "html", "js")},
+        **basis_values(view, figures),
     )
-    return html_page(title, body, scripts=[get_plotlyjs()], style=_resource("peaks.css"))
 
 
 def _resource(name: str) -> str:
@@ -82,42 +79,33 @@ def _footer(view: PeaksView) -> str:
     return f"Times are those of {zone}. Made {made:%Y-%m-%d %H:%M} UTC. Everything is in this file; it fetches nothing."
 
 
-def _tiles(view: PeaksView, figures: Mapping[str, Any]) -> str:
+def _tiles(view: PeaksView, figures: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
+    """Title, value and what the value is of."""
     coming = f"{view.coming:%a %d %b}"
-    tiles = []
     if view.hottest:
         first = view.hottest[0]
         hot = sum(node.share > HOT_SHARE for node in view.hottest)
         where = f"{view.history.nodes[first.node]}, {RESOURCES[first.resource].name} at {first.at:%H:%M}"
-        tiles.append((f"hottest node on {coming}", _percent(first.share), where))
-        tiles.append((f"nodes above {_percent(HOT_SHARE)} on {coming}", f"{hot:,}", f"of {len(view.hottest):,}"))
+        yield f"hottest node on {coming}", percent(first.share), where
+        yield f"nodes above {percent(HOT_SHARE)} on {coming}", f"{hot:,}", f"of {len(view.hottest):,}"
     scores = list(view.scores.values())
     errors = np.array([score.error[CPU] for score in scores])
     if np.isfinite(errors).any():
         days = int(np.isfinite(errors).sum())
-        tiles.append(
-            ("CPU of nodes forecast wrong by", _percent(float(np.nanmean(errors)), 1), f"of capacity, {days} days")
-        )
+        error = percent(float(np.nanmean(errors)), digits=1)
+        yield "CPU of nodes forecast wrong by", error, f"of capacity, {days} days"
     n = sum(int(score.n_nodes.sum()) for score in scores)
     if n:
         held = sum(float(np.nansum(score.coverage * score.n_nodes)) for score in scores)
-        tiles.append(("node peaks within the 0.95 bound", _percent(held / n, 1), "all resources; aim: 95 %"))
+        yield "node peaks within the 0.95 bound", percent(held / n, digits=1), "all resources; aim: 95 %"
     adoption = figures["adoption"]
     if adoption and adoption["before"]["days"] and adoption["after"]["days"]:
         was, now = (adoption[name]["peak_cv"].get("cpu", float("nan")) for name in ("before", "after"))
-        tiles.append(("spread of the nodes' CPU peaks", f"{was:.3f} → {now:.3f}", f"since {view.adopted:%a %d %b}"))
+        yield "spread of the nodes' CPU peaks", f"{was:.3f} → {now:.3f}", f"since {view.adopted:%a %d %b}"
     else:
         spread = view.spread.variation[CPU, -7:]
         if np.isfinite(spread).any():
-            tiles.append(("spread of the nodes' CPU peaks", f"{np.nanmean(spread):.3f}", "last seven days"))
-    return "".join(
-        f'<div class="tile"><small>{escape(name)}</small><b>{escape(value)}</b><small>{escape(what)}</small></div>'
-        for name, value, what in tiles
-    )
-
-
-def _percent(share: float, digits: int = 0) -> str:
-    return f"{100 * share:.{digits}f} %"
+            yield "spread of the nodes' CPU peaks", f"{np.nanmean(spread):.3f}", "last seven days"
 
 
 def _data(view: PeaksView, figures: Mapping[str, Any]) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from forecast.fit import fit
 from forecast.history import History, PodUsage
 from forecast.resources import DISK
 from scorer.replay.attribution import LARGEST_ERROR
-from scorer.replay.html import html_report
+from scorer.replay.html import replay_page
 from scorer.replay.replay import Replay, forecast_with, replay
 from scorer.replay.window import flat
 from tests.scorer.replay.small_cluster import N_DAYS, N_NODES, REPLICAS, by_day, small_cluster
@@ -98,7 +98,7 @@ def test_the_report_marks_it_with_its_error(hidden: tuple[History, PodUsage], pl
     assert set(figures) == {"disk"}
     assert 0.5 < figures["disk"]["moved"] <= 1.0
     assert 0.0 < figures["disk"]["error"] <= LARGEST_ERROR
-    page = html_report(played, hidden[0])
+    page = replay_page(played, hidden[0])
     assert "disk*" in page
     assert f"by regression, error {figures['disk']['error']:.0%}" in page
 

@@ -21,7 +21,7 @@ from trainer.gate.verdict import GateVerdict
 from trainer.history.files import read_history
 from trainer.issued_forecasts import load_issued, store_issued
 from trainer.lease import hold_lease
-from trainer.run_report.html import html_report
+from trainer.run_report.html import run_page
 from trainer.run_report.report import run_report
 
 SAMPLE = Path(__file__).parents[3] / "data" / "sample"
@@ -67,5 +67,5 @@ def test_three_nights_on_the_sample(tmp_path: Path) -> None:
     assert [night.lead_days for night in third.issued] == [1, 1] and max(losses) < 0.1
     assert all(0.85 < score.coverage95 <= 1 for night in third.issued for score in night.scores.values())
     assert len(registry.versions()) == 3  # neither lease nor issued forecasts disturb the registry
-    page = html_report(third)
+    page = run_page(third)
     assert version in page and "shop/Deployment/cart" in page

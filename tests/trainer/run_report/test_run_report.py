@@ -7,17 +7,16 @@ import re
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
-from html import escape
 from html.parser import HTMLParser
 from pathlib import Path
 
 import numpy as np
 import pytest
+from markupsafe import escape
 
 from forecast.backtest import backtest, scored_series
 from forecast.fit import fit
 from forecast.history import History
-from forecast.html_page import html_table, json_script
 from forecast.model import PeakModel
 from forecast.object_store import open_store
 from forecast.resources import CPU, DISK, LOG, RESOURCES
@@ -32,7 +31,7 @@ from trainer.history.cleaning import Cause, CleaningReport
 from trainer.issued_forecasts import load_issued, store_issued
 from trainer.run_report.capacities import capacities_of
 from trainer.run_report.changes import changes_between
-from trainer.run_report.html import html_report
+from trainer.run_report.html import run_page
 from trainer.run_report.issued_scores import score_issued
 from trainer.run_report.learned import LearnedRuns, identified_load_share, learned_services
 from trainer.run_report.report import RunReport, expected_slots, gap_slots, measured_share, run_report
@@ -92,7 +91,7 @@ def test_series_that_were_cut_are_named_in_json_page_and_metrics(report: RunRepo
         {"service": names[0], "node": nodes[1], "resource": "log", "half_hours": 1_234, "largest_ratio": 56.8},
         {"service": names[2], "node": nodes[0], "resource": "disk", "half_hours": 2, "largest_ratio": None},
     ]
-    page = html_report(report)
+    page = run_page(report)
     section = page[page.index("Usage that was cut") : page.index("<h2>Durations")]
     for text in (escape(names[0]), nodes[1], "1,234", "56.8", names[2], "the node used nothing"):
         assert text in section, text
@@ -138,9 +137,9 @@ def test_runs_of_job_owners_are_named_and_counted(report: RunReport) -> None:
     document = json.loads(json.dumps(changed.to_json(), allow_nan=False))
     assert (document["history"]["job_owners"], document["history"]["job_owners_with_runs"]) == (2, 1)
     assert document["services"][2]["runs"]["median_seconds"] == 3 * HOUR
-    page = html_report(changed)
+    page = run_page(changed)
     assert "1 of 2" in page and "job, runs 180 min" in page
-    assert "Job owners" not in html_report(report)
+    assert "Job owners" not in run_page(report)
 
 
 def test_the_identified_share_is_weighed_by_load() -> None:
@@ -243,7 +242,7 @@ class Page(HTMLParser):
 
 
 def test_the_page_needs_nothing_else_and_no_name_becomes_a_tag(report: RunReport) -> None:
-    html = html_report(report)
+    html = run_page(report)
     page = Page(html)
     assert html.count("plotly.js v") == 1
     for tag, attributes in page.tags:
@@ -265,7 +264,7 @@ def test_a_first_run_has_a_page_too() -> None:
         issued=load_issued(open_store("memory://none"), history().days),
         gate=GateReport(),
     )
-    text = Page(html_report(first)).text
+    text = Page(run_page(first)).text
     for sentence in ("nothing was published", "There was no model before.", "No forecast has been issued yet"):
         assert sentence in text
     assert first.figures(None).finished is None and first.to_json()["changes"] is None
@@ -286,7 +285,7 @@ def test_five_thousand_services_are_data_and_not_rows(report: RunReport) -> None
         report,
         services=tuple(replace(report.services[i % 5], service=f"shop/Deployment/s-{i}") for i in range(5_000)),
     )
-    html = html_report(many)
+    html = run_page(many)
     assert len(re.findall("<tr", html)) < 100 and len(html) < 12_000_000
     assert len(json.loads(Page(html).scripts["services"])["rows"]) == 5_000
 
@@ -307,12 +306,13 @@ def test_amounts_are_written_as_people_do(value: float, unit: str, text: str) ->
     assert amount(value, unit) == text
 
 
-def test_tables_and_data_escape_what_is_in_them() -> None:
-    assert "<i>" not in html_table(["<i>"], [["<i>"]]) and "&lt;i&gt;" in html_table([""], [["<i>"]])
-    script = json_script("rows", "</script><script>alert(1)</script>")
-    assert script.count("<") == 2 and json.loads(script[script.index('"rows">') + 7 : -9]) == (
-        "</script><script>alert(1)</script>"
-    )
+def test_tables_and_data_escape_what_is_in_them(report: RunReport) -> None:
+    hostile = "</script><i>"
+    learned = replace(report.services[0], service=hostile)
+    page = run_page(replace(report, services=(learned,), stage_seconds={hostile: 1.0}))
+    assert hostile not in page and "&lt;/script&gt;&lt;i&gt;" in page
+    data = page.split('id="services">')[1].split("</script>")[0]
+    assert "<" not in data and json.loads(data)["rows"][0][0] == hostile
 
 
 def test_days_before_anything_was_issued_have_no_figures(report: RunReport) -> None:
@@ -335,7 +335,7 @@ def test_assumed_capacities_and_gaps_are_listed_in_lines_json_and_page(report: R
     first, second = found.lines()
     assert first.startswith("capacity of disk assumed, 1.5 x") and "4 nodes of 40 cores" in first
     assert "log on all 4 nodes" in second and "prometheus.log_capacity" in second
-    page = html_report(replace(report, capacities=found))
+    page = run_page(replace(report, capacities=found))
     assert "disk, nodes of 40 cores" in page and "(assumed)" in page and "log on all 4 nodes" in page
 
 
