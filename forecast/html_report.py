@@ -1,4 +1,4 @@
-"""HTML reports made from Jinja2 templates: each is one file that needs nothing else. Templates lie beside their code."""
+"""HTML reports made from Jinja2 templates, each one file that needs nothing else. A template lies beside its code."""
 
 from __future__ import annotations
 
