@@ -8,8 +8,8 @@ from dataclasses import asdict
 from prometheus_client.core import CounterMetricFamily, Metric
 from prometheus_client.registry import Collector
 
+from kube.events.event_recorder import EventFigures
 from kube.status.pod_condition_writer import ConditionFigures
-from scheduler.reporting.scheduling_events import SchedulingEventFigures
 
 
 class SchedulingFigures(Collector):
@@ -26,7 +26,7 @@ class SchedulingFigures(Collector):
         incoming: Callable[[], Mapping[tuple[str, str], int]],
         throttled: Callable[[], int],
         conditions: Callable[[], ConditionFigures] | None = None,
-        events: Callable[[], SchedulingEventFigures] | None = None,
+        events: Callable[[], EventFigures] | None = None,
     ) -> None:
         self._incoming, self._throttled, self._conditions, self._events = incoming, throttled, conditions, events
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import Any, Final
 
 from kube.events.api_event import EventSource
-from kube.events.event_recorder import EventPosting, Post
+from kube.events.event_recorder import EventRecorder, Post
 from kube.events.node_event import node_event
 from scorer.periodic_task import PeriodicTask
 from scorer.predicted.capacity import CAPACITY_ANNOTATION, UnreadCapacity
@@ -41,20 +42,18 @@ class CapacityEvents:
         self._scorer, self._may_write, self._clock = scorer, may_write, clock
         self._source = EventSource(controller, instance, _ACTION)
         self._told: frozenset[UnreadCapacity] = frozenset()
-        self._posting: EventPosting[dict[str, Any]] = EventPosting(
-            post, lambda event: event, what="capacities", max_waiting=_MOST_WAITING
-        )
+        self._recorder = EventRecorder(post, what="capacities", instance=instance, max_waiting=_MOST_WAITING)
         self._every = PeriodicTask("capacity-annotations", _LOOK_SECONDS, self.look)
 
     def start(self) -> None:
         """Begin to look and to post. Once only."""
-        self._posting.start()
+        self._recorder.start()
         self._every.start()
 
     def stop(self) -> None:
         """End; what waits is posted if that takes no longer than two seconds."""
         self._every.stop()
-        self._posting.stop()
+        self._recorder.stop()
 
     def look(self) -> None:
         """Post an event for each mistake that was not there at the look before."""
@@ -64,7 +63,7 @@ class CapacityEvents:
             unread = cluster.unread_capacities()
         for one in unread:
             if one not in self._told:
-                self._posting.put(self._event(one))
+                self._recorder.record(partial(self._event, one))
         self._told = frozenset(unread)
 
     def _event(self, unread: UnreadCapacity) -> dict[str, Any]:

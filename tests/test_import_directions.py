@@ -38,7 +38,7 @@ NOT_SHIPPED: Final = {"testing": {"testing"}, "benchmarks": {"benchmarks", "test
 LAYERS: Final = {
     "forecast": "peak_weights predictors",
     "trainer": "gate history < prometheus run_report < own_history",
-    "kube": "objects < decoding < client tables < binding events session < status",
+    "kube": "objects < decoding < client tables < binding session < events status",
     "scorer": "runs scores service < predicted < live < replay",
     "placement": "index pod_groups virtual_nodes < filters < devices scores < card_types machine_groups topology "
     "< policies",

@@ -5,18 +5,14 @@ Needs `create` on events.events.k8s.io in every namespace that has pods (docs/st
 
 from __future__ import annotations
 
-import threading
-from typing import Any
-
 from extender.decisions.decision import Binding, decision_of, slimmed
 from extender.decisions.event import event_of
-from kube.events.event_recorder import EventFigures, EventPosting, Post
-from kube.token_bucket import TokenBucket
+from kube.events.event_recorder import EventRecorder, Post
 
 _MAX_WAITING = 200
 
 
-class EventSink:
+class EventSink(EventRecorder):
     """Takes bindings from any thread, posts them in its own."""
 
     def __init__(
@@ -30,38 +26,17 @@ class EventSink:
         max_waiting: int = _MAX_WAITING,
     ) -> None:
         """
-        instance    : name of this replica, as events show it
-        rate, burst : events a second, and at once
-        in_shadow   : whether advice that nobody was given is told, too
+        in_shadow : whether to post advice that was not given, too
+
+        See EventRecorder for the others.
         """
-        self._instance, self._in_shadow = instance, in_shadow
-        self._bucket, self._lock, self._limited = TokenBucket(rate, burst), threading.Lock(), 0
-        self._posting = EventPosting(post, self._describe, what="decisions", max_waiting=max_waiting)
-
-    def start(self) -> None:
-        """Begin to post."""
-        self._posting.start()
-
-    def stop(self, timeout: float = 2.0) -> None:
-        """Post what waits, if that takes no longer than `timeout` seconds."""
-        self._posting.stop(timeout)
+        super().__init__(post, what="decisions", instance=instance, rate=rate, burst=burst, max_waiting=max_waiting)
+        self._in_shadow = in_shadow
 
     def take(self, binding: Binding) -> None:
         """Post it soon, if events are not too many already. Never waits."""
         if binding.advice.is_shadow and not self._in_shadow:
             return
-        with self._lock:
-            if not self._bucket.take(binding.at):
-                self._limited += 1
-                return
         if len(binding.advice.nodes) > 1_000:  # 200 of them would hold tens of megabytes
             binding = Binding(slimmed(binding.advice), binding.node, binding.at, binding.n_nodes, binding.version)
-        self._posting.put(binding)
-
-    @property
-    def figures(self) -> EventFigures:
-        """So far."""
-        return EventFigures(self._posting.posted, self._limited, self._posting.dropped, self._posting.failed)
-
-    def _describe(self, binding: Binding) -> dict[str, Any]:
-        return event_of(decision_of(binding), instance=self._instance)
+        self.record(lambda: event_of(decision_of(binding), instance=self.instance), at=binding.at)

@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
+from kube.objects.objects import PodInfo
+
 # What pkg/apis/core/validation/events.go of Kubernetes 1.36 lets through, in bytes.
 _LONGEST_NOTE = 1024
 _LONGEST_INSTANCE = 128
@@ -52,6 +54,11 @@ def api_event(
         "regarding": dict(regarding),
         "note": clipped_note(note),
     }
+
+
+def pod_reference(pod: PodInfo) -> dict[str, str]:
+    """What an event about a pod regards."""
+    return {"apiVersion": "v1", "kind": "Pod", "namespace": pod.namespace, "name": pod.name, "uid": pod.uid}
 
 
 def clipped_note(text: str) -> str:

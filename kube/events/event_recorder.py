@@ -6,9 +6,12 @@ Needs `create` on events.events.k8s.io in the namespaces of the objects they are
 from __future__ import annotations
 
 import logging
+import math
+import threading
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Generic, TypeVar
+from typing import Any
 from urllib.parse import quote
 
 import orjson
@@ -16,13 +19,15 @@ from kubernetes import client
 
 from kube.client.kubernetes_client import send
 from kube.outbox import Outbox
+from kube.session.api_session import ApiSession
+from kube.token_bucket import TokenBucket
 
 logger = logging.getLogger(__name__)
 
-T = TypeVar("T")
-
 Post = Callable[[str, bytes], int]
 """Sends a JSON body to a path of the API server and returns the status; raises urllib3's HTTPError and OSError."""
+
+_Make = Callable[[], Mapping[str, Any]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,50 +40,73 @@ class EventFigures:
     failed: int
 
 
-class EventPosting(Generic[T]):
-    """Takes items from any thread, and makes and posts their events in its own."""
+class EventRecorder:
+    """Takes events from any thread, and makes and posts them in its own. Named after record.EventRecorder of client-go.
 
-    def __init__(self, post: Post, describe: Callable[[T], Mapping[str, Any]], *, what: str, max_waiting: int) -> None:
-        """
-        describe : the event of an item, see api_event
-        what     : the events are of, for the log and the name of the thread
-        """
-        self._post, self._describe, self._what = post, describe, what
-        self._posted = self._failed = 0
+    post        : None = none is posted
+    what        : the events are of, for the log and the name of the thread
+    instance    : name of this replica, as events show it
+    rate, burst : events a second, and at once, in each bucket
+    clock       : unix seconds
+    """
+
+    def __init__(
+        self,
+        post: Post | None,
+        *,
+        what: str,
+        instance: str,
+        rate: float = math.inf,
+        burst: float = math.inf,
+        max_waiting: int = 500,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self.instance, self.clock = instance, clock
+        self._post, self._what, self._rate, self._burst = post, what, rate, burst
+        self._buckets: dict[str, TokenBucket] = {}
+        self._lock = threading.Lock()
+        self._limited = self._posted = self._failed = 0
         self._failing = False
-        self._outbox: Outbox[T] = Outbox(f"events-of-{what}", self._send, max_items=max_waiting, batch=1)
+        self._outbox: Outbox[_Make] = Outbox(f"events-of-{what}", self._send, max_items=max_waiting, batch=1)
 
     def start(self) -> None:
-        """Begin to post."""
-        self._outbox.start()
+        """Begin to post. Once only."""
+        if self._post is not None:
+            self._outbox.start()
 
     def stop(self, timeout: float = 2.0) -> None:
         """Post what waits, if that takes no longer than `timeout` seconds."""
-        self._outbox.stop(timeout)
+        if self._post is not None:
+            self._outbox.stop(timeout)
 
-    def put(self, item: T) -> None:
-        """Post its event soon, if there is room. Never waits."""
-        self._outbox.put(item)
+    def record(self, make: _Make, *, bucket: str = "", at: float | None = None) -> bool:
+        """Post an event soon, unless there are too many already. Never waits. Returns False if the rate is exceeded.
+
+        make   : the event (see api_event); called in the thread that posts
+        bucket : events of one bucket cannot use up the rate of another
+        at     : unix seconds; None = now
+        """
+        if self._post is None:
+            return True
+        with self._lock:
+            if bucket not in self._buckets:
+                self._buckets[bucket] = TokenBucket(self._rate, self._burst)
+            if not self._buckets[bucket].take(self.clock() if at is None else at):
+                self._limited += 1
+                return False
+        self._outbox.put(make)
+        return True
 
     @property
-    def posted(self) -> int:
-        """Events so far."""
-        return self._posted
+    def figures(self) -> EventFigures:
+        """So far."""
+        return EventFigures(self._posted, self._limited, self._outbox.refused, self._failed)
 
-    @property
-    def failed(self) -> int:
-        """Events that were refused or lost."""
-        return self._failed
-
-    @property
-    def dropped(self) -> int:
-        """Events for which there was no room."""
-        return self._outbox.refused
-
-    def _send(self, items: Sequence[T]) -> None:
-        for item in items:
+    def _send(self, items: Sequence[_Make]) -> None:
+        assert self._post is not None
+        for make in items:
             try:
-                event = self._describe(item)
+                event = make()
                 namespace = quote(event["metadata"]["namespace"], safe="")
                 status = self._post(f"/apis/events.k8s.io/v1/namespaces/{namespace}/events", orjson.dumps(event))
             except Exception as error:
@@ -107,5 +135,17 @@ def api_server_post(api: client.ApiClient, *, seconds: float = 2.0) -> Post:
 
     def post(path: str, body: bytes) -> int:
         return send(api, "POST", path, body, seconds=seconds).status
+
+    return post
+
+
+def session_post(session: ApiSession, *, seconds: float = 5.0) -> Post:
+    """Posts through a session, so that a replica that does not lead posts nothing."""
+
+    def post(path: str, body: bytes) -> int:
+        answer = session.submit(session.request("POST", path, body, seconds=seconds)).result(seconds + 5.0)
+        if answer.status <= 0:
+            raise OSError(answer.text)
+        return answer.status
 
     return post

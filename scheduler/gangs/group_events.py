@@ -6,18 +6,16 @@ Needs `create` on events.events.k8s.io (docs/use/gangs.md).
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 from kube.events.api_event import EventSource, api_event
-from kube.events.event_recorder import EventFigures, EventPosting, Post
-from kube.token_bucket import TokenBucket
+from kube.events.event_recorder import EventRecorder, Post
 from placement.pod_groups.pod_group import PodGroupInfo
 from scheduler.gangs.gang_gate import Reason
 from scheduler.gangs.group_status import Wanted
 
 _SOURCE: Final = "forecast-scheduler.io/gangs"
 _ACTION: Final = "Scheduling"
-_MAX_WAITING: Final = 500
 
 _PATIENCE: Final = 30.0
 """Seconds for which members may be missing before it is told: most groups are made one pod after the other."""
@@ -74,47 +72,15 @@ def _told_before(group: PodGroupInfo) -> str:
     return ""
 
 
-@dataclass(frozen=True, slots=True)
-class _Told:
-    group: PodGroupInfo
-    reason: str
-    note: str
-    at: float
-
-
-class GroupEvents:
-    """Posts in a thread of its own, so many a second at most. `tell` is for one thread."""
+class GroupEvents(EventRecorder):
+    """Posts in a thread of its own, so many a second at most."""
 
     def __init__(self, post: Post, *, instance: str, rate: float = 5.0, burst: float = 100.0) -> None:
-        """
-        instance    : name of this replica, as events show it
-        rate, burst : events a second, and at once
-        """
-        self._instance, self._bucket, self._limited = instance, TokenBucket(rate, burst), 0
-        self._posting = EventPosting(post, self._describe, what="gangs", max_waiting=_MAX_WAITING)
-
-    def start(self) -> None:
-        """Begin to post."""
-        self._posting.start()
-
-    def stop(self, timeout: float = 2.0) -> None:
-        """Post what waits, if that takes no longer than `timeout` seconds."""
-        self._posting.stop(timeout)
+        """See EventRecorder."""
+        super().__init__(post, what="gangs", instance=instance, rate=rate, burst=burst)
 
     def tell(self, group: PodGroupInfo, reason: str, note: str, at: float) -> None:
         """Post soon, if events are not too many already. at: unix seconds. Never waits."""
-        if self._bucket.take(at):
-            self._posting.put(_Told(group, reason, note, at))
-        else:
-            self._limited += 1
-
-    @property
-    def figures(self) -> EventFigures:
-        """So far."""
-        return EventFigures(self._posting.posted, self._limited, self._posting.dropped, self._posting.failed)
-
-    def _describe(self, told: _Told) -> dict[str, Any]:
-        group = told.group
         regarding = {
             "apiVersion": group.api.version,
             "kind": "PodGroup",
@@ -122,8 +88,8 @@ class GroupEvents:
             "name": group.name,
             "uid": group.uid,
         }
-        source = EventSource(_SOURCE, self._instance, _ACTION)
-        is_warning = told.reason != event_reason(Reason.SCHEDULED)
-        return api_event(
-            regarding, reason=told.reason, note=told.note, at=told.at, source=source, is_warning=is_warning
+        source = EventSource(_SOURCE, self.instance, _ACTION)
+        is_warning = reason != event_reason(Reason.SCHEDULED)
+        self.record(
+            lambda: api_event(regarding, reason=reason, note=note, at=at, source=source, is_warning=is_warning), at=at
         )

@@ -8,9 +8,10 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
-from kube.events.event_recorder import EventPosting, Post
+from kube.events.event_recorder import EventRecorder, Post
 from placement.filters.node_resources_fit import NodeResourcesFit
 from placement.index.node_labels import NodeLabels
 from scheduler.overcommit.eviction import Evict
@@ -65,9 +66,9 @@ class RepairLoop:
         after     : whether the cluster has been read: what has to be true before the first look
         """
         self._options, self._may_write, self._clock = options, may_write, clock
-        self._posting: EventPosting[dict[str, Any]] | None = None
-        if post is not None:
-            self._posting = EventPosting(post, lambda event: event, what="nodes", max_waiting=_MOST_EVENTS_WAITING)
+        self._events = EventRecorder(
+            post, what="nodes", instance=options.instance, max_waiting=_MOST_EVENTS_WAITING, clock=clock
+        )
         self.watch = OvercommitWatch(
             tables,
             labels,
@@ -93,8 +94,7 @@ class RepairLoop:
 
     def start(self) -> None:
         """Begin. Once only."""
-        if self._posting is not None:
-            self._posting.start()
+        self._events.start()
         for job in self._jobs:
             job.start()
 
@@ -102,15 +102,14 @@ class RepairLoop:
         """End; an eviction under way is waited for."""
         for job in reversed(self._jobs):
             job.stop()
-        if self._posting is not None:
-            self._posting.stop()
+        self._events.stop()
 
     def _tell_overcommit(self, overcommit: Overcommit) -> None:
-        self._put(lambda: event_of_overcommit(overcommit, at=self._clock(), instance=self._options.instance))
+        self._record(partial(event_of_overcommit, overcommit))
 
     def _tell_repair(self, told: RepairReport) -> None:
-        self._put(lambda: event_of_repair(told, at=self._clock(), instance=self._options.instance))
+        self._record(partial(event_of_repair, told))
 
-    def _put(self, event: Callable[[], dict[str, Any]]) -> None:
-        if self._posting is not None and self._may_write():
-            self._posting.put(event())
+    def _record(self, event: Callable[..., dict[str, Any]]) -> None:
+        if self._may_write():
+            self._events.record(partial(event, at=self._clock(), instance=self._options.instance))

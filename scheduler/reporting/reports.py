@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from kube.events.event_recorder import session_post
 from kube.objects.objects import PodInfo
 from kube.session.api_session import ApiSession
 from kube.status.pod_condition_writer import ConditionWriter
 from kube.status.pod_conditions import WaitingCondition
-from scheduler.reporting.scheduling_events import SchedulingEvents, session_post
+from scheduler.reporting.scheduling_events import SchedulingEvents
 
 
 class Reports:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from prometheus_client import CollectorRegistry, generate_latest
 
+from kube.events.event_recorder import EventFigures
 from kube.status.pod_condition_writer import ConditionFigures
 from scheduler.counter_metrics import SchedulingFigures
-from scheduler.reporting.scheduling_events import SchedulingEventFigures
 
 
 def _lines(figures: SchedulingFigures) -> set[str]:
@@ -21,7 +21,7 @@ def test_everything_is_asked_for_when_somebody_looks() -> None:
         incoming=lambda: incoming,
         throttled=lambda: 7,
         conditions=lambda: ConditionFigures(written=1, dropped=2, gone=3, failed=4),
-        events=lambda: SchedulingEventFigures(posted=5, limited=6, dropped=7, failed=8),
+        events=lambda: EventFigures(posted=5, limited=6, dropped=7, failed=8),
     )
     incoming["BackoffComplete", "active"] = 9
     assert _lines(figures) == {

@@ -27,7 +27,7 @@ class Told:
             may_write=lambda: self.leads,
             clock=lambda: 1e9,
         )
-        self.events._posting.start()
+        self.events._recorder.start()
 
     def _post(self, path: str, body: bytes) -> int:
         self.posted.append((path, orjson.loads(body)))
@@ -44,7 +44,7 @@ def test_a_mistake_is_told_once_on_its_node() -> None:
     told.events.look()
     told.annotate('{"log": 7}')
     told.annotate('{"log": 7, "dsk": 1}')  # again, after it was mended
-    told.events._posting.stop()
+    told.events._recorder.stop()
     assert len(told.posted) == 2
     path, event = told.posted[0]
     assert path == "/apis/events.k8s.io/v1/namespaces/default/events"
@@ -59,5 +59,5 @@ def test_a_replica_that_does_not_lead_tells_nothing_until_it_does() -> None:
     told.annotate("[")
     told.leads = True
     told.events.look()
-    told.events._posting.stop()
+    told.events._recorder.stop()
     assert len(told.posted) == 1

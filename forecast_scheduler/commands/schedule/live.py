@@ -25,7 +25,7 @@ from forecast_scheduler.settings.schedule_options import (
 from kube.client.kubernetes_client import api_client
 from kube.client.kubernetes_source import ResourceSource, source_of
 from kube.decoding.decoding import Kind
-from kube.events.event_recorder import api_server_post
+from kube.events.event_recorder import api_server_post, session_post
 from kube.session.api_session import ApiSession
 from placement.index.index import INDEXED_KINDS
 from placement.node_rule_upkeep import node_rule_upkeep
@@ -47,7 +47,6 @@ from scheduler.queue.scheduling_queue import SchedulingQueue
 from scheduler.queue_upkeep import queue_upkeep
 from scheduler.reporting.logged_reports import LoggedReports
 from scheduler.reporting.reports import Reports
-from scheduler.reporting.scheduling_events import session_post
 from scheduler.service.live import LiveScheduling
 from scheduler.settings import ScheduleSettings
 from scheduler.tables import ScheduleTables, schedule_tables

@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from scheduler.reporting.scheduling_events import SchedulingEventFigures, SchedulingEvents, session_post
+from kube.events.event_recorder import EventFigures, session_post
+from scheduler.reporting.scheduling_events import SchedulingEvents
 from tests.scheduler.binding.made_up import Scripted, pod_info, scripted_server, session_to
 
 Make = Callable[..., SchedulingEvents]
@@ -31,7 +32,7 @@ def make(posted: list[dict[str, Any]]) -> Make:
     return of
 
 
-def all_of(events: SchedulingEvents) -> SchedulingEventFigures:
+def all_of(events: SchedulingEvents) -> EventFigures:
     events.start()
     events.stop(60)
     return events.figures
@@ -41,7 +42,7 @@ def test_they_are_worded_as_kube_schedulers(make: Make, posted: list[dict[str, A
     events = make()
     events.scheduled(pod_info("cart-1"), "node-1")
     events.failed(pod_info("cart-2"), "0/1 nodes are available: 1 Insufficient cpu.")
-    assert all_of(events) == SchedulingEventFigures(2, 0, 0, 0)
+    assert all_of(events) == EventFigures(2, 0, 0, 0)
     scheduled, failed = posted
     assert scheduled["path"] == "/apis/events.k8s.io/v1/namespaces/default/events"
     assert (scheduled["reason"], scheduled["type"], scheduled["action"]) == ("Scheduled", "Normal", "Binding")
@@ -70,7 +71,7 @@ def test_so_many_of_each_kind(make: Make, posted: list[dict[str, Any]]) -> None:
     for number in range(10):
         events.failed(pod_info(f"cart-{number}"), "no")
     events.scheduled(pod_info("cart-1"), "node-1")
-    assert all_of(events) == SchedulingEventFigures(4, 7, 0, 0)
+    assert all_of(events) == EventFigures(4, 7, 0, 0)
     assert reasons_of(posted) == {"FailedScheduling": 3, "Scheduled": 1}
 
 
@@ -83,7 +84,7 @@ def test_there_is_room_for_so_many(make: Make) -> None:
     events = make(burst=100.0, max_waiting=2)
     for number in range(5):
         events.scheduled(pod_info(f"cart-{number}"), "node-1")
-    assert all_of(events) == SchedulingEventFigures(2, 0, 3, 0)
+    assert all_of(events) == EventFigures(2, 0, 3, 0)
 
 
 def test_they_go_through_the_session_and_a_lost_one_costs_only_itself() -> None:
@@ -92,7 +93,7 @@ def test_they_go_through_the_session_and_a_lost_one_costs_only_itself() -> None:
         events = SchedulingEvents(session_post(session), instance="replica-0")
         for number in range(3):
             events.scheduled(pod_info(f"cart-{number}"), "node-1")
-        assert all_of(events) == SchedulingEventFigures(1, 0, 0, 2)
+        assert all_of(events) == EventFigures(1, 0, 0, 2)
 
 
 def test_who_does_not_lead_tells_nothing() -> None:

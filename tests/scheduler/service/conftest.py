@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from kube.events.event_recorder import EventFigures
 from kube.status.pod_condition_writer import ConditionFigures
 from scheduler.counter_metrics import SchedulingFigures
 from scheduler.metrics import SchedulingGauges, SchedulingMetrics
@@ -15,7 +16,6 @@ from scheduler.profiles.gpu.tide.service.routes import tide_router
 from scheduler.profiles.job.service import answers
 from scheduler.profiles.job.service.answers import JobReports
 from scheduler.profiles.job.service.routes import jobs_router
-from scheduler.reporting.scheduling_events import SchedulingEventFigures
 from scheduler.service.app import create_app
 from serving.documents import bodies_of
 from testing.app_client import AppClient
@@ -46,7 +46,7 @@ def client(scorer: FakeScorer, scheduling: SimpleScheduling, metrics: Scheduling
         incoming=dict,
         throttled=lambda: 0,
         conditions=lambda: ConditionFigures(0, 0, 0, 0),
-        events=lambda: SchedulingEventFigures(0, 0, 0, 0),
+        events=lambda: EventFigures(0, 0, 0, 0),
     )
     app = create_app(
         scorer,
