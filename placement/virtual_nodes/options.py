@@ -84,7 +84,7 @@ class Provider(SettingGroup):
 
 
 class ServerlessOptions(SettingGroup):
-    """Which pods go to virtual nodes, and how much of each provider they may use (docs/use/serverless.md)."""
+    """Which pods go to virtual nodes, and how much of each provider they may use (docs/use/jobs.md)."""
 
     first: First = First.SERVERLESS
     """Nodes that come first; the others take what is left over. never: virtual nodes are not used at all."""

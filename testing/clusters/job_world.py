@@ -69,7 +69,7 @@ def a_job(
     """A Job of the job profile, for testing/servers/job_controller.py.
 
     backoff_limit       : None = what the API server takes for it
-    ignores_disruptions : as docs/use/serverless.md recommends it
+    ignores_disruptions : as docs/use/jobs.md recommends it
     """
     said = {_PREFIX + key: value for key, value in (annotations or {}).items()}
     if run_seconds is not None:

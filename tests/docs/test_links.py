@@ -18,6 +18,8 @@ _FOLDERS = (
 )  # fmt: skip
 _PATH = re.compile(rf"(?<![\w./~-])(?:{'|'.join(_FOLDERS)})/[\w./*-]*\w/?")
 _PAGE = re.compile(r"(?<![\w./-])[a-z][a-z-]*\.md\b")
+_MODULE = re.compile(r"`([a-z_]+\.py)\b")
+_MODULES = {file.name for folder in _FOLDERS for file in (ROOT / folder).rglob("*.py")}
 _NAMES = {page.name for page in PAGES}
 _TO_WRITE = {"forecast/predictors/two_weeks_max.py", "scorer/scores/fewest_pods.py"}  # by readers of how-to pages
 _PLACEHOLDER = re.compile(r"@[A-Z][A-Z_]+@|\bTODO\b|\bFIXME\b")
@@ -28,6 +30,7 @@ def test_links_and_paths_lead_somewhere(page: Path) -> None:
     text = text_of(page)
     missing = [
         *_dead_links(page, text),
+        *(name for name in _MODULE.findall(text) if name not in _MODULES),
         *(path for path in _PATH.findall(text) if not _is_there(path) and path not in _TO_WRITE),
     ]
     if page.is_relative_to(ROOT / "docs"):  # pages name their neighbours without the folder

@@ -66,9 +66,8 @@ def _exported(process: ScorerProcess) -> set[str]:
 
 
 def _documented() -> set[str]:
-    of_jobs = ("serverless.md", "storms.md", "job-plan.md", "jobs.md")
-    of_gpus = ("gpu.md", "gpu.md", "topology.md", "gpu.md", "machine-groups.md", "dra.md")
-    pages = ("scheduling.md", "queues.md", "http-api.md", *of_jobs, *of_gpus, "idle-cpu.md", "tide.md")
+    of_gpus = ("gpu.md", "topology.md", "machine-groups.md", "dra.md", "idle-cpu.md", "tide.md")
+    pages = ("scheduling.md", "queues.md", "http-api.md", "jobs.md", *of_gpus)
     texts = [(ROOT / "docs" / "use" / page).read_text() for page in pages]
     return {name.removesuffix("_total") for text in texts for name in re.findall(r"`(forecast_\w+)", text)}
 

@@ -8,7 +8,7 @@ from forecast.setting_group import Duration, SettingGroup
 
 
 class StormOptions(SettingGroup):
-    """Headroom for many jobs at once (docs/use/storms.md)."""
+    """Headroom for many jobs at once (docs/use/jobs.md)."""
 
     enabled: bool = True
     """Keep room for storms. If false, storms are only forecast."""

@@ -8,7 +8,7 @@ from forecast.setting_group import Duration, SettingGroup
 
 
 class ValleyOptions(SettingGroup):
-    """Jobs that may wait, by their annotations, start when little else runs (docs/use/job-plan.md)."""
+    """Jobs that may wait, by their annotations, start when little else runs (docs/use/jobs.md)."""
 
     enabled: bool = True
     """Hold jobs that say how long they may wait until their planned start. If false, they start at once."""

@@ -1,4 +1,4 @@
-"""docs/use/serverless.md names what there is."""
+"""docs/use/jobs.md names what there is."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from scheduler.profiles.job.serverless.pod_start_state import Failure
 from scheduler.profiles.job.serverless.pod_takeback import TakebackOutcome
 from tests.scheduler.profiles.job.serverless.providers_world import World
 
-DOC = (Path(__file__).parents[5] / "docs" / "use" / "serverless.md").read_text()
+DOC = (Path(__file__).parents[5] / "docs" / "use" / "jobs.md").read_text()
 
 
 def test_every_metric_is_listed() -> None:
