@@ -19,15 +19,8 @@ from scorer.options import ScorerOptions
 from scorer.policy import ScoringPolicies
 from scorer.predicted.cluster import PredictedCluster
 from scorer.scorer import Scorer
+from testing.settable_clock import SettableClock
 from tests.scorer.live_cluster import N_RESOURCES, at, loaded, measured, node
-
-
-class Clock:
-    def __init__(self, now: float) -> None:
-        self.now = now
-
-    def __call__(self) -> float:
-        return self.now
 
 
 class SetUsage:
@@ -63,9 +56,9 @@ class LiveScorer:
         options: ScorerOptions | None = None,
         policies: ScoringPolicies | None = None,
         sizes: Sequence[float] = (40.0, 40.0, 40.0, 40.0),
-        steady: Clock | None = None,
+        steady: SettableClock[float] | None = None,
     ) -> None:
-        self.clock, self.usage = Clock(at(hour)), SetUsage()
+        self.clock, self.usage = SettableClock(at(hour)), SetUsage()
         self.scorer = Scorer(options, usage=self.usage, policies=policies, clock=self.clock, steady=steady)
         self.contact: float | None = self.clock.now
         self.scorer.follow(lambda: (True, self.contact, {}))

@@ -12,8 +12,9 @@ from kube.decoding.decoding import Kind
 from kube.objects.objects import PodInfo
 from kube.tables.changes import Change, PodChange
 from scorer.assumed_pods import AssumedPods
+from testing.settable_clock import SettableClock
 from tests.scorer.live_cluster import loaded, pod_of
-from tests.scorer.scorer_at import Clock, LiveScorer, shares
+from tests.scorer.scorer_at import LiveScorer, shares
 
 WAITING = pod_of(3, "waiting", cpu=2.0)
 
@@ -120,7 +121,7 @@ def test_a_new_model_and_a_clock_that_is_set_back_leave_the_tables_sound() -> No
 @pytest.mark.parametrize("jump", [3600.0, -3600.0, 86_400.0, -1.7e9, 2.3e9])
 def test_a_charge_lasts_its_seconds_however_the_clock_jumps(jump: float) -> None:
     """Failed before: a jump either way ended it."""
-    steady = Clock(500.0)
+    steady = SettableClock(500.0)
     tested = LiveScorer(steady=steady)
     tested.put(WAITING)
     tested.scorer.charge_provisionally(WAITING, "node-1", 60.0)

@@ -10,14 +10,15 @@ import numpy as np
 import pytest
 
 from forecast.calendar import Calendar
+from testing.settable_clock import SettableClock
 from tests.scorer.live_cluster import loaded, model, pod_of
-from tests.scorer.scorer_at import Clock, LiveScorer, shares, tables
+from tests.scorer.scorer_at import LiveScorer, shares, tables
 
 
 @pytest.mark.parametrize(("day", "begin", "slots"), [(date(2026, 3, 29), 0, [3, 6]), (date(2026, 10, 25), 1, [5, 4])])
 def test_pods_are_placed_through_a_change_of_clocks(day: date, begin: int, slots: list[int]) -> None:
     """begin: hours after midnight, of the four half hours in question; slots: those around the change."""
-    calendar, steady = Calendar("Europe/Berlin"), Clock(0.0)
+    calendar, steady = Calendar("Europe/Berlin"), SettableClock(0.0)
     sitting = [pod_of(number, f"sits-{number}", f"node-{number}") for number in range(4)]
     tested = LiveScorer(pods=sitting, without_model=True, steady=steady)
     tested.clock.now = tested.contact = calendar.midnight(day).timestamp() + 3600 * begin

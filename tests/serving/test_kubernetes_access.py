@@ -13,15 +13,9 @@ from scorer.service.app import create_app
 from scorer.service.options import ServiceOptions
 from serving.kubernetes_access import AccessLimits, AccessVerdict, KubernetesAccess
 from testing.app_client import AppClient
+from testing.settable_clock import SettableClock
 from tests.scorer.service.fake_scorer import FakeScorer
 from tests.serving.made_up_reviews import MadeUpReviews
-
-
-class Clock:
-    now = 0.0
-
-    def __call__(self) -> float:
-        return self.now
 
 
 @pytest.fixture
@@ -62,7 +56,7 @@ def test_what_cannot_be_a_token_is_not_asked_about(reviews: MadeUpReviews, token
 
 
 def test_a_yes_counts_for_a_minute_and_a_no_for_seconds(reviews: MadeUpReviews) -> None:
-    clock = Clock()
+    clock = SettableClock(0.0)
     access = KubernetesAccess(reviews.ask, clock=clock)
 
     async def story() -> None:
@@ -86,7 +80,7 @@ def test_a_yes_counts_for_a_minute_and_a_no_for_seconds(reviews: MadeUpReviews) 
 def test_without_the_api_server_only_those_known_are_let_in_and_only_for_their_time(
     reviews: MadeUpReviews, caplog: pytest.LogCaptureFixture
 ) -> None:
-    clock = Clock()
+    clock = SettableClock(0.0)
     access = KubernetesAccess(reviews.ask, clock=clock)
 
     async def story() -> None:
@@ -114,7 +108,7 @@ def _metrics(access: KubernetesAccess, token: bytes, address: str = "") -> Corou
 
 def test_without_the_api_server_prometheus_goes_on_reading_metrics_for_an_hour(reviews: MadeUpReviews) -> None:
     """Or the alert that the API server is away could never fire."""
-    clock = Clock()
+    clock = SettableClock(0.0)
     access = KubernetesAccess(reviews.ask, clock=clock)
 
     async def story() -> None:
@@ -139,7 +133,7 @@ def test_without_the_api_server_prometheus_goes_on_reading_metrics_for_an_hour(r
 @pytest.mark.parametrize("path", ["/metrics", "/v1/nodes"])
 def test_a_token_that_is_withdrawn_reads_no_metrics_afterwards(reviews: MadeUpReviews, path: str) -> None:
     """Wherever that was found out."""
-    clock = Clock()
+    clock = SettableClock(0.0)
     access = KubernetesAccess(reviews.ask, clock=clock)
 
     async def story() -> None:
@@ -155,7 +149,7 @@ def test_a_token_that_is_withdrawn_reads_no_metrics_afterwards(reviews: MadeUpRe
 
 
 def test_who_may_read_metrics_no_more_does_not_once_the_api_server_is_away(reviews: MadeUpReviews) -> None:
-    clock = Clock()
+    clock = SettableClock(0.0)
     access = KubernetesAccess(reviews.ask, clock=clock)
 
     async def story() -> None:
@@ -171,7 +165,7 @@ def test_who_may_read_metrics_no_more_does_not_once_the_api_server_is_away(revie
 
 
 def test_a_flood_keeps_prometheus_out_in_a_long_outage_neither(reviews: MadeUpReviews) -> None:
-    clock = Clock()
+    clock = SettableClock(0.0)
     access = KubernetesAccess(reviews.ask, limits=AccessLimits(at_once=2, waiting=10, waiting_of_one=4), clock=clock)
 
     async def story() -> None:
@@ -252,7 +246,7 @@ def test_a_flood_of_many_neighbours_is_limited_as_a_whole(reviews: MadeUpReviews
 
 
 def test_a_flood_does_not_keep_a_token_from_being_reviewed_again(reviews: MadeUpReviews) -> None:
-    clock = Clock()
+    clock = SettableClock(0.0)
     access = KubernetesAccess(reviews.ask, limits=AccessLimits(at_once=2, waiting=10, waiting_of_one=4), clock=clock)
 
     async def story() -> None:

@@ -5,17 +5,11 @@ import logging
 import pytest
 
 from serving.quiet_log import Quiet, QuietLog, quiet_libraries
-
-
-class Clock:
-    now = 0.0
-
-    def __call__(self) -> float:
-        return self.now
+from testing.settable_clock import SettableClock
 
 
 def test_the_next_line_says_how_many_were_held_back(caplog: pytest.LogCaptureFixture) -> None:
-    clock = Clock()
+    clock = SettableClock(0.0)
     log = QuietLog(logging.getLogger("serving.test"), Quiet(10, clock))
     for _ in range(5):
         log.log(logging.WARNING, "%s failed", "it")
@@ -32,7 +26,7 @@ def test_kinds_are_held_back_apart(caplog: pytest.LogCaptureFixture) -> None:
 
 
 def test_texts_that_clients_choose_do_not_become_a_line_each() -> None:
-    quiet = Quiet(10, Clock())
+    quiet = Quiet(10, SettableClock(0.0))
     assert sum(quiet.held_back(f"text {number}") is not None for number in range(10_000)) == 65
 
 

@@ -12,14 +12,8 @@ from scorer.service.options import ServiceOptions
 from serving.open_paths import PAGE_FILES
 from serving.security import BearerTokens
 from testing.app_client import AppClient
+from testing.settable_clock import SettableClock
 from tests.scorer.service.fake_scorer import FakeScorer
-
-
-class Clock:
-    now = 0.0
-
-    def __call__(self) -> float:
-        return self.now
 
 
 @pytest.fixture
@@ -68,7 +62,7 @@ def test_metrics_can_be_opened(scorer: FakeScorer, token_file: Path) -> None:
 
 
 def test_a_changed_file_counts_after_a_second(token_file: Path) -> None:
-    clock = Clock()
+    clock = SettableClock(0.0)
     tokens = BearerTokens([token_file], clock)
     token_file.write_text("third")
     assert tokens.accepts(b"Bearer first")
@@ -83,7 +77,7 @@ def test_a_secret_swapped_by_its_link_counts(tmp_path: Path) -> None:
         (tmp_path / name / "token").write_text(token)
         os.utime(tmp_path / name / "token", (1, 1))
     (tmp_path / "data").symlink_to("old")
-    clock = Clock()
+    clock = SettableClock(0.0)
     tokens = BearerTokens([tmp_path / "data" / "token"], clock)
     (tmp_path / "data.new").symlink_to("new")
     (tmp_path / "data.new").rename(tmp_path / "data")
@@ -95,7 +89,7 @@ def test_a_secret_swapped_by_its_link_counts(tmp_path: Path) -> None:
 def test_a_file_that_vanishes_keeps_its_tokens(
     token_file: Path, content: str | None, caplog: pytest.LogCaptureFixture
 ) -> None:
-    clock = Clock()
+    clock = SettableClock(0.0)
     tokens = BearerTokens([token_file], clock)
     token_file.unlink()
     if content is not None:

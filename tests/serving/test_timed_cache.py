@@ -1,17 +1,11 @@
 from __future__ import annotations
 
 from serving.kubernetes_access import TimedCache
-
-
-class Clock:
-    now = 0.0
-
-    def __call__(self) -> float:
-        return self.now
+from testing.settable_clock import SettableClock
 
 
 def test_an_answer_holds_for_its_time_however_often_it_is_asked_for() -> None:
-    clock = Clock()
+    clock = SettableClock(0.0)
     cache: TimedCache[str, int] = TimedCache(seconds=10, most=5, clock=clock)
     cache.put("a", 1)
     for clock.now in (1.0, 9.9):
@@ -24,7 +18,7 @@ def test_an_answer_holds_for_its_time_however_often_it_is_asked_for() -> None:
 
 
 def test_what_was_asked_for_the_longest_ago_makes_room() -> None:
-    cache: TimedCache[str, int] = TimedCache(seconds=10, most=2, clock=Clock())
+    cache: TimedCache[str, int] = TimedCache(seconds=10, most=2, clock=SettableClock(0.0))
     cache.put("a", 1)
     cache.put("b", 2)
     assert cache.get("a") == 1
@@ -33,7 +27,7 @@ def test_what_was_asked_for_the_longest_ago_makes_room() -> None:
 
 
 def test_what_is_forgotten_was_never_put() -> None:
-    cache: TimedCache[str, int] = TimedCache(seconds=10, most=2, clock=Clock())
+    cache: TimedCache[str, int] = TimedCache(seconds=10, most=2, clock=SettableClock(0.0))
     cache.put("a", 1)
     for _ in range(2):
         cache.forget("a")

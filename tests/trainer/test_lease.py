@@ -16,20 +16,11 @@ import pytest
 
 import trainer.lease
 from forecast.object_store import LocalStore, open_store
+from testing.settable_clock import SettableClock
 from trainer.lease import LEASE_FILE, LeaseHeld, LeaseLost, hold_lease
 
 ROOT = Path(__file__).parents[2]
 NOW = datetime(2026, 5, 4, 2, tzinfo=UTC)
-
-
-class Clock:
-    """A clock that stands until it is moved."""
-
-    def __init__(self) -> None:
-        self.now = NOW
-
-    def __call__(self) -> datetime:
-        return self.now
 
 
 def start_run(*urls: str, start: float = 0.0, hold: float = 30.0, seconds: float = 900.0) -> subprocess.Popen[str]:
@@ -117,7 +108,7 @@ def test_a_living_run_renews(tmp_path: Path) -> None:
 
 
 def test_a_run_that_stood_still_too_long_may_not_publish(tmp_path: Path) -> None:
-    clock = Clock()
+    clock = SettableClock(NOW)
     with hold_lease(str(tmp_path), clock=clock) as ours:
         clock.now += timedelta(seconds=901)
         with hold_lease(str(tmp_path), clock=clock) as theirs:
@@ -129,7 +120,7 @@ def test_a_run_that_stood_still_too_long_may_not_publish(tmp_path: Path) -> None
 
 
 def test_a_run_that_slept_through_the_whole_run_of_another_may_not_publish(tmp_path: Path) -> None:
-    clock = Clock()
+    clock = SettableClock(NOW)
     with hold_lease(str(tmp_path), clock=clock) as ours:
         clock.now += timedelta(seconds=901)
         with hold_lease(str(tmp_path), clock=clock):
@@ -139,7 +130,7 @@ def test_a_run_that_slept_through_the_whole_run_of_another_may_not_publish(tmp_p
 
 
 def test_the_end_of_a_run_that_lost_its_lease_leaves_the_other_alone(tmp_path: Path) -> None:
-    clock = Clock()
+    clock = SettableClock(NOW)
     with hold_lease(str(tmp_path), clock=clock):
         clock.now += timedelta(seconds=901)
         other = hold_lease(str(tmp_path), clock=clock)
@@ -152,7 +143,7 @@ def test_the_end_of_a_run_that_lost_its_lease_leaves_the_other_alone(tmp_path: P
 
 @pytest.mark.parametrize("jump", [timedelta(days=-3), timedelta(minutes=-5), timedelta(minutes=10)])
 def test_a_clock_that_jumps_does_not_end_the_lease_of_a_run_that_renews(tmp_path: Path, jump: timedelta) -> None:
-    clock = Clock()
+    clock = SettableClock(NOW)
     with hold_lease(str(tmp_path), clock=clock) as ours:
         clock.now += jump
 
@@ -192,7 +183,7 @@ def test_the_file_is_deleted_and_the_thread_ends_also_after_an_error(tmp_path: P
 
 
 def test_a_store_that_cannot_be_written_for_a_while_is_forgiven_until_expiry(tmp_path: Path) -> None:
-    clock = Clock()
+    clock = SettableClock(NOW)
     with hold_lease(str(tmp_path), clock=clock) as lease:
         (tmp_path / LEASE_FILE).unlink()
         (tmp_path / LEASE_FILE).mkdir()  # reading and writing it fail

@@ -8,6 +8,7 @@ import pytest
 
 from extender.decisions.decision import Binding, decision_of
 from extender.decisions.recorder import DecisionRecorder
+from testing.settable_clock import SettableClock
 from tests.extender.decisions.made_up import AT, advice, pod
 
 
@@ -21,29 +22,21 @@ class Taken:
         self.bindings.append(binding)
 
 
-class Clock:
-    def __init__(self) -> None:
-        self.now = AT
-
-    def __call__(self) -> float:
-        return self.now
-
-
 @pytest.fixture
 def taken() -> Taken:
     return Taken()
 
 
 @pytest.fixture
-def clock() -> Clock:
-    return Clock()
+def clock() -> SettableClock[float]:
+    return SettableClock(AT)
 
 
-def recorder(taken: Taken, clock: Clock, **limits: float) -> DecisionRecorder:
+def recorder(taken: Taken, clock: SettableClock[float], **limits: float) -> DecisionRecorder:
     return DecisionRecorder([taken], version="1.2.3", clock=clock, **limits)  # type: ignore[arg-type]
 
 
-def test_a_pod_advised_on_and_bound_is_a_decision_once(taken: Taken, clock: Clock) -> None:
+def test_a_pod_advised_on_and_bound_is_a_decision_once(taken: Taken, clock: SettableClock[float]) -> None:
     records = recorder(taken, clock)
     records.advised(advice({"n1": 3, "n2": 1}))
     assert records.bound(pod(node="")) is None
@@ -59,7 +52,7 @@ def test_a_pod_advised_on_and_bound_is_a_decision_once(taken: Taken, clock: Cloc
     assert (figures.advised, figures.as_advised, figures.elsewhere, figures.pending) == (1, 0, 1, 0)
 
 
-def test_the_last_advice_counts_when_a_pod_is_tried_again(taken: Taken, clock: Clock) -> None:
+def test_the_last_advice_counts_when_a_pod_is_tried_again(taken: Taken, clock: SettableClock[float]) -> None:
     records = recorder(taken, clock)
     records.advised(advice({"n1": 3, "n2": 1}))
     records.advised(advice({"n1": 1, "n2": 3}))
@@ -68,7 +61,7 @@ def test_the_last_advice_counts_when_a_pod_is_tried_again(taken: Taken, clock: C
     assert records.figures().as_advised == 1
 
 
-def test_the_watch_may_be_quicker_than_a_late_answer(taken: Taken, clock: Clock) -> None:
+def test_the_watch_may_be_quicker_than_a_late_answer(taken: Taken, clock: SettableClock[float]) -> None:
     records = recorder(taken, clock)
     records.bound(pod(node="n2"))
     clock.now += 1
@@ -78,7 +71,7 @@ def test_the_watch_may_be_quicker_than_a_late_answer(taken: Taken, clock: Clock)
     assert (records.figures().not_advised, records.figures().expired) == (0, 0)
 
 
-def test_pods_bound_without_advice_are_counted_and_nothing_else(taken: Taken, clock: Clock) -> None:
+def test_pods_bound_without_advice_are_counted_and_nothing_else(taken: Taken, clock: SettableClock[float]) -> None:
     records = recorder(taken, clock)
     for number in range(5):
         records.bound(pod(f"uid-{number}"))
@@ -88,7 +81,7 @@ def test_pods_bound_without_advice_are_counted_and_nothing_else(taken: Taken, cl
     assert records.figures().not_advised == 5
 
 
-def test_many_pods_without_advice_stay_bounded(taken: Taken, clock: Clock) -> None:
+def test_many_pods_without_advice_stay_bounded(taken: Taken, clock: SettableClock[float]) -> None:
     records = recorder(taken, clock)
     for number in range(2_500):
         records.bound(pod(f"uid-{number}"))
@@ -99,7 +92,7 @@ def test_many_pods_without_advice_stay_bounded(taken: Taken, clock: Clock) -> No
     assert len(taken.bindings) == 1
 
 
-def test_advice_that_is_never_followed_expires(taken: Taken, clock: Clock) -> None:
+def test_advice_that_is_never_followed_expires(taken: Taken, clock: SettableClock[float]) -> None:
     records = recorder(taken, clock)
     records.advised(advice({"n1": 1}, uid="old"))
     clock.now += 400
@@ -112,7 +105,7 @@ def test_advice_that_is_never_followed_expires(taken: Taken, clock: Clock) -> No
     assert [one.advice.uid for one in taken.bindings] == ["young"]
 
 
-def test_the_oldest_are_dropped_when_too_many_wait(taken: Taken, clock: Clock) -> None:
+def test_the_oldest_are_dropped_when_too_many_wait(taken: Taken, clock: SettableClock[float]) -> None:
     records = recorder(taken, clock, max_pending=10)
     for number in range(25):
         records.advised(advice({"n1": 1}, uid=f"uid-{number}"))
@@ -122,7 +115,7 @@ def test_the_oldest_are_dropped_when_too_many_wait(taken: Taken, clock: Clock) -
     assert [one.advice.uid for one in taken.bindings] == ["uid-15"]
 
 
-def test_the_oldest_lose_their_lists_when_these_grow_too_large(taken: Taken, clock: Clock) -> None:
+def test_the_oldest_lose_their_lists_when_these_grow_too_large(taken: Taken, clock: SettableClock[float]) -> None:
     points = {f"n{number}": number for number in range(100)}
     records = recorder(taken, clock, max_pending_nodes=250)
     for number in range(5):
@@ -139,7 +132,7 @@ def test_the_oldest_lose_their_lists_when_these_grow_too_large(taken: Taken, clo
     assert [len(one.advice.points) for one in taken.bindings[5:]] == [100, 100]
 
 
-def test_from_many_threads_every_pod_is_one_decision(taken: Taken, clock: Clock) -> None:
+def test_from_many_threads_every_pod_is_one_decision(taken: Taken, clock: SettableClock[float]) -> None:
     records = recorder(taken, clock)
 
     def place(first: int) -> None:

@@ -7,20 +7,11 @@ import io
 from rich.console import Console
 
 from forecast_scheduler.commands.progress import show_progress
-
-
-class Clock:
-    """Time that passes only when told to."""
-
-    def __init__(self) -> None:
-        self.now = 0.0
-
-    def __call__(self) -> float:
-        return self.now
+from testing.settable_clock import SettableClock
 
 
 def test_a_log_gets_one_line_for_a_slow_stage_and_none_for_a_quick_one() -> None:
-    file, clock = io.StringIO(), Clock()
+    file, clock = io.StringIO(), SettableClock(0.0)
     with show_progress(Console(file=file, width=100), clock=clock) as progress:
         progress("quick", 0, 10)
         progress("slow [5]", 0, 3)
@@ -33,7 +24,7 @@ def test_a_log_gets_one_line_for_a_slow_stage_and_none_for_a_quick_one() -> None
 
 
 def test_a_stage_may_run_again() -> None:
-    file, clock = io.StringIO(), Clock()
+    file, clock = io.StringIO(), SettableClock(0.0)
     with show_progress(Console(file=file, width=100), clock=clock) as progress:
         for start in (0.0, 10.0):
             clock.now = start

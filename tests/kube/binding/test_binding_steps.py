@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from kube.binding.binder import BindingRequest
 from kube.binding.binding_steps import BindingResult, BindingVerdict, Pause, Send, Steps, binding_steps, looking_steps
 from kube.client.api_answer import NO_ANSWER, Answer, answered, not_sent
+from testing.settable_clock import SettableClock
 
 REQUEST = BindingRequest("shop", "cart-1", "uid-1", "node-1")
 
@@ -33,15 +34,7 @@ def pod(node: str = "", uid: str = "uid-1", deleted: str | None = None) -> Answe
     return answered(200, json.dumps({"metadata": metadata, "spec": {"nodeName": node or None}}).encode())
 
 
-@dataclass
-class Clock:
-    now: float = 0.0
-
-    def __call__(self) -> float:
-        return self.now
-
-
-def carried_out(steps: Steps, clock: Clock, answer: Callable[[Send], Answer]) -> BindingResult:
+def carried_out(steps: Steps, clock: SettableClock[float], answer: Callable[[Send], Answer]) -> BindingResult:
     """The result; every request takes a moment."""
     try:
         step = next(steps)
@@ -57,9 +50,9 @@ def carried_out(steps: Steps, clock: Clock, answer: Callable[[Send], Answer]) ->
         return result
 
 
-def with_answers(*answers: Answer, seconds: float = 10.0) -> tuple[BindingResult, list[str], Clock]:
+def with_answers(*answers: Answer, seconds: float = 10.0) -> tuple[BindingResult, list[str], SettableClock[float]]:
     """Result, methods used and the clock; the last answer is repeated."""
-    clock, methods = Clock(), list[str]()
+    clock, methods = SettableClock(0.0), list[str]()
     left: Iterator[Answer] = iter(answers)
 
     def answer(step: Send) -> Answer:
@@ -129,7 +122,7 @@ def test_the_time_that_the_server_asks_for_is_left_to_it() -> None:
 
 
 def test_the_binding_names_that_very_pod() -> None:
-    steps = binding_steps(REQUEST, seconds=10.0, attempt_seconds=2.0, clock=Clock())
+    steps = binding_steps(REQUEST, seconds=10.0, attempt_seconds=2.0, clock=SettableClock(0.0))
     step = next(steps)
     assert isinstance(step, Send)
     assert (step.path, step.seconds) == ("/api/v1/namespaces/shop/pods/cart-1/binding", 2.0)
@@ -151,7 +144,7 @@ def test_the_binding_names_that_very_pod() -> None:
     ],
 )
 def test_asking_binds_nothing(answers: Sequence[Answer], verdict: BindingVerdict) -> None:
-    clock, left = Clock(), iter(answers)
+    clock, left = SettableClock(0.0), iter(answers)
 
     def answer(step: Send) -> Answer:
         assert step.method == "GET" and not step.body
@@ -199,7 +192,7 @@ FATES = st.sampled_from(["", "answer lost", "request lost", "late", "429", "503"
 
 @given(script=st.lists(st.tuples(EVENTS, FATES), max_size=30))
 def test_no_verdict_is_wrong_whatever_happens(script: list[tuple[str, str]]) -> None:
-    model, clock, left = Model(), Clock(), iter(script)
+    model, clock, left = Model(), SettableClock(0.0), iter(script)
 
     def answer(step: Send) -> Answer:
         event, fate = next(left, ("", ""))
@@ -236,7 +229,7 @@ def test_no_verdict_is_wrong_whatever_happens(script: list[tuple[str, str]]) -> 
 
 def test_annotations_go_with_the_binding() -> None:
     def body(request: BindingRequest) -> dict[str, dict[str, object]]:
-        step = next(binding_steps(request, seconds=10.0, attempt_seconds=3.0, clock=Clock()))
+        step = next(binding_steps(request, seconds=10.0, attempt_seconds=3.0, clock=SettableClock(0.0)))
         assert isinstance(step, Send)
         found: dict[str, dict[str, object]] = json.loads(step.body)
         return found

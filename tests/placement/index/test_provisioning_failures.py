@@ -2,17 +2,11 @@ from __future__ import annotations
 
 from placement.index import provisioning_failures
 from placement.index.provisioning_failures import ProvisioningFailures
-
-
-class Clock:
-    now = 0.0
-
-    def __call__(self) -> float:
-        return self.now
+from testing.settable_clock import SettableClock
 
 
 def test_a_failure_counts_for_a_while() -> None:
-    clock = Clock()
+    clock = SettableClock(0.0)
     failures = ProvisioningFailures(seconds=100, clock=clock)
     failures.add("one", "a")
     clock.now = 60
@@ -28,7 +22,7 @@ def test_a_failure_counts_for_a_while() -> None:
 
 
 def test_a_clock_that_is_set_back_prolongs_no_failure() -> None:
-    clock = Clock()
+    clock = SettableClock(0.0)
     failures = ProvisioningFailures(seconds=100, clock=clock)
     failures.add("one", "a")
     clock.now = -3600
@@ -36,7 +30,7 @@ def test_a_clock_that_is_set_back_prolongs_no_failure() -> None:
 
 
 def test_it_does_not_grow_without_end() -> None:
-    clock = Clock()
+    clock = SettableClock(0.0)
     failures = ProvisioningFailures(seconds=100, clock=clock)
     for i in range(provisioning_failures._MOST_CLAIMS + 50):
         failures.add(f"claim-{i}", "a")

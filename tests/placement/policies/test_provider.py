@@ -13,22 +13,15 @@ from placement.policies.document import PolicyDocument
 from placement.policies.policy_set import PolicySet
 from placement.policies.provider import PolicyProvider
 from placement.policies.status import OutcomeKind
+from testing.settable_clock import SettableClock
 from tests.placement.policies.made_up import DOCUMENT, pod
 
 BROKEN = DOCUMENT.replace("qos_balance", "qos_ballance")
 OTHER = "default: other\npolicies: {other: {}}"
 
 
-class Clock:
-    def __init__(self) -> None:
-        self.now = 1000.0
-
-    def __call__(self) -> float:
-        return self.now
-
-
-def provider(clock: Clock | None = None) -> PolicyProvider:
-    return PolicyProvider(PolicyDefaults(), source="file policies.yaml", clock=clock or Clock())
+def provider(clock: SettableClock[float] | None = None) -> PolicyProvider:
+    return PolicyProvider(PolicyDefaults(), source="file policies.yaml", clock=clock or SettableClock(1000.0))
 
 
 def test_the_settings_apply_until_there_is_a_document() -> None:
@@ -41,7 +34,7 @@ def test_the_settings_apply_until_there_is_a_document() -> None:
 
 
 def test_a_good_document_takes_effect_as_a_whole() -> None:
-    clock = Clock()
+    clock = SettableClock(1000.0)
     policies = provider(clock)
     outcome = policies.offer(DOCUMENT, "v1")
     assert outcome is not None and outcome.kind is OutcomeKind.ACCEPTED
@@ -54,7 +47,7 @@ def test_a_good_document_takes_effect_as_a_whole() -> None:
 
 
 def test_a_broken_document_leaves_the_last_good_one_in_effect_and_is_told_once() -> None:
-    clock = Clock()
+    clock = SettableClock(1000.0)
     policies = provider(clock)
     policies.offer(DOCUMENT, "v1")
     before = policies.policies

@@ -4,17 +4,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scheduler.binding.in_flight_limit import InFlightLimit
-
-
-class Clock:
-    now = 0.0
-
-    def __call__(self) -> float:
-        return self.now
+from testing.settable_clock import SettableClock
 
 
 def test_a_burst_of_refusals_counts_once() -> None:
-    clock = Clock()
+    clock = SettableClock(0.0)
     limit = InFlightLimit(128, clock=clock)
     for _ in range(128):
         limit.was_throttled()
@@ -25,7 +19,7 @@ def test_a_burst_of_refusals_counts_once() -> None:
 
 
 def test_what_goes_well_gives_it_back_one_by_one() -> None:
-    limit = InFlightLimit(128, clock=Clock())
+    limit = InFlightLimit(128, clock=SettableClock(0.0))
     limit.was_throttled()
     for _ in range(97):
         limit.went_well()
@@ -37,7 +31,7 @@ def test_what_goes_well_gives_it_back_one_by_one() -> None:
 
 @given(most=st.integers(1, 300), events=st.lists(st.sampled_from(["429", "ok", "second"]), max_size=300))
 def test_there_is_always_room_for_some(most: int, events: list[str]) -> None:
-    clock = Clock()
+    clock = SettableClock(0.0)
     limit = InFlightLimit(most, clock=clock)
     for event in events:
         if event == "second":

@@ -31,8 +31,8 @@ from scheduler.profiles.gpu.tide.workloads import WorkloadState
 from scorer.model_watch import LoadedModel
 from scorer.scorer import Scorer
 from testing.clusters.large_cluster import large_cluster
+from testing.settable_clock import SettableClock
 from tests.scorer.live_cluster import node, pod_of
-from tests.scorer.scorer_at import Clock
 
 GPU = "nvidia.com/gpu"
 FIRST_DAY = date(2026, 5, 19)
@@ -119,7 +119,7 @@ class World:
         may_write: Callable[[], bool] = lambda: True,
         **options: Any,
     ) -> None:
-        self.clock = Clock(moment(hour))
+        self.clock = SettableClock(moment(hour))
         self.scorer, self.options = Scorer(clock=self.clock), OPTIONS.replace(**options)
         self.scorer.follow(lambda: (True, self.clock.now, {}))
         self.queue, self.metrics = Queue(), TideMetrics()
