@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 
@@ -22,6 +23,7 @@ from trainer.prometheus.connection import Connection
 from trainer.prometheus.day_assembly import DayRead, assemble
 from trainer.prometheus.day_grid import DayGrid
 from trainer.prometheus.day_tables import DayTables
+from trainer.prometheus.errors import ImpossibleAnswer
 from trainer.prometheus.gauge_reading import log_of_gauge
 from trainer.prometheus.log_source import LOG_METRICS, LogQueries, LogSource, log_queries
 from trainer.prometheus.matrix import Matrix
@@ -34,6 +36,9 @@ from trainer.prometheus.recorded import recorded_info, recorded_nodes, recorded_
 from trainer.prometheus.samples import Samples, covered_ticks
 
 _INFO = "pod_info"
+_MOST_PODS: Final = 10_000_000
+"""Kubernetes is built for 150,000. A count beyond this would make us cut the day into thousands of queries."""
+
 _FEW_NODES, _PODS_PER_NODE = 100, 5  # only to size pieces
 
 
@@ -91,6 +96,11 @@ def _sized(connection: Connection, options: SourceOptions, grid: DayGrid) -> Day
         np.fmax.at(most, part.series, part.values)
         for labels, count in zip(part.labels, most.tolist(), strict=True):
             namespace = labels.get("namespace", "")
+            if count > _MOST_PODS:
+                raise ImpossibleAnswer(
+                    f"query {_INFO} counts {count:.3g} pods in namespace {namespace!r}, and no cluster has more than "
+                    f"{_MOST_PODS:,}: check what stands between us and Prometheus, and prometheus.templates.pod_info"
+                )
             counts[namespace] = max(counts.get(namespace, 0), int(count))
     n_nodes = max(_FEW_NODES, sum(counts.values()) // _PODS_PER_NODE)
     return DayReader(connection, grid, counts, n_nodes, options.max_samples, options.parallel)

@@ -108,6 +108,8 @@ def test_a_lie_in_every_answer(server: PrometheusServer, reader: str, lie: str) 
     told = outcome(READERS[reader], server, lambda number, path: lie, dict(LIES))
     if lie in NAMED:
         assert "answers query" in told and "no Prometheus says that" in told and "the query is " in told
+    if lie == "value 1e308" and reader == "day":  # it would size the day for more queries than there are half minutes
+        assert "counts 1e+308 pods in namespace" in told and "no cluster has more than 10,000,000" in told
 
 
 @pytest.mark.parametrize("lie", LIES)
