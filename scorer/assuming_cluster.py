@@ -68,7 +68,7 @@ class AssumingCluster(TrackedCluster):
             case JobInfo():
                 self.apply(self.state.put_job(item))
             case _:
-                raise ValueError(f"nobody follows {type(item).__name__}")
+                raise ValueError(f"{type(item).__name__} is no node, pod, ReplicaSet or Job: a follower has to take it")
 
     def delete(self, item: ApiObject) -> None:
         """The watch says that an object is gone."""
@@ -82,7 +82,7 @@ class AssumingCluster(TrackedCluster):
             case JobInfo():
                 self.apply(self.state.delete_job(item.uid))
             case _:
-                raise ValueError(f"nobody follows {type(item).__name__}")
+                raise ValueError(f"{type(item).__name__} is no node, pod, ReplicaSet or Job: a follower has to take it")
 
     def put_pod(self, pod: PodInfo) -> None:
         """The watch says that a pod is new or has changed."""

@@ -55,7 +55,7 @@ class PeriodicTask:
                 # The 1st, 2nd, 4th, 8th, ... in a row: what fails every second must not fill the log.
                 if failures & (failures - 1) == 0:
                     fields = {"job": self._name, "failures": failures}
-                    logger.exception("a job failed and will be done again", extra=fields)
+                    logger.exception("a periodic task failed; it runs again at its next turn", extra=fields)
             took = time.monotonic() - began
             pause = max(self._seconds - took, took / self._largest_share - took, 0.0)
 
@@ -63,5 +63,5 @@ class PeriodicTask:
         try:
             return self._after()
         except Exception:
-            logger.exception("it cannot be told whether a job may begin", extra={"job": self._name})
+            logger.exception("cannot decide whether a periodic task may begin", extra={"job": self._name})
             return False

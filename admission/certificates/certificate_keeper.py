@@ -195,7 +195,7 @@ class CertificateKeeper:
         if uncalled and not self._uncalled:
             what = "is not there" if published is None else "has no webhook for it"
             logger.warning(
-                "nobody calls service %s: MutatingWebhookConfiguration %s %s",
+                "the API server does not call service %s: MutatingWebhookConfiguration %s %s",
                 self._options.service,
                 self._options.webhook_configuration,
                 what,

@@ -94,7 +94,7 @@ def compare(history: History, span: Span, moves: Moves, shift: AnyFloats) -> Com
     if not len(nodes):
         raise InputError(
             f"no node that was measured from {history.days[span.first]} on has a known capacity of CPU, disk, network "
-            "or log, so none can be told to be hot: choose other days, or fill in capacity.parquet"
+            "or log, so no node can be hot: choose other days, or fill in capacity.parquet"
         )
     measured = history.node_usage[nodes][:, :, days].reshape(len(nodes), -1, span.n_days * SLOTS_PER_DAY)
     real = _bridged(measured)

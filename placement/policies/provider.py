@@ -127,7 +127,7 @@ class PolicyProvider:
             except Exception:
                 if not self._listeners_failed:  # once: there may be thousands of pods
                     self._listeners_failed = True
-                    logger.exception("nobody could be told of a pod that names no policy")
+                    logger.exception("a pod that names no policy could not be reported")
 
     # Sources
 

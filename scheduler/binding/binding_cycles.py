@@ -233,7 +233,7 @@ class BindingCycles:
         try:
             job.done(job.reserved, outcome)
         except Exception:
-            logger.exception("nobody took note of a binding", extra={"uid": job.reserved.pod.uid})
+            logger.exception("the result of a binding could not be processed", extra={"uid": job.reserved.pod.uid})
         with self._lock:
             self._open.discard(job)
 

@@ -139,7 +139,7 @@ class ActiveUnits:
     def _complain(self, so: str) -> None:
         if not self._complained:
             self._complained = True
-            logger.exception("the order of flows raised, %s; it is not told again", so)
+            logger.exception("the order of flows raised, %s; this is logged once", so)
 
 
 def _by_priority(head: FlowHead) -> tuple[Sequence[float], str]:

@@ -75,4 +75,4 @@ class PluginCalls:
     def _complain(self, what: str, so: str) -> None:
         if what not in self._complained:
             self._complained.add(what)
-            logger.exception("%s raised, which %s; it is not told again", what, so)
+            logger.exception("%s raised, which %s; this is logged once", what, so)

@@ -86,7 +86,7 @@ def _welcome(cluster: LocalCluster, shown: Path, days: int, seconds: float) -> s
 
   Kubernetes   {shown}/kubeconfig
   Prometheus   {cluster.prometheus_url}
-  extender     kube-scheduler asks http://127.0.0.1:{cluster.ports.extender}, where nobody listens yet
+  extender     kube-scheduler asks http://127.0.0.1:{cluster.ports.extender}, where no process listens yet
   pods to try  {manifests} in {shown}
 
 What comes next is in docs/start/getting-started.md. In every other terminal, first:

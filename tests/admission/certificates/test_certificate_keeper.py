@@ -262,7 +262,7 @@ def test_without_a_configuration_certificates_are_served_all_the_same(
     configuration, world.store.configuration = world.store.configuration, None
     world.look()
     world.look()
-    assert caplog.text.count("nobody calls service shop/hook") == 1
+    assert caplog.text.count("the API server does not call service shop/hook") == 1
     first = world.certificate()
     world.store.configuration = configuration
     world.look()

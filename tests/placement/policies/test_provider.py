@@ -196,7 +196,7 @@ def test_a_listener_that_fails_costs_no_pod_its_policy(caplog: pytest.LogCapture
         assert policies.choose(pod(policy="bath", uid=uid)).policy.name == "balanced"
     assert told == ["a", "b"]
     assert [record.message for record in caplog.records if record.exc_info].count(
-        "nobody could be told of a pod that names no policy"
+        "a pod that names no policy could not be reported"
     ) == 1
 
 
