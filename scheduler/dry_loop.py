@@ -13,6 +13,7 @@ from typing import Final
 
 from kube.decoding.decoding import Kind
 from kube.objects.objects import PodInfo
+from kube.session.request_retries import Session
 from placement.plugins import Nomination
 from placement.pod_groups.labels import group_of
 from placement.policies.policy import Policies
@@ -22,7 +23,6 @@ from scheduler.cycle.placing import Looked, Placer
 from scheduler.dry_run import DryRun
 from scheduler.gangs.group_creator import suppose_groups
 from scheduler.placing_core import placing_core
-from scheduler.profiles.gpu.tide.controller import Session
 from scheduler.profiles.gpu.tide.report import NO_REPORT, TideReport
 from scheduler.profiles.gpu.upkeep import planned_tide
 from scheduler.profiles.job.service.answers import StormReport

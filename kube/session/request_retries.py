@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
-from typing import Final, Protocol
+from collections.abc import Callable, Coroutine
+from concurrent.futures import Future
+from typing import Any, Final, Protocol
 
 from kube.client.api_answer import NO_ANSWER, Answer, is_gone, not_sent
 
@@ -20,6 +21,13 @@ class Requests(Protocol):
         self, method: str, path: str, body: bytes | None, *, content_type: str = ..., seconds: float
     ) -> Answer:
         """One request, whatever becomes of it."""
+
+
+class Session(Requests, Protocol):
+    """kube.session.api_session.ApiSession, as its users in other threads see it."""
+
+    def submit(self, work: Coroutine[Any, Any, Any]) -> Future[Any]:
+        """Run a coroutine in the loop of the session."""
 
 
 def is_passing(answer: Answer) -> bool:

@@ -21,12 +21,12 @@ import msgspec
 from forecast.errors import InputError
 from kube.client.api_answer import NO_ANSWER, NOT_SENT, Answer
 from kube.objects.objects import PodInfo
+from kube.session.request_retries import Session
 from placement.pod_groups.by_annotation import manifest_of, minima_of, owner_of, patch_of, supposed_group
 from placement.pod_groups.group_apis import pod_groups_path
 from placement.pod_groups.labels import group_of
 from placement.pod_groups.pod_group import PodGroupInfo
 from scheduler.gangs.directory import GangDirectory
-from scheduler.gangs.status_writer import Session
 
 logger = logging.getLogger(__name__)
 

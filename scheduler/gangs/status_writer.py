@@ -8,15 +8,16 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable
 from concurrent.futures import Future
 from dataclasses import dataclass
-from typing import Any, Final, Protocol
+from typing import Any, Final
 from urllib.parse import quote
 
 import msgspec
 
 from kube.client.api_answer import NO_ANSWER, NOT_SENT, Answer
+from kube.session.request_retries import Session
 from placement.pod_groups.group_apis import NATIVE, api_of, pod_groups_path
 from placement.pod_groups.pod_group import PodGroupInfo
 from scheduler.gangs.directory import GangDirectory
@@ -40,18 +41,6 @@ _HOPELESS: Final = frozenset({NO_ANSWER, NOT_SENT, 401, 429})
 
 Tell = Callable[[PodGroupInfo, str, str, float], None]
 """GroupEvents.tell: group, reason, note, unix seconds."""
-
-
-class Session(Protocol):
-    """kube.session.api_session.ApiSession."""
-
-    def submit(self, work: Coroutine[Any, Any, None]) -> Future[None]:
-        """Run a coroutine."""
-
-    async def request(
-        self, method: str, path: str, body: bytes | None, *, content_type: str = "application/json", seconds: float
-    ) -> Answer:
-        """One request, and its whole answer."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,16 +20,15 @@ import asyncio
 import logging
 import time
 from collections.abc import Callable, Coroutine, Iterable, Sequence
-from concurrent.futures import Future
 from contextlib import AbstractContextManager
-from typing import Any, Final, Protocol, TypeVar
+from typing import Any, Final, TypeVar
 from weakref import WeakValueDictionary
 
 import orjson
 
 from kube.client.api_answer import Answer, is_gone
 from kube.objects.objects import PodInfo
-from kube.session.request_retries import Requests, is_passing_or_conflict, request_with_retries
+from kube.session.request_retries import Session, is_passing_or_conflict, request_with_retries
 from kube.status.pod_conditions import STRATEGIC_MERGE
 from placement.plugins import Nomination
 from scheduler.preemption.eviction_requests import (
@@ -53,13 +52,6 @@ _REFUSALS: Final = 400
 
 Tell = Callable[[PodInfo, str, str], None]
 """Posts an event soon, and never waits: the pod it is about, its reason, its note."""
-
-
-class Session(Requests, Protocol):
-    """kube.session.api_session.ApiSession."""
-
-    def submit(self, work: Coroutine[Any, Any, None]) -> Future[None]:
-        """Run a coroutine in its loop."""
 
 
 class _Failed(Exception):

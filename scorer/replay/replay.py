@@ -138,8 +138,7 @@ def replay(
     recording = record(history, pod_usage, window)
     if not np.isfinite(recording.known_capacity[:, list(HOT_RESOURCES)]).any():
         raise InputError(
-            "no node has a known capacity of CPU, disk, network or log, so no node can be hot: "
-            "fill in capacity.parquet"
+            "no node has a known capacity of CPU, disk, network or log, so no node can be hot: fill in capacity.parquet"
         )
     fresh = _forecast(history, window, recording, forecaster, age=0)
     completed, by_regression = attribute_usage(history, window, fresh.model)

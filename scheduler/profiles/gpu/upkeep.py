@@ -7,6 +7,7 @@ from functools import partial
 
 from prometheus_client.registry import Collector
 
+from kube.session.request_retries import Session
 from scheduler.handle import Handle, Surroundings
 from scheduler.profiles.gpu.dra.metrics import DraCollector, WriteCounts
 from scheduler.profiles.gpu.dra.plugin import DynamicResources
@@ -15,7 +16,7 @@ from scheduler.profiles.gpu.idle_cpu.metrics import IdleCpuCollector
 from scheduler.profiles.gpu.idle_cpu.offline_eviction import OfflineEviction
 from scheduler.profiles.gpu.profile import GPU
 from scheduler.profiles.gpu.tables import GpuTables
-from scheduler.profiles.gpu.tide.controller import Queue, Session, Tell, Tide
+from scheduler.profiles.gpu.tide.controller import Queue, Tell, Tide
 from scheduler.profiles.gpu.tide.service.bodies import TIDE_BODIES
 from scheduler.profiles.gpu.tide.service.routes import tide_router
 from scheduler.profiles.gpu.tide.workloads import WorkloadState

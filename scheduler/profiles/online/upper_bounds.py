@@ -12,9 +12,8 @@ What lands in between counts with its curve at once, with its spread a minute la
 from __future__ import annotations
 
 import math
-from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import Final, Protocol
+from typing import Final
 
 import numpy as np
 
@@ -26,6 +25,7 @@ from forecast.resources import CPU, MEMORY
 from scorer.degradation import widening
 from scorer.predicted.cluster import PredictedCluster
 from scorer.predicted.node_curves import gather, node_curves
+from scorer.readable_tables import ReadableTables
 from scorer.tracking import LIVE_HALF_LIFE_SLOTS, TrackedCluster
 
 GAP_RESOURCES: Final = (CPU, MEMORY)
@@ -34,13 +34,6 @@ GAP_RESOURCES: Final = (CPU, MEMORY)
 _UPPER: Final = len(PEAK_QUANTILES) - 1
 _NODES_AT_ONCE: Final = 250
 """Whose pods are copied in one go: a few milliseconds under the lock."""
-
-
-class Tables(Protocol):
-    """scorer.live_tables.LiveTables."""
-
-    def reading(self) -> AbstractContextManager[TrackedCluster]:
-        """The tables, which nobody changes meanwhile."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +92,7 @@ class UpperBounds:
         """Whether they are of the model and day in use, or there is none."""
         return cluster.predicted is None or self.of(cluster) is not None
 
-    def refresh(self, tables: Tables) -> bool:
+    def refresh(self, tables: ReadableTables) -> bool:
         """Make them of the cluster as it is now, in steps between which others get at the tables. Whether there are
         new ones."""
         with tables.reading() as cluster:

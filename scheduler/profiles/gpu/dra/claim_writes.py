@@ -8,14 +8,13 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Coroutine
-from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 from kube.objects.objects import PodInfo
 from kube.session.api_session import SessionOver
-from kube.session.request_retries import Requests
+from kube.session.request_retries import Session
 from scheduler.profiles.gpu.dra.allocation_status import MadeAllocation
 from scheduler.profiles.gpu.dra.binding_conditions import Readiness, readiness_of
 from scheduler.profiles.gpu.dra.claim_table import DraTable
@@ -27,13 +26,6 @@ from scheduler.profiles.gpu.dra.options import DraOptions
 logger = logging.getLogger(__name__)
 
 _LOOK_SECONDS: Final = 1.0
-
-
-class Session(Requests, Protocol):
-    """kube.session.api_session.ApiSession."""
-
-    def submit(self, work: Coroutine[Any, Any, None]) -> Future[None]:
-        """Run it in the loop."""
 
 
 @dataclass(slots=True)

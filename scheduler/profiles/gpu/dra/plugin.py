@@ -22,6 +22,7 @@ import numpy as np
 
 from forecast.arrays import Bools, Ints
 from kube.objects.objects import PodInfo
+from kube.session.request_retries import Session
 from placement.cluster_events import ClusterEvent, EventKind
 from placement.filters.filter import ClusterView, Filter, Rejection, rejected
 from placement.filters.rejections import every_node, found
@@ -33,7 +34,7 @@ from scheduler.profiles.gpu.dra.allocator import AllocationFailed, NodeUnusable
 from scheduler.profiles.gpu.dra.binding_conditions import Readiness, needs_conditions, readiness_of
 from scheduler.profiles.gpu.dra.claim_table import DraTable
 from scheduler.profiles.gpu.dra.claim_writer import NotWritten
-from scheduler.profiles.gpu.dra.claim_writes import ClaimWrites, PodAllocations, Session
+from scheduler.profiles.gpu.dra.claim_writes import ClaimWrites, PodAllocations
 from scheduler.profiles.gpu.dra.extended_resources import created_key
 from scheduler.profiles.gpu.dra.feasibility import NO_DEVICES, Feasibility, misfits
 from scheduler.profiles.gpu.dra.objects import ClaimInfo, ClaimKey

@@ -10,13 +10,14 @@ from prometheus_client.registry import Collector
 from scheduler.overcommit.eviction import Evicted
 from scheduler.profiles.gpu.idle_cpu.gpu_node_pods import KEPT_RESOURCES
 from scheduler.profiles.gpu.idle_cpu.idle_cpu import IdleCpu
-from scheduler.profiles.gpu.idle_cpu.offline_eviction import OfflineEviction, Tables
+from scheduler.profiles.gpu.idle_cpu.offline_eviction import OfflineEviction
+from scorer.readable_tables import ReadableTables
 
 
 class IdleCpuCollector(Collector):
     """Sums are made when somebody looks, under the lock of the tables: a millisecond at most."""
 
-    def __init__(self, tables: Tables, idle_cpu: IdleCpu, care: OfflineEviction | None) -> None:
+    def __init__(self, tables: ReadableTables, idle_cpu: IdleCpu, care: OfflineEviction | None) -> None:
         """care: None = nobody is evicted."""
         self._tables, self._idle_cpu, self._care = tables, idle_cpu, care
 

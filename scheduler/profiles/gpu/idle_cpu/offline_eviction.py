@@ -8,8 +8,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Collection, Mapping
-from contextlib import AbstractContextManager
-from typing import Final, Protocol
+from typing import Final
 
 import numpy as np
 
@@ -23,7 +22,7 @@ from scheduler.profiles.gpu.idle_cpu.options import IdleCpuOptions
 from scheduler.profiles.gpu.idle_cpu.strained_nodes import StrainedNode, plan_leaving, strained_nodes
 from scheduler.profiles.online.upper_bounds import UpperBounds
 from scorer.periodic_task import PeriodicTask
-from scorer.tracking import TrackedCluster
+from scorer.readable_tables import ReadableTables
 
 logger = logging.getLogger(__name__)
 
@@ -33,19 +32,12 @@ Tell = Callable[[PodInfo, str, str], None]
 """Posts an event soon, and never waits: the pod it is about, its reason, its note."""
 
 
-class Tables(Protocol):
-    """scorer.live_tables.LiveTables."""
-
-    def reading(self) -> AbstractContextManager[TrackedCluster]:
-        """The tables, which nobody changes meanwhile."""
-
-
 class OfflineEviction:
     """`step` is called again and again by one thread; figures are for any."""
 
     def __init__(
         self,
-        tables: Tables,
+        tables: ReadableTables,
         pods: GpuNodePods,
         devices: Devices,
         bounds: UpperBounds,

@@ -18,7 +18,6 @@ import time
 from collections import deque
 from collections.abc import Callable, Coroutine, Sequence
 from concurrent.futures import Future
-from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from datetime import UTC, tzinfo
 from typing import Any, Final, Protocol, TypeVar
@@ -26,7 +25,7 @@ from typing import Any, Final, Protocol, TypeVar
 import numpy as np
 
 from forecast.arrays import Floats
-from kube.session.request_retries import Requests
+from kube.session.request_retries import Session
 from placement.cluster_events import ClusterEvent, EventKind
 from scheduler.profiles.gpu.tide.demand import Demand, demand_ahead, held_demand
 from scheduler.profiles.gpu.tide.gpu_holders import PodGpus, TideTable
@@ -44,7 +43,7 @@ from scheduler.profiles.gpu.tide.training_annotations import TIDE, Role
 from scheduler.profiles.gpu.tide.workload_reader import ReadWorkloads, WorkloadReader
 from scheduler.profiles.gpu.tide.workloads import WorkloadState
 from scorer.periodic_task import PeriodicTask
-from scorer.tracking import TrackedCluster
+from scorer.readable_tables import ReadableTables
 
 logger = logging.getLogger(__name__)
 
@@ -63,25 +62,11 @@ Tell = Callable[[WorkloadState, str, str], None]
 """Posts an event soon, and never waits: the workload it is about, its reason, its note."""
 
 
-class Tables(Protocol):
-    """scorer.live_tables.LiveTables."""
-
-    def reading(self) -> AbstractContextManager[TrackedCluster]:
-        """The tables, which nobody changes meanwhile."""
-
-
 class Queue(Protocol):
     """scheduler.queue.scheduling_queue.SchedulingQueue."""
 
     def happened(self, event: ClusterEvent) -> None:
         """Under the lock of the tables."""
-
-
-class Session(Requests, Protocol):
-    """kube.session.api_session.ApiSession."""
-
-    def submit(self, work: Coroutine[Any, Any, Any]) -> Future[Any]:
-        """Run a coroutine in its loop."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +83,7 @@ class Tide:
 
     def __init__(
         self,
-        tables: Tables,
+        tables: ReadableTables,
         table: TideTable,
         room: TideRoom,
         queue: Queue,

@@ -11,13 +11,14 @@ from typing import Final
 
 from kube.decoding.jobs import JobInfo
 from kube.objects.objects import PodInfo
+from kube.session.request_retries import Session
 from kube.tables.state import ClusterState
 from placement.virtual_nodes.options import ServerlessOptions
 from scheduler.profiles.job.failed_nodes import FailedNodes
 from scheduler.profiles.job.serverless.failure_allowance import Affording
 from scheduler.profiles.job.serverless.metrics import ServerlessCollector
 from scheduler.profiles.job.serverless.serverless import Serverless
-from scheduler.profiles.job.serverless.start_watch import ProviderWatch, Session, Tell
+from scheduler.profiles.job.serverless.start_watch import ProviderWatch, Tell
 from scheduler.profiles.job.serverless.tables import ProviderTables
 from scheduler.profiles.job.serverless.taint_toleration import ProviderToleration
 from scorer.periodic_task import PeriodicTask

@@ -13,13 +13,12 @@ from __future__ import annotations
 import logging
 import time
 from collections import Counter
-from collections.abc import Callable, Collection, Coroutine
-from concurrent.futures import Future
+from collections.abc import Callable, Collection
 from contextlib import AbstractContextManager
-from typing import Any, Final, Protocol
+from typing import Final
 
 from kube.objects.objects import PodInfo
-from kube.session.request_retries import Requests
+from kube.session.request_retries import Session
 from kube.token_bucket import TokenBucket
 from scheduler.overcommit.repair_victims import is_evictable
 from scheduler.profiles.job.serverless.failure_allowance import Affording
@@ -38,13 +37,6 @@ _MOST_REMEMBERED: Final = 20_000
 
 Tell = Callable[[PodInfo, str, str], None]
 """Posts an event soon, and never waits: the pod it is about, its reason, its note."""
-
-
-class Session(Requests, Protocol):
-    """kube.session.api_session.ApiSession."""
-
-    def submit(self, work: Coroutine[Any, Any, None]) -> Future[None]:
-        """Run a coroutine in its loop."""
 
 
 class ProviderWatch:

@@ -12,7 +12,6 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Collection, Iterable, Sequence
-from contextlib import AbstractContextManager
 from typing import Final, Protocol
 
 import numpy as np
@@ -36,7 +35,7 @@ from scheduler.profiles.job.storm.storms import Storm, storms
 from scheduler.service.answers import moment
 from scorer.follower import Follower
 from scorer.periodic_task import PeriodicTask
-from scorer.tracking import TrackedCluster
+from scorer.readable_tables import ReadableTables
 
 logger = logging.getLogger(__name__)
 
@@ -51,11 +50,8 @@ _ROUNDING: Final = 1e-6
 _KEEPS_OUT: Final = frozenset({"NoSchedule", "NoExecute"})
 
 
-class Tables(Protocol):
+class Tables(ReadableTables, Protocol):
     """scorer.live_tables.LiveTables."""
-
-    def reading(self) -> AbstractContextManager[TrackedCluster]:
-        """The tables, which nobody changes meanwhile."""
 
     def attach(self, kinds: Collection[Kind], follower: Follower) -> None:
         """Let further tables follow."""

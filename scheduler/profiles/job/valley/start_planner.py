@@ -7,7 +7,6 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from datetime import UTC, tzinfo
 from typing import Final, Protocol
@@ -29,6 +28,7 @@ from scheduler.profiles.job.valley.start_plan import ExpectedLoad, PlannedStart,
 from scheduler.profiles.job.valley.valley_gate import HeldPod, ValleyGate, held_as
 from scorer.periodic_task import PeriodicTask
 from scorer.predicted.cluster import PredictedCluster
+from scorer.readable_tables import ReadableTables
 from scorer.tracking import TrackedCluster
 
 logger = logging.getLogger(__name__)
@@ -43,13 +43,6 @@ _AT_ONCE: Final = 100
 
 _PODS_PER_LOOK: Final = 1_000
 """Pods whose use is looked up while the lock is held."""
-
-
-class Tables(Protocol):
-    """scorer.live_tables.LiveTables."""
-
-    def reading(self) -> AbstractContextManager[TrackedCluster]:
-        """The tables, which nobody changes meanwhile."""
 
 
 class Queue(Protocol):
@@ -85,7 +78,7 @@ class Planner:
 
     def __init__(
         self,
-        tables: Tables,
+        tables: ReadableTables,
         queue: Queue,
         gate: ValleyGate,
         run_seconds: Callable[[PodInfo, ServiceKey], float],

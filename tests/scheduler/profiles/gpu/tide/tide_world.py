@@ -14,6 +14,7 @@ from forecast.model import PeakModel
 from forecast.service_key import Owner
 from kube.decoding.decoding import Kind
 from kube.objects.objects import NodeInfo, PodInfo
+from kube.session.request_retries import Session
 from placement.cluster_events import ClusterEvent
 from placement.devices.options import DeviceOptions
 from placement.filters.filter import ClusterView
@@ -21,7 +22,7 @@ from placement.index.index import PlacementIndex
 from placement.pod_groups.pod_group import PodGroupInfo
 from scheduler.gangs.directory import GangDirectory
 from scheduler.profiles.gpu.tide.cards import node_gpus, pod_gpus, pool_of
-from scheduler.profiles.gpu.tide.controller import Session, Tide
+from scheduler.profiles.gpu.tide.controller import Tide
 from scheduler.profiles.gpu.tide.gpu_holders import TideTable
 from scheduler.profiles.gpu.tide.metrics import TideMetrics
 from scheduler.profiles.gpu.tide.options import TideOptions

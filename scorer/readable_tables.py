@@ -1,0 +1,15 @@
+"""The scorer's tables as rules read them beside it."""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager
+from typing import Protocol
+
+from scorer.tracking import TrackedCluster
+
+
+class ReadableTables(Protocol):
+    """scorer.live_tables.LiveTables."""
+
+    def reading(self) -> AbstractContextManager[TrackedCluster]:
+        """The tables, which do not change meanwhile."""
