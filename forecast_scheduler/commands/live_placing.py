@@ -10,7 +10,7 @@ from typing import Final
 import numpy as np
 
 from extender.points import points_of, shortened
-from forecast_scheduler.commands.scorer.setup import Inputs, open_scorer
+from forecast_scheduler.commands.scorer.setup import Inputs, prepare_scorer
 from forecast_scheduler.settings.document import Settings
 from forecast_scheduler.settings.extender_options import extender_options
 from kube.decoding.decoding import Kind
@@ -189,15 +189,10 @@ def _left_to_kube_scheduler(n_nodes: int, policy: Policy, *, fits: bool) -> Iter
 def open_placing(
     settings: Settings, inputs: Inputs, policies: PolicyProvider | None = None
 ) -> Iterator[tuple[Scorer, Background, Placing]]:
-    """See open_scorer. policies: which pod is placed how; None = all as the settings say."""
-    made: list[Placing] = []
-
-    def attach(scorer: Scorer) -> Collection[Kind]:
-        made.append(Placing(scorer, settings))
-        if policies is None:
-            return kinds_read(made[0].filters)
-        policies.read_labels_with(made[0].labels_of)
-        return INDEXED_KINDS
-
-    with open_scorer(settings, inputs, attach, policies=policies) as (scorer, background):
-        yield scorer, background, made[0]
+    """See prepare_scorer. policies: which pod is placed how; None = all as the settings say."""
+    prepared = prepare_scorer(settings, inputs, policies=policies)
+    placing = Placing(prepared.scorer, settings)
+    if policies is not None:
+        policies.read_labels_with(placing.labels_of)
+    with prepared.following(kinds_read(placing.filters) if policies is None else INDEXED_KINDS):
+        yield prepared.scorer, prepared.background, placing

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from datetime import datetime
 from pathlib import Path
-from typing import Any
 
 from forecast_scheduler.commands.policy.follow_policies import read_policies
-from forecast_scheduler.commands.scorer.setup import Inputs, open_scorer
+from forecast_scheduler.commands.scorer.setup import Inputs, prepare_scorer
 from forecast_scheduler.settings.document import Settings
 from forecast_scheduler.settings.schedule_options import schedule_policy, schedule_policy_defaults
 from placement.index.index import INDEXED_KINDS
@@ -18,7 +17,6 @@ from scheduler.dry_run import DryRun
 from scheduler.placing_core import placing_core
 from scheduler.queue.queued import Popped, QueuedPod
 from scheduler.tables import schedule_tables
-from scorer.scorer import Scorer
 
 
 def decision_of_cycle(
@@ -27,18 +25,14 @@ def decision_of_cycle(
     """The node of the pod shop/`name`, popped alone, and the predicted peak there as a share of capacity."""
     provider = read_policies(settings, None, schedule_policy_defaults(settings))
     policies = provider or OnePolicy(schedule_policy(settings))
-    made: list[Any] = []
-
-    def attach(scorer: Scorer) -> Any:
-        tables = schedule_tables(scorer, settings.schedule, settings.node_rules)
-        profiles = assembled_profiles(settings.schedule, policies, tables, DryRun(), clock=scorer.clock)
-        made.append((tables, placing_core(scorer, tables, profiles, settings.schedule, clock=scorer.clock)))
-        return INDEXED_KINDS
-
     inputs = Inputs(cluster, models=str(models), at=moment)
-    with open_scorer(settings, inputs, attach, policies=provider) as (scorer, background):
-        ((tables, core),) = made
-        background.look_for_model()
+    prepared = prepare_scorer(settings, inputs, policies=provider)
+    scorer = prepared.scorer
+    tables = schedule_tables(scorer, settings.schedule, settings.node_rules)
+    profiles = assembled_profiles(settings.schedule, policies, tables, DryRun(), clock=scorer.clock)
+    core = placing_core(scorer, tables, profiles, settings.schedule, clock=scorer.clock)
+    with prepared.following(INDEXED_KINDS):
+        prepared.background.look_for_model()
         scorer.tick()
         tables.colocation.keep_up()
         with scorer.changing() as cluster_tables:

@@ -14,7 +14,7 @@ import yaml
 from forecast_scheduler.cli import run
 from forecast_scheduler.commands.extender.setup import open_extender
 from forecast_scheduler.commands.options.common import parse_moment
-from forecast_scheduler.commands.scorer.setup import Inputs, open_scorer
+from forecast_scheduler.commands.scorer.setup import Inputs, prepare_scorer
 from forecast_scheduler.settings.document import Settings, with_options
 from forecast_scheduler.settings.schedule_options import schedule_policy
 from placement.feasibility import feasibility
@@ -27,7 +27,6 @@ from scheduler.dry_run import DryRun
 from scheduler.placing_core import placing_core
 from scheduler.profile_judgement import ProfileJudge
 from scheduler.tables import schedule_tables
-from scorer.scorer import Scorer
 from tests.forecast_scheduler.decision_of_cycle import decision_of_cycle
 from tests.forecast_scheduler.made_cluster import DOMAIN, cluster_file, made_node, made_object, made_pod, seated
 from tests.forecast_scheduler.recorded_evening import MOMENT, Evening, recorded_evening
@@ -278,20 +277,19 @@ def test_the_explanation_of_a_running_scheduler_names_the_same_node(
     )
     settings = Settings()
 
-    def attach(scorer: Scorer) -> Any:
-        tables = schedule_tables(scorer, settings.schedule, settings.node_rules)
-        policies = OnePolicy(schedule_policy(settings))
-        profiles = assembled_profiles(settings.schedule, policies, tables, DryRun(), clock=scorer.clock)
-        core = placing_core(scorer, tables, profiles, settings.schedule, clock=scorer.clock)
-        core.attach()
-        with scorer.reading() as cluster_tables:
-            view, waiting = tables.view, core.queue.waiting
-            level = lambda: scorer.level()[0]  # noqa: E731
-            scorer.judge = ProfileJudge(view, cluster_tables, profiles, waiting, level, domain="forecast-scheduler")
-        return INDEXED_KINDS
-
     models = str(tmp_path / "none")
-    with open_scorer(settings, Inputs(cluster, models=models), attach) as (scorer, _):
+    prepared = prepare_scorer(settings, Inputs(cluster, models=models))
+    scorer = prepared.scorer
+    tables = schedule_tables(scorer, settings.schedule, settings.node_rules)
+    policies = OnePolicy(schedule_policy(settings))
+    profiles = assembled_profiles(settings.schedule, policies, tables, DryRun(), clock=scorer.clock)
+    core = placing_core(scorer, tables, profiles, settings.schedule, clock=scorer.clock)
+    core.attach()
+    with scorer.reading() as cluster_tables:
+        view, waiting = tables.view, core.queue.waiting
+        level = lambda: scorer.level()[0]  # noqa: E731
+        scorer.judge = ProfileJudge(view, cluster_tables, profiles, waiting, level, domain="forecast-scheduler")
+    with prepared.following(INDEXED_KINDS):
         scorer.tick()
         own = scorer.explain(scorer.find_pod("shop", "own"))
         runs = scorer.explain(scorer.find_pod("shop", "runs"))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 
@@ -11,10 +11,9 @@ import numpy as np
 from admission.templates.shaped_pods import ShapedPods, shaped_pods
 from forecast_scheduler.commands.live_placing import BestNode, Placing
 from forecast_scheduler.commands.policy.choice import Choose
-from forecast_scheduler.commands.scorer.setup import Inputs, open_scorer
+from forecast_scheduler.commands.scorer.setup import Inputs, prepare_scorer
 from forecast_scheduler.settings.document import Settings
 from forecast_scheduler.settings.extender_options import extender_options
-from kube.decoding.decoding import Kind
 from kube.objects.objects import PodInfo
 from placement.feasibility import feasibility
 from placement.filters.catalogue import kinds_read
@@ -64,19 +63,14 @@ class ExpectedPlacing(Placing):
 def open_canary(
     settings: Settings, inputs: Inputs, choose: Choose | None = None, provider: PolicyProvider | None = None
 ) -> Iterator[tuple[Scorer, Background, ExpectedPlacing, ShapedPods]]:
-    """A scorer with what is needed to tell what bindings do. See open_scorer.
+    """A scorer with what is needed to tell what bindings do. See prepare_scorer.
 
     provider : of the policies that `choose` knows; which nodes other pods could use depends on them, too
     """
-    made: list[tuple[ExpectedPlacing, ShapedPods]] = []
-
-    def attach(scorer: Scorer) -> Collection[Kind]:
-        placing = ExpectedPlacing(scorer, settings, choose)
-        made.append((placing, shaped_pods(scorer)))
-        if provider is not None:
-            provider.read_labels_with(placing.labels_of)
-        return kinds_read(placing.filters) if choose is None else INDEXED_KINDS
-
-    with open_scorer(settings, inputs, attach, policies=provider) as (scorer, background):
-        placing, shaped = made[0]
-        yield scorer, background, placing, shaped
+    prepared = prepare_scorer(settings, inputs, policies=provider)
+    placing = ExpectedPlacing(prepared.scorer, settings, choose)
+    shaped = shaped_pods(prepared.scorer)
+    if provider is not None:
+        provider.read_labels_with(placing.labels_of)
+    with prepared.following(kinds_read(placing.filters) if choose is None else INDEXED_KINDS):
+        yield prepared.scorer, prepared.background, placing, shaped

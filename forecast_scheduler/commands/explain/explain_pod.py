@@ -77,7 +77,8 @@ class Explaining(Protocol):
 
 @contextmanager
 def open_explaining(component: Component, inputs: Inputs, objects: ClusterObjects | None) -> Iterator[Explaining]:
-    """The component over its cluster. objects: of the cluster file, None = an API server is followed. See open_scorer
+    """The component over its cluster. objects: of the cluster file, None = an API server is followed. See
+    prepare_scorer
     for what is raised."""
     settings = component.settings
     if component.profile:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import socket
 import time
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from importlib.metadata import version
@@ -25,13 +25,12 @@ from extender.extender import Extender
 from extender.remote_scores import RemoteScores
 from forecast.errors import InputError
 from forecast_scheduler.commands.policy.follow_policies import open_policies
-from forecast_scheduler.commands.scorer.setup import Inputs, open_scorer
+from forecast_scheduler.commands.scorer.setup import Inputs, prepare_scorer
 from forecast_scheduler.settings.document import Settings
 from forecast_scheduler.settings.extender_options import extender_options, remote_scorer
 from kube.binding.binder import Binder
 from kube.binding.binding import ApiServerBinder
 from kube.client.kubernetes_client import api_client
-from kube.decoding.decoding import Kind
 from kube.events.event_recorder import api_server_post
 from placement.filters.catalogue import kinds_read
 from placement.index.index import INDEXED_KINDS
@@ -61,7 +60,7 @@ class LiveExtender:
 def open_extender(settings: Settings, inputs: Inputs) -> Iterator[LiveExtender]:
     """An extender that follows its cluster while the context lasts; the background is not running yet.
 
-    Raises InputError, see open_scorer.
+    Raises InputError, see PreparedScorer.
     """
     ours = settings.extender
     options, remote = extender_options(settings), remote_scorer(ours)
@@ -74,37 +73,31 @@ def open_extender(settings: Settings, inputs: Inputs) -> Iterator[LiveExtender]:
         provider = None if policies is None else policies.provider
         writes_events = ours.decisions.events and not ours.shadow and inputs.cluster is None
         recorder, log, events = _recorder(ours.decisions, stack, kubeconfig if writes_events else None, writes_events)
-        made: list[Extender] = []
-
-        def attach(scorer: Scorer) -> Collection[Kind]:
-            scores = None if remote is None else RemoteScores(remote)
-            made.append(Extender(scorer, options, scores=scores, policies=provider, recorder=recorder))
-            if provider is None:
-                return kinds_read(options.filters)
-            provider.read_labels_with(made[0].labels_of)
-            return INDEXED_KINDS  # whichever filters a policy names tomorrow
-
-        scorer, background = stack.enter_context(
-            open_scorer(settings, inputs, attach, predicts=remote is None, policies=provider)
-        )
+        prepared = prepare_scorer(settings, inputs, predicts=remote is None, policies=provider)
+        scorer, scores = prepared.scorer, None if remote is None else RemoteScores(remote)
+        extender = Extender(scorer, options, scores=scores, policies=provider, recorder=recorder)
+        if provider is not None:
+            provider.read_labels_with(extender.labels_of)
+        # With policies: whichever filters one names tomorrow.
+        stack.enter_context(prepared.following(kinds_read(options.filters) if provider is None else INDEXED_KINDS))
         if writes_events:
             unread = CapacityEvents(
                 scorer, api_server_post(api_client(kubeconfig)), controller=CONTROLLER, instance=socket.gethostname()
             )
             unread.start()
             stack.callback(unread.stop)
-        upkeep = node_rule_upkeep(made[0].rules, scorer, after=lambda: scorer.synced)
+        upkeep = node_rule_upkeep(extender.rules, scorer, after=lambda: scorer.synced)
         stack.enter_context(running(upkeep.threads))
         binder = ApiServerBinder(api_client(kubeconfig, connections=_BINDINGS_AT_ONCE)) if ours.bind else None
         collectors: list[Collector] = [
             DecisionCollector(recorder, log, events, is_shadow=options.answers.shadow),
-            ChargeCollector(made[0]),
+            ChargeCollector(extender),
             EffectCollector(scorer, shaped_pods(scorer)),
             *upkeep.collectors,
         ]
         if policies is not None:
             collectors.append(policies.collector)
-        yield LiveExtender(made[0], scorer if remote is None else None, background, binder, tuple(collectors))
+        yield LiveExtender(extender, scorer if remote is None else None, prepared.background, binder, tuple(collectors))
 
 
 def _recorder(

@@ -100,18 +100,17 @@ def provider_of(read: ReadPolicies, defaults: PolicyDefaults) -> PolicyProvider:
     return provider
 
 
-def scored_by_policy(provider: PolicyProvider | None) -> Callable[[Scorer], Collection[Kind]]:
-    """What open_scorer attaches for rules that look at the labels of namespaces, where nothing else follows these."""
+def scored_by_policy(scorer: Scorer, provider: PolicyProvider | None) -> Collection[Kind]:
+    """Let rules that look at the labels of namespaces read them from the scorer, where nothing else follows these.
 
-    def attach(scorer: Scorer) -> Collection[Kind]:
-        if provider is None:
-            return ()
-        namespaces = NamespaceLabels()
-        scorer.attach((Kind.NAMESPACES,), namespaces)
-        provider.read_labels_with(namespaces.labels_of)
-        return (Kind.NAMESPACES,)
-
-    return attach
+    Returns the kinds of objects that this needs.
+    """
+    if provider is None:
+        return ()
+    namespaces = NamespaceLabels()
+    scorer.attach((Kind.NAMESPACES,), namespaces)
+    provider.read_labels_with(namespaces.labels_of)
+    return (Kind.NAMESPACES,)
 
 
 def _look_at(path: Path, provider: PolicyProvider, stack: ExitStack) -> LastContact:

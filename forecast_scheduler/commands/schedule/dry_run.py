@@ -12,7 +12,7 @@ from kubernetes.client import ApiClient
 from forecast_scheduler.commands.policy.follow_policies import read_policies
 from forecast_scheduler.commands.schedule.dry_run_gaps import Gap, gaps_of_scores, gaps_of_tables, other_waiting_pods
 from forecast_scheduler.commands.schedule.plan_tables import Plan
-from forecast_scheduler.commands.scorer.setup import Inputs, open_scorer
+from forecast_scheduler.commands.scorer.setup import Inputs, prepare_scorer
 from forecast_scheduler.settings.document import Settings
 from forecast_scheduler.settings.schedule_options import schedule_policy, schedule_policy_defaults
 from kube.client.kubernetes_client import api_client
@@ -87,7 +87,7 @@ class DryWorld:
 
 @contextmanager
 def open_dry_loop(settings: Settings, inputs: Inputs) -> Iterator[tuple[Scorer, Background, DryWorld]]:
-    """The loops of the settings over a cluster that they write nothing to; see open_scorer for what is raised."""
+    """The loops of the settings over a cluster that they write nothing to; see prepare_scorer for what is raised."""
     provider = read_policies(settings, inputs.kubeconfig, schedule_policy_defaults(settings))
     with ExitStack() as stack:
         api = None if inputs.cluster is not None else api_client(inputs.kubeconfig or settings.scorer.kubeconfig)
@@ -96,16 +96,17 @@ def open_dry_loop(settings: Settings, inputs: Inputs) -> Iterator[tuple[Scorer, 
             session.start()
             stack.callback(session.stop)
         world = DryWorld(settings, provider, session)
-        opened = open_scorer(settings, inputs, world.attach, policies=provider, on_file=world.read)
-        scorer, background = stack.enter_context(opened)
+        prepared = prepare_scorer(settings, inputs, policies=provider)
+        scorer = prepared.scorer
+        stack.enter_context(prepared.following(world.attach(scorer), on_file=world.read))
         if api is not None:
             stack.callback(world.follow(api).stop)
-        yield scorer, background, world
+        yield scorer, prepared.background, world
 
 
 @contextmanager
 def open_plan(settings: Settings, inputs: Inputs) -> Iterator[tuple[Background, Callable[[], Plan]]]:
-    """What decides once for the pods of a cluster from a file; see open_scorer for what is raised."""
+    """What decides once for the pods of a cluster from a file; see prepare_scorer for what is raised."""
     with open_dry_loop(settings, inputs) as (scorer, background, world):
 
         def decide() -> Plan:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import socket
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
@@ -15,7 +15,7 @@ from kubernetes.client import ApiClient
 from prometheus_client.registry import Collector
 
 from forecast_scheduler.commands.policy.follow_policies import open_policies
-from forecast_scheduler.commands.scorer.setup import Inputs, check_inputs, open_scorer
+from forecast_scheduler.commands.scorer.setup import Inputs, check_inputs, prepare_scorer
 from forecast_scheduler.settings.document import Settings
 from forecast_scheduler.settings.schedule_options import (
     schedule_policy,
@@ -24,7 +24,6 @@ from forecast_scheduler.settings.schedule_options import (
 )
 from kube.client.kubernetes_client import api_client
 from kube.client.kubernetes_source import ResourceSource, source_of
-from kube.decoding.decoding import Kind
 from kube.events.event_recorder import api_server_post, session_post
 from kube.session.api_session import ApiSession
 from placement.index.index import INDEXED_KINDS
@@ -97,7 +96,7 @@ class LiveSchedule:
 def open_schedule(
     settings: Settings, inputs: Inputs, make_loop: Callable[[LoopParts], Loop] = ScheduleLoop
 ) -> Iterator[LiveSchedule]:
-    """A scheduler that follows its cluster while the context lasts. Raises InputError, see open_scorer."""
+    """A scheduler that follows its cluster while the context lasts. Raises InputError, see PreparedScorer."""
     check_inputs(inputs)
     ours, kubeconfig = settings.schedule, inputs.kubeconfig or settings.scorer.kubeconfig
     metrics, instance, api = SchedulingMetrics(), socket.gethostname(), api_client(kubeconfig)
@@ -110,32 +109,27 @@ def open_schedule(
             open_policies(_untold(settings), kubeconfig, has_api_server=not ours.dry_run, defaults=defaults)
         )
         provider = None if followed is None else followed.provider
-        made: list[tuple[LoopParts, ResourceSource, Loop]] = []
-
-        def attach(scorer: Scorer) -> Collection[Kind]:
-            """All that follows the tables is there before the first object comes."""
-            tables = schedule_tables(scorer, ours, settings.node_rules, None if ours.dry_run else session)
-            if provider is not None:
-                provider.read_labels_with(tables.view.index.namespaces.labels_of)
-            source = tables.source(api)
-            parts = LoopParts(
-                settings=ours,
-                scorer=scorer,
-                tables=tables,
-                policies=provider or OnePolicy(schedule_policy(settings)),
-                session=session,
-                reports=LoggedReports() if ours.dry_run else Reports(session, instance=instance),
-                metrics=metrics,
-                waits_for=lambda: _waits_for(scorer, source),
-                may_write=may_write,
-                instance=instance,
-            )
-            made.append((parts, source, make_loop(parts)))
-            return INDEXED_KINDS
-
-        scorer, background = stack.enter_context(open_scorer(settings, inputs, attach, policies=provider))
-        ((parts, source, loop),) = made
-        tables = parts.tables
+        prepared = prepare_scorer(settings, inputs, policies=provider)
+        scorer, background = prepared.scorer, prepared.background
+        # All that follows the tables is there before the first object comes.
+        tables = schedule_tables(scorer, ours, settings.node_rules, None if ours.dry_run else session)
+        if provider is not None:
+            provider.read_labels_with(tables.view.index.namespaces.labels_of)
+        source = tables.source(api)
+        parts = LoopParts(
+            settings=ours,
+            scorer=scorer,
+            tables=tables,
+            policies=provider or OnePolicy(schedule_policy(settings)),
+            session=session,
+            reports=LoggedReports() if ours.dry_run else Reports(session, instance=instance),
+            metrics=metrics,
+            waits_for=lambda: _waits_for(scorer, source),
+            may_write=may_write,
+            instance=instance,
+        )
+        loop = make_loop(parts)
+        stack.enter_context(prepared.following(INDEXED_KINDS))
         sharing = RepairLoop(
             scorer,
             tables.view.index.labels,

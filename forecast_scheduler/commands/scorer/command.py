@@ -53,7 +53,7 @@ def scorer(
     moment = parse_moment(at)
 
     from forecast_scheduler.commands.policy.follow_policies import open_policies, scored_by_policy
-    from forecast_scheduler.commands.scorer.setup import Inputs, open_scorer
+    from forecast_scheduler.commands.scorer.setup import Inputs, prepare_scorer
     from forecast_scheduler.commands.serving_access import check_exposed, hosts_of, kubernetes_access
     from scorer.service.app import create_app
     from serving.server import ScorerServer
@@ -63,8 +63,9 @@ def scorer(
     with ExitStack() as stack:
         named = stack.enter_context(open_policies(settings, kubeconfig, has_api_server=cluster is None))
         provider, collectors = (None, ()) if named is None else (named.provider, (named.collector,))
-        opened = open_scorer(settings, inputs, scored_by_policy(provider), policies=provider)
-        live, background = stack.enter_context(opened)
+        prepared = prepare_scorer(settings, inputs, policies=provider)
+        live, background = prepared.scorer, prepared.background
+        stack.enter_context(prepared.following(scored_by_policy(live, provider)))
         access = kubernetes_access(settings.scorer, inputs.kubeconfig or settings.scorer.kubeconfig)
         hosts = hosts_of(settings.scorer)
         app = create_app(live, settings.scorer, access=access, collectors=collectors, hosts=hosts)

@@ -66,25 +66,59 @@ def clock_from(at: datetime | None, calendar: Calendar) -> Callable[[], float]:
     return lambda: start + time.monotonic() - began
 
 
+@dataclass(frozen=True, slots=True)
+class PreparedScorer:
+    """A scorer that has not read its cluster yet: tables that are to follow it from the start are attached now."""
+
+    scorer: Scorer
+    background: Background
+    inputs: Inputs
+    kubeconfig: Path | None
+
+    @contextmanager
+    def following(
+        self,
+        kinds: Collection[Kind] = (),
+        on_file: Callable[[ClusterObjects], object] = lambda objects: None,
+    ) -> Iterator[None]:
+        """Follow the cluster while the context lasts.
+
+        kinds   : of objects that attached tables need in addition to the scorer's
+        on_file : called with the objects of a cluster file before nodes and pods are read, for tables that watch
+                  further resources
+        Raises InputError: a file that cannot be read, an API server that cannot be reached.
+        """
+        inputs, kinds = self.inputs, (*SCORED_KINDS, *kinds)
+        if inputs.cluster is not None:
+            objects = inputs.objects or read_cluster_file(inputs.cluster)
+            _load_file(self.scorer, inputs.cluster, objects, kinds, on_file)
+            yield
+            return
+        source = _follow(self.scorer, self.kubeconfig, kinds)
+        try:
+            yield
+        finally:
+            source.stop()
+
+
 @contextmanager
 def open_scorer(
-    settings: Settings,
-    inputs: Inputs,
-    attach: Callable[[Scorer], Collection[Kind]] = lambda scorer: (),
-    *,
-    predicts: bool = True,
-    policies: PolicyProvider | None = None,
-    on_file: Callable[[ClusterObjects], object] = lambda objects: None,
+    settings: Settings, inputs: Inputs, *, policies: PolicyProvider | None = None
 ) -> Iterator[tuple[Scorer, Background]]:
-    """A scorer that follows its cluster while the context lasts; the background is not running yet.
+    """A scorer that follows its cluster while the context lasts, without further tables. See prepare_scorer."""
+    prepared = prepare_scorer(settings, inputs, policies=policies)
+    with prepared.following():
+        yield prepared.scorer, prepared.background
 
-    attach : called before the cluster is read, for tables that follow it from the start; returns the kinds of objects
-             that those need beside the scorer's
+
+def prepare_scorer(
+    settings: Settings, inputs: Inputs, *, predicts: bool = True, policies: PolicyProvider | None = None
+) -> PreparedScorer:
+    """A scorer of the settings; its background is not running yet.
+
     predicts : whether it looks for models and measures usage; else it only knows the cluster
     policies : which pod is scored how; None = all as the settings say
-    on_file  : called with the objects of a cluster file before nodes and pods are read, for tables that watch further
-               resources
-    Raises InputError: a file that cannot be read, an API server that cannot be reached, contradicting inputs.
+    Raises InputError: files that cannot be read, contradicting inputs.
     """
     check_inputs(inputs)
     registry = open_registry(settings.models, inputs.models) if predicts else None
@@ -108,16 +142,7 @@ def open_scorer(
     models = ModelWatch(registry) if registry is not None else None
     background = Background(scorer, models, clock=clock)
     attach_usable_nodes(scorer, settings, policies)
-    kinds = (*SCORED_KINDS, *attach(scorer))
-    if inputs.cluster is not None:
-        _load_file(scorer, inputs.cluster, inputs.objects or read_cluster_file(inputs.cluster), kinds, on_file)
-        yield scorer, background
-        return
-    source = _follow(scorer, inputs.kubeconfig or settings.scorer.kubeconfig, kinds)
-    try:
-        yield scorer, background
-    finally:
-        source.stop()
+    return PreparedScorer(scorer, background, inputs, inputs.kubeconfig or settings.scorer.kubeconfig)
 
 
 def check_inputs(inputs: Inputs) -> None:
