@@ -56,7 +56,7 @@ from scheduler.profiles.job.job_annotations import DEADLINE_ANNOTATION, LATEST_S
 from scheduler.profiles.job.options import JobOptions
 from scheduler.profiles.job.valley.off_peak import OffPeak
 from scheduler.profiles.job.valley.options import ValleyOptions
-from scheduler.profiles.job.valley.start_planner import Planner
+from scheduler.profiles.job.valley.planning_loop import Planner
 from scheduler.profiles.job.valley.valley_gate import ValleyGate
 from scorer.degradation import Level
 from scorer.live.usage import NodeUsage

@@ -16,7 +16,7 @@ from benchmarks.evening_rollout import EveningRollout
 from benchmarks.night_jobs import NAMESPACE, NightJobs
 from forecast.arrays import Ints
 from forecast.model_artefact import artefact_of
-from forecast.registry import Registry
+from forecast.published_models import Registry
 from forecast.resources import RESOURCES
 from testing.processes.scorer_process import ScorerProcess
 from testing.servers.cluster_objects import ClusterWriter, Manifest

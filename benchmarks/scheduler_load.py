@@ -15,7 +15,7 @@ from typing import Self
 import urllib3
 
 from forecast.model_artefact import artefact_of
-from forecast.registry import Registry
+from forecast.published_models import Registry
 from kube.objects.objects import NodeInfo, PodInfo
 from testing.clusters.large_cluster import large_cluster
 from testing.servers.cluster_objects import ClusterWriter, Manifest, node, pod, replica_set, running

@@ -28,7 +28,7 @@ import numpy as np
 
 from benchmarks.harness import command_line, peak_gib
 from forecast.model_artefact import artefact_of
-from forecast.registry import Registry
+from forecast.published_models import Registry
 from testing.clusters.large_cluster import large_cluster
 from testing.processes.process_figures import resident_bytes
 

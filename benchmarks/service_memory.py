@@ -32,7 +32,7 @@ from benchmarks.harness import command_line, finish, outcome
 from benchmarks.real_scheduler import node_usage_rules
 from benchmarks.scheduler_load import LoadedCluster
 from forecast.model_artefact import artefact_of
-from forecast.registry import Registry
+from forecast.published_models import Registry
 from testing.clusters.large_cluster import large_cluster
 from testing.processes.process_figures import (
     child_named,

@@ -19,10 +19,10 @@ from typing import TypeVar
 
 import numpy as np
 
-from extender.answers import Filtered, Victims
 from extender.decisions.advice import Advice
 from extender.decisions.decision import shadow_node
 from extender.decisions.recorder import DecisionRecorder
+from extender.extender_api import Filtered, Victims
 from extender.extender_options import ExtenderOptions
 from extender.points import points_of, shortened
 from extender.score_source import LocalScores, ScoreSource

@@ -45,7 +45,7 @@ def published_losses(backtest: Mapping[str, Any], info: Mapping[str, Any]) -> di
 
 
 def _judged(result: Any) -> str:
-    """Whose arrays the gate let be published; `verdict` as in trainer/gate/verdict.py."""
+    """Whose arrays the gate let be published; `verdict` as in trainer/gate/gate_verdict.py."""
     return "current" if isinstance(result, Mapping) and result.get("verdict") == "held_back" else "candidate"
 
 

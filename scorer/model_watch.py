@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from forecast.errors import ForecastError, StoreError
 from forecast.model import PeakModel
 from forecast.model_artefact import model_of
-from forecast.registry import Registry
+from forecast.published_models import Registry
 
 logger = logging.getLogger(__name__)
 

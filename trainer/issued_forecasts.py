@@ -5,8 +5,8 @@
 One file per published model, with the peaks of one pod on the seven days from its cut-off on, as
 `PeakModel.service_peaks` gave them that night: what a refit would say today is not what the scorer acted upon. A
 forecast counts as issued for a day if it was published before that local day was over. The time of publication is what
-its version begins with (forecast/registry.py), and the file's metadata name the time zone. Files are kept for 60 days.
-They are figures for people: a damaged one is left out with a warning and stops nothing.
+its version begins with (forecast/published_models.py), and the file's metadata name the time zone. Files are kept for
+60 days. They are figures for people: a damaged one is left out with a warning and stops nothing.
 """
 
 from __future__ import annotations

@@ -21,10 +21,10 @@ from forecast.model import PeakModel
 from forecast.model_artefact import artefact_of, model_of, within_limits
 from forecast.object_store import open_store
 from forecast.progress import Progress, silent
-from forecast.registry import Registry
-from trainer.gate.gate import apply_gate, run_gate
+from forecast.published_models import Registry
+from trainer.gate.gate_run import apply_gate, run_gate
+from trainer.gate.gate_verdict import GateReport
 from trainer.gate.options import GateOptions
-from trainer.gate.verdict import GateReport
 from trainer.issued_forecasts import store_issued
 from trainer.readiness import MEASURED_DAYS, Readiness, check_ready
 

@@ -19,7 +19,7 @@ from prometheus_client.exposition import generate_latest, push_to_gateway
 from forecast.backtest import Score
 from forecast.errors import InputError, StoreError
 from forecast.object_store import LocalStore
-from trainer.gate.verdict import GateReport, GateVerdict
+from trainer.gate.gate_verdict import GateReport, GateVerdict
 
 logger = logging.getLogger(__name__)
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import msgspec
 
-from extender.answers import Filtered, Victims
+from extender.extender_api import Filtered, Victims
 from extender.protocol import wire
 from extender.protocol.requests import Asked
 

@@ -13,7 +13,7 @@ from typing import Final, TypeVar
 import msgspec
 from msgspec import UNSET, Raw
 
-from extender.answers import Victims
+from extender.extender_api import Victims
 from extender.protocol import wire
 from forecast.errors import ForecastError
 from kube.binding.binder import BindingRequest

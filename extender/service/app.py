@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from fastapi import FastAPI
 from prometheus_client.registry import Collector
 
-from extender.answers import ExtenderApi
+from extender.extender_api import ExtenderApi
 from extender.service.metrics import ServiceMetrics
 from extender.service.openapi import describe
 from extender.service.options import ServiceOptions

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from prometheus_client import CollectorRegistry, Counter, Histogram, ProcessCollector, generate_latest
 from prometheus_client.registry import Collector
 
-from extender.answers import ExtenderApi
+from extender.extender_api import ExtenderApi
 from scorer.scorer_api import ScorerApi
 from scorer.service.state_metrics import StateCollector, scorer_series
 

@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 from starlette.requests import Request
 from starlette.responses import Response
 
-from extender.answers import ExtenderApi
+from extender.extender_api import ExtenderApi
 from extender.protocol.replies import error_reply
 from extender.protocol.requests import Unusable
 from extender.service.metrics import ServiceMetrics

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from forecast.errors import InputError, StoreError
-from forecast.registry import Registry
+from forecast.published_models import Registry
 from forecast_scheduler.settings.document import ModelsSettings
 
 

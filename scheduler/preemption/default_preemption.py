@@ -28,8 +28,8 @@ from scheduler.preemption.gang_search import GangRequest, GangSearch, GangTables
 from scheduler.preemption.gangs import Gangs
 from scheduler.preemption.nominated import NominatedPods
 from scheduler.preemption.options import PreemptionOptions
-from scheduler.preemption.search import Found, Search
 from scheduler.preemption.sitting_pods import SittingPods
+from scheduler.preemption.victim_search import Found, Search
 
 _ABOUT_PODS: Final = frozenset({EventKind.POD_LEFT, EventKind.POD_CHANGED})
 

@@ -2,7 +2,7 @@
 made, then all victims back that need not go.
 
     members that fit     have their room already, in the tables
-    each further one     free room, if earlier victims leave some --none--> search.py, with those victims gone
+    each further one     free room, if earlier victims leave some --none--> victim_search.py, with those victims gone
     all that are needed  placed? --no--> nothing is evicted
     reprieve             victims go back one by one, the most important first, as long as all members still fit
     affinity, spread     do all members still fit without the victims of the others? --no--> nothing is evicted
@@ -32,8 +32,8 @@ from scheduler.preemption.gang_reprieve import Reprieve
 from scheduler.preemption.gangs import Gangs
 from scheduler.preemption.nominated import NominatedPods
 from scheduler.preemption.pod_units import fit_filter, is_about_requests
-from scheduler.preemption.search import Search
 from scheduler.preemption.sitting_pods import SittingPods
+from scheduler.preemption.victim_search import Search
 from scheduler.preemption.what_if import WithoutPods
 
 _LONGEST_SECONDS: Final = 2.0

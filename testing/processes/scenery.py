@@ -10,7 +10,7 @@ from pathlib import Path
 import yaml
 
 from forecast.model_artefact import artefact_of
-from forecast.registry import Registry
+from forecast.published_models import Registry
 from forecast.resources import RESOURCES
 from testing.clusters.large_cluster import LargeCluster, large_cluster
 from testing.servers.cluster_objects import ClusterWriter, Manifest, node, pod, replica_set, running

@@ -13,7 +13,7 @@ import math
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 
-from extender.answers import Filtered, Victims
+from extender.extender_api import Filtered, Victims
 from extender.service.app import create_app
 from kube.objects.objects import PodInfo
 from scorer.answers import Status

@@ -26,7 +26,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Final
 
 from forecast.model_artefact import artefact_of, model_of
-from forecast.registry import Registry
+from forecast.published_models import Registry
 from testing.clusters.gpu_nodes import gpu_pod
 from testing.clusters.job_world import a_job
 from testing.clusters.own_nodes import group, groups, member

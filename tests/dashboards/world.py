@@ -30,7 +30,7 @@ from urllib.parse import urlencode
 import yaml
 
 from forecast.model_artefact import model_of
-from forecast.registry import Registry
+from forecast.published_models import Registry
 from testing.clusters.own_nodes import nodes_of, settings_of_schedule
 from testing.processes.scorer_process import ROOT, ScorerProcess, eventually
 from testing.processes.shipped_schedule import shipped

@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from extender.answers import Victims
 from extender.decisions.advice import Advice
 from extender.decisions.recorder import DecisionRecorder
 from extender.extender import Extender
+from extender.extender_api import Victims
 from extender.extender_options import ExtenderOptions
 from extender.options import AnswerOptions
 from extender.score_source import LocalScores

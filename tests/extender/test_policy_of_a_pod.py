@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from extender.answers import Victims
 from extender.extender import Extender
+from extender.extender_api import Victims
 from extender.extender_options import ExtenderOptions
 from extender.score_source import LocalScores
 from kube.decoding.decoding import Kind

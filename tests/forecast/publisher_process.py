@@ -23,7 +23,7 @@ from datetime import timedelta
 from typing import Any
 
 from forecast.errors import PublishError
-from forecast.registry import Registry
+from forecast.published_models import Registry
 from tests.forecast.artefacts import artefact_of, value_of
 
 # Everything through which a publish changes the disk.

@@ -12,7 +12,7 @@ from forecast.artefact import CorruptArtefact, ForeignArtefact
 from forecast.assumed_capacity import assumed_capacities
 from forecast.fit import fit
 from forecast.model_artefact import ARRAYS, artefact_of, model_of, within_limits
-from forecast.registry import Registry
+from forecast.published_models import Registry
 from forecast.resources import CPU, LOG
 from testing.fitted_models import fitted
 from tests.synthetic import synthetic_history

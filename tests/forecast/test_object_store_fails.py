@@ -10,7 +10,7 @@ import pytest
 
 from forecast.errors import PublishError, StoreError
 from forecast.object_store import open_store
-from forecast.registry import Registry
+from forecast.published_models import Registry
 from testing.servers.object_store import Fault, ObjectStoreServer, Request
 from tests.forecast.artefacts import artefact_of, value_of
 from trainer.lease import LeaseLost, hold_lease

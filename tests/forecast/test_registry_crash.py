@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from forecast.errors import PublishError
-from forecast.registry import Registry
+from forecast.published_models import Registry
 from tests.forecast.artefacts import artefact_of, value_of
 
 ROOT = Path(__file__).parents[2]

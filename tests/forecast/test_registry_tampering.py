@@ -15,7 +15,7 @@ import pytest
 
 from forecast.artefact import ArraySpec, CorruptArtefact, UnsignedArtefact, array_from_bytes
 from forecast.errors import ForecastError, InputError, StoreError
-from forecast.registry import Registry
+from forecast.published_models import Registry
 from forecast.signature import new_key_pair
 from tests.forecast.artefacts import artefact_of, value_of
 

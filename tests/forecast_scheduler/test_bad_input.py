@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from forecast.registry import Registry
+from forecast.published_models import Registry
 from forecast_scheduler.cli import run
 from tests.forecast_scheduler.small_history import COLUMNS, Tables, small_tables
 

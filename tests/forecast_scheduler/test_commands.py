@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from forecast.artefact import Artefact
-from forecast.registry import Registry
+from forecast.published_models import Registry
 from forecast.signature import new_key_pair
 from forecast_scheduler.cli import run
 from tests.forecast_scheduler.small_history import small_tables

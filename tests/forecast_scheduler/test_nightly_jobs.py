@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from forecast.model_artefact import artefact_of
-from forecast.registry import Registry
+from forecast.published_models import Registry
 from forecast_scheduler.cli import run
 from forecast_scheduler.commands.extender.setup import open_extender
 from forecast_scheduler.commands.scorer.setup import Inputs, open_scorer

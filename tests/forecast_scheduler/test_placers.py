@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from forecast.model_artefact import artefact_of
-from forecast.registry import Registry
+from forecast.published_models import Registry
 from forecast.resources import CPU
 from forecast_scheduler.commands.canary.expected_placing import open_canary
 from forecast_scheduler.commands.extender.setup import open_extender

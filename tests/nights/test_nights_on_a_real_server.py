@@ -23,7 +23,7 @@ from hypothesis import settings
 
 from forecast.model import PeakModel
 from forecast.model_artefact import ARRAYS, model_of
-from forecast.registry import Registry
+from forecast.published_models import Registry
 from forecast_scheduler.cli import run
 from testing.measured_cluster.cluster import Truth, build_truth
 from testing.servers.bad_proxy import BadProxy

@@ -11,7 +11,7 @@ import pytest
 
 from forecast.errors import InputError
 from forecast.model_artefact import artefact_of
-from forecast.registry import Registry
+from forecast.published_models import Registry
 from scorer.background import Background
 from scorer.model_watch import LoadedModel, ModelWatch
 from scorer.options import ScorerOptions

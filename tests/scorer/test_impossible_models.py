@@ -19,7 +19,7 @@ from forecast.errors import InputError
 from forecast.history import History
 from forecast.model import PeakModel
 from forecast.model_artefact import ARRAYS, artefact_of, model_of
-from forecast.registry import Registry
+from forecast.published_models import Registry
 from scorer.model_watch import ModelWatch
 from scorer.service.app import create_app
 from testing.app_client import AppClient

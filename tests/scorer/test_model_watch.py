@@ -9,7 +9,7 @@ import pytest
 
 from forecast.errors import StoreError
 from forecast.model_artefact import artefact_of
-from forecast.registry import Registry
+from forecast.published_models import Registry
 from forecast.signature import new_key_pair
 from scorer.model_watch import ModelWatch
 from tests.scorer.live_cluster import model

@@ -25,7 +25,7 @@ from pathlib import Path
 from forecast.errors import ForecastError
 from forecast.model import PeakModel
 from forecast.object_store import open_store
-from forecast.registry import Registry
+from forecast.published_models import Registry
 from testing.fitted_models import fitted
 from tests.forecast.artefacts import artefact_of, value_of
 from tests.forecast.publisher_process import act_at_call, die_at_call

@@ -18,7 +18,7 @@ from forecast.fit import fit
 from forecast.model import PeakModel
 from forecast.model_artefact import artefact_of
 from forecast.object_store import ObjectStore, open_store
-from forecast.registry import Registry
+from forecast.published_models import Registry
 from forecast.resources import CPU, LOG
 from forecast.service_key import ServiceKey
 from tests.synthetic import synthetic_history

@@ -28,7 +28,7 @@ from forecast.history import History
 from forecast.model import PeakModel
 from forecast.model_artefact import artefact_of
 from forecast.node_forecast import node_forecast
-from forecast.registry import Registry
+from forecast.published_models import Registry
 from forecast.resources import MEMORY, RESOURCES
 from forecast_scheduler.commands.demo.evening_scorer import prepare_evening
 from forecast_scheduler.commands.model_registry import open_registry

@@ -17,7 +17,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from forecast.backtest import Score
 from forecast.errors import InputError
 from forecast.object_store import TEMPORARY
-from trainer.gate.verdict import GateReport, GateResult, GateVerdict
+from trainer.gate.gate_verdict import GateReport, GateResult, GateVerdict
 from trainer.run_metrics import RunFigures, push, registry_of, write_textfile
 
 GATE = GateReport(

@@ -12,7 +12,7 @@ from plotly.offline import get_plotlyjs
 
 from forecast.html_report import html_report
 from forecast.resources import RESOURCES
-from trainer.gate.verdict import GateResult, GateVerdict
+from trainer.gate.gate_verdict import GateResult, GateVerdict
 from trainer.run_report.changes import Changes
 from trainer.run_report.issued_scores import IssuedScore
 from trainer.run_report.learned import LearnedService

@@ -15,7 +15,7 @@ from forecast.history import History
 from forecast.model import PeakModel
 from forecast.resources import RESOURCES
 from forecast.usage_limits import CutSeries
-from trainer.gate.verdict import GateReport
+from trainer.gate.gate_verdict import GateReport
 from trainer.history.cleaning import CleaningReport
 from trainer.issued_forecasts import IssuedForecasts
 from trainer.run_metrics import RunFigures

@@ -9,7 +9,7 @@ from fastapi import APIRouter, Request
 from msgspec import Raw
 from starlette.responses import Response
 
-from extender.answers import Filtered
+from extender.extender_api import Filtered
 from extender.protocol import replies
 from extender.protocol.requests import (
     Malformed,

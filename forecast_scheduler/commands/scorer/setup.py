@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from forecast.calendar import Calendar
 from forecast.errors import ForecastError, InputError
 from forecast.progress import silent
-from forecast.registry import Registry
+from forecast.published_models import Registry
 from forecast_scheduler.commands.model_registry import open_registry
 from forecast_scheduler.commands.scorer.placers import attach_usable_nodes
 from forecast_scheduler.commands.scorer.usage_sources import PrometheusUsage, RecordedUsage

@@ -15,7 +15,7 @@ from forecast.errors import InputError, StoreError
 from forecast.history import History
 from forecast.object_store import LocalStore, open_store
 from forecast.progress import Progress
-from forecast.registry import Registry
+from forecast.published_models import Registry
 from forecast_scheduler.commands.history_directory import open_history
 from forecast_scheduler.commands.train.joblib_backend import work_on
 from forecast_scheduler.settings.document import Settings

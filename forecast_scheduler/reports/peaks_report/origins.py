@@ -20,7 +20,7 @@ from forecast.errors import InputError
 from forecast.history import History
 from forecast.model import DATED_DAYS, PeakModel
 from forecast.model_artefact import model_of
-from forecast.registry import Registry
+from forecast.published_models import Registry
 from scorer.degradation import widening
 from trainer.issued_forecasts import published_at
 

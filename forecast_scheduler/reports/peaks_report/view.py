@@ -15,7 +15,7 @@ from forecast.errors import InputError, StoreError
 from forecast.history import History
 from forecast.model import PeakModel
 from forecast.object_store import open_store
-from forecast.registry import Registry
+from forecast.published_models import Registry
 from forecast.resources import HOT_RESOURCES, RESOURCES
 from forecast_scheduler.reports.peaks_report.day_reading import DayReading, read_day, runs_of_day, runs_that_stay
 from forecast_scheduler.reports.peaks_report.figures import DayScore, Spread, score_day, spread_of

@@ -15,8 +15,8 @@ from scheduler.profiles.job.service import answers
 from scheduler.profiles.job.service.answers import JobReports, PlannedJob, ProviderReport
 from scheduler.profiles.job.service.routes import jobs_router
 from scheduler.profiles.job.tables import JobTables
-from scheduler.profiles.job.valley.start_planner import Planner
-from scheduler.profiles.job.valley.start_planner import Queue as WakingQueue
+from scheduler.profiles.job.valley.planning_loop import Planner
+from scheduler.profiles.job.valley.planning_loop import Queue as WakingQueue
 from scheduler.queue.scheduling_queue import SchedulingQueue
 from scheduler.reporting.pod_events import PodEvents
 from scheduler.service.answers import moment

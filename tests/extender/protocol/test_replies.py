@@ -7,7 +7,7 @@ import json
 import numpy as np
 from msgspec import Raw
 
-from extender.answers import Filtered, Victims
+from extender.extender_api import Filtered, Victims
 from extender.protocol import replies
 from extender.protocol.requests import Asked, decode_asked
 from tests.extender.protocol.recorded_requests import recorded

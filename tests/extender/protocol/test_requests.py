@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from extender.answers import Victims
+from extender.extender_api import Victims
 from extender.protocol.requests import (
     Malformed,
     Unusable,

@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 
-from extender.answers import Filtered, Victims
+from extender.extender_api import Filtered, Victims
 from kube.binding.binder import BindingRequest
 from kube.objects.objects import PodInfo
 from scorer.answers import Status

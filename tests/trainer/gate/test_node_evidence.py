@@ -17,9 +17,9 @@ from forecast.resources import CPU, LOG
 from forecast.service_key import ServiceKey
 from testing.clusters.constructed import constructed
 from trainer.gate.evidence import compare
-from trainer.gate.gate import run_gate
+from trainer.gate.gate_run import run_gate
+from trainer.gate.gate_verdict import GateVerdict
 from trainer.gate.node_evidence import node_only, node_peaks_of
-from trainer.gate.verdict import GateVerdict
 
 N_DAYS, N_NODES, N_SERVICES = 16, 24, 40
 

@@ -14,10 +14,10 @@ from forecast.history import History
 from forecast.model import PeakModel
 from forecast.model_artefact import artefact_of, model_of
 from forecast.object_store import open_store
-from forecast.registry import Registry
+from forecast.published_models import Registry
 from forecast.resources import CPU
-from trainer.gate.gate import apply_gate, run_gate
-from trainer.gate.verdict import GateVerdict
+from trainer.gate.gate_run import apply_gate, run_gate
+from trainer.gate.gate_verdict import GateVerdict
 from trainer.history.files import read_history
 from trainer.issued_forecasts import load_issued, store_issued
 from trainer.lease import hold_lease

@@ -25,8 +25,8 @@ from forecast.usage_limits import CutSeries
 from tests.forecast.job_histories import HOUR, nights, with_runs
 from tests.synthetic import scaled, synthetic_history
 from trainer.gate.evidence import measured_peaks
-from trainer.gate.gate import run_gate
-from trainer.gate.verdict import GateReport
+from trainer.gate.gate_run import run_gate
+from trainer.gate.gate_verdict import GateReport
 from trainer.history.cleaning import Cause, CleaningReport
 from trainer.issued_forecasts import load_issued, store_issued
 from trainer.run_report.capacities import capacities_of

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from forecast.registry import Registry
+from forecast.published_models import Registry
 from forecast_scheduler.cli import run
 from tests.forecast_scheduler.recorded_evening import Evening, recorded_evening
 

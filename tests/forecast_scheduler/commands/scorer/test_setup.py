@@ -13,7 +13,7 @@ import pytest
 from forecast.calendar import Calendar
 from forecast.errors import InputError
 from forecast.model_artefact import artefact_of
-from forecast.registry import Registry
+from forecast.published_models import Registry
 from forecast_scheduler.commands.scorer.setup import Inputs, clock_from, open_scorer
 from forecast_scheduler.settings.document import Settings
 from forecast_scheduler.settings.scorer_options import scorer_options

@@ -10,7 +10,7 @@ from distributed import LocalCluster
 
 from forecast.errors import InputError
 from forecast.parallel import run_all
-from forecast.registry import Registry
+from forecast.published_models import Registry
 from forecast_scheduler.cli import run
 from forecast_scheduler.commands.train.joblib_backend import work_on
 from testing.servers.prometheus import free_port

@@ -11,7 +11,7 @@ from forecast.history import History
 from forecast.model import PeakModel
 from forecast.model_artefact import artefact_of
 from forecast.object_store import open_store
-from forecast.registry import Registry
+from forecast.published_models import Registry
 from tests.synthetic import synthetic_history
 from trainer.issued_forecasts import store_issued
 

@@ -16,7 +16,7 @@ from forecast.calendar import Calendar
 from forecast.errors import InputError
 from forecast.history import History
 from forecast.model import PeakModel
-from forecast.registry import Registry
+from forecast.published_models import Registry
 from forecast.resources import CPU
 from forecast_scheduler.reports.peaks_report.figures_json import figures_json
 from forecast_scheduler.reports.peaks_report.origins import Origin

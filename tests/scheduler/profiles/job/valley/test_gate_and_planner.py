@@ -14,7 +14,7 @@ from placement.status import Code
 from scheduler.profiles.job.valley.expected_load import expected_load, usable_rows
 from scheduler.profiles.job.valley.metrics import ValleyMetrics
 from scheduler.profiles.job.valley.options import ValleyOptions
-from scheduler.profiles.job.valley.start_planner import Planner
+from scheduler.profiles.job.valley.planning_loop import Planner
 from scheduler.profiles.job.valley.valley_gate import ValleyGate
 from tests.scheduler.profiles.job.valley.waiting_pods import NotingQueue, due_of, job_pod, run_seconds
 from tests.scheduler.profiles.job.valley.waiting_queue import EVENING, Waiting

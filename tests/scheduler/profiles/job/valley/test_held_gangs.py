@@ -50,7 +50,7 @@ def test_what_is_planned_is_all_of_them(monkeypatch: pytest.MonkeyPatch) -> None
         seen.extend(jobs)
         return plan_starts(jobs, *more, **options)
 
-    monkeypatch.setattr("scheduler.profiles.job.valley.start_planner.plan_starts", noted)
+    monkeypatch.setattr("scheduler.profiles.job.valley.planning_loop.plan_starts", noted)
     waiting = Waiting(19.0)
     waiting.put(
         *members(3),

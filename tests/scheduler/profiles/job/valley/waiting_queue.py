@@ -6,7 +6,7 @@ from kube.objects.objects import PodInfo
 from placement.pod_groups.labels import group_of
 from scheduler.profiles.job.valley.metrics import ValleyMetrics
 from scheduler.profiles.job.valley.options import ValleyOptions
-from scheduler.profiles.job.valley.start_planner import Planner
+from scheduler.profiles.job.valley.planning_loop import Planner
 from scheduler.profiles.job.valley.valley_gate import ValleyGate
 from scheduler.queue.options import QueueOptions
 from scheduler.queue.scheduling_queue import SchedulingQueue

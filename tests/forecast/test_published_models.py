@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from forecast.artefact import CorruptArtefact, ForeignArtefact, NoModel, UnsignedArtefact
 from forecast.errors import ForecastError, InputError, PublishError, StoreError
 from forecast.object_store import TEMPORARY, LocalStore, ObjectStore
-from forecast.registry import Registry
+from forecast.published_models import Registry
 from forecast.signature import new_key_pair
 from tests.forecast.artefacts import artefact_of, value_of
 

@@ -21,9 +21,9 @@ from testing.fitted_models import fitted
 from tests.forecast.test_model_artefact import NOW
 from tests.synthetic import synthetic_history
 from trainer.gate.evidence import compare, evaluation_days, measured_peaks, seasonal_naive
-from trainer.gate.gate import apply_gate, run_gate
+from trainer.gate.gate_run import apply_gate, run_gate
+from trainer.gate.gate_verdict import GateReport, GateVerdict
 from trainer.gate.options import GateOptions
-from trainer.gate.verdict import GateReport, GateVerdict
 
 N_DAYS = 20
 

@@ -15,10 +15,10 @@ from forecast.model import PeakModel
 from forecast.progress import Progress, silent
 from forecast.resources import RESOURCES
 from trainer.gate.evidence import Evidence, compare, evaluation_days
+from trainer.gate.gate_verdict import GateReport, GateResult, GateVerdict, judge
 from trainer.gate.merge import keep_resource, widen_resource
 from trainer.gate.node_evidence import node_only
 from trainer.gate.options import GateOptions
-from trainer.gate.verdict import GateReport, GateResult, GateVerdict, judge
 
 FitModel = Callable[[History, PeakModel | None], PeakModel]
 """A history and the model of the night before -> a model."""

@@ -12,8 +12,8 @@ import pytest
 
 from forecast.backtest import Score
 from trainer.gate.evidence import Evidence
+from trainer.gate.gate_verdict import GateReport, GateResult, GateVerdict, judge
 from trainer.gate.options import GateOptions
-from trainer.gate.verdict import GateReport, GateResult, GateVerdict, judge
 
 PASSED, HELD_BACK, NOTHING_TO_COMPARE = GateVerdict.PASSED, GateVerdict.HELD_BACK, GateVerdict.NOTHING_TO_COMPARE
 
