@@ -80,7 +80,7 @@ class EventRecorder:
             self._outbox.stop(timeout)
 
     def record(self, make: _Make, *, bucket: str = "", at: float | None = None) -> bool:
-        """Post an event soon, unless there are too many already. Never waits. Returns False if the rate is exceeded.
+        """Post an event soon. Never waits. Returns False if it is dropped: the rate is exceeded, or too many wait.
 
         make   : the event (see api_event); called in the thread that posts
         bucket : events of one bucket cannot use up the rate of another
@@ -94,8 +94,7 @@ class EventRecorder:
             if not self._buckets[bucket].take(self.clock() if at is None else at):
                 self._limited += 1
                 return False
-        self._outbox.put(make)
-        return True
+        return self._outbox.put(make)
 
     @property
     def figures(self) -> EventFigures:

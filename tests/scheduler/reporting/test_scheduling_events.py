@@ -87,6 +87,13 @@ def test_there_is_room_for_so_many(make: Make) -> None:
     assert all_of(events) == EventFigures(2, 0, 3, 0)
 
 
+def test_a_failure_that_was_dropped_is_posted_at_the_next_attempt(make: Make) -> None:
+    events = make(burst=100.0, max_waiting=0)
+    for _ in range(2):
+        events.failed(pod_info("cart-1"), "0/1 nodes are available")
+    assert all_of(events) == EventFigures(0, 0, 2, 0)
+
+
 def test_they_go_through_the_session_and_a_lost_one_costs_only_itself() -> None:
     answers = iter([Scripted(drop=True), Scripted(403), Scripted(201)])
     with scripted_server(lambda *_: next(answers)) as url, session_to(url) as session:
