@@ -218,7 +218,7 @@ class Extender:
                 try:
                     self._note(judged)
                 except Exception:  # it is no fault of the pod that comes next
-                    logger.exception("what follows a reply could not be done", extra={"pod": judged.pod.name})
+                    logger.exception("the work after a reply failed", extra={"pod": judged.pod.name})
         finally:
             self._settling.release()
 

@@ -189,7 +189,7 @@ class BindingResults(NodesAndPodsOnly):
                 self._not_known.pop(uid, None)
         if outcome.ending is Ending.UNKNOWN:
             extra = {"pod": reserved.pod.name, "why": outcome.reason}
-            logger.warning("what became of a pod is not known, and it is asked about again", extra=extra)
+            logger.warning("the state of a pod is unknown: the API server is asked again", extra=extra)
         self._settle(reserved, outcome, before)
 
     def _settle(self, reserved: Reserved, outcome: BindingOutcome, before: _NotKnown | None) -> None:

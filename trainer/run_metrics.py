@@ -184,6 +184,6 @@ def push(url: str, figures: RunFigures, *, job: str = PUSH_JOB, timeout: float =
         push_to_gateway(url, job=job, registry=registry_of(figures), timeout=timeout)
     except (OSError, ValueError, HTTPException) as error:
         reason = " ".join(str(error).split()) or type(error).__name__
-        logger.warning("the Pushgateway did not take the figures", extra={"url": url, "error": reason})
+        logger.warning("the Pushgateway did not accept the metrics", extra={"url": url, "error": reason})
         return False
     return True

@@ -128,7 +128,7 @@ class Workers:
             self._stuck -= 1
         if job.future.done():
             if error is not None:
-                logger.warning("work that was given up at its deadline failed later", extra={"reason": repr(error)})
+                logger.warning("work that was abandoned at its deadline failed later", extra={"reason": repr(error)})
         elif error is not None:
             job.future.set_exception(error)
         else:
@@ -170,7 +170,7 @@ def _do_after(after: Callable[[], None]) -> None:
     try:
         after()
     except Exception:
-        logger.exception("what was left to do after an answer failed")
+        logger.exception("the work after an answer failed")
 
 
 def _end(queue: SimpleQueue[tuple[Workers, _Job[Any]] | None], threads: int) -> None:

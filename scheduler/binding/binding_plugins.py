@@ -69,7 +69,7 @@ def unreserve(plugins: BindingPlugins, reserved: Reserved) -> None:
         try:
             plugin.unreserve(reserved.pod, reserved.node)
         except Exception:
-            logger.exception("a plugin failed to give back what it reserved", extra={"plugin": plugin.name})
+            logger.exception("a plugin failed to release its reservation", extra={"plugin": plugin.name})
 
 
 def tell_post_bind(plugins: BindingPlugins, reserved: Reserved) -> None:

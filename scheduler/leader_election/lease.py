@@ -111,7 +111,7 @@ class Lease:
             try:
                 self._try()
             except Exception:
-                logger.exception("the lease could not be tried for")
+                logger.exception("cannot try to acquire the lease")
             self._log_change()
             self._stopping.wait(self._pause())
             self._log_change()
@@ -119,7 +119,7 @@ class Lease:
         try:
             self._release()
         except Exception:
-            logger.exception("the lease was not given back")
+            logger.exception("cannot release the lease")
 
     def _pause(self) -> float:
         """Leaders renew at a steady pace, candidates must not all come at the same moment; neither sleeps through the

@@ -151,7 +151,7 @@ def test_a_pushgateway_gets_one_put_for_the_job() -> None:
 def test_a_push_that_is_refused_is_a_warning(status: int, caplog: pytest.LogCaptureFixture) -> None:
     with recording_server(status) as (url, _), caplog.at_level(logging.WARNING):
         assert not push(url, FIGURES)
-    assert [record.message for record in caplog.records] == ["the Pushgateway did not take the figures"]
+    assert [record.message for record in caplog.records] == ["the Pushgateway did not accept the metrics"]
 
 
 @pytest.mark.parametrize("url", ["http://127.0.0.1:9", "ftp://127.0.0.1:9", "http://[", "http://no such host"])

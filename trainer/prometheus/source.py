@@ -98,11 +98,13 @@ class PrometheusSource:
         try:
             told = self._connection.instant("server time", "vector(time())").values
         except TooManySamples as error:
-            raise InputError(f"{self.url} refuses even to tell its time ({error.found}): look at its log") from error
+            raise InputError(
+                f"{self.url} refuses even the query for its time ({error.found}): look at its log"
+            ) from error
         try:
             server = datetime.fromtimestamp(told[0], UTC)
         except (LookupError, ValueError, OverflowError) as error:
-            raise InputError(f"{self.url} does not tell its time: is it a Prometheus API?") from error
+            raise InputError(f"{self.url} does not answer the query for its time: is it a Prometheus API?") from error
         skew = abs((server - now).total_seconds())
         if skew > _MOST_SKEW_SECONDS:
             raise InputError(

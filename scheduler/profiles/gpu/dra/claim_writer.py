@@ -179,9 +179,7 @@ class ClaimWriter:
                     return  # it is gone, or this process does not write any more
                 if answer.status == _CONFLICT:
                     continue
-                logger.warning(
-                    "a claim could not be given back yet", extra={"claim": "/".join(key), "why": answer.text}
-                )
+                logger.warning("cannot release a claim yet", extra={"claim": "/".join(key), "why": answer.text})
                 await asyncio.sleep(max(pause, answer.retry_after_seconds))
                 pause = min(2 * pause, _LONGEST_PAUSE)
 

@@ -137,7 +137,7 @@ class ClaimWrites:
         try:
             await self.writer.give_back(claim, pod, deallocate)
         except NotWritten as error:
-            logger.warning("a claim was not given back", extra={"claim": "/".join(claim.key), "why": str(error)})
+            logger.warning("cannot release a claim", extra={"claim": "/".join(claim.key), "why": str(error)})
         finally:
             await asyncio.shield(asyncio.to_thread(self._given_back, claim.key, claim.uid))
 

@@ -139,6 +139,6 @@ class OfflineEviction:
             pod, one = would_go[uid]
             self._n_would_go += 1
             fields = {"pod": f"{pod.namespace}/{pod.name}", "node": one.node, "why": one.why}
-            logger.info("an offline pod would be evicted, were this no dry run", extra=fields)
+            logger.info("an offline pod would be evicted (dry run)", extra=fields)
             self._tell(pod, "WouldBeEvicted", f"dry run: offline, and {one.why}")
         self._would_go = frozenset(would_go)

@@ -74,7 +74,7 @@ def _compare(left: Value, right: Value) -> int:
         return _order(_amount(left), _amount(right))
     if _has(left, _SEMVER) and _has(right, _SEMVER):
         return _order(_precedence(left[_SEMVER]), _precedence(right[_SEMVER]))
-    raise InputError("what is compared are not two quantities, and not two semantic versions")
+    raise InputError("the operands are not two quantities, and not two semantic versions")
 
 
 def _order(one: Any, other: Any) -> int:
@@ -120,7 +120,7 @@ def _sign(value: Value) -> int:
 def _part(at: int) -> Callable[[Value], int]:
     def part(value: Value) -> int:
         if not _has(value, _SEMVER):
-            raise InputError("what is asked for a part of its version is none")
+            raise InputError("the operand is not a semantic version")
         return int(_precedence(value[_SEMVER])[at])
 
     return part
@@ -132,7 +132,7 @@ def _has(value: object, kind: str) -> bool:
 
 def _amount(value: object) -> float:
     if not isinstance(value, Mapping) or _QUANTITY not in value:
-        raise InputError("what is reckoned with is no quantity")
+        raise InputError("an operand is not a quantity")
     return float(value[_QUANTITY])
 
 
@@ -142,7 +142,7 @@ def _amount_or_number(value: object) -> float:
 
 def _text(value: object) -> str:
     if not isinstance(value, str):
-        raise InputError("what is to be read as a quantity or version is no text")
+        raise InputError("a quantity or version must be text")
     return value
 
 
