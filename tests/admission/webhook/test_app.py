@@ -10,16 +10,6 @@ from typing import Any
 
 import httpx
 import pytest
-import schemathesis
-from hypothesis import HealthCheck, given, settings
-from schemathesis import GenerationMode
-from schemathesis.checks import not_a_server_error
-from schemathesis.specs.openapi.checks import (
-    content_type_conformance,
-    response_schema_conformance,
-    status_code_conformance,
-    unsupported_method,
-)
 
 from admission.webhook.admission import AdmissionOutcome
 from admission.webhook.app import create_app
@@ -28,15 +18,9 @@ from forecast.errors import InputError
 from testing.app_client import AppClient
 from testing.reviews import patched, review_of
 from tests.admission.webhook.simple_store import SimpleStore, simple_review
+from tests.serving.documented import ask_every_operation
 from tests.serving.served import ROOT, served
 
-CHECKS: Any = [
-    not_a_server_error,
-    status_code_conformance,
-    content_type_conformance,
-    response_schema_conformance,
-    unsupported_method,
-]
 JSON = {"Content-Type": "application/json"}
 POD: dict[str, Any] = {"metadata": {}, "spec": {}}
 
@@ -169,19 +153,5 @@ def url() -> Iterator[str]:
 
 
 def test_requests_made_from_the_document_are_answered_as_documented(url: str) -> None:
-    made = 0
-    api: Any = schemathesis.openapi.from_url(f"{url}/openapi.json")
-    for found in api.get_all_operations():
-        operation = found.ok()
-        for mode in GenerationMode if operation.body else [GenerationMode.POSITIVE]:
-
-            @settings(max_examples=40, deadline=None, database=None, suppress_health_check=list(HealthCheck))
-            @given(case=operation.as_strategy(generation_mode=mode))
-            def ask(case: Any) -> None:
-                nonlocal made
-                made += 1
-                case.call_and_validate(checks=CHECKS)
-
-            ask()
-    assert made > 80
+    assert ask_every_operation(url, 40) > 80
     assert httpx.get(f"{url}/readyz").status_code == 200

@@ -3,34 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 import httpx
 import pytest
-import schemathesis
-from hypothesis import HealthCheck, given, settings
-from schemathesis import GenerationMode
-from schemathesis.checks import not_a_server_error
-from schemathesis.specs.openapi.checks import (
-    content_type_conformance,
-    response_schema_conformance,
-    status_code_conformance,
-    unsupported_method,
-)
 
 from extender.service.app import create_app
 from testing.app_client import AppClient
 from tests.extender.service.conftest import PATIENT
 from tests.extender.service.simple_extender import SimpleBinder, SimpleExtender
+from tests.serving.documented import ask_every_operation
 from tests.serving.served import served
-
-CHECKS: Any = [
-    not_a_server_error,
-    status_code_conformance,
-    content_type_conformance,
-    response_schema_conformance,
-    unsupported_method,
-]
 
 
 @pytest.fixture(scope="module")
@@ -39,33 +21,14 @@ def url() -> Iterator[str]:
         yield url
 
 
-def _ask(url: str, requests: int) -> int:
-    """Make requests of every operation, half of them not as documented; how many were made."""
-    made = 0
-    api: Any = schemathesis.openapi.from_url(f"{url}/openapi.json")
-    for found in api.get_all_operations():
-        operation = found.ok()
-        for mode in GenerationMode if operation.body else [GenerationMode.POSITIVE]:
-
-            @settings(max_examples=requests, deadline=None, database=None, suppress_health_check=list(HealthCheck))
-            @given(case=operation.as_strategy(generation_mode=mode))
-            def ask(case: Any) -> None:
-                nonlocal made
-                made += 1
-                case.call_and_validate(checks=CHECKS)
-
-            ask()
-    return made
-
-
 def test_hundreds_of_requests_are_answered_as_documented(url: str) -> None:
-    assert _ask(url, 20) > 100
+    assert ask_every_operation(url, 20) > 100
     assert httpx.get(f"{url}/readyz").status_code == 200
 
 
 @pytest.mark.long
 def test_ten_thousand_requests_are_answered_as_documented(url: str) -> None:
-    assert _ask(url, 1400) > 8_000
+    assert ask_every_operation(url, 1400) > 8_000
     assert httpx.get(f"{url}/readyz").status_code == 200
 
 

@@ -7,30 +7,14 @@ from typing import Any
 
 import httpx
 import pytest
-import schemathesis
-from hypothesis import HealthCheck, given, settings
-from schemathesis import GenerationMode
-from schemathesis.checks import not_a_server_error
-from schemathesis.specs.openapi.checks import (
-    content_type_conformance,
-    response_schema_conformance,
-    status_code_conformance,
-    unsupported_method,
-)
 
 from scorer.service.app import create_app
 from scorer.service.options import ServiceOptions
 from testing.app_client import AppClient
 from tests.scorer.service.fake_scorer import FakeScorer
+from tests.serving.documented import ask_every_operation
 from tests.serving.served import served
 
-CHECKS: Any = [
-    not_a_server_error,
-    status_code_conformance,
-    content_type_conformance,
-    response_schema_conformance,
-    unsupported_method,
-]
 OPERATIONS = 15
 
 
@@ -40,39 +24,19 @@ def url() -> Iterator[str]:
         yield url
 
 
-@pytest.fixture(scope="module")
-def api(url: str) -> Any:
-    return schemathesis.openapi.from_url(f"{url}/openapi.json")
+def _can_be_wrong(operation: Any) -> bool:
+    # Any text is a name, so that wrong paths are hardly ever found, after seconds of search.
+    return bool(operation.body or operation.query)
 
 
-def _ask(api: Any, requests: int) -> int:
-    """Make requests of every operation, half of them not as documented; how many were made."""
-    made = 0
-    for found in api.get_all_operations():
-        operation = found.ok()
-        # Any text is a name, so that wrong paths are hardly ever found, after seconds of search.
-        can_be_wrong = bool(operation.body or operation.query)
-        for mode in GenerationMode if can_be_wrong else [GenerationMode.POSITIVE]:
-
-            @settings(max_examples=requests, deadline=None, database=None, suppress_health_check=list(HealthCheck))
-            @given(case=operation.as_strategy(generation_mode=mode))
-            def ask(case: Any) -> None:
-                nonlocal made
-                made += 1
-                case.call_and_validate(checks=CHECKS)
-
-            ask()
-    return made
-
-
-def test_hundreds_of_requests_are_answered_as_documented(api: Any, url: str) -> None:
-    assert _ask(api, 20) > 150
+def test_hundreds_of_requests_are_answered_as_documented(url: str) -> None:
+    assert ask_every_operation(url, 20, can_be_wrong=_can_be_wrong) > 150
     assert httpx.get(f"{url}/readyz").status_code == 200
 
 
 @pytest.mark.long
-def test_ten_thousand_requests_are_answered_as_documented(api: Any, url: str) -> None:
-    assert _ask(api, 1400) > 10_000
+def test_ten_thousand_requests_are_answered_as_documented(url: str) -> None:
+    assert ask_every_operation(url, 1400, can_be_wrong=_can_be_wrong) > 10_000
     assert httpx.get(f"{url}/readyz").status_code == 200
 
 
