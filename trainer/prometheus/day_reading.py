@@ -98,8 +98,8 @@ def _sized(connection: Connection, options: SourceOptions, grid: DayGrid) -> Day
             namespace = labels.get("namespace", "")
             if count > _MOST_PODS:
                 raise ImpossibleAnswer(
-                    f"query {_INFO} counts {count:.3g} pods in namespace {namespace!r}, and no cluster has more than "
-                    f"{_MOST_PODS:,}: check what stands between us and Prometheus, and prometheus.queries.pod_info"
+                    f"query {_INFO} counts {count:.3g} pods in namespace {namespace[:63]!r}, and no cluster has more "
+                    f"than {_MOST_PODS:,}: check what stands between us and Prometheus, and prometheus.queries.pod_info"
                 )
             counts[namespace] = max(counts.get(namespace, 0), int(count))
     n_nodes = max(_FEW_NODES, sum(counts.values()) // _PODS_PER_NODE)
