@@ -11,7 +11,6 @@ import numpy as np
 
 from kube.objects.objects import PodInfo
 from kube.objects.pod_json import pod_json
-from scorer.degradation import Level
 from scorer.policy import ScoringPolicy
 from scorer.scorer_api import Scored
 from scorer.service.bodies import ScoresBody
@@ -43,11 +42,10 @@ class RemoteScores:
             scores = np.array([body.scores[node] for node in nodes], dtype=np.float64)
             by_node = body.scores if body.ranking is msgspec.UNSET else body.ranking
             ranking = np.array([by_node[node] for node in nodes], dtype=np.float64)
-            level = Level(body.level)
         except (msgspec.DecodeError, KeyError, ValueError) as error:
             raise ScorerUnavailable(f"the scorer {self._remote.url} did not answer with scores: {error}") from error
         reasons, unknown = tuple(body.reasons), tuple(body.unknown_nodes)
-        return Scored(nodes, scores, ranking, level, reasons, body.model, body.weights, unknown, body.policy)
+        return Scored(nodes, scores, ranking, body.level, reasons, body.model, body.weights, unknown, body.policy)
 
     def charge(self, pod: PodInfo, node: str, seconds: float) -> None:
         """Tell it where the pod will probably go. A scorer that cannot be told costs no answer: its scores are good."""

@@ -61,11 +61,12 @@ class CapacityEvents:
             return
         with self._scorer.reading() as cluster:
             unread = cluster.unread_capacities()
+        now = self._clock()
         for one in unread:
             if one not in self._told:
-                self._recorder.record(partial(self._event, one))
+                self._recorder.record(partial(self._event, one, now), at=now)
         self._told = frozenset(unread)
 
-    def _event(self, unread: UnreadCapacity) -> dict[str, Any]:
+    def _event(self, unread: UnreadCapacity, at: float) -> dict[str, Any]:
         note = f"{CAPACITY_ANNOTATION}: {'; '.join(unread.mistakes)}; its other entries are in use"
-        return node_event(unread.node, reason=_REASON, note=note, at=self._clock(), source=self._source)
+        return node_event(unread.node, reason=_REASON, note=note, at=at, source=self._source)

@@ -17,7 +17,7 @@ from forecast_scheduler.reports.decisions_tables import (
 
 
 def decisions_page(figures: Mapping[str, Any]) -> str:
-    """The whole page, from what `--json` writes."""
+    """One HTML page from the figures that `--json` writes; it needs no other file."""
     values = decision_values(figures)
     return html_report("forecast_scheduler/reports/decisions.html.j2", title="Decisions", plotly="", **values)
 

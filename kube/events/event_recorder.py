@@ -98,7 +98,7 @@ class EventRecorder:
 
     @property
     def figures(self) -> EventFigures:
-        """So far."""
+        """Counts of events since the start."""
         return EventFigures(self._posted, self._limited, self._outbox.refused, self._failed)
 
     def _send(self, items: Sequence[_Make]) -> None:
@@ -130,7 +130,7 @@ class EventRecorder:
 
 
 def api_server_post(api: client.ApiClient, *, seconds: float = 2.0) -> Post:
-    """Posts through the official client's connections. No retries: an event sent twice is told twice."""
+    """Posts through the official client's connections. No retries: an event that is sent twice is shown twice."""
 
     def post(path: str, body: bytes) -> int:
         return send(api, "POST", path, body, seconds=seconds).status

@@ -38,7 +38,6 @@ class PolicyEvents(EventRecorder):
         burst: float = 20.0,
         clock: Callable[[], float] = time.time,
     ) -> None:
-        """See EventRecorder."""
         super().__init__(
             post, what="policies", instance=instance, rate=rate, burst=burst, max_waiting=_MAX_WAITING, clock=clock
         )

@@ -121,7 +121,7 @@ class BindingCycles:
         self._threads: ThreadPoolExecutor | None = None
         # Without a bound: what is in it is bounded by what was started.
         self._telling: Outbox[tuple[_Job, BindingOutcome]] = Outbox(
-            "bindings-told", self._tell_all, max_items=sys.maxsize
+            "binding-results", self._tell_all, max_items=sys.maxsize
         )
         self._is_telling = False
 

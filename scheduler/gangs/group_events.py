@@ -76,7 +76,6 @@ class GroupEvents(EventRecorder):
     """Posts in a thread of its own, so many a second at most."""
 
     def __init__(self, post: Post, *, instance: str, rate: float = 5.0, burst: float = 100.0) -> None:
-        """See EventRecorder."""
         super().__init__(post, what="gangs", instance=instance, rate=rate, burst=burst)
 
     def tell(self, group: PodGroupInfo, reason: str, note: str, at: float) -> None:

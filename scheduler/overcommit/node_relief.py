@@ -87,7 +87,7 @@ class NodeRelief(Generic[_S]):
         *,
         what: str,
         may_write: Callable[[], bool] = lambda: True,
-        tell: Callable[[RepairReport], None] = lambda told: None,
+        tell: Callable[[RepairReport], None] = lambda report: None,
         clock: Callable[[], float] = time.time,
     ) -> None:
         """

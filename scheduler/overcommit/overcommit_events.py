@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from kube.events.api_event import EventSource, api_event
+from kube.events.api_event import EventSource, api_event, pod_reference
 from kube.events.node_event import node_event
 from scheduler.overcommit.node_relief import RepairReport
 from scheduler.overcommit.overcommit import Cause, Overcommit
@@ -26,15 +26,15 @@ def event_of_overcommit(overcommit: Overcommit, *, at: float, instance: str) -> 
     return _on_node(overcommit.node, "NodeOvercommitted", note, at, instance)
 
 
-def event_of_repair(told: RepairReport, *, at: float, instance: str) -> dict[str, Any]:
+def event_of_repair(report: RepairReport, *, at: float, instance: str) -> dict[str, Any]:
     """On the pod that was evicted, or on the node that could not be repaired."""
-    if told.pod is None:
-        return _on_node(told.node, "OvercommitNotRepaired", told.why, at, instance)
-    pod = told.pod
+    if report.pod is None:
+        return _on_node(report.node, "OvercommitNotRepaired", report.why, at, instance)
+    pod = report.pod
     return api_event(
-        {"apiVersion": "v1", "kind": "Pod", "namespace": pod.namespace, "name": pod.name, "uid": pod.uid},
+        pod_reference(pod),
         reason="EvictedForOvercommit",
-        note=f"evicted: pods on node {told.node} request more than is allocatable there",
+        note=f"evicted: pods on node {report.node} request more than is allocatable there",
         at=at,
         source=EventSource(CONTROLLER, instance, _ACTION),
     )

@@ -22,7 +22,7 @@ class OvercommitRepair(NodeRelief[Overcommit]):
         scheduler_names: Collection[str],
         *,
         may_write: Callable[[], bool] = lambda: True,
-        tell: Callable[[RepairReport], None] = lambda told: None,
+        tell: Callable[[RepairReport], None] = lambda report: None,
         clock: Callable[[], float] = time.time,
     ) -> None:
         """

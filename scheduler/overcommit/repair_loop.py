@@ -107,8 +107,8 @@ class RepairLoop:
     def _tell_overcommit(self, overcommit: Overcommit) -> None:
         self._record(partial(event_of_overcommit, overcommit))
 
-    def _tell_repair(self, told: RepairReport) -> None:
-        self._record(partial(event_of_repair, told))
+    def _tell_repair(self, report: RepairReport) -> None:
+        self._record(partial(event_of_repair, report))
 
     def _record(self, event: Callable[..., dict[str, Any]]) -> None:
         if self._may_write():

@@ -20,7 +20,6 @@ class PodEvents(EventRecorder):
     def __init__(
         self, post: Post | None, *, instance: str, what: str = "jobs", clock: Callable[[], float] = time.time
     ) -> None:
-        """See EventRecorder."""
         super().__init__(post, what=what, instance=instance, clock=clock)
 
     def tell(self, pod: PodInfo, reason: str, note: str) -> None:

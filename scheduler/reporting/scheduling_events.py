@@ -32,7 +32,6 @@ class SchedulingEvents(EventRecorder):
         max_waiting: int = 1_000,
         clock: Callable[[], float] = time.time,
     ) -> None:
-        """See EventRecorder."""
         super().__init__(
             post, what="scheduling", instance=instance, rate=rate, burst=burst, max_waiting=max_waiting, clock=clock
         )

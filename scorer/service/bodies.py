@@ -10,6 +10,7 @@ from typing import Annotated
 import numpy as np
 from msgspec import UNSET, Meta, Raw, Struct, UnsetType
 
+from scorer.answers import LevelNumber
 from scorer.scorer_api import Scored
 
 
@@ -73,7 +74,7 @@ class ScoresBody(Struct):
     """
 
     scores: dict[str, float]
-    level: Annotated[int, Meta(ge=0, le=4, description="Degradation: 0 fresh ... 4 neutral, nothing is known.")]
+    level: LevelNumber
     reasons: list[str]
     model: Annotated[str | None, Meta(description="Version of the model; null = none is in use.")]
     weights: dict[str, float]
@@ -87,7 +88,7 @@ class ScoresBody(Struct):
         scores, ranks = (np.round(values, 4).tolist() for values in (scored.scores, scored.ranking))
         return cls(
             scores=dict(zip(scored.nodes, scores, strict=True)),
-            level=int(scored.level),
+            level=scored.level,
             reasons=list(scored.reasons),
             model=scored.model_version,
             weights=dict(scored.weights),

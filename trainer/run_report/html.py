@@ -34,7 +34,7 @@ _VERDICTS = {
 
 
 def run_page(report: RunReport) -> str:
-    """The whole page."""
+    """One HTML page about a nightly run; it needs no other file."""
     changes = report.changes
     return html_report(
         "trainer/run_report/report.html.j2",

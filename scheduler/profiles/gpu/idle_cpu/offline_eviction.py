@@ -125,9 +125,9 @@ class OfflineEviction:
     def _planned(self, one: StrainedNode, leaving: Collection[str], refused: Collection[str]) -> RepairPlan:
         return plan_leaving(one, self._name, leaving=leaving, refused=refused)
 
-    def _evicted(self, told: RepairReport) -> None:
-        if told.pod is not None:
-            self._tell(told.pod, "EvictedFromGpuNode", f"offline, and {self._strained[told.node].why}")
+    def _evicted(self, report: RepairReport) -> None:
+        if report.pod is not None:
+            self._tell(report.pod, "EvictedFromGpuNode", f"offline, and {self._strained[report.node].why}")
 
     def _only_tell(self) -> None:
         if not self._may_write():

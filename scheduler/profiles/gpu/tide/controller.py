@@ -6,8 +6,8 @@
     act     the replica that leads carries the moves out, unless it is a dry run
 
 Nothing is remembered that is not in the cluster, but whom to leave alone for a while since it could not be scaled: the
-moves of the day are on the workloads (tide_annotation.py), so that whoever starts or takes over decides the same. A
-workload is read again before every decision about it.
+moves of the day are on the workloads (tide_annotation.py), so that a replica that starts or takes over decides the
+same. A workload is read again before every decision about it.
 """
 
 from __future__ import annotations

@@ -21,7 +21,7 @@ class PlannedJob(Struct, frozen=True):
     uid: str
     owner: Annotated[str, Meta(description="What it is a run of: kind and name.")]
     start: Annotated[datetime, Meta(description="When it is planned to start.")]
-    latest_start: Annotated[datetime | None, Meta(description="It is let go before that in any case; null = never.")]
+    latest_start: Annotated[datetime | None, Meta(description="It is released before that in any case; null = never.")]
     run_seconds: Annotated[float, Meta(description="How long it is expected to run.")]
     why: Annotated[str, Meta(description="Why then.")]
 
