@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
+from kube.failure_notice import FailureNotice
 from kube.objects.objects import PodInfo
 from kube.objects.pod_json import pod_json
 from scorer.policy import ScoringPolicy
@@ -31,7 +32,7 @@ class RemoteScores:
     def __init__(self, remote: RemoteScorer) -> None:
         """Raises InputError: a URL or file that cannot be used."""
         self._remote = remote
-        self._charges_fail = False
+        self._charge_notice = FailureNotice(logger, "pods are placed without a provisional charge")
         self._service = RemoteService(remote, "scorer")
 
     def score(self, pod: PodInfo, nodes: Sequence[str], policy: ScoringPolicy | None = None) -> Scored:
@@ -52,11 +53,9 @@ class RemoteScores:
         try:
             self._post("/v1/charges", {"pod": pod_json(pod), "node": node, "seconds": seconds})
         except ScorerUnavailable as error:
-            if not self._charges_fail:  # once, until it works again
-                logger.warning("pods are placed without a provisional charge", extra={"why": str(error)})
-            self._charges_fail = True
+            self._charge_notice.failed(str(error))
         else:
-            self._charges_fail = False
+            self._charge_notice.succeeded()
 
     def _post(self, path: str, body: dict[str, Any]) -> bytes:
         return self._service.request("POST", path, msgspec.json.encode(body))

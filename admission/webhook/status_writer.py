@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any, Final
+from typing import Any
 
 import msgspec
 import urllib3
@@ -22,8 +22,11 @@ from admission.webhook.last_errors import LastErrors
 from admission.webhook.recorded_pods import RecordedPods
 from admission.webhook.statuses import Wanted, change_of, is_newer, uses, wanted_of_binding, wanted_of_template
 from admission.webhook.template_store import TemplateStore
+from kube.client.api_answer import NO_ANSWER
 from kube.client.kubernetes_client import send
 from kube.decoding.stored_templates import ObjectStatus
+from kube.failure_notice import FailureNotice
+from kube.status.status_pacing import StatusPacing, is_hopeless
 from kube.token_bucket import TokenBucket
 
 logger = logging.getLogger(__name__)
@@ -31,18 +34,9 @@ logger = logging.getLogger(__name__)
 Patch = Callable[[str, bytes], int]
 """Sends a JSON merge patch to a path of the API server, returns the status; raises urllib3's HTTPError and OSError."""
 
-_EACH_SECONDS: Final = 2.0
-_AGAIN_SECONDS: Final = 30.0
-"""Until the same is written once more that did not come back in the status: it may be nothing that is kept there."""
-
 _RATE, _BURST = 20.0, 20.0
 _PAUSE_SECONDS = 0.04
 """Between two: a patch takes milliseconds of the interpreter, for which reviews would wait one after the other."""
-
-
-_NO_ANSWER: Final = 0
-_HOPELESS: Final = frozenset({_NO_ANSWER, 401, 429})
-"""What the next patch would meet as well."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,12 +51,6 @@ class _Due:
     @property
     def path(self) -> str:
         return f"{self.resource}/{self.name}/status"
-
-
-@dataclass(frozen=True, slots=True)
-class _Sent:
-    wanted: Wanted
-    at: float
 
 
 class StatusWriter:
@@ -87,8 +75,10 @@ class StatusWriter:
         self._patch, self._store, self._pods, self._errors = patch, store, pods, errors
         self._synced, self._clock, self._sleep = synced, clock, sleep
         self._bucket = TokenBucket(_RATE, _BURST)
-        self._sent: dict[str, _Sent] = {}
-        self._failing: set[str] = set()
+        self._pacing: StatusPacing[Wanted] = StatusPacing()
+        self._notice = FailureNotice(
+            logger, "statuses of templates and bindings are not written", "statuses are written again"
+        )
 
     def step(self) -> None:
         """Write what is due, the longest waiting first."""
@@ -96,9 +86,9 @@ class StatusWriter:
             return
         now = self._clock()
         due = list(self._due())
-        self._sent = {one.path: self._sent[one.path] for one in due if one.path in self._sent}
-        due = [one for one in due if self._may_be_sent(one, now)]
-        due.sort(key=lambda one: self._sent[one.path].at if one.path in self._sent else 0.0)
+        self._pacing.keep({one.path for one in due})
+        due = [one for one in due if self._pacing.may_send(one.path, one.wanted, now)]
+        due.sort(key=lambda one: self._pacing.sent_at(one.path))
         moment = datetime.fromtimestamp(now, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
         forbidden: set[str] = set()
         for one in due:
@@ -110,7 +100,7 @@ class StatusWriter:
             status = self._send(one, change)
             if status == 403:
                 forbidden.add(one.resource)
-            elif status in _HOPELESS or status >= 500:
+            elif is_hopeless(status):
                 return
             self._sleep(_PAUSE_SECONDS)
 
@@ -137,34 +127,25 @@ class StatusWriter:
         for name in errors.keys() - templates.bindings.keys():
             self._errors.told(name, errors[name])  # the binding is gone
 
-    def _may_be_sent(self, one: _Due, now: float) -> bool:
-        before = self._sent.get(one.path)
-        return before is None or not 0 <= now - before.at < (
-            _AGAIN_SECONDS if before.wanted == one.wanted else _EACH_SECONDS
-        )
-
     def _send(self, one: _Due, change: Mapping[str, Any]) -> int:
-        """The status; _NO_ANSWER where there was none."""
-        self._sent[one.path] = _Sent(one.wanted, self._clock())
+        """Send the patch. Returns the HTTP status; NO_ANSWER = there was none."""
+        self._pacing.sent(one.path, one.wanted, self._clock())
         try:
             status = self._patch(one.path, msgspec.json.encode({"status": change}))
         except (urllib3.exceptions.HTTPError, OSError) as error:
-            del self._sent[one.path]
+            self._pacing.forget(one.path)
             self._fail(one, f"{type(error).__name__}: {error}"[:300])
-            return _NO_ANSWER
+            return NO_ANSWER
         if status == 403:
             self._fail(one, f"the API server forbids it (403): grant patch on {one.resource}/*/status")
         elif status >= 300 and status != 404:  # 404: it has just been deleted
             self._fail(one, f"the API server answered {status} to a patch of {one.path}")
-        elif one.resource in self._failing:
-            self._failing.discard(one.resource)
-            logger.info("statuses are written again", extra={"resource": one.resource})
+        else:
+            self._notice.succeeded(part=one.resource, resource=one.resource)
         return status
 
     def _fail(self, one: _Due, why: str) -> None:
-        if one.resource not in self._failing:  # once, until it works again
-            self._failing.add(one.resource)
-            logger.warning("statuses of templates and bindings are not written", extra={"why": why})
+        self._notice.failed(why, part=one.resource)
 
 
 def api_server_patch(api: ApiClient, *, seconds: float = 2.0) -> Patch:

@@ -17,6 +17,7 @@ import orjson
 from extender.decisions.decision import Binding, decision_of, slimmed
 from extender.decisions.rotating_file import RotatingFile
 from forecast.errors import InputError
+from kube.failure_notice import FailureNotice
 from kube.outbox import Outbox
 
 logger = logging.getLogger(__name__)
@@ -47,7 +48,9 @@ class DecisionLog:
         """write: lines, raising OSError; name: of the place, for messages."""
         self._write, self._name, self._close = write, name, close
         self._written = self._failed = 0
-        self._failing = False
+        self._notice = FailureNotice(
+            logger, "decisions are not logged, scheduling goes on", "the decision log is written again"
+        )
         self._outbox: Outbox[Binding] = Outbox("decision-log", self._append, max_items=_MAX_WAITING)
 
     def start(self) -> None:
@@ -87,15 +90,11 @@ class DecisionLog:
             self._fail(len(lines), str(error))
             return
         self._written += len(lines)
-        if self._failing:
-            self._failing = False
-            logger.info("the decision log is written again", extra={"log": self._name, "lost": self._failed})
+        self._notice.succeeded(log=self._name, lost=self._failed)
 
     def _fail(self, n_decisions: int, why: str) -> None:
         self._failed += n_decisions
-        if not self._failing:  # once, until it works again
-            self._failing = True
-            logger.warning("decisions are not logged, scheduling goes on", extra={"log": self._name, "why": why})
+        self._notice.failed(why, log=self._name)
 
 
 def open_decision_log(path: Path, *, max_bytes: int = 100 << 20, keep: int = 5) -> DecisionLog:

@@ -18,6 +18,7 @@ import orjson
 from kubernetes import client
 
 from kube.client.kubernetes_client import send
+from kube.failure_notice import FailureNotice
 from kube.outbox import Outbox
 from kube.session.api_session import ApiSession
 from kube.token_bucket import TokenBucket
@@ -62,11 +63,11 @@ class EventRecorder:
         clock: Callable[[], float] = time.time,
     ) -> None:
         self.instance, self.clock = instance, clock
-        self._post, self._what, self._rate, self._burst = post, what, rate, burst
+        self._post, self._rate, self._burst = post, rate, burst
         self._buckets: dict[str, TokenBucket] = {}
         self._lock = threading.Lock()
         self._limited = self._posted = self._failed = 0
-        self._failing = False
+        self._notice = FailureNotice(logger, f"events of {what} are not posted", "events are posted again")
         self._outbox: Outbox[_Make] = Outbox(f"events-of-{what}", self._send, max_items=max_waiting, batch=1)
 
     def start(self) -> None:
@@ -113,9 +114,7 @@ class EventRecorder:
                 continue
             if status < 300:
                 self._posted += 1
-                if self._failing:
-                    self._failing = False
-                    logger.info("events are posted again", extra={"lost": self._failed})
+                self._notice.succeeded(lost=self._failed)
             elif status == 403:
                 # It also answers so where the namespace is being deleted; its own words tell the two apart no better.
                 self._fail("the API server forbids it (403): grant create on events.events.k8s.io")
@@ -124,9 +123,7 @@ class EventRecorder:
 
     def _fail(self, why: str) -> None:
         self._failed += 1
-        if not self._failing:  # once, until it works again
-            self._failing = True
-            logger.warning("events of %s are not posted", self._what, extra={"why": why})
+        self._notice.failed(why)
 
 
 def api_server_post(api: client.ApiClient, *, seconds: float = 2.0) -> Post:

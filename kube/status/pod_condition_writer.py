@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from kube.client.api_answer import Answer, is_gone
+from kube.failure_notice import FailureNotice
 from kube.session.api_session import ApiSession, SessionOver
 from kube.session.request_retries import is_passing_or_conflict, request_with_retries
 from kube.status.last_reported import LastReported
@@ -59,7 +60,7 @@ class ConditionWriter:
         self._under_way: WaitingCondition | None = None  # None, too, once it is forgotten
         self._told = LastReported(most)
         self._written = self._dropped = self._gone = self._failed = 0
-        self._failing = False
+        self._notice = FailureNotice(logger, "conditions of pods are not written")
         self._news: asyncio.Event | None = None
         self._is_asleep = False
         self._work: Future[None] | None = None
@@ -160,13 +161,11 @@ class ConditionWriter:
                 if self._under_way is pod:
                     self._told.note(pod.uid, pod.text, 0.0)
             self._written += 1
-            self._failing = False
+            self._notice.succeeded()
         elif not self._is_wanted(pod):
             return
         elif is_gone(answer):
             self._gone += 1
         else:
             self._failed += 1
-            if not self._failing:  # once, until it works again
-                self._failing = True
-                logger.warning("conditions of pods are not written", extra={"why": answer.text})
+            self._notice.failed(answer.text)

@@ -16,8 +16,10 @@ from urllib.parse import quote
 
 import msgspec
 
-from kube.client.api_answer import NO_ANSWER, NOT_SENT, Answer
+from kube.client.api_answer import NOT_SENT, Answer
+from kube.failure_notice import FailureNotice
 from kube.session.request_retries import Session
+from kube.status.status_pacing import StatusPacing, is_hopeless
 from placement.pod_groups.group_apis import NATIVE, api_of, pod_groups_path
 from placement.pod_groups.pod_group import PodGroupInfo
 from scheduler.gangs.directory import GangDirectory
@@ -28,16 +30,10 @@ from scheduler.gangs.native_status import change_of_native
 
 logger = logging.getLogger(__name__)
 
-_AGAIN_SECONDS: Final = 30.0
-"""Until the same is written once more that did not come back in the status: somebody else may write it as well."""
-
 _AT_ONCE: Final = 100
 """Groups per step: they are written one after the other, beside bindings that matter more."""
 
 _WRITE_SECONDS: Final = 5.0
-
-_HOPELESS: Final = frozenset({NO_ANSWER, NOT_SENT, 401, 429})
-"""What the next patch would meet as well."""
 
 Tell = Callable[[PodGroupInfo, str, str, float], None]
 """GroupEvents.tell: group, reason, note, unix seconds."""
@@ -49,13 +45,6 @@ class _Due:
     path: str
     body: bytes
     change: dict[str, Any]
-
-
-@dataclass(frozen=True, slots=True)
-class _Sent:
-    uid: str
-    wanted: Wanted
-    at: float
 
 
 class GroupStatusWriter:
@@ -78,15 +67,17 @@ class GroupStatusWriter:
         each_seconds: float = 2.0,
     ) -> None:
         self._session, self._directory, self._tell = session, directory, tell
-        self._may_write, self._clock, self._each_seconds = may_write, clock, each_seconds
+        self._may_write, self._clock = may_write, clock
         self._turns = Turns()
         self._dirty: dict[str, None] = {}  # groups to look at, the longest waiting first
-        self._sent: dict[str, _Sent] = {}
+        self._pacing: StatusPacing[Wanted] = StatusPacing(each_seconds)
         self._dropped: frozenset[str] = frozenset()
         self._under_way: Future[None] | None = None
         self._due: list[_Due] = []
         self._answers: dict[str, Answer] = {}
-        self._failing = False
+        self._notice = FailureNotice(
+            logger, "statuses of PodGroups are not written", "statuses of PodGroups are written again"
+        )
 
     def step(self) -> None:
         """Begin to write what is due, unless the step before is not through yet."""
@@ -129,12 +120,9 @@ class GroupStatusWriter:
             if not again:
                 del self._dirty[key]
             return None
-        before = self._sent.get(key)
-        if before is not None and before.uid == group.uid:
-            pause = _AGAIN_SECONDS if before.wanted == wanted else self._each_seconds
-            if 0 <= now - before.at < pause:
-                return None
-        self._sent[key] = _Sent(group.uid, wanted, now)
+        if not self._pacing.may_send(key, wanted, now, uid=group.uid):
+            return None
+        self._pacing.sent(key, wanted, now, uid=group.uid)
         # What was read is what is changed, or nothing (409): others may have conditions in the same list, and the group
         # may have been made anew. The UID would not do, the server passes over it here.
         body = msgspec.json.encode({"metadata": {"resourceVersion": group.version}, "status": change})
@@ -153,7 +141,7 @@ class GroupStatusWriter:
             self._answers[one.key] = answer
             if answer.status == 403:
                 forbidden = api_of(one.key)
-            elif answer.status in _HOPELESS or answer.status >= 500:
+            elif is_hopeless(answer.status):
                 return
 
     def _take_answers(self) -> None:
@@ -162,17 +150,15 @@ class GroupStatusWriter:
         for one in due:
             answer = answers.get(one.key)
             if answer is None or answer.status == NOT_SENT:
-                self._sent.pop(one.key, None)  # not reached, or this replica does not lead any more
+                self._pacing.forget(one.key)  # not reached, or this replica does not lead any more
             elif answer.is_success:
                 self._note_dropped(one.change, answer.body)
-                if self._failing:
-                    self._failing = False
-                    logger.info("statuses of PodGroups are written again")
+                self._notice.succeeded()
             elif answer.status != 404:  # it has just been deleted
                 if answer.status != 409:  # it has just been changed: the watch will tell
                     self._fail(one, answer)
                 if answer.status != 403:
-                    self._sent.pop(one.key, None)
+                    self._pacing.forget(one.key)
 
     def _note_dropped(self, change: dict[str, Any], body: bytes) -> None:
         """Fields that were sent and are not in what the server made of it are not in its definition."""
@@ -189,14 +175,12 @@ class GroupStatusWriter:
             )
 
     def _fail(self, one: _Due, answer: Answer) -> None:
-        if not self._failing:  # once, until it works again
-            self._failing = True
-            why = f"{one.path}: {answer.text}"
-            if answer.status == 403:
-                why = f"the API server forbids it (403): grant patch on podgroups/status of {api_of(one.key).group}"
-            logger.warning("statuses of PodGroups are not written", extra={"why": why[:500]})
+        why = f"{one.path}: {answer.text}"
+        if answer.status == 403:
+            why = f"the API server forbids it (403): grant patch on podgroups/status of {api_of(one.key).group}"
+        self._notice.failed(why[:500])
 
     def _forget(self, key: str) -> None:
         del self._dirty[key]
-        self._sent.pop(key, None)
+        self._pacing.forget(key)
         self._turns.forget(key)

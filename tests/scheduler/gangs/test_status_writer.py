@@ -242,7 +242,7 @@ def test_nothing_is_kept_of_groups_that_are_gone() -> None:
     server.run(3)
     server.scene.directory.delete_group(group(2))
     server.run(2, watch=False)
-    assert not server.writer._sent and not server.writer._turns._turns and server.writer.waiting == 0
+    assert not server.writer._pacing._sent and not server.writer._turns._turns and server.writer.waiting == 0
 
 
 def test_the_clock_may_be_set_back() -> None:
