@@ -81,14 +81,14 @@ class Scene:
         start = rollout.model.calendar.midnight(TODAY).timestamp()
         self.now = start + 3600 * HOUR
         self.scorer = Scorer(usage=_Usage(self), clock=lambda: self.now)
-        self.scorer.follow(lambda: (True, self.now, {}))
-        self.colocation = Colocation(self.scorer, GapOptions(ceiling=ceiling))
+        self.scorer.tables.follow(lambda: (True, self.now, {}))
+        self.colocation = Colocation(self.scorer.tables, GapOptions(ceiling=ceiling))
         sets = rollout.replica_sets()
         _give_uids(sets)
-        self.scorer.replace(Kind.NODES, [_decoded(Kind.NODES, one) for one in rollout.nodes()])
-        self.scorer.replace(Kind.REPLICA_SETS, [_decoded(Kind.REPLICA_SETS, one) for one in sets])
-        self.scorer.install(LoadedModel("v1", rollout.model, {}))
-        with self.scorer.reading() as cluster:
+        self.scorer.tables.replace(Kind.NODES, [_decoded(Kind.NODES, one) for one in rollout.nodes()])
+        self.scorer.tables.replace(Kind.REPLICA_SETS, [_decoded(Kind.REPLICA_SETS, one) for one in sets])
+        self.scorer.tables.install(LoadedModel("v1", rollout.model, {}))
+        with self.scorer.tables.reading() as cluster:
             self.view = ClusterView(cluster, PlacementIndex(cluster.state))
             cluster.listeners.append(self.view.index.apply)
         self.rows = np.array([self.view.state.row_of[name] for name in rollout.node_names])
@@ -99,11 +99,11 @@ class Scene:
         placement = rollout.oracle()
         node_of = {rollout.pod_name(i): rollout.node_names[row] for i, row in enumerate(placement.tolist())}
         for pod in online:
-            self.scorer.put(Kind.PODS, replace(pod, node=node_of[pod.name], started=self.now - 7200))
+            self.scorer.tables.put(Kind.PODS, replace(pod, node=node_of[pod.name], started=self.now - 7200))
         self.online = rollout.node_shares(placement)[:, :, : 2 * SLOTS_PER_DAY]
-        self.scorer.tick()
-        self.scorer.measure()
-        self.colocation.bounds.refresh(self.scorer)
+        self.scorer.tables.tick()
+        self.scorer.tables.measure()
+        self.colocation.bounds.refresh(self.scorer.tables)
 
     def usage(self) -> NodeUsage:
         """As Prometheus would tell it: of the half hour before."""
@@ -210,7 +210,7 @@ def _fill(scene: Scene, admits: Admits, use: Floats, request: Floats, counts: In
         if not takes.any():
             return
         node = int(np.where(takes, counts / scene.rollout.capacity[:, CPU], np.inf).argmin())
-        scene.scorer.put(Kind.PODS, replace(pod, node=scene.rollout.node_names[node], started=scene.now))
+        scene.scorer.tables.put(Kind.PODS, replace(pod, node=scene.rollout.node_names[node], started=scene.now))
         counts[node] += 1
 
 

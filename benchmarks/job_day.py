@@ -147,16 +147,16 @@ class _Simulation:
         self.load = day.usage.copy()  # (n_nodes, n_resources, n_slots), jobs added as they run
         self.usage = _Usage(day.nodes, day.before, day.start)
         self.scorer = Scorer(ScorerOptions(), usage=self.usage, clock=lambda: self.now)
-        self.scorer.follow(lambda: (True, self.now, {}))
+        self.scorer.tables.follow(lambda: (True, self.now, {}))
         for kind, objects in day.objects.items():
-            self.scorer.replace(kind, objects)
-        self.scorer.replace(Kind.PODS, day.pods[0])
+            self.scorer.tables.replace(kind, objects)
+        self.scorer.tables.replace(Kind.PODS, day.pods[0])
         self.is_aware = rule != "by requests"
         if self.is_aware:
-            with self.scorer.changing() as cluster:
+            with self.scorer.tables.changing() as cluster:
                 cluster.run_of = self._run_of
-            self.scorer.install(LoadedModel("day", day.model, {}))
-        with self.scorer.reading() as cluster:
+            self.scorer.tables.install(LoadedModel("day", day.model, {}))
+        with self.scorer.tables.reading() as cluster:
             self.view = ClusterView(cluster, PlacementIndex(cluster.state))
             cluster.listeners.append(self.view.index.apply)
         self.node_of_row = {row: day.nodes.index(name) for name, row in self.view.state.row_of.items()}
@@ -164,7 +164,7 @@ class _Simulation:
         self.off_peak = OffPeak(JobOptions().ceiling, options, _due_of, self._run_of)
         self.gate = ValleyGate(options, _due_of, clock=lambda: self.now)
         self.planner = Planner(
-            self.scorer, _Queue(), self.gate, lambda pod, service: _said(pod), options, clock=lambda: self.now
+            self.scorer.tables, _Queue(), self.gate, lambda pod, service: _said(pod), options, clock=lambda: self.now
         )
         self.policy = settings_policy(PolicyDefaults())
         standard: tuple[Filter, ...] = (*standard_filters(), *self.policy.filters)
@@ -182,7 +182,7 @@ class _Simulation:
             self._end_runs()
             if minute % 30 == 0:
                 self._half_hour(minute // 30)
-            self.scorer.tick()
+            self.scorer.tables.tick()
             self._create(_MINUTE * minute)
             if self.gate.held() or self.gate.has_new:
                 self.planner.keep_up()
@@ -191,27 +191,27 @@ class _Simulation:
     def _half_hour(self, slot: int) -> None:
         """Services come and go as recorded; the nodes are measured."""
         here = {pod.uid: pod for pod in self.day.pods[slot]}
-        with self.scorer.reading() as cluster:
+        with self.scorer.tables.reading() as cluster:
             known = [pod for pod in cluster.state.pods.values() if pod.namespace != _NAMESPACE]
         for pod in known:
             if pod.uid not in here:
-                self.scorer.delete(Kind.PODS, pod)
+                self.scorer.tables.delete(Kind.PODS, pod)
         for uid in sorted(set(here).difference(pod.uid for pod in known)):
-            self.scorer.put(Kind.PODS, here[uid])
-        self.scorer.tick()
-        self.scorer.rebuild_if_needed()
+            self.scorer.tables.put(Kind.PODS, here[uid])
+        self.scorer.tables.tick()
+        self.scorer.tables.rebuild_if_needed()
         self.usage.used = self.load[:, :, slot - 1] if slot else self.day.before
         self.usage.sampled = self.now
-        self.scorer.measure()
+        self.scorer.tables.measure()
 
     def _create(self, seconds: float) -> None:
         while self.to_come and self.to_come[0].created <= seconds:
             run = self.to_come.pop(0)
             job, pods = _objects(run, self.day.start)
-            self.scorer.put(Kind.JOBS, job)
+            self.scorer.tables.put(Kind.JOBS, job)
             waiting = _Waiting(run, pods)
             for pod, long in zip(pods, run.runs, strict=True):
-                self.scorer.put(Kind.PODS, pod)
+                self.scorer.tables.put(Kind.PODS, pod)
                 self.gate.pre_enqueue(pod)
                 waiting.places[pod.uid] = _Placed(run, long)
             self.placed += waiting.places.values()
@@ -227,15 +227,15 @@ class _Simulation:
         self.waiting = [waiting for waiting in self.waiting if waiting.pods]
 
     def _place_some(self, waiting: _Waiting, ready: list[PodInfo]) -> None:
-        with self.scorer.changing() as cluster:
-            level = self.scorer.level()[0] if self.is_aware else Level.NEUTRAL
+        with self.scorer.tables.changing() as cluster:
+            level = self.scorer.tables.level()[0] if self.is_aware else Level.NEUTRAL
             placer = Placer(self.view, cluster, level, np.inf, preferences=self.preferences)
             rows = placer.place(ready, self.filters, self.policy).rows
         seconds = self.now - self.day.start
         for pod, row in zip(ready, rows, strict=False):
             name = self.view.state.names[row]
             bound = replace(pod, node=name, started=self.now, phase=Phase.RUNNING)
-            self.scorer.put(Kind.PODS, bound)
+            self.scorer.tables.put(Kind.PODS, bound)
             place = waiting.places[pod.uid]
             place.row, place.started = self.node_of_row[row], seconds
             self._add(place)
@@ -245,7 +245,7 @@ class _Simulation:
 
     def _end_runs(self) -> None:
         while self.running and self.running[0][0] <= self.now - self.day.start:
-            self.scorer.delete(Kind.PODS, heapq.heappop(self.running)[2])
+            self.scorer.tables.delete(Kind.PODS, heapq.heappop(self.running)[2])
 
     def _add(self, place: _Placed) -> None:
         """Its use to what the nodes use, by how much of each half hour it runs."""

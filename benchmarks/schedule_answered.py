@@ -210,11 +210,11 @@ class AnsweredLoop:
         while self._loop.bindings.unfinished:
             time.sleep(0.001)
         for pod in pods:
-            self.scorer.delete(Kind.PODS, pod)
+            self.scorer.tables.delete(Kind.PODS, pod)
 
     def _put(self, pods: Sequence[PodInfo]) -> None:
         for pod in pods:
-            self.scorer.put(Kind.PODS, pod)
+            self.scorer.tables.put(Kind.PODS, pod)
 
     def _may_write(self) -> bool:
         """Asked by the loop before every unit."""
@@ -237,10 +237,10 @@ def still_scorer() -> Scorer:
 
 def fill(scorer: Scorer, made: LargeCluster) -> None:
     """The whole cluster and its model."""
-    scorer.replace(Kind.NODES, made.nodes)
-    scorer.replace(Kind.PODS, made.pods)
-    scorer.install(LoadedModel(version="benchmark", model=made.model, backtest={}))
-    scorer.follow(lambda: (True, _NOW, {}))
+    scorer.tables.replace(Kind.NODES, made.nodes)
+    scorer.tables.replace(Kind.PODS, made.pods)
+    scorer.tables.install(LoadedModel(version="benchmark", model=made.model, backtest={}))
+    scorer.tables.follow(lambda: (True, _NOW, {}))
 
 
 def cluster_with_zones(n_nodes: int, per_node: float, n_services: int) -> LargeCluster:

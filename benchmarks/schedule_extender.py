@@ -26,17 +26,17 @@ class ExtenderLoop:
     def schedule(self, pods: Sequence[PodInfo]) -> Round:
         """Place pods one by one; they are gone afterwards."""
         for pod in pods:
-            self._scorer.put(Kind.PODS, pod)
+            self._scorer.tables.put(Kind.PODS, pod)
         nodes: dict[str, str] = {}
         began, cpu = time.perf_counter(), time.process_time()
         for pod in pods:
             passing = self._extender.filter(pod, self._names).nodes
             points = self._extender.prioritize(pod, passing)
             nodes[pod.uid] = max(points, key=points.__getitem__) if points else passing[0]
-            with self._scorer.reading() as cluster:
+            with self._scorer.tables.reading() as cluster:
                 cluster.assume(pod, nodes[pod.uid], float("inf"))
         self._extender.settle()
         seconds, used = time.perf_counter() - began, time.process_time() - cpu
         for pod in pods:
-            self._scorer.delete(Kind.PODS, pod)
+            self._scorer.tables.delete(Kind.PODS, pod)
         return Round(len(pods), seconds, used, {"MainThread": used}, nodes)

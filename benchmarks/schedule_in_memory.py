@@ -101,7 +101,7 @@ def measure(made: LargeCluster, n_pods: int, rounds: int, bounded: int) -> Found
 
 def quality(loop: AnsweredLoop) -> Quality:
     """As things are."""
-    with loop.scorer.reading() as cluster:
+    with loop.scorer.tables.reading() as cluster:
         assert cluster.predicted is not None
         peaks: Floats = cluster.predicted.load.highest(CPU).astype(np.float64)
     return Quality(float(peaks.std() / peaks.mean()), float(peaks.max()))
@@ -144,7 +144,7 @@ def _quality_of(
     if place is None:
         loop.remove(pods)
     else:
-        with loop.scorer.reading() as cluster:
+        with loop.scorer.tables.reading() as cluster:
             cluster.forget_all([pod.uid for pod in pods])
     return found
 
@@ -153,7 +153,7 @@ def _place_anywhere(loop: AnsweredLoop, pods: Sequence[PodInfo]) -> None:
     """On nodes that pass all filters; so few at a time, and none twice, that they pass still when it is their turn."""
     rng = np.random.default_rng(0)
     filters = loop.filters
-    with loop.scorer.reading() as cluster:
+    with loop.scorer.tables.reading() as cluster:
         at = 0
         while at < len(pods):
             rows = np.flatnonzero(verdict(pods[at], loop.tables.view, filters).passes)

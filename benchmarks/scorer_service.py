@@ -51,10 +51,10 @@ def serve(options: argparse.Namespace) -> None:
     nodes, pods = made.nodes, made.pods
     del made  # the model comes from the registry, as it would
     scorer = Scorer(ScorerOptions(model_every=1.0, overview_every=60.0, self_check_every=0))
-    scorer.replace(Kind.NODES, nodes)
-    scorer.replace(Kind.PODS, pods)
+    scorer.tables.replace(Kind.NODES, nodes)
+    scorer.tables.replace(Kind.PODS, pods)
     del nodes, pods
-    scorer.follow(lambda: (True, None, {}))
+    scorer.tables.follow(lambda: (True, None, {}))
     with Background(scorer, ModelWatch(Registry(options.serve))):
         serve(create_app(scorer), ServerOptions(port=0), on_started=lambda url: print(url, flush=True))
     print(f"peak {peak_gib():.2f}", flush=True)

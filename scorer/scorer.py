@@ -21,6 +21,7 @@ from scorer.figures import Figures
 from scorer.forecasting import node_usage_forecast, service_usage_forecast
 from scorer.judgement import Judge, Judgement, not_judged
 from scorer.live.usage import UsageSource
+from scorer.live_tables import LiveTables
 from scorer.opt_out import opts_out
 from scorer.options import ScorerOptions
 from scorer.overview import heat_map_of, summary_peaks
@@ -52,6 +53,11 @@ class Scorer(Figures):
         self._policies = policies or OnePolicy(scoring_policy(self.options))
         self.judge: Judge = lambda pod: None
         """Set by the component that places pods in this process: explanations name the node that it would choose."""
+
+    @property
+    def tables(self) -> LiveTables:
+        """Return what the sources change and the rules read."""
+        return self
 
     def score(
         self,

@@ -45,12 +45,12 @@ class Sharing:
     def __init__(self, plane: ControlPlane) -> None:
         self.plane, self.api = plane, api_client(plane.kubeconfig)
         scorer = Scorer()
-        with scorer.reading() as cluster:
+        with scorer.tables.reading() as cluster:
             self._index = PlacementIndex(cluster.state)
-            scorer.attach(INDEXED_KINDS, self._index)
-        self._source = KubernetesSource(self.api, scorer, kinds=(*SCORED_KINDS, *INDEXED_KINDS))
+            scorer.tables.attach(INDEXED_KINDS, self._index)
+        self._source = KubernetesSource(self.api, scorer.tables, kinds=(*SCORED_KINDS, *INDEXED_KINDS))
         self.both = RepairLoop(
-            scorer,
+            scorer.tables,
             self._index.labels,
             RepairLoopOptions(scheduler_names=(OURS,), domain=OURS, shared=("",), instance="test"),
             evict=api_server_evict(self.api),

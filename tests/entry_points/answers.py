@@ -83,15 +83,15 @@ def by_extender(world: NightCluster) -> Iterator[Ask]:
             assert scorer is not None
             _settle(scorer, live.background)
             pod = decode_pod(question.pod)
-            with scorer.reading():
+            with scorer.tables.reading():
                 passing = list(feasibility(pod, view, standard_filters()).nodes)
             with AppClient(extender_app(live.extender)) as client:
                 kept = client.post("/filter", json=nodes_question(*passing, pod=question.pod)).json()["NodeNames"]
                 found = client.post("/prioritize", json=nodes_question(*kept, pod=question.pod)).json()
             points_of = {one["Host"]: one["Score"] for one in found}
             live.extender.settle()
-            scorer.forget(pod.uid)  # the extender charged the pod to a node
-            with scorer.reading() as tables:
+            scorer.tables.forget(pod.uid)  # the extender charged the pod to a node
+            with scorer.tables.reading() as tables:
                 rows = np.array([tables.state.row_of[name] for name in kept])
                 points = np.array([points_of.get(name, 0) for name in kept])
                 node = kept[expected_choice(pod, view, rows, points, live.extender.options.answers.weight)]
@@ -215,7 +215,7 @@ def _settle(scorer: Scorer, background: Background) -> None:
     """Read the model, and let the time of the world begin."""
     background.wait_synced(10)
     background.look_for_model()
-    scorer.tick()
+    scorer.tables.tick()
 
 
 def _peak(scorer: Scorer, question: Question, node: str) -> float:

@@ -212,17 +212,17 @@ def test_filters_follow_the_nodes() -> None:
     tested = LiveScorer()
     made, _ = extender_of(tested, filters=(Domain(),))
     assert made.filter(pod_of(0, "new"), NODES).nodes == NODES
-    tested.scorer.put(Kind.NODES, replace(node("node-1"), labels={DOMAIN_LABEL: "gpu"}))
+    tested.scorer.tables.put(Kind.NODES, replace(node("node-1"), labels={DOMAIN_LABEL: "gpu"}))
     assert made.filter(pod_of(0, "new"), NODES).nodes == ["node-0", "node-2", "node-3"]
-    tested.scorer.delete(Kind.NODES, node("node-1"))
-    tested.scorer.put(Kind.NODES, node("node-1"))
+    tested.scorer.tables.delete(Kind.NODES, node("node-1"))
+    tested.scorer.tables.put(Kind.NODES, node("node-1"))
     assert made.filter(pod_of(0, "new"), NODES).nodes == NODES
 
 
 def test_nodes_with_cards_come_last_by_points_for_pods_that_ask_for_none() -> None:
     tested = LiveScorer()
     amounts = {"cpu": 40.0, "memory": 40.0, "pods": 110.0, "nvidia.com/gpu": 8.0}
-    tested.scorer.put(Kind.NODES, replace(node("node-2"), allocatable=amounts, capacity=amounts))
+    tested.scorer.tables.put(Kind.NODES, replace(node("node-2"), allocatable=amounts, capacity=amounts))
     made, said = extender_of(tested, filters=(ListedCards(),))
     others = [name for name in NODES if name != "node-2"]
     assert made.prioritize(pod_of(0, "new"), NODES) == dict.fromkeys(others, ORDER_POINTS)
@@ -234,9 +234,9 @@ def test_nodes_with_cards_come_last_by_points_for_pods_that_ask_for_none() -> No
 def test_pools_come_in_their_order_by_points_as_far_as_nodes_are_asked_for() -> None:
     tested = LiveScorer(pods=LOADED)
     for name, pool in (("node-0", "a"), ("node-3", "b")):
-        tested.scorer.put(Kind.NODES, replace(node(name), labels={"pool": pool}))
+        tested.scorer.tables.put(Kind.NODES, replace(node(name), labels={"pool": pool}))
     pools = PoolOrder([LabelSelector((Requirement("pool", Operator.IN, (pool,)),)) for pool in "ab"])
-    plain = ExtenderOptions().policy(scoring_policy(tested.scorer.options))
+    plain = ExtenderOptions().policy(scoring_policy(tested.scorer.tables.options))
     made = AtOnce(tested.scorer, policies=OnePolicy(replace(plain, pools=pools)), clock=tested.clock)
     points = dict.fromkeys(NODES, 0) | dict(made.prioritize(pod_of(0, "new"), NODES))
     assert sorted(NODES, key=lambda name: -points[name])[:2] == ["node-0", "node-3"]  # node-0 is the fullest
@@ -356,7 +356,7 @@ def test_a_binding_seen_before_its_advice_is_believed_by_the_shadow_and_counted_
     shadow.prioritize(waiting, NODES)
     tested.put(replace(waiting, node="node-0"))
     shadow.settle()
-    with tested.scorer.reading() as cluster:
+    with tested.scorer.tables.reading() as cluster:
         assert cluster.predicted is not None
         assert cluster.predicted.placed[waiting.uid].shadow is not None
     assert shadow.charges == (0, 0)
@@ -367,13 +367,13 @@ def test_a_binding_seen_before_its_advice_is_believed_by_the_shadow_and_counted_
 def test_asking_about_pods_that_do_not_exist_leaves_the_tables_as_they_are() -> None:
     tested = LiveScorer(pods=LOADED)
     made, _ = extender_of(tested)
-    with tested.scorer.reading() as cluster:
+    with tested.scorer.tables.reading() as cluster:
         kinds = len(cluster.state.kinds)
     odd = replace(pod_of(0, "odd"), requests={"cpu": 1.0, **{f"made.up/{n}": 1.0 for n in range(500)}})
     made.prioritize(odd, NODES)
     double = replace(LOADED[0], uid="another", node="", created=LOADED[0].created + 100)
     made.prioritize(double, NODES)
-    with tested.scorer.reading() as cluster:
+    with tested.scorer.tables.reading() as cluster:
         assert len(cluster.state.kinds) == kinds
         assert cluster.state.pods[LOADED[0].uid] == LOADED[0]
     tested.later(3)
@@ -421,11 +421,11 @@ def test_it_is_counted_whether_the_node_that_was_charged_was_taken(node: str, ri
     assert said.bindings == [("new", node)]
     tested.put(replace(waiting, node=node, priority=1))
     assert made.charges == (right, wrong)
-    tested.scorer.replace(Kind.PODS, LOADED)
+    tested.scorer.tables.replace(Kind.PODS, LOADED)
     another = pod_of(0, "listed")
     tested.put(another)
     made.prioritize(another, NODES)
-    tested.scorer.replace(Kind.PODS, [*LOADED, replace(another, node=node)])
+    tested.scorer.tables.replace(Kind.PODS, [*LOADED, replace(another, node=node)])
     assert made.charges == (2 * right, 2 * wrong)
     assert tested.scorer.self_check().sound
 
@@ -440,7 +440,7 @@ def test_a_scorer_elsewhere_that_hangs_does_not_hold_up_filters() -> None:
             return super().score(pod, nodes, policy)
 
     tested = LiveScorer()
-    tested.scorer.put(Kind.NODES, replace(node("node-1"), labels={DOMAIN_LABEL: "gpu"}))
+    tested.scorer.tables.put(Kind.NODES, replace(node("node-1"), labels={DOMAIN_LABEL: "gpu"}))
     made = Extender(tested.scorer, ExtenderOptions(filters=(Domain(),)), scores=Hanging(tested.scorer))
     busy = threading.Thread(target=made.prepare, args=(pod_of(0, "a"), NODES))
     busy.start()
@@ -455,7 +455,7 @@ def test_pods_that_others_assume_at_once_are_not_taken_for_bound() -> None:
     waiting = [replace(pod_of(0, f"new-{n}"), node="") for n in range(4)]
     tested = LiveScorer(pods=[*LOADED, *waiting])
     _, said = extender_of(tested)
-    with tested.scorer.reading() as cluster:
+    with tested.scorer.tables.reading() as cluster:
         cluster.assume_all(waiting, [3, 3, 2, 3], tested.clock.now + 60)
         assert len(cluster.assumed) == 4
     assert said.bindings == []

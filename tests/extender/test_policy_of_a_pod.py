@@ -58,7 +58,7 @@ def extender_of(tested: LiveScorer, policies: Table, **options: object) -> tuple
 
 def test_filters_are_those_of_the_policy() -> None:
     tested = LiveScorer()
-    tested.scorer.put(Kind.NODES, replace(node("node-1"), labels={DOMAIN_LABEL: "batch"}))
+    tested.scorer.tables.put(Kind.NODES, replace(node("node-1"), labels={DOMAIN_LABEL: "batch"}))
     table = Table({"strict": Policy(STACK, (Domain(),))})
     made, _ = extender_of(tested, table)
     assert made.filter(pod_of(0, "strict"), NODES).nodes == ["node-0", "node-2", "node-3"]
@@ -131,7 +131,7 @@ def test_nodes_with_cards_come_last_as_the_policy_says() -> None:
     for name in policies:
         tested = LiveScorer()
         gpus = {**node("node-1").allocatable, "nvidia.com/gpu": 8.0}
-        tested.scorer.put(Kind.NODES, replace(node("node-1"), allocatable=gpus))
+        tested.scorer.tables.put(Kind.NODES, replace(node("node-1"), allocatable=gpus))
         made, _ = extender_of(tested, Table(policies))
         points.append(made.prioritize(pod_of(0, name), NODES))
     assert points[0] == dict.fromkeys([name for name in NODES if name != "node-1"], ORDER_POINTS)
@@ -146,7 +146,7 @@ def test_its_deadline_is_told() -> None:
 
 def test_a_victim_is_kept_where_the_policy_of_the_pod_lets_it_in() -> None:
     tested = LiveScorer()
-    tested.scorer.put(Kind.NODES, replace(node("node-1"), labels={DOMAIN_LABEL: "batch"}))
+    tested.scorer.tables.put(Kind.NODES, replace(node("node-1"), labels={DOMAIN_LABEL: "batch"}))
     made, _ = extender_of(tested, Table({"strict": Policy(STACK, (Domain(),))}))
     victims = {name: Victims(("u1",)) for name in ("node-0", "node-1")}
     assert made.preempt(pod_of(0, "strict"), victims).keys() == {"node-0"}

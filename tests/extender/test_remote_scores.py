@@ -86,7 +86,7 @@ def test_the_questions_have_different_answers(tested: LiveScorer) -> None:
 def test_overloaded_nodes_keep_their_ranking_and_unknown_ones_are_named(
     tested: LiveScorer, remote: RemoteScores
 ) -> None:
-    tested.scorer.replace(Kind.PODS, [pod_of(n % 6, f"p{n}", f"node-{n % 2}", cpu=1.0) for n in range(100)])
+    tested.scorer.tables.replace(Kind.PODS, [pod_of(n % 6, f"p{n}", f"node-{n % 2}", cpu=1.0) for n in range(100)])
     scored = remote.score(NEW, ["nowhere", *NODES])
     assert scored.unknown_nodes == ("nowhere",)
     assert scored.scores[1] == scored.scores[2] == 0
@@ -118,7 +118,7 @@ def test_pods_that_follow_each_other_go_to_different_nodes(tested: LiveScorer, r
         made.settle()
         best.append(max(NODES, key=lambda node: points.get(node, 0)))
     assert len(set(best)) > 1
-    assert len(tested.scorer._cluster.assumed) == 12
+    assert len(tested.scorer.tables._cluster.assumed) == 12
 
 
 def test_a_token_is_sent_and_read_anew_when_it_changes(tested: LiveScorer, tmp_path: Path) -> None:

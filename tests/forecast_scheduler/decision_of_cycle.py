@@ -29,14 +29,14 @@ def decision_of_cycle(
     prepared = prepare_scorer(settings, inputs, policies=provider)
     scorer = prepared.scorer
     tables = schedule_tables(scorer, settings.schedule, settings.node_rules)
-    profiles = assembled_profiles(settings.schedule, policies, tables, DryRun(), clock=scorer.clock)
-    core = placing_core(scorer, tables, profiles, settings.schedule, clock=scorer.clock)
+    profiles = assembled_profiles(settings.schedule, policies, tables, DryRun(), clock=scorer.tables.clock)
+    core = placing_core(scorer, tables, profiles, settings.schedule, clock=scorer.tables.clock)
     with prepared.following(INDEXED_KINDS):
         prepared.background.look_for_model()
-        scorer.tick()
+        scorer.tables.tick()
         tables.colocation.keep_up()
-        with scorer.changing() as cluster_tables:
-            level = scorer.level()[0]
+        with scorer.tables.changing() as cluster_tables:
+            level = scorer.tables.level()[0]
             placer = Placer(tables.view, cluster_tables, level, until=cluster_tables.now + 60)
             cycle = core.cycle(cluster_tables, preempt=lambda seats: False, withdraw=lambda pod: None)
             pod = scorer.find_pod("shop", name)

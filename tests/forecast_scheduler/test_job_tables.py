@@ -32,10 +32,10 @@ def made() -> tuple[LiveScorer, JobTables]:
 
 
 def the_tables(live: LiveScorer) -> JobTables:
-    with live.scorer.reading() as cluster:
+    with live.scorer.tables.reading() as cluster:
         tables = job_tables(handle_of(live.scorer, cluster, SETTINGS, NodeRuleOptions()))
         for follower in (tables.serverless.tables, tables.serverless.failed_nodes, tables.bursts, tables.punctuality):
-            live.scorer.attach((), follower)
+            live.scorer.tables.attach((), follower)
         return tables
 
 
@@ -49,7 +49,7 @@ def test_a_pod_that_is_made_anew_is_due_when_the_first_one_was() -> None:
     pod = of_a_job(created=2_000.0)
     assert tables.due_of(pod) == 2_000.0 + 3_000.0
     service = ServiceKey(pod.namespace, "Job", "work")
-    live.scorer.put(Kind.JOBS, JobInfo(pod.namespace, "work", "u", service, created=500.0))
+    live.scorer.tables.put(Kind.JOBS, JobInfo(pod.namespace, "work", "u", service, created=500.0))
     assert tables.due_of(pod) == tables.due_of(replace(pod, created=3_000.0)) == 500.0 + 3_000.0
 
 
@@ -58,7 +58,7 @@ def test_punctuality_goes_by_the_same_time() -> None:
     now = live.clock.now
     pod = of_a_job(created=now)
     service = ServiceKey(pod.namespace, "Job", "work")
-    live.scorer.put(Kind.JOBS, JobInfo(pod.namespace, "work", "u", service, created=now - 3_500.0))
+    live.scorer.tables.put(Kind.JOBS, JobInfo(pod.namespace, "work", "u", service, created=now - 3_500.0))
     live.put(pod)
     live.later(101.0)
     tables.punctuality.check()
@@ -68,7 +68,7 @@ def test_punctuality_goes_by_the_same_time() -> None:
 def test_a_process_that_starts_minutes_before_a_storm_knows_how_long_its_pods_run() -> None:
     live = LiveScorer(1 + 54 / 60, without_model=True)
     tables = the_tables(live)
-    live.scorer.install(loaded(nightly_model()))
+    live.scorer.tables.install(loaded(nightly_model()))
     tables.cron_jobs.put(cron_job("nightly", schedule="0 2 * * *"))
     tables.storms.keep_up()
     assert [one.start.timestamp() for one in tables.storms.storm_reports()] == [at(2)]
@@ -92,7 +92,7 @@ def test_one_night_that_is_still_there_and_a_model_are_enough_to_expect_a_burst_
     template = PodTemplate(requests={"cpu": 0.5}, scheduler_name="job-scheduler")
     last_night = JobInfo("shop", "load", "u", load, created=at(2, -1), started=at(2, -1))
     tables = the_tables(live)
-    live.scorer.put(Kind.JOBS, replace(last_night, parallelism=60, completions=60, template=template))
+    live.scorer.tables.put(Kind.JOBS, replace(last_night, parallelism=60, completions=60, template=template))
     if has_model:
-        live.scorer.install(loaded(replace(known, services=services, run_starts=starts)))
+        live.scorer.tables.install(loaded(replace(known, services=services, run_starts=starts)))
     assert [one.at for one in tables.bursts.expected(live.clock.now)] == is_expected

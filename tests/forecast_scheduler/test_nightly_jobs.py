@@ -130,7 +130,7 @@ def one_after_the_other(scorer: Scorer, best_of: Callable[[PodInfo], str]) -> Pl
 def opened_scorer(inputs: Inputs) -> Iterator[Scorer]:
     with open_scorer(Settings(), inputs) as (scorer, background):
         background.look_for_model()
-        scorer.tick()
+        scorer.tables.tick()
         yield scorer
 
 
@@ -149,7 +149,7 @@ def by_the_extender(inputs: Inputs) -> Placed:
     with open_extender(settings, inputs) as live:
         live.background.look_for_model()
         assert live.scorer is not None
-        live.scorer.tick()
+        live.scorer.tables.tick()
 
         def best(waiting: PodInfo) -> str:
             passing = list(live.extender.filter(waiting, NODES).nodes)

@@ -143,12 +143,12 @@ class Clusters:
         with opened(settings, self.written(nodes, pods)) as (scorer, background):
             background.wait_synced(0.0)
             background.look_for_model()
-            scorer.tick()
+            scorer.tables.tick()
             yield scorer
 
     def soft(self, nodes: Sequence[Any], pods: Sequence[Any], opened: Open = open_scorer) -> dict[str, float]:
         """Cores kept free in the evening, by node; nodes without any are left out."""
-        with self.open(nodes, pods, opened) as scorer, scorer.reading() as cluster:
+        with self.open(nodes, pods, opened) as scorer, scorer.tables.reading() as cluster:
             gathered = expected_scale_out(cluster)
             load = None if gathered is None else gathered.load()
             assert load is not None
@@ -199,7 +199,7 @@ FULL = [pod(f"full-{i}", f"node-{i}", service=None, cpu="30") for i in range(4)]
 
 def stacks(scorer: Scorer, scheduler: str = "") -> float:
     """Points that a fuller node has before an emptier one, for an ordinary pod."""
-    with scorer.reading() as cluster:
+    with scorer.tables.reading() as cluster:
         waiting = cluster.state.find_pod("shop", "waiting")
     assert waiting is not None
     scores = scorer.score(waiting, ["node-0", "node-1"], STACK).scores
@@ -247,7 +247,7 @@ def test_a_policy_document_is_read_by_the_settings_of_the_component_that_places(
     nodes = [*PLAIN, node("gpu", gpu="8"), node("private", labels=DOMAIN), node("private-gpu", labels=DOMAIN, gpu="8")]
     for scheduler, expected in (("", {"node-0", "node-1", "node-2", "node-3"}), (OURS, {"private"})):
         pods = [pod("p0", "node-0", scheduler=scheduler), pod("p1", "node-1", scheduler=scheduler)]
-        with clusters.open(nodes, pods, opened, settings) as scorer, scorer.reading() as cluster:
+        with clusters.open(nodes, pods, opened, settings) as scorer, scorer.tables.reading() as cluster:
             masks, (mask,) = cluster.usable_nodes.usable_by([cluster.state.pods["p0"]])
             names = cluster.state.names
             assert {names[row] for row in masks[mask].nonzero()[0].tolist()} == expected
@@ -266,7 +266,7 @@ def test_the_rule_of_cards_of_a_policy_takes_the_place_of_that_of_the_settings(
     nodes = [node("plain", labels=DOMAIN), node("gpu", labels=DOMAIN, gpu="8")]
     with (
         clusters.open(nodes, [pod("p", "plain", scheduler=OURS)], as_explain, settings) as scorer,
-        scorer.reading() as cluster,
+        scorer.tables.reading() as cluster,
     ):
         masks, (mask,) = cluster.usable_nodes.usable_by([cluster.state.pods["p"]])
         names = cluster.state.names

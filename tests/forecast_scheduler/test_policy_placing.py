@@ -59,7 +59,7 @@ def cluster(tmp_path: Path) -> Iterator[tuple[Scorer, Placing]]:
     inputs = Inputs(cluster=path, models=str(tmp_path / "models"))
     with open_placing(Settings(), inputs) as (scorer, background, placing):
         background.look_for_model()
-        scorer.tick()
+        scorer.tables.tick()
         yield scorer, placing
 
 
@@ -73,7 +73,7 @@ def test_afterwards_the_tables_are_as_they_were(cluster: tuple[Scorer, Placing])
     scorer, placing = cluster
 
     def tables() -> list[Any]:
-        with scorer.reading() as found:
+        with scorer.tables.reading() as found:
             state, uids = found.state, ("large", "port", "small")
             return [
                 state.requested.tolist(),
@@ -87,7 +87,7 @@ def test_afterwards_the_tables_are_as_they_were(cluster: tuple[Scorer, Placing])
             ]
 
     def replicas() -> list[float]:
-        with scorer.reading() as found:
+        with scorer.tables.reading() as found:
             return [found.state.replicas(service) for service in range(len(found.state.services))]
 
     before = tables()
@@ -111,7 +111,7 @@ def test_the_filters_of_a_policy_join_those_of_kube_scheduler(cluster: tuple[Sco
     assert placing.best_node(large, PLAIN, rather="b").node == "b"  # nothing else tells them apart
     best = placing.best_node(large, kept_free, rather="b")
     assert (best.node, best.feasible) == ("a", 1)
-    with scorer.reading() as found:  # and those of kube-scheduler hold whatever the policy says
+    with scorer.tables.reading() as found:  # and those of kube-scheduler hold whatever the policy says
         found.apply(found.state.delete_node("a"))
     nowhere = placing.best_node(large, kept_free)
     assert (nowhere.node, nowhere.peak_share, nowhere.feasible) == (None, None, 0)
@@ -134,10 +134,10 @@ def test_scores_and_nodes_with_cards_decide(cluster: tuple[Scorer, Placing]) -> 
 def test_a_pod_that_is_not_in_the_cluster_has_a_best_node_too(cluster: tuple[Scorer, Placing]) -> None:
     scorer, placing = cluster
     stranger = scorer.find_pod("default", "small")
-    with scorer.reading() as found:
+    with scorer.tables.reading() as found:
         found.delete_pod("small")
     assert placing.best_node(stranger, policy(least_allocated=1)).node == "b"
-    with scorer.reading() as found:
+    with scorer.tables.reading() as found:
         assert "small" not in found.state.pods
 
 
@@ -146,7 +146,7 @@ def test_the_forecast_leaves_the_pod_out_once(tmp_path: Path) -> None:
     inputs = Inputs(cluster=evening.cluster, models=str(evening.models), at=datetime.fromisoformat(MOMENT))
     with open_placing(Settings(), inputs) as (scorer, background, placing):
         background.look_for_model()
-        scorer.tick()
+        scorer.tables.tick()
         for name in ("cart-0", "cart-1", "search-0", "mail-0"):
             one = scorer.find_pod("shop", name)
             shares = {node: scorer.peak_share(one, node) for node in ("node-0", "node-1")}  # by another way

@@ -28,7 +28,7 @@ ALL = list(NAMES)
 def made(**settings: Any) -> tuple[LiveScorer, QueueTables | None]:
     live = LiveScorer(without_model=True)
     of = ScheduleSettings.model_validate({"profiles": ALL, **settings})
-    with live.scorer.reading() as cluster:
+    with live.scorer.tables.reading() as cluster:
         return live, queue_tables(live.scorer, of, latest_starts(cluster, of), DeviceOptions())
 
 
@@ -89,7 +89,7 @@ def test_a_queue_takes_pods_by_all_that_it_names_and_others_by_annotation_only_w
 def test_shares_are_of_own_nodes_or_of_virtual_ones_where_there_are_no_others(has_own: bool) -> None:
     live, tables = with_queues()
     nodes = [ours(provider_node("virtual", "aci", cpu=500.0)), provider_node("theirs", "aci", cpu=500.0)]
-    with live.scorer.changing() as cluster:
+    with live.scorer.tables.changing() as cluster:
         for node in nodes + [ours(real_node("own", cpu=8.0))] * has_own:
             cluster.put(node)
     assert tables.shares.total[0] == (8.0 if has_own else 500.0)
@@ -103,7 +103,7 @@ def test_cards_count_in_thousandths_and_under_one_name() -> None:
     whole = a_pod("gpu", "whole", node="n", namespace="a", requests={"cpu": 1.0, "nvidia.com/gpu": 2.0})
     share = a_pod("gpu", "share", node="n", namespace="b", annotations={GPU_MILLI: "250"})
     memory = a_pod("gpu", "memory", node="n", namespace="c", requests={"aliyun.com/gpu-mem": 8.0})
-    with live.scorer.changing() as cluster:
+    with live.scorer.tables.changing() as cluster:
         for one in (node, whole, share, memory):
             cluster.put(one)
     assert tables.shares.resources == ("cpu", "memory", "cards")
@@ -129,7 +129,7 @@ def test_any_pod_has_a_latest_start(profile: str) -> None:
 def test_annotations_that_cannot_be_read_are_noted_in_every_profile(profile: str) -> None:
     live, tables = with_queues(queues=[{"name": "line"}])
     live.put(a_pod(profile, annotations={ANNOTATION_PREFIX + "deadline": "soon"}))
-    with live.scorer.reading():
+    with live.scorer.tables.reading():
         [(_, mistakes)] = tables.unread.take()
     assert "'soon'" in mistakes
 
@@ -137,7 +137,7 @@ def test_annotations_that_cannot_be_read_are_noted_in_every_profile(profile: str
 def test_owners_are_reported_with_what_they_have_and_wait_for() -> None:
     live, tables = with_queues(queues=[{"name": "line", "profiles": ["online"], "weight": 2}])
     node = ours(replace(node_of("n"), allocatable={"cpu": 10.0, "memory": 1e12, "pods": 100.0}))
-    with live.scorer.changing() as cluster:
+    with live.scorer.tables.changing() as cluster:
         cluster.put(node)
         cluster.put(a_pod("online", "sits", node="n", requests={"cpu": 5.0}))
     waiting = [a_pod("online", f"w{i}", namespace="b") for i in range(3)]

@@ -129,7 +129,7 @@ def node_of_extender(cluster: Path, models: Path, settings: Settings, name: str)
     with open_extender(settings, inputs) as live:
         live.background.look_for_model()
         assert live.scorer is not None
-        live.scorer.tick()
+        live.scorer.tables.tick()
         pod = live.scorer.find_pod("shop", name)
         view = live.extender._view
         passing = feasibility(pod, view, standard_filters()).nodes
@@ -282,15 +282,15 @@ def test_the_explanation_of_a_running_scheduler_names_the_same_node(
     scorer = prepared.scorer
     tables = schedule_tables(scorer, settings.schedule, settings.node_rules)
     policies = OnePolicy(schedule_policy(settings))
-    profiles = assembled_profiles(settings.schedule, policies, tables, DryRun(), clock=scorer.clock)
-    core = placing_core(scorer, tables, profiles, settings.schedule, clock=scorer.clock)
+    profiles = assembled_profiles(settings.schedule, policies, tables, DryRun(), clock=scorer.tables.clock)
+    core = placing_core(scorer, tables, profiles, settings.schedule, clock=scorer.tables.clock)
     core.attach()
-    with scorer.reading() as cluster_tables:
+    with scorer.tables.reading() as cluster_tables:
         view, waiting = tables.view, core.queue.waiting
-        level = lambda: scorer.level()[0]  # noqa: E731
+        level = lambda: scorer.tables.level()[0]  # noqa: E731
         scorer.judge = ProfileJudge(view, cluster_tables, profiles, waiting, level, domain="forecast-scheduler")
     with prepared.following(INDEXED_KINDS):
-        scorer.tick()
+        scorer.tables.tick()
         own = scorer.explain(scorer.find_pod("shop", "own"))
         runs = scorer.explain(scorer.find_pod("shop", "runs"))
         theirs = scorer.explain(scorer.find_pod("shop", "theirs"))

@@ -29,10 +29,10 @@ def made(*profiles: str) -> tuple[ScheduleTables, Mapping[str, SchedulingProfile
     settings = with_options(Settings(), {"schedule": {"profiles": list(profiles), "domain": ""}})
     scorer = Scorer(clock=lambda: 1_700_000_000.0)
     tables = schedule_tables(scorer, settings.schedule, settings.node_rules)
-    scorer.replace(Kind.NODES, [node("a"), node("b")])
+    scorer.tables.replace(Kind.NODES, [node("a"), node("b")])
     assert tables.gangs is not None
     policies = OnePolicy(schedule_policy(settings))
-    return tables, assembled_profiles(settings.schedule, policies, tables, DryRun(), clock=scorer.clock)
+    return tables, assembled_profiles(settings.schedule, policies, tables, DryRun(), clock=scorer.tables.clock)
 
 
 @pytest.mark.parametrize("profiles", [["online"], ["job"], ["gpu"], ["online", "gpu", "job"]])

@@ -100,8 +100,8 @@ class World:
 
     def _planned(self, file: Path, waiting: list[dict[str, Any]]) -> dict[str, Placed]:
         with open_dry_loop(self.settings, Inputs(file, models=str(self._tmp_path / "none"))) as (scorer, _, world):
-            scorer.measure()
-            scorer.tick()
+            scorer.tables.measure()
+            scorer.tables.tick()
             world.loop.look_around()
             found = {one.pod.name: Placed(one.node, one.message) for one in world.loop.run()}
         return {one["metadata"]["name"]: found[one["metadata"]["name"]] for one in waiting}
@@ -112,18 +112,18 @@ class World:
             scorer = live.scorer
             assert scorer is not None
             live.background.look_for_model()
-            with scorer.reading() as cluster:
+            with scorer.tables.reading() as cluster:
                 view = ClusterView(cluster, PlacementIndex(cluster.state))
-                scorer.attach(INDEXED_KINDS, view.index)
+                scorer.tables.attach(INDEXED_KINDS, view.index)
             with AppClient(create_app(live.extender, ServiceOptions(deadline=20))) as client:
                 for one in waiting:
-                    with scorer.reading():
-                        scorer.put(Kind.PODS, decode_pod(one))
+                    with scorer.tables.reading():
+                        scorer.tables.put(Kind.PODS, decode_pod(one))
                         live.extender.rules.look()
                     placed[one["metadata"]["name"]] = self._as_kube_scheduler(client, view, one)
                     node = placed[one["metadata"]["name"]].node
                     if node:
-                        scorer.put(Kind.PODS, replace(decode_pod(one), node=node))
+                        scorer.tables.put(Kind.PODS, replace(decode_pod(one), node=node))
         return placed
 
     def _as_kube_scheduler(self, client: AppClient, view: ClusterView, one: dict[str, Any]) -> Placed:

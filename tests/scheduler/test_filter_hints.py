@@ -58,13 +58,13 @@ def manifests_of(seed: int) -> dict[Kind, list[Manifest]]:
 class World:
     def __init__(self, objects: dict[Kind, list[ApiObject]]) -> None:
         self.scorer, self.queue = Scorer(clock=lambda: 0.0), Listening()
-        with self.scorer.reading() as cluster:
+        with self.scorer.tables.reading() as cluster:
             self.view = ClusterView(cluster, PlacementIndex(cluster.state))
-            self.scorer.attach((), self.view.index)
+            self.scorer.tables.attach((), self.view.index)
             follower = ClusterFollower(cluster, self.view.index, self.queue, ["nobody"])  # type: ignore[arg-type]
-            self.scorer.attach(INDEXED_KINDS, follower)
+            self.scorer.tables.attach(INDEXED_KINDS, follower)
         for kind, items in objects.items():
-            self.scorer.replace(kind, items)
+            self.scorer.tables.replace(kind, items)
 
     def accepted(self, one: Filter, pod: PodInfo) -> Bools:
         return self.view.state.alive & ~rejected(one.filter(pod, self.view), self.view.n_rows)
@@ -76,16 +76,16 @@ def something_happens(world: World, rng: Random, spare: dict[Kind, list[ApiObjec
     seated = [state.pods[uid] for uid in state.seat_of]
     what = rng.random()
     if what < 0.35 and seated:
-        scorer.delete(Kind.PODS, rng.choice(seated))
+        scorer.tables.delete(Kind.PODS, rng.choice(seated))
     elif what < 0.5:
-        scorer.put(Kind.PODS, rng.choice([p for p in spare[Kind.PODS] if isinstance(p, PodInfo) and p.node]))
+        scorer.tables.put(Kind.PODS, rng.choice([p for p in spare[Kind.PODS] if isinstance(p, PodInfo) and p.node]))
     elif what < 0.85:
         other = rng.choice(spare[Kind.NODES])
         assert isinstance(other, NodeInfo)
-        scorer.put(Kind.NODES, other)
+        scorer.tables.put(Kind.NODES, other)
     else:
         kind = rng.choice([kind for kind in INDEXED_KINDS if spare[kind]] or [Kind.NODES])
-        scorer.put(kind, rng.choice(spare[kind]))
+        scorer.tables.put(kind, rng.choice(spare[kind]))
 
 
 def check(seed: int) -> int:

@@ -22,8 +22,8 @@ from tests.scheduler.gangs.made_up import member
 
 def test_only_a_node_that_is_there_is_left_to_the_next_plugin() -> None:
     scorer = Scorer(clock=lambda: 0.0)
-    scorer.replace(Kind.NODES, [node_of("a"), node_of("b")])
-    with scorer.reading() as cluster:
+    scorer.tables.replace(Kind.NODES, [node_of("a"), node_of("b")])
+    with scorer.tables.reading() as cluster:
         guard = NodeGuard(cluster.state)
 
     def said(node: str) -> Status:
@@ -32,11 +32,11 @@ def test_only_a_node_that_is_there_is_left_to_the_next_plugin() -> None:
     gone = Code.UNSCHEDULABLE
     assert said("a").code is said("b").code is Code.SKIP
     assert said("nowhere") == Status(gone, "NodeGuard", "node nowhere is gone")
-    scorer.delete(Kind.NODES, node_of("a"))
+    scorer.tables.delete(Kind.NODES, node_of("a"))
     assert said("a") == Status(gone, "NodeGuard", "node a is gone")
-    scorer.put(Kind.NODES, node_of("c"))  # takes the row over
+    scorer.tables.put(Kind.NODES, node_of("c"))  # takes the row over
     assert (said("a").code, said("b").code, said("c").code) == (gone, Code.SKIP, Code.SKIP)
-    scorer.put(Kind.NODES, node_of("a"))
+    scorer.tables.put(Kind.NODES, node_of("a"))
     assert said("a").code is Code.SKIP
 
 
@@ -51,8 +51,8 @@ CHANGES = [
 @pytest.mark.parametrize("change", CHANGES)
 def test_a_node_made_anew_under_the_name_is_another_one(change: dict[str, Any]) -> None:
     scorer = Scorer(clock=lambda: 0.0)
-    scorer.replace(Kind.NODES, [node_of("a")])
-    with scorer.reading() as cluster:
+    scorer.tables.replace(Kind.NODES, [node_of("a")])
+    with scorer.tables.reading() as cluster:
         guard = NodeGuard(cluster.state)
     pods = [replace(member(name, of=""), uid=name) for name in "pqr"]
     for pod in pods:
@@ -61,10 +61,10 @@ def test_a_node_made_anew_under_the_name_is_another_one(change: dict[str, Any]) 
     def said(at: int) -> Code:
         return asyncio.run(guard.bind(pods[at], "a")).code
 
-    scorer.delete(Kind.NODES, node_of("a"))
-    scorer.put(Kind.NODES, node_of("a"))
+    scorer.tables.delete(Kind.NODES, node_of("a"))
+    scorer.tables.put(Kind.NODES, node_of("a"))
     assert said(0) is Code.SKIP, "it is as it was"
-    scorer.put(Kind.NODES, replace(node_of("a"), **change))
+    scorer.tables.put(Kind.NODES, replace(node_of("a"), **change))
     assert said(1) is Code.UNSCHEDULABLE
     guard.unreserve(pods[2], "a")
     guard.reserve(pods[2], "a")
@@ -75,8 +75,8 @@ def test_a_node_made_anew_under_the_name_is_another_one(change: dict[str, Any]) 
 def test_a_binding_is_not_asked_for_again_once_its_node_is_another_one(status: int, is_known: bool) -> None:
     """Failed before: it was, for ten seconds. is_known: that the first request did not bind the pod, either."""
     scorer, asked = Scorer(clock=lambda: 0.0), list[str]()
-    scorer.replace(Kind.NODES, [node_of("a")])
-    with scorer.reading() as cluster:
+    scorer.tables.replace(Kind.NODES, [node_of("a")])
+    with scorer.tables.reading() as cluster:
         change = partial(change_of, cluster.state)
 
     class Session:
@@ -84,7 +84,7 @@ def test_a_binding_is_not_asked_for_again_once_its_node_is_another_one(status: i
             asked.append(method)
             if method == "GET":
                 return Answer(200, b'{"metadata": {"uid": "p"}, "spec": {}}')
-            scorer.put(Kind.NODES, replace(node_of("a"), allocatable={"cpu": 1.0}))
+            scorer.tables.put(Kind.NODES, replace(node_of("a"), allocatable={"cpu": 1.0}))
             return Answer(status, text="busy")
 
     binder = DefaultBinder(Session(), change_of=change)  # type: ignore[arg-type]

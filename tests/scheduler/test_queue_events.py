@@ -28,14 +28,14 @@ class World:
         self.told: list[tuple[str, str]] = []
         self.events: list[ClusterEvent] = []
         self.scorer = Scorer(clock=lambda: 0.0)
-        with self.scorer.reading() as cluster:
+        with self.scorer.tables.reading() as cluster:
             self.cluster = cluster
             view = ClusterView(cluster, PlacementIndex(cluster.state))
-            self.scorer.attach((), view.index)
+            self.scorer.tables.attach((), view.index)
             self.follower = ClusterFollower(cluster, view.index, self, ["forecast-scheduler"])  # type: ignore[arg-type]
-            self.scorer.attach(INDEXED_KINDS, self.follower)
-        self.scorer.replace(Kind.NODES, [node_of("node-0"), node_of("node-1")])
-        self.scorer.replace(Kind.PODS, list(pods))
+            self.scorer.tables.attach(INDEXED_KINDS, self.follower)
+        self.scorer.tables.replace(Kind.NODES, [node_of("node-0"), node_of("node-1")])
+        self.scorer.tables.replace(Kind.PODS, list(pods))
         self.told.clear()
         self.events.clear()
 
@@ -50,7 +50,7 @@ class World:
 
     def watch(self, *pods: PodInfo) -> None:
         for pod in pods:
-            self.scorer.put(Kind.PODS, pod)
+            self.scorer.tables.put(Kind.PODS, pod)
 
     def kinds(self) -> list[EventKind]:
         heard = [event.kind for event in self.events]
@@ -74,8 +74,8 @@ def test_who_waits_no_more_is_removed(after: PodInfo) -> None:
 
 def test_who_is_deleted_is_removed() -> None:
     world = World(WAITING, FOREIGN)
-    world.scorer.delete(Kind.PODS, WAITING)
-    world.scorer.delete(Kind.PODS, FOREIGN)
+    world.scorer.tables.delete(Kind.PODS, WAITING)
+    world.scorer.tables.delete(Kind.PODS, FOREIGN)
     assert world.told == [("remove", "a")]
 
 
@@ -88,7 +88,7 @@ def test_pods_that_come_change_and_leave_are_told_of() -> None:
     assert world.kinds() == [EventKind.POD_CHANGED]
     world.watch(replace(seated, labels={"tier": "new"}, priority=7))
     assert world.kinds() == []
-    world.scorer.delete(Kind.PODS, seated)
+    world.scorer.tables.delete(Kind.PODS, seated)
     (left,) = world.events
     assert left.kind is EventKind.POD_LEFT
     assert left.pod is not None and (left.pod.node, left.pod.labels) == ("node-1", {"tier": "new"})
@@ -98,21 +98,21 @@ def test_pods_that_come_change_and_leave_are_told_of() -> None:
 def test_nodes_are_told_of_with_what_they_were() -> None:
     world = World()
     cordoned, new = replace(node_of("node-1"), unschedulable=True), node_of("node-2")
-    world.scorer.put(Kind.NODES, cordoned)
-    world.scorer.put(Kind.NODES, new)
+    world.scorer.tables.put(Kind.NODES, cordoned)
+    world.scorer.tables.put(Kind.NODES, new)
     changed, added = world.events
     assert changed == ClusterEvent(EventKind.NODE_CHANGED, node=cordoned, before=node_of("node-1"))
     assert added == ClusterEvent(EventKind.NODE_ADDED, node=new, before=None)
     world.events.clear()
-    world.scorer.delete(Kind.NODES, new)
+    world.scorer.tables.delete(Kind.NODES, new)
     assert world.kinds() == []
-    world.scorer.put(Kind.NODES, node_of("node-3"))  # in its row
+    world.scorer.tables.put(Kind.NODES, node_of("node-3"))  # in its row
     assert [(event.kind, event.before) for event in world.events] == [(EventKind.NODE_ADDED, None)]
 
 
 def test_nothing_is_told_while_trying_and_who_was_placed_is_told_of_afterwards() -> None:
     world = World(WAITING, member("b", of=""))
-    with world.scorer.reading() as cluster:
+    with world.scorer.tables.reading() as cluster:
         with world.follower.trying():
             cluster.assume(WAITING, "node-0", 60.0)
             cluster.assume(member("b", of=""), "node-0", 60.0)
@@ -123,7 +123,7 @@ def test_nothing_is_told_while_trying_and_who_was_placed_is_told_of_afterwards()
     assert bound.kind is EventKind.POD_BOUND and bound.pod is not None
     assert (bound.pod.uid, bound.pod.node) == ("a", "node-0")
     world.events.clear()
-    with world.scorer.reading() as cluster:
+    with world.scorer.tables.reading() as cluster:
         cluster.forget("a")
     assert world.told == [("put", "a")]
     assert world.kinds() == [EventKind.POD_LEFT], "its room is free again"
@@ -146,7 +146,7 @@ def test_after_tables_were_made_anew_all_that_wait_are_put() -> None:
 
 def test_a_node_that_took_a_row_over_in_one_list_is_a_new_one() -> None:
     world = World()
-    world.scorer.replace(Kind.NODES, [node_of("node-0"), node_of("node-3")])
+    world.scorer.tables.replace(Kind.NODES, [node_of("node-0"), node_of("node-3")])
     first = world.events[0]
     assert first == ClusterEvent(EventKind.NODE_ADDED, node=node_of("node-3"), before=None)
     assert "node-1" not in {event.before.name for event in world.events if event.before is not None}

@@ -106,7 +106,7 @@ class World:
         self.pauses: dict[str, Status] = {}
         self.bindings, self.told = Bindings(), Told()
         self.scorer = Scorer(clock=lambda: self.now)
-        with self.scorer.reading() as cluster:
+        with self.scorer.tables.reading() as cluster:
             self.cluster = cluster
             view = ClusterView(cluster, PlacementIndex(cluster.state))
             self.gangs = gangs = GangDirectory(cluster.state, clock=lambda: self.now)
@@ -122,7 +122,7 @@ class World:
             profile = SchedulingProfile(
                 "online",
                 "forecast-scheduler",
-                OnePolicy(Policy(scoring_policy(self.scorer.options))),
+                OnePolicy(Policy(scoring_policy(self.scorer.tables.options))),
                 BindingPlugins(bind=()),
                 filters=(*standard_filters(), *filters),
                 post_filters=tuple(post_filters),  # type: ignore[arg-type]
@@ -159,25 +159,25 @@ class World:
                 options=options or LoopOptions(),
                 clock=lambda: self.now,
             )
-            self.scorer.attach((), view.index)
-            self.scorer.attach((), gangs)
-            self.scorer.attach((), self.settling)
-            self.scorer.attach(INDEXED_KINDS, self.follower)
+            self.scorer.tables.attach((), view.index)
+            self.scorer.tables.attach((), gangs)
+            self.scorer.tables.attach((), self.settling)
+            self.scorer.tables.attach(INDEXED_KINDS, self.follower)
         allocatable = {"cpu": 4.0, "memory": 2.0**33, "pods": 2.0}
         for number in range(n_nodes):
-            self.scorer.put(Kind.NODES, replace(node_of(f"node-{number}"), allocatable=allocatable))
+            self.scorer.tables.put(Kind.NODES, replace(node_of(f"node-{number}"), allocatable=allocatable))
 
     def arrive(self, *uids: str, **changes: Any) -> None:
         for uid in uids:
-            self.scorer.put(Kind.PODS, member(uid, **({"of": ""} | changes)))
+            self.scorer.tables.put(Kind.PODS, member(uid, **({"of": ""} | changes)))
 
     def seen_bound(self, reserved: Reserved) -> None:
         """The watch shows it."""
-        self.scorer.put(Kind.PODS, replace(self.cluster.state.pods[reserved.pod.uid], node=reserved.node))
+        self.scorer.tables.put(Kind.PODS, replace(self.cluster.state.pods[reserved.pod.uid], node=reserved.node))
 
     def pass_time(self, seconds: float) -> None:
         self.now += seconds
-        self.scorer.tick()
+        self.scorer.tables.tick()
         self.loop.tick()
 
     def parts(self) -> dict[str, Part]:
@@ -232,7 +232,7 @@ def test_a_pod_that_is_gone_or_elsewhere_is_not_tried_again(outcome: BindingOutc
     world = World()
     world.arrive("a")
     world.loop.round()
-    world.scorer.delete(Kind.PODS, world.cluster.state.pods["a"])
+    world.scorer.tables.delete(Kind.PODS, world.cluster.state.pods["a"])
     world.bindings.end(outcome)
     assert world.assumed == set()
     assert world.parts() == {}
@@ -302,14 +302,14 @@ def test_a_pod_that_the_watch_shows_while_an_answer_about_it_is_read_is_reported
     world.loop.round()
     reserved = world.bindings.end(UNKNOWN)
     world.pass_time(BINDING)
-    reading = world.scorer.reading
+    reading = world.scorer.tables.reading
 
     def shown_first() -> object:
-        monkeypatch.setattr(world.scorer, "reading", reading)
+        monkeypatch.setattr(world.scorer.tables, "reading", reading)
         world.seen_bound(reserved)
         return reading()
 
-    monkeypatch.setattr(world.scorer, "reading", shown_first)
+    monkeypatch.setattr(world.scorer.tables, "reading", shown_first)
     world.bindings.answer(BOUND)
     assert world.told.bound == ["a"] and not world.settling.knows("a")
 
@@ -322,10 +322,10 @@ def test_a_pod_without_an_answer_that_is_gone_or_elsewhere_is_forgotten_and_not_
     reserved = world.bindings.end(UNKNOWN)
     pod = world.cluster.state.pods["a"]
     if fate == "gone":
-        world.scorer.delete(Kind.PODS, pod)
+        world.scorer.tables.delete(Kind.PODS, pod)
     else:
         other = next(name for name in ("node-0", "node-1") if name != reserved.node)
-        world.scorer.put(Kind.PODS, replace(pod, node=other))
+        world.scorer.tables.put(Kind.PODS, replace(pod, node=other))
     assert world.told.bound == [] and not world.settling.knows("a")
     assert world.counted("forecast_pod_scheduling_seconds_count") == 0 and world.parts() == {}
 
@@ -370,9 +370,9 @@ def test_an_old_answer_does_not_touch_a_newer_placement() -> None:
     assert asked.node == first.node
     # The watch shows that it is not bound and had to be made anew: it is placed again, elsewhere.
     world.settling.give_back([first.pod])
-    world.scorer.put(Kind.NODES, replace(node_of(first.node), unschedulable=True))
+    world.scorer.tables.put(Kind.NODES, replace(node_of(first.node), unschedulable=True))
     world.queue.remove("a")
-    with world.scorer.reading():
+    with world.scorer.tables.reading():
         world.queue.put(world.cluster.state.pods["a"])
     assert world.loop.round()
     assert world.bindings.begun[0][0].node != first.node
@@ -414,7 +414,7 @@ def test_room_that_comes_free_while_a_pod_is_bound_is_told() -> None:
         world.loop.round()
     assert world.parts()["c"] is Part.UNSCHEDULABLE
     assert world.told.failures == [("c", "Unschedulable", "0/1 nodes are available: 1 Too many pods")]
-    world.scorer.delete(Kind.PODS, world.cluster.state.pods["a"])
+    world.scorer.tables.delete(Kind.PODS, world.cluster.state.pods["a"])
     assert world.parts()["c"] in (Part.BACKOFF, Part.ACTIVE)
 
 
@@ -461,7 +461,7 @@ def test_other_policies_wake_everybody() -> None:
 
 def test_pods_that_are_kept_out_of_the_queue_are_told_why() -> None:
     world = World()
-    world.scorer.put(Kind.PODS, member("a", of="train"))
+    world.scorer.tables.put(Kind.PODS, member("a", of="train"))
     world.pass_time(5)
     assert not world.told.failures
     world.pass_time(60)
@@ -485,7 +485,7 @@ def test_pods_that_wait_by_choice_are_told_once_and_not_that_they_are_unschedula
     for start in ("02:40", "02:45", "02:50"):
         world.pauses["a"] = Status(Code.WAIT, "Valley", f"starts {start}", 10_000.0)
         world.arrive("a", priority=len(world.pauses["a"].reason))
-        with world.scorer.reading():
+        with world.scorer.tables.reading():
             event = ClusterEvent(EventKind.UNSCHEDULED_POD_CHANGED, pod=world.cluster.state.pods["a"])
             world.queue.happened(event)
         world.pass_time(40)

@@ -113,7 +113,7 @@ def prepared(batch: Batch, attach: Callable[[LiveScorer], None] = lambda _: None
     attach(tested)
     for pod in batch.before:
         tested.put(pod)
-    with tested.scorer.reading() as cluster:
+    with tested.scorer.tables.reading() as cluster:
         if batch.is_followed:
             cluster.snapshot(Profiles(model()))
     return tested
@@ -122,7 +122,7 @@ def prepared(batch: Batch, attach: Callable[[LiveScorer], None] = lambda _: None
 def heard_by(tested: LiveScorer) -> list[Change]:
     """What is told from now on, pod by pod."""
     heard: list[Change] = []
-    with tested.scorer.reading() as cluster:
+    with tested.scorer.tables.reading() as cluster:
         cluster.listeners.append(lambda changes: heard.extend(one_by_one(changes)))
     return heard
 
@@ -155,7 +155,7 @@ def happen(tested: LiveScorer, batch: Batch, steps: Sequence[_Step]) -> None:
             case "elsewhere":
                 tested.put(replace(about, node="node-0", phase=Phase.RUNNING, started=tested.clock.now))
             case "forget":
-                tested.scorer.forget(about.uid)
+                tested.scorer.tables.forget(about.uid)
             case "delete":
                 tested.delete(about)
             case _:

@@ -61,54 +61,54 @@ class LiveScorer:
         self.clock, self.usage = SettableClock(at(hour)), SetUsage()
         self.scorer = Scorer(options, usage=self.usage, policies=policies, clock=self.clock, steady=steady)
         self.contact: float | None = self.clock.now
-        self.scorer.follow(lambda: (True, self.contact, {}))
-        self.scorer.replace(Kind.NODES, [node(f"node-{i}", size) for i, size in enumerate(sizes)])
-        self.scorer.replace(Kind.PODS, pods)
+        self.scorer.tables.follow(lambda: (True, self.contact, {}))
+        self.scorer.tables.replace(Kind.NODES, [node(f"node-{i}", size) for i, size in enumerate(sizes)])
+        self.scorer.tables.replace(Kind.PODS, pods)
         if not without_model:
-            self.scorer.install(model or loaded())
-        self.scorer.tick()
+            self.scorer.tables.install(model or loaded())
+        self.scorer.tables.tick()
 
     def at(self, hour: float, day: int = 0, *, heard: bool = True) -> None:
         """Time passes, or is set back."""
         self.clock.now = at(hour, day)
         if heard:
             self.contact = self.clock.now
-        self.scorer.tick()
-        self.scorer.rebuild_if_needed()
+        self.scorer.tables.tick()
+        self.scorer.tables.rebuild_if_needed()
 
     def later(self, seconds: float) -> None:
         self.clock.now += seconds
         self.contact = self.clock.now
-        self.scorer.tick()
-        self.scorer.rebuild_if_needed()
+        self.scorer.tables.tick()
+        self.scorer.tables.rebuild_if_needed()
 
     def measure(self, usage: Mapping[str, AnyFloats | Sequence[float] | float], *, ago: float = 0.0) -> None:
         self.usage.now = measured(usage, self.clock.now - ago)
-        self.scorer.measure()
+        self.scorer.tables.measure()
 
     def measure_as_expected(self) -> None:
         """Every node uses exactly what is predicted for this half hour."""
-        predicted = self.scorer._cluster.predicted
+        predicted = self.scorer.tables._cluster.predicted
         assert predicted is not None
         expected = predicted.base_now() + predicted.pods_now()
         self.measure({predicted.name_of(row): expected[row] for row in range(len(expected))})
 
     def error(self) -> Floats:
         """The live error of each node: (n_nodes, n_resources)."""
-        predicted = self.scorer._cluster.predicted
+        predicted = self.scorer.tables._cluster.predicted
         assert predicted is not None
         return predicted.load.live_error(range(predicted.load.n_nodes))
 
     def put(self, pod: PodInfo) -> None:
-        self.scorer.put(Kind.PODS, pod)
+        self.scorer.tables.put(Kind.PODS, pod)
 
     def delete(self, pod: PodInfo) -> None:
-        self.scorer.delete(Kind.PODS, pod)
+        self.scorer.tables.delete(Kind.PODS, pod)
 
 
 def tables(tested: LiveScorer) -> PredictedCluster:
     """Its predicted load."""
-    predicted = tested.scorer._cluster.predicted
+    predicted = tested.scorer.tables._cluster.predicted
     assert predicted is not None
     return predicted
 
@@ -120,11 +120,11 @@ def shares(tested: LiveScorer) -> np.ndarray:
 
 def rebuilt(tested: LiveScorer, of: PeakModel | None = None) -> LiveScorer:
     """A scorer that hears of the end state only."""
-    state = tested.scorer._cluster.state
+    state = tested.scorer.tables._cluster.state
     anew = LiveScorer(pods=list(state.pods.values()), without_model=True)
     anew.clock.now = anew.contact = tested.clock.now
-    anew.scorer.replace(Kind.NODES, [info for info in state.nodes if info is not None])
-    anew.scorer.replace(Kind.REPLICA_SETS, list(state.replica_sets.values()))
-    anew.scorer.install(loaded(of))
-    anew.scorer.tick()
+    anew.scorer.tables.replace(Kind.NODES, [info for info in state.nodes if info is not None])
+    anew.scorer.tables.replace(Kind.REPLICA_SETS, list(state.replica_sets.values()))
+    anew.scorer.tables.install(loaded(of))
+    anew.scorer.tables.tick()
     return anew

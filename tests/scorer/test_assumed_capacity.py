@@ -29,7 +29,7 @@ HERE = [False, False, True, False, False]
 
 def scorer_with(of: PeakModel, options: ScorerOptions | None = None) -> LiveScorer:
     tested = LiveScorer(12.0, pods=PODS, model=loaded(of), options=options)
-    tested.scorer.refresh_overview()
+    tested.scorer.tables.refresh_overview()
     return tested
 
 
@@ -66,11 +66,11 @@ def test_settings_and_annotations_override_it_at_once() -> None:
     available = tested.scorer.virtual_available()
     assert available.capacity[:, DISK].tolist() == [77.0] * 4 and not available.assumed.any()
     tested = scorer_with(assuming(TIGHT))
-    tested.scorer.put(Kind.NODES, node("node-3", annotations={CAPACITY_ANNOTATION: '{"disk": "1k"}'}))
+    tested.scorer.tables.put(Kind.NODES, node("node-3", annotations={CAPACITY_ANNOTATION: '{"disk": "1k"}'}))
     available = tested.scorer.virtual_available()
     assert available.capacity[:, DISK].tolist() == [12, 12, 12, 1000]
     assert available.assumed[:, DISK].tolist() == [True, True, True, False]
-    tested.scorer.put(Kind.NODES, node("node-3"))
+    tested.scorer.tables.put(Kind.NODES, node("node-3"))
     assert tested.scorer.virtual_available().assumed[:, DISK].all()
     anew = rebuilt(tested, assuming(TIGHT)).scorer.virtual_available()
     np.testing.assert_array_equal(anew.assumed, tested.scorer.virtual_available().assumed)
@@ -80,7 +80,7 @@ def test_it_rejects_no_node_and_is_not_the_share_of_an_event() -> None:
     pod = pod_of(5, "new")
     for of, passes in ((assuming(TIGHT), {f"node-{i}" for i in range(4)}), (assuming({}, known=TIGHT), set())):
         tested = scorer_with(of)
-        cluster = tested.scorer._cluster
+        cluster = tested.scorer.tables._cluster
         view = ClusterView(cluster, PlacementIndex(cluster.state))
         assert passing(PredictedPeak({"disk": 1e-6}), pod, view) == passes
         load = tables(tested).load.peaks_with(cluster.profile(pod), np.array([0]))[0]
@@ -110,7 +110,7 @@ def test_one_line_says_which_resource_has_no_capacity(caplog: pytest.LogCaptureF
     tested = scorer_with(assuming({}))
     (line,) = [record.getMessage() for record in caplog.records]
     assert "disk on all 4 nodes" in line and "prometheus.disk_capacity" in line
-    tested.scorer.install(loaded(assuming({}), "v2"))
+    tested.scorer.tables.install(loaded(assuming({}), "v2"))
     assert len(caplog.records) == 1  # not every night
     scorer_with(assuming({}), ScorerOptions(capacities={"disk": 7.0}))
     assert len(caplog.records) == 1
@@ -120,18 +120,18 @@ def test_a_mistake_in_a_capacity_annotation_is_counted_and_logged_once(caplog: p
     caplog.set_level(logging.WARNING)
     tested = scorer_with(model())
     broken = node("node-3", annotations={CAPACITY_ANNOTATION: '{"log": 7, "dsk": 1}'})
-    tested.scorer.put(Kind.NODES, broken)
+    tested.scorer.tables.put(Kind.NODES, broken)
     tested.later(1)
     tested.later(1)
     assert tested.scorer.virtual_available().capacity[3].tolist() == [40, 40, 40, 40, 7]
     assert tested.scorer.status().unread_capacities == 1
     (record,) = caplog.records
     assert "node-3: annotation names the resource 'dsk'" in record.__dict__["nodes"]
-    tested.scorer.put(Kind.NODES, node("node-3"))
+    tested.scorer.tables.put(Kind.NODES, node("node-3"))
     tested.later(1)
     assert tested.scorer.status().unread_capacities == 0
-    tested.scorer.put(Kind.NODES, broken)
-    tested.scorer.delete(Kind.NODES, broken)
+    tested.scorer.tables.put(Kind.NODES, broken)
+    tested.scorer.tables.delete(Kind.NODES, broken)
     assert tested.scorer.status().unread_capacities == 0
 
 
@@ -140,8 +140,8 @@ def test_nodes_with_mistakes_that_change_otherwise_are_not_logged_again(caplog: 
     tested = scorer_with(model())
     broken = [node(f"node-{i}", annotations={CAPACITY_ANNOTATION: '{"dsk": 1}'}) for i in (1, 2)]
     for one in broken:
-        tested.scorer.put(Kind.NODES, one)
+        tested.scorer.tables.put(Kind.NODES, one)
     tested.later(1)
-    tested.scorer.put(Kind.NODES, replace(broken[0], unschedulable=True))
+    tested.scorer.tables.put(Kind.NODES, replace(broken[0], unschedulable=True))
     tested.later(1)
     assert len(caplog.records) == 1

@@ -28,7 +28,7 @@ def assumed_on(node: str, *, known: bool = True) -> LiveScorer:
 
 
 def requested(tested: LiveScorer) -> list[float]:
-    return list(tested.scorer._cluster.state.requested[:, 0].tolist())
+    return list(tested.scorer.tables._cluster.state.requested[:, 0].tolist())
 
 
 def test_an_assumed_pod_is_in_all_tables() -> None:
@@ -49,7 +49,7 @@ def test_what_is_not_bound_in_time_is_taken_back(known: bool) -> None:
     assert requested(tested) == [0, 2.0, 0, 0]
     tested.later(0.2)
     assert requested(tested) == [0, 0, 0, 0]
-    assert (WAITING.uid in tested.scorer._cluster.state.pods) is known
+    assert (WAITING.uid in tested.scorer.tables._cluster.state.pods) is known
     assert tested.scorer.self_check().sound
 
 
@@ -59,7 +59,7 @@ def test_the_binding_ends_the_assumption_wherever_the_pod_went(node: str) -> Non
     tested.put(replace(WAITING, node=node))
     tested.later(10)
     assert requested(tested) == [2.0 if f"node-{row}" == node else 0 for row in range(4)]
-    assert not tested.scorer._cluster.assumed
+    assert not tested.scorer.tables._cluster.assumed
     assert tested.scorer.self_check().sound
 
 
@@ -68,7 +68,7 @@ def test_news_of_a_pod_that_still_waits_does_not_end_it() -> None:
     tested.put(replace(WAITING, priority=7))
     assert requested(tested) == [0, 2.0, 0, 0]
     tested.later(3)
-    assert tested.scorer._cluster.state.pods[WAITING.uid] == replace(WAITING, priority=7)
+    assert tested.scorer.tables._cluster.state.pods[WAITING.uid] == replace(WAITING, priority=7)
 
 
 def test_a_list_of_pods_keeps_what_is_assumed_and_drops_what_is_gone() -> None:
@@ -76,10 +76,10 @@ def test_a_list_of_pods_keeps_what_is_assumed_and_drops_what_is_gone() -> None:
     other = pod_of(2, "other", cpu=1.0)
     tested.put(other)
     tested.scorer.charge_provisionally(other, "node-2")
-    tested.scorer.replace(Kind.PODS, [WAITING])
+    tested.scorer.tables.replace(Kind.PODS, [WAITING])
     assert requested(tested) == [0, 2.0, 0, 0]
-    tested.scorer.replace(Kind.PODS, [replace(WAITING, node="node-1")])
-    assert not tested.scorer._cluster.assumed
+    tested.scorer.tables.replace(Kind.PODS, [replace(WAITING, node="node-1")])
+    assert not tested.scorer.tables._cluster.assumed
     tested.later(10)
     assert requested(tested) == [0, 2.0, 0, 0]
     assert tested.scorer.self_check().sound
@@ -111,7 +111,7 @@ def test_a_pod_that_sits_is_not_assumed_elsewhere() -> None:
 
 def test_a_new_model_and_a_clock_that_is_set_back_leave_the_tables_sound() -> None:
     tested = assumed_on("node-1")
-    tested.scorer.install(loaded(version="v2"))
+    tested.scorer.tables.install(loaded(version="v2"))
     assert tested.scorer.self_check().sound
     tested.later(-7200)
     assert requested(tested) == [0, 0, 0, 0]
@@ -127,10 +127,10 @@ def test_a_charge_lasts_its_seconds_however_the_clock_jumps(jump: float) -> None
     tested.scorer.charge_provisionally(WAITING, "node-1", 60.0)
     steady.now += 59.0
     tested.clock.now += jump
-    tested.scorer.tick()
+    tested.scorer.tables.tick()
     assert requested(tested) == [0, 2.0, 0, 0]
     steady.now += 1.1
-    tested.scorer.tick()
+    tested.scorer.tables.tick()
     assert requested(tested) == [0, 0, 0, 0]
 
 
@@ -139,7 +139,7 @@ def test_those_who_follow_are_told_of_a_binding_even_where_nothing_else_changes(
     heard: list[Change] = []
     tested.put(WAITING)
     tested.scorer.charge_provisionally(WAITING, "node-1")
-    with tested.scorer.reading() as cluster:
+    with tested.scorer.tables.reading() as cluster:
         cluster.listeners.append(heard.extend)
     tested.put(replace(WAITING, node="node-1"))
     assert [one.pod.node for one in heard if isinstance(one, PodChange)] == ["node-1"]
@@ -187,7 +187,7 @@ def test_what_was_assumed_before_the_clock_was_set_back_is_over(how: str) -> Non
 
 def test_a_pod_whose_volumes_are_awaited_is_not_overdue_at_the_next_tick() -> None:
     tested = assumed_on("node-1")
-    with tested.scorer.reading() as cluster:
+    with tested.scorer.tables.reading() as cluster:
         cluster.keep(WAITING.uid, cluster.now + 660)
     tested.later(1)
     assert requested(tested) == [0, 2.0, 0, 0]

@@ -33,12 +33,12 @@ class Followed:
 
     def attach(self, tested: LiveScorer) -> None:
         self.shaped = shaped_pods(tested.scorer)
-        with tested.scorer.reading() as cluster:
+        with tested.scorer.tables.reading() as cluster:
             self.index = PlacementIndex(cluster.state)
-            tested.scorer.attach(INDEXED_KINDS, self.index)
+            tested.scorer.tables.attach(INDEXED_KINDS, self.index)
 
     def assume(self, batch: Batch, *, together: bool, until: float) -> None:
-        with self.tested.scorer.reading() as cluster:
+        with self.tested.scorer.tables.reading() as cluster:
             if together:
                 cluster.assume_all(batch.pods, batch.rows, until)
             else:
@@ -46,7 +46,7 @@ class Followed:
                     cluster.assume(pod, cluster.state.names[row], until)
 
     def everything(self) -> list[Any]:
-        with self.tested.scorer.reading() as cluster:
+        with self.tested.scorer.tables.reading() as cluster:
             return [tables_of(cluster), values(self.index), values(self.shaped), list(self.heard)]
 
 
@@ -77,7 +77,7 @@ def alike(n: int, shape: PodInfo = SHAPES[0]) -> list[PodInfo]:
 
 def assumed(pods: Sequence[PodInfo], rows: Sequence[int]) -> tuple[LiveScorer, list[Change]]:
     tested, heard = LiveScorer(pods=pods), list[Change]()
-    with tested.scorer.reading() as cluster:
+    with tested.scorer.tables.reading() as cluster:
         cluster.listeners.append(heard.extend)
         cluster.assume_all(pods, rows, at(17) + 60)
     return tested, heard
@@ -124,21 +124,21 @@ def test_nothing_is_done_pod_by_pod(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(PredictedCluster, "place", fail)
     monkeypatch.setattr(Charges, "charge", fail)
-    with tested.scorer.reading() as cluster:
+    with tested.scorer.tables.reading() as cluster:
         cluster.assume_all(pods[1:], [i % 4 for i in range(20)], at(17) + 60)
         assert cluster.state.pod_count.tolist() == [5, 5, 5, 6]
 
 
 def test_an_assumption_is_kept_for_longer() -> None:
     tested, _ = assumed(alike(2), [0, 1])
-    with tested.scorer.reading() as cluster:
+    with tested.scorer.tables.reading() as cluster:
         cluster.keep("u0", at(17) + 200)
         cluster.keep("nobody", at(17) + 200)
     tested.later(61)
-    with tested.scorer.reading() as cluster:
+    with tested.scorer.tables.reading() as cluster:
         assert cluster.assumed.uids() == ["u0"]
     tested.later(140)
-    with tested.scorer.reading() as cluster:
+    with tested.scorer.tables.reading() as cluster:
         assert not len(cluster.assumed)
         assert cluster.state.pod_count.tolist() == [0, 0, 0, 0]
 
@@ -146,14 +146,14 @@ def test_an_assumption_is_kept_for_longer() -> None:
 def test_whoever_wants_to_is_asked_before_an_assumption_ends() -> None:
     tested, _ = assumed(alike(3), [0, 1, 2])
     asked: list[list[str]] = []
-    with tested.scorer.reading() as cluster:
+    with tested.scorer.tables.reading() as cluster:
         cluster.on_overdue = lambda uids: asked.append(list(uids))
     tested.later(59)
     assert asked == []
     tested.later(2)
     tested.later(1)
     assert asked == [["u0", "u1", "u2"]] * 2, "with every tick"
-    with tested.scorer.reading() as cluster:
+    with tested.scorer.tables.reading() as cluster:
         assert len(cluster.assumed) == 3, "nothing is forgotten by itself"
         cluster.keep("u1", at(17) + 600)
         cluster.forget_all(["u0", "u2", "nobody"])
@@ -165,7 +165,7 @@ def test_whoever_wants_to_is_asked_before_an_assumption_ends() -> None:
 def test_a_clock_that_is_set_back_makes_assumptions_overdue() -> None:
     tested, _ = assumed(alike(1), [0])
     asked: list[str] = []
-    with tested.scorer.reading() as cluster:
+    with tested.scorer.tables.reading() as cluster:
         cluster.on_overdue = asked.extend
     tested.later(-7200)
     assert asked == ["u0"]

@@ -34,7 +34,7 @@ class Told:
         return 201
 
     def annotate(self, text: str) -> None:
-        self.tested.scorer.put(Kind.NODES, node("node-3", annotations={CAPACITY_ANNOTATION: text}))
+        self.tested.scorer.tables.put(Kind.NODES, node("node-3", annotations={CAPACITY_ANNOTATION: text}))
         self.events.look()
 
 

@@ -117,7 +117,7 @@ def spoil_seat(cluster: TrackedCluster) -> None:
 def test_a_corrupted_table_is_found(spoil: Callable[[TrackedCluster], None], said: str) -> None:
     tested = LiveScorer(pods=PODS)
     assert tested.scorer.self_check().drift == ()
-    spoil(tested.scorer._cluster)
+    spoil(tested.scorer.tables._cluster)
     checked = tested.scorer.self_check()
     assert not checked.sound
     assert any(said in drift for drift in checked.drift), checked.drift
@@ -134,7 +134,7 @@ def test_it_tells_what_it_looked_at() -> None:
 
 def test_many_drifts_are_summed_up() -> None:
     tested = LiveScorer(pods=PODS)
-    cluster = predicted(tested.scorer._cluster)
+    cluster = predicted(tested.scorer.tables._cluster)
     for uid in list(cluster.placed):
         cluster.remove(uid)
     drift = tested.scorer.self_check().drift

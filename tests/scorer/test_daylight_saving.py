@@ -22,7 +22,7 @@ def test_pods_are_placed_through_a_change_of_clocks(day: date, begin: int, slots
     sitting = [pod_of(number, f"sits-{number}", f"node-{number}") for number in range(4)]
     tested = LiveScorer(pods=sitting, without_model=True, steady=steady)
     tested.clock.now = tested.contact = calendar.midnight(day).timestamp() + 3600 * begin
-    tested.scorer.install(loaded(replace(model(), calendar=calendar, first_day=day)))
+    tested.scorer.tables.install(loaded(replace(model(), calendar=calendar, first_day=day)))
     seen: list[int] = []
     for number in range(8):
         pod = pod_of(number % 4, f"pod-{number}", cpu=0.1)
@@ -31,7 +31,7 @@ def test_pods_are_placed_through_a_change_of_clocks(day: date, begin: int, slots
         for seconds, n_charged in ((59.0, 1), (1.1, 0)):
             steady.now += seconds
             tested.later(seconds)
-            assert len(tested.scorer._cluster.assumed) == n_charged
+            assert len(tested.scorer.tables._cluster.assumed) == n_charged
         steady.now += 1739.9
         tested.later(1739.9)
         assert tested.scorer.self_check().sound and np.isfinite(shares(tested)).all()

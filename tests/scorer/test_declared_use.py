@@ -38,7 +38,7 @@ def test_pods_that_declare_much_are_spread_by_the_default_score(number: int | No
         scored = live.scorer.score(pod)
         best = scored.nodes[int(np.argmax(scored.scores))]
         live.put(replace(pod, node=best))
-    per_node = Counter(pod.node for pod in live.scorer._cluster.state.pods.values())
+    per_node = Counter(pod.node for pod in live.scorer.tables._cluster.state.pods.values())
     assert max(per_node.values()) <= 6, per_node
 
 

@@ -32,10 +32,10 @@ def seconds_of(pod: PodInfo, service: ServiceKey) -> float | None:
 
 def scorer(hour: float, pods: Sequence[PodInfo] = (), of: PeakModel | None = None, *, day: int = 0) -> LiveScorer:
     tested = LiveScorer(hour + 24 * day, without_model=True)
-    tested.scorer._cluster.run_of = seconds_of
-    tested.scorer.replace(Kind.PODS, list(pods))
-    tested.scorer.install(loaded(of))
-    tested.scorer.tick()
+    tested.scorer.tables._cluster.run_of = seconds_of
+    tested.scorer.tables.replace(Kind.PODS, list(pods))
+    tested.scorer.tables.install(loaded(of))
+    tested.scorer.tables.tick()
     return tested
 
 
@@ -52,10 +52,10 @@ def touched(tested: LiveScorer, row: int) -> tuple[int, ...]:
 def built(tested: LiveScorer) -> LiveScorer:
     """A scorer that hears of the end state only."""
     anew = LiveScorer((tested.clock.now - at(0)) / 3600, without_model=True)
-    anew.scorer._cluster.run_of = seconds_of
-    anew.scorer.replace(Kind.PODS, list(tested.scorer._cluster.state.pods.values()))
-    anew.scorer.install(loaded())
-    anew.scorer.tick()
+    anew.scorer.tables._cluster.run_of = seconds_of
+    anew.scorer.tables.replace(Kind.PODS, list(tested.scorer.tables._cluster.state.pods.values()))
+    anew.scorer.tables.install(loaded())
+    anew.scorer.tables.tick()
     return anew
 
 
@@ -71,7 +71,7 @@ def test_a_started_pod_weighs_from_its_start_until_its_end_and_no_longer() -> No
     assert touched(tested, 1) == (3, 4, 5)
     tested.delete(job(50, "a", "node-1"))
     assert touched(tested, 1) == ()
-    assert not tested.scorer._cluster._runs
+    assert not tested.scorer.tables._cluster._runs
 
 
 def test_one_that_runs_for_longer_is_there_until_the_end_of_each_half_hour() -> None:
@@ -90,11 +90,11 @@ def test_one_that_waits_is_asked_about_from_now_and_runs_from_when_it_was_bound(
     tested = scorer(2.0)
     waiting = job(30, "a")
     tested.put(waiting)
-    with tested.scorer.reading() as cluster:
+    with tested.scorer.tables.reading() as cluster:
         at_two = tables(tested).keys[cluster.profile(waiting)].run
         assert at_two is not None
     tested.at(2.75)
-    with tested.scorer.changing() as cluster:
+    with tested.scorer.tables.changing() as cluster:
         later = tables(tested).keys[cluster.profile(waiting)].run
         assert later is not None and (later.first, later.end) == (at_two.first + 1, at_two.end + 2)
         cluster.assume(waiting, "node-1", at(3))
@@ -116,12 +116,12 @@ def test_what_was_assumed_and_forgotten_leaves_nothing() -> None:
     tested = scorer(2.0)
     waiting = job(30, "a")
     tested.put(waiting)
-    with tested.scorer.changing() as cluster:
+    with tested.scorer.tables.changing() as cluster:
         cluster.assume(waiting, "node-1", at(3))
         assert touched(tested, 1) == (4,)
         cluster.forget(waiting.uid)
     assert touched(tested, 1) == ()
-    assert not tested.scorer._cluster._runs
+    assert not tested.scorer.tables._cluster._runs
 
 
 @pytest.mark.parametrize("seconds_after", [0.0, 300.0])
@@ -150,30 +150,30 @@ def test_runs_that_come_go_and_last_while_a_model_is_installed_are_all_in_it(mon
     def slow(*arguments: object) -> PredictedCluster:
         made = real(*arguments)
         tested.clock.now = at(2.6)
-        tested.scorer.tick()  # a half hour later: those that run are placed anew
+        tested.scorer.tables.tick()  # a half hour later: those that run are placed anew
         tested.delete(job(10, "a", "node-1"))
         tested.put(job(40, "new", "node-2", started=at(2.55)))
         return made
 
     monkeypatch.setattr("scorer.live_tables.predict", slow)
-    tested.scorer.install(loaded(replace(model(), usage_dated=2 * model().usage_dated), "v2"))
+    tested.scorer.tables.install(loaded(replace(model(), usage_dated=2 * model().usage_dated), "v2"))
     monkeypatch.undo()
-    tested.scorer.tick()
+    tested.scorer.tables.tick()
     assert touched(tested, 1) == (4, 5)
     assert [slot for slot in touched(tested, 2) if slot >= tables(tested).horizon.slot] == [5, 6]
-    assert set(tested.scorer._cluster._runs) == {"uid-job-10-b", "uid-job-10-c", "uid-job-40-new"}
+    assert set(tested.scorer.tables._cluster._runs) == {"uid-job-10-b", "uid-job-10-c", "uid-job-40-new"}
     assert tested.scorer.self_check().sound
 
 
 def test_a_pod_is_charged_the_level_of_its_run_whatever_the_hour() -> None:
     tested = scorer(3.0)
-    with tested.scorer.reading() as cluster:
+    with tested.scorer.tables.reading() as cluster:
         night = cluster.expected_use(job(30, "a")).amount
         plain = cluster.expected_use(pod_of(3, "a")).amount
         assert (night > 2 * plain).all()  # the service is quiet at night, its runs are not
         assert cluster.expected_use(job(30, "a", number=None)).source == "requests"
     tested.at(20.0)
-    with tested.scorer.reading() as cluster:
+    with tested.scorer.tables.reading() as cluster:
         np.testing.assert_array_equal(cluster.expected_use(job(30, "a")).amount, night)
 
 
@@ -182,7 +182,7 @@ def test_explaining_and_scoring_look_at_the_run_only() -> None:
     evening = [pod_of(5, f"e{i}", "node-1", started=at(0)) for i in range(3)]
     now = [job(60, f"n{i}", "node-0", number=None, started=at(3.0)) for i in range(6)]
     tested = scorer(3.1, [*evening, *(replace(pod, requests={"cpu": 1.0, "memory": 1.0}) for pod in now)])
-    with tested.scorer.reading() as cluster:
+    with tested.scorer.tables.reading() as cluster:
         growth = {
             name: tables(tested).load.growth(cluster.profile(pod), np.arange(2))
             for name, pod in (("job", job(20, "a", number=1)), ("service", pod_of(1, "a")))
@@ -192,7 +192,7 @@ def test_explaining_and_scoring_look_at_the_run_only() -> None:
     asked = job(20, "asked", number=1)
     tested.put(asked)
     assert len(tested.scorer.explain(asked).nodes) == 4
-    tested.scorer.refresh_overview()
+    tested.scorer.tables.refresh_overview()
     tested.put(job(60, "long", "node-2", number=1, started=at(3.0)))
     with_run, without = (tested.scorer.node_forecast(name).curves[CPU] for name in ("node-2", "node-3"))
     more = np.nan_to_num(np.asarray(with_run.expected) - np.asarray(without.expected))
@@ -240,14 +240,16 @@ def test_whatever_happens_the_tables_are_those_of_the_end_state(steps: list[tupl
             case ("later", float(hours)):
                 tested.later(3600 * hours)
             case ("node", int(row), float(size)):
-                tested.scorer.put(Kind.NODES, node(f"node-{row}", size))
+                tested.scorer.tables.put(Kind.NODES, node(f"node-{row}", size))
     assert tested.scorer.self_check().sound
     anew = built(tested)
-    anew.scorer.replace(Kind.NODES, [info for info in tested.scorer._cluster.state.nodes if info is not None])
+    anew.scorer.tables.replace(
+        Kind.NODES, [info for info in tested.scorer.tables._cluster.state.nodes if info is not None]
+    )
     np.testing.assert_allclose(ahead(tested), ahead(anew), atol=1e-4)
     np.testing.assert_allclose(tables(tested).pods_now(), tables(anew).pods_now(), rtol=1e-4, atol=1e-4)
     running = {pod.uid for pod in there.values() if pod.name.startswith("job-")}
-    assert set(tested.scorer._cluster._runs) == running
+    assert set(tested.scorer.tables._cluster._runs) == running
 
 
 @pytest.mark.parametrize("number", [3, None])
@@ -259,7 +261,7 @@ def test_assumed_at_once_is_the_same_as_one_by_one(number: int | None) -> None:
             tested.put(pod)
     rows = [0, 1, 1, 2, 0, 1, 3, 3, 1]
     for tested, together in zip(both, (True, False), strict=True):
-        with tested.scorer.changing() as cluster:
+        with tested.scorer.tables.changing() as cluster:
             cluster.profile(waiting[0])
             if together:
                 heard = list[Change]()
@@ -270,7 +272,7 @@ def test_assumed_at_once_is_the_same_as_one_by_one(number: int | None) -> None:
             else:
                 for pod, row in zip(waiting, rows, strict=True):
                     cluster.assume(pod, f"node-{row}", at(3))
-    one, other = ([tables_of(tested.scorer._cluster)] for tested in both)
+    one, other = ([tables_of(tested.scorer.tables._cluster)] for tested in both)
     assert differences(one, other) == []
     assert touched(both[0], 1) == (5, 6)
     for tested in both:

@@ -80,14 +80,14 @@ def test_down_the_ladder_one_rung_at_a_time_and_up_again() -> None:
     assert min(scores(tested), key=scores(tested).__getitem__) == "node-1"  # the one with the requests
 
     tested.clock.now += 901
-    tested.scorer.tick()
+    tested.scorer.tables.tick()
     assert tested.scorer.status().level == Level.NEUTRAL
     assert any("has not been heard of for 901 s" in reason for reason in tested.scorer.status().reasons)
     assert set(scores(tested).values()) == {50.0}
 
     tested.contact = tested.clock.now
     newer = replace(model(), first_day=tested.scorer.status().now.date())
-    tested.scorer.install(loaded(newer, "v2"))
+    tested.scorer.tables.install(loaded(newer, "v2"))
     tested.measure_as_expected()
     assert tested.scorer.status().level == Level.FRESH
     assert min(scores(tested), key=scores(tested).__getitem__) == "node-0"
@@ -127,7 +127,7 @@ def test_a_server_that_answers_without_figures_has_not_measured() -> None:
 
 def test_why_nothing_is_measured_is_told() -> None:
     tested = LiveScorer()
-    tested.scorer.measure()
+    tested.scorer.tables.measure()
     assert tested.scorer.status().sources["usage"] == "nobody answers"
     assert tested.scorer.status().reasons == ("usage is measured on 0 of 4 nodes: nobody answers",)
     tested.measure_as_expected()

@@ -32,10 +32,10 @@ def scorer(
 ) -> LiveScorer:
     """A process that starts now: it reads Jobs and pods, then the model."""
     tested = LiveScorer(hour + 24 * day, without_model=True, options=options)
-    tested.scorer.replace(Kind.JOBS, list(jobs))
-    tested.scorer.replace(Kind.PODS, list(pods))
-    tested.scorer.install(loaded(nightly_model()))
-    tested.scorer.tick()
+    tested.scorer.tables.replace(Kind.JOBS, list(jobs))
+    tested.scorer.tables.replace(Kind.PODS, list(pods))
+    tested.scorer.tables.install(loaded(nightly_model()))
+    tested.scorer.tables.tick()
     return tested
 
 
@@ -77,7 +77,7 @@ def test_a_new_process_predicts_from_the_model_what_one_predicts_that_saw_the_ni
     old = scorer(1.0, day=0)
     for day in range(3):
         old.at(2.01, day)
-        old.scorer.put(Kind.JOBS, job_of_night(day))
+        old.scorer.tables.put(Kind.JOBS, job_of_night(day))
         for pod in night_on(day=day):
             old.put(pod)
         if day < 2:
@@ -93,29 +93,29 @@ def test_a_new_process_predicts_from_the_model_what_one_predicts_that_saw_the_ni
 
 def test_the_model_that_comes_later_corrects_the_runs_of_pods_that_are_there() -> None:
     tested = scorer(2.1, night_on())
-    assert [tested.scorer._cluster.runs[pod.uid].end for pod in night_on()] == [at(2) + RUN_SECONDS] * 8
+    assert [tested.scorer.tables._cluster.runs[pod.uid].end for pod in night_on()] == [at(2) + RUN_SECONDS] * 8
     assert tested.scorer.self_check().sound
 
 
 def test_what_is_seen_refines_the_model() -> None:
     tested = scorer(3.0)
-    runs = tested.scorer._cluster.expected_runs
+    runs = tested.scorer.tables._cluster.expected_runs
     assert runs.of_service(NIGHTLY).seconds == RUN_SECONDS
     for number in range(40):
         tested.put(job_pod(f"short-{number}", "node-0", ended=at(2) + RUN_SECONDS / 2))
     seconds = runs.of_service(NIGHTLY).seconds
     assert RUN_SECONDS / 2 < seconds < 0.6 * RUN_SECONDS
-    tested.scorer.install(loaded(nightly_model(), "again"))
+    tested.scorer.tables.install(loaded(nightly_model(), "again"))
     assert runs.of_service(NIGHTLY).seconds == seconds
 
 
 def test_a_job_that_is_stopped_earlier_ends_its_pods_whenever_that_becomes_known() -> None:
     stopped = job_of_night(deadline=5400)
     early, late = scorer(2.2, night_on(), jobs=[stopped]), scorer(2.2, night_on(), jobs=[job_of_night()])
-    assert {run.end for run in late.scorer._cluster.runs.values()} == {at(2) + RUN_SECONDS}
-    late.scorer.put(Kind.JOBS, stopped)
+    assert {run.end for run in late.scorer.tables._cluster.runs.values()} == {at(2) + RUN_SECONDS}
+    late.scorer.tables.put(Kind.JOBS, stopped)
     for tested in (early, late):
-        assert {run.end for run in tested.scorer._cluster.runs.values()} == {at(3.5)}
+        assert {run.end for run in tested.scorer.tables._cluster.runs.values()} == {at(3.5)}
         assert tested.scorer.self_check().sound
     np.testing.assert_allclose(ahead(early), ahead(late), atol=1e-3)
 
@@ -125,7 +125,7 @@ def test_a_pod_that_outlives_its_run_counts_on_through_midnight_and_a_new_model(
     tested = scorer(4.0, night_on(each=1))
     tested.at(hour)
     assert (ahead(tested)[:2, 0] > 0.99 * JOB_LEVEL).all()
-    tested.scorer.install(loaded(nightly_model(), "next"))
+    tested.scorer.tables.install(loaded(nightly_model(), "next"))
     assert (ahead(tested)[:2, 0] > 0.99 * JOB_LEVEL).all()
     tested.at(0.3, 1)
     assert (ahead(tested)[:2, 0] > 0.99 * JOB_LEVEL).all()
@@ -136,18 +136,18 @@ def test_pods_without_a_job_end_if_they_name_a_job_scheduler_of_the_settings() -
     workflow = replace(pod_of(None, "step", "node-0", started=at(4.0)), scheduler_name="batch")
     for schedulers, ends in ((("job-scheduler",), False), (("batch",), True)):
         tested = scorer(4.1, [workflow], options=ScorerOptions(job_schedulers=schedulers, default_run=1200.0))
-        assert [run.end - run.start for run in tested.scorer._cluster.runs.values()] == [1200.0] * ends
+        assert [run.end - run.start for run in tested.scorer.tables._cluster.runs.values()] == [1200.0] * ends
 
 
 def test_a_pod_that_waits_would_start_now() -> None:
     tested = scorer(10.0)
     waiting = job_pod("w")
     tested.put(waiting)
-    with tested.scorer.reading() as cluster:
+    with tested.scorer.tables.reading() as cluster:
         run = tables(tested).keys[cluster.profile(waiting)].run
     assert run is not None
     assert run.end - run.first == 6
-    tested.scorer.put(Kind.NODES, node("node-0"))
+    tested.scorer.tables.put(Kind.NODES, node("node-0"))
 
 
 def test_pods_of_a_job_still_to_come_take_no_room_of_services_that_grow() -> None:
@@ -155,7 +155,7 @@ def test_pods_of_a_job_still_to_come_take_no_room_of_services_that_grow() -> Non
     autoscaled = known.autoscaled.copy()
     autoscaled[known.services.index(NIGHTLY)] = 1.0
     tested = scorer(2.1, night_on(each=1))
-    tested.scorer.install(loaded(replace(known, autoscaled=autoscaled), "autoscaled"))
-    with tested.scorer.reading() as cluster:
+    tested.scorer.tables.install(loaded(replace(known, autoscaled=autoscaled), "autoscaled"))
+    with tested.scorer.tables.reading() as cluster:
         assert cluster.predicted is not None and cluster.predicted.profiles.autoscaled(NIGHTLY)
         assert expected_scale_out(cluster) is None

@@ -22,10 +22,10 @@ PODS = [pod_of(5, f"p{i}", f"node-{i}", cpu=1.0, started=at(0)) for i in range(2
 def test_what_is_expected_beyond_the_replicas_there_are_is_kept_free_in_those_hours() -> None:
     tested = LiveScorer(12.0, pods=PODS, model=growing())
     still = LiveScorer(12.0, pods=PODS, model=growing(2.0))
-    load, before = (one.scorer._cluster.predicted.load for one in (tested, still))  # type: ignore[union-attr]
+    load, before = (one.scorer.tables._cluster.predicted.load for one in (tested, still))  # type: ignore[union-attr]
     extra = (load.share(slice(None)) - before.share(slice(None)))[:4, CPU] * 40.0
-    of_one = tested.scorer._cluster.predicted.profiles.mean(  # type: ignore[union-attr]
-        [tested.scorer._cluster.state.services[0]], np.array([2.0]), (model().first_day,)
+    of_one = tested.scorer.tables._cluster.predicted.profiles.mean(  # type: ignore[union-attr]
+        [tested.scorer.tables._cluster.state.services[0]], np.array([2.0]), (model().first_day,)
     )[0, CPU]
     np.testing.assert_allclose(extra[:, 38:42].sum(axis=0), 7 * of_one[38:42], rtol=1e-3)
     assert not extra[:, :38].any()
@@ -37,11 +37,11 @@ def test_headroom_lowers_the_scores_of_the_nodes_that_will_get_the_pods() -> Non
     tested = LiveScorer(12.0, pods=PODS, model=growing())
     cordoned = replace(node("node-3"), unschedulable=True)
     pod = pod_of(4, "new")
-    tested.scorer.put(Kind.NODES, cordoned)
-    tested.scorer.put(Kind.PODS, pod_of(None, "full", "node-2", cpu=39.5, started=at(0)))
-    tested.scorer.share_out_scale_out()
+    tested.scorer.tables.put(Kind.NODES, cordoned)
+    tested.scorer.tables.put(Kind.PODS, pod_of(None, "full", "node-2", cpu=39.5, started=at(0)))
+    tested.scorer.tables.share_out_scale_out()
     with_room = tested.scorer.score(pod).scores
-    tested.scorer.install(growing(2.0))
+    tested.scorer.tables.install(growing(2.0))
     without = tested.scorer.score(pod).scores
     lower = with_room < without - 1e-6
     # node-2 has no room for a pod of one core, node-3 takes none.
@@ -52,17 +52,17 @@ def test_replicas_that_come_take_the_place_of_the_room_kept_for_them() -> None:
     tested = LiveScorer(12.0, pods=PODS, model=growing())
     for i in range(2, 9):
         tested.put(pod_of(5, f"p{i}", f"node-{i % 4}", cpu=1.0))
-    tested.scorer.share_out_scale_out()
-    load = tested.scorer._cluster.predicted.load  # type: ignore[union-attr]
+    tested.scorer.tables.share_out_scale_out()
+    load = tested.scorer.tables._cluster.predicted.load  # type: ignore[union-attr]
     np.testing.assert_allclose(load._tables.soft, 0, atol=1e-6)
-    gathered = expected_scale_out(tested.scorer._cluster)
+    gathered = expected_scale_out(tested.scorer.tables._cluster)
     assert gathered is not None and gathered.load() is None
     assert tested.scorer.self_check().sound
 
 
 def test_nobody_grows_without_a_model_or_autoscaled_services() -> None:
-    assert expected_scale_out(LiveScorer(pods=PODS, without_model=True).scorer._cluster) is None
-    assert expected_scale_out(LiveScorer(pods=PODS).scorer._cluster) is None
+    assert expected_scale_out(LiveScorer(pods=PODS, without_model=True).scorer.tables._cluster) is None
+    assert expected_scale_out(LiveScorer(pods=PODS).scorer.tables._cluster) is None
 
 
 def test_a_pod_is_shared_by_size_among_nodes_with_room_or_else_among_all() -> None:
@@ -90,7 +90,7 @@ def test_what_no_node_has_room_for_presses_on_the_nodes_that_pods_could_use() ->
 def test_what_pods_declare_to_use_counts_for_those_to_come() -> None:
     said = {"forecast-scheduler.io/virtual-request": '{"cpu": "6"}'}
     pods = [pod_of(5, f"p{i}", f"node-{i}", cpu=1.0, started=at(0), annotations=said) for i in range(2)]
-    gathered = expected_scale_out(LiveScorer(12.0, pods=pods, model=growing()).scorer._cluster)
+    gathered = expected_scale_out(LiveScorer(12.0, pods=pods, model=growing()).scorer.tables._cluster)
     assert gathered is not None
     cores = np.asarray(gathered.load())[:, CPU].sum(axis=0)
     assert (cores[38:42] >= 7 * 6.0 - 1e-3).all()
@@ -101,7 +101,7 @@ def test_an_empty_node_that_is_too_small_for_a_pod_is_not_pressed_on() -> None:
     pods = [pod_of(5, f"p{i}", f"node-{i}", cpu=12.0, started=at(0)) for i in range(2)]
     filling = [pod_of(None, f"full{i}", f"node-{i}", cpu=27.0, started=at(0)) for i in range(2)]
     tested = LiveScorer(12.0, pods=[*pods, *filling], model=growing(), sizes=(40.0, 40.0, 8.0, 8.0))
-    gathered = expected_scale_out(tested.scorer._cluster)
+    gathered = expected_scale_out(tested.scorer.tables._cluster)
     assert gathered is not None
     cores = np.asarray(gathered.load())[:, CPU, 38:42].sum(axis=1)
     assert cores.tolist()[2:] == [0.0, 0.0]

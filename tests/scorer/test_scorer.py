@@ -98,11 +98,11 @@ def test_no_nodes_at_all_are_no_trouble() -> None:
     assert empty.virtual_available().nodes == ()
     assert empty.node_figures().usage.shape == (0, 5, 2)
     assert empty.heat_map().nodes == ()
-    empty.refresh_overview()
-    empty.tick()
+    empty.tables.refresh_overview()
+    empty.tables.tick()
     assert empty.self_check().sound
     installed = LiveScorer(sizes=[])
-    installed.scorer.refresh_overview()
+    installed.scorer.tables.refresh_overview()
     assert installed.scorer.score(pod_of(0, "x")).scores.shape == (0,)
     assert installed.scorer.explain(pod_of(0, "x"), weights=EVERYTHING).nodes == ()
     assert installed.scorer.heat_map().nodes == ()
@@ -150,7 +150,7 @@ def test_explaining_where_a_pod_runs_judges_as_if_it_did_not_and_changes_nothing
     assert tested.scorer.self_check().sound
     alone = LiveScorer(pods=[p for p in PODS if p is not PODS[5]])
     waiting = replace(PODS[5], node="", created=at(17))
-    alone.scorer.put(Kind.PODS, waiting)
+    alone.scorer.tables.put(Kind.PODS, waiting)
     there = {n.node: n.peak_with for n in tested.scorer.explain(PODS[5]).nodes}
     for found in alone.scorer.explain(waiting).nodes:
         peak = there[found.node]

@@ -41,7 +41,7 @@ def test_jumps_of_the_clock_leave_the_tables_sound(hours: list[float]) -> None:
     for i, hour in enumerate(hours):
         tested.at(hour)
         tested.put(pod_of(i % 6, f"jump-{i}", "node-3", started=tested.clock.now))
-        tested.scorer.tick()
+        tested.scorer.tables.tick()
         tested.measure_as_expected()
         assert tested.scorer.self_check().sound
         assert tables(tested).horizon.today == tested.scorer.status().now.date()
@@ -67,21 +67,21 @@ def test_pods_that_come_go_and_change_while_a_model_is_installed_are_all_in_it(
         for i in range(4):
             tested.put(pod_of(5, f"new-{i}", "node-3", started=at(17)))
         tested.put(pod_of(None, "bare", "node-8"))
-        tested.scorer.put(Kind.NODES, node("node-8"))
-        tested.scorer.put(Kind.NODES, node("node-1", 80.0))
-        tested.scorer.delete(Kind.NODES, node("node-2"))
-        tested.scorer.replace(Kind.REPLICA_SETS, [set_of_4])  # only now
-        tested.scorer.tick()
+        tested.scorer.tables.put(Kind.NODES, node("node-8"))
+        tested.scorer.tables.put(Kind.NODES, node("node-1", 80.0))
+        tested.scorer.tables.delete(Kind.NODES, node("node-2"))
+        tested.scorer.tables.replace(Kind.REPLICA_SETS, [set_of_4])  # only now
+        tested.scorer.tables.tick()
         return made
 
     monkeypatch.setattr("scorer.live_tables.predict", slow)
-    tested.scorer.install(loaded(doubled, "v2"))
+    tested.scorer.tables.install(loaded(doubled, "v2"))
     monkeypatch.undo()
     assert tested.scorer.score(PODS[0]).model_version == "v2"
     assert tested.scorer.self_check().drift == ()
     anew = rebuilt(tested, doubled)
-    of_name = {name: row for row, name in enumerate(anew.scorer._cluster.state.names)}
-    for row, name in enumerate(tested.scorer._cluster.state.names):
+    of_name = {name: row for row, name in enumerate(anew.scorer.tables._cluster.state.names)}
+    for row, name in enumerate(tested.scorer.tables._cluster.state.names):
         np.testing.assert_allclose(shares(tested)[row], shares(anew)[of_name[name]], atol=1e-4)
         np.testing.assert_allclose(
             tables(tested).pods_now()[row], tables(anew).pods_now()[of_name[name]], rtol=1e-4, atol=1e-4
@@ -100,12 +100,12 @@ def test_a_model_that_arrives_while_midnight_waits_is_not_replaced_by_the_one_be
         return real(*arguments)  # type: ignore[arg-type]
 
     monkeypatch.setattr("scorer.live_tables.predict", slow)
-    installing = threading.Thread(target=tested.scorer.install, args=[loaded(version="v2")])
+    installing = threading.Thread(target=tested.scorer.tables.install, args=[loaded(version="v2")])
     installing.start()
     assert under_way.wait(10)
     midnight = threading.Thread(target=tested.at, args=[24.01])
     midnight.start()
-    while not tested.scorer._rebuilding.locked() or tested.clock.now < at(24):
+    while not tested.scorer.tables._rebuilding.locked() or tested.clock.now < at(24):
         pass
     midnight.join(0.2)  # it waits for the other
     go_on.set()
@@ -134,7 +134,7 @@ def test_a_change_that_could_not_be_followed_is_made_good(monkeypatch: pytest.Mo
         tested.put(pod_of(5, "new", "node-3", started=at(17)))
     monkeypatch.undo()
     assert not tested.scorer.self_check().sound  # the columns have it, the predicted load has not
-    tested.scorer.rebuild_if_needed()
+    tested.scorer.tables.rebuild_if_needed()
     assert tested.scorer.self_check().sound
     assert tables(tested).load.pods_on(3)
 
@@ -169,9 +169,9 @@ def test_the_self_check_is_sound_whatever_happens(events: list[tuple[object, ...
             case ("gone", int(uid)):
                 tested.delete(pod_of(None, f"e{uid}"))
             case ("node", int(number), float(size)):
-                tested.scorer.put(Kind.NODES, node(f"node-{number}", size))
+                tested.scorer.tables.put(Kind.NODES, node(f"node-{number}", size))
             case ("no node", int(number)):
-                tested.scorer.delete(Kind.NODES, node(f"node-{number}"))
+                tested.scorer.tables.delete(Kind.NODES, node(f"node-{number}"))
             case ("time", float(hours)):
                 hour += hours
                 tested.at(hour)
@@ -184,5 +184,5 @@ def test_the_self_check_is_sound_whatever_happens(events: list[tuple[object, ...
         scored = tested.scorer.score(pod_of(0, "asked"), weights=EVERYTHING)
         assert np.isfinite(scored.scores).all()
         assert ((scored.scores >= 0) & (scored.scores <= 100)).all()
-    tested.scorer.tick()
+    tested.scorer.tables.tick()
     assert tested.scorer.self_check().drift == ()

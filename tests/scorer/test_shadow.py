@@ -17,7 +17,7 @@ SERVED = [pod_of(5, "a", "node-0", started=at(0)), pod_of(4, "b", "node-1", star
 
 
 def predicted(tested: LiveScorer) -> PredictedCluster:
-    tables = tested.scorer._cluster.predicted
+    tables = tested.scorer.tables._cluster.predicted
     assert tables is not None
     return tables
 
@@ -30,10 +30,10 @@ def curves(tested: LiveScorer) -> Floats:
 def believing(*, in_time: bool = True) -> LiveScorer:
     """Pod a sits on node-0 and is believed on node-2. in_time: told after the model was there."""
     tested = LiveScorer(pods=SERVED, without_model=not in_time)
-    tested.scorer._cluster.believe("uid-a", 2)
+    tested.scorer.tables._cluster.believe("uid-a", 2)
     if not in_time:
-        tested.scorer.install(loaded())
-        tested.scorer.tick()
+        tested.scorer.tables.install(loaded())
+        tested.scorer.tables.tick()
     return tested
 
 
@@ -57,38 +57,38 @@ def test_the_belief_outlives_midnight_and_another_look_at_the_pod() -> None:
     tested.put(replace(SERVED[0], labels={"changed": "yes"}))
     assert predicted(tested).placed["uid-a"].counts_on == 2
     tested.at(0.5, day=1)
-    tested.scorer.rebuild_if_needed()
+    tested.scorer.tables.rebuild_if_needed()
     assert predicted(tested).placed["uid-a"].counts_on == 2
     assert tested.scorer.self_check().drift == ()
 
 
 def test_the_belief_ends_with_the_pod_and_with_the_node() -> None:
     tested = believing()
-    tested.scorer.delete(Kind.NODES, node("node-2", 40.0))
+    tested.scorer.tables.delete(Kind.NODES, node("node-2", 40.0))
     assert predicted(tested).placed["uid-a"].counts_on == 0
     assert tested.scorer.self_check().drift == ()
     tested = believing()
-    tested.scorer.delete(Kind.PODS, SERVED[0])
-    assert tested.scorer._cluster._shadows == {}
+    tested.scorer.tables.delete(Kind.PODS, SERVED[0])
+    assert tested.scorer.tables._cluster._shadows == {}
     np.testing.assert_allclose(curves(tested), curves(LiveScorer(pods=SERVED[1:])), atol=1e-5)
-    tested.scorer._cluster.believe("uid-a", 2)
-    assert tested.scorer._cluster._shadows == {}
+    tested.scorer.tables._cluster.believe("uid-a", 2)
+    assert tested.scorer.tables._cluster._shadows == {}
 
 
 def test_believing_a_pod_where_it_sits_is_believing_nothing() -> None:
     tested = believing()
-    tested.scorer._cluster.believe("uid-a", 0)
-    assert tested.scorer._cluster._shadows == {}
+    tested.scorer.tables._cluster.believe("uid-a", 0)
+    assert tested.scorer.tables._cluster._shadows == {}
     np.testing.assert_allclose(curves(tested), curves(LiveScorer(pods=SERVED)), atol=1e-5)
 
 
 def test_the_placement_of_a_shadow_has_series_of_its_own() -> None:
     """Those that a cluster would have in which the advice had been followed."""
     followed = LiveScorer(pods=[replace(SERVED[0], node="node-2"), SERVED[1]])
-    followed.scorer.refresh_overview()
+    followed.scorer.tables.refresh_overview()
     expected = followed.scorer.node_figures()
     for tested in (believing(), believing(in_time=False)):
-        tested.scorer.refresh_overview()
+        tested.scorer.tables.refresh_overview()
         found = tested.scorer.node_figures()
         assert found.shadow_usage is not None and found.shadow_peak is not None
         np.testing.assert_allclose(found.shadow_usage, expected.usage, rtol=1e-6)
@@ -106,7 +106,7 @@ def test_what_the_model_says_is_of_the_pods_where_they_sit() -> None:
     plain = LiveScorer(pods=SERVED)
     for tested in (believing(), believing(in_time=False)):
         for one in (plain, tested):
-            one.scorer.refresh_overview()
+            one.scorer.tables.refresh_overview()
         here, there = plain.scorer.node_figures(), tested.scorer.node_figures()
         np.testing.assert_allclose(there.model_usage, here.model_usage, rtol=1e-6)
         np.testing.assert_allclose(there.usage, here.usage, rtol=1e-6)
@@ -116,7 +116,7 @@ def test_what_the_model_says_is_of_the_pods_where_they_sit() -> None:
         tested.delete(SERVED[0])
         plain_again = LiveScorer(pods=SERVED[1:])
         for one in (plain_again, tested):
-            one.scorer.refresh_overview()
+            one.scorer.tables.refresh_overview()
         assert not predicted(tested).believes
         np.testing.assert_allclose(
             tested.scorer.node_figures().model_usage, plain_again.scorer.node_figures().model_usage, rtol=1e-6

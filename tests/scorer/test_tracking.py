@@ -21,7 +21,7 @@ SERVED = [pod_of(5, "a", "node-0", started=at(0)), pod_of(4, "b", "node-1", star
 
 def as_expected(tested: LiveScorer) -> dict[str, np.ndarray]:
     """What a metric shows when every pod that it knows uses what is predicted."""
-    predicted = tested.scorer._cluster.predicted
+    predicted = tested.scorer.tables._cluster.predicted
     assert predicted is not None
     usage = predicted.expected_at(np.full(predicted.load.n_nodes, position(tested)))
     return dict(zip([f"node-{i}" for i in range(4)], usage, strict=False))
@@ -29,14 +29,14 @@ def as_expected(tested: LiveScorer) -> dict[str, np.ndarray]:
 
 def position(tested: LiveScorer) -> float:
     """The middle of the window of a metric sampled now, in half hours since midnight."""
-    predicted = tested.scorer._cluster.predicted
+    predicted = tested.scorer.tables._cluster.predicted
     assert predicted is not None
     return predicted.horizon.position(tested.clock.now) - 150 / 1800
 
 
 def use_of(tested: LiveScorer, uid: str) -> np.ndarray:
     """What one pod is expected to use in that window."""
-    predicted = tested.scorer._cluster.predicted
+    predicted = tested.scorer.tables._cluster.predicted
     assert predicted is not None
     return predicted.use_at(predicted.placed[uid].profile, position(tested))
 
@@ -74,7 +74,7 @@ def test_a_pod_that_has_just_started_is_no_error_of_the_forecast_while_its_share
         usage["node-2"] = usage["node-2"] - (1 - min(seconds / 300, 1.0)) * use_of(tested, "uid-new")
         tested.measure(usage)
         np.testing.assert_allclose(tested.error(), 0, atol=1e-3)
-    assert len(tested.scorer._cluster.charges) == 0
+    assert len(tested.scorer.tables._cluster.charges) == 0
     tested.measure(before)  # it should be using something by now
     assert tested.error()[2, CPU] < -1
 
@@ -104,7 +104,7 @@ def test_a_pod_that_failed_at_once_leaves_no_error_behind(started: float | None)
     usage["node-3"] = usage["node-3"] + share * use
     tested.measure(usage)
     assert np.abs(tested.error()[3]).max() < 0.3
-    assert len(tested.scorer._cluster.charges) == 0
+    assert len(tested.scorer.tables._cluster.charges) == 0
 
 
 def test_pods_being_replaced_still_use_something_now() -> None:
@@ -113,13 +113,13 @@ def test_pods_being_replaced_still_use_something_now() -> None:
     pods = [replace(SERVED[0], owner_uid=old.uid), SERVED[1]]
     tested = LiveScorer(pods=pods)
     usage = as_expected(tested)
-    tested.scorer.replace(Kind.REPLICA_SETS, [old, new])
-    predicted = tested.scorer._cluster.predicted
+    tested.scorer.tables.replace(Kind.REPLICA_SETS, [old, new])
+    predicted = tested.scorer.tables._cluster.predicted
     assert predicted is not None
     assert predicted.placed["uid-a"].weight == 0.0
     tested.measure(usage)
     np.testing.assert_allclose(tested.error(), 0, atol=1e-4)
-    assert not tested.scorer._cluster.predicted.load.pods_on(0)  # type: ignore[union-attr]
+    assert not tested.scorer.tables._cluster.predicted.load.pods_on(0)  # type: ignore[union-attr]
 
 
 def test_old_measurements_stop_correcting_when_time_passes() -> None:
@@ -215,18 +215,18 @@ def test_a_mistaken_virtual_request_is_told_where_the_pod_is_explained() -> None
 
 def test_the_capacity_of_a_node_may_be_said_and_taken_back() -> None:
     tested = LiveScorer(pods=SERVED)
-    tested.scorer.put(Kind.NODES, node("node-3", annotations={CAPACITY_ANNOTATION: '{"log": 7}'}))
+    tested.scorer.tables.put(Kind.NODES, node("node-3", annotations={CAPACITY_ANNOTATION: '{"log": 7}'}))
     assert tested.scorer.virtual_available().capacity[3].tolist() == [40, 40, 40, 40, 7]
-    tested.scorer.put(Kind.NODES, node("node-3"))
+    tested.scorer.tables.put(Kind.NODES, node("node-3"))
     assert tested.scorer.virtual_available().capacity[3].tolist() == [40] * 5
 
 
 def test_a_node_that_goes_and_a_new_one_in_its_row_share_nothing() -> None:
     tested = LiveScorer()
     tested.measure({"node-3": 30.0})
-    tested.scorer.delete(Kind.NODES, node("node-3"))
+    tested.scorer.tables.delete(Kind.NODES, node("node-3"))
     assert tested.scorer.score(pod_of(0, "x")).nodes == ["node-0", "node-1", "node-2"]
-    tested.scorer.put(Kind.NODES, node("node-9", 80.0))
+    tested.scorer.tables.put(Kind.NODES, node("node-9", 80.0))
     available = tested.scorer.virtual_available()
     assert available.nodes[-1] == "node-9"
     assert available.capacity[-1, CPU] == 80
@@ -239,7 +239,7 @@ def test_pods_may_come_before_their_node() -> None:
     tested = LiveScorer()
     tested.put(pod_of(5, "early", "node-7", started=at(0)))
     assert "node-7" not in tested.scorer.score(pod_of(0, "x")).nodes
-    tested.scorer.put(Kind.NODES, node("node-7"))
+    tested.scorer.tables.put(Kind.NODES, node("node-7"))
     scored = tested.scorer.score(pod_of(5, "x"))
     assert scored.nodes[int(np.argmin(scored.scores))] == "node-7"
     assert tested.scorer.self_check().sound
@@ -249,9 +249,9 @@ def test_pods_charged_before_there_was_a_model_are_charged_by_their_profile_once
     new = pod_of(5, "new", "node-1", cpu=0.5, started=at(17.0))
     tested = LiveScorer(pods=[new], without_model=True)
     assert tested.scorer.virtual_available().charged[1, CPU] == 0.5
-    tested.scorer.install(loaded())
-    tested.scorer.tick()
-    predicted = tested.scorer._cluster.predicted
+    tested.scorer.tables.install(loaded())
+    tested.scorer.tables.tick()
+    predicted = tested.scorer.tables._cluster.predicted
     assert predicted is not None
     charged = tested.scorer.virtual_available().charged
     np.testing.assert_allclose(charged[1], predicted.use_now(predicted.placed["uid-new"].profile))
@@ -264,9 +264,9 @@ def test_usage_as_predicted_is_no_error_at_any_time_of_the_evening() -> None:
     tested = LiveScorer(pods=SERVED)
     for minutes in range(0, 180, 7):
         tested.clock.now = at(17.0) + 60 * minutes
-        tested.scorer.tick()
+        tested.scorer.tables.tick()
         tested.measure(as_expected(tested))
         np.testing.assert_allclose(tested.error(), 0, atol=1e-3)
         tested.clock.now += 20  # the clock goes on, the sample does not
-        tested.scorer.tick()
+        tested.scorer.tables.tick()
         np.testing.assert_allclose(tested.error(), 0, atol=0.05)

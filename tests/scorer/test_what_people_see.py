@@ -26,7 +26,7 @@ PODS = [
 def tested() -> LiveScorer:
     made = LiveScorer(12.0, pods=PODS)
     made.measure_as_expected()
-    made.scorer.refresh_overview()
+    made.scorer.tables.refresh_overview()
     return made
 
 
@@ -46,8 +46,8 @@ def test_a_node_from_two_days_ago_to_the_end_of_the_week(tested: LiveScorer) -> 
     assert tonight.day == model().first_day
     assert 19 <= tonight.at.hour <= 20
     assert tonight.expected == pytest.approx(2 * 6 + 0.5, rel=0.3)  # two pods of six cores
-    tested.scorer.put(Kind.PODS, pod_of(5, "more", "node-0"))
-    tested.scorer.tick()
+    tested.scorer.tables.put(Kind.PODS, pod_of(5, "more", "node-0"))
+    tested.scorer.tables.tick()
     assert tested.scorer.node_forecast("node-0").pods == 3
 
 
@@ -90,14 +90,14 @@ def test_services_known_to_the_model_alone_or_to_the_cluster_alone(tested: LiveS
     tested.put(bare)
     key = next(s for s in tested.scorer.services() if not s.known)
     assert (key.namespace, key.kind, key.name, key.pods) == ("shop", "Pod", "bare", 1)
-    found = tested.scorer.service_forecast(tested.scorer._cluster.state.service_key(bare))
+    found = tested.scorer.service_forecast(tested.scorer.tables._cluster.state.service_key(bare))
     assert "predicted from its requests" in found.notes[0]
     assert found.curves[CPU].expected.max() > 0
 
 
 def test_without_a_model_there_is_nothing_to_show_and_it_says_so() -> None:
     tested = LiveScorer(pods=PODS, without_model=True)
-    tested.scorer.refresh_overview()
+    tested.scorer.tables.refresh_overview()
     for found in (tested.scorer.node_forecast("node-0"), tested.scorer.service_forecast(service(5))):
         assert found.curves == ()
         assert found.notes == ("no model has been published",)
@@ -124,7 +124,7 @@ def test_the_hottest_nodes_come_first_and_only_the_hours_to_come_count(tested: L
 
 
 def test_the_list_of_nodes_has_tonight_and_tomorrow(tested: LiveScorer) -> None:
-    tested.scorer.put(Kind.NODES, replace(node("node-3"), unschedulable=True))
+    tested.scorer.tables.put(Kind.NODES, replace(node("node-3"), unschedulable=True))
     listed = {summary.name: summary for summary in tested.scorer.nodes()}
     assert list(listed) == [f"node-{i}" for i in range(4)]
     assert [summary.ready for summary in listed.values()] == [True, True, True, False]
@@ -149,12 +149,12 @@ def test_figures_agree_with_the_curves_and_peaks_are_frozen_at_midnight(tested: 
     assert figures.capacity[0, CPU] == curve.capacity
     assert np.isnan(figures.frozen_peak).all()
     tested.at(0.1, 1)
-    tested.scorer.refresh_overview()
+    tested.scorer.tables.refresh_overview()
     frozen = tested.scorer.node_figures()
     np.testing.assert_array_equal(frozen.frozen_peak, frozen.peak)
     tested.put(pod_of(5, "more", "node-0"))
     tested.at(1.0, 1)
-    tested.scorer.refresh_overview()
+    tested.scorer.tables.refresh_overview()
     later = tested.scorer.node_figures()
     np.testing.assert_array_equal(later.frozen_peak, frozen.frozen_peak)
     assert later.peak[0, CPU, 0, 0] > frozen.peak[0, CPU, 0, 0]
@@ -172,7 +172,7 @@ def test_what_the_model_says_stays_where_it_is_when_nodes_use_three_times_as_muc
         actual = 3 * model + 5
         tested.measure({predicted.name_of(row): actual[row] for row in range(len(actual))})
         for one in (tested, unmeasured):
-            one.scorer.refresh_overview()
+            one.scorer.tables.refresh_overview()
         figures, without = tested.scorer.node_figures(), unmeasured.scorer.node_figures()
         limits = np.isfinite(figures.capacity)  # where there is none, no error is known
         assert limits[:, CPU].all()
@@ -187,21 +187,21 @@ def test_what_the_model_says_stays_where_it_is_when_nodes_use_three_times_as_muc
 @pytest.mark.parametrize("hour", [0.1, 12.0, 23.6])
 def test_what_the_model_says_goes_on_with_the_next_half_hour(hour: float) -> None:
     tested = LiveScorer(hour, pods=PODS)
-    tested.scorer.refresh_overview()
+    tested.scorer.tables.refresh_overview()
     before = tested.scorer.node_figures().model_usage
     if hour < 23:
         tested.at(hour + 0.5)
         later = tested.scorer.node_figures().model_usage
         assert not np.array_equal(later, before)
-        tested.scorer.refresh_overview()
+        tested.scorer.tables.refresh_overview()
         np.testing.assert_allclose(tested.scorer.node_figures().model_usage, later, rtol=1e-6)
     assert np.isfinite(before).all()
     assert (before[:, CPU, 1] > before[:, CPU, 0]).all()
 
 
 def test_a_node_that_came_after_the_overview_has_no_figures_yet(tested: LiveScorer) -> None:
-    tested.scorer.put(Kind.NODES, node("node-9"))
-    tested.scorer.delete(Kind.NODES, node("node-1"))
+    tested.scorer.tables.put(Kind.NODES, node("node-9"))
+    tested.scorer.tables.delete(Kind.NODES, node("node-1"))
     figures = tested.scorer.node_figures()
     assert figures.nodes == ("node-0", "node-2", "node-3", "node-9") or set(figures.nodes) == {
         "node-0", "node-2", "node-3", "node-9"

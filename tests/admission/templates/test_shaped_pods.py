@@ -43,7 +43,7 @@ def shaped_pod(name: str, on: str, annotations: Mapping[str, str]) -> PodInfo:
 
 def counts(shaped: ShapedPods, tested: LiveScorer) -> dict[tuple[str, str, str], int]:
     """Pods by binding, group and node."""
-    with tested.scorer.reading() as cluster:
+    with tested.scorer.tables.reading() as cluster:
         return {
             (binding, group.value, cluster.state.names[row]): pods
             for binding in shaped.largest(99)
@@ -80,7 +80,7 @@ def test_a_pod_that_is_assumed_somewhere_counts_there() -> None:
     pod = shaped_pod("a", "", record(True, "pool"))
     tested.scorer.charge_provisionally(pod, "node-2", 5)
     assert counts(shaped, tested) == {("pool", "canary", "node-2"): 1}
-    tested.scorer.forget(pod.uid)
+    tested.scorer.tables.forget(pod.uid)
     assert counts(shaped, tested) == {}
 
 
@@ -109,10 +109,10 @@ def test_following_equals_counting_anew(steps: list[tuple[str, int, int, dict[st
         elif what == "delete":
             tested.delete(pod)
         elif name % 2:
-            tested.scorer.delete(Kind.NODES, node(f"node-{on}"))
+            tested.scorer.tables.delete(Kind.NODES, node(f"node-{on}"))
         else:
-            tested.scorer.put(Kind.NODES, node(f"node-{max(on, 0)}"))
-        with tested.scorer.reading() as cluster:
+            tested.scorer.tables.put(Kind.NODES, node(f"node-{max(on, 0)}"))
+        with tested.scorer.tables.reading() as cluster:
             anew = ShapedPods(cluster.state)
         assert counts(shaped, tested) == counts(anew, tested)
 
@@ -159,7 +159,7 @@ def test_peaks_are_those_of_the_nodes() -> None:
     assert sorted(seated.pods[Group.CANARY].tolist()) == [1, 1, 2]
     assert np.isnan(seated.peaks).sum() == 1, "nothing is known of a node that only a pod names"
     assert by_peak[2] > 0
-    with tested.scorer.reading() as cluster:
+    with tested.scorer.tables.reading() as cluster:
         assert cluster.predicted is not None
         load = cluster.predicted.load
         to_come = cluster.predicted.horizon.weights() > 0

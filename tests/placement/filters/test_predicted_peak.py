@@ -23,7 +23,7 @@ SMALL, LARGE = "node-0", "node-1"
 def view_at_five(*pods: PodInfo, without_model: bool = False) -> ClusterView:
     """node-0 of 4 cores, the others of 40; five o'clock in the afternoon."""
     tested = LiveScorer(pods=pods, without_model=without_model, sizes=(4.0, 40.0, 40.0))
-    cluster = tested.scorer._cluster
+    cluster = tested.scorer.tables._cluster
     return ClusterView(cluster, PlacementIndex(cluster.state))
 
 
@@ -65,8 +65,8 @@ def test_each_resource_says_so() -> None:
 
 def test_a_node_whose_capacity_nobody_knows() -> None:
     tested = LiveScorer(sizes=(4.0,))
-    tested.scorer.put(Kind.NODES, node("stranger", 4.0))
-    cluster = tested.scorer._cluster
+    tested.scorer.tables.put(Kind.NODES, node("stranger", 4.0))
+    cluster = tested.scorer.tables._cluster
     view = ClusterView(cluster, PlacementIndex(cluster.state))
     assert np.isnan(view.cluster.capacity[view.state.row_of["stranger"], DISK])
 
@@ -89,8 +89,8 @@ def test_who_is_let_through() -> None:
 
 def test_a_node_that_came_after_the_tables_were_made() -> None:
     tested = LiveScorer(sizes=(4.0,))
-    tested.scorer.put(Kind.NODES, node("node-7", 4.0))
-    cluster = tested.scorer._cluster
+    tested.scorer.tables.put(Kind.NODES, node("node-7", 4.0))
+    cluster = tested.scorer.tables._cluster
     view = ClusterView(cluster, PlacementIndex(cluster.state))
 
     assert passing(PredictedPeak({"cpu": 1e-6}), pod_of(1, "new"), view) == set()

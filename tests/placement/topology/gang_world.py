@@ -61,7 +61,7 @@ class GangWorld:
         """is_on: whether topology is heeded."""
         self.scorer = Scorer(clock=lambda: NOW)
         self._pods: dict[str, PodInfo] = {}
-        with self.scorer.reading() as cluster:
+        with self.scorer.tables.reading() as cluster:
             self.cluster = cluster
             self.gangs = GangDirectory(cluster.state, is_assumed=cluster.assumed.__contains__, clock=lambda: NOW)
             self.devices = DeviceTable(cluster.state, is_assumed=cluster.assumed.__contains__, clock=lambda: NOW)
@@ -76,11 +76,11 @@ class GangWorld:
             assert plugins.zones is not None
             self.zones, self.topology = plugins.zones, plugins.gangs
             self.view = ClusterView(cluster, PlacementIndex(cluster.state), (self.zones, self.devices))
-            self.scorer.attach(INDEXED_KINDS, self.view.index)
+            self.scorer.tables.attach(INDEXED_KINDS, self.view.index)
             for table in (self.gangs, self.zones, self.devices):
-                self.scorer.attach((), table)
-        self.scorer.replace(Kind.NODES, list(nodes))
-        self.policy = Policy(scoring_policy(self.scorer.options))
+                self.scorer.tables.attach((), table)
+        self.scorer.tables.replace(Kind.NODES, list(nodes))
+        self.policy = Policy(scoring_policy(self.scorer.tables.options))
         filters: tuple[Filter, ...] = (*standard_filters(), GpuDevices(self.devices), *plugins.filters)
         self.profile = SchedulingProfile(
             "gpu",
@@ -97,7 +97,7 @@ class GangWorld:
         """The watch says so."""
         for pod in pods:
             self._pods[pod.uid] = pod
-            self.scorer.put(Kind.PODS, pod)
+            self.scorer.tables.put(Kind.PODS, pod)
 
     def run(self, wanted: PodGroupInfo, pods: Sequence[PodInfo] = (), *, one_by_one: bool = False) -> Decisions:
         """Try a gang. pods: new ones of it; those that wait are popped."""
@@ -105,8 +105,8 @@ class GangWorld:
         self.gangs.replace_groups([wanted])
         waiting = [pod for pod in self._pods.values() if not pod.node and pod.uid not in self.cluster.assumed]
         popped = Popped(TRAIN, True, tuple(QueuedPod(pod, TRAIN, NOW) for pod in waiting))
-        with self.scorer.reading():
-            level, _ = self.scorer.level()
+        with self.scorer.tables.reading():
+            level, _ = self.scorer.tables.level()
             return self.cycle.run(popped, Placer(self.view, self.cluster, level, NOW + 60, one_by_one=one_by_one))
 
     def place(self, wanted: PodGroupInfo, pods: Sequence[PodInfo] = (), *, one_by_one: bool = False) -> dict[str, str]:

@@ -146,7 +146,7 @@ def test_only_nodes_that_are_left_by_others_come_into_question() -> None:
     world.put(*pods)
     rows = np.array([world.view.state.row_of[name] for name in ("b0", "b1")])
     assert world.topology is not None
-    with world.scorer.reading():
+    with world.scorer.tables.reading():
         preferred = world.topology.prefer(pods[0], 10, world.view, rows)
     assert preferred.rows.tolist() == rows.tolist() and preferred.most == 8
 
@@ -162,7 +162,7 @@ def test_a_domain_that_the_count_may_have_missed_is_tried() -> None:
     pods = [worker("cards", 2), worker("cores", cpu=8)]
     world.put(*pods)
     assert world.topology is not None
-    with world.scorer.reading():
+    with world.scorer.tables.reading():
         rejected = [one.nodes[:3].tolist() for one in world.topology.filter(pods[0], world.view)]
     assert rejected == [[False, False, True]]
 
@@ -246,7 +246,7 @@ def test_pods_in_no_gang_are_not_its_business() -> None:
     assert world.topology is not None
     rows = np.arange(8)
     pod = worker("alone", 1, of="")
-    with world.scorer.reading():
+    with world.scorer.tables.reading():
         assert world.topology.filter(pod, world.view) == ()
         preferred = world.topology.prefer(pod, 3, world.view, rows)
     assert preferred.rows is rows and preferred.most == 3

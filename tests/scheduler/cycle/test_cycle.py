@@ -73,18 +73,18 @@ class World:
         self.scorer = Scorer(clock=lambda: NOW)
         self.reserving = plugins.pop("reserving", Reserving())
         self.preempted: list[str] = []
-        with self.scorer.reading() as cluster:
+        with self.scorer.tables.reading() as cluster:
             self.cluster = cluster
             self.view = ClusterView(cluster, PlacementIndex(cluster.state))
             self.gangs = GangDirectory(cluster.state, is_assumed=cluster.assumed.__contains__, clock=lambda: self.now)
-            self.scorer.attach(INDEXED_KINDS, self.view.index)
-            self.scorer.attach((), self.gangs)
+            self.scorer.tables.attach(INDEXED_KINDS, self.view.index)
+            self.scorer.tables.attach((), self.gangs)
         allocatable = {"cpu": 4.0, "memory": 2.0**33, "pods": 2.0}
-        self.scorer.replace(
+        self.scorer.tables.replace(
             Kind.NODES, [replace(node_of(f"node-{i}"), allocatable=allocatable) for i in range(n_nodes)]
         )
-        self.scorer.replace(Kind.PODS, list(pods))
-        policy = Policy(scoring_policy(self.scorer.options))
+        self.scorer.tables.replace(Kind.PODS, list(pods))
+        policy = Policy(scoring_policy(self.scorer.tables.options))
         self.profile = SchedulingProfile(
             "online",
             "forecast-scheduler",
@@ -104,8 +104,8 @@ class World:
     def run(self, *, gang: str = "", uids: Sequence[str] = ()) -> Decisions:
         pods = [self.pods[uid] for uid in uids or self.pods]
         popped = Popped(gang or "unit", bool(gang), tuple(QueuedPod(pod, gang or "unit", NOW) for pod in pods))
-        with self.scorer.reading():
-            level, _ = self.scorer.level()
+        with self.scorer.tables.reading():
+            level, _ = self.scorer.tables.level()
             return self.cycle.run(popped, Placer(self.view, self.cluster, level, NOW + 60))
 
     @property
@@ -137,8 +137,8 @@ def test_what_does_not_fit_is_rejected_with_the_words_of_the_filters() -> None:
 def test_pods_that_are_gone_bound_or_assumed_are_left_out() -> None:
     world = World(3, workers(4, of=""))
     world.run(uids=["worker-0"])
-    world.scorer.delete(Kind.PODS, world.pods["worker-1"])
-    world.scorer.put(Kind.PODS, replace(world.pods["worker-2"], node="node-2"))
+    world.scorer.tables.delete(Kind.PODS, world.pods["worker-1"])
+    world.scorer.tables.put(Kind.PODS, replace(world.pods["worker-2"], node="node-2"))
     decisions = world.run()
     assert sorted(decisions.gone) == ["worker-0", "worker-1", "worker-2"]
     assert [queued.pod.uid for queued, _ in decisions.placed] == ["worker-3"]
@@ -190,7 +190,7 @@ def test_the_minimum_of_each_role_comes_first() -> None:
 def test_members_that_sit_already_count() -> None:
     world = World(2, workers(3))
     world.gangs.replace_groups([group(3)])
-    world.scorer.put(Kind.PODS, replace(world.pods["worker-0"], node="node-0"))
+    world.scorer.tables.put(Kind.PODS, replace(world.pods["worker-0"], node="node-0"))
     decisions = world.run(gang=TRAIN, uids=["worker-1", "worker-2"])
     assert len(decisions.placed) == 2
 

@@ -24,13 +24,13 @@ def test_a_filter_that_is_asked_once_says_the_same_after_like_pods_have_landed_b
     world = varied_cluster(seed, n_pods=60)
     others: list[Filter] = [PredictedPeak({"cpu": 0.5}), NominatedPods(world.view.state)]
     asked_once = 0
-    with world.scorer.reading() as cluster:
+    with world.scorer.tables.reading() as cluster:
         for run in list(world.runs()):
             pod = world.pods[run][-1]
             filters = [one for one in (*FILTERS, *others) if is_asked_once([one], pod, world.view)]
             asked_once += len(filters)
             before = [rejected(one.filter(pod, world.view), world.view.n_rows) for one in filters]
-            placer = Placer(world.view, cluster, world.scorer.level()[0], NOW + 100)
+            placer = Placer(world.view, cluster, world.scorer.tables.level()[0], NOW + 100)
             placer.place(world.pods[run][:-1], FILTERS, world.policy)
             for one, was in zip(filters, before, strict=True):
                 now = rejected(one.filter(pod, world.view), world.view.n_rows)
@@ -53,7 +53,7 @@ def test_the_online_profile_places_like_pods_from_one_reading_of_the_tables(monk
         made(plan, *arguments, **others)  # type: ignore[arg-type]
 
     monkeypatch.setattr(BatchPlan, "__init__", counted)
-    with world.scorer.reading() as cluster:
+    with world.scorer.tables.reading() as cluster:
         nominated = NominatedPods(cluster.state)
         profile = standard_profile(
             ONLINE,
@@ -61,9 +61,9 @@ def test_the_online_profile_places_like_pods_from_one_reading_of_the_tables(monk
             OnePolicy(world.policy),
             BindingPlugins(bind=()),
             fit=next(one for one in FILTERS if one.name == "NodeResourcesFit"),  # type: ignore[arg-type]
-            further_filters=(nominated, Colocation(world.scorer).filter),
+            further_filters=(nominated, Colocation(world.scorer.tables).filter),
         )
-        placer = Placer(world.view, cluster, world.scorer.level()[0], NOW + 100)
+        placer = Placer(world.view, cluster, world.scorer.tables.level()[0], NOW + 100)
         placed = placer.place(plain, profile.filters_for(world.policy), world.policy)
     assert len(placed.rows) > 5
     assert len(plans) == 1

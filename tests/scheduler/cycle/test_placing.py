@@ -16,7 +16,7 @@ def assert_same(seed: int, **kind: Any) -> None:
     batches, single = varied_cluster(seed, **kind), varied_cluster(seed, **kind)
     together, alone = batches.place(one_by_one=False), single.place(one_by_one=True)
     assert together == alone
-    with batches.scorer.reading() as one, single.scorer.reading() as other:
+    with batches.scorer.tables.reading() as one, single.scorer.tables.reading() as other:
         np.testing.assert_array_equal(one.state.requested, other.state.requested)
         if one.predicted is not None and other.predicted is not None:
             everything = np.arange(one.state.n_rows)
@@ -64,7 +64,7 @@ def test_a_batch_of_job_pods_is_placed_as_one_by_one(seed: int) -> None:
     assert_same(seed, run_of=runs)
     cluster = varied_cluster(seed, run_of=runs)
     cluster.place(one_by_one=False)
-    with cluster.scorer.reading() as tables:
+    with cluster.scorer.tables.reading() as tables:
         predicted = tables.predicted
         assert predicted is not None
         weighed = {

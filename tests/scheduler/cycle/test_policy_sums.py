@@ -79,8 +79,8 @@ def test_a_pool_has_room_while_one_of_its_nodes_passes_all_filters() -> None:
     """Every pod outside the first pool was placed when no node of it passed."""
     cluster = by_policy(varied_cluster(2, n_pods=400), pools=PoolOrder([SSD]))
     seen: list[tuple[bool, bool]] = []
-    with cluster.scorer.reading() as tables:
-        level, _ = cluster.scorer.level()
+    with cluster.scorer.tables.reading() as tables:
+        level, _ = cluster.scorer.tables.level()
         for pod in cluster.pods:
             looks: list[Looked] = []
             placer = Placer(cluster.view, tables, level, 1e12, one_by_one=True, look_at=pod.uid, on_look=looks.append)
@@ -96,8 +96,8 @@ def test_a_pool_has_room_while_one_of_its_nodes_passes_all_filters() -> None:
 
 
 def looked(cluster: VariedCluster, policy: Policy, scores: Sequence[tuple[Score, int]] = ()) -> Looked:
-    with cluster.scorer.reading() as tables:
-        level, _ = cluster.scorer.level()
+    with cluster.scorer.tables.reading() as tables:
+        level, _ = cluster.scorer.tables.level()
         placer = Placer(cluster.view, tables, level, until=1e12, scores=scores)
         return placer.look([cluster.pods[0]], FILTERS, policy)
 

@@ -63,10 +63,10 @@ class VariedCluster:
         """Place all pods; the node of each, '' = none."""
         nodes: dict[str, str] = {}
         scan_from = 0
-        with self.scorer.reading() as cluster:
+        with self.scorer.tables.reading() as cluster:
             for run in self.runs():
                 for start in range(run.start, run.stop, most):
-                    level, _ = self.scorer.level()
+                    level, _ = self.scorer.tables.level()
                     some = self.pods[start : min(start + most, run.stop)]
                     placer = Placer(
                         self.view,
@@ -97,12 +97,12 @@ def varied_cluster(
     n_services = 6
     made = large_cluster(n_nodes, 6 * n_nodes, n_services, first_day=datetime.fromtimestamp(NOW, UTC).date(), seed=seed)
     scorer = Scorer(ScorerOptions(), clock=lambda: NOW)
-    with scorer.reading() as cluster:
+    with scorer.tables.reading() as cluster:
         view = ClusterView(cluster, PlacementIndex(cluster.state))
         if run_of is not None:
             cluster.run_of = run_of
-        scorer.attach(INDEXED_KINDS, view.index)
-    scorer.replace(Kind.NODES, [_varied(node, rng) for node in made.nodes])
+        scorer.tables.attach(INDEXED_KINDS, view.index)
+    scorer.tables.replace(Kind.NODES, [_varied(node, rng) for node in made.nodes])
     # The cluster is anything from a third to nearly full by requests.
     request = float(rng.choice([0.2, 0.5, 1.1]))
     owners = [f"owner-{service}" for service in range(n_services)]
@@ -115,16 +115,16 @@ def varied_cluster(
         )
         for i, pod in enumerate(made.pods)
     ]
-    scorer.replace(Kind.PODS, pods)
-    scorer.follow(lambda: (True, NOW, {}))
+    scorer.tables.replace(Kind.PODS, pods)
+    scorer.tables.follow(lambda: (True, NOW, {}))
     if with_model:
-        scorer.install(LoadedModel("1", made.model, {}))
+        scorer.tables.install(LoadedModel("1", made.model, {}))
     waiting: list[PodInfo] = []
     while len(waiting) < n_pods:
         waiting += _like(pods[int(rng.integers(n_services))], int(rng.integers(1, 60)), len(waiting), rng)
     for pod in waiting:
-        scorer.put(Kind.PODS, pod)
-    return VariedCluster(scorer, view, Policy(scoring_policy(scorer.options)), waiting)
+        scorer.tables.put(Kind.PODS, pod)
+    return VariedCluster(scorer, view, Policy(scoring_policy(scorer.tables.options)), waiting)
 
 
 def _keeping_jobs_away(number: int) -> PodConstraints:

@@ -48,7 +48,9 @@ def test_a_group_that_sits_in_part_says_so() -> None:
     world = World(3, [*workers(8), member("other-0", of="", node="node-2")])
     world.gangs.put_group(group(8))
     for number in range(3):
-        world.scorer.put(Kind.PODS, replace(world.pods[f"worker-{number}"], node="node-0" if number < 2 else "node-1"))
+        world.scorer.tables.put(
+            Kind.PODS, replace(world.pods[f"worker-{number}"], node="node-0" if number < 2 else "node-1")
+        )
     for reason in (Reason.UNSCHEDULABLE, Reason.TIMEOUT):
         world.run(gang=TRAIN, uids=[f"worker-{number}" for number in range(3, 8)])
         report = world.gangs.report(TRAIN)

@@ -109,7 +109,7 @@ class DelayedCluster:
         self._bindings: list[tuple[Reserved, Done]] = []
         self._tasks: set[asyncio.Task[None]] = set()
         self.scorer = Scorer(clock=lambda: self.now)
-        with self.scorer.reading() as cluster:
+        with self.scorer.tables.reading() as cluster:
             self.cluster = cluster
             view = ClusterView(cluster, PlacementIndex(cluster.state))
             budgets = DisruptionBudgets()
@@ -131,14 +131,15 @@ class DelayedCluster:
             )  # fmt: skip
             follower = ClusterFollower(cluster, view.index, self.queue, [_SCHEDULER])
             profile = SchedulingProfile(
-                "online", _SCHEDULER, OnePolicy(Policy(scoring_policy(self.scorer.options))), BindingPlugins(bind=()),
+                "online", _SCHEDULER, OnePolicy(Policy(scoring_policy(self.scorer.tables.options))),
+                BindingPlugins(bind=()),
                 filters=(*standard_filters(), self.nominated), post_filters=(preemption,),
             )  # fmt: skip
             assumptions = Assumptions(
                 cluster, seconds=1e9, binding_seconds=10.0, ask=lambda reserved: None, clock=lambda: self.now
             )
             preempting = PreemptionExecutor(
-                self, self.nominated, locked=self.scorer.reading, failed=self._try_again, clock=lambda: self.now
+                self, self.nominated, locked=self.scorer.tables.reading, failed=self._try_again, clock=lambda: self.now
             )
             cycle = SchedulingCycle(
                 view, cluster, {_SCHEDULER: profile}, gangs, preempt=preempting.carry_out, withdraw=preempting.withdraw
@@ -154,11 +155,11 @@ class DelayedCluster:
             )  # fmt: skip
             gangs.listeners.append(self._group_changed)
             for table in (view.index, gangs, self.sitting, self.nominated, settling):
-                self.scorer.attach((), table)
-            self.scorer.attach(INDEXED_KINDS, follower)
-        self.scorer.replace(Kind.NODES, nodes)
-        self.scorer.replace(Kind.PODS, pods)
-        with self.scorer.reading():
+                self.scorer.tables.attach((), table)
+            self.scorer.tables.attach(INDEXED_KINDS, follower)
+        self.scorer.tables.replace(Kind.NODES, nodes)
+        self.scorer.tables.replace(Kind.PODS, pods)
+        with self.scorer.tables.reading():
             gangs.replace_groups(groups)
 
     # What the executor and the settling are given
@@ -212,7 +213,7 @@ class DelayedCluster:
         """Another process takes over: it knows what pods say in their status, and nothing else."""
         while self._watch:
             self._show()
-        with self.scorer.reading() as cluster:
+        with self.scorer.tables.reading() as cluster:
             waiting = [one for one in cluster.state.pods.values() if not one.node and one.scheduler_name == _SCHEDULER]
             self.nominated.start_over(waiting, self.gangs.group_of)
 
@@ -256,7 +257,7 @@ class DelayedCluster:
         """The watch is heard: some events at once."""
         for _ in range(min(len(self._watch), self.random.randrange(1, 8))):
             is_there, now = self._watch.popleft()
-            (self.scorer.put if is_there else self.scorer.delete)(Kind.PODS, now)
+            (self.scorer.tables.put if is_there else self.scorer.tables.delete)(Kind.PODS, now)
 
     def _round(self) -> None:
         self.queue.tick()
@@ -285,13 +286,13 @@ class DelayedCluster:
         if self.restless:
             name = self.random.choice([one.name for one in self._nodes])
             node = next(one for one in self._nodes if one.name == name)
-            self.scorer.put(Kind.NODES, replace(node, labels={**node.labels, "seen": str(self.random.random())}))
+            self.scorer.tables.put(Kind.NODES, replace(node, labels={**node.labels, "seen": str(self.random.random())}))
 
     def _let_time_pass(self) -> None:
         self.now += self.random.uniform(0.1, 3.0)
-        self.scorer.tick()
+        self.scorer.tables.tick()
         self.loop.tick()
-        with self.scorer.reading():
+        with self.scorer.tables.reading():
             self.gangs.tick()
 
     def _nomination_ended(self, pod: PodInfo, node: str) -> None:
@@ -302,5 +303,5 @@ class DelayedCluster:
         self.queue.wake_units([group])
 
     def _try_again(self, pod: PodInfo) -> None:
-        with self.scorer.reading():
+        with self.scorer.tables.reading():
             self.queue.happened(ClusterEvent(EventKind.UNSCHEDULED_POD_CHANGED, pod=pod))

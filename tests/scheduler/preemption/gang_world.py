@@ -68,7 +68,7 @@ class GangWorld:
     ) -> None:
         self.scorer = Scorer(clock=lambda: NOW)
         self.nominations: dict[str, Nomination] = {}
-        with self.scorer.reading() as cluster:
+        with self.scorer.tables.reading() as cluster:
             self.cluster = cluster
             self.devices = DeviceTable(cluster.state, is_assumed=cluster.assumed.__contains__)
             self.view = ClusterView(cluster, PlacementIndex(cluster.state), (self.devices,))
@@ -87,18 +87,19 @@ class GangWorld:
                 assumed=cluster.assumed, options=PreemptionOptions(protect_started=60.0),
             )  # fmt: skip
             for follower in (self.view.index, self.devices, self.gangs, self.nominated, self.sitting):
-                self.scorer.attach(INDEXED_KINDS if follower is self.view.index else (), follower)
+                self.scorer.tables.attach(INDEXED_KINDS if follower is self.view.index else (), follower)
             self.profile = SchedulingProfile(
-                "online", SCHEDULER, OnePolicy(Policy(scoring_policy(self.scorer.options))), BindingPlugins(bind=()),
+                "online", SCHEDULER, OnePolicy(Policy(scoring_policy(self.scorer.tables.options))),
+                BindingPlugins(bind=()),
                 filters=(*standard_filters(), *further(self), self.nominated),
                 post_filters=(self.preemption,),
             )  # fmt: skip
             self.cycle = SchedulingCycle(
                 self.view, cluster, {SCHEDULER: self.profile}, self.gangs, preempt=self._preempt
             )
-        self.scorer.replace(Kind.NODES, nodes)
-        self.scorer.replace(Kind.PODS, pods)
-        with self.scorer.reading():
+        self.scorer.tables.replace(Kind.NODES, nodes)
+        self.scorer.tables.replace(Kind.PODS, pods)
+        with self.scorer.tables.reading():
             self.gangs.replace_groups(groups)
 
     def _preempt(self, seats: Sequence[tuple[PodInfo, Nomination]]) -> bool:
@@ -108,8 +109,8 @@ class GangWorld:
     def run(self, *members: PodInfo, group: str = "shop/high") -> Decisions:
         """One cycle of these pods as a gang; group '' = each by itself."""
         queued = tuple(QueuedPod(self.cluster.state.pods[one.uid], group or one.uid, NOW) for one in members)
-        with self.scorer.reading():
-            placer = Placer(self.view, self.cluster, self.scorer.level()[0], NOW + 60)
+        with self.scorer.tables.reading():
+            placer = Placer(self.view, self.cluster, self.scorer.tables.level()[0], NOW + 60)
             return self.cycle.run(Popped(group or "unit", bool(group), queued), placer)
 
     @property

@@ -141,7 +141,7 @@ def test_a_gang_is_not_tried_while_its_victims_are_being_evicted() -> None:
     world = GangWorld(nodes_of(2), [*full(2), *members], [gang("high", 2)])
     world.run(*members)
     world.nominated.evicting.add("high-0")
-    world.scorer.put(Kind.NODES, node("n2"))
+    world.scorer.tables.put(Kind.NODES, node("n2"))
     before = world.nominated.version
     (rejected,) = world.run(*members).rejected
     assert rejected.retry_seconds > 0 and world.nominated.version == before, "the executor would see no nomination"
@@ -164,12 +164,12 @@ def test_an_attempt_in_vain_while_victims_go_evicts_nobody_else() -> None:
     world.run(*members)
     first = dict(world.nominations)
     gone, stays = world.victims
-    world.scorer.delete(Kind.PODS, world.cluster.state.pods[gone])
+    world.scorer.tables.delete(Kind.PODS, world.cluster.state.pods[gone])
     (rejected,) = world.run(*members).rejected  # one of them finds room, the other does not
     assert world.nominations == first and rejected.by == {"DefaultPreemption"}
     kept = [world.nominated.of(one.uid) for one in members]
     assert {uid for one in kept if one is not None for uid in one.victims} == {gone, stays}
-    world.scorer.delete(Kind.PODS, world.cluster.state.pods[stays])
+    world.scorer.tables.delete(Kind.PODS, world.cluster.state.pods[stays])
     assert len(world.run(*members).placed) == 2
 
 
@@ -192,7 +192,7 @@ def test_room_is_kept_for_a_gang_against_others_and_ends_with_one_of_its_members
     assert world.nominated.kept(pod("x", priority=10), n_rows)[0].sum() == 2
     withdrawn: list[str] = []
     world.nominated.withdrawn = lambda pod: withdrawn.append(pod.name)
-    world.scorer.delete(Kind.PODS, members[1])
+    world.scorer.tables.delete(Kind.PODS, members[1])
     assert not len(world.nominated) and withdrawn == ["high-0"]
 
 
@@ -212,7 +212,7 @@ def test_a_gang_that_must_be_near_each_other_empties_one_domain(near: str) -> No
     if not near:
         return
     for victim in world.victims:
-        world.scorer.delete(Kind.PODS, world.cluster.state.pods[victim])
+        world.scorer.tables.delete(Kind.PODS, world.cluster.state.pods[victim])
     placed = world.run(*members).placed
     assert sorted(on for _, on in placed) == sorted(there.node for there in world.nominations.values())
 
@@ -232,11 +232,11 @@ def test_members_with_shares_of_devices_get_those_of_the_cheapest_pods() -> None
     assert sorted(one.node for one in world.nominations.values()) == ["n0", "n0", "n1"]
     assert (world.devices.free_milli == before).all()
     for victim in world.victims:
-        world.scorer.delete(Kind.PODS, world.cluster.state.pods[victim])
+        world.scorer.tables.delete(Kind.PODS, world.cluster.state.pods[victim])
     # The room is the gang's: a pod as important that comes first finds none.
     late = share("late", 600, priority=10)
     late = replace(late, scheduler_name=members[0].scheduler_name)
-    world.scorer.put(Kind.PODS, late)
+    world.scorer.tables.put(Kind.PODS, late)
     assert not world.run(late, group="").placed
     assert len(world.run(*members).placed) == 3
 

@@ -33,7 +33,7 @@ class Source:
 def test_a_new_leader_reads_claims_anew_with_the_source_that_follows_them() -> None:
     live = LiveScorer(without_model=True)
     settings = ScheduleSettings.model_validate({"profiles": ["gpu"]})
-    with live.scorer.reading() as cluster:
+    with live.scorer.tables.reading() as cluster:
         parts = builder("gpu")(handle_of(live.scorer, cluster, settings, NodeRuleOptions()))
     assert parts.read_again is not None
     assert parts.read_again()(), "without a source there is nothing to read"

@@ -94,7 +94,7 @@ def test_a_capacity_of_the_settings_counts_where_the_history_has_none() -> None:
     recording = record(history, pods, window)
     setup = ScorerSetup(ScorerOptions(capacities=MappingProxyType({"log": 1e6})))
     rule = ByScorer(setup, model(), history, window, recording)
-    with rule._scorer.reading() as cluster:
+    with rule._scorer.tables.reading() as cluster:
         np.testing.assert_allclose(cluster.capacity[:, LOG], 1e6)
 
 

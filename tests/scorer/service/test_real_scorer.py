@@ -46,10 +46,10 @@ def real() -> Scorer:
     items = [_node(f"node-{i}") for i in range(3)] + [_pod(i, "node-0") for i in range(5)]
     objects = parse_cluster(json.dumps({"kind": "List", "apiVersion": "v1", "items": items}).encode())
     scorer = Scorer()
-    scorer.replace(Kind.NODES, objects.nodes)
-    scorer.replace(Kind.PODS, objects.pods)
+    scorer.tables.replace(Kind.NODES, objects.nodes)
+    scorer.tables.replace(Kind.PODS, objects.pods)
     began = time.time()
-    scorer.follow(lambda: (True, began, {"cluster": "made up"}))
+    scorer.tables.follow(lambda: (True, began, {"cluster": "made up"}))
     return scorer
 
 

@@ -45,17 +45,17 @@ class Scene:
     ) -> None:
         settings = {"ceiling": 0.5, **options}
         self.live = LiveScorer(hour, without_model=True, sizes=sizes)
-        self.colocation = Colocation(self.live.scorer, GapOptions(**settings), clock=self.live.clock)
+        self.colocation = Colocation(self.live.scorer.tables, GapOptions(**settings), clock=self.live.clock)
         for pod in pods:
             self.live.put(pod)
-        self.cluster = self.live.scorer._cluster
+        self.cluster = self.live.scorer.tables._cluster
         self.index = PlacementIndex(self.cluster.state)
         self.cluster.listeners.append(self.index.apply)
         self.options = self.colocation.filter.options
 
     def with_model(self) -> Scene:
-        self.live.scorer.install(loaded())
-        self.live.scorer.tick()
+        self.live.scorer.tables.install(loaded())
+        self.live.scorer.tables.tick()
         self.colocation.keep_up()
         return self
 
@@ -149,7 +149,7 @@ def test_what_was_declared_is_not_counted_again_when_it_is_measured() -> None:
     expected = (predicted.base_now() + predicted.pods_now())[0]
     for beyond, less in ((0.0, 0.0), (1.0, 1.0)):
         scene.live.measure({"node-0": expected + beyond})
-        scene.colocation.bounds.refresh(scene.live.scorer)
+        scene.colocation.bounds.refresh(scene.live.scorer.tables)
         assert fits(room - less - 0.5) and not fits(room - less + 0.5), beyond
 
 
@@ -176,7 +176,7 @@ def test_nothing_stays_behind_when_they_go() -> None:
     assert scene.passing(filler(uses=0.1)) == set()
     for pod in pods:
         scene.live.delete(pod)
-    scene.colocation.bounds.refresh(scene.live.scorer)
+    scene.colocation.bounds.refresh(scene.live.scorer.tables)
     assert scene.passing(filler(uses=4.0)) == {"node-0"}
 
 
@@ -188,13 +188,13 @@ def test_anything_may_stand_in_an_annotation(said: str) -> None:
     scene.reasons(replace(filler(), annotations={USE: said}))
     for name in ("a", "b"):
         scene.live.delete(filler(name))
-    scene.colocation.bounds.refresh(scene.live.scorer)
+    scene.colocation.bounds.refresh(scene.live.scorer.tables)
     assert scene.passing(filler(uses=3.0)) == {"node-0"}
 
 
 def test_a_node_of_which_nothing_is_known_yet() -> None:
     scene = Scene(sizes=(10.0,)).with_model()
-    scene.live.scorer.put(Kind.NODES, node("node-7", 40.0))
+    scene.live.scorer.tables.put(Kind.NODES, node("node-7", 40.0))
     assert scene.reasons(filler()) == {"node-0": frozenset(), "node-7": {UNKNOWN}}
     scene.live.later(61)
     scene.colocation.keep_up()
@@ -203,8 +203,8 @@ def test_a_node_of_which_nothing_is_known_yet() -> None:
 
 def test_a_row_that_another_node_took_over() -> None:
     scene = Scene(sizes=(10.0, 40.0)).with_model()
-    scene.live.scorer.delete(Kind.NODES, node("node-0", 10.0))
-    scene.live.scorer.put(Kind.NODES, node("node-8", 40.0))
+    scene.live.scorer.tables.delete(Kind.NODES, node("node-0", 10.0))
+    scene.live.scorer.tables.put(Kind.NODES, node("node-8", 40.0))
     assert scene.cluster.state.row_of["node-8"] == 0
     assert scene.reasons(filler()) == {"node-8": {UNKNOWN}, "node-1": frozenset()}
 
@@ -212,8 +212,8 @@ def test_a_row_that_another_node_took_over() -> None:
 def test_a_model_that_has_just_come() -> None:
     """Its bounds are made a moment later, by another thread."""
     scene = Scene(*SERVICES, sizes=(10.0, 40.0))
-    scene.live.scorer.install(loaded())
-    scene.live.scorer.tick()
+    scene.live.scorer.tables.install(loaded())
+    scene.live.scorer.tables.tick()
     assert scene.cluster.predicted is not None
     assert scene.reasons(filler()) == {"node-0": {UNKNOWN}, "node-1": {UNKNOWN}}
     scene.colocation.keep_up()
@@ -286,8 +286,8 @@ def test_who_waits_for_bounds_is_told_when_they_are_made() -> None:
     scene.colocation.listeners.append(lambda: told.append(bool(scene.passing(filler()))))
     scene.colocation.keep_up()
     assert not told, "there is no model"
-    scene.live.scorer.install(loaded())
-    scene.live.scorer.tick()
+    scene.live.scorer.tables.install(loaded())
+    scene.live.scorer.tables.tick()
     assert scene.reasons(filler()) == {"node-0": {UNKNOWN}}
     scene.colocation.keep_up()
     assert told == [True]
@@ -307,8 +307,8 @@ class _AnotherModelMeanwhile:
     def reading(self) -> AbstractContextManager[TrackedCluster]:
         self.readings += 1
         if self.readings == 2:
-            self.scene.live.scorer.install(loaded())
-        return self.scene.live.scorer.reading()
+            self.scene.live.scorer.tables.install(loaded())
+        return self.scene.live.scorer.tables.reading()
 
 
 def test_a_model_that_comes_while_bounds_are_made() -> None:

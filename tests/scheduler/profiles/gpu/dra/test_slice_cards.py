@@ -117,10 +117,10 @@ def test_fragmentation_and_tide_count_them() -> None:
     claims, labels = gpus.claims.table, {"nvidia.com/gpu.product": "H100", DOMAIN_LABEL: "forecast-scheduler"}
     nodes = [replace(card_node(name, cards=0), labels=labels) for name in ("broken", "whole")]
     nodes.append(replace(card_node("plugin", cards=2), labels=labels))
-    scorer.replace(Kind.NODES, nodes)
+    scorer.tables.replace(Kind.NODES, nodes)
     large = [card_pod(f"large-{i}", whole=4) for i in range(4)]
-    scorer.replace(Kind.PODS, [replace(one, scheduler_name="gpu-scheduler") for one in large])
-    with scorer.reading() as cluster:
+    scorer.tables.replace(Kind.PODS, [replace(one, scheduler_name="gpu-scheduler") for one in large])
+    with scorer.tables.reading() as cluster:
         rows = np.array([cluster.state.row_of[one] for one in ("broken", "whole")])
         small = card_pod("small", whole=1)
         assert gpus.fragmentation.prefer(small, 1, tables.view, rows).rows.tolist() == rows.tolist()
@@ -132,7 +132,7 @@ def test_fragmentation_and_tide_count_them() -> None:
     claims.slices.replace([slice_of(one) for one in slices])
     result = {"request": "r", "driver": "gpu.example.com", "pool": "broken", "device": "2"}
     claims.claims.put(claim_of(claim("lent", status={"allocation": {"devices": {"results": [result]}}})))
-    with scorer.reading():
+    with scorer.tables.reading():
         assert gpus.fragmentation.prefer(small, 1, tables.view, rows).rows.tolist() == rows[:1].tolist()
         n = gpus.rules.devices.n_cards[rows]
         assert n.tolist() == [4, 4] and not gpus.rules.devices.n_devices[rows].any()
@@ -141,17 +141,17 @@ def test_fragmentation_and_tide_count_them() -> None:
         assert {gpus.rules.devices.models[at] for at in model} == {"H100"}
         assert gpus.tide.pools == ["H100"] and gpus.tide.capacity().tolist() == [3 + 4 + 2]
         sits = replace(card_pod("sits", whole=1), node="whole")
-    scorer.put(Kind.PODS, sits)
-    with scorer.reading():
+    scorer.tables.put(Kind.PODS, sits)
+    with scorer.tables.reading():
         assert gpus.tide.others().tolist() == [1] and gpus.rules.devices.conflicts() == 0
         version = gpus.rules.devices.version
-    scorer.put(Kind.PODS, card_pod("cores", node="broken"))
-    with scorer.reading():
+    scorer.tables.put(Kind.PODS, card_pod("cores", node="broken"))
+    with scorer.tables.reading():
         changed = gpus.rules.devices.changed_since(version)
         assert changed is not None and rows[0] in changed, "fewer cores beside the cards: the costs are others"
-    scorer.delete(Kind.NODES, nodes[1])
-    with scorer.reading():
+    scorer.tables.delete(Kind.NODES, nodes[1])
+    with scorer.tables.reading():
         assert gpus.tide.capacity().tolist() == [3 + 2] and gpus.rules.devices.n_cards.sum() == 4 + 2
     claims.slices.replace([])
-    with scorer.reading():
+    with scorer.tables.reading():
         assert gpus.tide.capacity().tolist() == [2] and gpus.rules.devices.n_cards.sum() == 2

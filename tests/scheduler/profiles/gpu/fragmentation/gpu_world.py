@@ -34,23 +34,23 @@ def card_pod(name: str, *, whole: int = 0, milli: int = 0, cpu: float = 1.0, **m
 class GpuWorld:
     def __init__(self, *nodes: NodeInfo) -> None:
         self.scorer = Scorer(clock=lambda: NOW)
-        with self.scorer.reading() as cluster:
+        with self.scorer.tables.reading() as cluster:
             self.cluster = cluster
             index = PlacementIndex(cluster.state)
             self.devices = DeviceTable(cluster.state, is_assumed=cluster.assumed.__contains__)
             self.view = ClusterView(cluster, index, (self.devices,))
-            self.scorer.attach(INDEXED_KINDS, index)
-            self.scorer.attach((), self.devices)
+            self.scorer.tables.attach(INDEXED_KINDS, index)
+            self.scorer.tables.attach((), self.devices)
         self.state = cluster.state
         self.shapes = PodShapes(self.devices)
-        self.scorer.replace(Kind.NODES, list(nodes))
+        self.scorer.tables.replace(Kind.NODES, list(nodes))
 
     def put(self, *pods: PodInfo) -> None:
         for one in pods:
-            self.scorer.put(Kind.PODS, one)
+            self.scorer.tables.put(Kind.PODS, one)
 
     def delete(self, one: PodInfo) -> None:
-        self.scorer.delete(Kind.PODS, one)
+        self.scorer.tables.delete(Kind.PODS, one)
 
     def rows(self, *names: str) -> list[int]:
         return [self.state.row_of[name] for name in names]

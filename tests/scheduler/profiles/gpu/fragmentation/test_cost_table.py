@@ -38,9 +38,9 @@ def test_costs_follow_what_changes(steps: list[tuple[str, int, str, dict[str, in
         elif act == "leave":
             world.delete(card_pod(f"p{number}"))
         elif act == "grow":
-            world.scorer.put(Kind.NODES, card_node(node, cards=1 + number % 4))
+            world.scorer.tables.put(Kind.NODES, card_node(node, cards=1 + number % 4))
         else:
-            world.scorer.put(Kind.NODES, card_node(f"new-{number}", cards=number % 3))
+            world.scorer.tables.put(Kind.NODES, card_node(f"new-{number}", cards=number % 3))
         shape = SHAPES[number % len(SHAPES)]
         kept = table.of(shape)
         anew = packing.cost(shape, states_of_rows(world.state, world.devices, np.arange(world.state.n_rows)))

@@ -24,7 +24,7 @@ class Preferring(GpuWorld):
     def __init__(self, *nodes: NodeInfo, make_judge: MakeJudge = Packing, slack: float = 1.0) -> None:
         super().__init__(*nodes)
         self.mix = LiveMix(self.state, self.shapes.of, clock=lambda: NOW + 60)
-        self.scorer.attach((), self.mix)
+        self.scorer.tables.attach((), self.mix)
         self.fragmentation = Fragmentation(
             self.state, self.devices, self.shapes, self.mix, CostTable(self.state, self.devices), make_judge, slack
         )
@@ -102,7 +102,7 @@ def test_a_new_card_model_is_judged_with_a_new_judge() -> None:
     world.preferred(card_pod("next", whole=1))
     world.preferred(card_pod("next", whole=1))
     before = world.fragmentation.judge
-    world.scorer.put(Kind.NODES, card_node("b", model="NVIDIA-H100"))
+    world.scorer.tables.put(Kind.NODES, card_node("b", model="NVIDIA-H100"))
     assert world.preferred(card_pod("next", whole=1))[0] == ["a", "b"]
     assert world.fragmentation.judge is not before
     assert made == [1], "the mix is the same: prices need not be found again"
@@ -138,7 +138,7 @@ def test_the_judge_knows_what_the_nodes_have() -> None:
     first = world.fragmentation.judge
     world.preferred(card_pod("next", whole=1))
     assert world.fragmentation.judge is first
-    with world.scorer.changing() as cluster:
+    with world.scorer.tables.changing() as cluster:
         for more in "bcd":
             cluster.put(card_node(more))
         world.devices.rebuild()

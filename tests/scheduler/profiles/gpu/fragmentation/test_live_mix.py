@@ -22,7 +22,7 @@ class Mixed:
         self.world = GpuWorld(card_node("a", cards=8))
         made = MixOptions(**{"half_life": DAY, "drift": 0.05, "every": 10.0} | options)  # type: ignore[arg-type]
         self.mix = LiveMix(self.world.state, self.world.shapes.of, made, clock=lambda: self.now)
-        self.world.scorer.attach((), self.mix)
+        self.world.scorer.tables.attach((), self.mix)
 
     def weights(self) -> dict[tuple[int, int], float]:
         self.now += 10.0

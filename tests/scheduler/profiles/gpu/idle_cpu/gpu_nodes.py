@@ -60,18 +60,18 @@ class GpuNodes:
         self.options = IdleCpuOptions(**options)
         self.live = LiveScorer(hour, without_model=True, sizes=())
         scorer = self.live.scorer
-        self.cluster = scorer._cluster
+        self.cluster = scorer.tables._cluster
         self.devices = DeviceTable(self.cluster.state)
         self.offline = OfflinePods(self.asks_for_gpus, PROFILE, self.options.priority_below)
         self.pods = GpuNodePods(self.cluster, self.offline)
         self.index = PlacementIndex(self.cluster.state)
         for follower in (self.devices, self.pods, self.index):
-            scorer.attach((), follower)
-        self.colocation = Colocation(scorer, hours=self.options.hours, clock=self.live.clock)
+            scorer.tables.attach((), follower)
+        self.colocation = Colocation(scorer.tables, hours=self.options.hours, clock=self.live.clock)
         self.filter = IdleCpu(
             self.options, self.offline, self.pods, self.devices, self.colocation.gap(gap_of(self.options))
         )
-        scorer.replace(Kind.NODES, list(nodes) or [gpu_node("node-0")])
+        scorer.tables.replace(Kind.NODES, list(nodes) or [gpu_node("node-0")])
         for pod in pods:
             self.live.put(pod)
 
@@ -79,8 +79,8 @@ class GpuNodes:
         return gpu_demand(pod, self.devices.options) is not None
 
     def with_model(self) -> GpuNodes:
-        self.live.scorer.install(loaded())
-        self.live.scorer.tick()
+        self.live.scorer.tables.install(loaded())
+        self.live.scorer.tables.tick()
         self.colocation.keep_up()
         return self
 

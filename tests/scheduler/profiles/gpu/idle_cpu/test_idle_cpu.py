@@ -146,7 +146,7 @@ def test_without_a_model_requests_decide() -> None:
 
 def test_a_node_of_which_nothing_is_predicted_yet() -> None:
     world = GpuNodes(cores_per_gpu=0.0).with_model()
-    world.live.scorer.put(Kind.NODES, gpu_node("node-7"))
+    world.live.scorer.tables.put(Kind.NODES, gpu_node("node-7"))
     assert world.reasons(offline_pod()) == {"node-0": frozenset(), "node-7": {UNKNOWN}}
 
 

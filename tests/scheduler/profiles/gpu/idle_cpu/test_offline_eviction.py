@@ -36,7 +36,7 @@ class Care:
         """Another process."""
         world = self.world
         return OfflineEviction(
-            self.live.scorer,
+            self.live.scorer.tables,
             world.pods,
             world.devices,
             world.colocation.bounds,
@@ -276,7 +276,7 @@ def test_figures() -> None:
     tested.measure(36.5)
     tested.step()
     registry = CollectorRegistry()
-    registry.register(IdleCpuCollector(tested.live.scorer, tested.world.filter, tested.care))
+    registry.register(IdleCpuCollector(tested.live.scorer.tables, tested.world.filter, tested.care))
     text = generate_latest(registry).decode()
     for line in (
         "forecast_gpu_offline_pods 3.0",

@@ -25,7 +25,7 @@ def planned(hour: float, *pods: PodInfo, **rest: object) -> World:
 
 
 def passes(world: World, pod: PodInfo) -> list[str]:
-    with world.scorer.reading():
+    with world.scorer.tables.reading():
         nodes = ~rejected(world.room.filter(pod, world.view), world.view.n_rows)
         return [world.view.state.names[row] for row in np.flatnonzero(nodes & world.view.state.alive)]
 
@@ -53,7 +53,7 @@ def test_others_go_anywhere_and_so_does_everybody_before_the_first_plan() -> Non
 def test_evicting_other_training_helps_and_the_trial_sees_it() -> None:
     holding = [trainer(n, "node-1", gpus=1.0) for n in range(6)]
     world, pod = planned(17.4, *holding), trainer(9, gpus=1.0)
-    with world.scorer.reading():
+    with world.scorer.tables.reading():
         (rejection,) = world.room.filter(pod, world.view)
         assert rejection.preemptible
         with WithoutPods(world.view) as what_if:
@@ -61,14 +61,14 @@ def test_evicting_other_training_helps_and_the_trial_sees_it() -> None:
             assert not world.room.filter(pod, world.view)
         assert world.room.filter(pod, world.view)
     alone, pod = planned(17.4), trainer(9, gpus=8.0)
-    with alone.scorer.reading():
+    with alone.scorer.tables.reading():
         (rejection, *_) = alone.room.filter(pod, alone.view)
         assert not rejection.preemptible, "there is no training to evict"
 
 
 def test_as_many_at_once_as_the_pool_takes_all_nodes_together() -> None:
     world, pod = planned(17.4), trainer(9, gpus=1.0)
-    with world.scorer.reading():
+    with world.scorer.tables.reading():
         state = world.view.state
         rows = np.array([state.row_of[name] for name in ("node-0", "node-1")])
         assert world.room.room(pod, world.view, rows).tolist() == [6, 6]
@@ -124,7 +124,7 @@ def test_pods_that_wait_are_asked_again_once_there_is_a_forecast() -> None:
     before = len(world.queue.events)
     world.tide.step()
     assert len(world.queue.events) == before
-    world.scorer.install(LoadedModel("v1", evening_model(), {}))
+    world.scorer.tables.install(LoadedModel("v1", evening_model(), {}))
     world.tide.step()
     assert [event.kind for event in world.queue.events[before:]] == [EventKind.FORECAST_CHANGED]
 
@@ -152,7 +152,7 @@ def test_an_old_plan_counts_as_none() -> None:
     assert "node-0" in passes(eight, pod)
     eight.put(*(trainer(n, "node-0", gpus=1.0) for n in range(8, 11)))
     assert "node-0" not in passes(eight, pod)
-    with eight.scorer.reading():
+    with eight.scorer.tables.reading():
         assert {"planned for a while" in one.reason for one in eight.room.filter(pod, eight.view)} == {True}
     before = len(eight.queue.events)
     eight.tide.step()

@@ -122,14 +122,14 @@ class World:
     ) -> None:
         self.clock = SettableClock(moment(hour))
         self.scorer, self.options = Scorer(clock=self.clock), OPTIONS.replace(**options)
-        self.scorer.follow(lambda: (True, self.clock.now, {}))
+        self.scorer.tables.follow(lambda: (True, self.clock.now, {}))
         self.queue, self.metrics = Queue(), TideMetrics()
         self.told: list[tuple[str, str, str]] = []
         self.table = self._table(groups)
         gpus = pod_gpus(CARDS)
         self.room = TideRoom(self.table, gpus, self.options, clock=self.clock)
         self.tide = Tide(
-            self.scorer,
+            self.scorer.tables,
             self.table,
             self.room,
             self.queue,
@@ -141,16 +141,16 @@ class World:
             may_write=may_write,
             clock=self.clock,
         )
-        self.scorer.replace(Kind.NODES, list(nodes) or [gpu_node("node-0"), gpu_node("node-1")])
+        self.scorer.tables.replace(Kind.NODES, list(nodes) or [gpu_node("node-0"), gpu_node("node-1")])
         if not without_model:
-            self.scorer.install(LoadedModel("v1", evening_model(), {}))
+            self.scorer.tables.install(LoadedModel("v1", evening_model(), {}))
         self.put(*pods)
 
     def _table(self, groups: Sequence[PodGroupInfo]) -> TideTable:
-        with self.scorer.reading() as cluster:
+        with self.scorer.tables.reading() as cluster:
             gangs = GangDirectory(cluster.state, clock=self.clock)
             gangs.replace_groups(groups)
-            self.scorer.attach((), gangs)
+            self.scorer.tables.attach((), gangs)
             table = TideTable(
                 cluster.state,
                 pod_gpus=pod_gpus(CARDS),
@@ -158,7 +158,7 @@ class World:
                 pool_of=pool_of(CARDS, "", lambda node: True),
                 gangs=gangs,
             )
-            self.scorer.attach((), table)
+            self.scorer.tables.attach((), table)
             index = PlacementIndex(cluster.state)
             cluster.listeners.append(index.apply)
             self.view = ClusterView(cluster, index, (table,))
@@ -169,17 +169,17 @@ class World:
 
     def put(self, *pods: PodInfo) -> None:
         for pod in pods:
-            self.scorer.put(Kind.PODS, pod)
+            self.scorer.tables.put(Kind.PODS, pod)
 
     def delete(self, *pods: PodInfo) -> None:
         for pod in pods:
-            self.scorer.delete(Kind.PODS, pod)
+            self.scorer.tables.delete(Kind.PODS, pod)
 
     def at(self, hour: float, day: int = 0) -> None:
         """Time passes."""
         self.clock.now = moment(hour, day)
-        self.scorer.tick()
-        self.scorer.rebuild_if_needed()
+        self.scorer.tables.tick()
+        self.scorer.tables.rebuild_if_needed()
 
     def later(self, seconds: float) -> None:
         self.at((self.clock.now + seconds - moment(0)) / 3600)

@@ -49,9 +49,11 @@ class Scene:
             **{"threshold": 50, "lead": 300.0, "grace": 120.0, "most_room": 1.0, **more.pop("options", {})}
         )
         runs = more.pop("run_seconds", lambda service: 90.0)
-        self.watch = StormWatch(self.live.scorer, lambda: self.jobs, runs, options, clock=self.live.clock, **more)
+        self.watch = StormWatch(
+            self.live.scorer.tables, lambda: self.jobs, runs, options, clock=self.live.clock, **more
+        )
         self.watch.listeners.append(self.hear)
-        self.cluster = self.live.scorer._cluster
+        self.cluster = self.live.scorer.tables._cluster
         self.index = PlacementIndex(self.cluster.state)
         self.cluster.listeners.append(self.index.apply)
         self.watch.keep_up()
@@ -79,7 +81,7 @@ class Scene:
     def seat(self, pods: list[PodInfo], on: str) -> None:
         for pod in pods:
             self.live.put(pod)
-        with self.live.scorer.changing() as cluster:
+        with self.live.scorer.tables.changing() as cluster:
             cluster.assume_all(pods, [cluster.state.row_of[on]] * len(pods), self.live.clock.now + 600)
 
 

@@ -69,7 +69,7 @@ def test_a_pod_that_is_taken_back_is_awaited_again() -> None:
     scene.come(10, "node-1")
     assert scene.kept == PODS - 10
     for uid in list(scene.cluster.assumed.uids())[:4]:
-        scene.live.scorer.forget(uid)
+        scene.live.scorer.tables.forget(uid)
     scene.at(0.2)
     assert scene.kept == PODS - 6
 
@@ -208,7 +208,7 @@ def test_jobs_that_do_not_exist_yet_are_expected_to_use_what_they_request() -> N
 
 def test_nothing_is_expected_before_anybody_has_looked() -> None:
     live = LiveScorer(HOUR, without_model=True)
-    watch = StormWatch(live.scorer, lambda: [cron_job()], lambda service: 90.0, clock=live.clock)
+    watch = StormWatch(live.scorer.tables, lambda: [cron_job()], lambda service: 90.0, clock=live.clock)
     assert not watch.expected_use(np.array([live.clock.now, live.clock.now + 60])).any()
     watch.keep_up()
     assert watch.expected_use(np.array([live.clock.now, live.clock.now + 60]))[CPU].tolist() == [30.0, 30.0]
@@ -216,9 +216,9 @@ def test_nothing_is_expected_before_anybody_has_looked() -> None:
 
 def test_a_burst_of_the_days_before_has_room_and_its_pods_take_it() -> None:
     live = LiveScorer(HOUR - 49, without_model=True)
-    with live.scorer.reading() as cluster:
+    with live.scorer.tables.reading() as cluster:
         bursts = PastBursts(cluster.state, lambda service: 90.0, clock=live.clock)
-        live.scorer.attach((), bursts)
+        live.scorer.tables.attach((), bursts)
     for day in (-2, -1):
         live.at(HOUR, day)
         for pod in flow(PODS, live.clock.now + 5, day):
@@ -276,7 +276,7 @@ def test_no_more_is_kept_than_there_is_and_more_as_room_comes_free() -> None:
     scene = Scene(cron_job(pods=200, cpu=1.0))
     scene.at(-4)
     assert scene.kept == 160
-    scene.live.scorer.put(Kind.NODES, node("node-4"))
+    scene.live.scorer.tables.put(Kind.NODES, node("node-4"))
     scene.at(-3.9)
     assert scene.kept == 200
 
@@ -298,7 +298,7 @@ def test_a_node_that_goes_takes_its_room_with_it() -> None:
     name = scene.cluster.state.names[row]
     gone = scene.cluster.state.nodes[row]
     assert gone is not None
-    scene.live.scorer.delete(Kind.NODES, gone)
+    scene.live.scorer.tables.delete(Kind.NODES, gone)
     assert name not in scene.cluster.state.row_of
     assert row not in scene.watch.headroom.held[0].on
     scene.at(-0.9)

@@ -23,7 +23,7 @@ from tests.scheduler.profiles.job.storm.storm_scene import Scene, cron_job, of_s
 
 
 def policy(scene: Scene) -> Policy:
-    return Policy(scoring_policy(scene.live.scorer.options))
+    return Policy(scoring_policy(scene.live.scorer.tables.options))
 
 
 def runs(scene: Scene, pods: Sequence[PodInfo]) -> list[slice]:
@@ -35,11 +35,11 @@ def runs(scene: Scene, pods: Sequence[PodInfo]) -> list[slice]:
 def place(scene: Scene, pods: Sequence[PodInfo], *, one_by_one: bool = False) -> Placed:
     for pod in pods:
         scene.live.put(pod)
-    with scene.live.scorer.changing() as cluster:
+    with scene.live.scorer.tables.changing() as cluster:
         placer = Placer(
             ClusterView(cluster, scene.index),
             cluster,
-            scene.live.scorer.level()[0],
+            scene.live.scorer.tables.level()[0],
             until=scene.live.clock.now + 600,
             one_by_one=one_by_one,
         )

@@ -19,7 +19,7 @@ from tests.scorer.scorer_at import LiveScorer, tables
 def test_it_is_the_spread_of_one_node_with_all_pods() -> None:
     live = LiveScorer(19.0, pods=EVENING)
     predicted = tables(live)
-    found = ClusterErrors(live.scorer.reading, is_real).of(predicted, live.clock.now)
+    found = ClusterErrors(live.scorer.tables.reading, is_real).of(predicted, live.clock.now)
     assert found is not None
     pods: Counter[int] = Counter()
     for row in range(4):
@@ -43,7 +43,7 @@ def test_it_is_the_spread_of_one_node_with_all_pods() -> None:
 
 def test_it_is_kept_for_ten_minutes_and_made_anew_for_other_tables() -> None:
     live = LiveScorer(19.0, pods=EVENING)
-    errors = ClusterErrors(live.scorer.reading, is_real)
+    errors = ClusterErrors(live.scorer.tables.reading, is_real)
     first = errors.of(tables(live), live.clock.now)
     for pod in EVENING[:24]:
         live.delete(pod)

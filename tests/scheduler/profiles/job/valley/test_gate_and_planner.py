@@ -25,7 +25,7 @@ from tests.scorer.scorer_at import LiveScorer
 def test_the_load_ahead_is_that_of_the_nodes() -> None:
     live = LiveScorer(19.0, pods=EVENING)
     live.measure_as_expected()
-    cluster = live.scorer._cluster
+    cluster = live.scorer.tables._cluster
     predicted = cluster.predicted
     assert predicted is not None
     load = expected_load(cluster, predicted, usable_rows(cluster, predicted), live.clock.now, hours=24, step=300)
@@ -166,13 +166,13 @@ def test_what_was_let_go_is_not_held_again_when_its_binding_fails() -> None:
     waiting.later(planned.start - at(19) + 1)
     popped = waiting.queue.pop(most=1, wait_seconds=0.0)
     assert popped is not None
-    with waiting.live.scorer.changing() as cluster:
+    with waiting.live.scorer.tables.changing() as cluster:
         cluster.assume(job, "node-1", waiting.live.clock.now + 1e6)
     waiting.planner.plan()  # which forgets what has a node
     assert (waiting.planner.planned(), waiting.gate.held()) == ((), {})
-    with waiting.live.scorer.changing() as cluster:
+    with waiting.live.scorer.tables.changing() as cluster:
         cluster.forget_all([job.uid])
-    with waiting.live.scorer.reading():
+    with waiting.live.scorer.tables.reading():
         waiting.queue.failed(popped.pods)
         waiting.queue.happened(ClusterEvent(EventKind.TIMEOUT))
         assert waiting.gate.pre_enqueue(job).is_success
@@ -186,7 +186,7 @@ def test_who_was_let_go_is_remembered_until_it_is_gone() -> None:
     jobs = [job_pod(f"job-{n}", created=at(19), latest_start="5m") for n in range(3)]
     waiting.put(*jobs)
     waiting.later(241)  # a minute before their latest start
-    with waiting.live.scorer.reading():
+    with waiting.live.scorer.tables.reading():
         assert all(waiting.gate.pre_enqueue(job).is_success for job in jobs)
     assert len(waiting.gate.all_let_go()) == 3
     waiting.live.delete(jobs[0])
@@ -210,7 +210,7 @@ def test_pods_that_do_not_wait_any_more_are_forgotten() -> None:
 def test_only_those_whose_start_changes_are_asked_about() -> None:
     live, queue = LiveScorer(19.0, pods=EVENING), NotingQueue()
     gate = ValleyGate(ValleyOptions(), due_of, clock=live.clock)
-    planner = Planner(live.scorer, queue, gate, run_seconds, ValleyOptions(), clock=live.clock)
+    planner = Planner(live.scorer.tables, queue, gate, run_seconds, ValleyOptions(), clock=live.clock)
     jobs = [job_pod(f"job-{n}", created=at(19), latest_start="12h") for n in range(30)]
     for one in jobs:
         live.put(one)
@@ -251,7 +251,7 @@ def test_jobs_to_come_keep_others_out_of_their_minute() -> None:
         return more
 
     beside = Planner(
-        waiting.live.scorer,
+        waiting.live.scorer.tables,
         waiting.queue,
         waiting.gate,
         run_seconds,
@@ -271,7 +271,7 @@ def test_it_is_a_plugin() -> None:
 
 def test_running_jobs_give_their_room_back() -> None:
     live = LiveScorer(19.0, pods=EVENING)
-    cluster = live.scorer._cluster
+    cluster = live.scorer.tables._cluster
     cluster.run_of = lambda pod, service: run_seconds(pod, service) if pod.name == "job" else None
     live.put(replace(job_pod("job", "node-1", cpu=20.0, run="2h"), started=live.clock.now))
     predicted = cluster.predicted
@@ -288,7 +288,7 @@ def test_running_jobs_give_their_room_back() -> None:
 def test_a_job_is_planned_with_what_it_requests() -> None:
     full = [job_pod(f"full-{n}", f"node-{n}", cpu=26.0, run="20h") for n in range(4)]
     waiting = Waiting(19.0)
-    cluster = waiting.live.scorer._cluster
+    cluster = waiting.live.scorer.tables._cluster
     cluster.run_of = lambda pod, service: 3600.0 * 4 if pod.name.startswith("full") else None
     for pod in full:
         waiting.live.put(replace(pod, started=waiting.live.clock.now))

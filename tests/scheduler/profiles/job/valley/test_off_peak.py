@@ -50,7 +50,7 @@ def over(live: LiveScorer, minutes: float, cpu: float) -> set[int]:
     load, first = predicted.load, predicted.horizon.slot
     end = math.ceil(predicted.horizon.position(live.clock.now + 60 * minutes))
     pod = job_pod(cpu=cpu, run=f"{minutes}m")
-    own = load.usage_of(live.scorer._cluster.profile(pod))[CPU, first:end].max()
+    own = load.usage_of(live.scorer.tables._cluster.profile(pod))[CPU, first:end].max()
     share = load.share(slice(0, 4))[:, CPU, first:end].max(axis=1) + own / 40
     return set(np.flatnonzero(share > CEILING).tolist())
 
@@ -131,14 +131,14 @@ def test_many_like_pods_go_together_and_no_node_comes_to_be_over(
     for one_by_one in (False, True):
         live, tested = scene(22.0)
         said = {"latest_start": slack} if slack else {}
-        live.scorer.put(Kind.NODES, replace(node("node-1"), labels={"disk": "ssd"}))
+        live.scorer.tables.put(Kind.NODES, replace(node("node-1"), labels={"disk": "ssd"}))
         first = job_pod(cpu=1.0, created=live.clock.now, **said)
         ssd = NodeSelectorTerm((Requirement("disk", Operator.IN, ("ssd",)),))
         liked = replace(first.constraints, preferred_node_terms=(PreferredNodeTerm(100, ssd),))
         pods = [replace(first, uid=f"job-{i}", name=f"job-{i}", constraints=liked) for i in range(80)]
         for pod in pods:
             live.put(pod)
-        with live.scorer.changing() as cluster:
+        with live.scorer.tables.changing() as cluster:
             view = ClusterView(cluster, PlacementIndex(cluster.state))
             cluster.listeners.append(view.index.apply)
             room = tested.room(pods[0], view, np.arange(4))
@@ -146,7 +146,7 @@ def test_many_like_pods_go_together_and_no_node_comes_to_be_over(
             placer = Placer(view, cluster, level, until=live.clock.now + 600, one_by_one=one_by_one)
             placer.preferences = (tested,)
             filters = (*standard_filters(), tested)
-            placed = placer.place(pods, filters, Policy(scoring_policy(live.scorer.options)))
+            placed = placer.place(pods, filters, Policy(scoring_policy(live.scorer.tables.options)))
         times = np.bincount(placed.rows, minlength=4)
         found.append(times)
         assert (np.bincount(placed.rows[: int(room.sum())], minlength=4) <= room).all()
@@ -188,11 +188,11 @@ def test_what_room_there_is_is_found_out_once_while_nothing_changes(monkeypatch:
     assert once(job_pod("small", cpu=0.1)) == per_room, "another pod"
     assert once() == 0
     rooms = tested.room(patient, view, np.arange(4)).tolist()
-    with live.scorer.changing() as cluster:
+    with live.scorer.tables.changing() as cluster:
         cluster.assume_all([patient], [1], live.clock.now + 600)
     assert once() == per_room, "a pod has landed"
     assert tested.room(patient, view, np.arange(4)).tolist() == [rooms[0], rooms[1] - 1, *rooms[2:]]
-    live.scorer.put(Kind.NODES, node("node-2", 400.0))
+    live.scorer.tables.put(Kind.NODES, node("node-2", 400.0))
     assert once() == per_room, "a node has another size"
     live.at(21.0)
     assert once() == per_room, "time has passed"

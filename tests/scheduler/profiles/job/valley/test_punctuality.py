@@ -21,7 +21,7 @@ from tests.scorer.scorer_at import LiveScorer
 class Followed:
     def __init__(self) -> None:
         self.live, self.metrics = LiveScorer(without_model=True), ValleyMetrics()
-        self.tables = self.live.scorer._cluster
+        self.tables = self.live.scorer.tables._cluster
         self.punctuality = self.follow()
 
     def follow(self) -> Punctuality:
@@ -32,7 +32,7 @@ class Followed:
             metrics=self.metrics,
             clock=self.live.clock,
         )
-        self.live.scorer.attach((), made)
+        self.live.scorer.tables.attach((), made)
         return made
 
     def later(self, seconds: float) -> None:
@@ -118,7 +118,7 @@ def test_when_it_ended_counts_not_when_that_is_heard_of() -> None:
 def test_an_assumed_pod_is_not_bound_yet() -> None:
     followed = Followed()
     pod = followed.job(latest_start="1h")
-    with followed.live.scorer.changing() as cluster:
+    with followed.live.scorer.tables.changing() as cluster:
         cluster.assume(pod, "node-1", followed.live.clock.now + 1e6)
     assert followed.counts() == (0, 0, 0, 0)
     followed.bind(pod)
@@ -173,7 +173,7 @@ class DatedByJobs(Followed):
             metrics=self.metrics,
             clock=self.live.clock,
         )
-        self.live.scorer.attach((), made)
+        self.live.scorer.tables.attach((), made)
         return made
 
     def of_job(self, name: str, **said: Any) -> PodInfo:

@@ -40,7 +40,7 @@ def due_of(pod: PodInfo) -> float:
 
 
 def view_of_live(live: LiveScorer) -> ClusterView:
-    cluster = live.scorer._cluster
+    cluster = live.scorer.tables._cluster
     return ClusterView(cluster, PlacementIndex(cluster.state))
 
 

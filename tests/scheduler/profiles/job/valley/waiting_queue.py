@@ -50,7 +50,7 @@ class Waiting:
             clock=self.live.clock,
         )
         self.planner = Planner(
-            self.live.scorer,
+            self.live.scorer.tables,
             self.queue,
             self.gate,
             run_seconds,
