@@ -107,20 +107,20 @@ class Extender:
         self.options = options or ExtenderOptions()
         self._scorer, self._scores = scorer, scores or LocalScores(scorer)
         self._recorder, self._clock, self._stopwatch = recorder, clock, stopwatch
-        self._policies = policies or OnePolicy(self.options.policy(scoring_policy(scorer.options)))
+        self._policies = policies or OnePolicy(self.options.policy(scoring_policy(scorer.tables.options)))
         self._awaited: dict[str, str] = {}  # node to which a pod was charged whose binding was not seen, by UID
         self._right = self._wrong = 0
         self._put_off: deque[_Judged] = deque()
         self._prepared: _Prepared | None = None
         self._scoring, self._settling = threading.Lock(), threading.Lock()
-        with scorer.reading() as cluster:
+        with scorer.tables.reading() as cluster:
             self._tables = cluster
             self.rules = node_rules(cluster, self.options.rules, None, clock=clock)
             self.rules.choose_by(self._policies)
             self._view = ClusterView(cluster, PlacementIndex(cluster.state), self.rules.tables)
-            scorer.attach(INDEXED_KINDS, self._view.index)
+            scorer.tables.attach(INDEXED_KINDS, self._view.index)
             for follower in self.rules.followers():
-                scorer.attach((), follower)
+                scorer.tables.attach((), follower)
             cluster.listeners.append(self._notice_bindings)
 
     def filter(self, pod: PodInfo, nodes: Sequence[str]) -> Filtered:
@@ -129,8 +129,8 @@ class Extender:
         if self.options.answers.shadow or not filters:
             return Filtered(nodes)
         self._settle(_PATIENCE_SECONDS)  # the pod before this one counts
-        with self._scorer.reading():
-            self._scorer.forget(pod.uid)  # asked about again, it was not bound: it must not count against itself
+        with self._scorer.tables.reading():
+            self._scorer.tables.forget(pod.uid)  # asked about again, it was not bound: it must not count against itself
             rejections = [found for one in self.rules.in_place_of(filters) for found in one.filter(pod, self._view)]
             if not rejections:
                 return Filtered(nodes)
@@ -148,7 +148,7 @@ class Extender:
         began = self._stopwatch()
         with self._scoring:
             self._settle()
-            self._scorer.forget(pod.uid)
+            self._scorer.tables.forget(pod.uid)
             chosen = self._policies.choose(pod)
             policy = chosen.policy
             scored = self._prepared_for(pod, nodes, policy) or self._scores.score(pod, nodes, policy.scoring)
@@ -239,7 +239,7 @@ class Extender:
             bound_to = self._recorder.advised(advice)
             if bound_to is not None:  # a watch that was quick
                 self._policies.count(advice.policy)
-                with self._scorer.reading():
+                with self._scorer.tables.reading():
                     self._believe(advice, judged.pod.uid, bound_to)
         if best is not None and self.options.answers.charge > 0 and not judged.is_late:
             self._charge(judged)
@@ -248,7 +248,7 @@ class Extender:
         """Reckon with the pod where kube-scheduler will probably bind it."""
         pod, nodes = judged.pod, judged.nodes
         points_of: Mapping[str, int] = {} if self.options.answers.shadow else judged.reply
-        with self._scorer.reading() as cluster:
+        with self._scorer.tables.reading() as cluster:
             rows = self._rows(nodes)
             there = np.flatnonzero(rows >= 0)
             if not len(there) or pod.uid in cluster.state.seat_of:
@@ -270,7 +270,7 @@ class Extender:
 
     def _order(self, pod: PodInfo, nodes: Sequence[str], policy: Policy) -> Ints:
         """(n_nodes,) points by which nodes come before others, whatever they score."""
-        with self._scorer.reading():
+        with self._scorer.tables.reading():
             if policy.pools is None and not self.rules.has_order(self._view):
                 return np.zeros(len(nodes), dtype=np.int64)
             preferences = self.rules.order_beside(policy.filters)

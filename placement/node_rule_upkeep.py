@@ -27,7 +27,7 @@ def node_rule_upkeep(
     """
 
     def look() -> None:
-        with scorer.reading():
+        with scorer.tables.reading():
             rules.look()
 
     return Upkeep(

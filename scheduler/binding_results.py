@@ -121,7 +121,7 @@ class BindingResults(NodesAndPodsOnly):
 
     def give_back(self, pods: Sequence[PodInfo]) -> None:
         """They are on no node."""
-        with self._scorer.changing():
+        with self._scorer.tables.changing():
             for pod in pods:
                 self._assumptions.forget(pod.uid)
 
@@ -155,7 +155,7 @@ class BindingResults(NodesAndPodsOnly):
 
     def _look_at(self, uids: Collection[str]) -> None:
         """Pods among these that are not assumed any more are not asked about, so what the watch shows is the answer."""
-        with self._scorer.reading() as cluster:
+        with self._scorer.tables.reading() as cluster:
             state = cluster.state
             with self._lock:
                 known = [uid for uid in uids if uid in self._not_known and uid not in cluster.assumed]
@@ -176,7 +176,7 @@ class BindingResults(NodesAndPodsOnly):
     def _looked(self, reserved: Reserved, outcome: BindingOutcome) -> None:
         uid = reserved.pod.uid
         # In one piece: a pod that the watch shows in between would be reported neither here nor by `apply`.
-        with self._scorer.reading() as cluster:
+        with self._scorer.tables.reading() as cluster:
             with self._lock:
                 self._asked.discard(uid)
                 if uid in self._under_way:
@@ -196,11 +196,11 @@ class BindingResults(NodesAndPodsOnly):
         """before: until now; None = it had been told to be bound, or was never ours to bind."""
         uid, queued = reserved.pod.uid, None if before is None else before.queued
         if outcome.is_bound:
-            with self._scorer.reading():
+            with self._scorer.tables.reading():
                 self._assumptions.keep(uid)
             self._is_bound(reserved, queued)
         elif outcome.ending is Ending.UNKNOWN:
-            with self._scorer.reading():
+            with self._scorer.tables.reading():
                 if before is None:
                     self._assumptions.keep(uid)
                     return
@@ -229,7 +229,7 @@ class BindingResults(NodesAndPodsOnly):
         result = AttemptResult.UNSCHEDULABLE if outcome.is_rejected else AttemptResult.ERROR
         self._metrics.attempt(result, pod.scheduler_name)
         self._telling.failed(pod, outcome.reason, reason="Unschedulable" if outcome.is_rejected else "SchedulerError")
-        with self._scorer.reading() as cluster:
+        with self._scorer.tables.reading() as cluster:
             if queued is not None and outcome.is_rejected:
                 self._queue.rejected([queued], frozenset({outcome.plugin}), outcome.reason)
             elif queued is not None:

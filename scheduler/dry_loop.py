@@ -78,10 +78,10 @@ class DryLoop:
     ) -> None:
         """session: reads the workloads that the tide may move."""
         self._settings, self._scorer, self.tables = settings, scorer, tables
-        self.profiles = assembled_profiles(settings, policies, tables, DryRun(), clock=scorer.clock)
-        self._core = placing_core(scorer, tables, self.profiles, _WITHOUT_BACKOFF, clock=scorer.clock)
+        self.profiles = assembled_profiles(settings, policies, tables, DryRun(), clock=scorer.tables.clock)
+        self._core = placing_core(scorer, tables, self.profiles, _WITHOUT_BACKOFF, clock=scorer.tables.clock)
         self._core.attach()
-        with scorer.reading() as cluster:
+        with scorer.tables.reading() as cluster:
             self._cycle = self._core.cycle(
                 cluster, preempt=self._preempt, withdraw=lambda pod: tables.nominated.clear(pod.uid)
             )
@@ -100,7 +100,7 @@ class DryLoop:
         tables = self.tables
         tables.colocation.keep_up()
         self._core.adopt_nominations()
-        with self._scorer.reading():
+        with self._scorer.tables.reading():
             tables.sitting.settle()
             tables.rules.look()
         if tables.gangs is not None:
@@ -152,17 +152,17 @@ class DryLoop:
 
     def water(self, pods: Iterable[PodInfo]) -> dict[str, float]:
         """How far scores stack pods in place of spreading them, by pool of the pods: 0 = spread, 1 = stack."""
-        with self._scorer.reading() as cluster:
+        with self._scorer.tables.reading() as cluster:
             return {cluster.usable_nodes.pool_of(pod): cluster.stack_weight(pod) for pod in pods}
 
     # Inside
 
     def _placer(self) -> Placer:
-        with self._scorer.reading() as cluster:
+        with self._scorer.tables.reading() as cluster:
             return Placer(
                 self.tables.view,
                 cluster,
-                self._scorer.level()[0],
+                self._scorer.tables.level()[0],
                 until=cluster.now + _ASSUMED_SECONDS,
                 bounded_scan=self._settings.bounded_scan,
                 scan_from=self._scan_from,
@@ -170,7 +170,7 @@ class DryLoop:
 
     def _decide(self, popped: Popped, look_at: str, on_look: Callable[[Looked], None]) -> None:
         queue, follower = self._core.queue, self._core.follower
-        with self._scorer.changing():
+        with self._scorer.tables.changing():
             placer = self._placer()
             if any(queued.pod.uid == look_at for queued in popped.pods):
                 placer.look_at, placer.on_look, placer.one_by_one = look_at, on_look, True
@@ -198,7 +198,7 @@ class DryLoop:
                 )
                 self._attempts[pod.uid] = self._attempts.get(pod.uid, 0) + 1
             if rejected.by:
-                with self._scorer.reading():
+                with self._scorer.tables.reading():
                     queue.rejected(rejected.pods, rejected.by, rejected.message)
             for queued in rejected.pods:
                 if not rejected.by or self._attempts[queued.pod.uid] >= _MOST_ATTEMPTS:
@@ -217,10 +217,10 @@ class DryLoop:
         nominations, self._nominations = self._nominations, []
         for pod, nomination in nominations:
             self._evicts[pod.uid] = (*self._evicts.get(pod.uid, ()), *nomination.victims)
-            self._scorer.put(Kind.PODS, replace(pod, nominated_node=nomination.node))
+            self._scorer.tables.put(Kind.PODS, replace(pod, nominated_node=nomination.node))
             for victim in nomination.victims:
                 self._planned.pop(victim.uid, None)
-                self._scorer.delete(Kind.PODS, victim)
+                self._scorer.tables.delete(Kind.PODS, victim)
 
     def _note_held(self) -> None:
         """Pods that no cycle has looked at: gates hold them."""

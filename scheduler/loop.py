@@ -35,14 +35,14 @@ class ScheduleLoop:
         self._takeover = Takeover(
             leads=lambda: settings.dry_run or parts.may_write(),
             waits_for=parts.waits_for,
-            read_again=(parts.scorer.read_again, *read_again),
+            read_again=(parts.scorer.tables.read_again, *read_again),
             begin=self._begin,
         )
         self._volumes: VolumeBinding | None = None
-        with parts.scorer.reading() as cluster:
+        with parts.scorer.tables.reading() as cluster:
             if not settings.dry_run:  # else nobody is told where volumes are to go
                 self._volumes = VolumeBinding(
-                    parts.session, tables.view, locked=parts.scorer.reading, keep=cluster.keep
+                    parts.session, tables.view, locked=parts.scorer.tables.reading, keep=cluster.keep
                 )
             profiles = live_profiles(parts, self._limit, self._volumes)
             self._core = core = placing_core(
@@ -66,7 +66,7 @@ class ScheduleLoop:
             executor = PreemptionExecutor(
                 parts.session,
                 tables.nominated,
-                locked=parts.scorer.reading,
+                locked=parts.scorer.tables.reading,
                 failed=core.try_again,
                 evicted=parts.metrics.evicted,
                 violations=lambda victims: sum(tables.budgets.violated_by(victims)),
@@ -101,7 +101,7 @@ class ScheduleLoop:
                 metrics=parts.metrics,
                 options=LoopOptions(batch=settings.batch, bounded_scan=settings.bounded_scan, gather=settings.gather),
             )
-            parts.scorer.attach((), self._settling)
+            parts.scorer.tables.attach((), self._settling)
             core.attach()
             scorer, waiting = parts.scorer, self.queue.waiting
             scorer.judge = ProfileJudge(
@@ -109,12 +109,12 @@ class ScheduleLoop:
                 cluster,
                 profiles,
                 waiting,
-                lambda: scorer.level()[0],
+                lambda: scorer.tables.level()[0],
                 domain=settings.domain,
                 bounded_scan=settings.bounded_scan,
             )
             if self._volumes is not None:
-                parts.scorer.attach((), self._volumes.waits)
+                parts.scorer.tables.attach((), self._volumes.waits)
             if tables.gangs is not None:
                 tables.gangs.late_listeners.append(self._gang_is_late)
         self._upkeep = PeriodicTask("scheduling-upkeep", 1.0, self._keep_up, after=lambda: parts.waits_for() == "")
@@ -138,7 +138,7 @@ class ScheduleLoop:
 
     def _keep_up(self) -> None:
         self._scheduler.tick()
-        with self._parts.scorer.reading():
+        with self._parts.scorer.tables.reading():
             self._parts.tables.sitting.settle()  # so that whoever preempts next need not
 
     def _begin(self) -> None:
@@ -156,7 +156,9 @@ class ScheduleLoop:
         """Write the reason into the members' conditions at the timeout, not when the queue is next looked through."""
         gangs = self._parts.tables.gangs
         assert gangs is not None
-        with self._parts.scorer.reading():  # a member that is given a node now is taken out of the reports after this
+        with (
+            self._parts.scorer.tables.reading()
+        ):  # a member that is given a node now is taken out of the reports after this
             for pod in gangs.waiting(group):
                 status = gangs.gate(pod)
                 if not status.is_success:

@@ -45,7 +45,7 @@ class PlacingCore:
 
     def attach(self) -> None:
         """Follow the tables from now on: to be called after all tables that gates and hints read are attached."""
-        self.scorer.attach(INDEXED_KINDS, self.follower)
+        self.scorer.tables.attach(INDEXED_KINDS, self.follower)
         tables = self.tables
         if tables.gangs is not None:
             tables.gangs.listeners.append(self._group_changed)
@@ -77,7 +77,7 @@ class PlacingCore:
     def adopt_nominations(self) -> None:
         """Count what waiting pods, those of other schedulers included, say in their status about room for them."""
         gangs, is_ours = self.tables.gangs, self.follower.is_ours
-        with self.scorer.reading() as cluster:
+        with self.scorer.tables.reading() as cluster:
             waiting = [pod for pod in cluster.state.pods.values() if pod.nominated_node and not pod.terminating]
             if gangs is None:
                 self.tables.nominated.start_over(waiting)
@@ -88,12 +88,12 @@ class PlacingCore:
 
     def try_again(self, pod: PodInfo) -> None:
         """Wake a pod whose preemption failed, or that something kept out of the queue of which no event tells."""
-        with self.scorer.reading():
+        with self.scorer.tables.reading():
             self.queue.happened(ClusterEvent(EventKind.UNSCHEDULED_POD_CHANGED, pod=pod))
 
     def forecast_changed(self) -> None:
         """Wake pods that filters by the forecast have rejected."""
-        with self.scorer.reading():  # hints read what the lock guards
+        with self.scorer.tables.reading():  # hints read what the lock guards
             self.queue.happened(ClusterEvent(EventKind.FORECAST_CHANGED))
 
     def _group_changed(self, group: str) -> None:
@@ -139,7 +139,7 @@ def placing_core(
         clock=clock,
         steady=steady,
     )
-    with scorer.reading() as cluster:
+    with scorer.tables.reading() as cluster:
         follower = ClusterFollower(cluster, tables.view.index, queue, profiles)
     return PlacingCore(scorer, tables, profiles, queue, follower)
 

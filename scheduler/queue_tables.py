@@ -132,7 +132,7 @@ def queue_tables(
     nodes = OwnNodes.of(settings)
     queue_of = QueueOf(settings.queues, {name: profile for profile, name in names.items()})
     means_cards = (*devices.resources, devices.shared_memory_resource, devices.count_resource)
-    with scorer.reading() as cluster:
+    with scorer.tables.reading() as cluster:
         shares = Shares(
             cluster.state,
             queue_of=queue_of,
@@ -143,7 +143,7 @@ def queue_tables(
         ours = frozenset(names.values())
         unread = UnreadTerms(cluster.state, lambda pod: pod.scheduler_name in ours)
         for follower in (shares, unread):
-            scorer.attach((), follower)
+            scorer.tables.attach((), follower)
     return QueueTables(
         queue_of=queue_of,
         shares=shares,

@@ -20,7 +20,7 @@ def queue_upkeep(tables: QueueTables, scorer: Scorer, around: Surroundings) -> U
     events = PodEvents(around.post, instance=around.instance, what="queues")
 
     def look() -> None:
-        with scorer.reading():
+        with scorer.tables.reading():
             unread = tables.unread.take()
         if around.may_write():
             for pod, mistakes in unread:

@@ -120,7 +120,7 @@ class Scheduler:
         """Every second or so: backoffs that are over, another forecast, other policies, pods to be looked at again."""
         self._queue.tick()
         now = self._clock()
-        with self._scorer.reading() as cluster:
+        with self._scorer.tables.reading() as cluster:
             predicted = cluster.predicted
             forecast = None if predicted is None else (id(predicted), predicted.horizon.today, predicted.horizon.slot)
             if forecast != self._forecast:
@@ -178,12 +178,12 @@ class Scheduler:
     def _decide(self, popped: Popped) -> None:
         began = self._stopwatch()
         try:
-            with self._scorer.changing() as cluster:
+            with self._scorer.tables.changing() as cluster:
                 with self._follower.trying():
                     placer = Placer(
                         self._view,
                         cluster,
-                        self._scorer.level()[0],
+                        self._scorer.tables.level()[0],
                         until=self._settling.until,
                         bounded_scan=self._options.bounded_scan,
                         scan_from=self._scan_from,
@@ -224,7 +224,7 @@ class Scheduler:
         if is_error:
             self._queue.failed(rejected.pods)
         else:
-            with self._scorer.reading():  # hints read what the lock guards
+            with self._scorer.tables.reading():  # hints read what the lock guards
                 self._queue.rejected(rejected.pods, rejected.by, rejected.message)
         for queued in rejected.pods:
             # Past the timeout of its gang the gate has closed, and its message names the timeout and the attempt.
@@ -250,7 +250,7 @@ class Scheduler:
         for uid in lost:
             if self._settling.knows(uid):
                 continue
-            with self._scorer.reading() as cluster:
+            with self._scorer.tables.reading() as cluster:
                 pod = cluster.state.pods.get(uid)
                 if pod is None or not self._follower.is_to_be_placed(pod) or uid in cluster.assumed:
                     continue

@@ -119,7 +119,7 @@ def schedule_tables(
         for listener in ended:
             listener(pod, node)
 
-    with scorer.reading() as cluster:
+    with scorer.tables.reading() as cluster:
         handle = handle_of(scorer, cluster, settings, rule_options, session)
         gangs, budgets = handle.gangs, DisruptionBudgets()
         fit = NodeResourcesFit(device_class_resources=handle.class_resources)
@@ -138,14 +138,16 @@ def schedule_tables(
         )
         of_profiles = (follower for one in profiles.values() for follower in one.followers)
         for follower in (*of_profiles, nominated, sitting):
-            scorer.attach((), follower)
+            scorer.tables.attach((), follower)
     return ScheduleTables(
         view=handle.view(*(table for one in profiles.values() for table in one.view_tables)),
         rules=handle.rules,
         assumed=cluster.assumed,
         fit=fit,
         gangs=gangs,
-        phases={} if gangs is None else {api: GroupPhases(PodGroupSink(gangs, scorer.reading, api)) for api in APIS},
+        phases={}
+        if gangs is None
+        else {api: GroupPhases(PodGroupSink(gangs, scorer.tables.reading, api)) for api in APIS},
         budgets=budgets,
         nominated=nominated,
         sitting=sitting,
@@ -168,7 +170,7 @@ def handle_of(
     class_resources: dict[str, str] = {}
     ours = frozenset(settings.scheduler_names.values())
     index = PlacementIndex(cluster.state)
-    scorer.attach(INDEXED_KINDS, index)
+    scorer.tables.attach(INDEXED_KINDS, index)
     gangs = None
     if settings.gangs.enabled:
         gangs = GangDirectory(
@@ -176,12 +178,12 @@ def handle_of(
             options=settings.gangs,
             is_ours=lambda pod: pod.scheduler_name in ours,
             is_assumed=cluster.assumed.__contains__,
-            clock=scorer.clock,
+            clock=scorer.tables.clock,
         )
-        scorer.attach((), gangs)
-    rules = node_rules(cluster, rule_options, gangs, clock=scorer.clock, class_resources=class_resources)
+        scorer.tables.attach((), gangs)
+    rules = node_rules(cluster, rule_options, gangs, clock=scorer.tables.clock, class_resources=class_resources)
     for follower in rules.followers():
-        scorer.attach((), follower)
+        scorer.tables.attach((), follower)
     starts = latest_starts(cluster, settings)
     return Handle(
         scorer=scorer,
@@ -201,4 +203,4 @@ def handle_of(
 def schedule_colocation(scorer: Scorer, settings: ScheduleSettings) -> Colocation:
     """With bounds that reach as far ahead as any profile looks."""
     hours = settings.gpu.idle_cpu.hours if GPU in settings.profiles else 0
-    return Colocation(scorer, settings.colocation, hours=hours, after=lambda: scorer.synced)
+    return Colocation(scorer.tables, settings.colocation, hours=hours, after=lambda: scorer.tables.synced)

@@ -29,26 +29,30 @@ class Background:
 
     def __init__(self, scorer: Scorer, models: ModelWatch | None, *, clock: Callable[[], float] = time.time) -> None:
         """models: None = there is no registry to look at; clock: unix seconds."""
-        options = scorer.options
+        options = scorer.tables.options
         self._scorer, self._models, self._clock = scorer, models, clock
         self._jobs = [
-            PeriodicTask("tick", _TICK_SECONDS, scorer.tick),
-            PeriodicTask("rebuild", _TICK_SECONDS, scorer.rebuild_if_needed),
-            PeriodicTask("usage", options.usage_every, scorer.measure),
+            PeriodicTask("tick", _TICK_SECONDS, scorer.tables.tick),
+            PeriodicTask("rebuild", _TICK_SECONDS, scorer.tables.rebuild_if_needed),
+            PeriodicTask("usage", options.usage_every, scorer.tables.measure),
             PeriodicTask(
-                "scale-out", options.scale_out_every, scorer.share_out_scale_out, largest_share=_LARGEST_SHARE
+                "scale-out", options.scale_out_every, scorer.tables.share_out_scale_out, largest_share=_LARGEST_SHARE
             ),
-            PeriodicTask("overview", options.overview_every, scorer.refresh_overview, largest_share=_LARGEST_SHARE),
+            PeriodicTask(
+                "overview", options.overview_every, scorer.tables.refresh_overview, largest_share=_LARGEST_SHARE
+            ),
         ]
         if options.self_check_every > 0:
             self._jobs.append(
-                PeriodicTask("self-check", options.self_check_every, scorer.self_check, after=lambda: scorer.synced)
+                PeriodicTask(
+                    "self-check", options.self_check_every, scorer.self_check, after=lambda: scorer.tables.synced
+                )
             )
         if models is not None:
-            scorer.expect_model()
+            scorer.tables.expect_model()
             # A model put in place before the cluster is read would have to follow every pod of it one by one.
             self._jobs.append(
-                PeriodicTask("models", options.model_every, self.look_for_model, after=lambda: scorer.synced)
+                PeriodicTask("models", options.model_every, self.look_for_model, after=lambda: scorer.tables.synced)
             )
 
     def __enter__(self) -> Self:
@@ -65,7 +69,7 @@ class Background:
     def wait_synced(self, seconds: float) -> None:
         """Wait until the cluster has been read. Raises InputError after `seconds`."""
         deadline = time.monotonic() + seconds
-        while not self._scorer.synced:
+        while not self._scorer.tables.synced:
             if time.monotonic() > deadline:
                 sources = "; ".join(f"{name}: {words}" for name, words in self._scorer.status().sources.items())
                 raise InputError(
@@ -79,12 +83,12 @@ class Background:
         loaded = self._models.poll(self._clock())
         if loaded is not None:
             try:
-                self._scorer.install(loaded)
+                self._scorer.tables.install(loaded)
             except Exception as error:  # whatever is wrong with it, the one before is still in place
                 logger.exception("a model could not be put in place", extra={"version": loaded.version})
                 self._models.give_back(loaded, f"{type(error).__name__}: {error}", self._clock())
                 loaded = None
-        self._scorer.refuse_model(self._models.refused)
+        self._scorer.tables.refuse_model(self._models.refused)
         if loaded is not None:
-            self._scorer.refresh_overview()
+            self._scorer.tables.refresh_overview()
             give_back()  # what the cluster's first listing, or the model before, has left

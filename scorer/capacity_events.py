@@ -59,7 +59,7 @@ class CapacityEvents:
         """Post an event for each mistake that was not there at the look before."""
         if not self._may_write():
             return
-        with self._scorer.reading() as cluster:
+        with self._scorer.tables.reading() as cluster:
             unread = cluster.unread_capacities()
         now = self._clock()
         for one in unread:

@@ -11,7 +11,6 @@ import numpy as np
 from forecast.arrays import Floats
 from forecast.backtest import OURS
 from forecast.resources import RESOURCES
-from forecast.service_key import ServiceKey
 from kube.objects.objects import PodInfo
 from scorer.answers import ModelStatus, Status, VirtualAvailability
 from scorer.degradation import level_of_nodes
@@ -58,166 +57,158 @@ def _inner(value: Any, key: str) -> Mapping[str, Any]:
     return inner if isinstance(inner, Mapping) else {}
 
 
-class Figures(LiveTables):
-    """The part of `scorer.scorer_api.ScorerApi` that numbers everything and scores nothing."""
-
-    def virtual_available(self) -> VirtualAvailability:
-        """Load estimates of all nodes."""
-        with self._lock:
-            state = self._cluster.state
-            rows = np.flatnonzero(state.alive)
-            return VirtualAvailability(
-                nodes=tuple(state.names[row] for row in rows.tolist()),
-                resources=tuple(r.name for r in RESOURCES),
-                available=self._cluster.virtual_available()[rows],
-                capacity=self._cluster.capacity[rows],
-                assumed=self._cluster.capacity_assumed[rows],
-                charged=self._cluster.charges.total(state.n_rows)[rows],
-                pods_charged=len(self._cluster.charges),
-                metrics_age_seconds=self._metrics_age(),
-            )
-
-    def node_figures(self) -> NodeFigures:
-        """Figures of all nodes, for the metrics endpoint; may be a minute old."""
-        with self._lock:
-            available = self.virtual_available()
-            level, _ = self.level()
-            slot = 0 if self._cluster.predicted is None else self._cluster.predicted.horizon.slot
-            levels = level_of_nodes(level, self._cluster.measured_nodes())
-            of_nodes = np.array([levels[self._cluster.state.row_of[name]] for name in available.nodes], dtype=np.int64)
-        n, r = len(available.nodes), len(RESOURCES)
-        usage, model_usage, peak_at = (np.full((n, r, 2), np.nan) for _ in range(3))
-        peak, frozen = (np.full((n, r, 2, 2), np.nan) for _ in range(2))
-        shadow_usage: Floats | None = None
-        shadow_peak: Floats | None = None
-        for overview, peaks in ((self._overview, peak), (self._frozen, frozen)):
-            if overview is None:
-                continue
-            row_of = overview.rows()
-            at = np.array([row_of.get(name, -1) for name in available.nodes], dtype=np.int64)
-            there, rows = at >= 0, at[at >= 0]
-            peaks[there] = overview.peak[rows]
-            if overview is not self._overview:
-                continue
-            peak_at[there] = overview.peak_times()[rows]
-            if overview.shadow_usage is not None and overview.shadow_peak is not None:
-                shadow_usage, shadow_peak = np.full((n, r, 2), np.nan), np.full((n, r, 2, 2), np.nan)
-                shadow_peak[there] = overview.shadow_peak[rows]
-            if (step := slot - overview.horizon.slot) in (0, 1):
-                usage[there] = overview.usage[rows, :, :, step]
-                model_usage[there] = overview.model_usage[rows, :, :, step]
-                if shadow_usage is not None and overview.shadow_usage is not None:
-                    shadow_usage[there] = overview.shadow_usage[rows, :, :, step]
-        return NodeFigures(
-            nodes=available.nodes,
-            resources=available.resources,
-            usage=usage,
-            model_usage=model_usage,
-            peak=peak,
-            peak_at=peak_at,
-            frozen_peak=frozen,
-            available=available.available,
-            capacity=np.where(limited(available.capacity), available.capacity, np.nan),
-            assumed=available.assumed,
-            level=of_nodes,
-            shadow_usage=shadow_usage,
-            shadow_peak=shadow_peak,
+def virtual_available(tables: LiveTables) -> VirtualAvailability:
+    """Load estimates of all nodes."""
+    with tables.reading() as cluster:
+        state = cluster.state
+        rows = np.flatnonzero(state.alive)
+        return VirtualAvailability(
+            nodes=tuple(state.names[row] for row in rows.tolist()),
+            resources=tuple(r.name for r in RESOURCES),
+            available=cluster.virtual_available()[rows],
+            capacity=cluster.capacity[rows],
+            assumed=cluster.capacity_assumed[rows],
+            charged=cluster.charges.total(state.n_rows)[rows],
+            pods_charged=len(cluster.charges),
+            metrics_age_seconds=tables.metrics_age(),
         )
 
-    def service_peaks(self) -> tuple[tuple[str, ...], tuple[str, ...], Floats]:
-        """Services, resources, and (n_services, n_resources, 2) predicted peak of one pod today, 0.5 and 0.95."""
-        resources = tuple(r.name for r in RESOURCES)
-        model = self._model
-        if model is None:
-            return (), resources, np.zeros((0, len(RESOURCES), 2))
-        with self._lock:
-            state = self._cluster.state
-            keys = [key for key in state.service_of if key in model.profiles.row_of]
-            replicas = np.array([state.replicas(state.service_of[key]) for key in keys])
-            today = Horizon.at(self._now(), model.loaded.model.calendar).today
-        return tuple(map(str, keys)), resources, model.profiles.peaks(keys, replicas, today)
 
-    def backtest_loss(self) -> Mapping[tuple[str, str], float]:
-        """(resource, quantile) -> loss as published with the model; empty without one."""
-        if self._model is None:
-            return {}
-        return published_losses(self._model.loaded.backtest, self._model.loaded.model.info)
+def node_figures(tables: LiveTables) -> NodeFigures:
+    """Figures of all nodes, for the metrics endpoint; may be a minute old."""
+    with tables.reading() as cluster:
+        available = virtual_available(tables)
+        level, _ = tables.level()
+        slot = 0 if cluster.predicted is None else cluster.predicted.horizon.slot
+        levels = level_of_nodes(level, cluster.measured_nodes())
+        of_nodes = np.array([levels[cluster.state.row_of[name]] for name in available.nodes], dtype=np.int64)
+    n, r = len(available.nodes), len(RESOURCES)
+    usage, model_usage, peak_at = (np.full((n, r, 2), np.nan) for _ in range(3))
+    peak, frozen = (np.full((n, r, 2, 2), np.nan) for _ in range(2))
+    shadow_usage: Floats | None = None
+    shadow_peak: Floats | None = None
+    for overview, peaks in ((tables.overview, peak), (tables.frozen_overview, frozen)):
+        if overview is None:
+            continue
+        row_of = overview.rows()
+        at = np.array([row_of.get(name, -1) for name in available.nodes], dtype=np.int64)
+        there, rows = at >= 0, at[at >= 0]
+        peaks[there] = overview.peak[rows]
+        if overview is not tables.overview:
+            continue
+        peak_at[there] = overview.peak_times()[rows]
+        if overview.shadow_usage is not None and overview.shadow_peak is not None:
+            shadow_usage, shadow_peak = np.full((n, r, 2), np.nan), np.full((n, r, 2, 2), np.nan)
+            shadow_peak[there] = overview.shadow_peak[rows]
+        if (step := slot - overview.horizon.slot) in (0, 1):
+            usage[there] = overview.usage[rows, :, :, step]
+            model_usage[there] = overview.model_usage[rows, :, :, step]
+            if shadow_usage is not None and overview.shadow_usage is not None:
+                shadow_usage[there] = overview.shadow_usage[rows, :, :, step]
+    return NodeFigures(
+        nodes=available.nodes,
+        resources=available.resources,
+        usage=usage,
+        model_usage=model_usage,
+        peak=peak,
+        peak_at=peak_at,
+        frozen_peak=frozen,
+        available=available.available,
+        capacity=np.where(limited(available.capacity), available.capacity, np.nan),
+        assumed=available.assumed,
+        level=of_nodes,
+        shadow_usage=shadow_usage,
+        shadow_peak=shadow_peak,
+    )
 
-    def ages(self) -> tuple[float | None, float | None]:
-        """Seconds since the model was made and since the newest measurement; None = there is none."""
-        with self._lock:
-            return self._model_age(), self._metrics_age()
 
-    def service_of(self, pod: PodInfo) -> ServiceKey:
-        """The service a pod belongs to, be it in the cluster or not."""
-        with self._lock:
-            return self._cluster.state.service_key(pod)
+def service_peaks(tables: LiveTables) -> tuple[tuple[str, ...], tuple[str, ...], Floats]:
+    """Services, resources, and (n_services, n_resources, 2) predicted peak of one pod today, 0.5 and 0.95."""
+    resources = tuple(r.name for r in RESOURCES)
+    model = tables.model
+    if model is None:
+        return (), resources, np.zeros((0, len(RESOURCES), 2))
+    with tables.reading() as cluster:
+        state = cluster.state
+        keys = [key for key in state.service_of if key in model.profiles.row_of]
+        replicas = np.array([state.replicas(state.service_of[key]) for key in keys])
+        today = Horizon.at(tables.now(), model.loaded.model.calendar).today
+    return tuple(map(str, keys)), resources, model.profiles.peaks(keys, replicas, today)
 
-    def peak_share(self, pod: PodInfo, node: str) -> float | None:
-        """Share of its capacity that a node's fullest resource is predicted to use at its peak with the pod.
 
-        Of resources whose capacity is known: an assumed one makes no node full. None without a model, or for a node of
-        which no capacity is known.
-        """
-        with self._lock, self._cluster.without(pod.uid):
-            predicted, row = self._cluster.predicted, self._cluster.state.row_of.get(node)
-            if predicted is None or row is None or row >= predicted.load.n_nodes or not predicted.load.known[row]:
-                return None
-            peaks = predicted.load.peaks_with(self._cluster.profile(pod), np.array([row]))[0]
-            known = limited(predicted.capacity[row]) & ~predicted.capacity_assumed[row]
-            return float(peaks[known].max()) if known.any() else None
+def backtest_loss(tables: LiveTables) -> Mapping[tuple[str, str], float]:
+    """(resource, quantile) -> loss as published with the model; empty without one."""
+    if tables.model is None:
+        return {}
+    return published_losses(tables.model.loaded.backtest, tables.model.loaded.model.info)
 
-    def status(self) -> Status:
-        """The state of the scorer."""
-        synced, _, words = self._state_source()
-        with self._lock:
-            awaited = synced and self._awaits_model()
-            level, reasons = self.level()
-            state = self._cluster.state
-            predicted = self._cluster.predicted
-            n_nodes, n_pods = int(state.alive.sum()), len(state.pods)
-            n_services = len({seat.service for seat in state.seat_of.values()})
-            unknown = n_pods if predicted is None else predicted.unknown_pods
-            measured = int((self._cluster.measured_nodes() & state.alive).sum())
-            unread = len(self._cluster.unread_capacities())
-            now = self._now()
-        sources = dict(words)
-        if self._usage_source is not None:
-            sources["usage"] = self._usage_error or ("measured" if measured else "not measured yet")
-        model = None
-        if self._model is not None:
-            of = self._model.loaded.model
-            model = ModelStatus(
-                version=self._model.loaded.version,
-                trained_until=of.first_day - timedelta(days=1),
-                age_seconds=self._model_age() or 0.0,
-                services=len(of.services),
-                nodes=len(of.nodes),
-                time_zone=of.calendar.time_zone,
-                refused=self._refused,
-            )
-        return Status(
-            ready=synced and not awaited,
-            not_ready_because=(
-                "the cluster has not been read completely yet"
-                if not synced
-                else "the model is being read"
-                if awaited
-                else None
-            ),
-            level=level,
-            reasons=reasons,
-            now=now,
-            model=model,
-            refused_model=self._refused,
-            nodes=n_nodes,
-            pods=n_pods,
-            services=n_services,
-            unknown_service_pods=unknown,
-            state_age_seconds=self._state_age(),
-            metrics_age_seconds=self._metrics_age(),
-            measured_nodes=measured,
-            sources=sources,
-            last_check=self._last_check,
-            unread_capacities=unread,
+
+def peak_share(tables: LiveTables, pod: PodInfo, node: str) -> float | None:
+    """Share of its capacity that a node's fullest resource is predicted to use at its peak with the pod.
+
+    Of resources whose capacity is known: an assumed one makes no node full. None without a model, or for a node of
+    which no capacity is known.
+    """
+    with tables.reading() as cluster, cluster.without(pod.uid):
+        predicted, row = cluster.predicted, cluster.state.row_of.get(node)
+        if predicted is None or row is None or row >= predicted.load.n_nodes or not predicted.load.known[row]:
+            return None
+        peaks = predicted.load.peaks_with(cluster.profile(pod), np.array([row]))[0]
+        known = limited(predicted.capacity[row]) & ~predicted.capacity_assumed[row]
+        return float(peaks[known].max()) if known.any() else None
+
+
+def status(tables: LiveTables) -> Status:
+    """The state of the scorer."""
+    synced, _, words = tables.state_source()
+    with tables.reading() as cluster:
+        awaited = synced and tables.awaits_model()
+        level, reasons = tables.level()
+        state = cluster.state
+        predicted = cluster.predicted
+        n_nodes, n_pods = int(state.alive.sum()), len(state.pods)
+        n_services = len({seat.service for seat in state.seat_of.values()})
+        unknown = n_pods if predicted is None else predicted.unknown_pods
+        measured = int((cluster.measured_nodes() & state.alive).sum())
+        unread = len(cluster.unread_capacities())
+        now = tables.now()
+    sources = dict(words)
+    if tables.usage_source is not None:
+        sources["usage"] = tables.usage_error or ("measured" if measured else "not measured yet")
+    model = None
+    if tables.model is not None:
+        of = tables.model.loaded.model
+        model = ModelStatus(
+            version=tables.model.loaded.version,
+            trained_until=of.first_day - timedelta(days=1),
+            age_seconds=tables.model_age() or 0.0,
+            services=len(of.services),
+            nodes=len(of.nodes),
+            time_zone=of.calendar.time_zone,
+            refused=tables.refused,
         )
+    return Status(
+        ready=synced and not awaited,
+        not_ready_because=(
+            "the cluster has not been read completely yet"
+            if not synced
+            else "the model is being read"
+            if awaited
+            else None
+        ),
+        level=level,
+        reasons=reasons,
+        now=now,
+        model=model,
+        refused_model=tables.refused,
+        nodes=n_nodes,
+        pods=n_pods,
+        services=n_services,
+        unknown_service_pods=unknown,
+        state_age_seconds=tables.state_age(),
+        metrics_age_seconds=tables.metrics_age(),
+        measured_nodes=measured,
+        sources=sources,
+        last_check=tables.last_check,
+        unread_capacities=unread,
+    )

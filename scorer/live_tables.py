@@ -76,27 +76,27 @@ class LiveTables:
         steady : seconds that pass evenly however the clock jumps, by which charges end; None = those of `clock`
         """
         self.options = options or ScorerOptions()
-        self._clock, self._usage_source = clock, usage
+        self._clock, self.usage_source = clock, usage
         self._lock = threading.RLock()
         own_time = None if steady is None else MonotonicTime(clock, steady)
         self._cluster = AssumingCluster(self.options, now=clock(), time=own_time)
-        self._model: ModelInUse | None = None
-        self._refused: str | None = None
+        self.model: ModelInUse | None = None
+        self.refused: str | None = None
         self._model_awaited = False
         self._model_awaited_since: float | None = None  # somebody asked for the status of a cluster that was read
-        self._usage_error: str | None = None
-        self._overview: Overview | None = None
-        self._frozen: Overview | None = None
+        self.usage_error: str | None = None
+        self.overview: Overview | None = None
+        self.frozen_overview: Overview | None = None
         self._rebuilding = threading.Lock()  # one rebuild at a time: each needs memory for tables of its own
         self._rebuild_wanted = False
         self._refreshing = threading.Lock()
-        self._last_check: SelfCheck | None = None
+        self.last_check: SelfCheck | None = None
         self._capacity_log = CapacityLog()
         self._followers: dict[Kind, Follower] = {}
         self._attached: list[Follower] = [self._cluster.observed_runs]
         self._followers_wrong = False
         # How the state is kept up to date: synced, unix seconds of the last contact, and words for /v1/status.
-        self._state_source: Callable[[], tuple[bool, float | None, Mapping[str, str]]] = lambda: (False, None, {})
+        self.state_source: Callable[[], tuple[bool, float | None, Mapping[str, str]]] = lambda: (False, None, {})
         self._read_again: Callable[[], Callable[[], bool]] = lambda: lambda: True
 
     # What goes in
@@ -110,7 +110,7 @@ class LiveTables:
 
         read_again : reads nodes and pods anew, and returns what tells whether that is done
         """
-        self._state_source, self._read_again = source, read_again
+        self.state_source, self._read_again = source, read_again
 
     def read_again(self) -> Callable[[], bool]:
         """Have nodes and pods read anew, consistently; what is returned tells whether the tables know all that was
@@ -194,22 +194,22 @@ class LiveTables:
 
     def refuse_model(self, reason: str | None) -> None:
         """It was looked for a model: a published one cannot be used; None = all is well."""
-        self._refused, self._model_awaited = reason, False
+        self.refused, self._model_awaited = reason, False
 
     def measure(self) -> None:
         """Read the usage of all nodes. Errors are kept for the status: what was measured before ages."""
-        if self._usage_source is None:
+        if self.usage_source is None:
             return
         try:
-            measured = self._usage_source.read()
+            measured = self.usage_source.read()
         except ForecastError as error:
-            if self._usage_error is None:
+            if self.usage_error is None:
                 logger.warning("usage cannot be measured", extra={"reason": str(error)})
-            self._usage_error = str(error)
+            self.usage_error = str(error)
             return
-        if self._usage_error is not None:
+        if self.usage_error is not None:
             logger.warning("usage is measured again")  # as visible as what it takes back
-        self._usage_error = None if len(measured.nodes) else "the server knows no node"
+        self.usage_error = None if len(measured.nodes) else "the server knows no node"
         with self._lock:
             self._cluster.now = self._clock()
             self._cluster.measured(measured)
@@ -235,7 +235,7 @@ class LiveTables:
     @property
     def synced(self) -> bool:
         """Whether the cluster was read completely at least once."""
-        return self._state_source()[0]
+        return self.state_source()[0]
 
     # What has to happen from time to time
 
@@ -247,7 +247,7 @@ class LiveTables:
             predicted = self._cluster.predicted
             if predicted is None:
                 return
-            horizon = Horizon.at(self._now(), predicted.profiles.model.calendar)
+            horizon = Horizon.at(self.now(), predicted.profiles.model.calendar)
             if horizon.today == predicted.horizon.today:
                 self._cluster.set_slot(horizon.slot)
             else:
@@ -292,13 +292,13 @@ class LiveTables:
         with self._lock:
             predicted, state = self._cluster.predicted, self._cluster.state
             rows = np.flatnonzero(state.alive).tolist()
-            now = self._now()
+            now = self.now()
         if predicted is None:
-            self._overview = None
+            self.overview = None
             return
         believes = predicted.believes  # people see pods where they sit; what a shadow has elsewhere has its own series
         builder, profiles, bases = OverviewBuilder(predicted.horizon, now), predicted.profiles, predicted.bases
-        days, widen = predicted.horizon.days, self._widen(predicted.horizon)
+        days, widen = predicted.horizon.days, self.widen(predicted.horizon)
         fading = predicted.horizon.fading(LIVE_HALF_LIFE_SLOTS)
         for start in range(0, len(rows), _NODES_AT_ONCE):
             with self._lock:
@@ -314,22 +314,22 @@ class LiveTables:
         if predicted is not self._cluster.predicted:
             return  # whoever put other tables in place has them looked through next
         overview = builder.overview()
-        before = self._overview
+        before = self.overview
         if before is not None and before.horizon.today != overview.horizon.today:
-            self._frozen = overview
-        self._overview = overview
+            self.frozen_overview = overview
+        self.overview = overview
 
     def self_check(self) -> SelfCheck:
         """Compare the tables with a rebuild now."""
-        self._last_check = check(self._cluster, self._lock, self._now())
-        if not self._last_check.sound:
-            logger.error("the tables have drifted", extra={"drift": "; ".join(self._last_check.drift[:5])})
+        self.last_check = check(self._cluster, self._lock, self.now())
+        if not self.last_check.sound:
+            logger.error("the tables have drifted", extra={"drift": "; ".join(self.last_check.drift[:5])})
             self._rebuild_wanted = True  # which mends the predicted load, if it is that
-        return self._last_check
+        return self.last_check
 
     # Inside
 
-    def _awaits_model(self) -> bool:
+    def awaits_model(self) -> bool:
         if not self._model_awaited:
             return False
         if self._model_awaited_since is None:
@@ -340,7 +340,7 @@ class LiveTables:
         """Make the tables anew, by a new model or by the one in use."""
         with self._rebuilding:
             # Looked up only now: another thread may have put a newer model in place while this one waited.
-            model = new or self._model
+            model = new or self.model
             if model is None:
                 return
             with self._lock:
@@ -351,7 +351,7 @@ class LiveTables:
             with self._lock:
                 self._cluster.catch_up(predicted, snapshot)
                 self._cluster.install(predicted, model.capacities, snapshot)
-                self._model = model
+                self.model = model
             del before  # a hundred thousand objects, which nobody has to wait for
             # What is long-lived now need not be searched for cycles again: that stops every thread for seconds.
             gc.freeze()
@@ -371,38 +371,40 @@ class LiveTables:
         """The rung of the degradation ladder of the cluster as a whole, and why it is not FRESH; under the lock."""
         return level_and_reasons(
             self.options.ladder,
-            model_age=self._model_age(),
-            refused=self._refused,
-            state_age=self._state_age(),
+            model_age=self.model_age(),
+            refused=self.refused,
+            state_age=self.state_age(),
             measured=self._cluster.measured_nodes()[self._cluster.state.alive],
-            usage_error=self._usage_error,
+            usage_error=self.usage_error,
         )
 
-    def _now(self) -> datetime:
-        zone = UTC if self._model is None else self._model.loaded.model.calendar.zone
+    def now(self) -> datetime:
+        zone = UTC if self.model is None else self.model.loaded.model.calendar.zone
         return datetime.fromtimestamp(self._clock(), zone)
 
-    def _version(self) -> str | None:
-        return None if self._model is None else self._model.loaded.version
+    @property
+    def version(self) -> str | None:
+        """Version of the model in use; None without one."""
+        return None if self.model is None else self.model.loaded.version
 
-    def _model_age(self) -> float | None:
+    def model_age(self) -> float | None:
         """Seconds since midnight of the first day the model was made for; 0 for one made for the future."""
-        if self._model is None:
+        if self.model is None:
             return None
-        model = self._model.loaded.model
+        model = self.model.loaded.model
         return max(0.0, self._clock() - model.calendar.midnight(model.first_day).timestamp())
 
-    def _state_age(self) -> float | None:
-        _, contact, _ = self._state_source()
+    def state_age(self) -> float | None:
+        _, contact, _ = self.state_source()
         return None if contact is None else max(0.0, self._clock() - contact)
 
-    def _metrics_age(self) -> float | None:
+    def metrics_age(self) -> float | None:
         """Age of the newest measurement."""
         sampled = self._cluster.sampled
         return max(0.0, float(self._clock() - np.nanmax(sampled))) if np.isfinite(sampled).any() else None
 
-    def _widen(self, horizon: Horizon) -> float:
+    def widen(self, horizon: Horizon) -> float:
         """Factor on the bounds: twice as wide after a week, as the replay measures old models."""
-        if self._model is None:
+        if self.model is None:
             return 1.0
-        return widening((horizon.today - self._model.loaded.model.first_day).days)
+        return widening((horizon.today - self.model.loaded.model.first_day).days)

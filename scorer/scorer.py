@@ -14,10 +14,21 @@ from forecast.errors import InputError, UnknownName
 from forecast.resources import RESOURCES, resource_index
 from forecast.service_key import ServiceKey
 from kube.objects.objects import PodInfo
-from scorer.answers import Explanation, HeatMap, NodeSummary, ServiceSummary, UsageForecast, summary_of
+from scorer import figures
+from scorer.answers import (
+    Explanation,
+    HeatMap,
+    NodeSummary,
+    SelfCheck,
+    ServiceSummary,
+    Status,
+    UsageForecast,
+    VirtualAvailability,
+    summary_of,
+)
+from scorer.assuming_cluster import AssumingCluster
 from scorer.degradation import Level, level_of_nodes
 from scorer.explaining import explained_nodes, gather_peaks, peaks_before_and_with
-from scorer.figures import Figures
 from scorer.forecasting import node_usage_forecast, service_usage_forecast
 from scorer.judgement import Judge, Judgement, not_judged
 from scorer.live.usage import UsageSource
@@ -27,12 +38,12 @@ from scorer.options import ScorerOptions
 from scorer.overview import heat_map_of, summary_peaks
 from scorer.policy import OnePolicy, ScoringPolicies, ScoringPolicy, scoring_policy
 from scorer.predicted.node_curves import gather
-from scorer.scorer_api import Scored
+from scorer.scorer_api import NodeFigures, Scored
 from scorer.scores.capacity import NEUTRAL_SCORE
 from scorer.scoring import PodScores, score_pod
 
 
-class Scorer(Figures):
+class Scorer:
     """Implements `scorer.scorer_api.ScorerApi` on the tables, and by them the sink of a Kubernetes source."""
 
     def __init__(
@@ -49,15 +60,10 @@ class Scorer(Figures):
         policies      : which pod is scored how; None = all as the options say
         clock, steady : see LiveTables
         """
-        super().__init__(options, usage=usage, clock=clock, steady=steady)
-        self._policies = policies or OnePolicy(scoring_policy(self.options))
+        self.tables = LiveTables(options, usage=usage, clock=clock, steady=steady)
+        self._policies = policies or OnePolicy(scoring_policy(self.tables.options))
         self.judge: Judge = lambda pod: None
         """Set by the component that places pods in this process: explanations name the node that it would choose."""
-
-    @property
-    def tables(self) -> LiveTables:
-        """Return what the sources change and the rules read."""
-        return self
 
     def score(
         self,
@@ -70,13 +76,13 @@ class Scorer(Figures):
 
         Who asks about a pod again has not bound it: that it was assumed to be somewhere is forgotten.
         """
-        self.forget(pod.uid)
-        with self._lock, self._cluster.without(pod.uid):
-            level, reasons = self.level()
-            names, at, rows = self._rows(nodes)
+        self.tables.forget(pod.uid)
+        with self.tables.reading() as cluster, cluster.without(pod.uid):
+            level, reasons = self.tables.level()
+            names, at, rows = _rows(cluster, nodes)
             used = (policy or self._policies.scoring(pod).policy).weighing(weights)
-            scored = self._score(pod, rows, used, level)
-            version = None if scored.profile is None else self._version()
+            scored = _score(cluster, pod, rows, used, level)
+            version = None if scored.profile is None else self.tables.version
         total, ranking = (_spread_out(of, at, len(names)) for of in (scored.total, scored.ranking))
         unknown = _without(names, at)
         if opts_out(pod):
@@ -99,28 +105,28 @@ class Scorer(Figures):
         """
         if top < 1:
             raise InputError(f"top is {top}: at least 1 node is needed to explain anything")
-        with self._lock, self._cluster.without(pod.uid):
-            level, reasons = self.level()
-            asked, at, rows = self._rows(nodes)
+        with self.tables.reading() as cluster, cluster.without(pod.uid):
+            level, reasons = self.tables.level()
+            asked, at, rows = _rows(cluster, nodes)
             chosen = self._policies.scoring(pod)
-            scored = self._score(pod, rows, chosen.policy.weighing(weights), level)
+            scored = _score(cluster, pod, rows, chosen.policy.weighing(weights), level)
             if judgement is None and weights is None:
                 judgement = self.judge(pod)
             order = np.argsort(-scored.total, kind="stable")
             if judgement is not None:
-                order = order[judgement.order([self._cluster.state.names[row] for row in rows[order]])]
+                order = order[judgement.order([cluster.state.names[row] for row in rows[order]])]
             best = order[:top]
-            names = [self._cluster.state.names[row] for row in rows[order[: max(top, 2)]]]
-            peaks = gather_peaks(self._cluster, rows[best].tolist(), scored.profile)
-            ages = self._cluster.now - self._cluster.sampled[rows[best]]
-            service = self._cluster.state.service_key(pod)
-            known = self._model is not None and self._model.profiles.knows(service)
-            runs_on = self._cluster.state.names[seat.node] if (seat := self._cluster.state.seat_of.get(pod.uid)) else ""
-            request = self._cluster.expected_use(pod)
-            widen = 1.0 if self._cluster.predicted is None else self._widen(self._cluster.predicted.horizon)
-            version = None if scored.profile is None else self._version()
-            model_age = self._model_age()
-            assumed = np.asarray(self._cluster.capacity_assumed[rows].any(axis=0))
+            names = [cluster.state.names[row] for row in rows[order[: max(top, 2)]]]
+            peaks = gather_peaks(cluster, rows[best].tolist(), scored.profile)
+            ages = cluster.now - cluster.sampled[rows[best]]
+            service = cluster.state.service_key(pod)
+            known = self.tables.model is not None and self.tables.model.profiles.knows(service)
+            runs_on = cluster.state.names[seat.node] if (seat := cluster.state.seat_of.get(pod.uid)) else ""
+            request = cluster.expected_use(pod)
+            widen = 1.0 if cluster.predicted is None else self.tables.widen(cluster.predicted.horizon)
+            version = None if scored.profile is None else self.tables.version
+            model_age = self.tables.model_age()
+            assumed = np.asarray(cluster.capacity_assumed[rows].any(axis=0))
         found = [] if peaks is None else peaks_before_and_with(peaks, widen)
         if request.mistake is not None:
             reasons = (*reasons, f"virtual-request of the pod is ignored: {request.mistake}")
@@ -146,7 +152,7 @@ class Scorer(Figures):
             reasons=reasons,
             model_version=version,
             model_age_seconds=model_age,
-            metrics_age_seconds=self._metrics_age(),
+            metrics_age_seconds=self.tables.metrics_age(),
             virtual_request={r.name: float(v) for r, v in zip(RESOURCES, request.amount, strict=True)},
             virtual_request_source=request.source,
             unknown_nodes=_without(asked, at),
@@ -159,28 +165,26 @@ class Scorer(Figures):
 
     def find_pod(self, namespace: str, name: str) -> PodInfo:
         """A pod of the cluster."""
-        with self._lock:
-            pod = self._cluster.state.find_pod(namespace, name)
+        with self.tables.reading() as cluster:
+            pod = cluster.state.find_pod(namespace, name)
             if pod is None:
-                there = [
-                    f"{p.namespace}/{p.name}" for p in self._cluster.state.pods.values() if p.namespace == namespace
-                ]
+                there = [f"{p.namespace}/{p.name}" for p in cluster.state.pods.values() if p.namespace == namespace]
                 raise UnknownName("pod", f"{namespace}/{name}", sorted(there))
         return pod
 
     def nodes(self) -> tuple[NodeSummary, ...]:
         """All nodes by name."""
-        with self._lock:
-            state = self._cluster.state
-            level, _ = self.level()
-            levels = level_of_nodes(level, self._cluster.measured_nodes())
-            ages = self._cluster.now - self._cluster.sampled
+        with self.tables.reading() as cluster:
+            state = cluster.state
+            level, _ = self.tables.level()
+            levels = level_of_nodes(level, cluster.measured_nodes())
+            ages = cluster.now - cluster.sampled
             rows = sorted(np.flatnonzero(state.alive).tolist(), key=lambda row: state.names[row])
             facts = [
                 (state.names[row], int(state.pod_count[row]), state.nodes[row], int(levels[row]), float(ages[row]))
                 for row in rows
             ]
-        overview = self._overview
+        overview = self.tables.overview
         row_of = {} if overview is None else overview.rows()
         summaries = []
         for name, pods, node, node_level, age in facts:
@@ -202,12 +206,12 @@ class Scorer(Figures):
 
     def services(self) -> tuple[ServiceSummary, ...]:
         """All services that have pods, by name."""
-        with self._lock:
-            state = self._cluster.state
+        with self.tables.reading() as cluster:
+            state = cluster.state
             seats = state.seats()
             pods = np.bincount(seats.service, minlength=len(state.services))
             found = [(key, int(pods[service])) for key, service in state.service_of.items() if pods[service]]
-        profiles = None if self._model is None else self._model.profiles
+        profiles = None if self.tables.model is None else self.tables.model.profiles
         return tuple(
             ServiceSummary(
                 namespace=key.namespace,
@@ -226,46 +230,56 @@ class Scorer(Figures):
             raise InputError(f"top is {top}: at least 1 node is needed for a heat map")
         if resource is not None:
             resource_index(resource)  # raises UnknownName
-        overview = self._overview
+        overview = self.tables.overview
         if overview is None:
             return HeatMap(resource, (), (), np.zeros((0, 0)), 0)
         return heat_map_of(overview, resource, top)
 
     def node_forecast(self, node: str) -> UsageForecast:
         """One node, from two days ago to the end of the horizon."""
-        with self._lock:
-            state = self._cluster.state
+        with self.tables.reading() as cluster:
+            state = cluster.state
             row = state.row_of.get(node)
             if row is None or state.nodes[row] is None:
                 known = sorted(name for name in state.row_of if state.nodes[state.row_of[name]] is not None)
                 raise UnknownName("node", node, known)
             info = state.nodes[row]
-            level, _ = self.level()
-            level = Level(int(level_of_nodes(level, self._cluster.measured_nodes())[row]))
-            predicted = self._cluster.predicted
+            level, _ = self.tables.level()
+            level = Level(int(level_of_nodes(level, cluster.measured_nodes())[row]))
+            predicted = cluster.predicted
             inputs = None if predicted is None else gather(predicted, [row], as_believed=not predicted.believes)
-            capacity, assumed = self._cluster.capacity[row].copy(), self._cluster.capacity_assumed[row].copy()
+            capacity, assumed = cluster.capacity[row].copy(), cluster.capacity_assumed[row].copy()
             pods = int(state.pod_count[row])
-            now = self._now()
+            now = self.tables.now()
         assert info is not None
-        widen = 1.0 if predicted is None else self._widen(predicted.horizon)
+        widen = 1.0 if predicted is None else self.tables.widen(predicted.horizon)
         names = (info.name, *info.addresses)
         return node_usage_forecast(
-            names, pods, capacity, assumed, predicted, inputs, now, level, self._version(), widen, self._usage_source
+            names,
+            pods,
+            capacity,
+            assumed,
+            predicted,
+            inputs,
+            now,
+            level,
+            self.tables.version,
+            widen,
+            self.tables.usage_source,
         )
 
     def service_forecast(self, key: ServiceKey) -> UsageForecast:
         """All pods of one service together."""
-        with self._lock:
-            state = self._cluster.state
+        with self.tables.reading() as cluster:
+            state = cluster.state
             service = state.service_of.get(key)
-            model_knows = self._model is not None and self._model.profiles.knows(key)
+            model_knows = self.tables.model is not None and self.tables.model.profiles.knows(key)
             if service is None and not model_knows:
                 raise UnknownName("service", str(key), sorted(map(str, state.service_of)))
             pods = [state.pods[uid] for uid, seat in state.seat_of.items() if seat.service == service]
             replicas = 0.0 if service is None else state.replicas(service)
-            level, _ = self.level()
-            now = self._now()
+            level, _ = self.tables.level()
+            now = self.tables.now()
             requests = (0.0, 0.0)
             remarks: tuple[str, ...] = ()
             if pods:
@@ -273,7 +287,7 @@ class Scorer(Figures):
                 if chosen.because:
                     remarks = (f"policy {chosen.policy.name} ({chosen.because})",)
                 requests = (pods[0].requests.get("cpu", 0.0), pods[0].requests.get("memory", 0.0))
-        profiles = None if self._model is None else self._model.profiles
+        profiles = None if self.tables.model is None else self.tables.model.profiles
         forecast = service_usage_forecast(
             key,
             [pod.name for pod in pods],
@@ -282,31 +296,73 @@ class Scorer(Figures):
             profiles,
             now,
             level,
-            self._version(),
-            self._usage_source,
+            self.tables.version,
+            self.tables.usage_source,
         )
         return replace(forecast, notes=(*forecast.notes, *remarks))
 
-    # Inside
+    def charge_provisionally(self, pod: PodInfo, node: str, seconds: float = 2.0) -> bool:
+        """See LiveTables."""
+        return self.tables.charge_provisionally(pod, node, seconds)
 
-    def _score(self, pod: PodInfo, rows: Ints, policy: ScoringPolicy, level: Level) -> PodScores:
-        return score_pod(self._cluster, pod, rows, policy, Level.NEUTRAL if opts_out(pod) else level)
+    def virtual_available(self) -> VirtualAvailability:
+        """Return load estimates of all nodes."""
+        return figures.virtual_available(self.tables)
 
-    def _rows(self, nodes: Sequence[str] | None) -> tuple[Sequence[str], Ints, Ints]:
-        """Names asked for, positions among them of nodes that are known, and their rows."""
-        state = self._cluster.state
-        if nodes is None:
-            rows = np.flatnonzero(state.alive)
-            all_names = state.names
-            return [all_names[row] for row in rows.tolist()], np.arange(len(rows)), rows
-        row_of = state.row_of
-        found = np.fromiter(map(row_of.get, nodes, repeat(-1)), dtype=np.int64, count=len(nodes))
-        there = found >= 0
-        there[there] = state.alive[found[there]]
-        if there.all():
-            return nodes, np.arange(len(found)), found
-        at = np.flatnonzero(there)
-        return nodes, at, found[at]
+    def node_figures(self) -> NodeFigures:
+        """Return figures of all nodes for the metrics endpoint; may be a minute old."""
+        return figures.node_figures(self.tables)
+
+    def service_peaks(self) -> tuple[tuple[str, ...], tuple[str, ...], Floats]:
+        """Return services, resources, and the predicted peak of one pod today, (n_services, n_resources, 2)."""
+        return figures.service_peaks(self.tables)
+
+    def ages(self) -> tuple[float | None, float | None]:
+        """Return seconds since the model was made and since the newest measurement; None = there is none."""
+        with self.tables.reading():
+            return self.tables.model_age(), self.tables.metrics_age()
+
+    def service_of(self, pod: PodInfo) -> ServiceKey:
+        """Return the service a pod belongs to, whether or not it is in the cluster."""
+        with self.tables.reading() as cluster:
+            return cluster.state.service_key(pod)
+
+    def peak_share(self, pod: PodInfo, node: str) -> float | None:
+        """Return the share of its capacity that a node's fullest resource is predicted to use with the pod."""
+        return figures.peak_share(self.tables, pod, node)
+
+    def backtest_loss(self) -> Mapping[tuple[str, str], float]:
+        """Return the loss published with the model by (resource, quantile); empty without a model."""
+        return figures.backtest_loss(self.tables)
+
+    def status(self) -> Status:
+        """Return the state of the scorer."""
+        return figures.status(self.tables)
+
+    def self_check(self) -> SelfCheck:
+        """Compare the tables with a rebuild now."""
+        return self.tables.self_check()
+
+
+def _score(cluster: AssumingCluster, pod: PodInfo, rows: Ints, policy: ScoringPolicy, level: Level) -> PodScores:
+    return score_pod(cluster, pod, rows, policy, Level.NEUTRAL if opts_out(pod) else level)
+
+
+def _rows(cluster: AssumingCluster, nodes: Sequence[str] | None) -> tuple[Sequence[str], Ints, Ints]:
+    """Names asked for, positions among them of nodes that are known, and their rows."""
+    state = cluster.state
+    if nodes is None:
+        rows = np.flatnonzero(state.alive)
+        all_names = state.names
+        return [all_names[row] for row in rows.tolist()], np.arange(len(rows)), rows
+    row_of = state.row_of
+    found = np.fromiter(map(row_of.get, nodes, repeat(-1)), dtype=np.int64, count=len(nodes))
+    there = found >= 0
+    there[there] = state.alive[found[there]]
+    if there.all():
+        return nodes, np.arange(len(found)), found
+    at = np.flatnonzero(there)
+    return nodes, at, found[at]
 
 
 def _spread_out(of_known: Floats, at: Ints, n_nodes: int) -> Floats:

@@ -116,15 +116,15 @@ class ShapedPods:
 
 def shaped_pods(scorer: Scorer) -> ShapedPods:
     """Those of a scorer, followed from now on."""
-    with scorer.reading() as cluster:
+    with scorer.tables.reading() as cluster:
         shaped = ShapedPods(cluster.state)
-        scorer.attach((), shaped)
+        scorer.tables.attach((), shaped)
     return shaped
 
 
 def seated_pods(scorer: Scorer, shaped: ShapedPods, bindings: Sequence[str] | None, *, most: int) -> list[SeatedPods]:
     """Pods and predicted peaks as they are now, of these bindings or of the largest ones (None); at most so many."""
-    with scorer.reading():
+    with scorer.tables.reading():
         names = shaped.largest(most) if bindings is None else list(bindings)[:most]
         pods = {name: {group: dict(by_row) for group, by_row in shaped.pods_of(name).items()} for name in names}
     used = sorted({row for groups in pods.values() for by_row in groups.values() for row in by_row})
@@ -146,7 +146,7 @@ def seated_pods(scorer: Scorer, shaped: ShapedPods, bindings: Sequence[str] | No
 def _peaks(scorer: Scorer, rows: Ints) -> Floats:
     """Predicted peak of the fullest resource, a share of capacity: (n_rows,), NaN = not known."""
     peaks = np.full(len(rows), np.nan)
-    with scorer.reading() as cluster:
+    with scorer.tables.reading() as cluster:
         if cluster.predicted is None:
             return peaks
         load = cluster.predicted.load

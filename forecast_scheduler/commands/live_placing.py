@@ -61,13 +61,13 @@ class Placing:
         options = extender_options(settings)
         self._standard = standard_filters()
         self.filters = (*self._standard, *(one for one in options.filters if one.name not in STANDARD_FILTERS))
-        self._options, self._policy = options, options.policy(scoring_policy(scorer.options))
-        with scorer.reading() as cluster:
-            self.rules = node_rules(cluster, options.rules, None, clock=scorer.clock)
+        self._options, self._policy = options, options.policy(scoring_policy(scorer.tables.options))
+        with scorer.tables.reading() as cluster:
+            self.rules = node_rules(cluster, options.rules, None, clock=scorer.tables.clock)
             self._view = ClusterView(cluster, PlacementIndex(cluster.state), self.rules.tables)
-            scorer.attach(INDEXED_KINDS, self._view.index)
+            scorer.tables.attach(INDEXED_KINDS, self._view.index)
             for follower in self.rules.followers():
-                scorer.attach((), follower)
+                scorer.tables.attach((), follower)
 
     def feasibility(self, pod: PodInfo, policy: Policy | None = None) -> Feasibility:
         """Where the pod could go if it had to be placed now. policy: None = that of the settings."""
@@ -79,7 +79,7 @@ class Placing:
 
         The sum of a node is kube-scheduler's own scores and ten times the weight of the extender for each point.
         """
-        with self._scorer.reading() as cluster:
+        with self._scorer.tables.reading() as cluster:
             view, weight = self._view, self._options.answers.weight
             found = verdict(pod, view, self._filters_of(chosen.policy))
             rows = np.flatnonzero(found.passes)
@@ -130,7 +130,7 @@ class Placing:
 
     def pods(self) -> tuple[PodInfo, ...]:
         """All pods of the cluster, by name."""
-        with self._scorer.reading() as cluster:
+        with self._scorer.tables.reading() as cluster:
             return tuple(sorted(cluster.state.pods.values(), key=lambda pod: (pod.namespace, pod.name)))
 
     def unbound(self, pod: PodInfo) -> AbstractContextManager[PodInfo]:
@@ -149,7 +149,7 @@ class Placing:
         names = list(nodes)
         ranking = self._scorer.score(pod, names, policy=policy.scoring).ranking
         rows = np.array([self._view.state.row_of[name] for name in names], dtype=np.int64)
-        with self._scorer.reading():
+        with self._scorer.tables.reading():
             order = order_points(pod, self._view, rows, policy, self.rules.order_beside(policy.filters))
         points = points_of(ranking, np.ones(len(names), dtype=bool), self._options.answers.score_per_point) + order
         return dict(zip(names, points.tolist(), strict=True))
@@ -161,17 +161,17 @@ def unbound_pod(scorer: Scorer, pod: PodInfo) -> Iterator[PodInfo]:
 
     Nobody else sees them so: they are locked until it is back. It stays a replica of its service.
     """
-    with scorer.reading() as cluster:
+    with scorer.tables.reading() as cluster:
         known = cluster.state.pods.get(pod.uid)
         waiting = replace(known or pod, node="", started=None, created=cluster.now)
         if known is None or not known.node:
             yield waiting
             return
-        scorer.put(Kind.PODS, waiting)
+        scorer.tables.put(Kind.PODS, waiting)
         try:
             yield waiting
         finally:
-            scorer.put(Kind.PODS, known)
+            scorer.tables.put(Kind.PODS, known)
 
 
 def _left_to_kube_scheduler(n_nodes: int, policy: Policy, *, fits: bool) -> Iterator[str]:

@@ -92,9 +92,9 @@ class ByScorer:
         lasting = Ladder(fresh_model=_FOR_EVER, oldest_model=_FOR_EVER, oldest_state=_FOR_EVER)
         options = setup.options.replace(ladder=lasting)
         self._scorer = Scorer(options, usage=self._usage, policies=setup.policies, clock=lambda: self._now)
-        self._scorer.follow(lambda: (True, self._now, {}))
-        self._scorer.replace(Kind.NODES, [self._node(row) for row in range(recording.n_nodes)])
-        self._scorer.install(LoadedModel("replay", model, {}))
+        self._scorer.tables.follow(lambda: (True, self._now, {}))
+        self._scorer.tables.replace(Kind.NODES, [self._node(row) for row in range(recording.n_nodes)])
+        self._scorer.tables.install(LoadedModel("replay", model, {}))
 
     def observe(self, slot: int, state: ClusterState) -> None:
         """Measure the slot before with the pods that were there, then let the pods of this one come and go."""
@@ -105,12 +105,12 @@ class ByScorer:
             self._usage.now = NodeUsage(
                 tuple(self._names), state.live_usage.copy(), np.full(len(self._names), at - 1.0)
             )
-            self._scorer.measure()
+            self._scorer.tables.measure()
         self._delete(self._gone)
         self._let_pass(at)
         for pod in np.flatnonzero(self._recording.birth == slot).tolist():
-            self._scorer.put(Kind.PODS, self._pod(pod))
-        self._scorer.share_out_scale_out()
+            self._scorer.tables.put(Kind.PODS, self._pod(pod))
+        self._scorer.tables.share_out_scale_out()
 
     def choose(self, pod: PendingPod, feasible: Bools, state: ClusterState) -> int:
         """The feasible node of the highest ranking, which is what the extender's points come from."""
@@ -121,10 +121,10 @@ class ByScorer:
     def added(self, pod: PendingPod, node: int) -> None:
         """Bind the pod."""
         bound = self._running[pod.index] = self._pod(pod.index, self._names[node])
-        self._scorer.put(Kind.PODS, bound)
+        self._scorer.tables.put(Kind.PODS, bound)
         self._placed += 1
         if self._placed % _SHARE_OUT_EVERY == 0:
-            self._scorer.share_out_scale_out()
+            self._scorer.tables.share_out_scale_out()
 
     def removed(self, pod: PendingPod, node: int) -> None:
         """Note that the pod is gone: it is deleted once the slot in which it ran has been measured."""
@@ -132,13 +132,13 @@ class ByScorer:
 
     def _delete(self, pods: list[int]) -> None:
         for pod in pods:
-            self._scorer.delete(Kind.PODS, self._running.pop(pod))
+            self._scorer.tables.delete(Kind.PODS, self._running.pop(pod))
         self._gone = [pod for pod in self._gone if pod in self._running]
 
     def _let_pass(self, now: float) -> None:
         self._now = now
-        self._scorer.tick()
-        self._scorer.rebuild_if_needed()
+        self._scorer.tables.tick()
+        self._scorer.tables.rebuild_if_needed()
 
     def _node(self, row: int) -> NodeInfo:
         capacity, allocatable = self._recording.capacity[row], self._recording.allocatable[row]

@@ -95,9 +95,9 @@ def canary(
     with open_canary(settings, inputs, choose, provider) as (scorer, background, placing, shaped):
         background.wait_synced(_SYNC_SECONDS)
         background.look_for_model()
-        scorer.measure()
-        scorer.tick()
-        with scorer.reading():
+        scorer.tables.measure()
+        scorer.tables.tick()
+        with scorer.tables.reading():
             known = shaped.largest(_MOST_BINDINGS)
             is_there = binding is None or bool(shaped.pods_of(binding))
         if binding is not None and not is_there:

@@ -49,7 +49,7 @@ class WhatIf:
 def control_services(scorer: Scorer, binding: str) -> list[ControlService]:
     """Services with pods that the trial passed over and that sit somewhere, those with the most pods first."""
     found: dict[str, list[PodInfo]] = defaultdict(list)
-    with scorer.reading() as cluster:
+    with scorer.tables.reading() as cluster:
         state = cluster.state
         for uid in state.seat_of:
             pod = state.pods[uid]

@@ -105,16 +105,16 @@ class _ByExtender:
         self.scorer, self.background, self.provider = scorer, background, provider
         self._component, self._placing, self._objects = component, placing, objects
         settings = component.settings
-        policy = extender_options(settings).policy(scoring_policy(scorer.options))
+        policy = extender_options(settings).policy(scoring_policy(scorer.tables.options))
         self._policies: Policies = OnePolicy(policy) if provider is None else provider
 
     def explain(self, pod: PodInfo, nodes: Sequence[str] | None, top: int) -> Explained:
         """See Explaining."""
-        with self.scorer.reading() as cluster:
+        with self.scorer.tables.reading() as cluster:
             if pod.uid not in cluster.state.pods:  # a manifest: as a pod it would be one replica more of its service
-                self.scorer.put(Kind.PODS, _waiting(pod, cluster.now))
-        self.scorer.measure()
-        self.scorer.tick()
+                self.scorer.tables.put(Kind.PODS, _waiting(pod, cluster.now))
+        self.scorer.tables.measure()
+        self.scorer.tables.tick()
         with unbound_pod(self.scorer, pod) as waiting:
             judgement = self._placing.judge(waiting, self._policies.choose(waiting), self._component.words)
             judgement = replace(judgement, runs_on=pod.node)
@@ -141,8 +141,8 @@ class _ByProfile:
         scorer, world = self.scorer, self._world
         gaps = list(world.not_listed())
         waiting = self._as_waiting(pod)
-        scorer.measure()
-        scorer.tick()
+        scorer.tables.measure()
+        scorer.tables.tick()
         world.loop.look_around()
 
         def judge(looked: Looked) -> Judgement:
@@ -158,7 +158,7 @@ class _ByProfile:
         planned = world.loop.run(look_at=waiting.uid, on_look=on_look)
         own = next((one for one in planned if one.pod.uid == waiting.uid), None)
         if self._last is None:  # a gate holds it: its turn does not come
-            with scorer.reading():
+            with scorer.tables.reading():
                 on_look(world.loop.look(waiting))
         assert self._last is not None and self._first is not None
         explanation, last = self._last
@@ -177,12 +177,12 @@ class _ByProfile:
         """The pod in the queue. One that sits, or was never created, waits from now on: these tables are nobody
         else's."""
         scorer = self.scorer
-        with scorer.reading() as cluster:
+        with scorer.tables.reading() as cluster:
             known = cluster.state.pods.get(pod.uid)
             if known is not None and waits(known) and not known.terminating:
                 return known
             waiting = _waiting(pod, cluster.now)
-            scorer.put(Kind.PODS, waiting)
+            scorer.tables.put(Kind.PODS, waiting)
             return waiting
 
 

@@ -86,7 +86,7 @@ def open_extender(settings: Settings, inputs: Inputs) -> Iterator[LiveExtender]:
             )
             unread.start()
             stack.callback(unread.stop)
-        upkeep = node_rule_upkeep(extender.rules, scorer, after=lambda: scorer.synced)
+        upkeep = node_rule_upkeep(extender.rules, scorer, after=lambda: scorer.tables.synced)
         stack.enter_context(running(upkeep.threads))
         binder = ApiServerBinder(api_client(kubeconfig, connections=_BINDINGS_AT_ONCE)) if ours.bind else None
         collectors: list[Collector] = [

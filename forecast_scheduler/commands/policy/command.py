@@ -124,8 +124,8 @@ def _compare(shell: Shell, inputs: Inputs, in_place: ReadPolicies, read: ReadPol
     with open_placing(shell.settings, inputs, provider) as (scorer, background, placing):
         background.wait_synced(_SYNC_SECONDS)
         background.look_for_model()
-        scorer.measure()
-        scorer.tick()
+        scorer.tables.measure()
+        scorer.tables.tick()
         pods = placing.pods()
         rules = [*in_place.policies.rules, *read.policies.rules]
         unread = unread_namespaces(rules, (pod.namespace for pod in pods), placing.labels_of)

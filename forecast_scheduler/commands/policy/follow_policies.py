@@ -108,7 +108,7 @@ def scored_by_policy(scorer: Scorer, provider: PolicyProvider | None) -> Collect
     if provider is None:
         return ()
     namespaces = NamespaceLabels()
-    scorer.attach((Kind.NAMESPACES,), namespaces)
+    scorer.tables.attach((Kind.NAMESPACES,), namespaces)
     provider.read_labels_with(namespaces.labels_of)
     return (Kind.NAMESPACES,)
 

@@ -110,10 +110,10 @@ def open_plan(settings: Settings, inputs: Inputs) -> Iterator[tuple[Background, 
     with open_dry_loop(settings, inputs) as (scorer, background, world):
 
         def decide() -> Plan:
-            scorer.measure()
-            scorer.tick()
+            scorer.tables.measure()
+            scorer.tables.tick()
             world.loop.look_around()
-            with scorer.reading() as cluster:
+            with scorer.tables.reading() as cluster:
                 pods = list(cluster.state.pods.values())
             planned = world.loop.run()
             objects, tables = world.objects, world.loop.tables

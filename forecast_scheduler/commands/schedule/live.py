@@ -131,14 +131,14 @@ def open_schedule(
         loop = make_loop(parts)
         stack.enter_context(prepared.following(INDEXED_KINDS))
         sharing = RepairLoop(
-            scorer,
+            scorer.tables,
             tables.view.index.labels,
             sharing_options(ours, instance),
             evict=api_server_evict(api),
             post=None if ours.dry_run else api_server_post(api),
             fit=tables.fit,
             may_write=may_write,
-            after=lambda: scorer.synced,
+            after=lambda: scorer.tables.synced,
         )
         # At the end the loop is the first to stop; then what tells of it, the Lease, and the session last.
         jobs: list[Background] = [session, *([] if lease is None else [lease]), source, parts.reports]

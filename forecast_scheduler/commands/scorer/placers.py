@@ -47,11 +47,11 @@ def attach_usable_nodes(scorer: Scorer, settings: Settings, provider: PolicyProv
     Raises InputError if the settings name what does not exist.
     """
     serverless = settings.schedule.job.serverless
-    with scorer.reading() as cluster:
+    with scorer.tables.reading() as cluster:
         virtual = VirtualNodes(cluster.state, Claims(serverless))
         usable = UsableNodes(cluster, list(_placers(settings, provider, virtual)), virtual)
         for follower in (virtual, usable):
-            scorer.attach((), follower)
+            scorer.tables.attach((), follower)
         cluster.usable_nodes = usable
 
 

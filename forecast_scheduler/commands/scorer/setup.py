@@ -176,13 +176,13 @@ def _load_file(
         raise InputError(f"cluster file {path}: {error}; mend the object or leave it out") from error
     for kind, others in objects.others.items():
         if kind in kinds:
-            scorer.replace(kind, others)
-    scorer.replace(Kind.REPLICA_SETS, objects.replica_sets)
-    scorer.replace(Kind.JOBS, objects.jobs)
-    scorer.replace(Kind.NODES, objects.nodes)
-    scorer.replace(Kind.PODS, objects.pods)
+            scorer.tables.replace(kind, others)
+    scorer.tables.replace(Kind.REPLICA_SETS, objects.replica_sets)
+    scorer.tables.replace(Kind.JOBS, objects.jobs)
+    scorer.tables.replace(Kind.NODES, objects.nodes)
+    scorer.tables.replace(Kind.PODS, objects.pods)
     words = {"cluster": f"file {path.name}, as it was exported"}
-    scorer.follow(lambda: (True, None, words))
+    scorer.tables.follow(lambda: (True, None, words))
 
 
 def _follow(scorer: Scorer, kubeconfig: Path | None, kinds: Collection[Kind]) -> KubernetesSource:
@@ -192,8 +192,8 @@ def _follow(scorer: Scorer, kubeconfig: Path | None, kinds: Collection[Kind]) ->
 
     api = api_client(kubeconfig, connections=len(kinds) + 1)  # each watch has one
     check_access(api, kinds)
-    version = ApiServerVersion(api, scorer.follow_version)
-    source = KubernetesSource(api, scorer, kinds=kinds, version=version.read)
+    version = ApiServerVersion(api, scorer.tables.follow_version)
+    source = KubernetesSource(api, scorer.tables, kinds=kinds, version=version.read)
 
     def how_it_goes() -> tuple[bool, float | None, Mapping[str, str]]:
         status = source.status()
@@ -203,7 +203,7 @@ def _follow(scorer: Scorer, kubeconfig: Path | None, kinds: Collection[Kind]) ->
         return source.synced, min(known) if len(known) == len(contacts) else None, words
 
     anew = (Kind.NODES.value, Kind.PODS.value)
-    scorer.follow(how_it_goes, lambda: source.list_again(anew))
+    scorer.tables.follow(how_it_goes, lambda: source.list_again(anew))
     source.start()
     return source
 

@@ -60,7 +60,7 @@ class GpuTables:
 def gpu_tables(handle: Handle) -> GpuTables:
     """Return the tables, which follow nothing yet. Raises InputError."""
     scorer, cluster, settings, rules = handle.scorer, handle.cluster, handle.settings, handle.rules
-    ours, state, clock = settings.gpu, cluster.state, scorer.clock
+    ours, state, clock = settings.gpu, cluster.state, scorer.tables.clock
     name, domains = settings.scheduler_names[GPU], {settings.domain, *settings.share_nodes}
     devices, options = rules.devices, rules.devices.options
 
@@ -91,7 +91,7 @@ def gpu_tables(handle: Handle) -> GpuTables:
     claims = DynamicResources(
         handle.session,
         handle.view(tide),
-        DraTable(state, scorer.reading, handle.class_resources),
+        DraTable(state, scorer.tables.reading, handle.class_resources),
         ours.dra,
         keep=cluster.keep,
         is_assumed=cluster.assumed.__contains__,

@@ -38,7 +38,7 @@ def planned_tide(
 ) -> Tide:
     """Return the tide over these tables, not started yet; see Tide for the arguments."""
     return Tide(
-        scorer,
+        scorer.tables,
         tables.tide,
         tables.tide_room,
         queue,
@@ -49,7 +49,7 @@ def planned_tide(
         no_forecast_because=lambda: "; ".join(scorer.status().reasons),
         may_write=may_write,
         after=after,
-        clock=scorer.clock,
+        clock=scorer.tables.clock,
     )
 
 
@@ -60,7 +60,7 @@ def gpu_upkeep(handle: Handle, tables: GpuTables, around: Surroundings) -> Upkee
     # In a dry run idle cores and the tide decide and report; neither writes, nor would the session let them.
     may_act = (lambda: True) if tables.idle_cpu_options.dry_run else around.may_write
     idle_cpu = OfflineEviction(
-        scorer,
+        scorer.tables,
         tables.node_pods,
         tables.rules.devices,
         colocation.bounds,
@@ -73,9 +73,11 @@ def gpu_upkeep(handle: Handle, tables: GpuTables, around: Surroundings) -> Upkee
     )
     threads: list[Background] = [events, PeriodicTask("device-searches", 1.0, tables.claims.tick), idle_cpu]
     collectors: list[Collector] = [
-        FragmentationGauges(tables.fragmentation.state, tables.rules.devices, tables.live_mix, locked=scorer.reading),
+        FragmentationGauges(
+            tables.fragmentation.state, tables.rules.devices, tables.live_mix, locked=scorer.tables.reading
+        ),
         _dra_collector(tables.claims),
-        IdleCpuCollector(scorer, tables.idle_cpu, idle_cpu),
+        IdleCpuCollector(scorer.tables, tables.idle_cpu, idle_cpu),
     ]
     if not settings.gpu.tide.enabled:
         return Upkeep(threads, collectors)

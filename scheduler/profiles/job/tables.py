@@ -58,7 +58,7 @@ class JobTables:
 def job_tables(handle: Handle) -> JobTables:
     """Return the tables, which follow nothing yet. Raises InputError."""
     scorer, cluster, settings, starts = handle.scorer, handle.cluster, handle.settings, handle.starts
-    ours, state, clock = settings.job, cluster.state, scorer.clock
+    ours, state, clock = settings.job, cluster.state, scorer.tables.clock
     name = settings.scheduler_names[JOB]
     runs, cron_jobs, due_of = cluster.expected_runs, starts.cron_jobs, starts.due_of
 
@@ -111,7 +111,7 @@ def job_tables(handle: Handle) -> JobTables:
         valley_metrics=metrics,
         bursts=bursts,
         storms=StormWatch(
-            scorer,
+            scorer.tables,
             cron_jobs.all,
             of_service,
             ours.storm,
@@ -123,7 +123,7 @@ def job_tables(handle: Handle) -> JobTables:
             due_of=due_of,
             serverless_room=serverless_room,
             is_virtual=lambda node: nodes.claims.of(node) != REAL,
-            after=lambda: scorer.synced and cron_jobs.version > 0,
+            after=lambda: scorer.tables.synced and cron_jobs.version > 0,
             clock=clock,
         ),
     )

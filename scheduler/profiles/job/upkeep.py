@@ -38,7 +38,7 @@ def valley_planner(
 ) -> Planner:
     """Return the planner of the starts of jobs that may wait, not started yet. after: whether the cluster was read."""
     return Planner(
-        scorer,
+        scorer.tables,
         queue,
         tables.gate,
         tables.run_seconds,
@@ -47,7 +47,7 @@ def valley_planner(
         further=tables.storms.expected_use,
         metrics=tables.valley_metrics,
         after=after,
-        clock=scorer.clock,
+        clock=scorer.tables.clock,
     )
 
 
@@ -60,7 +60,7 @@ def job_upkeep(handle: Handle, tables: JobTables, around: Surroundings) -> Upkee
         tables.serverless,
         around.session,
         [tables.scheduler_name],
-        locked=scorer.reading,
+        locked=scorer.tables.reading,
         tell=events.tell,
         may_write=around.may_write,
         after=around.after,
@@ -69,7 +69,7 @@ def job_upkeep(handle: Handle, tables: JobTables, around: Surroundings) -> Upkee
     planner = valley_planner(tables, scorer, queue, handle.settings.job, after=around.after)
 
     def look_at_the_clock() -> None:
-        with scorer.reading():
+        with scorer.tables.reading():
             tables.punctuality.check()
             misses = tables.punctuality.take_misses()
         if around.may_write():
@@ -121,7 +121,7 @@ def _planned_jobs(planner: Planner, queue: SchedulingQueue) -> Sequence[PlannedJ
 def _provider_reports(tables: JobTables, scorer: Scorer) -> Sequence[ProviderReport]:
     providers = tables.serverless.tables
     now = time.time()
-    with scorer.reading() as cluster:
+    with scorer.tables.reading() as cluster:
         n_rows = len(cluster.state.nodes)
         numbers = Counter(providers.provider_of(n_rows).tolist())
         return [
