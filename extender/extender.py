@@ -101,7 +101,7 @@ class Extender:
         """
         scores   : None = the scorer's own
         policies : which pod is placed how; None = all as the options say
-        recorder : what is told of every advice and binding; None = nobody
+        recorder : receives every advice and binding; None = not recorded
         clock    : unix seconds; stopwatch: seconds from any moment
         """
         self.options = options or ExtenderOptions()
@@ -209,7 +209,7 @@ class Extender:
     # Inside
 
     def _settle(self, patience: float = -1) -> None:
-        """patience: seconds to wait for whoever is at it; -1 = until it is done."""
+        """patience: seconds to wait for the thread that is doing it; -1 = until it is done."""
         if not self._settling.acquire(timeout=patience):
             return
         try:
@@ -232,7 +232,7 @@ class Extender:
         return prepared.scored if list(prepared.nodes) == list(nodes) else None
 
     def _note(self, judged: _Judged) -> None:
-        """Charge the node that will probably be taken, and tell the recorder."""
+        """Charge the node that will probably be taken, and notify the recorder."""
         best, runner_up = _best_two(judged.ranking, judged.known)
         if self._recorder is not None:
             advice = self._advice(judged, best, runner_up)

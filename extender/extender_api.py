@@ -18,7 +18,7 @@ from scorer.answers import Status
 class Filtered:
     """Which of the nodes asked for a pod may go to.
 
-    nodes        : those that passed, in the order asked; nodes nobody knows pass, kube-scheduler may know better
+    nodes        : those that passed, in the order asked; unknown nodes pass, kube-scheduler may know better
     failed       : node -> why not; evicting pods may help
     unresolvable : node -> why not; evicting pods cannot help
     """

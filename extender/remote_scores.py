@@ -49,7 +49,7 @@ class RemoteScores:
         return Scored(nodes, scores, ranking, body.level, reasons, body.model, body.weights, unknown, body.policy)
 
     def charge(self, pod: PodInfo, node: str, seconds: float) -> None:
-        """Tell it where the pod will probably go. A scorer that cannot be told costs no answer: its scores are good."""
+        """Report where the pod will probably go. If the scorer cannot be reached, its scores stay valid."""
         try:
             self._post("/v1/charges", {"pod": pod_json(pod), "node": node, "seconds": seconds})
         except ScorerUnavailable as error:

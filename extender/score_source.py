@@ -21,7 +21,7 @@ class ScoreSource(Protocol):
         """
 
     def charge(self, pod: PodInfo, node: str, seconds: float) -> None:
-        """Tell a scorer elsewhere to reckon with the pod on that node, too. Where it cannot be told nothing is lost."""
+        """Have a remote scorer count the pod on that node, too. If the scorer cannot be reached, nothing is lost."""
 
 
 class LocalScores:

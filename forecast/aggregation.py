@@ -169,10 +169,11 @@ class HistoryBuilder:
         )
 
     def _leave_out_what_was_cut(self) -> None:
-        """Half hours of nodes whose pods were cut have no sum of pods, and tell nothing about what is beside it.
+        """Leave out half hours of nodes whose pods were cut: without a sum of pods they say nothing about the rest of
+        the node.
 
-        Not those of services without any measured pod in the days that the regression looks at: it learns what their
-        pods use from these very half hours, as it does for a service without measurements.
+        Half hours of services without any measured pod stay, in the days that the regression looks at. It learns from
+        them what such pods use.
         """
         recent = self._usage[:, :, -WINDOW_DAYS:]
         measured: Bools = np.any(np.isfinite(recent), axis=(2, 3))  # (n_services, n_resources)

@@ -59,7 +59,7 @@ def request_units(requests: AnyFloats) -> Floats:
 
 
 def request_ratios(usage: AnyFloats, requests: AnyFloats, days: Days, is_job_owner: Bools | None = None) -> Floats:
-    """What services really use per requested unit, per day type and slot: (n_resources, 4, 48); NaN = nobody knows.
+    """Return what services really use per requested unit, per day type and slot: (n_resources, 4, 48); NaN = unknown.
 
     The median over services: a mean would follow the few that request next to nothing. Services in their first week do
     not count where there are others, their launch may not be over. Neither do Job owners (n_services,): their pods are
@@ -73,7 +73,7 @@ def request_ratios(usage: AnyFloats, requests: AnyFloats, days: Days, is_job_own
     unit = request_units(requests)[:, :, None, None]
     ratio = np.full((usage.shape[1], len(DayType), SLOTS_PER_DAY), np.nan)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RuntimeWarning)  # resources nobody measures
+        warnings.simplefilter("ignore", RuntimeWarning)  # resources that are not measured
         overall = np.nanmedian(np.nanmean(usage, axis=2) / unit[:, :, 0], axis=0)  # (n_resources, 48)
         for kind in DayType:
             of_kind = days.day_type == kind
@@ -153,7 +153,7 @@ def _around_runs(usage: Floats, unit: Floats) -> Floats:
     """
     n_days = usage.shape[1]
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RuntimeWarning)  # owners that nobody measured
+        warnings.simplefilter("ignore", RuntimeWarning)  # owners that were not measured
         recent, ever = (np.asarray(np.nanmean(u, axis=(1, 2))) for u in (usage[:, -BORROWED_DAYS:], usage))
         level = np.where(np.isfinite(recent), recent, ever)
         level = np.where(np.isfinite(level), level, unit * np.nanmedian(level / unit))

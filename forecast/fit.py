@@ -1,6 +1,6 @@
 """From history to the published model: the recipe, stage by stage. Each stage is a module of its own.
 
-peak_weights        what pods add to nodes; usage of those that nobody measures
+peak_weights        what pods add to nodes; usage of pods without measurements
 run_forecast        when pods of Job owners start, how long they run, what they use meanwhile
 replicas            expected pods, and which services scale with their load
 load_per_pod        history at today's replica count
@@ -11,7 +11,7 @@ peaks               quantiles of the daily peaks
 scenarios           last week at today's level, for placement
 rehearsal           past weeks forecast from before they began
 spread, node_*      errors in parts, base load, calibration on nodes
-assumed_capacity    capacities that nobody configured
+assumed_capacity    capacities that are not configured
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """What a node uses beside its scheduled pods: kubelet, daemons, the log collector.
 
-Pods of DaemonSets belong here: nobody places them, they come with the node.
+Pods of DaemonSets belong here: no scheduler chooses their node, they come with it.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ class NodeBase:
 def usage_beside_pods(node_usage: AnyFloats, node_pod_usage: AnyFloats) -> Floats:
     """Node total - pods, at least 0; NaN where either is unknown: (n_nodes, n_resources, ...) like both arguments.
 
-    A resource that no pod of the cluster was ever seen to use (network, log where the runtime does not tell) has no
-    pods to take off: its base is the whole node. For all others a slot whose pods went unmeasured says nothing.
+    If no pod of the cluster was ever seen to use a resource (network, log if the runtime does not report it), its base
+    is the whole node. For all others a slot whose pods went unmeasured says nothing.
     """
     pods = node_pod_usage.astype(np.float64)
     # Not isfinite: a node without pods has a sum of 0 even in a resource that is never measured.

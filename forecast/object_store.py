@@ -247,7 +247,7 @@ def _translated(name: str, *, is_written: bool = False) -> Iterator[None]:
 
 
 def _plain_file(path: str, flags: int) -> int:
-    """Opens files only: whoever can write to a volume could put a pipe there, and its reader would wait for ever."""
+    """Open files only. A writer of the volume could put a pipe there, and its reader would wait for ever."""
     descriptor = os.open(path, flags | os.O_NONBLOCK)
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)

@@ -18,5 +18,7 @@ def one_thread() -> Iterator[None]:
 
 @cache
 def _libraries() -> ThreadpoolController:
-    """Looked for once, among all that are loaded: it takes longer than a small fit. Whoever asks has scikit-learn."""
+    """Return all libraries that are loaded, found once: the search takes longer than a small fit. Every caller has
+    loaded scikit-learn.
+    """
     return ThreadpoolController()

@@ -84,7 +84,8 @@ class PeakForecaster(BaseEstimator):
     quantiles     : which quantiles, ascending; those of 0.5 and less start from the experts' medians
     training_days : how many past days serve as targets
     max_rows      : (series, day) pairs the first-day model learns from; drawn evenly over days
-    iterations    : trees of the boosted model of a median; high quantiles, of which a sample tells less, get half
+    iterations    : trees of the boosted model of a median; high quantiles, for which a sample holds less information,
+                    get half
     correction    : share of the trees' correction that is applied to quantiles above 0.7; medians take it whole
     random_state  : seed of the drawn rows
     """

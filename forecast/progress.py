@@ -1,4 +1,4 @@
-"""How long-running pure code tells the outside how far it is, without knowing who listens."""
+"""Progress of long-running pure code, reported without knowing the listener."""
 
 from __future__ import annotations
 

@@ -49,8 +49,8 @@ logger = logging.getLogger(__name__)
 
 LATEST, MANIFEST, SIGNATURE = "latest.json", "manifest.json", "manifest.sig"
 
-# Bytes. Whoever can write to the store must not make its readers run out of memory before a signature is checked:
-# 50,000 services are 3 MB of manifest. How large an array may be, the manifest says.
+# Bytes. A writer of the store must not make its readers run out of memory before they check a signature: 50,000
+# services are 3 MB of manifest. How large an array may be, the manifest says.
 _LIMITS = {LATEST: 2**20, MANIFEST: 64 * 2**20, SIGNATURE: 2**10}
 
 _TIME_FORMAT = "%Y%m%dT%H%M%S%fZ"

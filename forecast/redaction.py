@@ -10,7 +10,7 @@ import re
 
 _HIDDEN = "***"
 
-# RFC 3986, 3.2.1: userinfo ends with the last @ before the path. A password may hold an @ that nobody has escaped.
+# RFC 3986, 3.2.1: userinfo ends with the last @ before the path. A password may hold an unescaped @.
 _USER_INFO = re.compile(r"(?<=://)[^/\s\"'<>]*@")
 # Or a / (keys of S3 do): after a colon everything up to the last @ is taken for one. A port with an @ in the path is
 # hidden, too: rather too much than a secret.

@@ -108,11 +108,11 @@ def service_of_pod(
     owner_of_owner: Owner | None = None,
     pod_labels: Mapping[str, str] | None = None,
 ) -> ServiceKey:
-    """The service of a pod.
+    """Return the service of a pod.
 
     owner          : the pod's controller; None or NO_OWNER for a bare pod
     owner_of_owner : controller of the ReplicaSet or Job, where it was looked up (kube_replicaset_owner, kube_job_owner
-                     or the API object); NO_OWNER if it has none, None if nobody looked
+                     or the API object); NO_OWNER if it has none, None if it was not looked up
     pod_labels     : labels of the pod, where they are known (kube-state-metrics does not export them by default)
     """
     if owner is None or owner == NO_OWNER:
@@ -166,7 +166,7 @@ def owner_of_replica_set(replica_set: Owner, pod_labels: Mapping[str, str] | Non
             if template_hash and replica_set.name.endswith(f"-{template_hash}"):
                 return Owner(kind, replica_set.name.removesuffix(f"-{template_hash}"))
         return replica_set
-    # From the name alone a Rollout cannot be told from a Deployment; Deployments are by far the more common.
+    # The name alone does not distinguish a Rollout from a Deployment; Deployments are far more common.
     name = _HASH.sub("", replica_set.name)
     return Owner("Deployment", name) if name and name != replica_set.name else replica_set
 

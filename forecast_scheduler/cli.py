@@ -118,7 +118,7 @@ def run(arguments: Sequence[str]) -> int:
         status = command.main(args=list(arguments), prog_name="forecast-scheduler", standalone_mode=False)
         sys.stdout.flush()
     except BrokenPipeError:
-        # The reader of our output has gone (`| head`): nobody is left to be told, not even at interpreter exit.
+        # The reader of our output has gone (`| head`): no message can reach him, not even at interpreter exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return FAILURE
     except (KeyboardInterrupt, typer.Abort):

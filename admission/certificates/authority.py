@@ -1,7 +1,7 @@
 """Certificates of our own: make an authority, have it sign, read PEM. When to do so is rotation.py's question.
 
 What Go's TLS, and so the API server, asks for: names in subjectAltName (the common name is not looked at), serverAuth,
-an authority marked as such that may sign, and key identifiers that tell two authorities apart. crypto/x509/verify.go
+an authority marked as such that may sign, and key identifiers that distinguish two authorities. crypto/x509/verify.go
 """
 
 from __future__ import annotations

@@ -42,7 +42,7 @@ class Published:
         return frozenset.intersection(*sets) if sets else frozenset()
 
     def is_exactly(self, bundle: Sequence[x509.Certificate]) -> bool:
-        """Whether each trusts these and nobody else."""
+        """Return whether each one trusts exactly these authorities."""
         wanted = frozenset(map(fingerprint, bundle))
         return all(frozenset(map(fingerprint, found)) == wanted for found in self.bundles)
 

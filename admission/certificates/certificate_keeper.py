@@ -178,7 +178,7 @@ class CertificateKeeper:
         assert held.serving is not None
         if published is None or not published.webhooks:
             self._trusted_since.clear()
-            trusted_for: timedelta | None = self._options.lifetimes.settle  # nobody asks us
+            trusted_for: timedelta | None = self._options.lifetimes.settle  # no client asks this replica
         else:
             # A clock that is set back must not make anybody wait longer.
             self._trusted_since = {one: min(self._trusted_since.get(one, now), now) for one in published.trusted}

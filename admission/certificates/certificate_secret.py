@@ -29,11 +29,11 @@ _MOST_PREVIOUS: Final = _MOST_TRUSTED - 2
 @dataclass(frozen=True, slots=True)
 class SecretContent:
     """
-    authority  : who signs
+    authority  : signs the serving certificate
     serving    : None = cannot be used, or is not there
-    upcoming   : who will sign next; None = nobody yet
+    upcoming   : signs next; None = not made yet
     trusted_at : since when `upcoming` is known to be in the caBundle; None = not yet
-    previous   : who signed before
+    previous   : signed before
     broken     : what could not be read, in words; () = all is well
     """
 

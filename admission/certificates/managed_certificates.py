@@ -61,7 +61,7 @@ def open_certificates(
 
 def _first_look(keeper: CertificateKeeper, sleep: Callable[[float], None], monotonic: Callable[[], float]) -> None:
     """Until it succeeds: without a certificate there is nothing to serve."""
-    # Requests that nobody answers take time, too.
+    # Requests without an answer take time, too.
     until = monotonic() + _START_SECONDS
     while True:
         try:

@@ -1,4 +1,4 @@
-"""When the webhook's certificate ends, whoever keeps it, and how it is looked after, for /metrics."""
+"""Metrics of the webhook's certificate: when it ends, and how its upkeep goes."""
 
 from __future__ import annotations
 

@@ -4,11 +4,11 @@
                   signs ─────────────────────────────────────────┘  trusted ──────┘
     the next                      trusted, does not sign ────────┴─ signs ─────────── ...
 
-A certificate ends before the authority that signed it, so an authority that stays trusted until its own end is trusted
-as long as anybody may show a certificate of it.
+A certificate ends before the authority that signed it. So an authority that is trusted until its own end is trusted for
+the life of every certificate it signed.
 
-Shown is a certificate only once whoever signed it is trusted (may_serve); until then the one before stays, whose
-authority is trusted still.
+The webhook shows a certificate once the API server trusts its authority (may_serve). Until then it shows the one
+before, whose authority is still trusted.
 """
 
 from __future__ import annotations
@@ -123,7 +123,7 @@ def advanced(
             return SecretContent(authority, issue(authority, names, now, lifetimes.serving), previous=previous)
         case Step.PREPARE:
             upcoming = new_authority(now, lifetimes.authority)
-            # An earlier one that nobody came to use was trusted for nothing.
+            # An earlier authority that signed nothing was trusted for nothing.
             return replace(_pruned(held, now), upcoming=upcoming, trusted_at=None)
         case Step.NOTE:
             return replace(_pruned(held, now), trusted_at=now)

@@ -13,7 +13,7 @@ from admission.certificates.authority import Pair, to_pem
 
 
 class ShownCertificate:
-    """Context manager: a directory that nobody else may enter, removed at the end."""
+    """Context manager: a directory that only this user may enter, removed at the end."""
 
     def __init__(self, parent: Path | None = None) -> None:
         """parent: None = where temporary files go."""

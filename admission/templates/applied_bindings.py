@@ -159,8 +159,8 @@ def _one_round(
             message = f"the affinity would have more than {MOST_AFFINITY_BYTES} bytes"
             skipped.append(Skipped(name, SkipReason.TOO_LARGE, message))
             continue
-        # Only pods that it would change are on trial: others tell nothing, and would be drawn anew every time. A record
-        # without the affinity says nothing: pods are made of copies of other pods.
+        # Only pods that it would change are on trial: others show no difference, and would be drawn anew every time. A
+        # record without the affinity says nothing: pods are made of copies of other pods.
         if on_trial and name not in known.drawn:
             if name in control or canary_point(name) * 100 >= (binding.canary_percent or 0):
                 controls.add(name)
@@ -179,7 +179,7 @@ def _one_round(
 
 
 def _lost(affinity: Affinity, rendered: Rendered, result: Merged, known: _Known) -> tuple[str, ...]:
-    """() also where it was asked often enough: more warnings than that are shown to nobody."""
+    """Returns () also if it was asked often enough: no client shows more warnings than that."""
     if not result.kept_keys or known.n_compared >= MOST_COMPARED:
         return ()
     known.n_compared += 1

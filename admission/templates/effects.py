@@ -1,7 +1,7 @@
 """What a binding did to its pods: how full the nodes are predicted to get that they sit on. Pure.
 
 A binding on trial shapes some of its pods (CANARY) and leaves others as they came (CONTROL), by chance. The difference
-between the two is its effect as far as a forecast can tell: both are read from predicted peaks, not from measured ones.
+between the two is its effect as the forecast sees it: both are read from predicted peaks, not from measured ones.
 """
 
 from __future__ import annotations

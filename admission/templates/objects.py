@@ -1,6 +1,6 @@
 """The custom resources as they are once read: templates with their parameters, and the bindings that apply them.
 
-An object that cannot be used keeps its place and says why (`problem`), so that whoever binds to it can be told.
+An object that cannot be used keeps its place and says why (`problem`), so that a binding to it can report the reason.
 """
 
 from __future__ import annotations
@@ -117,7 +117,7 @@ class NodeSchedulerConfig:
     """A template of node affinity.
 
     required : one of the terms must match; () = any node will do
-    problem  : why it cannot be used, with the field; '' = it can
+    problem  : why it cannot be used, with the field; '' = it can be used
     """
 
     name: str

@@ -224,7 +224,7 @@ def _namespaces(term: PodTermTemplate, values: Mapping[str, Value]) -> tuple[str
         if not is_namespace(namespace):
             raise InputError(f"namespaces: {namespace[:80]!r} must be the name of a namespace")
     if term.namespaces_from and not named and term.namespace_selector is None:
-        # Kubernetes would read "no namespaces" as the pod's own, which nobody asked for.
+        # Kubernetes would read "no namespaces" as the pod's own, which the template did not ask for.
         raise InputError(f"namespaces: {', '.join(term.namespaces_from)} names none")
     return tuple(dict.fromkeys(named))
 

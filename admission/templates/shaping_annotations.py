@@ -75,7 +75,7 @@ def record_text(applied: Iterable[Applied]) -> str:
 
 
 def applied_to(annotations: Mapping[str, str]) -> tuple[Applied, ...]:
-    """What a pod's annotations record; nothing where they record nothing, or what nobody of ours wrote."""
+    """Return what a pod's annotations record; () if they record nothing, or text that this webhook did not write."""
     text = annotations.get(TEMPLATES_ANNOTATION, "")
     if not text:
         return ()

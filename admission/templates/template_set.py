@@ -45,7 +45,7 @@ def values_of(parameters: Sequence[Parameter], arguments: Mapping[str, Value]) -
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """Why a binding applies to nobody.
+    """Why a binding applies to no pod.
 
     reason : InvalidBinding, TemplateNotFound, InvalidTemplate, InvalidArguments or TooLarge: the reason of its Ready
              condition
@@ -79,7 +79,7 @@ class TemplateSet:
     """Immutable.
 
     bindings     : by name
-    problems     : by binding name; such bindings apply to nobody
+    problems     : by binding name; such bindings apply to no pod
     node_configs : by name; pod_configs alike
     """
 
@@ -130,7 +130,7 @@ class TemplateSet:
 
     def _compile(self, binding: SchedulerConfigBinding, before: Compiled | None) -> Compiled:
         template = self.template_of(binding)
-        # Objects that did not change are the same objects; of those read anew the comparison tells.
+        # Objects that did not change are the same objects; the comparison finds those that were read anew.
         if before is not None and _same(before.binding, binding) and _same(before.template, template):
             return before
         if binding.problem:

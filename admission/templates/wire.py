@@ -1,6 +1,6 @@
 """The custom resources as JSON, as msgspec types: the same structure and bounds as the schemas in deploy/crds.
 
-Fields that are not known are refused: whoever wrote them meant something that would not be done.
+Unknown fields are refused: their author meant something that would not be done.
 """
 
 from __future__ import annotations

@@ -98,7 +98,7 @@ def _newly_applied(shaped: Shaped, pod: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def _warnings(shaped: Shaped) -> Iterator[str]:
-    """What whoever creates the pod is told: errors, and what the pod won that it does not say by itself as well."""
+    """Yield the warnings for the client that creates the pod: errors, and pod settings that won over a template."""
     yield from shaped.remarks
     yield from (f"{one.binding}: {one.message}" for one in shaped.skipped if one.reason in _ERRORS or one.lost_keys)
 

@@ -33,7 +33,7 @@ def create_app(
 
     review     : body of an AdmissionReview -> answer, as Reviewer.review
     store      : what is in effect, for probes and metrics
-    access     : who may ask beside whoever has a token of the files; None = nobody
+    access     : clients allowed in addition to those with a token of the files; None = none
     collectors : further metrics to export
     hosts      : names under which it is asked (serving/hosts.py)
     """

@@ -1,4 +1,4 @@
-"""The latest error of each binding that this process has seen, until the status writer has told it."""
+"""The latest error of each binding that this process has seen, until the status writer has written it."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class LastErrors:
                 self._errors[binding] = error
 
     def pending(self) -> Mapping[str, LastError]:
-        """What is not told yet, by binding."""
+        """Return what is not written yet, by binding."""
         with self._lock:
             return dict(self._errors)
 

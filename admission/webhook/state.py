@@ -1,7 +1,7 @@
 """What the routes of the webhook share, and how an error is answered.
 
-Any answer but 200 is a failed call to the API server: failurePolicy decides what becomes of the pod, and the text is
-part of what whoever creates it reads where that is Fail.
+Any answer but 200 is a failed call to the API server: failurePolicy decides what becomes of the pod, and if that is
+Fail, the client that creates the pod reads the text.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class WebhookService:
     _log: QuietLog = field(default_factory=lambda: QuietLog(logger))
 
     def say_failure(self, error: Exception) -> None:
-        """Log an exception that nobody expected: what fails does so for every pod, the metrics count."""
+        """Log an unexpected exception, not for every pod: the metrics count them."""
         message = "a pod could not be reviewed, failurePolicy decides what becomes of it"
         self._log.log(logging.ERROR, message, error=error)
 

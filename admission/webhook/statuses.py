@@ -33,7 +33,7 @@ class Wanted:
     generation : of the object that this was found out about
     template   : uid and generation of the template that a binding was put together with; None = there is none
     counts     : fields of the status that are numbers
-    error      : the latest that this replica has seen; None = none that is not told yet
+    error      : the latest that this replica has seen; None = none that is not written yet
     """
 
     ready: bool

@@ -2,7 +2,7 @@
 
     watches -> what is stored --changed--> a thread makes a new set, every 0.2 s at most --> `templates`
 
-Whoever reads `templates` holds a set that nobody changes. Changes of a status alone make no new set.
+A reader of `templates` holds a set that does not change. Changes of a status alone make no new set.
 """
 
 from __future__ import annotations

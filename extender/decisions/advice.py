@@ -1,4 +1,4 @@
-"""What the extender told kube-scheduler about one pod, kept until it is known where the pod went."""
+"""The extender's advice about one pod, kept until the pod's node is known."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Advice:
     level        : name of the rung of the degradation ladder; reasons: why it is not the first
     model_version, model_age_seconds, metrics_age_seconds : None where there is no model, no measurement
     seconds      : that the answer took
-    is_shadow    : kube-scheduler was not told
+    is_shadow    : kube-scheduler did not get the points
     is_late      : the deadline had passed, kube-scheduler got neutral scores instead
     policy       : by which the pod is placed; policy_because: what chose it
     """

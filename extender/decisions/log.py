@@ -1,7 +1,7 @@
 """The decision log: one JSON object a line for each pod that was advised on and bound, to a file or standard output.
 
-Writing happens behind an outbox. A disk that is full or hangs loses lines, which are counted and said once, and nothing
-else: nobody waits for it.
+Writing happens behind an outbox. If the disk is full or hangs, lines are lost and counted, and one warning is logged.
+No answer waits for the disk.
 """
 
 from __future__ import annotations

@@ -19,7 +19,7 @@ class DecisionCollector(Collector):
     def __init__(
         self, recorder: DecisionRecorder, log: DecisionLog | None, events: EventSink | None, *, is_shadow: bool
     ) -> None:
-        """is_shadow: of the process, and so of all its advice: kube-scheduler is not told."""
+        """is_shadow: of the process, and so of all its advice: kube-scheduler does not get it."""
         self._recorder, self._log, self._events = recorder, log, events
         self._mode = "shadow" if is_shadow else "active"
 

@@ -94,12 +94,12 @@ class DecisionRecorder:
         self._pending: OrderedDict[str, _Pending] = OrderedDict()  # the oldest first
         self._whole: OrderedDict[str, None] = OrderedDict()  # those of them whose lists are kept
         self._kept_nodes = 0
-        self._early: OrderedDict[str, tuple[str, float]] = OrderedDict()  # bound before the advice was told: node, at
+        self._early: OrderedDict[str, tuple[str, float]] = OrderedDict()  # bound before its advice arrived: node, at
         self._levels: Counter[str] = Counter()
         self._advised = self._as_advised = self._elsewhere = self._not_advised = self._expired = self._dropped = 0
 
     def advised(self, advice: Advice) -> str | None:
-        """Keep what kube-scheduler was told, or in shadow mode would have been. Its lists must not change any more.
+        """Keep what kube-scheduler was advised, or in shadow mode would have been. Its lists must not change any more.
 
         Returns the node where the pod is already, None = it is not bound yet.
         """

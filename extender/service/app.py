@@ -38,8 +38,8 @@ def create_app(
     """The extender as an ASGI application. Raises InputError where a token file cannot be used.
 
     scorer     : the one inside, whose metrics are exported here; None = it runs elsewhere
-    binder     : who answers /bind; None = binding is off
-    access     : who may ask beside whoever has a token of the files; None = nobody
+    binder     : answers /bind; None = binding is off
+    access     : clients allowed in addition to those with a token of the files; None = none
     collectors : further metrics to export
     hosts      : names under which it is asked (serving/hosts.py)
     node_metrics, service_metrics : whether the scorer's series of each node and of each service are exported

@@ -103,7 +103,7 @@ class Service:
         return json_bytes(neutral())
 
     def say_failure(self, verb: str, error: Exception) -> None:
-        """Log an exception that nobody expected."""
+        """Log an unexpected exception."""
         self._say(logging.ERROR, f"/{verb} failed, kube-scheduler got a neutral answer or an error", verb, error)
 
     def _say(self, level: int, message: str, verb: str, error: Exception | None = None) -> None:

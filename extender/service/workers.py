@@ -4,8 +4,8 @@
       |                             |
       +--deadline--> never begun    +--deadline--> finished, unheard    Late
 
-Where all threads are at work that nobody waits for any more, new work is late at once: each pod would only wait for
-the deadline again. The threads are daemons, so that work that hangs does not keep the process from ending.
+If all threads do work that no request waits for any more, new work is late at once: each pod would only wait for the
+deadline again. The threads are daemons, so that work that hangs does not keep the process from ending.
 """
 
 from __future__ import annotations
@@ -54,12 +54,14 @@ class Deadline:
             moved()
 
     def on_move(self, moved: Callable[[], None] | None) -> None:
-        """Whom to tell, from whatever thread moves it; None = nobody any more."""
+        """Set the function to notify, from the thread that moves it; None = no listener."""
         self._moved = moved
 
 
 class _Job(Generic[Answer]):
-    """after: what is left to do once the answer is out. abandoned: nobody waits any more; stuck: a thread is at it."""
+    """after: what is left to do once the answer is out. abandoned: no request waits any more; stuck: a thread still
+    runs it.
+    """
 
     __slots__ = ("abandoned", "after", "future", "loop", "running", "stuck", "timer", "work")
 

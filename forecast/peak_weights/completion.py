@@ -1,4 +1,5 @@
-"""A history in which pods nobody measured have usage: their weight, moved with what their nodes did in each half hour.
+"""A history in which pods without measurements have usage: their weight, moved with what their nodes did in each half
+hour.
 
 One step of Richardson's and Lucy's deconvolution (1972, 1974) from the weights:
 

@@ -55,10 +55,10 @@ def felt_beyond(counts: sp.csr_matrix, usage: AnyFloats, correction: AnyFloats, 
 
 
 def always_together(days: Sequence[Placements], n_services: int, n_nodes: int) -> Bools:
-    """Services whose pods sit with those of another one in nearly fixed numbers: (n_services,).
+    """Find services whose pods sit with those of another one in nearly fixed numbers: (n_services,).
 
-    Their sum is all that nodes can tell. An error from priors would not show it where one is much smaller than the
-    other: it would leave the large one what a small prior leaves over. Compared at four times of each day.
+    Nodes show only their sum. An error from priors would not show it where one is much smaller than the other: it would
+    leave the large one what a small prior leaves over. Compared at four times of each day.
     """
     moments = np.arange(4, SLOTS_PER_DAY, 12)
     rows, columns, counts = [], [], []

@@ -1,4 +1,4 @@
-"""What a pod of each service uses where nobody measures pods: a curve per service, kind of day and half hour.
+"""What a pod of each service uses if pods are not measured: a curve per service, kind of day and half hour.
 
     node[n, d, h] - measured pods = base_class(n)(k, h) size_n + delta_n + sum_s c[n, s, d, h] w_s(k, h) + noise
 

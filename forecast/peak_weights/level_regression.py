@@ -167,7 +167,7 @@ def build(
     block, node = np.divmod(index, n_nodes)
     n_classes = int(seen.node_class.max()) + 1
     # What all nodes do at the same time must not pass for what pods do that come with the evening: where pods may have
-    # a cost, the base of a class is free in every block, and only differences between nodes tell.
+    # a cost, the base of a class is free in every block, and only differences between nodes carry information.
     period = block if with_cost else weekend[block // PARTS] * PARTS + block % PARTS
     n_bases = (n_blocks if with_cost else 2 * PARTS) * n_classes
     of_base = period * n_classes + seen.node_class[node]
@@ -179,7 +179,7 @@ def build(
         row.append(index)
         column.append(n_scales + n_bases + block % PARTS)
         data.append(_centred(pods.astype(np.float64), of_base, np.ones(len(index), dtype=np.bool_)))
-        # What a node always does must not pass for what its pods cost: only pods that come and go tell.
+        # What a node always does must not pass for what its pods cost: only pods that come and go show it.
         row.append(index)
         column.append(n_scales + n_bases + PARTS + node)
         data.append(level[node] / unit)
@@ -209,7 +209,7 @@ def _centred(values: Floats, group: Ints, known: Bools) -> Floats:
     """Values less the mean of their group, 0 where unknown.
 
     The base columns could take the means up as well, but pods and base hardly differ in direction before, and conjugate
-    gradients would need hundreds of steps to tell them apart.
+    gradients would need hundreds of steps to separate them.
     """
     n = int(group.max(initial=0)) + 1
     total = np.bincount(group[known], weights=values[known], minlength=n)

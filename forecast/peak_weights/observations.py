@@ -61,7 +61,7 @@ class Observations:
         return self.history.placements.between(begin, begin + SLOTS_PER_DAY)
 
     def last(self, n_days: int) -> Observations:
-        """Only the last days; what is known of services, nodes and shapes stays what the whole window told."""
+        """Return the last days only. What is known of services, nodes and shapes still comes from the whole window."""
         kept = min(n_days, self.history.n_days)
         return replace(
             self,

@@ -59,7 +59,7 @@ class PeakWeights:
     determined   : (n_services, n_resources) share of the prior's variance that the nodes remove, 0..1: 1 - (posterior /
                    prior standard deviation)^2; NaN = takes no part in the regression. Its sum over services is the
                    regression's effective number of parameters (Hastie, Tibshirani & Friedman 2009, "The Elements of
-                   Statistical Learning", 7.6): how many services the nodes tell apart
+                   Statistical Learning", 7.6): how many services the nodes distinguish
     """
 
     weight: Floats32

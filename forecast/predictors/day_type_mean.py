@@ -40,7 +40,7 @@ class DayTypeMeanPredictor(Predictor):
 
 
 def kinship(days: Days, day_type: int, weekday: int) -> Floats:
-    """(n_days,) how much each day tells about a day of that kind: same weekday 1, same type 0.4, any other 0.02."""
+    """Return how much each day counts for such a day, (n_days,): same weekday 1, same type 0.4, any other 0.02."""
     same_type = days.day_type == day_type
     return np.where(same_type & (days.weekday == weekday), 1.0, np.where(same_type, 0.4, 0.02))
 

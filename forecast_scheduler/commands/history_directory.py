@@ -1,4 +1,4 @@
-"""Opens the history that a command works on, as the settings want it read, and tells what was wrong with it."""
+"""Opens the history that a command works on as the settings ask, and reports its flaws."""
 
 from __future__ import annotations
 

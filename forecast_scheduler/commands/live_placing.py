@@ -1,4 +1,4 @@
-"""A scorer with everything that kube-scheduler's filters need to know of the cluster, to tell where a pod could go."""
+"""A scorer with everything that kube-scheduler's filters need from the cluster, to find where a pod could go."""
 
 from __future__ import annotations
 
@@ -157,9 +157,9 @@ class Placing:
 
 @contextmanager
 def unbound_pod(scorer: Scorer, pod: PodInfo) -> Iterator[PodInfo]:
-    """The pod as if it had just been created, in tables where it sits nowhere: it must not count against itself.
+    """Yield the pod as if it had just been created, in tables without it: it must not count against itself.
 
-    Nobody else sees them so: they are locked until it is back. It stays a replica of its service.
+    No other thread sees the tables so: they are locked until it is back. It stays a replica of its service.
     """
     with scorer.tables.reading() as cluster:
         known = cluster.state.pods.get(pod.uid)

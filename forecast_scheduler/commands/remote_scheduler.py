@@ -16,7 +16,7 @@ from serving.remote_service import RemoteAddress, RemoteService, ServiceUnavaila
 def asked_server(
     remote: RemoteAddress, path: str, query: Mapping[str, str], body: type[msgspec.Struct], *, profile: str
 ) -> dict[str, Any]:
-    """As the path answers. Raises InputError, also where nobody answers: it is for the user to name another.
+    """Return what the path answers. Raises InputError, also if no server answers: the user has to name another one.
 
     body    : what the answer is decoded as
     profile : that has the path

@@ -1,4 +1,4 @@
-"""Who may ask a service, from its settings: whoever the API server lets, and not just anybody from elsewhere."""
+"""Which clients may use a service by its settings: those that the API server authorizes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _REVIEW_SECONDS: Final = 3.0
 
 
 def check_exposed(settings: ServingOptions) -> None:
-    """Raises InputError where anybody on the network could ask, and nobody has said that they may."""
+    """Raises InputError if every client on the network could send requests, and no setting allows that."""
     asks = settings.token_files or settings.client_ca or settings.kubernetes_auth
     if asks or settings.anonymous or only_this_machine(settings.host):
         return

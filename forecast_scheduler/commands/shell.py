@@ -152,7 +152,7 @@ def _console(*, stderr: bool) -> Console:
 class _WithFields(logging.Formatter):
     """Appends the fields of a record (`extra`) as key=value; facts are passed as fields, not worked into the text.
 
-    Secrets in URLs and headers are hidden in all of it, whoever logged them.
+    Secrets in URLs and headers are hidden in every record, also in those of libraries.
     """
 
     STANDARD = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}

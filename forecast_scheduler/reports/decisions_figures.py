@@ -37,7 +37,7 @@ def decisions_json(decisions: Sequence[Decision]) -> dict[str, Any]:
 
 
 def adoption_day(decisions: Sequence[Decision], calendar: Calendar) -> date | None:
-    """The local day of the first decision that kube-scheduler was told; None if all are a shadow's."""
+    """Return the local day of the first decision that kube-scheduler received; None if all are of a shadow."""
     told = (one.time for one in decisions if not one.is_shadow)
     first = next(told, None)
     return None if first is None else calendar.day_and_slot(datetime.fromtimestamp(first, UTC))[0]

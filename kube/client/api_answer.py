@@ -1,4 +1,4 @@
-"""What the API server answered to one request, for whoever has to find out what became of it."""
+"""The API server's answer to one request, and what became of the request."""
 
 from __future__ import annotations
 

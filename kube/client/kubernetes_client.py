@@ -82,7 +82,7 @@ def _load(kubeconfig: str | Path, configuration: client.Configuration) -> None:
 
 
 def _kubectls_own() -> str | None:
-    """What kubectl reads where it is told nothing, if there is any such file."""
+    """Return the kubeconfig that kubectl reads without arguments, if there is one."""
     files = KUBE_CONFIG_DEFAULT_LOCATION.split(os.pathsep)
     return KUBE_CONFIG_DEFAULT_LOCATION if any(Path(file).expanduser().is_file() for file in files) else None
 
@@ -118,9 +118,10 @@ def send(
     content_type: str = "application/json",
     seconds: float,
 ) -> urllib3.BaseHTTPResponse:
-    """One request, and its whole answer whatever the status, within so many seconds.
+    """Send one request and return its whole answer, whatever the status. seconds: timeout.
 
-    No retries and no redirects: whoever writes must know what became of it. Raises urllib3's HTTPError and OSError.
+    No retries and no redirects: the writer must know what became of the request. Raises urllib3's HTTPError and
+    OSError.
     """
     headers = {"Accept": "application/json", "User-Agent": "forecast-scheduler"} | authorization(api)
     pool: urllib3.PoolManager = api.rest_client.pool_manager

@@ -28,7 +28,7 @@ class ResourceSink(Protocol[T_contra]):
 
 @runtime_checkable
 class OptionalSink(ResourceSink[T_contra], Protocol[T_contra]):
-    """One that tells a resource that is not installed from one of which there is no object."""
+    """A sink that distinguishes a resource that is not installed from a resource without objects."""
 
     def absent(self) -> None:
         """The API server does not serve the resource; instead of `replace` with nothing."""

@@ -58,8 +58,11 @@ class ResourceSource:
         return all(watcher.synced.wait(max(0.0, deadline - time.monotonic())) for watcher in self._watchers)
 
     def list_again(self, plurals: Collection[str]) -> Callable[[], bool]:
-        """List these resources now, whatever their watches are at. Returns what tells whether lists that began after
-        this moment have been applied: consistent ones, so that nothing is missed that was written before."""
+        """List these resources now, whatever the state of their watches.
+
+        Returns a function that says whether lists that began after this moment have been applied. Such lists are
+        consistent: they hold every object written before.
+        """
         done = [watcher.list_again() for watcher in self._watchers if watcher.watched.plural in plurals]
         return lambda: all(one() for one in done)
 

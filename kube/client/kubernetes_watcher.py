@@ -117,8 +117,10 @@ class ResourceWatcher(Generic[T]):
         self._interrupt()
 
     def list_again(self) -> Callable[[], bool]:
-        """Drop the stream, or the pause before the next try, and list now. Returns what tells whether a list that began
-        after this moment has been applied. For any thread."""
+        """Drop the stream, or the pause before the next try, and list now. For any thread.
+
+        Returns a function that says whether a list that began after this moment has been applied.
+        """
         self._lists_asked += 1
         asked = self._lists_asked
         self._interrupt()
@@ -215,7 +217,7 @@ class ResourceWatcher(Generic[T]):
         return StepOutcome(Result.LISTED)
 
     def _not_installed(self, result: Result) -> StepOutcome:
-        """It may be some day: it is asked for again and again, and told of once."""
+        """Ask for the resource again and again, as it may be installed later, and log it once."""
         if not self._is_absent:
             self._is_absent = True
             logger.info("%s are not installed in this cluster", self.watched.plural)

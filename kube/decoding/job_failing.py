@@ -29,8 +29,8 @@ class OnDisruption(Enum):
 @dataclass(frozen=True, slots=True)
 class Failing:
     """
-    limit               : failures with which it still goes on: of an Indexed Job with a limit for each index that one,
-                          as nobody says here which index failed
+    limit               : failures with which it still goes on: of an Indexed Job with a limit per index that limit, as
+                          the index that failed is unknown here
     replaces_only_ended : a pod that is going is neither counted nor replaced before it has ended
     """
 

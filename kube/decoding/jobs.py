@@ -37,7 +37,7 @@ class JobInfo(TemplateOwner):
     failing     : how many of its pods may fail, and which do not count
     active, ready, succeeded, failed : pods, as its controller counted last
     uncounted_failed : pods that it is about to count as failed, too
-    terminating : pods that are told to go and have not ended
+    terminating : pods being deleted that have not ended
     """
 
     namespace: str

@@ -29,7 +29,7 @@ from kube.objects.quantity import parse_quantity
 
 T = TypeVar("T")
 
-# Longer pieces are not kept: a cache of them could be made to hold gigabytes by whoever posts pods.
+# Longer pieces are not kept: a client that creates pods could fill the cache with gigabytes.
 _LONGEST_SHARED: Final = 2048
 _SHARED_PIECES: Final = 16384
 

@@ -1,4 +1,4 @@
-"""A template or binding as the API server has it: what it says, what its status says, and why it cannot be read."""
+"""A template or binding as the API server has it: its spec, its status, and why it is unreadable, if it is."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class ObjectStatus(Struct, rename="camel", frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class Stored(Generic[T]):
-    """object is None where it cannot be read, and `problem` says why."""
+    """object: None if it is unreadable; `problem` says why."""
 
     name: str
     uid: str

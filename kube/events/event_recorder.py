@@ -116,7 +116,7 @@ class EventRecorder:
                 self._posted += 1
                 self._notice.succeeded(lost=self._failed)
             elif status == 403:
-                # It also answers so where the namespace is being deleted; its own words tell the two apart no better.
+                # A namespace that is being deleted gets the same answer, and its text does not distinguish the two.
                 self._fail("the API server forbids it (403): grant create on events.events.k8s.io")
             else:
                 self._fail(f"the API server answered {status}")

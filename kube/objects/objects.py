@@ -120,16 +120,16 @@ class PodInfo:
     owner            : its controller, NO_OWNER if it has none
     requests         : what the pod as a whole requests, by Kubernetes resource name
     nonzero_requests : CPU cores and memory bytes as LeastAllocated counts them, containers without a request included
-    terminating      : it has been told to go
+    terminating      : it is being deleted
     started          : when its first container started; None = not yet
     is_preparing     : it has not started, and one of its init containers runs or has run
     images           : of its init containers, containers and image volumes, once each time they are named
     image_volumes    : how many of these, the last, are of volumes
-    gates            : names of its scheduling gates; while there are any nobody places it
+    gates            : names of its scheduling gates; while there are any, no scheduler places it
     may_preempt      : its preemptionPolicy is not Never
     nominated_node   : where room is being made for it; '' = nowhere
-    finished         : of a pod whose phase says that it is over: when its last container ended; None = nobody says
-    status_reason    : why it is as it is, such as Evicted; '' = nobody says
+    finished         : of a pod whose phase says that it is over: when its last container ended; None = unknown
+    status_reason    : reason of its phase, such as Evicted; '' = none given
     uses_host        : it takes part in the network, processes or IPC of its node, or mounts what is not everywhere:
                        volumes other than those in `volumes`, images, and what the API server has itself
     resource_claims  : devices that it asks for by claims of resource.k8s.io

@@ -141,9 +141,10 @@ def resized(container: ContainerResources, infeasible: bool) -> Quantities:
 
 
 def qos_class(containers: Iterable[Resources], pod_level: Resources | None = None) -> QosClass:
-    """QoS class of a pod whose status does not say it. containers: regular and init containers.
+    """Return the QoS class of a pod whose status does not say it. containers: regular and init containers.
 
-    Guaranteed: every container limits CPU and memory, and requests what it limits. BestEffort: nobody asks for either.
+    Guaranteed: every container limits CPU and memory, and requests what it limits. BestEffort: no container asks for
+    either.
     """
     counted = [pod_level] if pod_level is not None else list(containers)
     requests: dict[str, float] = {}

@@ -52,9 +52,9 @@ def is_like(a: PodInfo, b: PodInfo) -> bool:
 
 
 def is_like_but_for_identity(a: PodInfo, b: PodInfo) -> bool:
-    """Whether two pods that wait differ in nothing but what identifies them.
+    """Return whether two waiting pods differ only in what identifies them.
 
-    Beside UID, name and age: the labels by which controllers tell their pods apart, and of pods of Jobs the Job.
+    That is UID, name and age, the labels by which controllers distinguish their pods, and of pods of Jobs the Job.
     """
     if not (waits(a) and waits(b)) or _but_for_identity(a) != _but_for_identity(b) or a.owner.kind != b.owner.kind:
         return False

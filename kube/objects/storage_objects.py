@@ -52,7 +52,7 @@ class VolumeInfo:
     attributes_class : name of its VolumeAttributesClass, '' = none
     is_available     : its phase is Available
     node_terms       : one of them must match the labels of the node; None = any node
-    resource_version : of the object, for whoever writes it; says nothing about the volume
+    resource_version : of the object, for its writer; says nothing about the volume
     """
 
     name: str
@@ -81,7 +81,7 @@ class ClaimInfo:
     is_lost          : its volume is gone
     selector         : of volumes by label, None = any
     selected_node    : the node it is provisioned for, None = not yet
-    resource_version : of the object, for whoever writes it; says nothing about the claim
+    resource_version : of the object, for its writer; says nothing about the claim
     """
 
     namespace: str

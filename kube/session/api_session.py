@@ -107,11 +107,11 @@ class ApiSession:
         content_type: str = "application/json",
         seconds: float,
     ) -> Answer:
-        """One request and its whole answer within so many seconds, whatever the status; never raises for a failure.
+        """Send one request and return its whole answer, whatever the status; never raises for a failure.
 
-        path : with its query, escaped as it is to be sent
+        path : with its query, escaped as it is to be sent; seconds: timeout
 
-        No retries and no redirects: whoever writes must know what became of it.
+        No retries and no redirects: the writer must know what became of the request.
         """
         http = self._http
         if http is None:

@@ -36,10 +36,10 @@ class ConditionFigures:
 
 
 class ConditionWriter:
-    """For any thread; what is sent is sent by the session's.
+    """Takes conditions from any thread, and writes them in the session's.
 
     rate, burst : patches a second, and at once
-    most        : pods that may wait to be told of; beyond them news are dropped, until their next attempt
+    most        : pods that may wait to be written; conditions of further pods are dropped, until their next attempt
     """
 
     def __init__(
@@ -70,7 +70,7 @@ class ConditionWriter:
         self._work = self._session.submit(self._run())
 
     def stop(self) -> None:
-        """Write no more. What waits is not worth waiting for: whoever schedules next says it anew."""
+        """Stop writing. What waits is dropped: the next leader writes it anew."""
         if self._work is not None:
             self._work.cancel()
 
@@ -103,7 +103,7 @@ class ConditionWriter:
 
     @property
     def waiting(self) -> int:
-        """Pods to tell of."""
+        """Return the number of pods whose condition is not written yet."""
         return len(self._queue)
 
     def _wake(self) -> None:
@@ -151,7 +151,7 @@ class ConditionWriter:
         self._note(pod, answer)
 
     def _is_wanted(self, pod: WaitingCondition) -> bool:
-        """Whether it waits still, as far as is known, and there is nothing newer to tell."""
+        """Return whether the pod still waits, as far as is known, and nothing newer is to be written."""
         with self._lock:
             return self._under_way is pod and pod.uid not in self._queue
 

@@ -31,18 +31,18 @@ class WaitingCondition:
 
     @property
     def text(self) -> str:
-        """All that is told."""
+        """Return everything that the condition says."""
         return f"{self.reason}: {self.message}"
 
     @classmethod
     def of(cls, pod: PodInfo, reason: str, message: str) -> WaitingCondition:
-        """What is kept of a pod until it is told: not the pod itself, there may be thousands."""
+        """Keep what is to be written about a pod, not the pod itself: there may be thousands."""
         clipped = message.encode(errors="replace")[:_LONGEST_MESSAGE].decode(errors="ignore")
         return cls(pod.namespace, pod.name, pod.uid, reason, clipped)
 
 
 def condition_patch(pod: WaitingCondition, *, now: float, is_first: bool) -> bytes:
-    """is_first: nothing was told of the pod before; otherwise the time since when it waits stays as it is."""
+    """is_first: no condition of the pod was written before; otherwise the time since when it waits stays."""
     condition: dict[str, Any] = {
         "type": "PodScheduled",
         "status": "False",

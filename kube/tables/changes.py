@@ -72,7 +72,7 @@ class PodsSeated:
     seats: tuple[Seat, ...]
 
     def changes(self) -> Iterator[PodChange]:
-        """The same told pod by pod, for whoever has nothing to gain from pods that are alike."""
+        """Yield the same pod by pod, for readers that gain nothing from pods that are alike."""
         return (PodChange(pod, None, seat) for pod, seat in zip(self.pods, self.seats, strict=True))
 
 
@@ -116,7 +116,7 @@ Change = PodChange | PodsSeated | JobChange | NodeAdded | NodeChanged | NodeRemo
 
 
 def one_by_one(changes: Iterable[Change]) -> Iterator[Change]:
-    """The same changes, those of many pods at once told pod by pod."""
+    """Yield the same changes, those of many pods at once split pod by pod."""
     for change in changes:
         if isinstance(change, PodsSeated):
             yield from change.changes()

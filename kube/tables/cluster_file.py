@@ -98,7 +98,7 @@ class ClusterObjects:
 
 
 def read_cluster_file(path: Path) -> ClusterObjects:
-    """Read a file. Raises InputError if there is none, if it cannot be read, or has no nodes."""
+    """Read a file. Raises InputError if it is missing, unreadable, or has no nodes."""
     try:
         content = path.read_bytes()
     except OSError as error:

@@ -125,7 +125,7 @@ class ClusterState:
         return self._columns.qos_pods
 
     def request_vector(self, pod: PodInfo) -> Floats:
-        """(n_kinds,) what a pod would add to `requested`; resources that nobody here has named are left out."""
+        """Return what a pod would add to `requested`, (n_kinds,); resources without a column are left out."""
         return self._columns.request_vector(pod)
 
     # Services

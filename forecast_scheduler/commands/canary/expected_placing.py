@@ -63,9 +63,9 @@ class ExpectedPlacing(Placing):
 def open_canary(
     settings: Settings, inputs: Inputs, choose: Choose | None = None, provider: PolicyProvider | None = None
 ) -> Iterator[tuple[Scorer, Background, ExpectedPlacing, ShapedPods]]:
-    """A scorer with what is needed to tell what bindings do. See prepare_scorer.
+    """Open a scorer with everything needed to compute the effect of bindings. See prepare_scorer.
 
-    provider : of the policies that `choose` knows; which nodes other pods could use depends on them, too
+    provider : of the policies that `choose` knows; the nodes that other pods could use depend on them, too
     """
     prepared = prepare_scorer(settings, inputs, policies=provider)
     placing = ExpectedPlacing(prepared.scorer, settings, choose)

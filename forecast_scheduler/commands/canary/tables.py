@@ -36,7 +36,7 @@ def effects_table(effects: Sequence[BindingEffect]) -> Table:
 
 
 def difference_lines(effects: Sequence[BindingEffect]) -> list[str]:
-    """Canary less control, or why that is not told."""
+    """Return the difference of canary and control, or why it is unknown."""
     lines = []
     for effect in effects:
         of = effect.difference
@@ -81,7 +81,7 @@ def what_if_lines(found: Collection[WhatIf], left_out: int) -> list[str]:
 
 
 def figures_of(effects: Sequence[BindingEffect], found: Collection[WhatIf] | None, left_out: int = 0) -> dict[str, Any]:
-    """The same for programs. found: None = nobody asked."""
+    """Return the same for programs. found: None = not asked for."""
     bindings = [
         {
             "binding": effect.binding,

@@ -46,7 +46,7 @@ class Explained:
     explanation : with the judgement of the component
     gaps        : what the cluster file does not hold, or the API server did not list
     unread      : objects of the cluster file that no part reads, by kind
-    namespaces  : those whose labels policy rules ask for and nobody knows
+    namespaces  : those whose labels policy rules ask for, but which are unknown
     """
 
     explanation: Explanation
@@ -174,8 +174,9 @@ class _ByProfile:
         return Explained(explanation, judgement, tuple(gaps), unread, namespaces)
 
     def _as_waiting(self, pod: PodInfo) -> PodInfo:
-        """The pod in the queue. One that sits, or was never created, waits from now on: these tables are nobody
-        else's."""
+        """Return the pod as it waits in the queue. A pod that is bound, or was never created, waits from now on: no
+        other code reads these tables.
+        """
         scorer = self.scorer
         with scorer.tables.reading() as cluster:
             known = cluster.state.pods.get(pod.uid)

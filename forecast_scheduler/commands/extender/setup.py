@@ -1,4 +1,4 @@
-"""An extender put together from settings: its scorer, filters, decision log, events, and whoever binds."""
+"""An extender put together from settings: its scorer, filters, decision log, events, and binder."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ def open_extender(settings: Settings, inputs: Inputs) -> Iterator[LiveExtender]:
 def _recorder(
     settings: DecisionOptions, stack: ExitStack, kubeconfig: Path | None, writes_events: bool
 ) -> tuple[DecisionRecorder, DecisionLog | None, EventSink | None]:
-    """Whoever is told of decisions, running while the stack is open."""
+    """Make the recorder of decisions with its log and events, running while the stack is open."""
     log: DecisionLog | None = None
     events: EventSink | None = None
     if settings.log is not None:

@@ -15,7 +15,7 @@ Choose = Callable[[PodInfo, LabelsOf], Chosen]
 
 
 def open_choice(where: str | None, settings: Settings, kubeconfig: Path | None, *, has_server: bool) -> Choose | None:
-    """Who chooses. None = nobody named any policies: all pods are placed by the settings'.
+    """Return the function that chooses a pod's policy; None = no policies are named, and the settings place all pods.
 
     where      : a file, or configmap:NAMESPACE/NAME; None = as in the settings
     has_server : whether to look for the settings' ConfigMap

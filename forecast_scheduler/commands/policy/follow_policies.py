@@ -82,9 +82,9 @@ def open_policies(
 def read_policies(
     settings: Settings, kubeconfig: Path | None, defaults: PolicyDefaults | None = None
 ) -> PolicyProvider | None:
-    """Policies as they are now, for whoever looks once; None where the settings name none. defaults: see open_policies.
+    """Read the policies once; None if the settings name none. defaults: see open_policies.
 
-    Raises InputError for a document that is missing or broken, too: what is said without it would be wrong.
+    Raises InputError for a missing or broken document, too: an answer without it would be wrong.
     """
     if settings.policies.place is None:
         return None

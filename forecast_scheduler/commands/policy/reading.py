@@ -53,7 +53,7 @@ def read_in_place(
 def in_place_for(file: Path, settings: Settings, *, has_server: bool) -> str | None:
     """The same, to hold a file against: a file that is itself in place is not compared with itself."""
     where = in_place(settings, has_server=has_server)
-    with suppress(OSError):  # of a file that is not there, which is told by whoever reads it
+    with suppress(OSError):  # a missing file is reported by its reader
         if where is not None and file.samefile(where):
             return None
     return where

@@ -99,11 +99,11 @@ def survey(
     *,
     top: int,
 ) -> Survey:
-    """Count what the sets choose. Pods that are finished or going are nobody's any more.
+    """Count what the sets choose. Pods that are finished or going do not count.
 
     before, after : of the policies in place, and of those to be checked
     alike         : whether two policies place every pod in the same way
-    top           : so many kinds of touched pods at most
+    top           : most kinds of touched pods
     """
     choices: Counter[tuple[str, str]] = Counter()
     unknown: dict[str, list[PodInfo]] = {}
@@ -118,7 +118,7 @@ def survey(
         old, new = before(pod).chosen, choice.chosen
         if choice.unknown:
             unknown.setdefault(choice.unknown, []).append(pod)
-            new = after(replace(pod, annotations={})).chosen  # told apart by what did choose, not by what did not
+            new = after(replace(pod, annotations={})).chosen  # pods differ by what chose, not by what did not
         choices[new.policy.name, new.because] += 1
         pair = (old.policy.name, new.policy.name)
         if pair not in known_alike:

@@ -118,7 +118,7 @@ def survey_lines(survey: Survey, moves: Sequence[Move]) -> list[str]:
 
 
 def unread_lines(namespaces: Sequence[str]) -> list[str]:
-    """Of namespaces whose labels rules ask for and nobody knows: what is said of their pods may be wrong."""
+    """Name the namespaces whose labels are unknown but asked for by rules: what is said of their pods may be wrong."""
     if not namespaces:
         return []
     found = f"labels of {len(namespaces)} namespaces are not known, no rule with a namespace_selector holds there"

@@ -121,7 +121,7 @@ def report(
 
 
 def _decisions(shell: Shell, files: Sequence[Path], figures: dict[str, Any]) -> Sequence[Decision]:
-    """The logs, in the order of time; how often kube-scheduler did what was advised is told and put into `figures`."""
+    """Return the decisions by time. Reports how often kube-scheduler followed the advice, and adds it to `figures`."""
     from extender.decisions.log_reader import read_decisions
     from forecast_scheduler.reports.decisions_figures import decisions_json
     from forecast_scheduler.reports.decisions_tables import agreement_table

@@ -140,7 +140,7 @@ def open_schedule(
             may_write=may_write,
             after=lambda: scorer.tables.synced,
         )
-        # At the end the loop is the first to stop; then what tells of it, the Lease, and the session last.
+        # At the end the loop is the first to stop; then its reports, the Lease, and the session last.
         jobs: list[Background] = [session, *([] if lease is None else [lease]), source, parts.reports]
         jobs += [*_gang_jobs(tables, session, may_write, instance, ours.dry_run), tables.colocation, sharing]
         if not ours.dry_run:

@@ -41,7 +41,7 @@ _KUBE_SCHEDULER: Final = "kube-scheduler"
 
 
 def attach_usable_nodes(scorer: Scorer, settings: Settings, provider: PolicyProvider | None) -> None:
-    """Tell the tables of a scorer, which has not read its cluster yet, which nodes pods could use.
+    """Attach the tables of nodes that pods could use to a scorer that has not read its cluster yet.
 
     provider : of the policy document; None = there is none
     Raises InputError if the settings name what does not exist.

@@ -47,10 +47,10 @@ class PrometheusUsage:
         self._live, self._clock = live, clock
 
     def read(self) -> NodeUsage:
-        """Usage of all nodes now.
+        """Read the usage of all nodes now.
 
-        A node without the time of a sample is not measured any more: rates of a dead exporter live on for a window.
-        Only where the server tells no times at all they are taken to be now.
+        A node without the time of a sample is not measured any more: rates of a dead exporter live on for a window. If
+        the server gives no times at all, samples count as taken now.
         """
         now = self._live.read()
         sampled = now.sampled if np.isfinite(now.sampled).any() else np.full(len(now.nodes), self._clock())

@@ -116,7 +116,7 @@ def train_night(
                 stages=stages,
                 progress=progress,
             )
-        # Some flaws are met twice: as the server told them, and in what was stored.
+        # Some flaws are met twice: in the server's answer, and in the stored history.
         counts = Counter(files.report.counts) + Counter(reading.counts if reading else {})
         report = run_report(
             version=night.version,

@@ -62,7 +62,7 @@ def score_day(reading: DayReading, actual: AnyFloats, capacity: AnyFloats) -> Da
     held = daily_peaks(actual) <= reading.node_peaks[:, :, -1]
     n = judged.sum(axis=0)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RuntimeWarning)  # a resource that nobody measures
+        warnings.simplefilter("ignore", RuntimeWarning)  # a resource that is not measured
         return DayScore(
             error=np.asarray(np.nanmean(np.abs(miss), axis=(0, 2))),
             bias=np.asarray(np.nanmean(miss, axis=(0, 2))),

@@ -1,7 +1,7 @@
 """Which forecast counts for which day, and how honest it is.
 
 issued    made from the days before, and published before the day was over: what the scorer acted upon
-later     made from the days before, but published after the day: the same recipe, nobody acted upon it
+later     made from the days before, but published after the day: the same recipe, no component acted upon it
 rehearsed no model that is kept knows only the days before, so the recipe was fitted once for the page, on what lay
           before the last days
 none      nothing is shown: a model's curves of days that it learned from are no forecasts

@@ -90,12 +90,13 @@ def peaks_view(
     fit: Fit | None = None,
     told: Callable[[int, int], None] = lambda done, total: None,
 ) -> PeaksView:
-    """Read what is kept. Raises InputError: no model, one of another cluster, one that knows more than the history.
+    """Make the view from stored models. Raises InputError: no model, one of another cluster, one newer than the
+    history.
 
-    days, top : at most so many past days, and so many nodes and services with curves; figures are over all
+    days, top : most past days, and most nodes and services with curves; figures are over all
     adopted   : see PeaksView
-    fit       : fits a model for `Origin.REHEARSED` where no model is kept that past days can be held against
-    told      : days read, and how many there are
+    fit       : fits a model for `Origin.REHEARSED` if no stored model can be compared with past days
+    told      : progress: days read, and how many there are
     """
     model, version = model_in_use(registry, history)
     coming = history.days[-1] + timedelta(days=1)
